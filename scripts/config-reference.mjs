@@ -1,0 +1,98 @@
+/**
+ * Renders the table of options as `config/default.yaml` and `docs/reference/configuration.md`. Pure: a test compares
+ * both files with it byte for byte, and `npm run generate` lets that test rewrite them.
+ */
+import { envName } from '../src/config/table.ts';
+
+/** @typedef {import('../src/config/table.ts').Option} Option */
+
+const NOTE = 'Generated from src/config/options.ts by `npm run generate`; a test compares it.';
+
+const QUEUE_EXAMPLE = `# What one queue does differently from its definition in code. Only in the file.
+queues: {}
+#  emails:
+#    partitions: 4
+#    attempts: 5
+#    crashes: 3
+#    timeoutMs: 60s
+#    backoff: { kind: exponential, delayMs: 10000, factor: 2, maxMs: 3600000, jitter: full }
+`;
+
+/** @param {readonly Option[]} options */
+export function renderYaml(options) {
+  const lines = [
+    `# Every option with its default. ${NOTE}`,
+    '# Never loaded: copy what you change into duestream.yaml. Times may be written as 90s, 15m or P3D.',
+  ];
+  let open = '';
+  for (const option of options.filter(({ key }) => !key.startsWith('queues.'))) {
+    const [section = '', name] = option.key.split('.');
+    const indent = name === undefined ? '' : '  ';
+    if (name === undefined || section !== open) lines.push('');
+    if (name !== undefined && section !== open) lines.push(`${section}:`);
+    open = section;
+    lines.push(`${indent}# ${option.doc} Allowed: ${option.allowed}.`, `${indent}${name ?? section}: ${yaml(option)}`);
+  }
+  return `${lines.join('\n')}\n\n${QUEUE_EXAMPLE}`;
+}
+
+/** @param {readonly Option[]} options */
+export function renderMarkdown(options) {
+  return `<!-- ${NOTE} -->
+# Configuration
+
+Flags win over the environment, the environment over the file, the file over the defaults. The file is the one named by
+\`--config\`, else by \`DUESTREAM_CONFIG\`, else \`duestream.yaml\` in the working directory. An unknown name and a value
+outside its range stop the start with exit code 78. \`duestream config print\` shows each value and where it was set.
+
+Times are milliseconds, or a text such as \`90s\`, \`15m\` or \`P3D\`. An empty environment variable counts as not set.
+A secret can be kept in a file: the variable with \`_FILE\` behind its name holds the path. The variables that
+Kubernetes makes for a service called duestream are passed over.
+
+| option | default | allowed | environment | flag |
+|---|---|---|---|---|
+${options.map(row).join('\n')}
+
+What is written for a queue wins over the queue's definition in code; what is not written stays as the code has it.
+Every option with its default is in [\`config/default.yaml\`](../../config/default.yaml), and a realistic file is
+[\`config/production.example.yaml\`](../../config/production.example.yaml).
+
+Read before there is a configuration: \`DUESTREAM_CONFIG\`, \`DUESTREAM_REDIS_SERVER_BIN\` (the \`redis-server\` that
+\`duestream dev\` runs) and \`DUESTREAM_REDIS_SOURCE\` (where it comes from: url, bin, path, cache or apt).
+`;
+}
+
+/** @param {Option} option */
+function row(option) {
+  const env = envName(option);
+  const file = option.secret === undefined || env === undefined ? '' : `, \`${env}_FILE\``;
+  return `| ${[
+    `\`${option.key.replace('*', '<name>')}\`<br>${option.doc}`,
+    option.fallback === undefined ? 'as in code' : `\`${yaml(option)}\`${human(option)}`,
+    option.allowed,
+    env === undefined ? '–' : `\`${env}\`${file}`,
+    option.flag === undefined ? '–' : `\`--${option.flag}\``,
+  ].join(' | ')} |`;
+}
+
+/** @param {Option} option */
+function yaml({ fallback }) {
+  if (Array.isArray(fallback)) return `[${fallback.join(', ')}]`;
+  return fallback === '' ? "''" : String(fallback);
+}
+
+/** The default in larger units, where it has them. @param {Option} option */
+function human({ fallback, unit }) {
+  if (typeof fallback !== 'number' || fallback === 0) return '';
+  if (unit === 'bytes') return fallback % 1024 === 0 ? ` (${fallback / 1024} KiB)` : '';
+  if (unit !== 'ms') return '';
+  /** @type {readonly (readonly [number, string])[]} */
+  const units = [
+    [86_400_000, 'd'],
+    [3_600_000, 'h'],
+    [60_000, 'min'],
+    [1000, 's'],
+  ];
+  const fit = units.find(([size]) => fallback % size === 0);
+  return fit === undefined ? '' : ` (${fallback / fit[0]} ${fit[1]})`;
+}

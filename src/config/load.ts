@@ -1,0 +1,157 @@
+/**
+ * Settings → one frozen configuration. Loaded once, at start; nothing reads the environment later.
+ *
+ *     flags > environment > file > defaults
+ *
+ * A value outside its range stops the start: the error names the option, the value, where it was set and what is
+ * allowed. Values of secrets appear in no message.
+ */
+import { type DurationInput, durationMs, show } from '../core/duration.ts';
+import { DuestreamError, messageOf } from '../core/errors.ts';
+import { parseName } from '../core/job.ts';
+import type { QueueOptions } from '../core/queue.ts';
+import { type Config, type ConfigInput, options, schema } from './options.ts';
+import { shown } from './secret.ts';
+import {
+  type Environment,
+  envSettings,
+  fileSettings,
+  flagSettings,
+  type Origin,
+  type Setting,
+  treeSettings,
+} from './settings.ts';
+import type { Option } from './table.ts';
+
+export interface Loaded {
+  readonly config: Config;
+  /** Key of each option, such as `mover.leaseMs` → where its value was set. */
+  readonly origins: Readonly<Record<string, Origin>>;
+}
+
+export interface ConfigSources {
+  /** Parsed flags in camelCase: `config`, `redis`, `namespace`, `roles`, `httpPort`, … */
+  readonly flags?: Readonly<Record<string, unknown>>;
+  readonly env?: Environment;
+  readonly cwd?: string;
+}
+
+/**
+ * The configuration of this process.
+ *
+ * @throws DuestreamError `bad-config` for an unknown name, a value outside its range, or a file that cannot be read.
+ * @example const { config } = loadConfig({ flags: { redis: 'redis://10.0.0.5:6379' } });
+ */
+export function loadConfig({ flags = {}, env = process.env, cwd = process.cwd() }: ConfigSources = {}): Loaded {
+  return resolve([...fileSettings({ flag: flags.config, env, cwd }), ...envSettings(env), ...flagSettings(flags)]);
+}
+
+/**
+ * A complete configuration from code: what is not given takes its default. Reads neither files nor the environment.
+ *
+ * @throws DuestreamError `bad-config` as `loadConfig`.
+ * @example const daemon = await createDaemon(defineConfig({ redis: { url }, roles: ['mover'] }));
+ */
+export function defineConfig(input: ConfigInput): Config {
+  return resolve(treeSettings(input, { from: 'code', name: 'defineConfig' })).config;
+}
+
+/** What the configuration says about a queue, in the words of `defineQueue`; it wins over the definition in code. */
+export function queueOptions(config: Config, name: string): QueueOptions {
+  // A queue may be called "constructor": only own keys count.
+  const settings = Object.hasOwn(config.queues, name) ? config.queues[name] : undefined;
+  if (settings === undefined) return {};
+  const { timeoutMs, ...rest } = settings;
+  return timeoutMs === undefined ? rest : { ...rest, timeout: timeoutMs };
+}
+
+/** Later settings win. */
+function resolve(settings: readonly Setting[]): Loaded {
+  const origins: Record<string, Origin> = {};
+  for (const { key } of options) if (!key.includes('*')) origins[key] = { from: 'default', name: 'default' };
+  const tree: Tree = {};
+  for (const setting of settings) {
+    plant(tree, setting.path, accepted(setting));
+    if (setting.option !== undefined) origins[setting.path.join('.')] = setting.origin;
+  }
+  const config = schema.parse(tree);
+  checkTogether(config);
+  freeze(config);
+  return { config, origins: Object.freeze(origins) };
+}
+
+/** The value of a setting if its option allows it. */
+function accepted({ path, value, origin, option }: Setting): unknown {
+  if (path[0] === 'queues') asConfig(() => parseName(path[1], 'queue'));
+  if (option === undefined) return value;
+  const parsed = typeof value === 'string' ? fromText(option, value.trim()) : value;
+  if (option.schema.safeParse(parsed).success) return parsed;
+  const given = option.secret === 'value' ? 'hidden here' : show(shown(option, value));
+  throw new DuestreamError('bad-config', `${path.join('.')} is ${given} (${origin.name}); allowed: ${option.allowed}`);
+}
+
+/** Text is read alike wherever it comes from. What cannot be read stays text, and is then refused by the option. */
+function fromText({ kind, unit }: Option, text: string): unknown {
+  if (kind === 'list') return text.split(',').map((part) => part.trim());
+  if (kind !== 'number') return text;
+  if (/^-?\d+$/.test(text)) return Number(text);
+  return unit === 'ms' ? (durationOr(text) ?? text) : text;
+}
+
+function durationOr(input: DurationInput): number | undefined {
+  try {
+    return durationMs(input, 'duration');
+  } catch {
+    return undefined;
+  }
+}
+
+/** Rules that bind two options. */
+function checkTogether(config: Config): void {
+  const { http, worker, roles } = config;
+  if (roles.includes('http') && http.token === '' && !isLoopback(http.host)) {
+    throw new DuestreamError(
+      'bad-config',
+      `http.host is ${show(http.host)} and http.token is empty; allowed: a loopback address, or a token of 16 or more characters`,
+    );
+  }
+  if (worker.extendEveryMs * 2 > worker.jobLeaseMs) {
+    throw new DuestreamError(
+      'bad-config',
+      `worker.extendEveryMs is ${worker.extendEveryMs}; allowed: at most half of worker.jobLeaseMs, which is ${worker.jobLeaseMs}`,
+    );
+  }
+}
+
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
+
+interface Tree {
+  [key: string]: unknown;
+}
+
+function plant(tree: Tree, [key = '', ...rest]: readonly string[], value: unknown): void {
+  if (rest.length === 0) {
+    tree[key] = value;
+    return;
+  }
+  const below: Tree = Object.hasOwn(tree, key) && isTree(tree[key]) ? tree[key] : {};
+  tree[key] = below;
+  plant(below, rest, value);
+}
+
+const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null;
+
+function freeze(value: unknown): void {
+  if (!isTree(value)) return;
+  for (const child of Object.values(value)) freeze(child);
+  Object.freeze(value);
+}
+
+function asConfig(check: () => unknown): void {
+  try {
+    check();
+  } catch (error) {
+    throw new DuestreamError('bad-config', messageOf(error), { cause: error });
+  }
+}

@@ -1,0 +1,230 @@
+/**
+ * Every option there is: type, default, allowed range, flag and one line of prose, in one table. The type `Config`,
+ * the names of environment variables, `config/default.yaml`, the reference and every error message come from here,
+ * so that none of them can say something else. Whatever can grow has a maximum.
+ */
+import { z } from 'zod';
+import { ms, number, type Option, option, tableOf, whole } from './table.ts';
+
+const SECOND = 1000;
+const HOUR = 3600 * SECOND;
+const DAY = 24 * HOUR;
+const YEAR = 365 * DAY;
+
+const ROLES = ['mover', 'http', 'worker'] as const;
+const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+const jitter = z.enum(['none', 'full', 'equal']);
+const delayMs = z.int().min(0).max(YEAR);
+
+/** The shapes and defaults of the library's `Backoff`. */
+const backoff = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('fixed'), delayMs, jitter: jitter.default('none') }),
+  z.strictObject({ kind: z.literal('linear'), delayMs, maxMs: delayMs.default(HOUR), jitter: jitter.default('none') }),
+  z.strictObject({
+    kind: z.literal('exponential'),
+    delayMs,
+    factor: z.number().min(1).max(100).default(2),
+    maxMs: delayMs.default(HOUR),
+    jitter: jitter.default('full'),
+  }),
+  z.strictObject({
+    kind: z.literal('ladder'),
+    stepsMs: z.array(delayMs).min(1).max(100),
+    jitter: jitter.default('none'),
+  }),
+]);
+
+const queue = z.strictObject({
+  partitions: number({ min: 1, max: 1024, doc: 'Over how many partitions a new queue is split.' }).exactOptional(),
+  attempts: number({ min: 1, max: 1000, doc: 'How often handlers may fail before a job is dead.' }).exactOptional(),
+  crashes: number({
+    min: 1,
+    max: 100,
+    doc: 'How often workers may die under a job before it is dead.',
+  }).exactOptional(),
+  timeoutMs: number({
+    min: 1,
+    max: 7 * DAY,
+    unit: 'ms',
+    doc: 'How long a handler may run before it is aborted.',
+  }).exactOptional(),
+  backoff: option(backoff, {
+    kind: 'backoff',
+    doc: 'How long to wait after a failure.',
+    allowed:
+      'kind: fixed (delayMs), linear (delayMs, maxMs), exponential (delayMs, factor, maxMs) or ladder (stepsMs), each with jitter: none, full or equal',
+  }).exactOptional(),
+});
+
+const redis = z.strictObject({
+  url: option(
+    z
+      .string()
+      .regex(/^(rediss?:\/\/|unix:\/\/|\/)./)
+      .max(2048)
+      .default('redis://127.0.0.1:6379'),
+    {
+      kind: 'text',
+      doc: 'The Redis that holds the jobs.',
+      allowed: 'redis://, rediss:// (TLS) or unix:// and an address, or the path of a socket',
+      secret: 'credentials',
+      flag: 'redis',
+      env: 'DUESTREAM_REDIS_URL',
+    },
+  ),
+  commandTimeoutMs: ms(4000, [100, 60_000], 'How long a command may take before its reply counts as lost.'),
+  connectTimeoutMs: ms(5000, [100, 60_000], 'How long a connection may take to come up.'),
+});
+
+const http = z.strictObject({
+  host: option(
+    z
+      .string()
+      .regex(/^[A-Za-z0-9.:_-]{1,255}$/)
+      .default('127.0.0.1'),
+    {
+      kind: 'text',
+      doc: 'The address that health and metrics listen on.',
+      allowed: 'a host name or an IP address; any but a loopback one needs http.token',
+      flag: 'http-host',
+    },
+  ),
+  port: whole(7420, {
+    min: 0,
+    max: 65_535,
+    flag: 'http-port',
+    doc: 'The port that health and metrics listen on; 0 takes any free one and prints it.',
+  }),
+  token: option(
+    z
+      .string()
+      .regex(/^([\x21-\x7e]{16,256})?$/)
+      .default(''),
+    {
+      kind: 'text',
+      doc: 'The bearer token that callers must send; empty means none.',
+      allowed: '16 to 256 printable characters without spaces, or empty',
+      secret: 'value',
+    },
+  ),
+});
+
+const mover = z.strictObject({
+  leaseMs: ms(5000, [500, 60_000], 'How long a leader is trusted without a sign of life.'),
+  batchMax: whole(500, { min: 1, max: 500, doc: 'How many jobs one pass may promote.' }),
+  readyMax: whole(10_000, {
+    min: 1,
+    max: 1_000_000,
+    doc: 'How many undelivered jobs may be ready before promotion waits.',
+  }),
+  safetyTickMs: ms(1000, [10, 60_000], 'How often a leader looks even when nobody nudged it.'),
+});
+
+const worker = z.strictObject({
+  module: option(z.string().max(4096).default(''), {
+    kind: 'text',
+    doc: 'The file whose default export holds the handlers, relative to the working directory.',
+    allowed: 'a path of at most 4096 characters; the worker role needs one',
+    flag: 'module',
+  }),
+  concurrency: whole(50, {
+    min: 1,
+    max: 10_000,
+    flag: 'concurrency',
+    doc: 'How many handlers run at once in one process.',
+  }),
+  jobLeaseMs: ms(15_000, [500, HOUR], 'How long a started job is left alone without a sign of life.'),
+  extendEveryMs: ms(
+    5000,
+    [50, HOUR],
+    'How often the leases of running jobs are extended; at most half of worker.jobLeaseMs.',
+  ),
+  beatTtlMs: ms(10_000, [500, HOUR], 'How long a heartbeat of a worker is valid.'),
+  graceMs: ms(5000, [0, HOUR], 'How long a worker must be seen dead before its jobs are taken over.'),
+  shutdownMs: ms(25_000, [0, DAY], 'How long running handlers may take to end at shutdown.'),
+  timeoutMs: ms(
+    900_000,
+    [1, 7 * DAY],
+    'How long a handler may run before it is aborted, unless its queue says otherwise.',
+  ),
+});
+
+const done = z.strictObject({
+  windowMs: ms(600_000, [0, 7 * DAY], 'How long the end of a job is remembered; 0 remembers nothing.'),
+  max: whole(10_000, {
+    min: 0,
+    max: 10_000_000,
+    doc: 'How many ended jobs are remembered per partition; 0 remembers nothing.',
+  }),
+});
+
+const dead = z.strictObject({
+  retentionMs: ms(30 * DAY, [SECOND, 10 * YEAR], 'How long dead letters are kept.'),
+  max: whole(100_000, { min: 1, max: 10_000_000, doc: 'How many dead letters are kept per partition.' }),
+});
+
+const limits = z.strictObject({
+  dataBytes: whole(262_144, {
+    min: 1,
+    max: 16_777_216,
+    unit: 'bytes',
+    doc: 'How large the JSON data of one job may be.',
+  }),
+  horizonMs: ms(10 * YEAR, [SECOND, 10 * YEAR], 'How far in the future a job may be due.'),
+});
+
+const log = z.strictObject({
+  level: option(z.enum(LEVELS).default('info'), {
+    kind: 'text',
+    doc: 'The least important log lines that are written.',
+    allowed: LEVELS.join(', '),
+    flag: 'log-level',
+  }),
+});
+
+/** The whole configuration; missing sections and options take their defaults, unknown ones are refused. */
+export const schema = z.strictObject({
+  namespace: option(
+    z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/)
+      .default('duestream'),
+    {
+      kind: 'text',
+      doc: 'The prefix of every key, so that several installations can share one Redis.',
+      allowed: '1 to 64 of a-z 0-9 . _ - beginning with a letter or digit',
+      flag: 'namespace',
+    },
+  ),
+  roles: option(z.array(z.enum(ROLES)).min(1).max(ROLES.length).default(['mover', 'http']), {
+    kind: 'list',
+    doc: 'What this process does.',
+    allowed: `one or more of ${ROLES.join(', ')}`,
+    flag: 'roles',
+  }),
+  redis: redis.prefault({}),
+  http: http.prefault({}),
+  mover: mover.prefault({}),
+  worker: worker.prefault({}),
+  done: done.prefault({}),
+  dead: dead.prefault({}),
+  limits: limits.prefault({}),
+  log: log.prefault({}),
+  queues: z.record(z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}$/), queue).prefault({}),
+});
+
+/** The table, in the order of the file. */
+export const options: readonly Option[] = [...tableOf(schema)];
+
+/** What callers may write: everything is optional. */
+export type ConfigInput = z.input<typeof schema>;
+
+/** The effective configuration, complete and frozen. */
+export type Config = Frozen<z.output<typeof schema>>;
+
+type Frozen<T> = T extends readonly (infer U)[]
+  ? readonly Frozen<U>[]
+  : T extends object
+    ? { readonly [K in keyof T]: Frozen<T[K]> }
+    : T;

@@ -1,0 +1,47 @@
+/**
+ * The effective configuration for people and programs: each value with the place it was set.
+ */
+import type { Loaded } from './load.ts';
+import { options } from './options.ts';
+import { shown } from './secret.ts';
+
+export interface ConfigRow {
+  readonly key: string;
+  readonly value: unknown;
+  /** `default`, a flag, a variable or a file. */
+  readonly origin: string;
+}
+
+/** Every option with its value and origin, queues included, secrets hidden. */
+export function configRows({ config, origins }: Loaded): readonly ConfigRow[] {
+  return Object.entries(origins).map(([key, { name }]) => {
+    const path = keyPath(key);
+    const option = options.find(
+      (one) => one.key === (path[0] === 'queues' ? ['queues', '*', path[2]] : path).join('.'),
+    );
+    return { key, value: shown(option, valueAt(config, path)), origin: name };
+  });
+}
+
+/** The rows as YAML-like lines: `mover.leaseMs: 5000  # default`. */
+export function printConfig(loaded: Loaded): string {
+  const rows = configRows(loaded).map(({ key, value, origin }) => ({
+    text: `${key}: ${JSON.stringify(value)}`,
+    origin,
+  }));
+  const width = Math.min(60, Math.max(...rows.map(({ text }) => text.length)));
+  return rows.map(({ text, origin }) => `${text.padEnd(width)}  # ${origin}\n`).join('');
+}
+
+/** Queue names may contain dots, so the path of a queue's option is its first word, its last word and what is between. */
+function keyPath(key: string): readonly string[] {
+  const parts = key.split('.');
+  return parts[0] === 'queues' ? ['queues', parts.slice(1, -1).join('.'), parts.at(-1) ?? ''] : parts;
+}
+
+function valueAt(tree: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (node, key) => (typeof node === 'object' && node !== null ? Reflect.get(node, key) : undefined),
+    tree,
+  );
+}

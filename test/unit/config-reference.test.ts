@@ -1,0 +1,51 @@
+/** The generated files say what the table says. `npm run generate` rewrites them. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { renderMarkdown, renderYaml } from '../../scripts/config-reference.mjs';
+import { loadConfig } from '../../src/config/load.ts';
+import { options } from '../../src/config/options.ts';
+import { envName } from '../../src/config/table.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const defaults = loadConfig({ env: {}, cwd: '/nowhere' }).config;
+
+test('config/default.yaml lists every option with its default', async () => {
+  await expect(renderYaml(options)).toMatchFileSnapshot(`${root}/config/default.yaml`);
+});
+
+test('the reference lists every option', async () => {
+  await expect(renderMarkdown(options)).toMatchFileSnapshot(`${root}/docs/reference/configuration.md`);
+});
+
+test('the file of defaults, if it were loaded, would change nothing', () => {
+  const cwd = mkdtempSync(join(tmpdir(), 'duestream-config-'));
+  writeFileSync(join(cwd, 'duestream.yaml'), renderYaml(options));
+  expect(loadConfig({ env: {}, cwd }).config).toEqual(defaults);
+  rmSync(cwd, { recursive: true });
+});
+
+test('the production example is accepted and says more than the defaults', () => {
+  const env = { DUESTREAM_HTTP__TOKEN: 'a-token-of-some-length' };
+  const { config } = loadConfig({ flags: { config: 'config/production.example.yaml' }, env, cwd: root });
+  expect(config).not.toEqual(defaults);
+  expect(Object.keys(config.queues)).not.toEqual([]);
+});
+
+test('every option has a default or belongs to a queue, and says what is allowed in one line', () => {
+  for (const { key, fallback, doc, allowed } of options) {
+    expect(fallback === undefined, key).toBe(key.startsWith('queues.'));
+    expect(doc, key).toMatch(/^[A-Z].*\.$/);
+    expect(allowed, key).toMatch(/^[^|\n]+$/);
+  }
+});
+
+test('no two options share a key, a variable or a flag', () => {
+  const names = (of: (option: (typeof options)[number]) => string | undefined) =>
+    options.map(of).filter((name) => name !== undefined);
+  for (const list of [names(({ key }) => key), names(envName), names(({ flag }) => flag)]) {
+    expect(new Set(list).size).toBe(list.length);
+  }
+});

@@ -1,0 +1,268 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ConfigSources, defineConfig, loadConfig, queueOptions } from '../../src/config/load.ts';
+import { configRows, printConfig } from '../../src/config/print.ts';
+import { withoutCredentials } from '../../src/config/secret.ts';
+import { defineQueue } from '../../src/core/queue.ts';
+
+let cwd = '';
+beforeAll(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'duestream-config-'));
+});
+afterAll(() => rmSync(cwd, { recursive: true }));
+
+const write = (name: string, text: string): string => {
+  writeFileSync(join(cwd, name), text);
+  return name;
+};
+const load = (sources: ConfigSources = {}) => loadConfig({ env: {}, cwd, ...sources });
+const fromFile = (text: string) => load({ flags: { config: write('case.yaml', text) } });
+const refusal = (act: () => unknown): string => {
+  try {
+    act();
+  } catch (error) {
+    expect(error).toMatchObject({ name: 'DuestreamError', code: 'bad-config' });
+    return error instanceof Error ? error.message : '';
+  }
+  return 'nothing was refused';
+};
+
+describe('precedence', () => {
+  test('without any source everything is at its default', () => {
+    const { config, origins } = load();
+    expect(config).toMatchObject({ namespace: 'duestream', roles: ['mover', 'http'], mover: { leaseMs: 5000 } });
+    expect(new Set(Object.values(origins).map(({ from }) => from))).toEqual(new Set(['default']));
+  });
+
+  test('flags win over the environment, the environment over the file, the file over the defaults', () => {
+    const file = write(
+      'all.yaml',
+      'namespace: from-file\nlog: { level: debug }\nworker: { concurrency: 7, graceMs: 9 }\n',
+    );
+    const { config, origins } = load({
+      flags: { config: file, namespace: 'from-flag' },
+      env: { DUESTREAM_NAMESPACE: 'from-env', DUESTREAM_WORKER__CONCURRENCY: '8' },
+    });
+    expect(config).toMatchObject({ namespace: 'from-flag', log: { level: 'debug' } });
+    expect(config.worker).toMatchObject({ concurrency: 8, graceMs: 9, jobLeaseMs: 15_000 });
+    expect(origins).toMatchObject({
+      namespace: { from: 'flag', name: '--namespace' },
+      'worker.concurrency': { from: 'environment', name: 'DUESTREAM_WORKER__CONCURRENCY' },
+      'worker.graceMs': { from: 'file', name: 'all.yaml' },
+      'worker.jobLeaseMs': { from: 'default' },
+    });
+  });
+
+  test('--config wins over DUESTREAM_CONFIG, which wins over duestream.yaml', () => {
+    const env = { DUESTREAM_CONFIG: write('env.yaml', 'namespace: env') };
+    write('duestream.yaml', 'namespace: here');
+    expect(load().config.namespace).toBe('here');
+    expect(load({ env }).config.namespace).toBe('env');
+    expect(load({ env, flags: { config: write('flag.yaml', 'namespace: flag') } }).config.namespace).toBe('flag');
+    rmSync(join(cwd, 'duestream.yaml'));
+  });
+
+  test('an empty variable and an option without a value count as not set', () => {
+    expect(load({ env: { DUESTREAM_HTTP__TOKEN: '', DUESTREAM_CONFIG: '' } }).config.http.token).toBe('');
+    expect(fromFile('mover:\nhttp:\n  token:\n').config.mover.leaseMs).toBe(5000);
+  });
+});
+
+describe('values', () => {
+  test('text is read as the option needs it, wherever it comes from', () => {
+    const { config } = load({
+      flags: { config: write('text.yaml', 'mover: { leaseMs: 3s }\nroles: mover\n'), httpPort: '0' },
+      env: { DUESTREAM_ROLES: 'mover, worker', DUESTREAM_DEAD__RETENTION_MS: 'P7D', DUESTREAM_DONE__MAX: '5' },
+    });
+    expect(config).toMatchObject({ roles: ['mover', 'worker'], http: { port: 0 }, mover: { leaseMs: 3000 } });
+    expect(config).toMatchObject({ dead: { retentionMs: 604_800_000 }, done: { max: 5 } });
+  });
+
+  test.each([
+    [
+      'a number below the range',
+      { DUESTREAM_MOVER__LEASE_MS: '12' },
+      'mover.leaseMs is "12" (DUESTREAM_MOVER__LEASE_MS); allowed: 500 to 60000 ms',
+    ],
+    ['a number above the range', { DUESTREAM_MOVER__BATCH_MAX: '501' }, 'allowed: 1 to 500'],
+    ['a fraction', { DUESTREAM_DONE__MAX: '1.5' }, 'done.max is "1.5"'],
+    ['a duration where a count is wanted', { DUESTREAM_DONE__MAX: '5s' }, 'done.max is "5s"'],
+    ['a month, which has no fixed length', { DUESTREAM_DEAD__RETENTION_MS: 'P1M' }, 'dead.retentionMs is "P1M"'],
+    [
+      'an unknown role',
+      { DUESTREAM_ROLES: 'mover,ui' },
+      'roles is "mover,ui" (DUESTREAM_ROLES); allowed: one or more of mover, http, worker',
+    ],
+    [
+      'an unknown log level',
+      { DUESTREAM_LOG__LEVEL: 'loud' },
+      'allowed: fatal, error, warn, info, debug, trace, silent',
+    ],
+    ['a namespace outside the grammar', { DUESTREAM_NAMESPACE: 'A b' }, 'namespace is "A b"'],
+  ])('%s is refused with the option, the value, its place and what is allowed', (_, env, message) => {
+    expect(refusal(() => load({ env }))).toContain(message);
+  });
+
+  test('a file with a value of the wrong type is refused', () => {
+    expect(refusal(() => fromFile('mover: { leaseMs: true }'))).toContain(
+      'mover.leaseMs is a value of type boolean (case.yaml)',
+    );
+    expect(refusal(() => fromFile('roles: 5'))).toContain('roles is 5 (case.yaml)');
+  });
+
+  test('every refusal of a value leaves secrets out', () => {
+    const url = 'amqp://user:hunter2@host';
+    expect(refusal(() => load({ flags: { redis: url } }))).not.toContain('hunter2');
+    expect(refusal(() => load({ env: { DUESTREAM_HTTP__TOKEN: 'hunter2' } }))).not.toContain('hunter2');
+    expect(refusal(() => fromFile('redis:\n  url: "redis://:hunter2@h\n  x: [\n'))).not.toContain('hunter2');
+  });
+});
+
+describe('unknown names', () => {
+  test.each([
+    ['mover: { leasems: 5 }', 'mover.leasems in case.yaml is not an option; did you mean mover.leaseMs?'],
+    ['moover: { leaseMs: 5000 }', 'did you mean mover.leaseMs?'],
+    ['redis: redis://h', 'redis in case.yaml is a section; allowed in it: redis.url,'],
+    ['utterly: { different: 1 }', 'utterly.different in case.yaml is not an option'],
+    ['queues: { emails: { atempts: 1 } }', 'did you mean queues.emails.attempts?'],
+    ['queues: { Emails: { attempts: 1 } }', 'queue name is "Emails"'],
+    ['__proto__: { polluted: 1 }', 'is not an option'],
+    ['- a\n- b', 'case.yaml holds an array'],
+    ['a: 1\na: 2', 'case.yaml is not valid YAML: Map keys must be unique at line 2'],
+  ])('the file %j is refused', (text, message) => {
+    expect(refusal(() => fromFile(text))).toContain(message);
+  });
+
+  test('a misspelt variable is refused with the nearest one', () => {
+    const message = refusal(() => load({ env: { DUESTREAM_MOVER_LEASE_MS: '5000' } }));
+    expect(message).toContain('did you mean DUESTREAM_MOVER__LEASE_MS?');
+  });
+
+  test('a variable for a queue is refused with the place where queues are configured', () => {
+    const message = refusal(() => load({ env: { DUESTREAM_QUEUES__EMAILS__ATTEMPTS: '3' } }));
+    expect(message).toContain('queues are configured in the file only');
+  });
+
+  test('variables read before there is a configuration, those of others and service links are passed over', () => {
+    const env = {
+      DUESTREAM_REDIS_SERVER_BIN: '/usr/bin/redis-server',
+      DUESTREAM_REDIS_SOURCE: 'path',
+      DUESTREAM_SERVICE_HOST: '10.0.0.1',
+      DUESTREAM_SERVICE_PORT_HTTP: '7420',
+      DUESTREAM_PORT: 'tcp://10.0.0.1:7420',
+      DUESTREAM_PORT_7420_TCP_ADDR: '10.0.0.1',
+      OTHER: 'x',
+    };
+    expect(load({ env }).config).toEqual(load().config);
+  });
+
+  test('a file that was named and is not there is refused, naming who named it', () => {
+    expect(refusal(() => load({ flags: { config: 'gone.yaml' } }))).toContain('--config names');
+    expect(refusal(() => load({ env: { DUESTREAM_CONFIG: 'gone.yaml' } }))).toContain('DUESTREAM_CONFIG names');
+  });
+});
+
+describe('rules between options', () => {
+  test('a health address that others can reach needs a token', () => {
+    expect(refusal(() => load({ flags: { httpHost: '0.0.0.0' } }))).toContain(
+      'http.host is "0.0.0.0" and http.token is empty',
+    );
+    const env = { DUESTREAM_HTTP__TOKEN: 'sixteen-letters-x' };
+    expect(load({ flags: { httpHost: '0.0.0.0' }, env }).config.http.host).toBe('0.0.0.0');
+    expect(load({ flags: { httpHost: '0.0.0.0', roles: 'mover' } }).config.roles).toEqual(['mover']);
+  });
+
+  test.each(['localhost', '::1', '127.0.0.2'])('%s needs no token', (httpHost) => {
+    expect(load({ flags: { httpHost } }).config.http.host).toBe(httpHost);
+  });
+
+  test('jobs are extended at least twice per lease', () => {
+    const message = refusal(() => defineConfig({ worker: { jobLeaseMs: 6000, extendEveryMs: 3001 } }));
+    expect(message).toContain(
+      'worker.extendEveryMs is 3001; allowed: at most half of worker.jobLeaseMs, which is 6000',
+    );
+  });
+});
+
+describe('secrets', () => {
+  test('a variable with _FILE behind its name holds the path of the value', () => {
+    const path = join(cwd, write('url', 'redis://:secret@h:1\n'));
+    const { config, origins } = load({ env: { DUESTREAM_REDIS_URL_FILE: path } });
+    expect(config.redis.url).toBe('redis://:secret@h:1');
+    expect(origins['redis.url']).toEqual({ from: 'environment', name: 'DUESTREAM_REDIS_URL_FILE' });
+  });
+
+  test('both forms at once, a missing file, and _FILE on what is no secret are refused', () => {
+    const both = { DUESTREAM_REDIS_URL: 'redis://h', DUESTREAM_REDIS_URL_FILE: join(cwd, 'url') };
+    expect(refusal(() => load({ env: both }))).toContain('are both set');
+    expect(refusal(() => load({ env: { DUESTREAM_HTTP__TOKEN_FILE: join(cwd, 'no') } }))).toContain("can't be read");
+    expect(refusal(() => load({ env: { DUESTREAM_NAMESPACE_FILE: 'x' } }))).toContain('is not a variable');
+  });
+
+  test('printing shows each value with its origin and hides secrets', () => {
+    const loaded = load({
+      flags: { redis: 'rediss://ann:pa@ss/word@h:6380/2' },
+      env: { DUESTREAM_HTTP__TOKEN: 'sixteen-letters-x' },
+    });
+    const text = printConfig(loaded) + JSON.stringify(configRows(loaded));
+    expect(text).toContain('redis.url: "rediss://***@h:6380/2"');
+    expect(text).toMatch(/http\.token: "\*\*\*" +# DUESTREAM_HTTP__TOKEN\n/);
+    expect(text).toMatch(/mover\.leaseMs: 5000 +# default\n/);
+    expect(text).not.toMatch(/sixteen|ann|pa@ss|word/);
+  });
+
+  test.each([
+    ['redis://h:1', 'redis://h:1'],
+    ['redis://:p@h', 'redis://***@h'],
+    ['u:p@h', '***@h'],
+    ['redis://h?password=p&db=1', 'redis://h?password=***&db=1'],
+  ])('%s is shown as %s', (url, safe) => {
+    expect(withoutCredentials(url)).toBe(safe);
+  });
+});
+
+describe('queues', () => {
+  const loaded = () =>
+    fromFile(
+      'queues: { emails: { attempts: 2, timeoutMs: 5s, backoff: { kind: ladder, stepsMs: [1, 2] } }, a.b: {}, constructor: }',
+    );
+
+  test('what the file says comes in the words of defineQueue, and what it leaves out is left out', () => {
+    const { config, origins } = loaded();
+    expect(queueOptions(config, 'emails')).toEqual({
+      attempts: 2,
+      timeout: 5000,
+      backoff: { kind: 'ladder', stepsMs: [1, 2], jitter: 'none' },
+    });
+    expect(defineQueue('emails', { crashes: 9, ...queueOptions(config, 'emails') })).toMatchObject({
+      attempts: 2,
+      crashes: 9,
+    });
+    expect(Object.keys(config.queues)).toEqual(['emails', 'a.b', 'constructor']);
+    expect(origins['queues.emails.attempts']).toMatchObject({ from: 'file' });
+    expect(configRows(loaded()).find(({ key }) => key === 'queues.emails.timeoutMs')?.value).toBe(5000);
+  });
+
+  test('a queue that the file does not name has no options, whatever it is called', () => {
+    expect(queueOptions(load().config, 'emails')).toEqual({});
+    expect(queueOptions(load().config, 'constructor')).toEqual({});
+  });
+
+  test('a backoff that is not one of the four kinds is refused', () => {
+    const message = refusal(() => fromFile('queues: { emails: { backoff: { kind: cubic } } }'));
+    expect(message).toContain('queues.emails.backoff is a value of type object (case.yaml); allowed: kind: fixed');
+  });
+});
+
+test('a configuration is frozen to the bottom', () => {
+  const config = defineConfig({ queues: { emails: { attempts: 2 } } });
+  const attempts = [
+    () => Object.assign(config, { namespace: 'other' }),
+    () => Object.assign(config.mover, { leaseMs: 1 }),
+    () => Object.assign(config.roles, ['worker']),
+    () => Object.assign(config.queues.emails ?? {}, { attempts: 3 }),
+  ];
+  for (const attempt of attempts) expect(attempt).toThrow(TypeError);
+});
