@@ -1,0 +1,39 @@
+#!lua flags=allow-oom
+-- bury: a running job ran out of budget, cannot succeed or cannot be read: it becomes a dead letter.
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta
+-- ARGV  1 now  2 window  3 entry  4 member  5 token  6 reason  7 error
+--       now ms, '' = server time; window ms of stubs; reason: one word or sentence; error: one line of JSON, '' = none
+-- RETURN {'ok', letter id} | {'cancelled'} (a cancel was requested) | {'already'} | {'fenced'} | {'gone'}
+-- The letter is added first; a call that was cut off after that finds it again instead of adding a second one. The stub names its letter, so that a replay removes that stub and no other.
+local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local dead, done, meta = KEYS[5], KEYS[6], KEYS[7]
+local now, window, entry, member, token = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
+if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
+local record = redis.call('HGET', jobs, member) or ''
+local last, generation, attempts, here, cancel, asked, digest, history =
+  (redis.call('HGET', runs, member) or ''):match('^(%d+) (%d+) (%d+) %d+ %d+ (%S+) %S+ %S+ (%d) (%S+) (%S+)(.*)$')
+if not last then return { record:match('^%.%w+ %S+ (%d+)') == token and 'already' or 'gone' } end
+if last == token and here == '-' then return { 'already' } end
+if last ~= token or here ~= entry then return { 'fenced' } end
+
+local reply, letter = { 'cancelled' }, '-'
+if cancel ~= '1' then
+  history = history .. (ARGV[7] == '' and '' or '\n' .. ARGV[7])
+  while select(2, history:gsub('\n', '')) > 5 do history = history:gsub('^\n[^\n]*', '', 1) end
+  for _, recent in ipairs(redis.call('XREVRANGE', dead, '+', '-', 'COUNT', 8)) do
+    if recent[2][2] == member and recent[2][10] == token then letter = recent[1] end
+  end
+  if letter == '-' then letter = redis.call('XADD', dead, '*', 'member', member, 'record', record, 'reason', ARGV[6],
+    'history', history:sub(2), 'token', token, 'attempts', attempts, 'generation', generation, 'at', ('%.0f'):format(now)) end
+  reply = { 'ok', letter }
+end
+redis.call('HINCRBY', meta, cancel == '1' and 'n.cancelled' or 'n.dead', 1)
+if redis.call('ZSCORE', scheduled, member) then redis.call('HINCRBY', meta, 'n.adopted', 1)
+elseif window > 0 then
+  redis.call('HSET', jobs, member, ('.%s%s %s %s %s %s'):format(cancel == '1' and 'c' or 'x', asked, digest, token, attempts, letter))
+  redis.call('ZADD', done, now, member)
+else redis.call('HDEL', jobs, member) end
+redis.call('HDEL', runs, member)
+redis.call('XACK', ready, 'workers', entry)
+redis.call('XDEL', ready, entry)
+return reply

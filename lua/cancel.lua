@@ -1,0 +1,41 @@
+#!lua flags=allow-oom
+-- cancel: a job that waits is over at once; one that runs is asked to stop. Many jobs per call.
+-- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta
+-- ARGV  1 now  2 generation  3 window  then per job: member
+--       now ms, '' = server time; window ms of stubs, 0 = keep none
+-- RETURN one text per job: cancelled | requested (running) | over <outcome letter> | unknown;
+--        or {'moved', generation} when the partition has another generation
+-- The stub of a ready job waits for its entry, which start drops; it enters done then, so that a sweep cannot take it
+-- before.
+local scheduled, jobs, runs, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local now, window, replies, cancelled = tonumber(ARGV[1]), tonumber(ARGV[3]), {}, 0
+if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
+local current = redis.call('HGET', meta, 'generation') or '0'
+if current ~= ARGV[2] then return { 'moved', current } end
+for at = 4, #ARGV do
+  local member = ARGV[at]
+  local record, reply = redis.call('HGET', jobs, member), nil
+  local run = record and redis.call('HGET', runs, member)
+  local head, owner, due, rest = (run or ''):match('^(%d+ %d+ %d+ %d+ %d+ %S+) (%S+) (%S+) %d (.*)$')
+  local waiting = redis.call('ZSCORE', scheduled, member)
+  if not record then
+    reply = waiting and redis.call('ZREM', scheduled, member) == 1 and 'cancelled' or 'unknown'
+  elseif record:byte() == 46 then reply = 'over ' .. record:sub(2, 2)
+  elseif head and owner ~= '-' then
+    redis.call('HSET', runs, member, head .. ' ' .. owner .. ' ' .. due .. ' 1 ' .. rest)
+    redis.call('ZREM', scheduled, member)
+    reply = 'requested'
+  else
+    local token, attempts = (run or '0 0 0'):match('^(%d+) %d+ (%d+)')
+    if window > 0 or not waiting then
+      redis.call('HSET', jobs, member, ('.c%s %s %s %s -'):format(record:match('^1(%w+)') or '0', redis.sha1hex(record):sub(1, 16), token, attempts))
+    else redis.call('HDEL', jobs, member) end
+    if waiting and window > 0 then redis.call('ZADD', done, now, member) end
+    redis.call('HDEL', runs, member)
+    redis.call('ZREM', scheduled, member)
+    reply, cancelled = 'cancelled', cancelled + 1
+  end
+  replies[#replies + 1] = reply
+end
+if cancelled > 0 then redis.call('HINCRBY', meta, 'n.cancelled', cancelled) end
+return replies

@@ -1,0 +1,50 @@
+#!lua flags=allow-oom
+-- complete: running jobs are over; a stub is left for the done window. Many jobs per call.
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta
+-- ARGV  1 now  2 window  then per job: entry, member, token
+--       now ms, '' = server time; window ms of stubs, 0 = keep none
+-- RETURN one text per job: ok | cancelled (a cancel was requested, it ends cancelled) | already | fenced | gone
+-- Only the newest token and its entry count. A member that is in scheduled meanwhile (a foreign producer put it again)
+-- stays live. Never needs memory that a full Redis would refuse.
+local scheduled, jobs, runs, ready, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local now, window, replies, gone, members = tonumber(ARGV[1]), tonumber(ARGV[2]), {}, {}, {}
+if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
+for at = 4, #ARGV, 3 do members[#members + 1] = ARGV[at] end
+local found = redis.call('HMGET', runs, unpack(members))
+local again = redis.call('ZMSCORE', scheduled, unpack(members))
+local stubs, times, over, drop, ended = {}, {}, {}, {}, { ok = 0, cancelled = 0, anew = 0 }
+local seen = {}
+for index, member in ipairs(members) do
+  local entry, token = ARGV[3 * index], ARGV[3 * index + 2]
+  local last, attempts, here, cancel, asked, digest =
+    (found[index] or ''):match('^(%d+) %d+ (%d+) %d+ %d+ (%S+) %S+ %S+ (%d) (%S+) (%S+)')
+  local reply
+  if seen[member] or not last then
+    local stub = redis.call('HGET', jobs, member)
+    local settled = stub and stub:match('^%.%w+ %S+ (%d+)')
+    reply = (settled == token or seen[member] == token) and 'already' or 'gone'
+  elseif last ~= token or (here ~= entry and here ~= '-') then reply = 'fenced'
+  elseif here == '-' then reply = 'already'
+  else
+    reply, seen[member] = cancel == '1' and 'cancelled' or 'ok', token
+    ended[reply], ended.anew = ended[reply] + 1, ended.anew + (again[index] and 1 or 0)
+    if not again[index] and window > 0 then
+      stubs[#stubs + 1] = member
+      stubs[#stubs + 1] = ('.%s%s %s %s %s -'):format(cancel == '1' and 'c' or 'd', asked, digest, token, attempts)
+      times[#times + 1], times[#times + 2] = now, member
+    elseif not again[index] then drop[#drop + 1] = member end
+    over[#over + 1], gone[#gone + 1] = member, entry
+  end
+  replies[index] = reply
+end
+if #stubs > 0 then redis.call('HSET', jobs, unpack(stubs)) redis.call('ZADD', done, unpack(times)) end
+if ended.ok > 0 then redis.call('HINCRBY', meta, 'n.done', ended.ok) end
+if ended.anew > 0 then redis.call('HINCRBY', meta, 'n.adopted', ended.anew) end
+if ended.cancelled > 0 then redis.call('HINCRBY', meta, 'n.cancelled', ended.cancelled) end
+if #drop > 0 then redis.call('HDEL', jobs, unpack(drop)) end
+if #gone > 0 then
+  redis.call('HDEL', runs, unpack(over))
+  redis.call('XACK', ready, 'workers', unpack(gone))
+  redis.call('XDEL', ready, unpack(gone))
+end
+return replies

@@ -1,0 +1,73 @@
+#!lua flags=allow-oom
+-- promote: due jobs move from scheduled to ready; bare members get a record; nonsense becomes dead letters.
+-- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta
+-- ARGV  1 now  2 term  3 lease  4 limit  5 cap
+--       now ms, '' = server time; term: the leader's value; lease ms; limit: members per pass; cap: undelivered entries
+-- RETURN {state, now, next, backlog, letters, moved, then pairs: lateness ms, count}
+--        state moved | paused | capped; next: next due ms, '' = none. {'fenced'} when the term is not the leader's.
+-- Entries are added before exactly the ids read are removed. Payloads of managed jobs are never touched, so a pass of
+-- 500 costs the same for 10 bytes and for 256 KiB. A bare member that runs now waits in the zset for its next turn.
+local leader, scheduled, ready, jobs = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local runs, dead, done, meta = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local now, term, lease, limit, cap = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
+if redis.call('GET', leader) ~= term then return { 'fenced' } end
+redis.call('PEXPIRE', leader, lease)
+if redis.call('EXISTS', ready) == 0 then redis.call('XGROUP', 'CREATE', ready, 'workers', '0', 'MKSTREAM') end
+
+local backlog = redis.call('XLEN', ready)
+if backlog >= cap then
+  for _, group in ipairs(redis.call('XINFO', 'GROUPS', ready)) do
+    if group[2] == 'workers' then backlog = backlog - group[6] end
+  end
+end
+local paused = redis.call('HGET', meta, 'paused')
+local room = paused and 0 or math.min(limit, cap - backlog)
+local due = room > 0 and redis.call('ZRANGEBYSCORE', scheduled, '-inf', now, 'WITHSCORES', 'LIMIT', 0, room) or {}
+
+local function bury(member, record, reason)
+  local live = record and record:byte() ~= 46
+  local id = redis.call('XADD', dead, '*', 'member', member, 'record', live and record or '', 'reason', reason,
+    'history', '', 'token', 0, 'attempts', 0, 'generation', 0, 'at', ('%.0f'):format(now))
+  redis.call('HINCRBY', meta, live and 'n.dead' or 'n.refused', 1)
+  if not live then return end
+  redis.call('HSET', jobs, member, ('.x%s %s 0 0 %s'):format(record:match('^1(%w+)') or '0', redis.sha1hex(record):sub(1, 16), id))
+  redis.call('ZADD', done, now, member)
+  redis.call('HDEL', runs, member)
+end
+
+local moved, late, gone, bytes, adopted = 0, {}, {}, 0, 0
+for at = 1, #due, 2 do
+  local member, score = due[at], tonumber(due[at + 1])
+  bytes = bytes + #member
+  if bytes > 1048576 and at > 1 then break end
+  local managed, readable = member:sub(1, 2) == 'j:', #member <= 130 and #member > 0 and not member:find('[^!-~]')
+  local bad = (score ~= 0 and score < 1e11) and 'bad-due' or not readable and 'bad-member'
+  local record = (bad or not managed) and redis.call('HGET', jobs, member)
+  local entry = (bad or not managed) and (redis.call('HGET', runs, member) or ''):match('^%d+ %d+ %d+ %d+ %d+ (%S+)') or '-'
+  if bad then bury(member, entry == '-' and record, bad)
+  elseif entry ~= '-' then redis.call('ZADD', scheduled, 'XX', now + 1000, member)
+  else
+    score = score == 0 and now or math.floor(score)
+    if not managed and (not record or record:byte() == 46) then
+      local rest, text = score, ''
+      while rest > 0 do local d = rest % 36 text = ('0123456789abcdefghijklmnopqrstuvwxyz'):sub(d + 1, d + 1) .. text rest = math.floor(rest / 36) end
+      redis.call('HSET', jobs, member, '1' .. text .. ';b=1|{}')
+      redis.call('ZREM', done, member)
+      adopted = adopted + 1
+    end
+    redis.call('XADD', ready, '*', 'member', member, 'due', ('%.0f'):format(score))
+    local ms = math.floor(now - score)
+    late[ms], moved = (late[ms] or 0) + 1, moved + 1
+  end
+  if bad or entry == '-' then gone[#gone + 1] = member end
+end
+if #gone > 0 then redis.call('ZREM', scheduled, unpack(gone)) end
+if moved > 0 then redis.call('HINCRBY', meta, 'n.promoted', moved) end
+if adopted > 0 then redis.call('HINCRBY', meta, 'n.adopted', adopted) end
+
+local head = redis.call('ZRANGE', scheduled, 0, 0, 'WITHSCORES')[2]
+redis.call('HSET', meta, 'wake', room <= 0 and 0 or head and ('%.0f'):format(math.ceil(math.min(head, 9e15))) or '9007199254740991')
+local reply = { room > 0 and 'moved' or paused and 'paused' or 'capped', now, head or '', backlog + moved, #gone - moved, moved }
+for ms, count in pairs(late) do reply[#reply + 1] = ms reply[#reply + 1] = count end
+return reply

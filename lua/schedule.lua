@@ -1,0 +1,54 @@
+#!lua
+-- schedule: a job comes into being, or the same call is recognised. Many jobs per call.
+-- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake
+-- ARGV  1 now  2 generation  3 mode  4 horizon  5 bytes  then per job: member, record, due
+--       now ms, '' = server time; mode keep | replace; horizon ms ahead of now; bytes: largest record; due ms
+-- RETURN one text per job: ok | replaced | already <live or outcome letter> | exists <due> | running |
+--        bad-due <now> | too-large; or {'moved', generation} when the partition has another generation
+-- The zset first, the record last: the record is the commit point. No allow-oom: a full Redis refuses it up front.
+-- A live id is never overwritten unless mode is replace, and a running one not even then.
+local scheduled, jobs, runs, done, meta, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local now, mode, horizon, bytes = tonumber(ARGV[1]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
+local state = redis.call('HMGET', meta, 'generation', 'wake')
+if (state[1] or '0') ~= ARGV[2] then return { 'moved', state[1] or '0' } end
+
+local function same(stub, record)
+  local asked, digest = stub:match('^%..(%w+) (%x+)')
+  return asked == record:match('^1(%w+)') and digest == redis.sha1hex(record):sub(1, 16)
+end
+
+local function judge(member, record, due)
+  if not due or due ~= due or due < 0 or due > now + horizon then return ('bad-due %.0f'):format(now) end
+  if #record > bytes then return 'too-large' end
+  local current = redis.call('HGET', jobs, member)
+  if not current then return 'ok' end
+  if current:byte() == 46 then return same(current, record) and 'already ' .. current:sub(2, 2) or 'ok', true end
+  if current == record then return 'already live' end
+  local run = redis.call('HGET', runs, member)
+  local generation, owner = (run or '0 -1 0 0 0 - - '):match('^%d+ (%S+) %d+ %d+ %d+ %S+ (%S+)')
+  if mode == 'replace' then return owner == '-' and 'replaced' or 'running', false, run and tonumber(generation) end
+  local score = redis.call('ZSCORE', scheduled, member)
+  return ('exists %.0f'):format(tonumber(score) or tonumber(current:match('^1(%w+)') or '0', 36))
+end
+
+local replies, added, soonest = {}, 0, math.huge
+for at = 6, #ARGV, 3 do
+  local member, record, due = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
+  local reply, over, generation = judge(member, record, due)
+  if reply == 'ok' or reply == 'replaced' then
+    redis.call('ZADD', scheduled, ('%.0f'):format(due), member)
+    if generation then redis.call('HSET', runs, member, ('0 %d 0 0 0 - - - 0 - -'):format(generation + 1)) end
+    redis.call('HSET', jobs, member, record)
+    if over then redis.call('ZREM', done, member) end
+    if reply == 'ok' then added = added + 1 end
+    soonest = math.min(soonest, due)
+  end
+  replies[#replies + 1] = reply
+end
+if added > 0 then redis.call('HINCRBY', meta, 'n.scheduled', added) end
+if soonest < (tonumber(state[2]) or -1) then
+  redis.call('HSET', meta, 'wake', ('%.0f'):format(soonest))
+  redis.call('SPUBLISH', wake, ('%.0f'):format(soonest))
+end
+return replies

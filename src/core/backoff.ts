@@ -1,0 +1,106 @@
+/**
+ * Failures so far → how long to wait. Pure: randomness is passed in. A backoff is data, so that it can travel inside
+ * a job's record; a function is allowed on a queue definition only, because it cannot be stored.
+ */
+import { type DurationInput, durationMs, show } from './duration.ts';
+import { DuestreamError } from './errors.ts';
+
+/** `full` spreads over 0…delay, `equal` over half…delay, `none` not at all. */
+export type Jitter = 'none' | 'full' | 'equal';
+
+export type Backoff =
+  | { readonly kind: 'fixed'; readonly delayMs: number; readonly jitter: Jitter }
+  | { readonly kind: 'linear'; readonly delayMs: number; readonly maxMs: number; readonly jitter: Jitter }
+  | {
+      readonly kind: 'exponential';
+      readonly delayMs: number;
+      readonly factor: number;
+      readonly maxMs: number;
+      readonly jitter: Jitter;
+    }
+  | { readonly kind: 'ladder'; readonly stepsMs: readonly number[]; readonly jitter: Jitter };
+
+/** A queue's backoff: data, or a function of the number of failures so far (1 after the first) returning a duration. */
+export type BackoffPolicy = Backoff | ((failures: number) => DurationInput);
+
+const JITTERS: readonly Jitter[] = ['none', 'full', 'equal'];
+
+/** The same delay after every failure. @example fixed('30s') */
+export function fixed(delay: DurationInput, options: { readonly jitter?: Jitter } = {}): Backoff {
+  return { kind: 'fixed', delayMs: durationMs(delay, 'fixed delay'), jitter: jitterOf(options.jitter, 'none') };
+}
+
+/** delay × failures, at most `max` (default 1 h). @example linear('10s', { max: '5m' }) */
+export function linear(
+  delay: DurationInput,
+  options: { readonly max?: DurationInput; readonly jitter?: Jitter } = {},
+): Backoff {
+  return {
+    kind: 'linear',
+    delayMs: durationMs(delay, 'linear delay'),
+    maxMs: durationMs(options.max ?? '1h', 'linear max'),
+    jitter: jitterOf(options.jitter, 'none'),
+  };
+}
+
+/** base × factor^(failures − 1), at most `max` (default 1 h), full jitter by default. @example exponential('10s', { max: '1h' }) */
+export function exponential(
+  base: DurationInput,
+  options: { readonly factor?: number; readonly max?: DurationInput; readonly jitter?: Jitter } = {},
+): Backoff {
+  const factor = options.factor ?? 2;
+  if (!(factor >= 1 && factor <= 100)) {
+    throw new DuestreamError('bad-input', `exponential factor is ${show(factor)}; allowed: 1 to 100`);
+  }
+  return {
+    kind: 'exponential',
+    delayMs: durationMs(base, 'exponential base'),
+    factor,
+    maxMs: durationMs(options.max ?? '1h', 'exponential max'),
+    jitter: jitterOf(options.jitter, 'full'),
+  };
+}
+
+/** The listed delays in order; the last one repeats. @example ladder(['1m', '10m', '1h']) */
+export function ladder(steps: readonly DurationInput[], options: { readonly jitter?: Jitter } = {}): Backoff {
+  if (!Array.isArray(steps) || steps.length === 0 || steps.length > 100) {
+    throw new DuestreamError('bad-input', `ladder has ${show(steps?.length)} steps; allowed: 1 to 100`);
+  }
+  return {
+    kind: 'ladder',
+    stepsMs: steps.map((step, index) => durationMs(step, `ladder step ${index + 1}`)),
+    jitter: jitterOf(options.jitter, 'none'),
+  };
+}
+
+/** 10 s, 20 s, 40 s … 1 h, with full jitter. */
+export const defaultBackoff: Backoff = exponential('10s', { max: '1h' });
+
+/** Milliseconds to wait after the given number of failures (1 after the first). `random` is in [0, 1). */
+export function backoffMs(policy: BackoffPolicy, failures: number, random: number): number {
+  if (typeof policy === 'function') return durationMs(policy(failures), 'backoff');
+  const delay = plainMs(policy, failures);
+  if (policy.jitter === 'full') return Math.round(delay * random);
+  if (policy.jitter === 'equal') return Math.round(delay / 2 + (delay / 2) * random);
+  return Math.round(delay);
+}
+
+function plainMs(backoff: Backoff, failures: number): number {
+  const nth = Math.max(1, failures);
+  switch (backoff.kind) {
+    case 'fixed':
+      return backoff.delayMs;
+    case 'linear':
+      return Math.min(backoff.maxMs, backoff.delayMs * nth);
+    case 'exponential':
+      return Math.min(backoff.maxMs, backoff.delayMs * backoff.factor ** Math.min(nth - 1, 1000));
+    case 'ladder':
+      return backoff.stepsMs[Math.min(nth, backoff.stepsMs.length) - 1] ?? 0;
+  }
+}
+
+function jitterOf(jitter: Jitter | undefined, otherwise: Jitter): Jitter {
+  if (jitter === undefined) return otherwise;
+  if (JITTERS.includes(jitter)) return jitter;
+  throw new DuestreamError('bad-input', `jitter is ${show(jitter)}; allowed: none, full, equal`);
+}

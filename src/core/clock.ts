@@ -1,0 +1,38 @@
+/**
+ * The only place that reads a clock or sets a timer for waiting. Two clocks, two names: `wallMs` is for people and
+ * stored stamps, `monotonicMs` for durations and trust. Due times are decided by Redis, never by either of them.
+ */
+import { performance } from 'node:perf_hooks';
+
+export interface Clock {
+  /** Epoch milliseconds of this machine. It can jump. */
+  readonly wallMs: () => number;
+  /** Milliseconds since an arbitrary moment. It never jumps. */
+  readonly monotonicMs: () => number;
+  /** Resolves after `ms`, or at once when the signal aborts: `true` when the time has passed, `false` when cut short. */
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<boolean>;
+}
+
+/** Node fires a timer above this at once (setTimeout(2**31) after 1 ms), so longer sleeps are cut. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
+export const systemClock: Clock = {
+  wallMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  sleep: (ms, signal) =>
+    new Promise((resolve) => {
+      if (signal?.aborted) return resolve(false);
+      const onAbort = () => {
+        clearTimeout(timer);
+        resolve(false);
+      };
+      const timer = setTimeout(
+        () => {
+          signal?.removeEventListener('abort', onAbort);
+          resolve(true);
+        },
+        Math.min(Math.max(ms, 0), TIMER_MAX_MS),
+      );
+      signal?.addEventListener('abort', onAbort, { once: true });
+    }),
+};

@@ -1,0 +1,68 @@
+/**
+ * Durations and instants as people write them. A delay is milliseconds, `"5m"`, or an ISO 8601 duration without
+ * calendar units (a month has no fixed length, so `P1M` as a delay is refused rather than guessed).
+ */
+import { DateTime, Duration } from 'luxon';
+import ms from 'ms';
+import { DuestreamError } from './errors.ts';
+
+/** Milliseconds, a short text such as `"90s"`, `"5m"`, `"1.5h"`, `"3d"`, `"2w"`, or ISO 8601 such as `"PT1H30M"`. */
+export type DurationInput = number | string;
+
+/** An instant: a `Date`, an ISO 8601 text **with an offset or Z**, or a luxon `DateTime`. */
+export type InstantInput = Date | string | DateTime;
+
+const SHORT = /^\d+(\.\d+)?\s*(ms|s|m|h|d|w)$/;
+
+/**
+ * Milliseconds of a duration.
+ *
+ * @throws DuestreamError `bad-input` naming `what`, the value given and the forms allowed.
+ * @example durationMs('2m', 'delay') // 120000
+ */
+export function durationMs(input: DurationInput, what: string): number {
+  const value = typeof input === 'number' ? input : typeof input === 'string' ? parse(input.trim()) : Number.NaN;
+  if (Number.isFinite(value) && value >= 0) return Math.round(value);
+  throw new DuestreamError(
+    'bad-input',
+    `${what} is ${show(input)}; allowed: a number of milliseconds >= 0, "500ms", "90s", "5m", "1h", "3d", "2w", or an ISO 8601 duration without years and months such as "PT1H30M"`,
+  );
+}
+
+/**
+ * Epoch milliseconds of an instant.
+ *
+ * @throws DuestreamError `bad-input` for an invalid date or a text without zone ("2026-03-01T10:00" means nothing here).
+ * @example instantMs('2026-03-01T10:00:00+01:00', 'at')
+ */
+export function instantMs(input: InstantInput, what: string): number {
+  const value = toMs(input);
+  if (Number.isFinite(value)) return value;
+  throw new DuestreamError(
+    'bad-input',
+    `${what} is ${show(input)}; allowed: a valid Date, a luxon DateTime, or an ISO 8601 text with Z or an offset such as "2026-03-01T10:00:00+01:00"`,
+  );
+}
+
+/** A value for an error message: short, quoted, one line. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.length > 80 ? `${value.slice(0, 79)}…` : value);
+  if (typeof value === 'number' || value === null || value === undefined) return String(value);
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'an invalid Date' : value.toISOString();
+  return Array.isArray(value) ? 'an array' : `a value of type ${typeof value}`;
+}
+
+function parse(text: string): number {
+  if (SHORT.test(text)) return ms(text as ms.StringValue);
+  if (!/^P/.test(text)) return Number.NaN;
+  const duration = Duration.fromISO(text);
+  if (!duration.isValid || duration.years !== 0 || duration.months !== 0 || duration.quarters !== 0) return Number.NaN;
+  return duration.toMillis();
+}
+
+function toMs(input: InstantInput): number {
+  if (input instanceof Date) return input.getTime();
+  if (DateTime.isDateTime(input)) return input.toMillis();
+  if (typeof input !== 'string' || !/(Z|[+-]\d\d(:?\d\d)?)$/i.test(input) || !input.includes('T')) return Number.NaN;
+  return DateTime.fromISO(input, { setZone: true }).toMillis();
+}

@@ -1,0 +1,78 @@
+/**
+ * The error catalogue: every error that leaves duestream carries one of these codes, and the code alone decides
+ * the exit status of a command and the HTTP status of an answer. Messages say what was given and what is allowed.
+ *
+ * Bugs are not here (they are assertions), nor are refusals of a script (they are reply data), nor failures of a
+ * handler (they are outcomes).
+ */
+
+/** Code → exit status of the CLI (sysexits) and HTTP status. */
+export const errorCatalogue = {
+  'bad-input': { exit: 64, http: 400 },
+  'bad-config': { exit: 78, http: 500 },
+  usage: { exit: 64, http: 400 },
+  exists: { exit: 1, http: 409 },
+  'not-found': { exit: 1, http: 404 },
+  moved: { exit: 1, http: 409 },
+  stopped: { exit: 1, http: 503 },
+  failed: { exit: 1, http: 500 },
+  unavailable: { exit: 69, http: 503 },
+  indeterminate: { exit: 69, http: 503 },
+  'out-of-memory': { exit: 69, http: 507 },
+  refused: { exit: 69, http: 502 },
+} as const;
+
+export type ErrorCode = keyof typeof errorCatalogue;
+
+/**
+ * An error of duestream with a stable `code`.
+ *
+ * @example
+ * try { await producer.schedule(emails, data, { delay: '2 fortnights' }) }
+ * catch (error) { if (error instanceof DuestreamError && error.code === 'bad-input') console.error(error.message) }
+ */
+export class DuestreamError extends Error {
+  override readonly name: string = 'DuestreamError';
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/**
+ * The call was sent, but its reply was lost: Redis may or may not have carried it out. Repeat **the same call**
+ * (same id, same due): it is safe while the job lives and within the done window afterwards.
+ */
+export class Indeterminate extends DuestreamError {
+  override readonly name: string = 'Indeterminate';
+
+  constructor(message: string, options?: { readonly cause?: unknown }) {
+    super('indeterminate', message, options);
+  }
+}
+
+/** The text of anything that can be thrown: `undefined`, a string, an error with a throwing getter, a circular object. */
+export function messageOf(thrown: unknown): string {
+  try {
+    if (thrown instanceof Error) return thrown.message === '' ? thrown.name : `${thrown.message}`;
+    if (typeof thrown === 'string') return thrown;
+    if (thrown === undefined || thrown === null) return `handler threw ${String(thrown)}`;
+    return typeof thrown === 'object' ? (JSON.stringify(thrown) ?? 'unprintable') : String(thrown);
+  } catch {
+    return 'unprintable error';
+  }
+}
+
+/** Control characters become spaces and long texts are cut: one error is one short line, wherever it is shown. */
+export function oneLine(text: string, charsMax = 800): string {
+  const flat = text
+    .slice(0, charsMax * 4)
+    .replace(CONTROL, ' ')
+    .trim();
+  return flat.length <= charsMax ? flat : `${flat.slice(0, charsMax - 1)}…`;
+}
+
+/** C0, C1 and the two Unicode line ends. */
+const CONTROL = /[\p{Cc}\u2028\u2029]+/gu;

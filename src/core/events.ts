@@ -1,0 +1,103 @@
+/**
+ * What happened, said once. Logs, metrics, progress displays and tests all listen here; the stations know none of them.
+ * Hot paths emit one event per batch. A listener that throws is a bug of the listener and never reaches a station.
+ */
+import type { Attempted } from './outcome.ts';
+
+/** Event name → its payload. Ids are values of events and of logs, never labels of metrics. */
+export interface Events {
+  'leader.elected': { readonly queue: string; readonly partition: number; readonly epoch: number };
+  'leader.lost': { readonly queue: string; readonly partition: number; readonly epoch: number; readonly why: string };
+  /** `lateness`: pairs of (milliseconds late, how many). */
+  'jobs.promoted': {
+    readonly queue: string;
+    readonly partition: number;
+    readonly count: number;
+    readonly letters: number;
+    readonly lateness: readonly (readonly [lateMs: number, count: number])[];
+    readonly tookMs: number;
+  };
+  'mover.passed': {
+    readonly queue: string;
+    readonly partition: number;
+    readonly state: string;
+    readonly tookMs: number;
+  };
+  'job.started': {
+    readonly queue: string;
+    readonly id: string;
+    readonly name: string;
+    readonly attempt: number;
+    readonly lateMs: number;
+  };
+  'job.completed': { readonly queue: string; readonly id: string; readonly name: string; readonly tookMs: number };
+  'job.retried': {
+    readonly queue: string;
+    readonly id: string;
+    readonly name: string;
+    readonly delayMs: number;
+    readonly tookMs: number;
+    readonly error: Attempted;
+  };
+  'job.deferred': {
+    readonly queue: string;
+    readonly id: string;
+    readonly name: string;
+    readonly delayMs: number;
+    readonly tookMs: number;
+  };
+  'job.dead': {
+    readonly queue: string;
+    readonly id: string;
+    readonly name: string;
+    readonly reason: string;
+    readonly tookMs: number;
+    readonly error: Attempted;
+  };
+  'job.cancelled': { readonly queue: string; readonly id: string; readonly name: string };
+  'job.fenced': { readonly queue: string; readonly id: string; readonly verb: string; readonly reply: string };
+  'entries.reclaimed': {
+    readonly queue: string;
+    readonly partition: number;
+    readonly from: string;
+    readonly count: number;
+  };
+  'entries.adopted': { readonly queue: string; readonly partition: number; readonly count: number };
+  'consumer.retired': { readonly queue: string; readonly partition: number; readonly consumer: string };
+  /** Weather: once per change of state, never once per failed call. */
+  'redis.away': { readonly who: string; readonly why: string };
+  'redis.back': { readonly who: string; readonly awayMs: number };
+}
+
+export type EventName = keyof Events;
+
+export interface EventSource {
+  /** Listens to one event; the returned function stops listening. */
+  readonly on: <N extends EventName>(name: N, listener: (payload: Events[N]) => void) => () => void;
+}
+
+export interface Emitter extends EventSource {
+  readonly emit: <N extends EventName>(name: N, payload: Events[N]) => void;
+}
+
+/** A minimal typed emitter: synchronous, in order, without special names. */
+export function createEmitter(): Emitter {
+  const listeners = new Map<EventName, Set<(payload: never) => void>>();
+  return {
+    on(name, listener) {
+      const set = listeners.get(name) ?? new Set();
+      listeners.set(name, set);
+      set.add(listener);
+      return () => set.delete(listener);
+    },
+    emit(name, payload) {
+      for (const listener of listeners.get(name) ?? []) {
+        try {
+          listener(payload as never);
+        } catch (error) {
+          process.emitWarning(`a listener of ${name} threw: ${error instanceof Error ? error.message : 'unknown'}`);
+        }
+      }
+    },
+  };
+}

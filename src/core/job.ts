@@ -1,0 +1,81 @@
+/**
+ * What a job is: an id, a name, JSON data and a due time in a queue. Names and ids have one grammar each, checked here
+ * and nowhere else, so that a key, a log line or a shell argument can carry them without escaping.
+ */
+import { v7 as uuidV7 } from 'uuid';
+import { show } from './duration.ts';
+import { DuestreamError } from './errors.ts';
+import type { Attempted } from './outcome.ts';
+
+declare const brand: unique symbol;
+type Branded<T, Name extends string> = T & { readonly [brand]: Name };
+
+/** An id that has passed `parseJobId`. */
+export type JobId = Branded<string, 'JobId'>;
+/** The number of one start of one job: it only grows, so a store can refuse the effects of an older start. */
+export type Token = Branded<string, 'Token'>;
+/** The id of an entry in the ready stream, such as `1763719000000-0`. */
+export type EntryId = Branded<string, 'EntryId'>;
+
+/** Longest id in bytes. */
+export const ID_BYTES_MAX = 128;
+/** Name of a job that was not given one; its handler is `default`. */
+export const DEFAULT_NAME = 'default';
+
+const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+const JOB_NAME = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/;
+const USER_ID = /^[!-z|~]{1,128}$/;
+const ANY_ID = /^[!-~]{1,128}$/;
+
+/** A job as a handler sees it. */
+export interface Job<Data = unknown> {
+  readonly id: string;
+  readonly queue: string;
+  readonly name: string;
+  readonly data: Data;
+  /** The moment (epoch ms of the Redis primary) from which this start was allowed. */
+  readonly dueMs: number;
+  /** The moment the producer asked for. It differs from `dueMs` after a retry or a defer. */
+  readonly askedDueMs: number;
+  /** How often handlers of this job were started, this start included. */
+  readonly attempt: number;
+  readonly failures: number;
+  readonly crashes: number;
+  /** Put by a foreign producer as a plain zset member: it has an id and no data. */
+  readonly bare: boolean;
+  /** The last failures, oldest first, at most 5. */
+  readonly history: readonly Attempted[];
+}
+
+/** The id of ours or of the user, checked. @throws DuestreamError `bad-input` */
+export function parseJobId(input: unknown, { internal = false } = {}): JobId {
+  if (typeof input === 'string' && (internal ? ANY_ID : USER_ID).test(input)) return input as JobId;
+  throw new DuestreamError(
+    'bad-input',
+    `job id is ${show(input)}; allowed: 1 to ${ID_BYTES_MAX} printable ASCII characters without space, { and }`,
+  );
+}
+
+/** A new id: uuid v7 in 22 characters of base64url. */
+export function newJobId(): JobId {
+  return Buffer.from(uuidV7({}, new Uint8Array(16))).toString('base64url') as JobId;
+}
+
+/** A queue or namespace name, checked. @throws DuestreamError `bad-input` */
+export function parseName(input: unknown, what: 'queue' | 'namespace'): string {
+  if (typeof input === 'string' && NAME.test(input)) return input;
+  throw new DuestreamError(
+    'bad-input',
+    `${what} name is ${show(input)}; allowed: 1 to 64 of a-z 0-9 . _ - beginning with a letter or digit`,
+  );
+}
+
+/** The name of a job, which picks its handler, checked. @throws DuestreamError `bad-input` */
+export function parseJobName(input: unknown): string {
+  if (input === undefined) return DEFAULT_NAME;
+  if (typeof input === 'string' && JOB_NAME.test(input)) return input;
+  throw new DuestreamError(
+    'bad-input',
+    `job name is ${show(input)}; allowed: 1 to 64 of A-Z a-z 0-9 . _ : - beginning with a letter or digit`,
+  );
+}

@@ -1,0 +1,60 @@
+/**
+ * A queue as code sees it: a name, the type of its data, and how its jobs are tried again. Producers and workers share
+ * the definition, which is why a job's record does not have to carry it.
+ */
+import { type BackoffPolicy, defaultBackoff } from './backoff.ts';
+import { type DurationInput, durationMs, show } from './duration.ts';
+import { DuestreamError } from './errors.ts';
+import { parseName } from './job.ts';
+
+export interface QueueOptions {
+  /** How often handlers may fail before the job is dead. 1 to 1000, default 5. */
+  readonly attempts?: number;
+  /** How often workers may die under the job before it is dead. 1 to 100, default 3. */
+  readonly crashes?: number;
+  /** How long to wait after a failure. Default exponential 10 s … 1 h with full jitter. */
+  readonly backoff?: BackoffPolicy;
+  /** How long a handler may run before it is aborted and the start counts as failed. Default 15 min. */
+  readonly timeout?: DurationInput;
+  /** Over how many partitions a **new** queue is split. Default 1. An existing queue keeps what it has. */
+  readonly partitions?: number;
+}
+
+/** A defined queue; `Data` is the type of its jobs' data. */
+export interface Queue<Data = unknown> {
+  readonly name: string;
+  readonly attempts: number;
+  readonly crashes: number;
+  readonly backoff: BackoffPolicy;
+  readonly timeoutMs: number;
+  readonly partitions: number;
+  /** Never present: it lets the compiler carry the data type. */
+  readonly data?: Data;
+}
+
+/**
+ * Defines a queue. Nothing is sent to Redis: a queue comes into being by its first use.
+ *
+ * @throws DuestreamError `bad-input` for a name outside the grammar or an option outside its range.
+ * @example
+ * const emails = defineQueue<{ to: string }>('emails', { attempts: 5, backoff: exponential('10s', { max: '1h' }) });
+ */
+export function defineQueue<Data = unknown>(name: string, options: QueueOptions = {}): Queue<Data> {
+  return Object.freeze({
+    name: parseName(name, 'queue'),
+    attempts: whole(options.attempts ?? 5, { what: 'attempts', min: 1, max: 1000 }),
+    crashes: whole(options.crashes ?? 3, { what: 'crashes', min: 1, max: 100 }),
+    backoff: options.backoff ?? defaultBackoff,
+    timeoutMs: durationMs(options.timeout ?? '15m', 'timeout'),
+    partitions: whole(options.partitions ?? 1, { what: 'partitions', min: 1, max: 1024 }),
+  });
+}
+
+/** A whole number within a range, or an error that says both. @throws DuestreamError `bad-input` */
+export function whole(
+  value: unknown,
+  { what, min, max }: { readonly what: string; readonly min: number; readonly max: number },
+): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
+  throw new DuestreamError('bad-input', `${what} is ${show(value)}; allowed: a whole number from ${min} to ${max}`);
+}

@@ -1,0 +1,144 @@
+/**
+ * Connections to Redis, one profile per use. ioredis would re-send a command whose reply was lost, so a script could
+ * run twice without anybody knowing; here a lost reply is an error at once (`maxRetriesPerRequest: 0`, no offline
+ * queue) and only our own layer (`weather.ts`) repeats the same call. Every command has a time-out, so that every
+ * promise settles: a frozen server would otherwise keep a read pending for ever.
+ */
+import { Redis, type RedisOptions } from 'ioredis';
+import { show } from '../core/duration.ts';
+import { DuestreamError } from '../core/errors.ts';
+import { scriptOptions } from './scripts.ts';
+
+export type { Redis };
+
+/** `redis://[user:pass@]host[:port][/db]`, `rediss://…` for TLS, `unix:///path/to.sock`, or options of ioredis. */
+export type RedisInput = string | RedisOptions;
+
+export interface ConnectSettings {
+  readonly redis: RedisInput;
+  /** Shows in CLIENT LIST. */
+  readonly name: string;
+  /** No reply within this time counts as lost. Default 4 s. */
+  readonly commandTimeoutMs?: number;
+  readonly connectTimeoutMs?: number;
+}
+
+/** How long a blocking read waits for data. Never an alarm clock: Redis serves such time-outs up to 100 ms late. */
+export const BLOCK_MS = 2000;
+const BLOCKING_TIMEOUT_MS = 5000;
+
+/** For scripts and short commands. */
+export function openCommands(settings: ConnectSettings): Redis {
+  return open(settings, { commandTimeout: settings.commandTimeoutMs ?? 4000 });
+}
+
+/** For XREADGROUP BLOCK and nothing else: a blocked connection serves nobody. */
+export function openBlocking(settings: ConnectSettings): Redis {
+  return open(settings, { commandTimeout: BLOCKING_TIMEOUT_MS });
+}
+
+/** For SSUBSCRIBE and nothing else. It subscribes again after a reconnect. */
+export function openSubscriber(settings: ConnectSettings): Redis {
+  return open(settings, { autoResubscribe: true, commandTimeout: settings.commandTimeoutMs ?? 4000 });
+}
+
+/** Resolves when the connection can carry commands. @throws the first connection error, or the signal's reason. */
+export function whenReady(redis: Redis, timeoutMs = 5000): Promise<void> {
+  if (redis.status === 'ready') return Promise.resolve();
+  return new Promise((resolve, reject) => {
+    let last: Error | undefined;
+    const done = (act: () => void) => {
+      clearTimeout(timer);
+      redis.off('ready', onReady).off('error', onError).off('end', onEnd);
+      act();
+    };
+    const onReady = () => done(resolve);
+    const onError = (error: Error) => {
+      last = error;
+      if (/WRONGPASS|NOAUTH|NOPERM|invalid password/i.test(error.message)) fail();
+    };
+    const onEnd = () => fail();
+    const fail = () =>
+      done(() =>
+        reject(
+          new DuestreamError(
+            'unavailable',
+            `cannot reach Redis at ${describe(redis)}: ${last?.message || 'no answer'}`,
+            {
+              cause: last,
+            },
+          ),
+        ),
+      );
+    const timer = setTimeout(fail, timeoutMs);
+    redis.on('ready', onReady).on('error', onError).on('end', onEnd);
+  });
+}
+
+/** Drops the socket and stops reconnecting. Commands in flight are rejected. */
+export function close(redis: Redis): void {
+  redis.disconnect(false);
+}
+
+/** Drops the socket and dials again: for a watchdog that sees no progress. */
+export function redial(redis: Redis): void {
+  redis.disconnect(true);
+}
+
+/** Where a connection points to, without credentials. */
+export function describe(redis: Redis): string {
+  const { path, host, port, db } = redis.options;
+  return path ? `unix://${path}` : `redis://${host}:${port}${db ? `/${db}` : ''}`;
+}
+
+/** A URL without user and password, for messages and logs. */
+export function withoutCredentials(url: string): string {
+  return url.replace(/\/\/[^@/]*@/, '//***@');
+}
+
+function open(settings: ConnectSettings, profile: RedisOptions): Redis {
+  const options: RedisOptions & { replyMapping: 'legacy' } = {
+    ...parse(settings.redis),
+    connectionName: `duestream:${settings.name}`.replace(/[^!-~]/g, '_'),
+    connectTimeout: settings.connectTimeoutMs ?? 5000,
+    maxRetriesPerRequest: 0,
+    enableOfflineQueue: false,
+    autoResubscribe: false,
+    keepAlive: 5000,
+    noDelay: true,
+    protocol: 2,
+    retryStrategy: (times) => Math.round(Math.min(3000, 100 * 2 ** Math.min(times, 6)) * (0.5 + Math.random() / 2)),
+    reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 1 : false),
+    scripts: scriptOptions,
+    ...profile,
+    replyMapping: 'legacy',
+  };
+  const redis = new Redis(options);
+  // Errors reach whoever awaits a command and whoever listens to weather; without a listener Node would exit.
+  redis.on('error', () => undefined);
+  return redis;
+}
+
+function parse(input: RedisInput): RedisOptions {
+  if (typeof input !== 'string') return input;
+  if (input.startsWith('unix://')) return { path: input.slice('unix://'.length) };
+  if (!/^rediss?:\/\//.test(input) || !URL.canParse(input)) {
+    throw new DuestreamError(
+      'bad-input',
+      `redis is ${show(withoutCredentials(input))}; allowed: redis://host:port/db, rediss://…, unix:///path`,
+    );
+  }
+  const url = new URL(input);
+  const db = url.pathname.length > 1 ? Number(url.pathname.slice(1)) : 0;
+  if (!Number.isInteger(db) || db < 0) {
+    throw new DuestreamError('bad-input', `the database in ${show(withoutCredentials(input))} is not a number`);
+  }
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, '') || '127.0.0.1',
+    port: Number(url.port || 6379),
+    db,
+    ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
+    ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
+    ...(url.protocol === 'rediss:' ? { tls: { servername: url.hostname } } : {}),
+  };
+}

@@ -1,0 +1,150 @@
+/**
+ * One method per transition of a job, named by its verb: the whole life of a job is this list. Each is one script on
+ * one partition; what a reply means is given a type here. Refusals are values, never exceptions.
+ */
+import type { Redis } from './connect.ts';
+import type { PartitionRef } from './keys.ts';
+import {
+  type CancelReply,
+  type Claim,
+  cancelReply,
+  type Delivery,
+  type ExtendReply,
+  type Moved,
+  moved,
+  type PromoteReply,
+  promoteReply,
+  type ReleaseReply,
+  type ReplayReply,
+  replayReply,
+  type ScheduleItem,
+  type ScheduleReply,
+  type SettleReply,
+  type StartReply,
+  scheduleReply,
+  settleReply,
+  startReply,
+} from './replies.ts';
+import { list, run, text } from './scripts.ts';
+
+/** The transitions of a job on one connection. `nowMs` is for tests; without it the server's clock decides. */
+export function createJobs(redis: Redis) {
+  return {
+    async schedule(
+      ref: PartitionRef,
+      items: readonly ScheduleItem[],
+      {
+        mode,
+        horizonMs,
+        bytesMax,
+        nowMs,
+      }: { mode: 'keep' | 'replace'; horizonMs: number; bytesMax: number; nowMs?: number },
+    ): Promise<readonly ScheduleReply[] | Moved> {
+      const args = { now: nowMs ?? '', generation: ref.generation, mode, horizon: horizonMs, bytes: bytesMax };
+      const each = items.flatMap(({ member, record, dueMs }) => [member, record, dueMs]);
+      const reply = list(await run(redis, 'schedule', { keys: ref.keys, args, each }));
+      return moved(reply) ?? reply.map((item) => scheduleReply(text(item)));
+    },
+
+    async promote(
+      ref: PartitionRef,
+      {
+        term,
+        leaseMs,
+        limit,
+        cap,
+        nowMs,
+      }: { term: string; leaseMs: number; limit: number; cap: number; nowMs?: number },
+    ): Promise<PromoteReply> {
+      const args = { now: nowMs ?? '', term, lease: leaseMs, limit, cap };
+      return promoteReply(list(await run(redis, 'promote', { keys: ref.keys, args })));
+    },
+
+    /** Deliveries must be in ascending order of their entry ids. */
+    async start(
+      ref: PartitionRef,
+      deliveries: readonly Delivery[],
+      { consumer, bytesMax, windowMs, nowMs }: { consumer: string; bytesMax: number; windowMs: number; nowMs?: number },
+    ): Promise<readonly StartReply[]> {
+      const args = { now: nowMs ?? '', consumer, bytes: bytesMax, window: windowMs };
+      const reply = await run(redis, 'start', { keys: ref.keys, args, each: deliveries.flatMap(deliveryArgs) });
+      return list(reply).map((item) => startReply(list(item)));
+    },
+
+    async release(
+      ref: PartitionRef,
+      deliveries: readonly Delivery[],
+      { consumer, nowMs }: { consumer: string; nowMs?: number },
+    ): Promise<readonly ReleaseReply[]> {
+      const args = { now: nowMs ?? '', consumer };
+      const reply = await run(redis, 'release', { keys: ref.keys, args, each: deliveries.flatMap(deliveryArgs) });
+      return list(reply).map((item) => text(item) as ReleaseReply);
+    },
+
+    async extend(ref: PartitionRef, claims: readonly Claim[], consumer: string): Promise<readonly ExtendReply[]> {
+      const reply = await run(redis, 'extend', { keys: ref.keys, args: { consumer }, each: claims.flatMap(claimArgs) });
+      return list(reply).map((item) => text(item) as ExtendReply);
+    },
+
+    async complete(
+      ref: PartitionRef,
+      claims: readonly Claim[],
+      { windowMs, nowMs }: { windowMs: number; nowMs?: number },
+    ): Promise<readonly SettleReply[]> {
+      const args = { now: nowMs ?? '', window: windowMs };
+      const reply = await run(redis, 'complete', { keys: ref.keys, args, each: claims.flatMap(claimArgs) });
+      return list(reply).map((item) => text(item) as SettleReply);
+    },
+
+    async retry(
+      ref: PartitionRef,
+      claim: Claim,
+      { windowMs, delayMs, error, nowMs }: { windowMs: number; delayMs: number; error: string; nowMs?: number },
+    ): Promise<SettleReply> {
+      const args = { now: nowMs ?? '', window: windowMs, ...claim, delay: delayMs, error };
+      return settleReply(await run(redis, 'retry', { keys: ref.keys, args }));
+    },
+
+    async defer(
+      ref: PartitionRef,
+      claim: Claim,
+      { windowMs, delayMs, nowMs }: { windowMs: number; delayMs: number; nowMs?: number },
+    ): Promise<SettleReply> {
+      const args = { now: nowMs ?? '', window: windowMs, ...claim, delay: delayMs };
+      return settleReply(await run(redis, 'defer', { keys: ref.keys, args }));
+    },
+
+    async bury(
+      ref: PartitionRef,
+      claim: Claim,
+      { windowMs, reason, error, nowMs }: { windowMs: number; reason: string; error: string; nowMs?: number },
+    ): Promise<SettleReply> {
+      const args = { now: nowMs ?? '', window: windowMs, ...claim, reason, error };
+      return settleReply(await run(redis, 'bury', { keys: ref.keys, args }));
+    },
+
+    async cancel(
+      ref: PartitionRef,
+      members: readonly string[],
+      { windowMs, nowMs }: { windowMs: number; nowMs?: number },
+    ): Promise<readonly CancelReply[] | Moved> {
+      const args = { now: nowMs ?? '', generation: ref.generation, window: windowMs };
+      const reply = list(await run(redis, 'cancel', { keys: ref.keys, args, each: members }));
+      return moved(reply) ?? reply.map((item) => cancelReply(text(item)));
+    },
+
+    async replay(
+      ref: PartitionRef,
+      letter: string,
+      { dueMs, nowMs }: { dueMs?: number; nowMs?: number } = {},
+    ): Promise<ReplayReply> {
+      const args = { now: nowMs ?? '', generation: ref.generation, letter, due: dueMs ?? '' };
+      return replayReply(list(await run(redis, 'replay', { keys: ref.keys, args })));
+    },
+  };
+}
+
+export type Jobs = ReturnType<typeof createJobs>;
+
+const deliveryArgs = ({ entry, member, dueMs }: Delivery) => [entry, member, dueMs];
+const claimArgs = ({ entry, member, token }: Claim) => [entry, member, token];

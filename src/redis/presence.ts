@@ -1,0 +1,78 @@
+/**
+ * Heartbeats: one key with a TTL and one member of the alive set per process, in the control slot. Renewed with
+ * PEXPIRE, because a Redis at its memory limit refuses SET and everybody would look dead at once.
+ *
+ * They only *nominate* the dead. A wall clock that jumps, or Redis away for longer than a TTL, removes every heartbeat
+ * in one instant; that is why an observer looks twice, a grace apart, and why XCLAIM's min-idle decides.
+ */
+import { messageOf } from '../core/errors.ts';
+import type { Redis } from './connect.ts';
+import { controlKeys } from './keys.ts';
+
+export interface Identity {
+  /** Random per process start; for workers it is the consumer's name. */
+  readonly id: string;
+  readonly role: 'daemon' | 'worker';
+  readonly host: string;
+  readonly pid: number;
+  /** Epoch ms by the process's own clock; for people. */
+  readonly startedMs: number;
+  readonly queues: readonly string[];
+}
+
+/** Sends one heartbeat. The value is written only when the key is not there. */
+export async function beat(
+  redis: Redis,
+  { namespace, identity, ttlMs }: { readonly namespace: string; readonly identity: Identity; readonly ttlMs: number },
+): Promise<void> {
+  const keys = controlKeys(namespace);
+  const key = keys.beat(identity.id);
+  if ((await redis.pexpire(key, ttlMs)) === 1) return;
+  await redis.set(key, JSON.stringify(identity), 'PX', ttlMs);
+  await redis.sadd(keys.alive, identity.id);
+  await redis.spublish(keys.wake, `here ${identity.id}`);
+}
+
+/** Leaves in an orderly way: nobody has to wait for a TTL. */
+export async function leave(redis: Redis, namespace: string, id: string): Promise<void> {
+  const keys = controlKeys(namespace);
+  await redis.del(keys.beat(id));
+  await redis.srem(keys.alive, id);
+  await redis.spublish(keys.wake, `left ${id}`);
+}
+
+/** Every member of the alive set with its heartbeat, or without one if it is missing. */
+export async function presence(
+  redis: Redis,
+  namespace: string,
+): Promise<readonly { readonly id: string; readonly identity: Identity | undefined }[]> {
+  const keys = controlKeys(namespace);
+  const ids = await redis.smembers(keys.alive);
+  if (ids.length === 0) return [];
+  const values = await redis.mget(ids.map((id) => keys.beat(id)));
+  return ids
+    .map((id, index) => ({ id, identity: decode(values[index] ?? null) }))
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** Which of these ids have no heartbeat right now. */
+export async function withoutBeat(redis: Redis, namespace: string, ids: readonly string[]): Promise<readonly string[]> {
+  if (ids.length === 0) return [];
+  const keys = controlKeys(namespace);
+  const values = await redis.mget(ids.map((id) => keys.beat(id)));
+  return ids.filter((_, index) => values[index] === null);
+}
+
+/** Takes an id out of the alive set once it is proven to own nothing. */
+export async function forget(redis: Redis, namespace: string, id: string): Promise<void> {
+  await redis.srem(controlKeys(namespace).alive, id);
+}
+
+function decode(value: string | null): Identity | undefined {
+  if (value === null) return undefined;
+  try {
+    return JSON.parse(value) as Identity;
+  } catch (error) {
+    return { id: messageOf(error), role: 'worker', host: '', pid: 0, startedMs: 0, queues: [] };
+  }
+}

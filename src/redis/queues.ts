@@ -1,0 +1,62 @@
+/**
+ * The registry of queues: name → partitions and generation, one hash in the control slot. A queue comes into being by
+ * its first use; whoever is first decides the number of partitions, everybody else takes what is there.
+ */
+import { DuestreamError } from '../core/errors.ts';
+import type { Redis } from './connect.ts';
+import { controlKeys, type PartitionRef, partitionRef } from './keys.ts';
+
+export interface QueueLayout {
+  readonly queue: string;
+  readonly partitions: number;
+  readonly generation: number;
+}
+
+/** The layout of a queue, declaring it with `partitions` when it is new. */
+export async function declareQueue(
+  redis: Redis,
+  { namespace, queue, partitions }: { readonly namespace: string; readonly queue: string; readonly partitions: number },
+): Promise<QueueLayout> {
+  const keys = controlKeys(namespace);
+  const known = await redis.hget(keys.queues, queue);
+  if (known !== null) return decode(queue, known);
+  const made = await redis.hsetnx(keys.queues, queue, JSON.stringify({ partitions, generation: 0 }));
+  if (made === 1) await redis.spublish(keys.wake, `queue ${queue}`);
+  return decode(queue, (await redis.hget(keys.queues, queue)) ?? '');
+}
+
+/** All declared queues, by name. */
+export async function listQueues(redis: Redis, namespace: string): Promise<readonly QueueLayout[]> {
+  const all = await redis.hgetall(controlKeys(namespace).queues);
+  return Object.entries(all)
+    .map(([queue, value]) => decode(queue, value))
+    .sort((a, b) => (a.queue < b.queue ? -1 : 1));
+}
+
+/** The layout of a queue if it was declared. */
+export async function findQueue(redis: Redis, namespace: string, queue: string): Promise<QueueLayout | undefined> {
+  const known = await redis.hget(controlKeys(namespace).queues, queue);
+  return known === null ? undefined : decode(queue, known);
+}
+
+export function partitionsOf(namespace: string, layout: QueueLayout): readonly PartitionRef[] {
+  const { queue, partitions, generation } = layout;
+  return Array.from({ length: partitions }, (_, partition) =>
+    partitionRef(namespace, { queue, partition, generation }),
+  );
+}
+
+function decode(queue: string, value: string): QueueLayout {
+  try {
+    const { partitions, generation } = JSON.parse(value) as { partitions: unknown; generation: unknown };
+    if (Number.isInteger(partitions) && Number.isInteger(generation)) {
+      return { queue, partitions: Number(partitions), generation: Number(generation) };
+    }
+  } catch {
+    // Falls through to the error below, which says what was found.
+  }
+  throw new DuestreamError(
+    'refused',
+    `the registry's entry of queue ${queue} cannot be read: ${JSON.stringify(value.slice(0, 80))}`,
+  );
+}

@@ -1,0 +1,132 @@
+/**
+ * The consumer-group side of the ready stream: reading, what a consumer holds, and who the consumers are. The group is
+ * always created at `0`, never at `$`: a group made again must see what arrived before it.
+ */
+
+import { messageOf } from '../core/errors.ts';
+import type { EntryId } from '../core/job.ts';
+import { BLOCK_MS, type Redis } from './connect.ts';
+import { GROUP, type PartitionKeys, type PartitionRef } from './keys.ts';
+import type { Delivery } from './replies.ts';
+import { list, type Reply, run, text } from './scripts.ts';
+
+export interface ConsumerInfo {
+  readonly name: string;
+  readonly pending: number;
+  readonly idleMs: number;
+}
+
+/** Makes the stream and its group if they are not there. Safe to call at any time. */
+export async function ensureGroup(redis: Redis, keys: PartitionKeys): Promise<void> {
+  try {
+    await redis.call('XGROUP', 'CREATE', keys.ready, GROUP, '0', 'MKSTREAM');
+  } catch (error) {
+    if (!messageOf(error).startsWith('BUSYGROUP')) throw error;
+  }
+}
+
+/**
+ * New entries of several partitions for one consumer, waiting up to `blockMs` for the first. `count` bounds each
+ * stream, so a caller with n free slots asks for n in one stream or spreads them.
+ */
+export async function readNew(
+  redis: Redis,
+  refs: readonly PartitionRef[],
+  {
+    consumer,
+    count,
+    blockMs = BLOCK_MS,
+  }: { readonly consumer: string; readonly count: number; readonly blockMs?: number },
+): Promise<readonly { readonly ref: PartitionRef; readonly deliveries: readonly Delivery[] }[]> {
+  const block = blockMs > 0 ? ['BLOCK', blockMs] : [];
+  const streams = refs.map((ref) => ref.keys.ready);
+  const reply = await redis.call(
+    'XREADGROUP',
+    ...['GROUP', GROUP, consumer, 'COUNT', count, ...block, 'STREAMS', ...streams, ...streams.map(() => '>')],
+  );
+  if (reply === null) return [];
+  return list(reply as Reply).flatMap((stream) => {
+    const [key, entries] = list(stream);
+    const ref = refs.find((candidate) => candidate.keys.ready === key);
+    return ref ? [{ ref, deliveries: list(entries).map(deliveryOf) }] : [];
+  });
+}
+
+/** Entries this consumer holds for longer than `idleMs`, whether it knows of them or not. */
+export async function ownPending(
+  redis: Redis,
+  keys: PartitionKeys,
+  { consumer, idleMs, limit }: { readonly consumer: string; readonly idleMs: number; readonly limit: number },
+): Promise<readonly EntryId[]> {
+  const reply = await redis.call('XPENDING', keys.ready, GROUP, 'IDLE', idleMs, '-', '+', limit, consumer);
+  return list(reply as Reply).map((item) => text(list(item)[0]) as EntryId);
+}
+
+/** The content of entries; those that were deleted are left out. */
+export async function readEntries(
+  redis: Redis,
+  keys: PartitionKeys,
+  entries: readonly EntryId[],
+): Promise<readonly Delivery[]> {
+  const found = await Promise.all(entries.map((entry) => redis.call('XRANGE', keys.ready, entry, entry)));
+  return found.flatMap((reply) => list(reply as Reply).map(deliveryOf));
+}
+
+export async function consumers(redis: Redis, keys: PartitionKeys): Promise<readonly ConsumerInfo[]> {
+  const reply = list((await redis.call('XINFO', 'CONSUMERS', keys.ready, GROUP)) as Reply);
+  return reply.map((item) => {
+    const fields = list(item);
+    const field = (name: string) => fields[fields.indexOf(name) + 1];
+    return { name: text(field('name')), pending: Number(field('pending')), idleMs: Number(field('idle')) };
+  });
+}
+
+/** Takes entries of a consumer that is believed dead, if they are idle for long enough. */
+export async function reclaim(
+  redis: Redis,
+  ref: PartitionRef,
+  take: {
+    readonly owner: string;
+    readonly consumer: string;
+    readonly idleMs: number;
+    readonly limit: number;
+    readonly nowMs?: number;
+  },
+): Promise<{ readonly scanned: number; readonly deliveries: readonly Delivery[] }> {
+  const args = {
+    now: take.nowMs ?? '',
+    owner: take.owner,
+    consumer: take.consumer,
+    idle: take.idleMs,
+    limit: take.limit,
+  };
+  const [scanned, ...flat] = list(await run(redis, 'reclaim', { keys: ref.keys, args }));
+  const deliveries = Array.from({ length: flat.length / 3 }, (_, index) => ({
+    entry: text(flat[3 * index]) as EntryId,
+    member: text(flat[3 * index + 1]),
+    dueMs: Number(flat[3 * index + 2]),
+  }));
+  return { scanned: Number(scanned), deliveries };
+}
+
+/** Removes a consumer that provably owns nothing. */
+export async function retire(redis: Redis, ref: PartitionRef, consumer: string): Promise<'ok' | 'busy' | 'gone'> {
+  return text(await run(redis, 'retire', { keys: ref.keys, args: { consumer } })) as 'ok' | 'busy' | 'gone';
+}
+
+/** A write that changes nothing and needs no memory: proof that this partition's primary takes writes. */
+export async function proveWritable(redis: Redis, keys: PartitionKeys): Promise<void> {
+  await redis.call('XACK', keys.ready, GROUP, '0-1');
+}
+
+function deliveryOf(reply: Reply): Delivery {
+  const [entry, fields] = list(reply);
+  const pairs = Array.isArray(fields) ? fields : [];
+  const at = pairs.indexOf('member');
+  const due = pairs.indexOf('due');
+  return {
+    entry: text(entry) as EntryId,
+    member: at < 0 ? '' : text(pairs[at + 1]),
+    dueMs: due < 0 ? 0 : Number(pairs[due + 1]) || 0,
+  };
+}

@@ -1,0 +1,144 @@
+/**
+ * What the scripts of `jobs.ts` answer, as closed unions, and how the raw replies become them. A refusal is a member of
+ * the union that says why; callers switch over `kind` and the compiler sees that none is forgotten.
+ */
+import { decodeHistory } from '../core/codec.ts';
+import type { EntryId, Token } from '../core/job.ts';
+import type { Attempted } from '../core/outcome.ts';
+import { type OverState, stubLetters } from '../core/state.ts';
+import { list, type Reply, text } from './scripts.ts';
+
+export interface ScheduleItem {
+  readonly member: string;
+  readonly record: string;
+  readonly dueMs: number;
+}
+
+export type ScheduleReply =
+  | { readonly kind: 'ok' | 'replaced' | 'running' | 'too-large' }
+  | { readonly kind: 'already'; readonly over: OverState | undefined }
+  | { readonly kind: 'exists'; readonly dueMs: number }
+  | { readonly kind: 'bad-due'; readonly nowMs: number };
+
+/** The partition has another generation: the queue was resized, look it up again. */
+export interface Moved {
+  readonly kind: 'moved';
+  readonly generation: number;
+}
+
+export type PromoteReply =
+  | { readonly kind: 'fenced' }
+  | {
+      readonly kind: 'moved' | 'paused' | 'capped';
+      readonly nowMs: number;
+      readonly nextMs: number | undefined;
+      readonly backlog: number;
+      readonly letters: number;
+      readonly count: number;
+      readonly lateness: readonly (readonly [lateMs: number, count: number])[];
+    };
+
+/** One entry a consumer was given: what the stream says of it. */
+export interface Delivery {
+  readonly entry: EntryId;
+  readonly member: string;
+  readonly dueMs: number;
+}
+
+export interface Started {
+  readonly kind: 'run' | 'again';
+  readonly token: Token;
+  readonly attempts: number;
+  readonly failures: number;
+  readonly crashes: number;
+  readonly generation: number;
+  readonly history: readonly Attempted[];
+  readonly record: string;
+}
+
+export type StartReply =
+  | Started
+  | { readonly kind: 'later' | 'dropped' | 'cancelled' | 'released' | 'letter' | 'lost' };
+
+/** What a settle addresses: one start of one job. */
+export interface Claim {
+  readonly entry: EntryId;
+  readonly member: string;
+  readonly token: Token;
+}
+
+export type SettleReply = 'ok' | 'cancelled' | 'already' | 'fenced' | 'gone';
+export type ExtendReply = 'ok' | 'cancel' | 'fenced' | 'gone';
+export type ReleaseReply = 'ok' | 'dropped' | 'started' | 'lost';
+export type CancelReply =
+  | { readonly kind: 'cancelled' | 'requested' | 'unknown' }
+  | { readonly kind: 'over'; readonly over: OverState | undefined };
+export type ReplayReply =
+  | { readonly kind: 'ok'; readonly dueMs: number; readonly member: string }
+  | { readonly kind: 'live' | 'empty'; readonly member: string }
+  | { readonly kind: 'gone' }
+  | Moved;
+
+export function moved(reply: readonly Reply[]): Moved | undefined {
+  return reply[0] === 'moved' && reply.length === 2 ? { kind: 'moved', generation: Number(reply[1]) } : undefined;
+}
+
+export function settleReply(reply: Reply): SettleReply {
+  return text(list(reply)[0]) as SettleReply;
+}
+
+export function scheduleReply(reply: string): ScheduleReply {
+  const [kind, detail = ''] = reply.split(' ');
+  if (kind === 'already') return { kind, over: stubLetters[detail] };
+  if (kind === 'exists') return { kind, dueMs: Number(detail) };
+  if (kind === 'bad-due') return { kind, nowMs: Number(detail) };
+  return { kind: kind as 'ok' | 'replaced' | 'running' | 'too-large' };
+}
+
+export function promoteReply(reply: readonly Reply[]): PromoteReply {
+  const [kind, now, next, backlog, letters, count, ...late] = reply;
+  if (kind === 'fenced') return { kind };
+  return {
+    kind: kind as 'moved' | 'paused' | 'capped',
+    nowMs: Number(now),
+    nextMs: next === '' ? undefined : Number(next),
+    backlog: Number(backlog),
+    letters: Number(letters),
+    count: Number(count),
+    lateness: Array.from(
+      { length: late.length / 2 },
+      (_, i) => [Number(late[2 * i]), Number(late[2 * i + 1])] as const,
+    ),
+  };
+}
+
+export function startReply(reply: readonly Reply[]): StartReply {
+  const [kind, token, attempts, failures, crashes, generation, history, record] = reply;
+  if (kind !== 'run' && kind !== 'again') {
+    return { kind: kind as 'later' | 'dropped' | 'cancelled' | 'released' | 'letter' | 'lost' };
+  }
+  return {
+    kind,
+    token: text(token) as Token,
+    attempts: Number(attempts),
+    failures: Number(failures),
+    crashes: Number(crashes),
+    generation: Number(generation),
+    history: history === '' ? [] : decodeHistory(text(history).split('\n')),
+    record: text(record),
+  };
+}
+
+export function cancelReply(reply: string): CancelReply {
+  const [kind, letter = ''] = reply.split(' ');
+  return kind === 'over'
+    ? { kind, over: stubLetters[letter] }
+    : { kind: kind as 'cancelled' | 'requested' | 'unknown' };
+}
+
+export function replayReply(reply: readonly Reply[]): ReplayReply {
+  const [kind, first, second] = reply;
+  if (kind === 'ok') return { kind, dueMs: Number(first), member: text(second) };
+  if (kind === 'live' || kind === 'empty') return { kind, member: text(first) };
+  return kind === 'moved' ? { kind, generation: Number(first) } : { kind: 'gone' };
+}

@@ -1,0 +1,136 @@
+/**
+ * Every Lua script with the names of its keys and arguments, so that callers pass names and never positions. The table
+ * is compared with the headers in `lua/` by the house test. Loading, EVALSHA and the fall-back to EVAL are ioredis's.
+ *
+ * One of the two borders where unknown data gets a type: replies leave here as texts and numbers; `jobs.ts`,
+ * `ready.ts`, `lease.ts` and `inspect.ts` give them meaning.
+ */
+import { readFileSync } from 'node:fs';
+import type { Redis } from 'ioredis';
+import type { PartitionKeys } from './keys.ts';
+
+type KeyName = keyof PartitionKeys;
+
+export interface Script {
+  readonly keys: readonly KeyName[];
+  readonly args: readonly string[];
+  /** Names of the arguments that repeat for each item of a bulk call. */
+  readonly each?: readonly string[];
+}
+
+const define = <const S extends Script>(script: S): S => script;
+
+/** One entry per file in `lua/`, in the order a job meets them. */
+export const scripts = {
+  schedule: define({
+    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'wake'],
+    args: ['now', 'generation', 'mode', 'horizon', 'bytes'],
+    each: ['member', 'record', 'due'],
+  }),
+  promote: define({
+    keys: ['leader', 'scheduled', 'ready', 'jobs', 'runs', 'dead', 'done', 'meta'],
+    args: ['now', 'term', 'lease', 'limit', 'cap'],
+  }),
+  start: define({
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'],
+    args: ['now', 'consumer', 'bytes', 'window'],
+    each: ['entry', 'member', 'due'],
+  }),
+  release: define({
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'meta', 'wake'],
+    args: ['now', 'consumer'],
+    each: ['entry', 'member', 'due'],
+  }),
+  extend: define({ keys: ['runs', 'ready'], args: ['consumer'], each: ['entry', 'member', 'token'] }),
+  complete: define({
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta'],
+    args: ['now', 'window'],
+    each: ['entry', 'member', 'token'],
+  }),
+  retry: define({
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake'],
+    args: ['now', 'window', 'entry', 'member', 'token', 'delay', 'error'],
+  }),
+  defer: define({
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake'],
+    args: ['now', 'window', 'entry', 'member', 'token', 'delay'],
+  }),
+  bury: define({
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'],
+    args: ['now', 'window', 'entry', 'member', 'token', 'reason', 'error'],
+  }),
+  cancel: define({
+    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta'],
+    args: ['now', 'generation', 'window'],
+    each: ['member'],
+  }),
+  replay: define({
+    keys: ['scheduled', 'jobs', 'runs', 'dead', 'done', 'meta', 'wake'],
+    args: ['now', 'generation', 'letter', 'due'],
+  }),
+  elect: define({ keys: ['leader', 'meta'], args: ['now', 'process', 'lease'] }),
+  renew: define({ keys: ['leader'], args: ['term', 'lease'] }),
+  resign: define({ keys: ['leader', 'wake'], args: ['term'] }),
+  reclaim: define({ keys: ['ready', 'runs', 'meta'], args: ['now', 'owner', 'consumer', 'idle', 'limit'] }),
+  retire: define({ keys: ['ready'], args: ['consumer'] }),
+  sweep: define({
+    keys: ['leader', 'jobs', 'done', 'dead', 'meta'],
+    args: ['now', 'term', 'limit', 'window', 'stubs', 'retention', 'letters'],
+  }),
+  peek: define({ keys: ['scheduled', 'jobs', 'runs', 'done', 'meta'], args: ['generation', 'member'] }),
+  stats: define({ keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta'], args: [] }),
+} as const satisfies Record<string, Script>;
+
+export type Verb = keyof typeof scripts;
+type ArgsOf<V extends Verb> = { readonly [name in (typeof scripts)[V]['args'][number]]: string | number };
+
+/** What `new Redis({ scripts })` takes: ioredis loads each on first use and falls back to EVAL after a flush. */
+export const scriptOptions: Readonly<Record<string, { lua: string; numberOfKeys: number }>> = Object.fromEntries(
+  Object.entries(scripts).map(([verb, { keys }]) => [
+    command(verb),
+    { lua: readFileSync(new URL(`../../lua/${verb}.lua`, import.meta.url), 'utf8'), numberOfKeys: keys.length },
+  ]),
+);
+
+/** A reply of a script before it has a meaning: texts, integers and lists of them. */
+export type Reply = string | number | null | readonly Reply[];
+
+/**
+ * Runs one script on one partition. `each` is the flat list of repeated arguments of a bulk call.
+ * Tests pass `now`; production passes '' and the server's clock decides.
+ */
+export function run<V extends Verb>(
+  redis: Redis,
+  verb: V,
+  call: { readonly keys: PartitionKeys; readonly args: ArgsOf<V>; readonly each?: readonly (string | number)[] },
+): Promise<Reply> {
+  const { keys, args }: Script = scripts[verb];
+  const named = call.args as Readonly<Record<string, string | number>>;
+  const commands = redis as unknown as Record<string, (...parts: (string | number)[]) => Promise<Reply>>;
+  const send = commands[command(verb)];
+  if (!send) throw new Error(`connection was made without the script ${verb}`);
+  return send.call(
+    redis,
+    ...keys.map((key) => call.keys[key]),
+    ...args.map((name) => named[name] ?? ''),
+    ...(call.each ?? []),
+  );
+}
+
+/** A list reply, or a bug. */
+export function list(reply: Reply | undefined): readonly Reply[] {
+  if (Array.isArray(reply)) return reply as readonly Reply[];
+  throw new Error(`expected a list from a script, got ${JSON.stringify(reply)}`);
+}
+
+/** A text reply (numbers become text), or a bug. */
+export function text(reply: Reply | undefined): string {
+  if (typeof reply === 'string') return reply;
+  if (typeof reply === 'number') return String(reply);
+  throw new Error(`expected a text from a script, got ${JSON.stringify(reply)}`);
+}
+
+/** The name under which ioredis knows a script: no built-in command has this prefix. */
+function command(verb: string): string {
+  return `duestream_${verb}`;
+}
