@@ -1,0 +1,188 @@
+/**
+ * The rules of the house, as far as a rule can be a test. Plain text is read, no tool is needed, and the tables below
+ * are the rules: change a rule by changing its table, with the reason beside it. Lua has its own rules in
+ * `house-lua.test.ts`, the reference in `house-docs.test.ts`.
+ */
+import { existsSync, statSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import packageJson from '../package.json' with { type: 'json' };
+import { read, root, walk } from './support/repository.ts';
+
+/** Folder or file of `src` → what of ours it may import, besides itself. A job walks through stations. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  redis: ['core'],
+  config: ['core'],
+  client: ['core', 'redis'],
+  mover: ['core', 'redis'],
+  worker: ['core', 'redis'],
+  metrics: ['core', 'redis'],
+  http: ['core', 'redis', 'client', 'metrics'],
+  cli: ['core', 'redis', 'client', 'config'],
+  embedded: [],
+  daemon: ['core', 'redis', 'config', 'client', 'mover', 'worker', 'metrics', 'http'],
+  'main.ts': ['core', 'cli'],
+  'index.ts': ['core', 'client', 'worker', 'config', 'daemon'],
+};
+
+/** The verbs that run something may reach for the roof. */
+const MAY_ALSO_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  'cli/start.ts': ['daemon'],
+  'cli/worker.ts': ['daemon'],
+  'cli/dev.ts': ['daemon', 'embedded'],
+};
+
+/** Dependency → the only folders that import it, types included. */
+const OWNERS: Readonly<Record<string, readonly string[]>> = {
+  ioredis: ['redis'],
+  pino: ['daemon'],
+  'close-with-grace': ['daemon'],
+  'prom-client': ['metrics'],
+  hono: ['http'],
+  '@hono/node-server': ['http'],
+  commander: ['cli'],
+  'cli-table3': ['cli'],
+  zod: ['config'],
+  yaml: ['config'],
+  luxon: ['core', 'client'],
+  ms: ['core', 'client'],
+  uuid: ['core', 'client'],
+};
+
+/** Who reads the environment. */
+const READS_ENVIRONMENT = ['config/', 'main.ts', 'embedded/'];
+
+/** Who may read a clock or set a timer besides `core/clock.ts`. */
+const READS_CLOCK: Readonly<Record<string, string>> = {
+  'redis/connect.ts': 'gives up on a connection that does not come up; no test needs to move that time',
+  'embedded/': 'runs before anything is installed, so it can import nothing of ours',
+};
+
+const LINES_MAX = 250;
+const FILE_BYTES_MAX = 300 * 1024;
+
+interface Source {
+  /** Path inside `src`. */
+  readonly path: string;
+  /** Folder of `src`, or the file itself. */
+  readonly station: string;
+  /** The text without comments, so that an example in a comment is no import. */
+  readonly code: string;
+  readonly lines: number;
+}
+
+const sources: readonly Source[] = walk('src')
+  .filter((path) => /\.(ts|mjs)$/.test(path))
+  .map((path) => {
+    const text = read(path);
+    const inside = path.slice('src/'.length);
+    const code = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
+    return { path: inside, station: inside.split('/')[0] ?? '', code, lines: text.trimEnd().split('\n').length };
+  });
+
+describe('imports', () => {
+  test('every folder of src has a line in the table', () => {
+    expect([...new Set(sources.map(({ station }) => station))].filter((name) => !(name in MAY_IMPORT))).toEqual([]);
+  });
+
+  test('folders import only what the table allows', () => {
+    const broken = sources.flatMap(({ path, station, code }) =>
+      imports(code)
+        .filter((to) => to.startsWith('.'))
+        .map((to) => normalize(join(dirname(path), to)).split('/')[0] ?? '')
+        .filter((to) => to !== station && !MAY_IMPORT[station]?.includes(to) && !MAY_ALSO_IMPORT[path]?.includes(to))
+        .map((to) => `${path} -> ${to}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  test('a dependency is imported by its owner only', () => {
+    const broken = sources.flatMap(({ path, station, code }) =>
+      imports(code)
+        .filter((to) => !to.startsWith('.') && !to.startsWith('node:'))
+        .map((to) => to.split('/', to.startsWith('@') ? 2 : 1).join('/'))
+        .filter((to) => !OWNERS[to]?.includes(station))
+        .map((to) => `${path} -> ${to}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  test('every dependency has an owner, and no owner is left of a dependency that went', () => {
+    expect(Object.keys(OWNERS).sort()).toEqual(Object.keys(packageJson.dependencies).sort());
+  });
+});
+
+describe('the edges', () => {
+  test('only the edges read the environment', () => {
+    expect(using(/\bprocess\.env\b/, READS_ENVIRONMENT)).toEqual([]);
+  });
+
+  test('only the clock reads a clock or sets a timer', () => {
+    const clocks = /\b(setTimeout|setInterval|Date\.now|performance\.now|hrtime)\b|new Date\(\)/;
+    expect(using(clocks, ['core/clock.ts', ...Object.keys(READS_CLOCK)])).toEqual([]);
+  });
+});
+
+describe('sizes', () => {
+  test(`no file of src is longer than ${LINES_MAX} lines`, () => {
+    const long = sources.filter(({ lines }) => lines > LINES_MAX).map(({ path, lines }) => `${path}: ${lines}`);
+    expect(long).toEqual([]);
+  });
+
+  test(`no file is larger than ${FILE_BYTES_MAX / 1024} KiB`, () => {
+    expect(walk('.').filter((path) => statSync(join(root, path)).size > FILE_BYTES_MAX)).toEqual([]);
+  });
+});
+
+describe('texts', () => {
+  test('nothing is left to be done', () => {
+    expect(saying(/\b(T[O]DO|F[I]XME|HAC[K])\b/)).toEqual([]);
+  });
+
+  test('no file knows the machine it was written on', () => {
+    expect(saying(/(?<![\w.}*])\/(work|root|home|Users)\/[\w.-]/)).toEqual([]);
+  });
+
+  test('every relative link leads somewhere', () => {
+    const broken = walk('.')
+      .filter((path) => path.endsWith('.md'))
+      .flatMap((path) =>
+        [...read(path).matchAll(/\]\(([^)#\s]+)(#[^)]*)?\)/g)]
+          .map(([, to = '']) => to)
+          .filter((to) => !/^[a-z]+:/.test(to) && !existsSync(join(root, dirname(path), to)))
+          .map((to) => `${path} -> ${to}`),
+      );
+    expect(broken).toEqual([]);
+  });
+
+  test('the changelog keeps its form', () => {
+    const [title, ...lines] = read('CHANGELOG.md').trimEnd().split('\n');
+    expect(title).toBe('# Changelog');
+    const headings = lines.filter((line) => line.startsWith('#'));
+    expect(headings[0]).toBe('## [Unreleased]');
+    const form =
+      /^## \[(Unreleased|\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d)\]?$|^### (Added|Changed|Deprecated|Removed|Fixed|Security)$/;
+    expect(headings.filter((heading) => !form.test(heading))).toEqual([]);
+  });
+});
+
+function imports(code: string): readonly string[] {
+  return [...code.matchAll(/\b(?:from|import)\s*\(?\s*'([^']+)'/g)].map(([, to = '']) => to);
+}
+
+/** The files of src that use something, except where it belongs. */
+function using(pattern: RegExp, allowed: readonly string[]): readonly string[] {
+  return sources
+    .filter(({ path, code }) => pattern.test(code) && !allowed.some((place) => path.startsWith(place)))
+    .map(({ path }) => path);
+}
+
+/** `file:line` of every line in the repository that says something. */
+function saying(pattern: RegExp): readonly string[] {
+  return walk('.').flatMap((path) =>
+    read(path)
+      .split('\n')
+      .flatMap((line, index) => (pattern.test(line) ? [`${path}:${index + 1}: ${line.trim().slice(0, 80)}`] : [])),
+  );
+}
