@@ -1,10 +1,49 @@
-/** The reference lists all there is: every option, metric and command. A new one without a line in docs fails here. */
-import { expect, test } from 'vitest';
+/**
+ * The reference lists all there is: every option, metric and command. Names are read from where they are made, so that
+ * a new one without a line in `docs/reference` fails here, and so does a line for one that went.
+ */
+import { describe, expect, test } from 'vitest';
 import { options } from '../src/config/options.ts';
-import { read } from './support/repository.ts';
+import { read, walk } from './support/repository.ts';
 
 test('every option is in the reference', () => {
   const reference = read('docs/reference/configuration.md');
   const missing = options.filter(({ key }) => !reference.includes(`\`${key.replace('*', '<name>')}\``));
   expect(missing.map(({ key }) => key)).toEqual([]);
 });
+
+describe('metrics', () => {
+  // `name: 'duestream_jobs_promoted_total'`, or without the prefix where a registry adds it.
+  const made = found('src/metrics', /\bname: ['`](?:\$\{\w+\}|duestream_)?([a-z_]+)['`]/g);
+
+  test('are found in the code', () => expect(made.length).toBeGreaterThanOrEqual(20));
+
+  test('are in the reference, each with its whole name', () => {
+    const reference = read('docs/reference/metrics.md');
+    expect(made.filter((name) => !reference.includes(`\`duestream_${name}\``))).toEqual([]);
+  });
+
+  test('that are in the reference exist', () => {
+    const listed = [...read('docs/reference/metrics.md').matchAll(/^\|? *`duestream_([a-z_]+)`/gm)].map(
+      ([, name]) => name,
+    );
+    expect(listed.filter((name) => name !== undefined && !made.includes(name))).toEqual([]);
+  });
+});
+
+describe('commands', () => {
+  const made = found('src/cli', /\.command\(\s*'([a-z-]+)/g);
+
+  test('are found in the code', () => expect(made.length).toBeGreaterThanOrEqual(10));
+
+  test('are in the reference with a line that shows their use', () => {
+    const reference = read('docs/reference/cli.md');
+    expect(made.filter((name) => !new RegExp(`duestream( [a-z]+)? ${name}\\b`).test(reference))).toEqual([]);
+  });
+});
+
+/** What a pattern finds in the files of a folder, each once. */
+function found(folder: string, pattern: RegExp): readonly string[] {
+  const texts = walk(folder).map(read);
+  return [...new Set(texts.flatMap((text) => [...text.matchAll(pattern)].map(([, name = '']) => name)))];
+}

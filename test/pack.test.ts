@@ -1,0 +1,71 @@
+/**
+ * What people install: the tarball is packed as for publishing, installed into an empty folder, and used there from
+ * ES modules, CommonJS, TypeScript and the shell. Whatever works only inside the repository fails here.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { publint } from 'publint';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import packageJson from '../package.json' with { type: 'json' };
+import { root } from './support/repository.ts';
+
+const PUBLIC = ['createDaemon', 'createProducer', 'createWorker', 'defineHandlers', 'defineQueue', 'exponential'];
+
+let folder = '';
+let packed: readonly string[] = [];
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'duestream-pack-'));
+  const [tarball] = JSON.parse(
+    run('npm', ['pack', '--json', '--pack-destination', folder], root).replace(/^[^[]*/, ''),
+  );
+  packed = tarball.files.map(({ path }: { readonly path: string }) => path);
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }');
+  const quiet = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund'];
+  run('npm', ['install', ...quiet, `./${tarball.filename}`]);
+}, 120_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test('the tarball holds the build, every script, the example configuration and the papers, and nothing else', () => {
+  const lua = readdirSync(join(root, 'lua')).map((name) => `lua/${name}`);
+  const wanted = ['package.json', 'LICENSE', 'CHANGELOG.md', 'README.md', 'config/production.example.yaml', ...lua];
+  expect(packed).toEqual(expect.arrayContaining([...wanted, 'dist/index.js', 'dist/index.d.ts', 'dist/main.js']));
+  expect(packed.filter((path) => !/^(dist|lua|config)\/|^[A-Z]+(\.md)?$|^package\.json$/.test(path))).toEqual([]);
+});
+
+test('it is imported by an ES module', () => {
+  const script = "import * as all from 'duestream'; console.log(JSON.stringify(Object.keys(all)))";
+  const names = JSON.parse(run('node', ['--input-type=module', '-e', script]));
+  expect(names).toEqual(expect.arrayContaining(PUBLIC));
+});
+
+test('it is required by CommonJS', () => {
+  const script = "const { defineQueue } = require('duestream'); console.log(defineQueue('emails').attempts)";
+  expect(run('node', ['--no-warnings', '-e', script]).trim()).toBe('5');
+});
+
+test('its types reach the code of the user', () => {
+  const good = "const emails = defineQueue<{ to: string }>('emails', { attempts: 2 });\nemails.name.length;\n";
+  const wrong = "// @ts-expect-error a queue's name is a text\ndefineQueue(5);\n";
+  writeFileSync(join(folder, 'use.mts'), `import { defineQueue } from 'duestream';\n${good}${wrong}`);
+  const options = ['--noEmit', '--strict', '--skipLibCheck', '--target', 'es2023', '--module', 'nodenext'];
+  const types = ['--types', 'node', '--typeRoots', join(root, 'node_modules/@types')];
+  expect(run(join(root, 'node_modules/.bin/tsc'), [...options, ...types, 'use.mts'])).toBe('');
+});
+
+test('its command runs', () => {
+  expect(run('npx', ['--no-install', 'duestream', '--version']).trim()).toBe(packageJson.version);
+  expect(run('npx', ['--no-install', 'duestream', '--help'])).toContain('Usage: duestream');
+});
+
+test('publint finds nothing wrong with it', async () => {
+  const { messages } = await publint({ pkgDir: join(folder, 'node_modules/duestream'), pack: false, strict: true });
+  expect(messages).toEqual([]);
+});
+
+function run(command: string, args: readonly string[], cwd = folder): string {
+  return execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], timeout: 100_000 });
+}
