@@ -37,9 +37,9 @@ export function openBlocking(settings: ConnectSettings): Redis {
   return open(settings, { commandTimeout: BLOCKING_TIMEOUT_MS });
 }
 
-/** For SSUBSCRIBE and nothing else. It subscribes again after a reconnect. */
+/** For SSUBSCRIBE and nothing else. Its user subscribes again after each `ready`. */
 export function openSubscriber(settings: ConnectSettings): Redis {
-  return open(settings, { autoResubscribe: true, commandTimeout: settings.commandTimeoutMs ?? 4000 });
+  return open(settings, { commandTimeout: settings.commandTimeoutMs ?? 4000 });
 }
 
 /** Resolves when the connection can carry commands. @throws the first connection error, or the signal's reason. */

@@ -1,0 +1,22 @@
+/**
+ * What the stations need of a logger; pino fits. The default says nothing, so a library never writes to anybody's
+ * terminal. Payloads and credentials are never passed to it.
+ */
+
+type Write = (fields: Readonly<Record<string, unknown>>, message: string) => void;
+
+export interface Log {
+  readonly debug: Write;
+  readonly info: Write;
+  readonly warn: Write;
+  readonly error: Write;
+  readonly child: (fields: Record<string, unknown>) => Log;
+}
+
+export const silentLog: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => silentLog,
+};

@@ -1,0 +1,115 @@
+/**
+ * The one shape of everything that runs for long: a `pass()` that does one step and says how many milliseconds until
+ * the next, and a loop around it that can be woken early and stopped once or often. Weather is handled here and nowhere
+ * else in a service: a failed pass is told once per change of state, waits with a growing jittered pause, and repeats.
+ */
+import type { Clock } from './clock.ts';
+import { messageOf } from './errors.ts';
+import type { Emitter } from './events.ts';
+
+export interface Loop {
+  readonly start: () => void;
+  /** Ends after the pass that is under way. */
+  readonly stop: () => Promise<void>;
+  /** Cuts the current wait short; a wake during a pass is remembered. */
+  readonly wake: () => void;
+  /** Monotonic ms of the last pass that succeeded: what liveness is judged by. */
+  readonly lastProgressMs: () => number;
+}
+
+export interface LoopParts {
+  readonly who: string;
+  /** One step. Returns milliseconds until the next; 0 = at once, after the event loop had its turn. */
+  readonly pass: () => Promise<number>;
+  readonly clock: Clock;
+  readonly events: Emitter;
+  /** Called after a failed pass, for example to heal. */
+  readonly onError?: (error: unknown) => void | Promise<void>;
+  readonly random?: () => number;
+}
+
+const PAUSE_MAX_MS = 1000;
+
+export function createLoop({ who, pass, clock, events, onError, random = Math.random }: LoopParts): Loop {
+  const waiter = createWaiter();
+  let stopping = false;
+  let running: Promise<void> | undefined;
+  let progressMs = clock.monotonicMs();
+  let failures = 0;
+  let awaySinceMs = 0;
+
+  async function step(): Promise<number> {
+    try {
+      const waitMs = await pass();
+      progressMs = clock.monotonicMs();
+      if (failures > 0) events.emit('redis.back', { who, awayMs: Math.round(progressMs - awaySinceMs) });
+      failures = 0;
+      return waitMs;
+    } catch (error) {
+      failures += 1;
+      if (failures === 1) {
+        awaySinceMs = clock.monotonicMs();
+        events.emit('redis.away', { who, why: messageOf(error) });
+      }
+      await healing(error);
+      return Math.min(PAUSE_MAX_MS, 25 * 2 ** Math.min(failures, 6)) * (0.5 + random() / 2);
+    }
+  }
+
+  async function healing(error: unknown): Promise<void> {
+    try {
+      await onError?.(error);
+    } catch {
+      // Healing needs Redis as well; the next pass tells whether it is back.
+    }
+  }
+
+  async function forever(): Promise<void> {
+    while (!stopping) {
+      const waitMs = await step();
+      if (!stopping) await waiter.wait(waitMs);
+    }
+  }
+
+  return {
+    start() {
+      if (!stopping) running ??= forever();
+    },
+    async stop() {
+      stopping = true;
+      waiter.wake();
+      await running;
+    },
+    wake: waiter.wake,
+    lastProgressMs: () => progressMs,
+  };
+}
+
+/** A wait that can be cut short. A wake without a wait is remembered for the next one. */
+export function createWaiter(): { readonly wait: (ms: number) => Promise<void>; readonly wake: () => void } {
+  let pending: (() => void) | undefined;
+  let woken = false;
+  return {
+    wait(ms) {
+      if (woken) {
+        woken = false;
+        return Promise.resolve();
+      }
+      return new Promise((resolve) => {
+        const timer = ms > 0 ? setTimeout(done, Math.min(ms, 2 ** 31 - 1)) : undefined;
+        const immediate = ms > 0 ? undefined : setImmediate(done);
+        function done() {
+          pending = undefined;
+          clearTimeout(timer);
+          clearImmediate(immediate);
+          resolve();
+        }
+        pending = done;
+      });
+    },
+    wake() {
+      if (pending) pending();
+      else woken = true;
+    },
+  };
+}

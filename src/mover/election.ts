@@ -1,0 +1,119 @@
+/**
+ * Who moves a partition. One process holds a lease in Redis and is the leader; the others follow and wait for it to
+ * run out or to be given back.
+ *
+ *            elect: elected                     renewed in time
+ *  follower ────────────────▶ leader(term) ───────────────────┐
+ *     ▲                        │   ▲                          │
+ *     │  lost: fenced, no      │   └──────────────────────────┘
+ *     │  reply, trust ran out  │
+ *     └────────────────────────┤
+ *     ▲        resign (stop, or a process of better rank is there)
+ *     └────────────────────────┘
+ *
+ * **Term.** `<process>:<epoch>:<leaseMs>`. The process id is random per start, the epoch only grows. Renewing and
+ * resigning compare the whole term, so a process that lost its lease can never act on the winner's.
+ *
+ * **Trust window.** A leader trusts its lease until `sent + lease − margin` on the monotonic clock, where `sent` is the
+ * moment *before* the request went out: a slow reply cannot stretch leadership. After that it is a follower, whatever
+ * the reply says. A failed renewal ends the trust at once; being elected again under the same term is cheap.
+ *
+ * **Rank.** Rendezvous hashing ranks the daemons of a partition. The best one takes a free lease at once, the others a
+ * little later, and a leader of worse rank gives way after a while. That spreads leadership; it decides nothing.
+ *
+ * Correctness never depends on any of this: the promote script checks the term itself, and two leaders would only do
+ * the same work twice in turn.
+ */
+import type { Clock } from '../core/clock.ts';
+import type { Emitter } from '../core/events.ts';
+import type { Redis } from '../redis/connect.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import { elect, renew, resign } from '../redis/lease.ts';
+
+export interface ElectionParts {
+  readonly redis: Redis;
+  readonly ref: PartitionRef;
+  readonly processId: string;
+  readonly leaseMs: number;
+  readonly clock: Clock;
+  readonly events: Emitter;
+  /** 0 = this process should lead; higher = others should. */
+  readonly rank: () => number;
+}
+
+export interface Leadership {
+  readonly term: string;
+  readonly epoch: number;
+}
+
+export interface Election {
+  /** The term, while it can be trusted. */
+  readonly leading: () => Leadership | undefined;
+  /** Tries to become the leader. Returns milliseconds until the next try; 0 when elected. */
+  readonly campaign: () => Promise<number>;
+  /** The lease was prolonged by a request that was sent at this monotonic time. */
+  readonly prolonged: (sentMs: number) => void;
+  /** Keeps the lease without a pass. */
+  readonly renew: () => Promise<void>;
+  /** Leadership is over: fenced, or a reply is missing. */
+  readonly concede: (why: string) => void;
+  /** Gives the lease back, so that the next one need not wait for it to run out. */
+  readonly resign: (why: string) => Promise<void>;
+}
+
+/** A follower of rank n waits this much longer than the best one. */
+const RANK_STEP_MS = 40;
+
+export function createElection(parts: ElectionParts): Election {
+  const { redis, ref, processId, leaseMs, clock, events, rank } = parts;
+  const marginMs = Math.min(500, leaseMs / 10);
+  let held: (Leadership & { readonly trustedUntilMs: number }) | undefined;
+
+  function set(next: typeof held, why: string): void {
+    const { queue, partition } = ref;
+    const before = held;
+    held = next;
+    if (before && before.term !== next?.term)
+      events.emit('leader.lost', { queue, partition, epoch: before.epoch, why });
+    if (next && before?.term !== next.term) events.emit('leader.elected', { queue, partition, epoch: next.epoch });
+  }
+
+  return {
+    leading() {
+      if (held && clock.monotonicMs() >= held.trustedUntilMs) set(undefined, 'the trust window ran out');
+      return held;
+    },
+
+    async campaign() {
+      const sentMs = clock.monotonicMs();
+      const reply = await elect(redis, ref, { processId, leaseMs });
+      if (reply.kind === 'held') return Math.max(10, Math.min(reply.ttlMs, leaseMs)) + 10 + rank() * RANK_STEP_MS;
+      // Held by this very process already: elect does not prolong, so trust has to be earned by a renewal.
+      const prolonged = await renew(redis, ref, { term: reply.term, leaseMs });
+      if (prolonged === 'lost') return 0;
+      set({ term: reply.term, epoch: reply.epoch, trustedUntilMs: sentMs + leaseMs - marginMs }, '');
+      return 0;
+    },
+
+    prolonged(sentMs) {
+      if (held) held = { ...held, trustedUntilMs: sentMs + leaseMs - marginMs };
+    },
+
+    async renew() {
+      if (!held) return;
+      const sentMs = clock.monotonicMs();
+      if ((await renew(redis, ref, { term: held.term, leaseMs })) === 'ok') this.prolonged(sentMs);
+      else set(undefined, 'the lease was lost');
+    },
+
+    concede(why) {
+      set(undefined, why);
+    },
+
+    async resign(why) {
+      const term = held?.term;
+      set(undefined, why);
+      if (term !== undefined) await resign(redis, ref, term);
+    },
+  };
+}

@@ -1,0 +1,43 @@
+/**
+ * Keeps a led partition small: stubs that left the done window and dead letters past their retention go, a bounded
+ * batch at a time, so that no command of Redis waits behind a big deletion. Only stubs and old letters are ever deleted.
+ */
+import type { Clock } from '../core/clock.ts';
+import type { Emitter } from '../core/events.ts';
+import { createLoop } from '../core/loop.ts';
+import type { Redis } from '../redis/connect.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import { type SweepLimits, sweep } from '../redis/lease.ts';
+import type { Leadership } from './election.ts';
+
+export interface JanitorParts {
+  readonly redis: Redis;
+  readonly ref: PartitionRef;
+  readonly limits: SweepLimits;
+  readonly leading: () => Leadership | undefined;
+  readonly clock: Clock;
+  readonly events: Emitter;
+}
+
+export interface Janitor {
+  readonly start: () => void;
+  readonly stop: () => Promise<void>;
+  /** One batch. Returns milliseconds until the next: soon while there is more, else seconds. */
+  readonly pass: () => Promise<number>;
+}
+
+const IDLE_REST_MS = 5000;
+const REST_MS = 1000;
+const BUSY_REST_MS = 5;
+
+export function createJanitor({ redis, ref, limits, leading, clock, events }: JanitorParts): Janitor {
+  async function pass(): Promise<number> {
+    const leadership = leading();
+    if (!leadership) return IDLE_REST_MS;
+    const swept = await sweep(redis, ref, { term: leadership.term, limits });
+    if (swept === 'fenced' || swept.stubs + swept.letters === 0) return IDLE_REST_MS;
+    return swept.stubs >= limits.batch || swept.letters >= Math.min(limits.batch, 100) ? BUSY_REST_MS : REST_MS;
+  }
+  const loop = createLoop({ who: `janitor of ${ref.queue}:${ref.partition}`, pass, clock, events });
+  return { start: loop.start, stop: loop.stop, pass };
+}

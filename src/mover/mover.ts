@@ -1,0 +1,170 @@
+/**
+ * Moves due jobs of one partition from `scheduled` to `ready`, while this process leads it.
+ *
+ * It sleeps until the next due time, which every pass replies. A producer that adds a sooner job nudges it through
+ * `K:wake`; if that nudge is lost, the safety tick finds the job at most a second late. The alarm clock is a Node timer
+ * (0.3 ms late in the median), never a blocking time-out of Redis (up to 100 ms late).
+ *
+ * What must always hold: nothing is promoted outside a trusted term; a pass is bounded, so that no other command of
+ * Redis waits for long; when the undelivered backlog is at its cap, jobs stay in the zset, where they can be cancelled.
+ */
+import type { Clock } from '../core/clock.ts';
+import type { Emitter } from '../core/events.ts';
+import { createLoop } from '../core/loop.ts';
+import type { Redis } from '../redis/connect.ts';
+import { createJobs } from '../redis/jobs.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import type { PromoteReply } from '../redis/replies.ts';
+import { createElection, type Leadership } from './election.ts';
+import { createPace } from './pace.ts';
+
+export interface MoverOptions {
+  /** How long a lease lasts. A dead leader is replaced after this time. */
+  readonly leaseMs: number;
+  /** Most members per pass. */
+  readonly batchMax: number;
+  /** Most undelivered entries in ready; above, promotion waits. */
+  readonly readyMax: number;
+  /** Longest rest: the bound on lateness for producers that do not nudge. */
+  readonly safetyTickMs: number;
+}
+
+export interface MoverParts {
+  readonly redis: Redis;
+  readonly ref: PartitionRef;
+  readonly processId: string;
+  readonly options: MoverOptions;
+  readonly clock: Clock;
+  readonly events: Emitter;
+  readonly rank?: () => number;
+}
+
+export interface Mover {
+  readonly ref: PartitionRef;
+  readonly start: () => void;
+  /** Stops and gives the lease back. */
+  readonly stop: () => Promise<void>;
+  /** One step: campaign, or promote once. Returns milliseconds until the next. */
+  readonly pass: () => Promise<number>;
+  /** A message of `K:wake`: a due time in ms, or `resigned`. */
+  readonly nudge: (message: string) => void;
+  readonly leading: () => Leadership | undefined;
+  readonly lastProgressMs: () => number;
+}
+
+/** How soon a capped partition is looked at again. */
+const CAPPED_MS = 5;
+/** A leader gives way to a process of better rank after this time, so that a restart does not shuffle leadership. */
+const GIVE_WAY_MS = 10_000;
+
+export function createMover(parts: MoverParts): Mover {
+  const { redis, ref, options, clock, events, rank = () => 0 } = parts;
+  const jobs = createJobs(redis);
+  const election = createElection({ ...parts, leaseMs: options.leaseMs, rank });
+  const pace = createPace();
+  const restMaxMs = Math.min(options.safetyTickMs, options.leaseMs / 3);
+  /** Server time of the next look and the offset of the server's clock to ours, both as of the last pass. */
+  let nextLookMs = 0;
+  let offsetMs = 0;
+  let promotedMs = Number.NEGATIVE_INFINITY;
+  let outrankedSinceMs: number | undefined;
+
+  async function pass(): Promise<number> {
+    const leadership = election.leading();
+    if (!leadership) return campaign();
+    if (await gaveWay()) return RESIGNED_REST_MS;
+    const restedMs = clock.monotonicMs() - promotedMs;
+    const due = clock.monotonicMs() + offsetMs >= nextLookMs || restedMs >= options.safetyTickMs;
+    if (!due) {
+      await election.renew();
+      return restMs();
+    }
+    return promote(leadership);
+  }
+
+  async function campaign(): Promise<number> {
+    nextLookMs = 0;
+    promotedMs = Number.NEGATIVE_INFINITY;
+    return election.campaign();
+  }
+
+  async function promote({ term }: Leadership): Promise<number> {
+    const sentMs = clock.monotonicMs();
+    const reply = await jobs
+      .promote(ref, { term, leaseMs: options.leaseMs, limit: options.batchMax, cap: options.readyMax })
+      .catch((error: unknown) => {
+        election.concede('promote got no reply');
+        throw error;
+      });
+    const receivedMs = clock.monotonicMs();
+    if (reply.kind === 'fenced') {
+      election.concede('fenced');
+      return 0;
+    }
+    election.prolonged(sentMs);
+    promotedMs = receivedMs;
+    offsetMs = reply.nowMs - receivedMs;
+    tell(reply, receivedMs - sentMs);
+    return plan(reply, receivedMs);
+  }
+
+  function plan(reply: Exclude<PromoteReply, { kind: 'fenced' }>, receivedMs: number): number {
+    pace.moved(reply.count, receivedMs);
+    if (reply.kind === 'capped') return look(reply.nowMs + CAPPED_MS);
+    if (reply.kind === 'paused') return look(reply.nowMs + options.safetyTickMs);
+    if (reply.count + reply.letters >= options.batchMax) return look(0);
+    const soonest = reply.nextMs ?? Number.POSITIVE_INFINITY;
+    return look(Math.max(soonest, reply.nowMs + pace.gapMs()));
+  }
+
+  function look(atMs: number): number {
+    nextLookMs = atMs;
+    return restMs();
+  }
+
+  function restMs(): number {
+    return Math.max(0, Math.min(nextLookMs - (clock.monotonicMs() + offsetMs), restMaxMs));
+  }
+
+  function tell(reply: Exclude<PromoteReply, { kind: 'fenced' }>, tookMs: number): void {
+    const { queue, partition } = ref;
+    events.emit('mover.passed', { queue, partition, state: reply.kind, tookMs });
+    if (reply.count + reply.letters === 0) return;
+    const { count, letters, lateness } = reply;
+    events.emit('jobs.promoted', { queue, partition, count, letters, lateness, tookMs });
+  }
+
+  async function gaveWay(): Promise<boolean> {
+    if (rank() === 0) outrankedSinceMs = undefined;
+    else outrankedSinceMs ??= clock.monotonicMs();
+    if (outrankedSinceMs === undefined || clock.monotonicMs() - outrankedSinceMs < GIVE_WAY_MS) return false;
+    outrankedSinceMs = undefined;
+    await election.resign('a process of better rank is there');
+    return true;
+  }
+
+  const loop = createLoop({ who: `mover of ${ref.queue}:${ref.partition}`, pass, clock, events });
+  return {
+    ref,
+    start: loop.start,
+    async stop() {
+      await loop.stop();
+      await election.resign('stopped').catch(() => undefined);
+    },
+    pass,
+    nudge(message) {
+      const dueMs = Number(message);
+      if (message === 'resigned') {
+        if (!election.leading()) loop.wake();
+      } else if (Number.isFinite(dueMs) && dueMs < nextLookMs) {
+        nextLookMs = dueMs;
+        loop.wake();
+      }
+    },
+    leading: election.leading,
+    lastProgressMs: loop.lastProgressMs,
+  };
+}
+
+/** After giving way, the better one must have had its chance. */
+const RESIGNED_REST_MS = 500;

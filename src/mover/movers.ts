@@ -1,0 +1,97 @@
+/**
+ * All movers of one process: one mover and one janitor per partition of every declared queue. Watches the registry for
+ * new queues, ranks itself among the living daemons, and hands the nudges of every `K:wake` to the right mover.
+ */
+import type { Clock } from '../core/clock.ts';
+import type { Emitter } from '../core/events.ts';
+import { createLoop } from '../core/loop.ts';
+import { rendezvous } from '../core/rendezvous.ts';
+import type { Redis } from '../redis/connect.ts';
+import { controlKeys, type PartitionRef } from '../redis/keys.ts';
+import type { SweepLimits } from '../redis/lease.ts';
+import { beat, type Identity, leave, presence } from '../redis/presence.ts';
+import { listQueues, partitionsOf } from '../redis/queues.ts';
+import type { Leadership } from './election.ts';
+import { createJanitor, type Janitor } from './janitor.ts';
+import { createMover, type Mover, type MoverOptions } from './mover.ts';
+
+export interface MoversParts {
+  readonly redis: Redis;
+  readonly subscriber: Redis;
+  readonly namespace: string;
+  readonly identity: Identity;
+  readonly beatTtlMs: number;
+  readonly options: MoverOptions;
+  readonly limits: SweepLimits;
+  readonly clock: Clock;
+  readonly events: Emitter;
+}
+
+export interface Movers {
+  readonly start: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+  /** Every partition with its leadership, if this process has it. */
+  readonly partitions: () => readonly { readonly ref: PartitionRef; readonly leadership: Leadership | undefined }[];
+  /** The oldest progress of any mover, monotonic ms. */
+  readonly lastProgressMs: () => number;
+  /** Reads the registry and the membership again: the step of the loop. */
+  readonly pass: () => Promise<number>;
+}
+
+export function createMovers(parts: MoversParts): Movers {
+  const { redis, subscriber, namespace, identity, beatTtlMs, options, limits, clock, events } = parts;
+  const control = controlKeys(namespace);
+  const byWake = new Map<string, { readonly mover: Mover; readonly janitor: Janitor }>();
+  let daemons: readonly string[] = [identity.id];
+
+  async function pass(): Promise<number> {
+    await beat(redis, { namespace, identity, ttlMs: beatTtlMs });
+    const [present, queues] = await Promise.all([presence(redis, namespace), listQueues(redis, namespace)]);
+    daemons = [
+      ...new Set([identity.id, ...present.filter((one) => one.identity?.role === 'daemon').map((one) => one.id)]),
+    ];
+    for (const ref of queues.flatMap((layout) => partitionsOf(namespace, layout))) await lead(ref);
+    return beatTtlMs / 3;
+  }
+
+  async function lead(ref: PartitionRef): Promise<void> {
+    if (byWake.has(ref.keys.wake)) return;
+    const rank = () => rendezvous(ref.keys.leader, daemons).indexOf(identity.id);
+    const mover = createMover({ redis, ref, processId: identity.id, options, clock, events, rank });
+    const janitor = createJanitor({ redis, ref, limits, leading: mover.leading, clock, events });
+    byWake.set(ref.keys.wake, { mover, janitor });
+    await subscriber.ssubscribe(ref.keys.wake);
+    mover.start();
+    janitor.start();
+  }
+
+  function onMessage(channel: string, message: string): void {
+    if (channel === control.wake) loop.wake();
+    else byWake.get(channel)?.mover.nudge(message);
+  }
+
+  /** After a reconnect nothing is subscribed any more; what was missed meanwhile the safety tick finds. */
+  function onReady(): void {
+    subscriber.ssubscribe(control.wake, ...byWake.keys()).catch(() => undefined);
+  }
+
+  const loop = createLoop({ who: 'registry', pass, clock, events });
+  return {
+    async start() {
+      subscriber.on('smessage', onMessage).on('ready', onReady);
+      await subscriber.ssubscribe(control.wake);
+      await pass();
+      loop.start();
+    },
+    async stop() {
+      await loop.stop();
+      subscriber.off('smessage', onMessage).off('ready', onReady);
+      await Promise.all([...byWake.values()].map(({ mover, janitor }) => Promise.all([mover.stop(), janitor.stop()])));
+      await leave(redis, namespace, identity.id).catch(() => undefined);
+    },
+    partitions: () => [...byWake.values()].map(({ mover }) => ({ ref: mover.ref, leadership: mover.leading() })),
+    lastProgressMs: () =>
+      Math.min(loop.lastProgressMs(), ...[...byWake.values()].map(({ mover }) => mover.lastProgressMs())),
+    pass,
+  };
+}
