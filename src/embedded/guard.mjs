@@ -21,8 +21,6 @@ exec "$@" 3<&-
  * @typedef {object} GuardedCommand
  * @property {string} path the program
  * @property {readonly string[]} args
- * @property {Readonly<Record<string, string>>} [env] added to our own environment
- * @property {string} [cwd]
  */
 
 /**
@@ -31,11 +29,9 @@ exec "$@" 3<&-
  * @param {GuardedCommand} command
  * @returns {import('node:child_process').ChildProcessWithoutNullStreams}
  */
-export function spawnGuarded({ path, args, env = {}, cwd }) {
+export function spawnGuarded({ path, args }) {
   const child = spawn('/bin/sh', ['-c', GUARD, 'guard', path, ...args], {
-    cwd,
     detached: true,
-    env: { ...process.env, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   // The pipe breaks when the watcher goes first; the child's exit tells the same story.

@@ -1,16 +1,23 @@
-/** The redis-server the tests run: the one handed over by scripts/up.mjs, else the private copy in the repository. */
-import { existsSync } from 'node:fs';
+/** The redis-server the tests run. Never a running one that somebody named: tests write what they like, and kill. */
 import { fileURLToPath } from 'node:url';
+import { resolveRedis } from '../../src/embedded/resolve.mjs';
 
-export interface TestBinary {
-  readonly path: string;
-  readonly env: Readonly<Record<string, string>>;
+/** The repository's own cache, so that `npx vitest run …` alone needs nothing set up. */
+export const redisCacheDir = fileURLToPath(new URL('../../.cache/redis', import.meta.url));
+
+let found: Promise<string> | undefined;
+
+/** The one handed over by `scripts/up.mjs` is taken as it is; it was checked there. */
+export function testBinary(): Promise<string> {
+  found ??= find();
+  return found;
 }
 
-export async function testBinary(): Promise<TestBinary> {
+async function find(): Promise<string> {
   const given = process.env.DUESTREAM_REDIS_SERVER_BIN;
-  if (given) return { path: given, env: {} };
-  const root = fileURLToPath(new URL('../../.cache/redis/server/usr', import.meta.url));
-  if (!existsSync(`${root}/bin/redis-server`)) return { path: 'redis-server', env: {} };
-  return { path: `${root}/bin/redis-server`, env: { LD_LIBRARY_PATH: `${root}/lib/x86_64-linux-gnu` } };
+  if (given) return given;
+  const env = { ...process.env, DUESTREAM_REDIS_URL: undefined, DUESTREAM_REDIS_SOURCE: undefined };
+  const redis = await resolveRedis({ env, cacheDir: redisCacheDir });
+  if (redis.kind === 'url') throw new Error('tests need a redis-server of their own');
+  return redis.path;
 }

@@ -53,7 +53,7 @@ export async function startRedis(options: StartOptions = {}): Promise<TestRedis>
   const address = port === undefined ? { path: socketPath } : { host: '127.0.0.1', port };
   const args = serverArgs({ dir, socketPath, port: port ?? 0, appendonly: options.appendonly ?? false });
   const launch = async () => {
-    const child = spawnGuarded({ path: binary.path, env: binary.env, args: [...args, ...(options.args ?? [])] });
+    const child = spawnGuarded({ path: binary, args: [...args, ...(options.args ?? [])] });
     await whenReady(child, socketPath);
     return child;
   };
