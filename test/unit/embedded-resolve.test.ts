@@ -136,6 +136,6 @@ test.each([
 });
 
 test('the cache folder follows XDG_CACHE_HOME if that is absolute, else the home folder', () => {
-  expect(userCacheDir({ XDG_CACHE_HOME: '/var/x', HOME: '/home/u' })).toBe('/var/x/duestream/redis');
-  expect(userCacheDir({ XDG_CACHE_HOME: 'x', HOME: '/home/u' })).toBe('/home/u/.cache/duestream/redis');
+  expect(userCacheDir({ XDG_CACHE_HOME: '/var/x', HOME: '/u' })).toBe('/var/x/duestream/redis');
+  expect(userCacheDir({ XDG_CACHE_HOME: 'x', HOME: '/u' })).toBe('/u/.cache/duestream/redis');
 });
