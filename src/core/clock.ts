@@ -11,6 +11,8 @@ export interface Clock {
   readonly monotonicMs: () => number;
   /** Resolves after `ms`, or at once when the signal aborts: `true` when the time has passed, `false` when cut short. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<boolean>;
+  /** Calls back after `ms`; the returned function calls it off. */
+  readonly timer: (ms: number, callback: () => void) => () => void;
 }
 
 /** Node fires a timer above this at once (setTimeout(2**31) after 1 ms), so longer sleeps are cut. */
@@ -35,4 +37,8 @@ export const systemClock: Clock = {
       );
       signal?.addEventListener('abort', onAbort, { once: true });
     }),
+  timer: (ms, callback) => {
+    const timer = setTimeout(callback, Math.min(Math.max(ms, 0), TIMER_MAX_MS));
+    return () => clearTimeout(timer);
+  },
 };

@@ -59,8 +59,8 @@ export function createMovers(parts: MoversParts): Movers {
     const rank = () => rendezvous(ref.keys.leader, daemons).indexOf(identity.id);
     const mover = createMover({ redis, ref, processId: identity.id, options, clock, events, rank });
     const janitor = createJanitor({ redis, ref, limits, leading: mover.leading, clock, events });
-    byWake.set(ref.keys.wake, { mover, janitor });
     await subscriber.ssubscribe(ref.keys.wake);
+    byWake.set(ref.keys.wake, { mover, janitor });
     mover.start();
     janitor.start();
   }

@@ -1,0 +1,69 @@
+/**
+ * Finds entries that Redis gave this consumer and that it never saw: a lost reply to XREADGROUP strands them with a
+ * *living* consumer, so nobody else may take them. Compares what Redis says this consumer holds with the in-flight map,
+ * for entries idle longer than a read can be under way; what is not in the map is started like a fresh delivery.
+ */
+import type { Clock } from '../core/clock.ts';
+import type { Emitter } from '../core/events.ts';
+import { createLoop } from '../core/loop.ts';
+import type { Redis } from '../redis/connect.ts';
+import { GROUP, type PartitionRef } from '../redis/keys.ts';
+import { ownPending, readEntries } from '../redis/ready.ts';
+import { weatherOf } from '../redis/weather.ts';
+import type { Consumer } from './consumer.ts';
+import type { Inflight } from './inflight.ts';
+
+export interface AdopterParts {
+  readonly commands: Redis;
+  readonly refs: readonly PartitionRef[];
+  readonly consumer: string;
+  readonly inflight: Inflight;
+  readonly take: Consumer['take'];
+  /** How long an entry must be idle: longer than BLOCK and the command time-out together. */
+  readonly idleMs: number;
+  readonly concurrency: number;
+  readonly clock: Clock;
+  readonly events: Emitter;
+}
+
+export interface Adopter {
+  readonly start: () => void;
+  readonly stop: () => Promise<void>;
+  /** After a reconnect: look soon. */
+  readonly wake: () => void;
+  readonly pass: () => Promise<number>;
+}
+
+const REST_MS = 10_000;
+const SCAN_MAX = 1000;
+
+export function createAdopter(parts: AdopterParts): Adopter {
+  const { commands, refs, consumer, inflight, take, idleMs, concurrency, clock, events } = parts;
+
+  async function pass(): Promise<number> {
+    for (const ref of refs) await adopt(ref);
+    return REST_MS;
+  }
+
+  async function adopt(ref: PartitionRef): Promise<void> {
+    const pending = await ownPending(commands, ref.keys, { consumer, idleMs, limit: SCAN_MAX }).catch(noGroup);
+    const strange = pending.filter((entry) => !inflight.has(ref, entry)).slice(0, concurrency);
+    if (strange.length === 0) return;
+    const deliveries = await readEntries(commands, ref.keys, strange);
+    const deleted = strange.filter((entry) => !deliveries.some((delivery) => delivery.entry === entry));
+    // Somebody deleted the entry under us: there is nothing left to run, only a mark to remove.
+    if (deleted.length > 0) await commands.xack(ref.keys.ready, GROUP, ...deleted);
+    if (deliveries.length === 0) return;
+    events.emit('entries.adopted', { queue: ref.queue, partition: ref.partition, count: deliveries.length });
+    await take(ref, deliveries);
+  }
+
+  const loop = createLoop({ who: `adopter of ${refs[0]?.queue ?? ''}`, pass, clock, events });
+  return { start: loop.start, stop: loop.stop, wake: loop.wake, pass };
+}
+
+/** A stream without its group has no pending entries; the consumer heals the group. */
+function noGroup(error: unknown): [] {
+  if (weatherOf(error) === 'no-group') return [];
+  throw error;
+}

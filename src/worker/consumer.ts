@@ -1,0 +1,167 @@
+/**
+ * Reads new entries of the queue's partitions, as many as there are free slots and no more: what is delivered and not
+ * started would only wait here and be late if this worker died. Started in bulk, run at once.
+ *
+ * What must always hold: an entry is in the in-flight map before `start` is called, and leaves it only on a final
+ * reply. What `start` lets through is executed; everything else was settled inside the script.
+ */
+import type { Clock } from '../core/clock.ts';
+import { idOf } from '../core/codec.ts';
+import type { Emitter } from '../core/events.ts';
+import { DEFAULT_NAME } from '../core/job.ts';
+import { createLoop } from '../core/loop.ts';
+import { BLOCK_MS, type Redis, redial } from '../redis/connect.ts';
+import type { Jobs } from '../redis/jobs.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import { ensureGroup, readNew } from '../redis/ready.ts';
+import type { Delivery, StartReply } from '../redis/replies.ts';
+import { weatherOf, withRetry } from '../redis/weather.ts';
+import type { Execute } from './execute.ts';
+import type { Held, Inflight } from './inflight.ts';
+
+export interface ConsumerParts {
+  readonly commands: Redis;
+  readonly blocking: Redis;
+  readonly jobs: Jobs;
+  readonly refs: readonly PartitionRef[];
+  readonly consumer: string;
+  readonly concurrency: number;
+  /** Bytes of records per start call: a call that returned 25 MB blocked Redis for 113 ms. */
+  readonly bytesMax: number;
+  readonly windowMs: number;
+  readonly inflight: Inflight;
+  readonly execute: Execute;
+  readonly clock: Clock;
+  readonly events: Emitter;
+}
+
+export interface Consumer {
+  readonly start: () => void;
+  /** Stops reading. Entries a last reply brought are still started or handed back by the caller. */
+  readonly stop: () => Promise<void>;
+  /** One read: waits for a free slot and for data. */
+  readonly pass: () => Promise<number>;
+  /** Takes entries that came another way: reclaimed or adopted. */
+  readonly take: (ref: PartitionRef, deliveries: readonly Delivery[]) => Promise<void>;
+  readonly lastProgressMs: () => number;
+}
+
+/** How long a start is repeated before its entries are left to adoption. */
+const START_BUDGET_MS = 10_000;
+
+export function createConsumer(parts: ConsumerParts): Consumer {
+  const { commands, blocking, jobs, refs, consumer, concurrency, inflight, execute, clock, events } = parts;
+  const stopping = new AbortController();
+  const starts = new Set<Promise<void>>();
+  let first = 0;
+
+  async function pass(): Promise<number> {
+    await inflight.whenFree(concurrency, stopping.signal);
+    if (stopping.signal.aborted) return 0;
+    const { streams, count, blockMs } = plan(concurrency - inflight.busy());
+    const batches = await readNew(blocking, streams, { consumer, count, blockMs });
+    for (const { ref, deliveries } of batches) dispatch(ref, deliveries);
+    return 0;
+  }
+
+  /** COUNT bounds each stream, so free slots are spread over the streams; too few slots read some streams in turn. */
+  function plan(free: number): { streams: readonly PartitionRef[]; count: number; blockMs: number } {
+    if (free >= refs.length) return { streams: refs, count: Math.floor(free / refs.length), blockMs: BLOCK_MS };
+    const streams = Array.from({ length: free }, (_, index) => refs[(first + index) % refs.length]);
+    first = (first + free) % refs.length;
+    return { streams: streams.filter((ref) => ref !== undefined), count: 1, blockMs: 20 };
+  }
+
+  function dispatch(ref: PartitionRef, deliveries: readonly Delivery[]): void {
+    const started = take(ref, deliveries).finally(() => starts.delete(started));
+    starts.add(started);
+  }
+
+  async function take(ref: PartitionRef, deliveries: readonly Delivery[]): Promise<void> {
+    const held = deliveries
+      .filter(({ entry }) => !inflight.has(ref, entry))
+      .map((delivery) => inflight.add(ref, delivery));
+    let rest: readonly Held[] = held;
+    while (rest.length > 0) rest = await startSome(ref, rest);
+  }
+
+  /** Starts what fits into one reply; returns what was answered `later`. */
+  async function startSome(ref: PartitionRef, held: readonly Held[]): Promise<readonly Held[]> {
+    const { bytesMax, windowMs } = parts;
+    const deliveries = held.map(({ delivery }) => delivery);
+    const replies = await withRetry('start', () => jobs.start(ref, deliveries, { consumer, bytesMax, windowMs }), {
+      clock,
+      budgetMs: START_BUDGET_MS,
+    }).catch(() => undefined);
+    if (!replies) {
+      // Nobody knows whether they were started. Adoption finds them by their idle time and asks again.
+      for (const one of held) inflight.remove(one);
+      return [];
+    }
+    return held.filter((one, index) => began(one, replies[index]) === 'later');
+  }
+
+  function began(held: Held, reply: StartReply | undefined): 'later' | 'begun' {
+    switch (reply?.kind) {
+      case 'run':
+      case 'again':
+        execute(held, reply);
+        return 'begun';
+      case 'later':
+        return 'later';
+      case 'cancelled':
+        events.emit('job.cancelled', { queue: held.ref.queue, id: idOf(held.delivery.member).id, name: DEFAULT_NAME });
+        inflight.remove(held);
+        return 'begun';
+      default:
+        inflight.remove(held);
+        return 'begun';
+    }
+  }
+
+  /** A vanished group is made again at 0; a read that timed out means a connection that may never speak again. */
+  async function heal(error: unknown): Promise<void> {
+    const weather = weatherOf(error);
+    if (weather === 'no-group') for (const ref of refs) await ensureGroup(commands, ref.keys);
+    else if (weather === 'lost' && blocking.status === 'ready') redial(blocking);
+  }
+
+  const loop = createLoop({ who: `consumer of ${refs[0]?.queue ?? ''}`, pass, clock, events, onError: heal });
+  return {
+    start: loop.start,
+    async stop() {
+      stopping.abort();
+      await unblock(commands, blocking);
+      await loop.stop();
+      await Promise.all(starts);
+    },
+    pass,
+    take,
+    lastProgressMs: loop.lastProgressMs,
+  };
+}
+
+/** Ends a blocking read with an empty reply, so that nothing can be delivered into a closing socket. */
+async function unblock(commands: Redis, blocking: Redis): Promise<void> {
+  const id = clientIds.get(blocking);
+  try {
+    if (id !== undefined) await commands.call('CLIENT', 'UNBLOCK', id);
+  } catch {
+    // Not permitted or not reachable: the read ends by itself within BLOCK_MS, or with the connection.
+  }
+}
+
+/** Remembers the server's id of each blocking connection; it changes with every reconnect. */
+const clientIds = new WeakMap<Redis, number>();
+
+/** Learns the id of a blocking connection now and after every reconnect. */
+export function watchClientId(blocking: Redis): void {
+  const learn = () => {
+    blocking
+      .call('CLIENT', 'ID')
+      .then((id) => clientIds.set(blocking, Number(id)))
+      .catch(() => undefined);
+  };
+  blocking.on('ready', learn);
+  if (blocking.status === 'ready') learn();
+}

@@ -1,0 +1,76 @@
+/**
+ * Keeps what this worker runs its own: extends the lease of every running entry well within the time after which
+ * others may take it, and learns of cancel requests that way. If no extension has succeeded for almost a lease, the
+ * worker fences itself: another one may start the job now, so the handlers are told to stop.
+ */
+import type { Clock } from '../core/clock.ts';
+import type { Emitter } from '../core/events.ts';
+import { createLoop } from '../core/loop.ts';
+import type { Jobs } from '../redis/jobs.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import type { ExtendReply } from '../redis/replies.ts';
+import { claimOf, type Held, type Inflight } from './inflight.ts';
+
+export interface ExtenderParts {
+  readonly jobs: Jobs;
+  readonly inflight: Inflight;
+  readonly consumer: string;
+  readonly queue: string;
+  readonly extendEveryMs: number;
+  readonly jobLeaseMs: number;
+  readonly clock: Clock;
+  readonly events: Emitter;
+}
+
+export interface Extender {
+  readonly start: () => void;
+  readonly stop: () => Promise<void>;
+  /** Extends everything that runs. Returns milliseconds until the next time. */
+  readonly pass: () => Promise<number>;
+}
+
+const BATCH_MAX = 500;
+
+export function createExtender(parts: ExtenderParts): Extender {
+  const { jobs, inflight, consumer, extendEveryMs, jobLeaseMs, clock, events } = parts;
+  let extendedMs = clock.monotonicMs();
+
+  async function pass(): Promise<number> {
+    const sentMs = clock.monotonicMs();
+    const running = [...inflight.all()].filter((held) => held.phase === 'running' && !held.overtaken);
+    for (const [ref, held] of byPartition(running)) {
+      for (let from = 0; from < held.length; from += BATCH_MAX) await extend(ref, held.slice(from, from + BATCH_MAX));
+    }
+    extendedMs = sentMs;
+    return extendEveryMs;
+  }
+
+  async function extend(ref: PartitionRef, held: readonly Held[]): Promise<void> {
+    const replies = await jobs.extend(ref, held.map(claimOf), consumer);
+    for (const [index, one] of held.entries()) obey(one, replies[index]);
+  }
+
+  function obey(held: Held, reply: ExtendReply | undefined): void {
+    if (reply === 'cancel') held.abort?.('cancelled');
+    // The handler may have ended while the call was under way; then its own settle tells the rest.
+    if (reply === 'fenced' || reply === 'gone') held.abort?.('lease lost');
+  }
+
+  function fenceSelf(): void {
+    if (clock.monotonicMs() - extendedMs < jobLeaseMs - extendEveryMs / 2) return;
+    for (const held of inflight.all()) held.abort?.('lease lost');
+  }
+
+  const loop = createLoop({ who: `extender of ${parts.queue}`, pass, clock, events, onError: fenceSelf });
+  return { start: loop.start, stop: loop.stop, pass };
+}
+
+function byPartition(held: readonly Held[]): Map<PartitionRef, Held[]> {
+  const groups = new Map<PartitionRef, Held[]>();
+  for (const one of held) {
+    const group = groups.get(one.ref);
+    if (group) group.push(one);
+    else groups.set(one.ref, [one]);
+  }
+  return groups;
+}

@@ -1,0 +1,80 @@
+/**
+ * What users write: a function per job, or a function per job name. A module that `duestream worker` loads exports a
+ * map of them, made by `defineHandlers`.
+ */
+import { show } from '../core/duration.ts';
+import { DuestreamError } from '../core/errors.ts';
+import { DEFAULT_NAME, type Job, parseName } from '../core/job.ts';
+import type { Log } from '../core/log.ts';
+import type { Queue } from '../core/queue.ts';
+
+/** What a handler gets beside its job. */
+export interface HandlerContext {
+  /** Aborts when the job's time is up, a cancel was requested, the lease was lost, or the worker shuts down. */
+  readonly signal: AbortSignal;
+  /**
+   * The fencing number of this start, as a decimal text. It only grows: across retries, replays and reuse of the id. A
+   * store that keeps the newest token it saw can refuse the effects of an older start.
+   */
+  readonly token: string;
+  /** How often handlers of this job were started, this start included. */
+  readonly attempt: number;
+  /** When the signal will abort because the time is up, by this machine's clock. */
+  readonly deadline: Date;
+  /** Writes with the queue, the job's id and the attempt already filled in. */
+  readonly log: Log;
+}
+
+/**
+ * Returns or resolves: the job is done. Throws: it is tried again after the queue's backoff, unless it throws `Defer`
+ * or `Unrecoverable`.
+ */
+export type Handler<Data = unknown> = (job: Job<Data>, context: HandlerContext) => unknown;
+
+/** One handler for all jobs of a queue, or one per job name; `default` takes jobs without a name. */
+export type QueueHandlers<Data = unknown> = Handler<Data> | { readonly [jobName: string]: Handler<Data> };
+
+/** What a handler module exports by default. */
+export interface Handlers {
+  readonly kind: 'duestream.handlers';
+  readonly map: Readonly<Record<string, QueueHandlers<never>>>;
+  readonly queues: readonly Queue<never>[];
+}
+
+/**
+ * Declares the handlers of a module for `duestream worker <module>`.
+ *
+ * @param map queue name → handler, or queue name → job name → handler.
+ * @param options `queues`: definitions whose attempts, backoff and timeout count instead of the defaults.
+ * @throws DuestreamError `bad-input` for a queue name outside the grammar or a handler that is no function.
+ * @example
+ * export default defineHandlers({ emails: { welcome: async (job, { signal }) => send(job.data, signal) } });
+ */
+export function defineHandlers(
+  map: Readonly<Record<string, QueueHandlers<never>>>,
+  options: { readonly queues?: readonly Queue<never>[] } = {},
+): Handlers {
+  for (const [queue, handlers] of Object.entries(map)) {
+    parseName(queue, 'queue');
+    checkHandlers(queue, handlers);
+  }
+  return Object.freeze({ kind: 'duestream.handlers', map, queues: options.queues ?? [] });
+}
+
+/** @throws DuestreamError `bad-input` */
+export function checkHandlers(queue: string, handlers: QueueHandlers<never>): void {
+  const named = typeof handlers === 'function' ? { [DEFAULT_NAME]: handlers } : handlers;
+  const entries = typeof named === 'object' && named !== null ? Object.entries(named) : [];
+  const wrong = entries.find(([, handler]) => typeof handler !== 'function');
+  if (entries.length > 0 && !wrong) return;
+  throw new DuestreamError(
+    'bad-input',
+    `handlers of queue ${queue} are ${wrong ? `{ ${wrong[0]}: ${show(wrong[1])} }` : show(handlers)}; allowed: a function, or an object of functions by job name`,
+  );
+}
+
+/** The handler for a job name. A single function takes every name. */
+export function pickHandler<Data>(handlers: QueueHandlers<Data>, name: string): Handler<Data> | undefined {
+  if (typeof handlers === 'function') return handlers;
+  return Object.hasOwn(handlers, name) ? handlers[name] : undefined;
+}

@@ -1,0 +1,52 @@
+/**
+ * Says "I live" into the control slot, and remembers when a beat last succeeded: a watcher whose own writes fail must
+ * not judge others. Takes a sample of the server's clock on the way.
+ */
+import type { Clock } from '../core/clock.ts';
+import type { Emitter } from '../core/events.ts';
+import { createLoop } from '../core/loop.ts';
+import type { Redis } from '../redis/connect.ts';
+import { beat, type Identity, leave } from '../redis/presence.ts';
+import type { ServerClock } from '../redis/server-clock.ts';
+
+export interface HeartbeatParts {
+  readonly redis: Redis;
+  readonly namespace: string;
+  readonly identity: Identity;
+  readonly beatTtlMs: number;
+  readonly serverClock: ServerClock;
+  readonly clock: Clock;
+  readonly events: Emitter;
+}
+
+export interface Heartbeat {
+  /** Sends the first beat and goes on. */
+  readonly start: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+  readonly leave: () => Promise<void>;
+  readonly pass: () => Promise<number>;
+  /** Monotonic ms of the last beat that Redis confirmed. */
+  readonly lastProgressMs: () => number;
+}
+
+export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
+  const { redis, namespace, identity, beatTtlMs, serverClock, clock, events } = parts;
+
+  async function pass(): Promise<number> {
+    await beat(redis, { namespace, identity, ttlMs: beatTtlMs });
+    await serverClock.sample();
+    return beatTtlMs / 3;
+  }
+
+  const loop = createLoop({ who: `heartbeat of ${identity.id}`, pass, clock, events });
+  return {
+    async start() {
+      await pass();
+      loop.start();
+    },
+    stop: loop.stop,
+    leave: () => leave(redis, namespace, identity.id).catch(() => undefined),
+    pass,
+    lastProgressMs: loop.lastProgressMs,
+  };
+}

@@ -1,0 +1,102 @@
+/**
+ * Everything this worker holds: entries it was given and has not finally settled. One map, filled **before** start is
+ * called and emptied only on a final reply after the handler has ended. Adoption compares it with what Redis thinks
+ * this consumer holds; an entry that is in Redis and not here was delivered in a reply that got lost.
+ */
+import type { Token } from '../core/job.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import type { Claim, Delivery } from '../redis/replies.ts';
+
+/** starting: read, start under way · running: its handler runs · settling: the handler ended, its outcome is on the way. */
+export type Phase = 'starting' | 'running' | 'settling';
+
+export type AbortReason = 'timeout' | 'cancelled' | 'lease lost' | 'shutdown';
+
+export interface Held {
+  readonly ref: PartitionRef;
+  readonly delivery: Delivery;
+  phase: Phase;
+  token: Token | undefined;
+  /** Aborts the handler's signal. Set while it runs. */
+  abort: ((why: AbortReason) => void) | undefined;
+  /** The handler runs on although its time was up and its outcome is being settled: it keeps its slot. */
+  overtaken: boolean;
+  /** Redis gave its final reply. */
+  settled: boolean;
+}
+
+export interface Inflight {
+  readonly add: (ref: PartitionRef, delivery: Delivery) => Held;
+  readonly has: (ref: PartitionRef, entry: string) => boolean;
+  readonly remove: (held: Held) => void;
+  readonly all: () => Iterable<Held>;
+  readonly size: () => number;
+  /** Slots in use: what is starting or running. What is settling uses none, so reading goes on meanwhile. */
+  readonly busy: () => number;
+  readonly setPhase: (held: Held, phase: Phase) => void;
+  /** Resolves when `busy() < limit` and the settling backlog is small, or when the signal aborts. */
+  readonly whenFree: (limit: number, signal: AbortSignal) => Promise<void>;
+  /** Resolves when nothing is held, or when the signal aborts. */
+  readonly whenEmpty: (signal: AbortSignal) => Promise<void>;
+}
+
+export function createInflight(): Inflight {
+  const map = new Map<string, Held>();
+  const waiting = new Set<() => void>();
+  let settling = 0;
+
+  const keyOf = (ref: PartitionRef, entry: string) => `${ref.partition}:${entry}`;
+  const notify = () => {
+    for (const check of waiting) check();
+  };
+  const until = (done: () => boolean, signal: AbortSignal): Promise<void> =>
+    new Promise((resolve) => {
+      const check = () => {
+        if (!done() && !signal.aborted) return;
+        waiting.delete(check);
+        signal.removeEventListener('abort', check);
+        resolve();
+      };
+      waiting.add(check);
+      signal.addEventListener('abort', check);
+      check();
+    });
+
+  return {
+    add(ref, delivery) {
+      const held: Held = {
+        ref,
+        delivery,
+        phase: 'starting',
+        token: undefined,
+        abort: undefined,
+        overtaken: false,
+        settled: false,
+      };
+      map.set(keyOf(ref, delivery.entry), held);
+      return held;
+    },
+    has: (ref, entry) => map.has(keyOf(ref, entry)),
+    remove(held) {
+      if (!map.delete(keyOf(held.ref, held.delivery.entry))) return;
+      if (held.phase === 'settling') settling -= 1;
+      if (waiting.size > 0) notify();
+    },
+    all: () => map.values(),
+    size: () => map.size,
+    busy: () => map.size - settling,
+    setPhase(held, phase) {
+      if (phase === 'settling' && held.phase !== 'settling') settling += 1;
+      held.phase = phase;
+      if (waiting.size > 0) notify();
+    },
+    whenFree: (limit, signal) => until(() => map.size - settling < limit && settling < 2 * limit, signal),
+    whenEmpty: (signal) => until(() => map.size === 0, signal),
+  };
+}
+
+/** What a settle of this start addresses. */
+export function claimOf(held: Held): Claim {
+  if (held.token === undefined) throw new Error(`entry ${held.delivery.entry} is settled before it was started`);
+  return { entry: held.delivery.entry, member: held.delivery.member, token: held.token };
+}

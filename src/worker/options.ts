@@ -1,0 +1,54 @@
+/**
+ * What a worker can be told, with units, ranges and defaults; read once and checked.
+ */
+import { type Clock, systemClock } from '../core/clock.ts';
+import { type DurationInput, durationMs } from '../core/duration.ts';
+import { parseName } from '../core/job.ts';
+import { type Log, silentLog } from '../core/log.ts';
+import { whole } from '../core/queue.ts';
+import type { RedisInput } from '../redis/connect.ts';
+
+export interface WorkerOptions {
+  /** Where Redis is: a URL, or options of ioredis. */
+  readonly redis: RedisInput;
+  /** Default `duestream`. */
+  readonly namespace?: string;
+  /** How many handlers run at a time. 1 to 10,000, default 50. */
+  readonly concurrency?: number;
+  /** After this time without an extension others may take a job. Default 15 s. */
+  readonly jobLease?: DurationInput;
+  /** How often running jobs are extended; at most half the lease. Default a third of it. */
+  readonly extendEvery?: DurationInput;
+  /** How long a heartbeat lives. Default 10 s. */
+  readonly beatTtl?: DurationInput;
+  /** How long a worker must be missing before it counts as dead. Default 5 s. */
+  readonly grace?: DurationInput;
+  /** How long `stop` waits for running handlers. Default 25 s. */
+  readonly shutdown?: DurationInput;
+  /** How long the end of a job is remembered; 0 = not at all. Default 10 min. */
+  readonly doneWindow?: DurationInput;
+  readonly log?: Log;
+  readonly clock?: Clock;
+}
+
+/** @throws DuestreamError `bad-input` for a value outside its range. */
+export function readWorkerOptions(options: WorkerOptions) {
+  const jobLeaseMs = durationMs(options.jobLease ?? '15s', 'jobLease');
+  const extendEveryMs = durationMs(options.extendEvery ?? jobLeaseMs / 3, 'extendEvery');
+  return {
+    namespace: parseName(options.namespace ?? 'duestream', 'namespace'),
+    concurrency: whole(options.concurrency ?? 50, { what: 'concurrency', min: 1, max: 10_000 }),
+    jobLeaseMs: whole(jobLeaseMs, { what: 'jobLease in ms', min: 100, max: 86_400_000 }),
+    extendEveryMs: whole(extendEveryMs, { what: 'extendEvery in ms', min: 10, max: jobLeaseMs / 2 }),
+    beatTtlMs: whole(durationMs(options.beatTtl ?? '10s', 'beatTtl'), {
+      what: 'beatTtl in ms',
+      min: 100,
+      max: 3_600_000,
+    }),
+    graceMs: whole(durationMs(options.grace ?? '5s', 'grace'), { what: 'grace in ms', min: 50, max: 3_600_000 }),
+    shutdownMs: durationMs(options.shutdown ?? '25s', 'shutdown'),
+    windowMs: durationMs(options.doneWindow ?? '10m', 'doneWindow'),
+    log: options.log ?? silentLog,
+    clock: options.clock ?? systemClock,
+  };
+}

@@ -1,0 +1,212 @@
+/**
+ * A worker: reads one queue and runs its handlers. This file wires the parts and keeps their order of life:
+ *
+ *  start   connect → declare the queue → group → heartbeat → extend, adopt, reclaim → read
+ *  stop    not ready → stop reading → hand back what was not started → wait for what runs → at the end of the grace
+ *          tell handlers to stop and hand their jobs back without using an attempt → leave → close
+ */
+import { hostname } from 'node:os';
+import { DuestreamError } from '../core/errors.ts';
+import { createEmitter, type EventSource } from '../core/events.ts';
+import { newJobId } from '../core/job.ts';
+import { defineQueue, type Queue } from '../core/queue.ts';
+import { BLOCK_MS, close, openBlocking, openCommands, whenReady } from '../redis/connect.ts';
+import { createJobs } from '../redis/jobs.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import { declareQueue, partitionsOf } from '../redis/queues.ts';
+import { ensureGroup, ownPending, readEntries, retire } from '../redis/ready.ts';
+import { createServerClock } from '../redis/server-clock.ts';
+import { createAdopter } from './adopter.ts';
+import { createConsumer, watchClientId } from './consumer.ts';
+import { createExecute } from './execute.ts';
+import { createExtender } from './extender.ts';
+import { checkHandlers, type QueueHandlers } from './handlers.ts';
+import { createHeartbeat } from './heartbeat.ts';
+import { createInflight, type Held } from './inflight.ts';
+import { readWorkerOptions, type WorkerOptions } from './options.ts';
+import { createReclaimer } from './reclaimer.ts';
+import { createSettle } from './settle.ts';
+
+export interface Worker {
+  /** Connects and begins to read. @throws DuestreamError `unavailable`, `refused` */
+  readonly start: () => Promise<void>;
+  /** Stops in order; twice is fine. Resolves when everything is closed. */
+  readonly stop: (options?: { readonly graceMs?: number }) => Promise<void>;
+  readonly events: EventSource;
+  /** Connected, reading, not stopping. */
+  readonly ready: () => boolean;
+  /** Reading and heartbeat made progress lately, and not every slot is taken by a handler that ignores its signal. */
+  readonly live: () => boolean;
+  /** Jobs whose handlers run now. */
+  readonly running: () => number;
+  /** The name of this worker in the consumer group: random per start. */
+  readonly consumer: string;
+  readonly queue: string;
+}
+
+type State = 'new' | 'running' | 'stopping' | 'stopped';
+
+const START_BYTES_MAX = 1024 * 1024;
+/** A read that is still under way after BLOCK and the command time-out will not come back. */
+const ADOPT_IDLE_MS = BLOCK_MS + 5000;
+
+/**
+ * A worker for one queue.
+ *
+ * @param queue a defined queue, or its name.
+ * @param handlers a function for all jobs, or an object of functions by job name.
+ * @throws DuestreamError `bad-input` for options outside their range.
+ * @example
+ * const worker = createWorker(emails, async (job, { signal }) => send(job.data, signal), { redis: 'redis://127.0.0.1:6379' });
+ * await worker.start();
+ */
+export function createWorker<Data>(
+  queue: Queue<Data> | string,
+  handlers: QueueHandlers<Data>,
+  options: WorkerOptions,
+): Worker {
+  const definition: Queue<Data> = typeof queue === 'string' ? defineQueue<Data>(queue) : queue;
+  checkHandlers(definition.name, handlers);
+  const settings = readWorkerOptions(options);
+  const { clock, log, namespace, concurrency, windowMs } = settings;
+  const consumer = `w-${newJobId()}`;
+  const events = createEmitter();
+  const inflight = createInflight();
+  const giveUp = new AbortController();
+  const connection = { redis: options.redis, name: `worker:${definition.name}` };
+  const commands = openCommands(connection);
+  const blocking = openBlocking({ ...connection, name: `reader:${definition.name}` });
+  const jobs = createJobs(commands);
+  const serverClock = createServerClock(commands, clock);
+  const identity = {
+    ...{ id: consumer, role: 'worker' as const, host: hostname(), pid: process.pid },
+    ...{ startedMs: clock.wallMs(), queues: [definition.name] },
+  };
+  const base = { clock, events, inflight, random: Math.random };
+  const settle = createSettle({ ...base, jobs, windowMs, signal: giveUp.signal });
+  const serverNowMs = serverClock.nowMs;
+  const queueLog = log.child({ queue: definition.name });
+  const execute = createExecute({ ...base, queue: definition, handlers, settle, serverNowMs, log: queueLog });
+  const heartbeat = createHeartbeat({
+    ...{ redis: commands, namespace, identity, beatTtlMs: settings.beatTtlMs, serverClock, clock, events },
+  });
+  const extender = createExtender({ ...base, ...settings, jobs, consumer, queue: definition.name });
+  let state: State = 'new';
+  let refs: readonly PartitionRef[] = [];
+  let parts: ReturnType<typeof assemble> | undefined;
+  let stopped: Promise<void> | undefined;
+
+  function assemble() {
+    const reading = { commands, blocking, jobs, refs, consumer, concurrency, windowMs };
+    const consuming = createConsumer({ ...base, ...reading, bytesMax: START_BYTES_MAX, execute });
+    const { take } = consuming;
+    const adopter = createAdopter({ ...base, ...reading, take, idleMs: ADOPT_IDLE_MS });
+    const beatenMs = heartbeat.lastProgressMs;
+    const reclaimer = createReclaimer({ ...base, ...settings, commands, refs, consumer, take, beatenMs });
+    return { consuming, adopter, reclaimer };
+  }
+
+  async function start(): Promise<void> {
+    if (state !== 'new') throw new DuestreamError('stopped', `this worker is ${state}; create another one`);
+    state = 'running';
+    try {
+      await begin();
+    } catch (error) {
+      await stop({ graceMs: 0 });
+      throw error;
+    }
+  }
+
+  async function begin(): Promise<void> {
+    await Promise.all([whenReady(commands), whenReady(blocking)]);
+    watchClientId(blocking);
+    const { name, partitions } = definition;
+    refs = partitionsOf(namespace, await declareQueue(commands, { namespace, queue: name, partitions }));
+    for (const ref of refs) await ensureGroup(commands, ref.keys);
+    await heartbeat.start();
+    parts = assemble();
+    commands.on('ready', parts.adopter.wake);
+    extender.start();
+    parts.adopter.start();
+    parts.reclaimer.start();
+    parts.consuming.start();
+  }
+
+  function stop({ graceMs = settings.shutdownMs } = {}): Promise<void> {
+    stopped ??= shutDown(graceMs);
+    return stopped;
+  }
+
+  async function shutDown(graceMs: number): Promise<void> {
+    state = 'stopping';
+    await Promise.all([parts?.consuming.stop(), parts?.adopter.stop(), parts?.reclaimer.stop()]);
+    await handBackUnseen();
+    await drained(graceMs);
+    if (inflight.size() > 0) {
+      for (const held of inflight.all()) held.abort?.('shutdown');
+      await drained(500);
+      await handBackRunning();
+    }
+    giveUp.abort();
+    await extender.stop();
+    await heartbeat.stop();
+    if (commands.status === 'ready') await goodbye().catch(() => undefined);
+    close(blocking);
+    close(commands);
+    state = 'stopped';
+  }
+
+  function drained(ms: number): Promise<void> {
+    return inflight.whenEmpty(AbortSignal.timeout(Math.max(1, ms)));
+  }
+
+  /** Entries delivered in a reply that nobody saw, for example because the connection broke while stopping. */
+  async function handBackUnseen(): Promise<void> {
+    if (commands.status !== 'ready') return;
+    for (const ref of refs) {
+      const pending = await ownPending(commands, ref.keys, { consumer, idleMs: 0, limit: 1000 }).catch(() => []);
+      const unseen = pending.filter((entry) => !inflight.has(ref, entry));
+      const deliveries = await readEntries(commands, ref.keys, unseen).catch(() => []);
+      if (deliveries.length > 0) await jobs.release(ref, deliveries, { consumer }).catch(() => []);
+    }
+  }
+
+  /** Handlers that did not end within the grace: their jobs go back at once, without using an attempt or a crash. */
+  async function handBackRunning(): Promise<void> {
+    const running = [...inflight.all()].filter((held) => held.phase === 'running' && !held.overtaken);
+    await Promise.all(running.map((held) => handBack(held).catch(() => undefined)));
+  }
+
+  async function handBack({ ref, delivery, token }: Held): Promise<void> {
+    if (token === undefined) return;
+    await jobs.defer(ref, { entry: delivery.entry, member: delivery.member, token }, { windowMs, delayMs: 0 });
+  }
+
+  async function goodbye(): Promise<void> {
+    await heartbeat.leave();
+    for (const ref of refs) await retire(commands, ref, consumer);
+  }
+
+  function live(): boolean {
+    if (state === 'new' || !parts) return state !== 'stopped';
+    const oldestMs = Math.min(parts.consuming.lastProgressMs(), heartbeat.lastProgressMs());
+    const reading = clock.monotonicMs() - oldestMs < LIVE_WITHIN_MS || inflight.busy() >= concurrency;
+    const stuck = [...inflight.all()].filter((held) => held.overtaken).length;
+    return reading && stuck < concurrency;
+  }
+
+  return {
+    start,
+    stop,
+    events,
+    ready: () =>
+      state === 'running' && parts !== undefined && commands.status === 'ready' && blocking.status === 'ready',
+    live,
+    running: () => inflight.busy(),
+    consumer,
+    queue: definition.name,
+  };
+}
+
+/** Three reads without an answer. */
+const LIVE_WITHIN_MS = 3 * ADOPT_IDLE_MS;
