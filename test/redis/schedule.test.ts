@@ -1,0 +1,213 @@
+/** `schedule`: a job comes into being, or the same call is recognised. */
+import { describe, expect, test } from 'vitest';
+import { decodeRun } from '../../src/core/codec.ts';
+import { item, T0, usePartition } from '../support/partition.ts';
+
+const p = usePartition();
+const DUE = T0 + 5000;
+
+describe('a new id', () => {
+  test('gets a due in scheduled and a record, and nothing else', async () => {
+    expect(await p.schedule('a', { dueMs: DUE })).toEqual({ kind: 'ok' });
+    expect(await p.picture()).toEqual({ scheduled: { 'j:a': DUE }, jobs: { 'j:a': 'record' } });
+    expect(await p.count('scheduled')).toBe(1);
+  });
+
+  test('may be due in the past or now: it is due at once', async () => {
+    expect(await p.schedule('past', { dueMs: T0 - 1 })).toEqual({ kind: 'ok' });
+    expect(await p.schedule('now', { dueMs: T0 })).toEqual({ kind: 'ok' });
+  });
+
+  test('is one of many in a call, and each is answered in its place', async () => {
+    const far = item('far', { dueMs: T0 + 2000 });
+    const big = item('big', { data: 'x'.repeat(200) });
+    const replies = await p.scheduleAll([item('a'), far, item('a'), big, item('b')], {
+      horizonMs: 1000,
+      bytesMax: 100,
+    });
+    expect(replies).toEqual([
+      { kind: 'ok' },
+      { kind: 'bad-due', nowMs: T0 },
+      { kind: 'already', over: undefined },
+      { kind: 'too-large' },
+      { kind: 'ok' },
+    ]);
+    expect(await p.picture()).toMatchObject({ scheduled: { 'j:a': T0, 'j:b': T0 } });
+    expect(await p.count('scheduled')).toBe(2);
+  });
+});
+
+describe('is refused without a write', () => {
+  test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, -1])('when due is %s', async (dueMs) => {
+    const bad = { ...item('a'), dueMs };
+    expect(await p.withoutWrite(() => p.scheduleAll([bad]))).toEqual([{ kind: 'bad-due', nowMs: T0 }]);
+  });
+
+  test('when due is past the horizon by one millisecond, and not at the horizon', async () => {
+    const call = { horizonMs: 1000 };
+    const late = await p.withoutWrite(() => p.schedule('a', { dueMs: T0 + 1001, ...call }));
+    expect(late).toEqual({ kind: 'bad-due', nowMs: T0 });
+    expect(await p.schedule('a', { dueMs: T0 + 1000, ...call })).toEqual({ kind: 'ok' });
+  });
+
+  test('when the record is larger than the limit by one byte, and not at the limit', async () => {
+    const bytes = item('a', { data: 'text' }).record.length;
+    const call = { data: 'text', bytesMax: bytes - 1 };
+    expect(await p.withoutWrite(() => p.schedule('a', call))).toEqual({ kind: 'too-large' });
+    expect(await p.schedule('a', { ...call, bytesMax: bytes })).toEqual({ kind: 'ok' });
+  });
+
+  test('when the partition has another generation', async () => {
+    await p.redis.hset(p.keys.meta, 'generation', 3);
+    const call = { mode: 'keep', horizonMs: 1000, bytesMax: 1000, nowMs: T0 } as const;
+    const reply = await p.withoutWrite(() => p.jobs.schedule(p.ref, [item('a')], call));
+    expect(reply).toEqual({ kind: 'moved', generation: 3 });
+    expect(await p.jobs.schedule({ ...p.ref, generation: 3 }, [item('a')], call)).toEqual([{ kind: 'ok' }]);
+  });
+});
+
+describe('the same call again', () => {
+  test('is already there while the job is scheduled, ready or running', async () => {
+    const again = () => p.withoutWrite(() => p.schedule('a', { data: 1 }));
+    await p.schedule('a', { data: 1 });
+    expect(await again()).toEqual({ kind: 'already', over: undefined });
+    const deliveries = await p.deliver();
+    expect(await again()).toEqual({ kind: 'already', over: undefined });
+    await p.start(deliveries);
+    expect(await again()).toEqual({ kind: 'already', over: undefined });
+  });
+
+  test('is already there while the job waits for its next attempt', async () => {
+    await p.retry(await p.running('a', { data: 1 }));
+    expect(await p.withoutWrite(() => p.schedule('a', { data: 1 }))).toEqual({ kind: 'already', over: undefined });
+  });
+
+  test('says how the job ended when it is over, and does not bring it back', async () => {
+    await p.complete([await p.running('done')]);
+    await p.schedule('cancelled');
+    await p.cancel('j:cancelled');
+    await p.dead('dead');
+    for (const over of ['done', 'cancelled', 'dead'] as const) {
+      expect(await p.withoutWrite(() => p.schedule(over))).toEqual({ kind: 'already', over });
+    }
+  });
+
+  test('is recognised in replace mode too', async () => {
+    await p.schedule('a');
+    expect(await p.withoutWrite(() => p.schedule('a', { mode: 'replace' }))).toEqual({
+      kind: 'already',
+      over: undefined,
+    });
+  });
+});
+
+describe('another call for a live id', () => {
+  test('is told the due of the job that exists', async () => {
+    await p.schedule('a', { dueMs: DUE });
+    expect(await p.withoutWrite(() => p.schedule('a', { data: 'other' }))).toEqual({ kind: 'exists', dueMs: DUE });
+  });
+
+  test('is told the due that was asked for once the job is ready or running', async () => {
+    await p.schedule('a', { dueMs: T0 - 7 });
+    const deliveries = await p.deliver();
+    const other = () => p.withoutWrite(() => p.schedule('a', { data: 'other' }));
+    expect(await other()).toEqual({ kind: 'exists', dueMs: T0 - 7 });
+    await p.start(deliveries);
+    expect(await other()).toEqual({ kind: 'exists', dueMs: T0 - 7 });
+  });
+
+  test('is told the due of the next attempt when the job waits for it', async () => {
+    await p.retry(await p.running('a'), { delayMs: 3000 });
+    expect(await p.schedule('a', { data: 'other' })).toEqual({ kind: 'exists', dueMs: T0 + 3000 });
+  });
+});
+
+describe('another call for an id that is over', () => {
+  test('starts a new life with nothing of the old one', async () => {
+    await p.complete([await p.running('a')]);
+    expect(await p.schedule('a', { data: 'other', dueMs: DUE })).toEqual({ kind: 'ok' });
+    expect(await p.picture()).toEqual({ scheduled: { 'j:a': DUE }, jobs: { 'j:a': 'record' } });
+    expect(await p.count('scheduled')).toBe(2);
+  });
+
+  test('with the same data and another due is another call', async () => {
+    await p.complete([await p.running('a')]);
+    expect(await p.schedule('a', { dueMs: T0 + 1 })).toEqual({ kind: 'ok' });
+  });
+
+  test('after a cancel in ready lets neither the old entry nor two entries run', async () => {
+    await p.schedule('a');
+    const old = await p.deliver();
+    await p.cancel('j:a');
+    expect(await p.schedule('a', { data: 'new' })).toEqual({ kind: 'ok' });
+    expect(await p.start(old)).toEqual([{ kind: 'dropped' }]);
+    expect(await p.run()).toHaveLength(1);
+  });
+});
+
+describe('replace', () => {
+  test('of a scheduled job takes the new due and record', async () => {
+    await p.schedule('a', { data: 'old', dueMs: DUE });
+    expect(await p.schedule('a', { data: 'new', dueMs: T0, mode: 'replace' })).toEqual({ kind: 'replaced' });
+    expect(await p.picture()).toEqual({ scheduled: { 'j:a': T0 }, jobs: { 'j:a': 'record' } });
+    expect(await p.redis.hget(p.keys.jobs, 'j:a')).toContain('"new"');
+    expect(await p.count('scheduled')).toBe(1);
+  });
+
+  test('of a job that waits for its next attempt begins a new generation with fresh budgets', async () => {
+    await p.retry(await p.running('a'));
+    expect(await p.schedule('a', { data: 'new', mode: 'replace' })).toEqual({ kind: 'replaced' });
+    const run = decodeRun((await p.redis.hget(p.keys.runs, 'j:a')) ?? '');
+    expect(run).toMatchObject({ generation: 1, attempts: 0, failures: 0, crashes: 0, history: [], entry: undefined });
+    const claim = await p.run();
+    expect(claim).toHaveLength(1);
+  });
+
+  test('of a ready job puts it back: its entry is dropped and the new one runs once', async () => {
+    await p.schedule('a', { data: 'old' });
+    const old = await p.deliver();
+    expect(await p.schedule('a', { data: 'new', dueMs: DUE, mode: 'replace' })).toEqual({ kind: 'replaced' });
+    expect(await p.start(old)).toEqual([{ kind: 'dropped' }]);
+    expect(await p.picture()).toEqual({ scheduled: { 'j:a': DUE }, jobs: { 'j:a': 'record' } });
+    expect(await p.run({ nowMs: DUE })).toHaveLength(1);
+  });
+
+  test('of a running job is refused', async () => {
+    await p.running('a');
+    expect(await p.withoutWrite(() => p.schedule('a', { data: 'new', mode: 'replace' }))).toEqual({ kind: 'running' });
+  });
+
+  test('of an id that is over, or was never there, is a new job', async () => {
+    await p.complete([await p.running('a')]);
+    expect(await p.schedule('a', { data: 'new', mode: 'replace' })).toEqual({ kind: 'ok' });
+    expect(await p.schedule('b', { mode: 'replace' })).toEqual({ kind: 'ok' });
+  });
+});
+
+describe('the wake-up', () => {
+  test('is lowered once by a burst, and published once', async () => {
+    await p.promote();
+    const heard = await p.nudgesOf(async () => {
+      for (const id of ['a', 'b', 'c', 'd']) await p.schedule(id, { dueMs: DUE });
+      await p.scheduleAll([item('e', { dueMs: DUE }), item('f', { dueMs: DUE + 1 })]);
+    });
+    expect(heard).toEqual([String(DUE)]);
+    expect(await p.meta('wake')).toBe(String(DUE));
+  });
+
+  test('is the soonest of a bulk call, and is lowered again only by a sooner one', async () => {
+    await p.promote();
+    const heard = await p.nudgesOf(async () => {
+      await p.scheduleAll([item('a', { dueMs: DUE + 9 }), item('b', { dueMs: DUE })]);
+      await p.schedule('c', { dueMs: DUE + 1 });
+      await p.schedule('d', { dueMs: DUE - 1 });
+    });
+    expect(heard).toEqual([String(DUE), String(DUE - 1)]);
+  });
+
+  test('is left alone while nobody leads, and while the leader says it does not sleep', async () => {
+    expect(await p.nudgesOf(() => p.schedule('a'))).toEqual([]);
+    await p.redis.hset(p.keys.meta, 'wake', 0);
+    expect(await p.nudgesOf(() => p.schedule('b'))).toEqual([]);
+  });
+});

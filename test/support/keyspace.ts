@@ -1,0 +1,134 @@
+/**
+ * The whole keyspace of a test server, seen three ways: `snapshot` with every byte, to prove that a refusal wrote
+ * nothing; `picture` with the members and where they are, to state what a transition left behind; and
+ * `brokenInvariants`, the sentences of the design that must hold whatever was called.
+ */
+import { decodeRun, decodeStub, isStub } from '../../src/core/codec.ts';
+import type { Redis } from '../../src/redis/connect.ts';
+import type { PartitionKeys } from '../../src/redis/keys.ts';
+import { list, type Reply, text } from '../../src/redis/scripts.ts';
+
+/** Where every member of a partition is. Parts that are empty are left out, so `{}` is an empty partition. */
+export interface Picture {
+  readonly scheduled?: Readonly<Record<string, number>>;
+  /** `record`, or `stub` and the outcome. */
+  readonly jobs?: Readonly<Record<string, string>>;
+  /** `running`, `orphaned` (reclaimed, not started again) or `waiting` (in scheduled after a start). */
+  readonly runs?: Readonly<Record<string, string>>;
+  /** Members of all entries, in their order. */
+  readonly ready?: readonly string[];
+  /** Consumer → members of the entries it holds. */
+  readonly pending?: Readonly<Record<string, readonly string[]>>;
+  /** Member and reason of each letter. */
+  readonly dead?: readonly string[];
+  readonly done?: Readonly<Record<string, number>>;
+}
+
+/** Everything in the database, and how many writes the server has counted. Equal snapshots: nothing was written. */
+export async function snapshot(redis: Redis): Promise<Readonly<Record<string, unknown>>> {
+  const keys = (await redis.keys('*')).sort();
+  const values = await Promise.all(keys.map(async (key) => [key, await contentOf(redis, key)] as const));
+  const writes = /rdb_changes_since_last_save:(\d+)/.exec(await redis.info('persistence'))?.[1];
+  return { ...Object.fromEntries(values), writes };
+}
+
+export async function picture(redis: Redis, keys: PartitionKeys): Promise<Picture> {
+  const entries = await streamOf(redis, keys.ready);
+  const memberOf = new Map(entries.map(({ entry, fields }) => [entry, fields.member ?? '']));
+  const held: Record<string, string[]> = {};
+  for (const { entry, consumer } of await pendingOf(redis, keys)) {
+    held[consumer] = [...(held[consumer] ?? []), memberOf.get(entry) ?? `${entry} is gone`];
+  }
+  const jobs = await redis.hgetall(keys.jobs);
+  const runs = await redis.hgetall(keys.runs);
+  const parts: Picture = {
+    scheduled: scores(await redis.zrange(keys.scheduled, '0', '-1', 'WITHSCORES')),
+    jobs: mapped(jobs, (value) => (isStub(value) ? `stub ${decodeStub(value)?.outcome}` : 'record')),
+    runs: mapped(runs, whatRun),
+    ready: [...memberOf.values()],
+    pending: held,
+    dead: (await streamOf(redis, keys.dead)).map(({ fields }) => `${fields.member}: ${fields.reason}`),
+    done: scores(await redis.zrange(keys.done, '0', '-1', 'WITHSCORES')),
+  };
+  return Object.fromEntries(Object.entries(parts).filter(([, part]) => Object.keys(part).length > 0));
+}
+
+/** Sentences that do not hold in this partition. */
+export async function brokenInvariants(redis: Redis, keys: PartitionKeys): Promise<readonly string[]> {
+  const scheduled = new Set(await redis.zrange(keys.scheduled, '0', '-1'));
+  const done = new Set(await redis.zrange(keys.done, '0', '-1'));
+  const jobs = Object.entries(await redis.hgetall(keys.jobs));
+  const entries = await streamOf(redis, keys.ready);
+  const ready = new Set(entries.map(({ fields }) => fields.member ?? ''));
+  const ids = new Set(entries.map(({ entry }) => entry));
+  const records = new Set(jobs.filter(([, value]) => !isStub(value)).map(([member]) => member));
+  const stubs = jobs.filter(([, value]) => isStub(value)).map(([member]) => member);
+  const pending = await pendingOf(redis, keys);
+  const runs = await redis.hkeys(keys.runs);
+  const indexed = (member: string) => scheduled.has(member) || ready.has(member);
+  return [
+    ...[...records].filter((member) => !indexed(member)).map((member) => `I2 ${member} is lost`),
+    ...stubs
+      .filter((member) => !done.has(member) && !ready.has(member))
+      .map((member) => `I2 the stub of ${member} never expires`),
+    ...[...scheduled]
+      .filter((member) => member.startsWith('j:') && !records.has(member))
+      .map((member) => `I3 ${member} is scheduled without a record`),
+    ...pending.filter(({ entry }) => !ids.has(entry)).map(({ entry }) => `I4 ${entry} is pending but not in ready`),
+    ...runs.filter((member) => !records.has(member)).map((member) => `I12 the run of ${member} has no record`),
+  ];
+}
+
+/** I11: what came in is what is live and what went out. Says both sides when they differ. */
+export async function brokenBalance(redis: Redis, keys: PartitionKeys): Promise<readonly string[]> {
+  const meta = await redis.hgetall(keys.meta);
+  const sum = (...names: string[]) => names.reduce((total, name) => total + Number(meta[`n.${name}`] ?? 0), 0);
+  const live = Object.values(await redis.hgetall(keys.jobs)).filter((value) => !isStub(value)).length;
+  const into = sum('scheduled', 'replayed', 'adopted');
+  const out = sum('done', 'dead', 'cancelled');
+  return into === live + out ? [] : [`I11 ${into} came in, ${live} are live and ${out} went out`];
+}
+
+interface StreamEntry {
+  readonly entry: string;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+export async function streamOf(redis: Redis, key: string): Promise<readonly StreamEntry[]> {
+  return (await redis.xrange(key, '-', '+')).map(([entry, flat]) => ({
+    entry,
+    fields: Object.fromEntries(flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1] ?? '']] : []))),
+  }));
+}
+
+async function pendingOf(redis: Redis, keys: PartitionKeys) {
+  if ((await redis.exists(keys.ready)) === 0) return [];
+  const reply = list((await redis.call('XPENDING', keys.ready, 'workers', '-', '+', 1000)) as Reply);
+  return reply.map((item) => ({ entry: text(list(item)[0]), consumer: text(list(item)[1]) }));
+}
+
+function whatRun(value: string): string {
+  const run = decodeRun(value);
+  if (run === undefined) return `unreadable: ${value}`;
+  if (run.owner !== undefined) return 'running';
+  return run.entry === undefined ? 'waiting' : 'orphaned';
+}
+
+function scores(flat: readonly string[]): Record<string, number> {
+  return Object.fromEntries(flat.flatMap((member, at) => (at % 2 === 0 ? [[member, Number(flat[at + 1])]] : [])));
+}
+
+function mapped<T>(of: Readonly<Record<string, string>>, change: (value: string) => T): Record<string, T> {
+  return Object.fromEntries(Object.entries(of).map(([name, value]) => [name, change(value)]));
+}
+
+/** Times to live are not compared to the millisecond: only whether there is one. */
+async function contentOf(redis: Redis, key: string): Promise<unknown> {
+  const type = await redis.type(key);
+  const expires = (await redis.pttl(key)) >= 0;
+  if (type === 'zset') return { expires, value: await redis.zrange(key, '0', '-1', 'WITHSCORES') };
+  if (type === 'hash') return { expires, value: await redis.hgetall(key) };
+  if (type === 'stream') return { expires, value: await redis.call('XINFO', 'STREAM', key, 'FULL', 'COUNT', 0) };
+  if (type === 'set') return { expires, value: (await redis.smembers(key)).sort() };
+  return { expires, value: await redis.get(key) };
+}

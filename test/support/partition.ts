@@ -1,0 +1,221 @@
+/**
+ * One partition on a private server, driven verb by verb with the defaults a test does not care about, so that a test
+ * of a script reads like the story of a job. Time is always given: nothing here depends on when it runs.
+ *
+ * After each test the invariants of the design are checked on what it left behind, and the database is emptied.
+ */
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
+import { encodeAttempted, encodeBody, encodeRecord, memberOf } from '../../src/core/codec.ts';
+import { close, openCommands, type Redis, whenReady } from '../../src/redis/connect.ts';
+import { createJobs, type Jobs } from '../../src/redis/jobs.ts';
+import { partitionRef } from '../../src/redis/keys.ts';
+import * as lease from '../../src/redis/lease.ts';
+import * as ready from '../../src/redis/ready.ts';
+import type { Claim, Delivery, ScheduleItem, ScheduleReply } from '../../src/redis/replies.ts';
+import { brokenBalance, brokenInvariants, picture, snapshot } from './keyspace.ts';
+import { type StartOptions, startRedis, type TestRedis } from './redis.ts';
+
+/** The moment at which every story begins. */
+export const T0 = 1_763_719_000_000;
+export const LEASE_MS = 60_000;
+export const WINDOW_MS = 600_000;
+const DAY_MS = 86_400_000;
+
+interface When {
+  readonly nowMs?: number;
+}
+interface Settle extends When {
+  readonly windowMs?: number;
+}
+interface Asked {
+  readonly dueMs?: number;
+  readonly data?: unknown;
+}
+interface Call extends When {
+  readonly mode?: 'keep' | 'replace';
+  readonly horizonMs?: number;
+  readonly bytesMax?: number;
+}
+
+export type Partition = ReturnType<typeof usePartition>;
+
+/** A job as `schedule` takes it. */
+export function item(id: string, { dueMs = T0, data }: Asked = {}): ScheduleItem {
+  return { member: memberOf(id), record: encodeRecord(dueMs, encodeBody({ name: 'default', data })), dueMs };
+}
+
+/** One line of a history. */
+export const failure = (message: string, attempt = 1) =>
+  encodeAttempted({ atMs: T0, attempt, kind: 'failure', message });
+
+/** The only element of a list. */
+export function only<T>(list: readonly T[]): T {
+  const [first, ...rest] = list;
+  if (first === undefined || rest.length > 0) throw new Error(`expected one element, got ${JSON.stringify(list)}`);
+  return first;
+}
+
+/** Registers the hooks of one test file and returns its partition. */
+export function usePartition(options: StartOptions = {}) {
+  let opened: { readonly server: TestRedis; readonly redis: Redis; readonly jobs: Jobs } | undefined;
+  let term = '';
+  const ref = partitionRef('t', { queue: 'q', partition: 0, generation: 0 });
+  const keys = ref.keys;
+  const the = () => {
+    if (opened === undefined) throw new Error('the partition is open inside tests only');
+    return opened;
+  };
+
+  beforeAll(async () => {
+    const server = await startRedis(options);
+    const redis = openCommands({ redis: { path: server.socketPath }, name: 'test' });
+    opened = { server, redis, jobs: createJobs(redis) };
+    await whenReady(redis);
+  });
+  beforeEach(async () => {
+    await the().redis.flushall();
+    term = '';
+  });
+  afterEach(async () => {
+    expect(await brokenInvariants(the().redis, keys)).toEqual([]);
+    expect(await brokenBalance(the().redis, keys)).toEqual([]);
+  });
+  afterAll(async () => {
+    if (opened) close(opened.redis);
+    await opened?.server.stop();
+  });
+
+  const verbs = {
+    async scheduleAll(items: readonly ScheduleItem[], call: Call = {}): Promise<readonly ScheduleReply[]> {
+      const reply = await the().jobs.schedule(ref, items, {
+        ...{ mode: 'keep', horizonMs: 3650 * DAY_MS, bytesMax: 1_000_000, nowMs: T0 },
+        ...call,
+      });
+      if ('kind' in reply) throw new Error(`moved to generation ${reply.generation}`);
+      return reply;
+    },
+    async schedule(id: string, { dueMs = T0, data, ...call }: Asked & Call = {}): Promise<ScheduleReply> {
+      return only(await verbs.scheduleAll([item(id, { dueMs, data })], call));
+    },
+    /** A foreign producer: plain ZADD. */
+    async put(member: string | Buffer, score: number | string): Promise<void> {
+      await the().redis.zadd(keys.scheduled, score, member);
+    },
+    /** Becomes the leader, and returns its term. */
+    async lead(): Promise<string> {
+      if (term === '') term = (await lease.elect(the().redis, ref, { processId: 'm1', leaseMs: LEASE_MS })).term;
+      return term;
+    },
+    async promote({ nowMs = T0, limit = 500, cap = 10_000 }: When & { limit?: number; cap?: number } = {}) {
+      return the().jobs.promote(ref, { term: await verbs.lead(), leaseMs: LEASE_MS, limit, cap, nowMs });
+    },
+    async read(consumer = 'w1', count = 1000): Promise<readonly Delivery[]> {
+      const got = await ready.readNew(the().redis, [ref], { consumer, count, blockMs: 0 });
+      return got.flatMap(({ deliveries }) => deliveries);
+    },
+    start(deliveries: readonly Delivery[], call: Settle & { consumer?: string; bytesMax?: number } = {}) {
+      const defaults = { consumer: 'w1', bytesMax: 1_000_000, windowMs: WINDOW_MS, nowMs: T0 };
+      return the().jobs.start(ref, deliveries, { ...defaults, ...call });
+    },
+    release(deliveries: readonly Delivery[], { consumer = 'w1' } = {}) {
+      return the().jobs.release(ref, deliveries, { consumer, nowMs: T0 });
+    },
+    extend: (claims: readonly Claim[], consumer = 'w1') => the().jobs.extend(ref, claims, consumer),
+    complete: (claims: readonly Claim[], call: Settle = {}) =>
+      the().jobs.complete(ref, claims, { windowMs: WINDOW_MS, nowMs: T0, ...call }),
+    retry: (claim: Claim, call: Settle & { delayMs?: number; error?: string } = {}) =>
+      the().jobs.retry(ref, claim, {
+        ...{ windowMs: WINDOW_MS, nowMs: T0, delayMs: 1000, error: failure('boom') },
+        ...call,
+      }),
+    defer: (claim: Claim, call: Settle & { delayMs?: number } = {}) =>
+      the().jobs.defer(ref, claim, { windowMs: WINDOW_MS, nowMs: T0, delayMs: 1000, ...call }),
+    bury: (claim: Claim, call: Settle & { reason?: string; error?: string } = {}) =>
+      the().jobs.bury(ref, claim, {
+        ...{ windowMs: WINDOW_MS, nowMs: T0, reason: 'attempts', error: failure('boom') },
+        ...call,
+      }),
+    async cancel(member: string, call: Settle = {}) {
+      const reply = await the().jobs.cancel(ref, [member], { windowMs: WINDOW_MS, nowMs: T0, ...call });
+      if ('kind' in reply) throw new Error(`moved to generation ${reply.generation}`);
+      return only(reply);
+    },
+    replay: (letter: string, call: When & { dueMs?: number } = {}) =>
+      the().jobs.replay(ref, letter, { nowMs: T0, ...call }),
+    /** A consumer takes what another holds. Nothing has to be idle, unless said otherwise. */
+    reclaim: (owner: string, { consumer = 'w2', idleMs = 0, limit = 100 } = {}) =>
+      ready.reclaim(the().redis, ref, { owner, consumer, idleMs, limit, nowMs: T0 }),
+  };
+
+  const stories = {
+    /** Promotes what is due and reads it. */
+    async deliver({ consumer = 'w1', ...when }: When & { consumer?: string } = {}): Promise<readonly Delivery[]> {
+      await verbs.promote(when);
+      return verbs.read(consumer);
+    },
+    /** Promotes, reads and starts what is due; the claims of what runs now. */
+    async run({ consumer = 'w1', nowMs = T0 }: When & { consumer?: string } = {}): Promise<readonly Claim[]> {
+      const deliveries = await stories.deliver({ consumer, nowMs });
+      return deliveries.length === 0 ? [] : stories.claim(deliveries, consumer);
+    },
+    /** Starts deliveries; the claims of what runs now. */
+    async claim(deliveries: readonly Delivery[], consumer = 'w1'): Promise<readonly Claim[]> {
+      const replies = await verbs.start(deliveries, { consumer });
+      return deliveries.flatMap(({ entry, member }, at) => {
+        const reply = replies[at];
+        return reply && 'token' in reply ? [{ entry, member, token: reply.token }] : [];
+      });
+    },
+    /** A job of ours that is running now. */
+    async running(id: string, call: { consumer?: string; data?: unknown } = {}): Promise<Claim> {
+      await verbs.schedule(id, { data: call.data });
+      return only(await stories.run(call));
+    },
+    /** A job of ours that is dead; its letter. */
+    async dead(id: string): Promise<string> {
+      await verbs.bury(await stories.running(id));
+      return only(await the().redis.xrevrange(keys.dead, '+', '-', 'COUNT', 1))[0];
+    },
+  };
+
+  return {
+    ref,
+    keys,
+    ...verbs,
+    ...stories,
+    get redis() {
+      return the().redis;
+    },
+    get server() {
+      return the().server;
+    },
+    get jobs() {
+      return the().jobs;
+    },
+    picture: () => picture(the().redis, keys),
+    snapshot: () => snapshot(the().redis),
+    meta: (field: string) => the().redis.hget(keys.meta, field),
+    /** A durable counter. */
+    count: async (name: string) => Number((await the().redis.hget(keys.meta, `n.${name}`)) ?? 0),
+    /** Calls, and fails the test if anything was written. */
+    async withoutWrite<T>(call: () => Promise<T>): Promise<T> {
+      const before = await snapshot(the().redis);
+      const reply = await call();
+      expect(await snapshot(the().redis)).toEqual(before);
+      return reply;
+    },
+    /** Calls, and returns what was published on the wake channel meanwhile, in order. */
+    async nudgesOf(call: () => Promise<unknown>): Promise<readonly string[]> {
+      const subscriber = await the().server.client();
+      const heard: string[] = [];
+      subscriber.on('smessage', (_channel: string, message: string) => heard.push(message));
+      await subscriber.ssubscribe(keys.wake);
+      await call();
+      // Messages of a channel arrive in order, so after this one all others are here.
+      await the().redis.spublish(keys.wake, 'end');
+      await expect.poll(() => heard.at(-1)).toBe('end');
+      subscriber.disconnect();
+      return heard.slice(0, -1);
+    },
+  };
+}
