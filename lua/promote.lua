@@ -4,11 +4,10 @@
 -- ARGV  1 now  2 term  3 lease  4 limit  5 cap
 --       now ms, '' = server time; term: the leader's value; lease ms; limit: members per pass; cap: undelivered entries
 -- RETURN {state, now, next, backlog, letters, moved, then pairs: lateness ms, count}
---        state moved | paused | capped; next: next due ms, '' = none. {'fenced'} when the term is not the leader's.
+--        state moved | paused | capped; next: next due, whole ms, '' = none. {'fenced'} when the term is not the leader's.
 -- Entries are added before exactly the ids read are removed. Payloads of managed jobs are never touched, so a pass of
 -- 500 costs the same for 10 bytes and for 256 KiB. A bare member that runs now waits in the zset for its next turn.
-local leader, scheduled, ready, jobs = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local runs, dead, done, meta = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local leader, scheduled, ready, jobs, runs, dead, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local now, term, lease, limit, cap = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
 if redis.call('GET', leader) ~= term then return { 'fenced' } end
@@ -67,7 +66,8 @@ if moved > 0 then redis.call('HINCRBY', meta, 'n.promoted', moved) end
 if adopted > 0 then redis.call('HINCRBY', meta, 'n.adopted', adopted) end
 
 local head = redis.call('ZRANGE', scheduled, 0, 0, 'WITHSCORES')[2]
-redis.call('HSET', meta, 'wake', room <= 0 and 0 or head and ('%.0f'):format(math.ceil(math.min(head, 9e15))) or '9007199254740991')
+head = head and ('%.0f'):format(math.ceil(math.max(0, math.min(head, 9007199254740991))))
+redis.call('HSET', meta, 'wake', room <= 0 and 0 or head or '9007199254740991')
 local reply = { room > 0 and 'moved' or paused and 'paused' or 'capped', now, head or '', backlog + moved, #gone - moved, moved }
 for ms, count in pairs(late) do reply[#reply + 1] = ms reply[#reply + 1] = count end
 return reply

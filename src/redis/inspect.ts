@@ -17,7 +17,7 @@ import type { JobState } from '../core/state.ts';
 import type { Redis } from './connect.ts';
 import type { PartitionRef } from './keys.ts';
 import type { Moved } from './replies.ts';
-import { list, type Reply, run, text } from './scripts.ts';
+import { list, type Reply, run, score, text } from './scripts.ts';
 
 export interface PartitionStats {
   readonly nowMs: number;
@@ -79,7 +79,7 @@ export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionS
   return {
     nowMs: Number(now),
     scheduled: Number(scheduled),
-    headDueMs: head === '' ? undefined : Number(head),
+    headDueMs: head === undefined || head === '' ? undefined : score(head),
     ready: Math.max(0, Number(entries) - Number(pending)),
     running: Number(pending),
     dead: Number(dead),
@@ -107,7 +107,7 @@ export async function peek(redis: Redis, ref: PartitionRef, member: string): Pro
     member,
     record: value === '' || stub ? undefined : value,
     stub,
-    dueMs: due === '' ? undefined : Number(due),
+    dueMs: due === '' ? undefined : score(due),
     run: started,
     overMs: over === '' ? undefined : Number(over),
   };
@@ -145,7 +145,7 @@ export async function page(
     const flat = await redis.zrange(scheduled, String(offset), String(offset + limit - 1), 'WITHSCORES');
     const members = flat.filter((_, index) => index % 2 === 0);
     const records = members.length === 0 ? [] : await redis.hmget(jobs, ...members);
-    return members.map((member, i) => row(idOf(member), state, Number(flat[2 * i + 1]), records[i] ?? null));
+    return members.map((member, i) => row(idOf(member), state, score(flat[2 * i + 1] ?? ''), records[i] ?? null));
   }
   if (state === 'ready') {
     const held = new Set((await redis.hkeys(runs)).slice(0, 100_000));

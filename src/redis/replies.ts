@@ -6,7 +6,7 @@ import { decodeHistory } from '../core/codec.ts';
 import type { EntryId, Token } from '../core/job.ts';
 import type { Attempted } from '../core/outcome.ts';
 import { type OverState, stubLetters } from '../core/state.ts';
-import { list, type Reply, text } from './scripts.ts';
+import { list, type Reply, score, text } from './scripts.ts';
 
 export interface ScheduleItem {
   readonly member: string;
@@ -90,7 +90,7 @@ export function settleReply(reply: Reply): SettleReply {
 export function scheduleReply(reply: string): ScheduleReply {
   const [kind, detail = ''] = reply.split(' ');
   if (kind === 'already') return { kind, over: stubLetters[detail] };
-  if (kind === 'exists') return { kind, dueMs: Number(detail) };
+  if (kind === 'exists') return { kind, dueMs: score(detail) };
   if (kind === 'bad-due') return { kind, nowMs: Number(detail) };
   return { kind: kind as 'ok' | 'replaced' | 'running' | 'too-large' };
 }

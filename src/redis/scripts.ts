@@ -130,6 +130,11 @@ export function text(reply: Reply | undefined): string {
   throw new Error(`expected a text from a script, got ${JSON.stringify(reply)}`);
 }
 
+/** A score as Redis prints it; it says `inf` where JavaScript says `Infinity`. */
+export function score(printed: string): number {
+  return Number(printed.replace('inf', 'Infinity'));
+}
+
 /** The name under which ioredis knows a script: no built-in command has this prefix. */
 function command(verb: string): string {
   return `duestream_${verb}`;

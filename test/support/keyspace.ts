@@ -6,7 +6,7 @@
 import { decodeRun, decodeStub, isStub } from '../../src/core/codec.ts';
 import type { Redis } from '../../src/redis/connect.ts';
 import type { PartitionKeys } from '../../src/redis/keys.ts';
-import { list, type Reply, text } from '../../src/redis/scripts.ts';
+import { list, type Reply, score, text } from '../../src/redis/scripts.ts';
 
 /** Where every member of a partition is. Parts that are empty are left out, so `{}` is an empty partition. */
 export interface Picture {
@@ -115,7 +115,7 @@ function whatRun(value: string): string {
 }
 
 function scores(flat: readonly string[]): Record<string, number> {
-  return Object.fromEntries(flat.flatMap((member, at) => (at % 2 === 0 ? [[member, Number(flat[at + 1])]] : [])));
+  return Object.fromEntries(flat.flatMap((member, at) => (at % 2 === 0 ? [[member, score(flat[at + 1] ?? '')]] : [])));
 }
 
 function mapped<T>(of: Readonly<Record<string, string>>, change: (value: string) => T): Record<string, T> {
