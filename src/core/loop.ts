@@ -13,8 +13,10 @@ export interface Loop {
   readonly stop: () => Promise<void>;
   /** Cuts the current wait short; a wake during a pass is remembered. */
   readonly wake: () => void;
-  /** Monotonic ms of the last pass that succeeded: what liveness is judged by. */
+  /** Monotonic ms of the last pass that succeeded: what readiness is judged by. */
   readonly lastProgressMs: () => number;
+  /** Monotonic ms of the last pass that ended at all. Every command has a time-out, so a loop that does not turn is stuck. */
+  readonly lastTurnMs: () => number;
 }
 
 export interface LoopParts {
@@ -35,6 +37,7 @@ export function createLoop({ who, pass, clock, events, onError, random = Math.ra
   let stopping = false;
   let running: Promise<void> | undefined;
   let progressMs = clock.monotonicMs();
+  let turnMs = progressMs;
   let failures = 0;
   let awaySinceMs = 0;
 
@@ -67,6 +70,7 @@ export function createLoop({ who, pass, clock, events, onError, random = Math.ra
   async function forever(): Promise<void> {
     while (!stopping) {
       const waitMs = await step();
+      turnMs = clock.monotonicMs();
       if (!stopping) await waiter.wait(waitMs);
     }
   }
@@ -82,6 +86,7 @@ export function createLoop({ who, pass, clock, events, onError, random = Math.ra
     },
     wake: waiter.wake,
     lastProgressMs: () => progressMs,
+    lastTurnMs: () => turnMs,
   };
 }
 

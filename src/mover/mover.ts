@@ -50,6 +50,7 @@ export interface Mover {
   readonly nudge: (message: string) => void;
   readonly leading: () => Leadership | undefined;
   readonly lastProgressMs: () => number;
+  readonly lastTurnMs: () => number;
 }
 
 /** How soon a capped partition is looked at again. */
@@ -163,6 +164,7 @@ export function createMover(parts: MoverParts): Mover {
     },
     leading: election.leading,
     lastProgressMs: loop.lastProgressMs,
+    lastTurnMs: loop.lastTurnMs,
   };
 }
 

@@ -32,8 +32,10 @@ export interface Movers {
   readonly stop: () => Promise<void>;
   /** Every partition with its leadership, if this process has it. */
   readonly partitions: () => readonly { readonly ref: PartitionRef; readonly leadership: Leadership | undefined }[];
-  /** The oldest progress of any mover, monotonic ms. */
+  /** The oldest success of any mover, monotonic ms. */
   readonly lastProgressMs: () => number;
+  /** The oldest turn of any loop, monotonic ms. */
+  readonly lastTurnMs: () => number;
   /** Reads the registry and the membership again: the step of the loop. */
   readonly pass: () => Promise<number>;
 }
@@ -92,6 +94,7 @@ export function createMovers(parts: MoversParts): Movers {
     partitions: () => [...byWake.values()].map(({ mover }) => ({ ref: mover.ref, leadership: mover.leading() })),
     lastProgressMs: () =>
       Math.min(loop.lastProgressMs(), ...[...byWake.values()].map(({ mover }) => mover.lastProgressMs())),
+    lastTurnMs: () => Math.min(loop.lastTurnMs(), ...[...byWake.values()].map(({ mover }) => mover.lastTurnMs())),
     pass,
   };
 }

@@ -121,7 +121,7 @@ function open(settings: ConnectSettings, profile: RedisOptions): Redis {
 
 function parse(input: RedisInput): RedisOptions {
   if (typeof input !== 'string') return input;
-  if (input.startsWith('unix://')) return { path: input.slice('unix://'.length) };
+  if (/^(unix:\/\/)?\//.test(input)) return { path: input.replace(/^unix:\/\//, '') };
   if (!/^rediss?:\/\//.test(input) || !URL.canParse(input)) {
     throw new DuestreamError(
       'bad-input',

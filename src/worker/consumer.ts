@@ -43,6 +43,7 @@ export interface Consumer {
   readonly pass: () => Promise<number>;
   /** Takes entries that came another way: reclaimed or adopted. */
   readonly take: (ref: PartitionRef, deliveries: readonly Delivery[]) => Promise<void>;
+  readonly lastTurnMs: () => number;
   readonly lastProgressMs: () => number;
 }
 
@@ -137,6 +138,7 @@ export function createConsumer(parts: ConsumerParts): Consumer {
     },
     pass,
     take,
+    lastTurnMs: loop.lastTurnMs,
     lastProgressMs: loop.lastProgressMs,
   };
 }

@@ -27,6 +27,7 @@ export interface Heartbeat {
   readonly pass: () => Promise<number>;
   /** Monotonic ms of the last beat that Redis confirmed. */
   readonly lastProgressMs: () => number;
+  readonly lastTurnMs: () => number;
 }
 
 export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
@@ -48,5 +49,6 @@ export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
     leave: () => leave(redis, namespace, identity.id).catch(() => undefined),
     pass,
     lastProgressMs: loop.lastProgressMs,
+    lastTurnMs: loop.lastTurnMs,
   };
 }

@@ -33,9 +33,9 @@ export interface Worker {
   /** Stops in order; twice is fine. Resolves when everything is closed. */
   readonly stop: (options?: { readonly graceMs?: number }) => Promise<void>;
   readonly events: EventSource;
-  /** Connected, reading, not stopping. */
+  /** Connected, reading and sending heartbeats with success, not stopping. */
   readonly ready: () => boolean;
-  /** Reading and heartbeat made progress lately, and not every slot is taken by a handler that ignores its signal. */
+  /** Its loops turn, and not every slot is taken by a handler that ignores its signal. */
   readonly live: () => boolean;
   /** Jobs whose handlers run now. */
   readonly running: () => number;
@@ -188,19 +188,25 @@ export function createWorker<Data>(
   }
 
   function live(): boolean {
-    if (state === 'new' || !parts) return state !== 'stopped';
-    const oldestMs = Math.min(parts.consuming.lastProgressMs(), heartbeat.lastProgressMs());
-    const reading = clock.monotonicMs() - oldestMs < LIVE_WITHIN_MS || inflight.busy() >= concurrency;
-    const stuck = [...inflight.all()].filter((held) => held.overtaken).length;
-    return reading && stuck < concurrency;
+    if (!parts) return state !== 'stopped';
+    const { lastTurnMs } = parts.consuming;
+    const full = inflight.busy() >= concurrency;
+    const turning = full || clock.monotonicMs() - Math.min(lastTurnMs(), heartbeat.lastTurnMs()) < STUCK_AFTER_MS;
+    const ignoring = [...inflight.all()].filter((held) => held.overtaken).length;
+    return turning && ignoring < concurrency;
+  }
+
+  function ready(): boolean {
+    if (state !== 'running' || !parts || commands.status !== 'ready') return false;
+    const progressMs = Math.min(parts.consuming.lastProgressMs(), heartbeat.lastProgressMs());
+    return inflight.busy() >= concurrency || clock.monotonicMs() - progressMs < STUCK_AFTER_MS;
   }
 
   return {
     start,
     stop,
     events,
-    ready: () =>
-      state === 'running' && parts !== undefined && commands.status === 'ready' && blocking.status === 'ready',
+    ready,
     live,
     running: () => inflight.busy(),
     consumer,
@@ -209,4 +215,4 @@ export function createWorker<Data>(
 }
 
 /** Three reads without an answer. */
-const LIVE_WITHIN_MS = 3 * ADOPT_IDLE_MS;
+const STUCK_AFTER_MS = 3 * ADOPT_IDLE_MS;

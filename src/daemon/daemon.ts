@@ -1,0 +1,186 @@
+/**
+ * The roof: one process with the roles it was given. Mover promotes, http shows, worker runs handlers. Wiring and the
+ * order of life only; what the parts do stands in their own rooms.
+ *
+ *  start  connect → movers → workers → http
+ *  stop   not ready → workers finish or hand back → movers give their leases back → http → connections
+ */
+import { hostname } from 'node:os';
+import { defineConfig } from '../config/load.ts';
+import type { Config, ConfigInput } from '../config/options.ts';
+import { systemClock } from '../core/clock.ts';
+import { createEmitter, type EventName, type EventSource } from '../core/events.ts';
+import { newJobId } from '../core/job.ts';
+import { type Log, silentLog } from '../core/log.ts';
+import { createHttp } from '../http/server.ts';
+import { createMetrics } from '../metrics/metrics.ts';
+import { createMovers } from '../mover/movers.ts';
+import { close, describe, openCommands, openSubscriber, type Redis, whenReady } from '../redis/connect.ts';
+import { stats } from '../redis/inspect.ts';
+import { presence } from '../redis/presence.ts';
+import type { Handlers } from '../worker/handlers.ts';
+import { version } from './version.ts';
+import { createWorkers, loadHandlers } from './workers.ts';
+
+export interface DaemonParts {
+  readonly log?: Log;
+  /** Handlers that are already in memory; otherwise `worker.module` is loaded when the role `worker` is on. */
+  readonly handlers?: Handlers;
+  /** Only these queues of the handlers. */
+  readonly only?: readonly string[];
+}
+
+export interface Daemon {
+  /** @throws DuestreamError `unavailable` when Redis cannot be reached, `bad-input` for a bad handler module. */
+  readonly start: () => Promise<void>;
+  /** Stops in order; twice is fine. */
+  readonly stop: () => Promise<void>;
+  /** Events of every part. */
+  readonly events: EventSource;
+  /** Where health and metrics are served; undefined before start or without the role. */
+  readonly http: () => { readonly host: string; readonly port: number } | undefined;
+  /** Where Redis is, without credentials. */
+  readonly redisLabel: string;
+}
+
+/** A loop that has not turned for this long is stuck: every command has a time-out far below. */
+const STUCK_AFTER_MS = 30_000;
+
+/**
+ * A daemon with the roles of its configuration.
+ *
+ * @param input a complete `Config`, or the part of it that differs from the defaults.
+ * @throws DuestreamError `bad-config` for unknown or impossible options.
+ * @example
+ * const daemon = await createDaemon({ redis: { url: 'redis://127.0.0.1:6379' }, roles: ['mover', 'http'] });
+ * await daemon.start();
+ */
+export async function createDaemon(input: Config | ConfigInput, parts: DaemonParts = {}): Promise<Daemon> {
+  const config = Object.isFrozen(input) ? (input as Config) : defineConfig(input as ConfigInput);
+  const { log = silentLog } = parts;
+  const has = (role: Config['roles'][number]) => config.roles.includes(role);
+  const id = `d-${newJobId()}`;
+  const events = createEmitter();
+  const handlers = has('worker') ? (parts.handlers ?? (await loadHandlers(config.worker.module))) : undefined;
+  const workers = handlers ? createWorkers(handlers, { config, log, ...(parts.only ? { only: parts.only } : {}) }) : [];
+  for (const worker of workers) forward(worker.events, events);
+  const { commandTimeoutMs, connectTimeoutMs, url } = config.redis;
+  const settings = { redis: url, commandTimeoutMs, connectTimeoutMs };
+  const redis = openCommands({ ...settings, name: 'daemon' });
+  const subscriber = has('mover') ? openSubscriber({ ...settings, name: 'nudges' }) : undefined;
+  const movers = subscriber ? moversOf({ config, redis, subscriber, id, events }) : undefined;
+  const metrics = createMetrics({ version, queueStats, alive });
+  const unobserve = metrics.observe(events);
+  const probes = { live, ready };
+  const { host, port, token } = config.http;
+  const http = has('http')
+    ? createHttp({ host, port, token, ...probes, scrape: metrics.scrape, contentType: metrics.contentType })
+    : undefined;
+  let address: { host: string; port: number } | undefined;
+  let state: 'new' | 'running' | 'stopping' = 'new';
+  let stopped: Promise<void> | undefined;
+
+  async function queueStats() {
+    const led = (movers?.partitions() ?? []).flatMap(({ ref, leadership }) =>
+      leadership ? [{ ref, leadership }] : [],
+    );
+    return Promise.all(
+      led.map(async ({ ref, leadership }) => ({
+        ...{ queue: ref.queue, partition: ref.partition, leading: true, epoch: leadership.epoch },
+        stats: await stats(redis, ref),
+      })),
+    );
+  }
+
+  async function alive(): Promise<number> {
+    const present = await presence(redis, config.namespace);
+    return present.filter(({ identity }) => identity?.role === 'worker').length;
+  }
+
+  function live(): { ok: boolean; detail: Record<string, unknown> } {
+    const turned = movers ? systemClock.monotonicMs() - movers.lastTurnMs() : 0;
+    const stuckWorkers = workers.filter((worker) => !worker.live()).map(({ queue }) => queue);
+    const ok = state !== 'running' || (turned < STUCK_AFTER_MS && stuckWorkers.length === 0);
+    return { ok, detail: { state, version, moversTurnedMsAgo: Math.round(turned), stuckWorkers } };
+  }
+
+  async function ready(): Promise<{ ok: boolean; detail: Record<string, unknown> }> {
+    const progressed = movers ? systemClock.monotonicMs() - movers.lastProgressMs() : 0;
+    const late = progressed > 3 * Math.max(config.mover.safetyTickMs, config.mover.leaseMs);
+    const notReady = workers.filter((worker) => !worker.ready()).map(({ queue }) => queue);
+    const redisAnswers = await redis.ping().then(
+      () => true,
+      () => false,
+    );
+    const ok = state === 'running' && redisAnswers && !late && notReady.length === 0;
+    return { ok, detail: { state, redisAnswers, moversProgressedMsAgo: Math.round(progressed), notReady } };
+  }
+
+  async function begin(): Promise<void> {
+    await Promise.all([whenReady(redis), subscriber && whenReady(subscriber)]);
+    await movers?.start();
+    await Promise.all(workers.map((worker) => worker.start()));
+    state = 'running';
+    address = await http?.start();
+  }
+
+  async function shutDown(): Promise<void> {
+    state = 'stopping';
+    await Promise.all(workers.map((worker) => worker.stop()));
+    await movers?.stop();
+    await http?.stop();
+    unobserve();
+    if (subscriber) close(subscriber);
+    close(redis);
+  }
+
+  function stop(): Promise<void> {
+    stopped ??= shutDown();
+    return stopped;
+  }
+
+  return {
+    async start() {
+      try {
+        await begin();
+      } catch (error) {
+        await stop();
+        throw error;
+      }
+    },
+    stop,
+    events,
+    http: () => address,
+    redisLabel: describe(redis),
+  };
+}
+
+function moversOf(parts: {
+  config: Config;
+  redis: Redis;
+  subscriber: Redis;
+  id: string;
+  events: ReturnType<typeof createEmitter>;
+}) {
+  const { config, redis, subscriber, id, events } = parts;
+  const { done, dead, mover, namespace } = config;
+  return createMovers({
+    ...{ redis, subscriber, namespace, events, options: mover, clock: systemClock, beatTtlMs: 15_000 },
+    identity: { id, role: 'daemon', host: hostname(), pid: process.pid, startedMs: systemClock.wallMs(), queues: [] },
+    limits: {
+      ...{ batch: 500, retentionMs: dead.retentionMs, lettersMax: dead.max },
+      windowMs: done.windowMs,
+      stubsMax: done.max,
+    },
+  });
+}
+
+/** Every event of one source goes on to another. */
+function forward(from: EventSource, to: ReturnType<typeof createEmitter>): void {
+  for (const name of FORWARDED) from.on(name, (payload) => to.emit(name, payload));
+}
+
+const FORWARDED: readonly EventName[] = [
+  ...(['job.started', 'job.completed', 'job.retried', 'job.deferred', 'job.dead', 'job.cancelled'] as const),
+  ...(['job.fenced', 'entries.reclaimed', 'entries.adopted', 'consumer.retired', 'redis.away', 'redis.back'] as const),
+];

@@ -1,0 +1,70 @@
+/**
+ * JSON lines on standard output, one per event. Never a payload, never a credential: events carry neither, texts from
+ * outside are cut to one line before they become events, and what looks like a URL with a password is masked here.
+ */
+import { type DestinationStream, type Logger, pino } from 'pino';
+import { oneLine } from '../core/errors.ts';
+import type { EventSource } from '../core/events.ts';
+import { withoutCredentials } from '../redis/connect.ts';
+
+export interface LogOptions {
+  readonly level: string;
+  readonly role: string;
+  readonly id?: string;
+  /** For tests; default standard output. */
+  readonly to?: DestinationStream;
+}
+
+export function createLog({ level, role, id, to }: LogOptions): Logger {
+  const options = {
+    level,
+    base: { role, pid: process.pid, ...(id === undefined ? {} : { id }) },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+    redact: { paths: ['password', '*.password', 'token', 'data', 'payload', '*.data', '*.payload'], censor: '***' },
+  };
+  return to ? pino(options, to) : pino(options);
+}
+
+/** Subscribes the log to the events. Per-job events are debug, what somebody should look at is warn. */
+export function logEvents(events: EventSource, log: Logger): () => void {
+  const offs = [
+    events.on('leader.elected', (e) => log.info(e, 'leader elected')),
+    events.on('leader.lost', (e) => log.info(e, 'leader lost')),
+    events.on('jobs.promoted', ({ queue, partition, count, letters, tookMs }) => {
+      if (letters > 0) log.warn({ queue, partition, letters }, 'members nobody can run became dead letters');
+      log.debug({ queue, partition, count, tookMs: round(tookMs) }, 'jobs promoted');
+    }),
+    events.on('job.started', (e) => log.debug({ ...e, lateMs: round(e.lateMs) }, 'job started')),
+    events.on('job.completed', (e) => log.debug({ ...e, tookMs: round(e.tookMs) }, 'job completed')),
+    events.on('job.retried', ({ error, ...e }) =>
+      log.info(
+        { ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) },
+        'job failed, will retry',
+      ),
+    ),
+    events.on('job.deferred', (e) => log.debug({ ...e, tookMs: round(e.tookMs) }, 'job deferred')),
+    events.on('job.dead', ({ error, ...e }) =>
+      log.warn({ ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) }, 'job is dead'),
+    ),
+    events.on('job.cancelled', (e) => log.debug(e, 'job cancelled')),
+    events.on('job.fenced', (e) => log.warn(e, 'an older start of this job was refused')),
+    events.on('entries.reclaimed', (e) => log.warn(e, 'took over what a dead worker left')),
+    events.on('entries.adopted', (e) => log.warn(e, 'found entries of a lost reply')),
+    events.on('consumer.retired', (e) => log.info(e, 'a dead worker is gone')),
+    events.on('redis.away', (e) => log.warn({ ...e, why: safe(e.why) }, 'Redis is away')),
+    events.on('redis.back', (e) => log.info(e, 'Redis is back')),
+  ];
+  return () => {
+    for (const off of offs) off();
+  };
+}
+
+/** One short line without credentials. */
+export function safe(text: string): string {
+  return withoutCredentials(oneLine(text, 300));
+}
+
+function round(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}

@@ -1,0 +1,27 @@
+/**
+ * The public API of duestream. Everything that is exported here is documented where it is defined and kept stable.
+ */
+
+export type { Cancelled, JobView, Producer, ProducerOptions, Scheduled, ScheduleOptions } from './client/producer.ts';
+export { createProducer } from './client/producer.ts';
+export type { Config, ConfigInput } from './config/options.ts';
+export { type Backoff, type BackoffPolicy, exponential, fixed, type Jitter, ladder, linear } from './core/backoff.ts';
+export type { DurationInput, InstantInput } from './core/duration.ts';
+export { DuestreamError, type ErrorCode, Indeterminate } from './core/errors.ts';
+export type { EventName, EventSource, Events } from './core/events.ts';
+export type { Job } from './core/job.ts';
+export type { Log } from './core/log.ts';
+export { type Attempted, Defer, Unrecoverable } from './core/outcome.ts';
+export { defineQueue, type Queue, type QueueOptions } from './core/queue.ts';
+export type { JobState } from './core/state.ts';
+export { createDaemon, type Daemon } from './daemon/daemon.ts';
+export type { RedisInput } from './redis/connect.ts';
+export {
+  defineHandlers,
+  type Handler,
+  type HandlerContext,
+  type Handlers,
+  type QueueHandlers,
+} from './worker/handlers.ts';
+export type { WorkerOptions } from './worker/options.ts';
+export { createWorker, type Worker } from './worker/worker.ts';
