@@ -38,7 +38,7 @@ export type QueueHandlers<Data = unknown> = Handler<Data> | { readonly [jobName:
 export interface Handlers {
   readonly kind: 'duestream.handlers';
   readonly map: Readonly<Record<string, QueueHandlers<never>>>;
-  readonly queues: readonly Queue<never>[];
+  readonly queues: readonly Queue[];
 }
 
 /**
@@ -52,7 +52,7 @@ export interface Handlers {
  */
 export function defineHandlers(
   map: Readonly<Record<string, QueueHandlers<never>>>,
-  options: { readonly queues?: readonly Queue<never>[] } = {},
+  options: { readonly queues?: readonly Queue[] } = {},
 ): Handlers {
   for (const [queue, handlers] of Object.entries(map)) {
     parseName(queue, 'queue');
