@@ -1,0 +1,134 @@
+/**
+ * The window for probes and scrapers: one HTTP server from `start` to `stop`.
+ *
+ * What must always hold: it never listens beyond loopback without a token; a slow or silent client costs one bounded
+ * socket for a bounded time; `stop` ends. A keep-alive connection that is busy when the server closes would hold it open
+ * for ever: so answers say `Connection: close` from then on, idle connections are closed again and again, and at the end
+ * of the grace all that are left.
+ */
+import { createServer, type Server } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
+import { type Clock, systemClock } from '../core/clock.ts';
+import { show } from '../core/duration.ts';
+import { DuestreamError, messageOf, oneLine } from '../core/errors.ts';
+import { type Log, silentLog } from '../core/log.ts';
+import { isLoopback } from './access.ts';
+import { type Answers, createRoutes } from './routes.ts';
+
+export interface HttpOptions extends Omit<Answers, 'log' | 'draining'> {
+  /** A host name or an IP address. */
+  readonly host: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+  readonly log?: Log;
+  readonly clock?: Clock;
+  /** How long answers under way may take once `stop` was called. Default 2 s. */
+  readonly drainMs?: number;
+}
+
+export interface Http {
+  /** Listens. @throws DuestreamError `bad-config` when the address cannot be had. */
+  readonly start: () => Promise<{ readonly host: string; readonly port: number }>;
+  /** Lets answers under way end, then closes. Twice is the same as once. */
+  readonly stop: () => Promise<void>;
+}
+
+/** A client that has not sent its headers by then is cut off; Node looks every second instead of every 30 s. */
+const HEADERS_TIMEOUT_MS = 5000;
+const REQUEST_TIMEOUT_MS = 10_000;
+/** How long a connection may stay open between two requests. */
+const KEEP_ALIVE_MS = 5000;
+const CHECK_EVERY_MS = 1000;
+const HEADER_BYTES_MAX = 8192;
+/** Probes and scrapers need a handful. */
+const CONNECTIONS_MAX = 128;
+const DRAIN_MS = 2000;
+const DRAIN_STEP_MS = 20;
+/** An old prober may send no Host header; and the globals of the host program stay what they are. */
+const LISTENER = { hostname: 'localhost', overrideGlobalObjects: false };
+
+/** @throws DuestreamError `bad-config` for an address beyond loopback without a token. */
+export function createHttp(options: HttpOptions): Http {
+  const { host, port, token = '', log = silentLog, clock = systemClock, drainMs = DRAIN_MS } = options;
+  if (token === '' && !isLoopback(host)) {
+    throw new DuestreamError(
+      'bad-config',
+      `http.host is ${show(host)} and http.token is empty; allowed: a loopback address such as 127.0.0.1, or a token`,
+    );
+  }
+  let draining = false;
+  const routes = createRoutes({ ...options, log, draining: () => draining });
+  const server = createBoundedServer(getRequestListener(routes.fetch, LISTENER));
+  let started: Promise<{ readonly host: string; readonly port: number }> | undefined;
+  let stopped: Promise<void> | undefined;
+
+  async function start(): Promise<{ readonly host: string; readonly port: number }> {
+    if (stopped) throw new DuestreamError('stopped', 'the HTTP server was stopped and does not start again');
+    await listen(server, { host, port });
+    const address = server.address();
+    return { host, port: address !== null && typeof address === 'object' ? address.port : port };
+  }
+
+  async function stop(): Promise<void> {
+    await started?.catch(() => undefined);
+    if (!server.listening) return;
+    const closed = new AbortController();
+    draining = true;
+    const ended = new Promise<void>((resolve) => {
+      server.close(() => {
+        closed.abort();
+        resolve();
+      });
+    });
+    const startedMs = clock.monotonicMs();
+    while (!closed.signal.aborted && clock.monotonicMs() - startedMs < drainMs) {
+      server.closeIdleConnections();
+      await clock.sleep(DRAIN_STEP_MS, closed.signal);
+    }
+    server.closeAllConnections();
+    await ended;
+  }
+
+  return {
+    start() {
+      started ??= start();
+      return started;
+    },
+    stop() {
+      stopped ??= stop();
+      return stopped;
+    },
+  };
+}
+
+function createBoundedServer(listener: ReturnType<typeof getRequestListener>): Server {
+  const limits = {
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: CHECK_EVERY_MS,
+    maxHeaderSize: HEADER_BYTES_MAX,
+  };
+  const server = createServer(limits, (request, response) => {
+    listener(request, response).catch(() => response.destroy());
+  });
+  server.maxConnections = CONNECTIONS_MAX;
+  return server;
+}
+
+function listen(server: Server, { host, port }: { readonly host: string; readonly port: number }): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onError = (error: Error) => {
+      server.off('listening', onListening);
+      reject(new DuestreamError('bad-config', refusal({ host, port }, messageOf(error)), { cause: error }));
+    };
+    const onListening = () => {
+      server.off('error', onError);
+      resolve();
+    };
+    server.once('error', onError).once('listening', onListening).listen(port, host);
+  });
+}
+
+const refusal = ({ host, port }: { readonly host: string; readonly port: number }, why: string): string =>
+  `cannot listen on http.host ${show(host)} and http.port ${port}: ${oneLine(why)}; allowed: an address of this machine and a free port, or port 0 for any free one`;

@@ -1,0 +1,176 @@
+/**
+ * Every metric there is, with its whole name, so that a name seen on a dashboard is found by a search. Each set belongs
+ * to the registry it was made for, never to the library's global one: two daemons in one process do not meet.
+ *
+ * Labels are `queue` and `outcome`; `partition` only where a sum over partitions would say nothing. Never a job id:
+ * each value of a label is a time series that the monitoring system keeps for weeks.
+ */
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+
+export type Families = ReturnType<typeof createFamilies>;
+
+/** Redis gives due times in whole milliseconds, so the first bounds are as fine as lateness can be told. */
+const LATENESS = [0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+/** A pass is meant to take 5 ms at most; a second means that Redis or this process was stuck. */
+const PASS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
+/** Up to the default time-out of 15 minutes, and an hour for those who raised it. */
+const RUN = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600];
+
+/** `queueWide`: whether this process reads whole queues. Where it does not, not even the names appear. */
+export function createFamilies(registry: Registry, { queueWide }: { readonly queueWide: boolean }) {
+  const own = [registry];
+  const led = queueWide ? own : [];
+  return {
+    jobsScheduled: new Counter({
+      name: 'duestream_jobs_scheduled_total',
+      help: 'Jobs that schedule accepted.',
+      labelNames: ['queue'],
+      registers: led,
+    }),
+    jobsPromoted: new Counter({
+      name: 'duestream_jobs_promoted_total',
+      help: 'Jobs moved from scheduled to ready.',
+      labelNames: ['queue'],
+      registers: led,
+    }),
+    jobsCompleted: new Counter({
+      name: 'duestream_jobs_completed_total',
+      help: 'Jobs whose handler succeeded.',
+      labelNames: ['queue'],
+      registers: led,
+    }),
+    jobsRetried: new Counter({
+      name: 'duestream_jobs_retried_total',
+      help: 'Failures after which a job was scheduled again.',
+      labelNames: ['queue'],
+      registers: led,
+    }),
+    jobsDeferred: new Counter({
+      name: 'duestream_jobs_deferred_total',
+      help: 'Starts that were put off without using an attempt.',
+      labelNames: ['queue'],
+      registers: led,
+    }),
+    jobsDead: new Counter({
+      name: 'duestream_jobs_dead_total',
+      help: 'Dead letters written, those of foreign members that never became a job included.',
+      labelNames: ['queue'],
+      registers: led,
+    }),
+    jobsCancelled: new Counter({
+      name: 'duestream_jobs_cancelled_total',
+      help: 'Jobs that ended cancelled.',
+      labelNames: ['queue'],
+      registers: led,
+    }),
+    reclaimed: new Counter({
+      name: 'duestream_reclaimed_total',
+      help: 'Entries taken over from dead workers.',
+      labelNames: ['queue'],
+      registers: led,
+    }),
+    scheduledJobs: new Gauge({
+      name: 'duestream_scheduled_jobs',
+      help: 'Jobs that wait for their due time.',
+      labelNames: ['queue'],
+      registers: led,
+    }),
+    readyJobs: new Gauge({
+      name: 'duestream_ready_jobs',
+      help: 'Promoted jobs that no worker has read yet.',
+      labelNames: ['queue'],
+      registers: led,
+    }),
+    runningJobs: new Gauge({
+      name: 'duestream_running_jobs',
+      help: 'Jobs in the hands of a worker: running or about to start.',
+      labelNames: ['queue'],
+      registers: led,
+    }),
+    deadJobs: new Gauge({
+      name: 'duestream_dead_jobs',
+      help: 'Dead letters that are kept.',
+      labelNames: ['queue'],
+      registers: led,
+    }),
+    oldestDueAge: new Gauge({
+      name: 'duestream_oldest_due_age_seconds',
+      help: 'How long the most overdue job has waited to be promoted; 0 when nothing is overdue.',
+      labelNames: ['queue'],
+      registers: led,
+    }),
+    moverLeader: new Gauge({
+      name: 'duestream_mover_leader',
+      help: '1 while this process leads the partition, else 0.',
+      labelNames: ['queue', 'partition'],
+      registers: led,
+    }),
+    moverEpoch: new Gauge({
+      name: 'duestream_mover_epoch',
+      help: 'The number of the term in which this process leads the partition.',
+      labelNames: ['queue', 'partition'],
+      registers: led,
+    }),
+    workersAlive: new Gauge({
+      name: 'duestream_workers_alive',
+      help: 'Worker processes with a valid heartbeat.',
+      registers: led,
+    }),
+    moverPassDuration: new Histogram({
+      name: 'duestream_mover_pass_duration_seconds',
+      help: 'How long one promotion call took, the way to Redis and back included.',
+      labelNames: ['queue'],
+      buckets: PASS,
+      registers: own,
+    }),
+    promotionLateness: new Histogram({
+      name: 'duestream_promotion_lateness_seconds',
+      help: 'Time from the due time to the promotion, by the clock of Redis.',
+      labelNames: ['queue'],
+      buckets: LATENESS,
+      registers: own,
+    }),
+    startLateness: new Histogram({
+      name: 'duestream_start_lateness_seconds',
+      help: 'Time from the due time to the start of the handler.',
+      labelNames: ['queue'],
+      buckets: LATENESS,
+      registers: own,
+    }),
+    runDuration: new Histogram({
+      name: 'duestream_run_duration_seconds',
+      help: 'How long handlers ran, by how the run ended.',
+      labelNames: ['queue', 'outcome'],
+      buckets: RUN,
+      registers: own,
+    }),
+    fenced: new Counter({
+      name: 'duestream_fenced_total',
+      help: 'Results that Redis refused because the job had been started again elsewhere.',
+      labelNames: ['queue'],
+      registers: own,
+    }),
+    adopted: new Counter({
+      name: 'duestream_adopted_total',
+      help: 'Entries this worker found under its own name after their delivery had been lost.',
+      labelNames: ['queue'],
+      registers: own,
+    }),
+    redisUp: new Gauge({
+      name: 'duestream_redis_up',
+      help: '1 while every part of this process reaches Redis, else 0.',
+      registers: own,
+    }),
+    ready: new Gauge({
+      name: 'duestream_ready',
+      help: '1 while this process is ready to do its work, else 0.',
+      registers: own,
+    }),
+    buildInfo: new Gauge({
+      name: 'duestream_build_info',
+      help: 'Always 1; the labels say what is running.',
+      labelNames: ['version', 'node', 'wire'],
+      registers: own,
+    }),
+  };
+}

@@ -1,0 +1,49 @@
+/**
+ * From events to what this process counts itself: histograms of lateness and duration, and the rare events of workers.
+ * Whole queues are not counted here but read from Redis (`readings.ts`), so that a restart forgets nothing.
+ */
+import type { EventSource } from '../core/events.ts';
+import type { Families } from './families.ts';
+
+export interface Observed {
+  readonly events: EventSource;
+  readonly families: Families;
+  /** Who has lost Redis at the moment. */
+  readonly away: Set<string>;
+}
+
+/** Listens until the returned function is called. */
+export function observeEvents({ events, families, away }: Observed): () => void {
+  const mine = new Set<string>();
+  const ran = (outcome: string) => (one: { readonly queue: string; readonly tookMs: number }) =>
+    families.runDuration.observe({ queue: one.queue, outcome }, seconds(one.tookMs));
+  const stops = [
+    events.on('mover.passed', ({ queue, tookMs }) => families.moverPassDuration.observe({ queue }, seconds(tookMs))),
+    events.on('jobs.promoted', ({ queue, lateness }) => {
+      // The library takes one observation at a time. A pass promotes 500 jobs at most, which costs about 0.1 ms here.
+      for (const [lateMs, count] of lateness) {
+        for (let i = 0; i < count; i += 1) families.promotionLateness.observe({ queue }, seconds(lateMs));
+      }
+    }),
+    events.on('job.started', ({ queue, lateMs }) => families.startLateness.observe({ queue }, seconds(lateMs))),
+    events.on('job.completed', ran('completed')),
+    events.on('job.retried', ran('retried')),
+    events.on('job.deferred', ran('deferred')),
+    events.on('job.dead', ran('dead')),
+    events.on('job.fenced', ({ queue }) => families.fenced.inc({ queue })),
+    events.on('entries.adopted', ({ queue, count }) => families.adopted.inc({ queue }, count)),
+    events.on('redis.away', ({ who }) => {
+      away.add(who);
+      mine.add(who);
+    }),
+    events.on('redis.back', ({ who }) => away.delete(who)),
+  ];
+  return () => {
+    for (const stop of stops) stop();
+    // Who is not listened to any more cannot say that it is back.
+    for (const who of mine) away.delete(who);
+  };
+}
+
+/** Metrics speak in base units. */
+const seconds = (ms: number): number => ms / 1000;

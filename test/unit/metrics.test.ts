@@ -1,0 +1,308 @@
+/** What a scrape says, line by line. Every test has metrics of its own, as every process has. */
+import { describe, expect, test } from 'vitest';
+import { DuestreamError } from '../../src/core/errors.ts';
+import { createEmitter } from '../../src/core/events.ts';
+import { createMetrics, type MetricsOptions } from '../../src/metrics/metrics.ts';
+import type { PartitionReading } from '../../src/metrics/readings.ts';
+
+const NOW_MS = 1_763_719_000_000;
+const named = { queue: 'emails', id: 'order-1042', name: 'welcome' };
+const failure = { atMs: NOW_MS, attempt: 1, kind: 'failure', message: 'smtp said no' } as const;
+
+/** One led partition of `emails`; what a test is about is given. */
+function reading(
+  given: Partial<Omit<PartitionReading, 'stats'>> & { readonly stats?: Partial<PartitionReading['stats']> } = {},
+): PartitionReading {
+  const stats = {
+    nowMs: NOW_MS,
+    scheduled: 0,
+    headDueMs: undefined,
+    ready: 0,
+    running: 0,
+    dead: 0,
+    done: 0,
+    term: 'p1:1763719000000:5000',
+    leaseTtlMs: 5000,
+    paused: false,
+    wakeMs: undefined,
+    counters: {},
+    ...given.stats,
+  };
+  return { queue: 'emails', partition: 0, leading: true, epoch: 1_763_719_000_000, ...given, stats };
+}
+
+/** The samples of a scrape: `name{labels}` → value. */
+async function samples(metrics: { readonly scrape: () => Promise<string> }): Promise<ReadonlyMap<string, number>> {
+  const lines = (await metrics.scrape()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(
+    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
+  );
+}
+
+const observed = (options: Partial<MetricsOptions> = {}) => {
+  const metrics = createMetrics({ version: '1.2.3', ...options });
+  const events = createEmitter();
+  return { metrics, events, stop: metrics.observe(events) };
+};
+
+describe('whole queues', () => {
+  const counters = {
+    scheduled: 10,
+    promoted: 9,
+    done: 5,
+    retried: 2,
+    deferred: 1,
+    dead: 3,
+    refused: 4,
+    cancelled: 6,
+    reclaimed: 8,
+  };
+
+  test('durable counters and counts become the values of the queue', async () => {
+    const stats = { scheduled: 11, ready: 12, running: 13, dead: 14, headDueMs: NOW_MS - 2500, counters };
+    const metrics = createMetrics({ version: '1.2.3', queueStats: async () => [reading({ stats })] });
+    const found = await samples(metrics);
+    const emails = (name: string) => found.get(`duestream_${name}{queue="emails"}`);
+    expect({
+      scheduled: emails('jobs_scheduled_total'),
+      promoted: emails('jobs_promoted_total'),
+      completed: emails('jobs_completed_total'),
+      retried: emails('jobs_retried_total'),
+      deferred: emails('jobs_deferred_total'),
+      dead: emails('jobs_dead_total'),
+      cancelled: emails('jobs_cancelled_total'),
+      reclaimed: emails('reclaimed_total'),
+    }).toEqual({
+      scheduled: 10,
+      promoted: 9,
+      completed: 5,
+      retried: 2,
+      deferred: 1,
+      dead: 7,
+      cancelled: 6,
+      reclaimed: 8,
+    });
+    expect(['scheduled_jobs', 'ready_jobs', 'running_jobs', 'dead_jobs'].map(emails)).toEqual([11, 12, 13, 14]);
+    expect(emails('oldest_due_age_seconds')).toBe(2.5);
+    expect(found.get('duestream_mover_leader{queue="emails",partition="0"}')).toBe(1);
+    expect(found.get('duestream_mover_epoch{queue="emails",partition="0"}')).toBe(1_763_719_000_000);
+  });
+
+  test('a second scrape doubles nothing', async () => {
+    const metrics = createMetrics({ version: '1.2.3', queueStats: async () => [reading({ stats: { counters } })] });
+    expect(await metrics.scrape()).toBe(await metrics.scrape());
+  });
+
+  test('a counter that was never counted is shown as 0, so that its first increase is seen', async () => {
+    const metrics = createMetrics({ version: '1.2.3', queueStats: async () => [reading()] });
+    expect((await samples(metrics)).get('duestream_jobs_dead_total{queue="emails"}')).toBe(0);
+  });
+
+  test('partitions of a queue are added up, and the oldest due of any of them counts', async () => {
+    const queueStats = async () => [
+      reading({ stats: { scheduled: 1, headDueMs: NOW_MS - 1000, counters: { done: 1 } } }),
+      reading({ partition: 1, stats: { scheduled: 2, headDueMs: NOW_MS - 3000, counters: { done: 2 } } }),
+      reading({ queue: 'sms', stats: { scheduled: 4, counters: { done: 4 } } }),
+    ];
+    const found = await samples(createMetrics({ version: '1.2.3', queueStats }));
+    expect(found.get('duestream_scheduled_jobs{queue="emails"}')).toBe(3);
+    expect(found.get('duestream_scheduled_jobs{queue="sms"}')).toBe(4);
+    expect(found.get('duestream_jobs_completed_total{queue="emails"}')).toBe(3);
+    expect(found.get('duestream_oldest_due_age_seconds{queue="emails"}')).toBe(3);
+  });
+
+  test('a partition that is no longer led disappears, and comes back when it is led again', async () => {
+    let partitions = [reading({ stats: { scheduled: 7 } })];
+    const metrics = createMetrics({ version: '1.2.3', queueStats: async () => partitions });
+    const ofQueue = async () => [...(await samples(metrics)).keys()].filter((name) => name.includes('emails'));
+    expect(await ofQueue()).toContain('duestream_scheduled_jobs{queue="emails"}');
+    partitions = [reading({ leading: false, stats: { scheduled: 7 } })];
+    expect(await ofQueue()).toEqual(['duestream_mover_leader{queue="emails",partition="0"}']);
+    partitions = [];
+    expect(await ofQueue()).toEqual([]);
+    partitions = [reading({ stats: { scheduled: 8 } })];
+    expect((await samples(metrics)).get('duestream_scheduled_jobs{queue="emails"}')).toBe(8);
+  });
+
+  test.each([
+    ['in the future', NOW_MS + 60_000],
+    ['0, which means now', 0],
+    ['in seconds, which the next pass buries', NOW_MS / 1000],
+    ['missing', undefined],
+  ])('nothing is overdue when the head is %s', async (_, headDueMs) => {
+    const metrics = createMetrics({ version: '1.2.3', queueStats: async () => [reading({ stats: { headDueMs } })] });
+    expect((await samples(metrics)).get('duestream_oldest_due_age_seconds{queue="emails"}')).toBe(0);
+  });
+
+  test('scrapes at the same time share one reading', async () => {
+    let asked = 0;
+    const queueStats = async () => {
+      asked += 1;
+      return [reading()];
+    };
+    const metrics = createMetrics({ version: '1.2.3', queueStats });
+    const [first, second] = await Promise.all([metrics.scrape(), metrics.scrape()]);
+    expect([first === second, asked]).toEqual([true, 1]);
+    await metrics.scrape();
+    expect(asked).toBe(2);
+  });
+
+  test('a process that reads no queues does not name them', async () => {
+    const text = await createMetrics({ version: '1.2.3' }).scrape();
+    expect(text).not.toContain('duestream_scheduled_jobs');
+    expect(text).not.toContain('duestream_workers_alive');
+    expect(text).toContain('duestream_start_lateness_seconds');
+  });
+});
+
+describe('weather', () => {
+  test('without Redis the values of queues are left out and the rest is answered', async () => {
+    let away = false;
+    const queueStats = async () => {
+      if (away) throw new Error('Connection is closed.');
+      return [reading()];
+    };
+    const { metrics, events } = observed({ queueStats, alive: async () => 3 });
+    events.emit('job.started', { ...named, attempt: 1, lateMs: 2 });
+    const before = await samples(metrics);
+    expect([before.get('duestream_redis_up'), before.get('duestream_workers_alive')]).toEqual([1, 3]);
+    away = true;
+    const during = await samples(metrics);
+    expect(during.get('duestream_redis_up')).toBe(0);
+    expect(during.has('duestream_workers_alive')).toBe(false);
+    expect(during.has('duestream_scheduled_jobs{queue="emails"}')).toBe(false);
+    expect(during.get('duestream_start_lateness_seconds_count{queue="emails"}')).toBe(1);
+    away = false;
+    expect((await samples(metrics)).get('duestream_redis_up')).toBe(1);
+  });
+
+  test('an error of the catalogue counts as weather too', async () => {
+    const queueStats = () => Promise.reject(new DuestreamError('unavailable', 'no Redis'));
+    expect((await samples(createMetrics({ version: '1.2.3', queueStats }))).get('duestream_redis_up')).toBe(0);
+  });
+
+  test('a bug is not weather: the scrape fails, and the next one is not stuck behind it', async () => {
+    let broken = true;
+    const queueStats = async () => {
+      if (broken) throw new TypeError('x is not a function');
+      return [reading()];
+    };
+    const metrics = createMetrics({ version: '1.2.3', queueStats });
+    await expect(metrics.scrape()).rejects.toThrow('x is not a function');
+    broken = false;
+    expect((await samples(metrics)).get('duestream_redis_up')).toBe(1);
+  });
+
+  test('Redis is up again when everybody who lost it is back or gone', async () => {
+    const { metrics, events, stop } = observed();
+    const up = async () => (await samples(metrics)).get('duestream_redis_up');
+    events.emit('redis.away', { who: 'registry', why: 'reset' });
+    events.emit('redis.away', { who: 'mover of emails:0', why: 'reset' });
+    events.emit('redis.back', { who: 'registry', awayMs: 10 });
+    expect(await up()).toBe(0);
+    events.emit('redis.back', { who: 'mover of emails:0', awayMs: 12 });
+    expect(await up()).toBe(1);
+    events.emit('redis.away', { who: 'registry', why: 'reset' });
+    stop();
+    expect(await up()).toBe(1);
+  });
+});
+
+describe('events', () => {
+  test('every promoted job is one observation of its lateness', async () => {
+    const { metrics, events } = observed();
+    const lateness = [
+      [0, 2],
+      [1, 490],
+      [5, 7],
+      [400_000, 1],
+    ] as const;
+    events.emit('jobs.promoted', { queue: 'emails', partition: 0, count: 500, letters: 0, lateness, tookMs: 3 });
+    const found = await samples(metrics);
+    const name = 'duestream_promotion_lateness_seconds';
+    const upTo = (le: string) => found.get(`${name}_bucket{le="${le}",queue="emails"}`);
+    expect(['0.001', '0.002', '0.003', '0.005', '300', '+Inf'].map(upTo)).toEqual([492, 492, 492, 499, 499, 500]);
+    expect(found.get(`${name}_count{queue="emails"}`)).toBe(500);
+    expect(found.get(`${name}_sum{queue="emails"}`)).toBeCloseTo(400.525, 6);
+  });
+
+  test.each(['promotion_lateness', 'start_lateness'])('1, 2, 5 and 10 ms can be read from %s', async (name) => {
+    const { metrics, events } = observed();
+    events.emit('job.started', { ...named, attempt: 1, lateMs: 1 });
+    const lateness = [[1, 1]] as const;
+    events.emit('jobs.promoted', { queue: 'emails', partition: 0, count: 1, letters: 0, lateness, tookMs: 1 });
+    const bounds = [...(await samples(metrics)).keys()].flatMap((key) =>
+      key.startsWith(`duestream_${name}_seconds_bucket`) ? [key.match(/le="([^"]+)"/)?.[1]] : [],
+    );
+    expect(bounds).toEqual(expect.arrayContaining(['0.001', '0.002', '0.005', '0.01']));
+  });
+
+  test('a run is counted under what it ended with', async () => {
+    const { metrics, events } = observed();
+    events.emit('job.completed', { ...named, tookMs: 20 });
+    events.emit('job.retried', { ...named, tookMs: 30, delayMs: 1000, error: failure });
+    events.emit('job.deferred', { ...named, tookMs: 40, delayMs: 1000 });
+    events.emit('job.dead', { ...named, tookMs: 50, reason: 'attempts', error: failure });
+    const found = await samples(metrics);
+    const sums = ['completed', 'retried', 'deferred', 'dead'].map((outcome) =>
+      found.get(`duestream_run_duration_seconds_sum{queue="emails",outcome="${outcome}"}`),
+    );
+    expect(sums).toEqual([0.02, 0.03, 0.04, 0.05]);
+  });
+
+  test('passes, refused results and adopted entries are counted', async () => {
+    const { metrics, events } = observed();
+    events.emit('mover.passed', { queue: 'emails', partition: 0, state: 'moved', tookMs: 2 });
+    events.emit('job.fenced', { queue: 'emails', id: 'order-1042', verb: 'complete', reply: 'fenced' });
+    events.emit('entries.adopted', { queue: 'emails', partition: 0, count: 3 });
+    const found = await samples(metrics);
+    expect(found.get('duestream_mover_pass_duration_seconds_bucket{le="0.002",queue="emails"}')).toBe(1);
+    expect(found.get('duestream_fenced_total{queue="emails"}')).toBe(1);
+    expect(found.get('duestream_adopted_total{queue="emails"}')).toBe(3);
+  });
+
+  test('no id and no name of a job gets into a label', async () => {
+    const { metrics, events } = observed();
+    events.emit('job.started', { ...named, attempt: 1, lateMs: 1 });
+    events.emit('job.completed', { ...named, tookMs: 20 });
+    events.emit('job.fenced', { queue: 'emails', id: 'order-1042', verb: 'complete', reply: 'fenced' });
+    expect(await metrics.scrape()).not.toMatch(/order-1042|welcome/);
+  });
+
+  test('nothing is counted any more once listening was stopped', async () => {
+    const { metrics, events, stop } = observed();
+    stop();
+    events.emit('job.started', { ...named, attempt: 1, lateMs: 1 });
+    expect((await samples(metrics)).has('duestream_start_lateness_seconds_count{queue="emails"}')).toBe(false);
+  });
+});
+
+describe('one process', () => {
+  test('two sets of metrics do not meet', async () => {
+    const one = observed();
+    const other = observed();
+    one.events.emit('job.started', { ...named, attempt: 1, lateMs: 1 });
+    expect((await samples(other.metrics)).has('duestream_start_lateness_seconds_count{queue="emails"}')).toBe(false);
+  });
+
+  test('says what it runs and whether it is ready', async () => {
+    let ready = false;
+    const metrics = createMetrics({ version: '1.2.3', state: { ready: () => ready } });
+    const found = await samples(metrics);
+    const node = process.versions.node;
+    expect(found.get(`duestream_build_info{version="1.2.3",node="${node}",wire="v1"}`)).toBe(1);
+    expect(found.get('duestream_ready')).toBe(0);
+    ready = true;
+    expect((await samples(metrics)).get('duestream_ready')).toBe(1);
+  });
+
+  test('leaves no timer behind', async () => {
+    const before = process.getActiveResourcesInfo();
+    await createMetrics({ version: '1.2.3', queueStats: async () => [reading()] }).scrape();
+    expect(process.getActiveResourcesInfo()).toEqual(before);
+  });
+
+  test('the text says which format it is in', () => {
+    expect(createMetrics({ version: '1.2.3' }).contentType).toBe('text/plain; version=0.0.4; charset=utf-8');
+  });
+});
