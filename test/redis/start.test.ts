@@ -1,0 +1,306 @@
+/** `start`: entries become running jobs with a token each, and one of several entries of a member gets through. */
+import { describe, expect, test } from 'vitest';
+import { decodeRun } from '../../src/core/codec.ts';
+import type { StartReply } from '../../src/redis/replies.ts';
+import { failure, item, only, T0, usePartition } from '../support/partition.ts';
+
+const p = usePartition();
+const kinds = (replies: readonly StartReply[]) => replies.map(({ kind }) => kind);
+const tokens = (replies: readonly StartReply[]) =>
+  replies.map((reply) => ('token' in reply ? BigInt(reply.token) : 0n));
+const runOf = async (member: string) => decodeRun((await p.redis.hget(p.keys.runs, member)) ?? '');
+
+describe('an entry the caller owns', () => {
+  test('becomes a running job: its record and first attempt are replied', async () => {
+    await p.schedule('a', { data: { to: 'x' } });
+    const reply = only(await p.start(await p.deliver()));
+    const record = item('a', { data: { to: 'x' } }).record;
+    expect(reply).toMatchObject({
+      kind: 'run',
+      attempts: 1,
+      failures: 0,
+      crashes: 0,
+      generation: 0,
+      history: [],
+      record,
+    });
+    expect(await p.picture()).toEqual({
+      jobs: { 'j:a': 'record' },
+      runs: { 'j:a': 'running' },
+      ready: ['j:a'],
+      pending: { w1: ['j:a'] },
+    });
+  });
+
+  test('is answered the same again, and the attempt is counted once', async () => {
+    await p.schedule('a');
+    const deliveries = await p.deliver();
+    const first = only(await p.start(deliveries));
+    const again = only(await p.start(deliveries));
+    expect(again).toEqual({ ...first, kind: 'again' });
+    expect(await runOf('j:a')).toMatchObject({ attempts: 1 });
+  });
+
+  test('of a bare member runs with the record it was given', async () => {
+    await p.put('order-1', T0);
+    const reply = only(await p.start(await p.deliver()));
+    expect(reply).toMatchObject({ kind: 'run', record: `1${T0.toString(36)};b=1|{}` });
+  });
+
+  test('of a second attempt carries what happened before', async () => {
+    await p.retry(await p.running('a'), { error: failure('boom') });
+    const reply = only(await p.start(await p.deliver({ nowMs: T0 + 1000 })));
+    expect(reply).toMatchObject({ kind: 'run', attempts: 2, failures: 1, crashes: 0 });
+    expect('history' in reply && reply.history).toEqual([{ atMs: T0, attempt: 1, kind: 'failure', message: 'boom' }]);
+  });
+
+  test('whose record nobody can read is counted as an attempt all the same', async () => {
+    await p.schedule('a');
+    const deliveries = await p.deliver();
+    await p.redis.hset(p.keys.jobs, 'j:a', '1zz|{not json');
+    expect(only(await p.start(deliveries))).toMatchObject({ kind: 'run', attempts: 1, record: '1zz|{not json' });
+  });
+});
+
+describe('a token', () => {
+  test('is newer for every start of a batch', async () => {
+    await p.scheduleAll([item('a'), item('b'), item('c')]);
+    const [first = 0n, second = 0n, third = 0n] = tokens(await p.start(await p.deliver()));
+    expect(first < second && second < third).toBe(true);
+  });
+
+  test('is newer for the next life of an id', async () => {
+    const old = await p.running('a');
+    await p.complete([old]);
+    await p.schedule('a', { data: 'next life' });
+    expect(BigInt(only(await p.run()).token) > BigInt(old.token)).toBe(true);
+  });
+
+  test('grows when the clock of the server went back', async () => {
+    await p.redis.hset(p.keys.meta, 'token', '9000000000000000');
+    expect((await p.running('a')).token).toBe('9000000000000002');
+  });
+
+  test('is newer after everything was flushed', async () => {
+    const old = await p.running('a');
+    await p.redis.flushall();
+    await p.redis.call('XGROUP', 'CREATE', p.keys.ready, 'workers', '0', 'MKSTREAM');
+    await p.redis.set(p.keys.leader, await p.lead(), 'PX', 60_000);
+    expect(BigInt((await p.running('a')).token) > BigInt(old.token)).toBe(true);
+  });
+});
+
+describe('an entry the caller does not own', () => {
+  test('is lost, and nothing is written', async () => {
+    await p.schedule('a');
+    const deliveries = await p.deliver({ consumer: 'w2' });
+    expect(kinds(await p.withoutWrite(() => p.start(deliveries)))).toEqual(['lost']);
+  });
+
+  test('is lost after it was reclaimed by another consumer', async () => {
+    await p.schedule('a');
+    const deliveries = await p.deliver();
+    await p.reclaim('w1', { consumer: 'w2' });
+    expect(kinds(await p.withoutWrite(() => p.start(deliveries)))).toEqual(['lost']);
+    expect(kinds(await p.start(deliveries, { consumer: 'w2' }))).toEqual(['run']);
+  });
+
+  test('is lost when it was settled, or never was', async () => {
+    await p.schedule('a');
+    const deliveries = await p.deliver();
+    await p.complete(await p.claim(deliveries));
+    expect(kinds(await p.withoutWrite(() => p.start(deliveries)))).toEqual(['lost']);
+  });
+
+  test('does not stop those beside it', async () => {
+    await p.scheduleAll([item('a'), item('b')]);
+    await p.promote();
+    const mine = await p.read('w1', 1);
+    const theirs = await p.read('w2', 1);
+    expect(kinds(await p.start([...mine, ...theirs]))).toEqual(['run', 'lost']);
+  });
+});
+
+describe('an entry is dropped', () => {
+  test('when its member runs under another pending entry, whichever consumer holds it', async () => {
+    await p.put('a', T0);
+    await p.promote();
+    await p.put('a', T0);
+    await p.promote();
+    const first = await p.read('w1', 1);
+    const second = await p.read('w2', 1);
+    expect(kinds(await p.start(first))).toEqual(['run']);
+    expect(kinds(await p.start(second, { consumer: 'w2' }))).toEqual(['dropped']);
+    expect(await p.picture()).toMatchObject({ runs: { a: 'running' }, ready: ['a'], pending: { w1: ['a'] } });
+  });
+
+  test('when two entries of one member come in one batch, the second', async () => {
+    await p.put('a', T0);
+    await p.promote();
+    await p.put('a', T0);
+    await p.promote();
+    expect(kinds(await p.start(await p.read()))).toEqual(['run', 'dropped']);
+    expect(await runOf('a')).toMatchObject({ attempts: 1 });
+  });
+
+  test('when its member has a stub, which enters the done window then', async () => {
+    await p.schedule('a');
+    const deliveries = await p.deliver();
+    await p.cancel('j:a');
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, ready: ['j:a'], pending: { w1: ['j:a'] } });
+    expect(kinds(await p.start(deliveries, { nowMs: T0 + 5 }))).toEqual(['dropped']);
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, done: { 'j:a': T0 + 5 } });
+  });
+
+  test('when its member has a stub, and the stub goes with it when there is no done window', async () => {
+    await p.schedule('a');
+    const deliveries = await p.deliver();
+    await p.cancel('j:a', { windowMs: 0 });
+    expect(kinds(await p.start(deliveries, { windowMs: 0 }))).toEqual(['dropped']);
+    expect(await p.picture()).toEqual({});
+  });
+
+  test('when its member is in scheduled again', async () => {
+    await p.schedule('a');
+    const deliveries = await p.deliver();
+    await p.schedule('a', { data: 'new', mode: 'replace', dueMs: T0 + 9 });
+    expect(kinds(await p.start(deliveries))).toEqual(['dropped']);
+    expect(await p.picture()).toEqual({ scheduled: { 'j:a': T0 + 9 }, jobs: { 'j:a': 'record' } });
+  });
+
+  test('when its member was reclaimed and put again: the zset holds it, and its run has no entry any more', async () => {
+    await p.put('a', T0);
+    await p.run();
+    const { deliveries } = await p.reclaim('w1');
+    await p.put('a', T0 + 9);
+    expect(kinds(await p.start(deliveries, { consumer: 'w2' }))).toEqual(['dropped']);
+    expect(await p.picture()).toEqual({ scheduled: { a: T0 + 9 }, jobs: { a: 'record' }, runs: { a: 'waiting' } });
+    expect(await runOf('a')).toMatchObject({ attempts: 1, crashes: 1 });
+  });
+
+  test('and is lost for a second identical call', async () => {
+    await p.schedule('a');
+    const deliveries = await p.deliver();
+    await p.cancel('j:a');
+    await p.start(deliveries);
+    expect(kinds(await p.withoutWrite(() => p.start(deliveries)))).toEqual(['lost']);
+  });
+});
+
+describe('a reclaimed job', () => {
+  test('starts again under its own entry with a new token, and the old one is fenced', async () => {
+    const old = await p.running('a');
+    const { deliveries } = await p.reclaim('w1');
+    const reply = only(await p.start(deliveries, { consumer: 'w2' }));
+    expect(reply).toMatchObject({ kind: 'run', attempts: 2, failures: 0, crashes: 1 });
+    expect(await p.withoutWrite(() => p.complete([old]))).toEqual(['fenced']);
+  });
+});
+
+describe('a job without a record', () => {
+  test('becomes a letter that says so, and its entry goes', async () => {
+    await p.put('j:ghost', T0);
+    expect(kinds(await p.start(await p.deliver()))).toEqual(['letter']);
+    expect(await p.picture()).toEqual({ dead: ['j:ghost: record-missing'] });
+    expect(await p.count('refused')).toBe(1);
+  });
+
+  test('takes the state of its earlier attempts with it', async () => {
+    await p.retry(await p.running('a'));
+    const deliveries = await p.deliver({ nowMs: T0 + 1000 });
+    await p.redis.hdel(p.keys.jobs, 'j:a');
+    await p.redis.hdel(p.keys.meta, 'n.scheduled');
+    expect(kinds(await p.start(deliveries))).toEqual(['letter']);
+    expect(await p.picture()).toEqual({ dead: ['j:a: record-missing'] });
+  });
+
+  test('keeps the bytes of its member in the letter', async () => {
+    const member = Buffer.from([0x6a, 0x3a, 0xff, 0x00]);
+    await p.promote();
+    await p.redis.xadd(p.keys.ready, '*', 'member', member, 'due', T0);
+    expect(kinds(await p.start(await p.read()))).toEqual(['letter']);
+    const letters = await p.redis.callBuffer('XRANGE', p.keys.dead, '-', '+');
+    expect(Array.isArray(letters) && letters[0][1][1].equals(member)).toBe(true);
+  });
+});
+
+describe('a cancel request', () => {
+  test('that waited through a crash ends the job instead of starting it again', async () => {
+    await p.running('a');
+    await p.cancel('j:a');
+    const { deliveries } = await p.reclaim('w1');
+    expect(kinds(await p.start(deliveries, { consumer: 'w2' }))).toEqual(['cancelled']);
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, done: { 'j:a': T0 } });
+    expect(await p.count('cancelled')).toBe(1);
+  });
+
+  test('leaves nothing behind when there is no done window', async () => {
+    await p.running('a');
+    await p.cancel('j:a');
+    const { deliveries } = await p.reclaim('w1');
+    expect(kinds(await p.start(deliveries, { consumer: 'w2', windowMs: 0 }))).toEqual(['cancelled']);
+    expect(await p.picture()).toEqual({});
+  });
+});
+
+describe('a paused queue', () => {
+  test('releases what was delivered: back to scheduled at its due, no attempt used', async () => {
+    await p.schedule('a', { dueMs: T0 - 3 });
+    const deliveries = await p.deliver();
+    await p.redis.hset(p.keys.meta, 'paused', '1');
+    expect(kinds(await p.start(deliveries))).toEqual(['released']);
+    expect(await p.picture()).toEqual({ scheduled: { 'j:a': T0 - 3 }, jobs: { 'j:a': 'record' } });
+  });
+
+  test('still answers a repeated call for what was started before', async () => {
+    await p.schedule('a');
+    const deliveries = await p.deliver();
+    await p.start(deliveries);
+    await p.redis.hset(p.keys.meta, 'paused', '1');
+    expect(kinds(await p.start(deliveries))).toEqual(['again']);
+  });
+
+  test('releases a job whose worker was lost, and keeps count of its crash', async () => {
+    const late = await p.running('a');
+    const { deliveries } = await p.reclaim('w1');
+    await p.redis.hset(p.keys.meta, 'paused', '1');
+    expect(kinds(await p.start(deliveries, { consumer: 'w2' }))).toEqual(['released']);
+    expect(await p.picture()).toEqual({
+      scheduled: { 'j:a': T0 },
+      jobs: { 'j:a': 'record' },
+      runs: { 'j:a': 'waiting' },
+    });
+    expect(await p.complete([late])).toEqual(['already']);
+    expect(await runOf('j:a')).toMatchObject({ attempts: 1, crashes: 1 });
+  });
+});
+
+describe('bytes', () => {
+  test('bound a reply: the rest is told to come later, and comes', async () => {
+    const data = 'x'.repeat(400);
+    await p.scheduleAll([item('a', { data }), item('b', { data }), item('c', { data })]);
+    const deliveries = await p.deliver();
+    expect(kinds(await p.start(deliveries, { bytesMax: 900 }))).toEqual(['run', 'run', 'later']);
+    expect(kinds(await p.start(deliveries.slice(2), { bytesMax: 900 }))).toEqual(['run']);
+  });
+
+  test('never hold back the first record, however large', async () => {
+    await p.schedule('a', { data: 'x'.repeat(4000) });
+    expect(kinds(await p.start(await p.deliver(), { bytesMax: 10 }))).toEqual(['run']);
+  });
+
+  test('of a repeated call are bounded as well', async () => {
+    const data = 'x'.repeat(400);
+    await p.scheduleAll([item('a', { data }), item('b', { data })]);
+    const deliveries = await p.deliver();
+    await p.start(deliveries);
+    expect(kinds(await p.start(deliveries, { bytesMax: 500 }))).toEqual(['again', 'later']);
+  });
+});
+
+test('a whole batch of a thousand starts in one call', async () => {
+  await p.scheduleAll(Array.from({ length: 1000 }, (_, at) => item(`job-${at}`)));
+  await p.promote({ limit: 1000 });
+  const replies = await p.start(await p.read());
+  expect(new Set(tokens(replies)).size).toBe(1000);
+});
