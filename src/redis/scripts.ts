@@ -37,7 +37,7 @@ export const scripts = {
     each: ['entry', 'member', 'due'],
   }),
   release: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'meta', 'wake'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake'],
     args: ['now', 'consumer'],
     each: ['entry', 'member', 'due'],
   }),
