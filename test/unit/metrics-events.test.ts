@@ -1,0 +1,81 @@
+/** What becomes of an event in the metrics of its process. */
+import { expect, test } from 'vitest';
+import { createEmitter } from '../../src/core/events.ts';
+import { createMetrics } from '../../src/metrics/metrics.ts';
+import { samples } from '../support/samples.ts';
+
+const named = { queue: 'emails', id: 'order-1042', name: 'welcome' };
+const failure = { atMs: 1_763_719_000_000, attempt: 1, kind: 'failure', message: 'smtp said no' } as const;
+
+function observed() {
+  const metrics = createMetrics({ version: '1.2.3' });
+  const events = createEmitter();
+  return { metrics, events, stop: metrics.observe(events) };
+}
+
+test('every promoted job is one observation of its lateness', async () => {
+  const { metrics, events } = observed();
+  const lateness = [
+    [0, 2],
+    [1, 490],
+    [5, 7],
+    [400_000, 1],
+  ] as const;
+  events.emit('jobs.promoted', { queue: 'emails', partition: 0, count: 500, letters: 0, lateness, tookMs: 3 });
+  const found = await samples(metrics);
+  const name = 'duestream_promotion_lateness_seconds';
+  const upTo = (le: string) => found.get(`${name}_bucket{le="${le}",queue="emails"}`);
+  expect(['0.001', '0.002', '0.003', '0.005', '300', '+Inf'].map(upTo)).toEqual([492, 492, 492, 499, 499, 500]);
+  expect(found.get(`${name}_count{queue="emails"}`)).toBe(500);
+  expect(found.get(`${name}_sum{queue="emails"}`)).toBeCloseTo(400.525, 6);
+});
+
+test.each(['promotion_lateness', 'start_lateness'])('1, 2, 5 and 10 ms can be read from %s', async (name) => {
+  const { metrics, events } = observed();
+  events.emit('job.started', { ...named, attempt: 1, lateMs: 1 });
+  const lateness = [[1, 1]] as const;
+  events.emit('jobs.promoted', { queue: 'emails', partition: 0, count: 1, letters: 0, lateness, tookMs: 1 });
+  const bounds = [...(await samples(metrics)).keys()].flatMap((key) =>
+    key.startsWith(`duestream_${name}_seconds_bucket`) ? [key.match(/le="([^"]+)"/)?.[1]] : [],
+  );
+  expect(bounds).toEqual(expect.arrayContaining(['0.001', '0.002', '0.005', '0.01']));
+});
+
+test('a run is counted under what it ended with', async () => {
+  const { metrics, events } = observed();
+  events.emit('job.completed', { ...named, tookMs: 20 });
+  events.emit('job.retried', { ...named, tookMs: 30, delayMs: 1000, error: failure });
+  events.emit('job.deferred', { ...named, tookMs: 40, delayMs: 1000 });
+  events.emit('job.dead', { ...named, tookMs: 50, reason: 'attempts', error: failure });
+  const found = await samples(metrics);
+  const sums = ['completed', 'retried', 'deferred', 'dead'].map((outcome) =>
+    found.get(`duestream_run_duration_seconds_sum{queue="emails",outcome="${outcome}"}`),
+  );
+  expect(sums).toEqual([0.02, 0.03, 0.04, 0.05]);
+});
+
+test('passes, refused results and adopted entries are counted', async () => {
+  const { metrics, events } = observed();
+  events.emit('mover.passed', { queue: 'emails', partition: 0, state: 'moved', tookMs: 2 });
+  events.emit('job.fenced', { queue: 'emails', id: 'order-1042', verb: 'complete', reply: 'fenced' });
+  events.emit('entries.adopted', { queue: 'emails', partition: 0, count: 3 });
+  const found = await samples(metrics);
+  expect(found.get('duestream_mover_pass_duration_seconds_bucket{le="0.002",queue="emails"}')).toBe(1);
+  expect(found.get('duestream_fenced_total{queue="emails"}')).toBe(1);
+  expect(found.get('duestream_adopted_total{queue="emails"}')).toBe(3);
+});
+
+test('no id and no name of a job gets into a label', async () => {
+  const { metrics, events } = observed();
+  events.emit('job.started', { ...named, attempt: 1, lateMs: 1 });
+  events.emit('job.completed', { ...named, tookMs: 20 });
+  events.emit('job.fenced', { queue: 'emails', id: 'order-1042', verb: 'complete', reply: 'fenced' });
+  expect(await metrics.scrape()).not.toMatch(/order-1042|welcome/);
+});
+
+test('nothing is counted any more once listening was stopped', async () => {
+  const { metrics, events, stop } = observed();
+  stop();
+  events.emit('job.started', { ...named, attempt: 1, lateMs: 1 });
+  expect((await samples(metrics)).has('duestream_start_lateness_seconds_count{queue="emails"}')).toBe(false);
+});
