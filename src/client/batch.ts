@@ -1,0 +1,200 @@
+/**
+ * Many schedule calls → few script calls. Jobs that are scheduled in one turn of the event loop, or while all script
+ * calls allowed in flight are under way, go to their partition together, at most 500 and 1 MiB at a time.
+ *
+ *   add ──▶ open chunk of its partition ──(turn ends, place in flight)──▶ one script call ──▶ each caller its own reply
+ *             ▲                                                             │ moved: the queue has another layout
+ *             └─────────────────────────────────────────────────────────────┘
+ *
+ * Every promise settles: a chunk is sent with the same bytes until the budget is spent, and while Redis stays away
+ * what has waited longer than the budget is refused rather than tried. What waits is bounded by count and by bytes.
+ */
+import type { Clock } from '../core/clock.ts';
+import { DuestreamError } from '../core/errors.ts';
+import type { Queue } from '../core/queue.ts';
+import type { Jobs } from '../redis/jobs.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import type { ScheduleReply } from '../redis/replies.ts';
+import { withRetry } from '../redis/weather.ts';
+import { homeOf, type Layout, type Layouts } from './layouts.ts';
+import type { Plan } from './plan.ts';
+import { failureOf, type Scheduled, scheduledOf } from './scheduled.ts';
+import { tooMany } from './slots.ts';
+
+export interface Batch {
+  /** @throws DuestreamError `exists`, `bad-input`, `unavailable`, `indeterminate`, `out-of-memory`, `refused`, `moved` */
+  readonly add: (queue: Queue, plan: Plan) => Promise<Scheduled>;
+  /** Resolves when every call has settled. */
+  readonly quiet: () => Promise<void>;
+}
+
+export interface BatchParts {
+  readonly jobs: Pick<Jobs, 'schedule'>;
+  readonly layouts: Layouts;
+  readonly clock: Clock;
+  readonly budgetMs: number;
+  readonly horizonMs: number;
+  readonly recordBytesMax: number;
+}
+
+/** One script call: Redis serves nobody else meanwhile, and 500 jobs take it about 2 ms. */
+export const CHUNK_JOBS_MAX = 500;
+export const CHUNK_BYTES_MAX = 1024 * 1024;
+/** 10,000 jobs or 20 MiB on the way at a time. */
+const CHUNKS_IN_FLIGHT_MAX = 20;
+const WAITING_MAX = 250_000;
+const WAITING_BYTES_MAX = 256 * 1024 * 1024;
+/** Layouts change by a command of an operator; more than this in one call is a registry at odds with itself. */
+export const MOVES_MAX = 5;
+const MOVE_PAUSE_MS = 50;
+
+interface Pending {
+  readonly queue: Queue;
+  readonly plan: Plan;
+  readonly resolve: (scheduled: Scheduled) => void;
+  readonly reject: (error: unknown) => void;
+  moves: number;
+}
+
+interface Chunk {
+  readonly ref: PartitionRef;
+  readonly mode: Plan['mode'];
+  readonly openedMs: number;
+  readonly items: Pending[];
+  bytes: number;
+}
+
+export function createBatch(parts: BatchParts): Batch {
+  const { jobs, layouts, clock, budgetMs, horizonMs, recordBytesMax } = parts;
+  /** The chunk of each partition that still takes jobs; it stands in `queued` as well. */
+  const open = new Map<string, Chunk>();
+  const queued: Chunk[] = [];
+  const listeners: (() => void)[] = [];
+  let waiting = 0;
+  let waitingBytes = 0;
+  let inFlight = 0;
+  let flushing = false;
+  let stormy = false;
+
+  function add(queue: Queue, plan: Plan): Promise<Scheduled> {
+    if (waiting >= WAITING_MAX || waitingBytes >= WAITING_BYTES_MAX) return Promise.reject(tooMany(waiting));
+    return new Promise((resolve, reject) => {
+      const pending: Pending = { queue, plan, resolve, reject, moves: 0 };
+      waiting += 1;
+      waitingBytes += plan.bytes;
+      const layout = layouts.known(queue);
+      if (layout) place(pending, layout);
+      else void placeLater(pending, layouts.load(queue));
+    });
+  }
+
+  async function placeLater(pending: Pending, loading: Promise<Layout>): Promise<void> {
+    try {
+      place(pending, await loading);
+    } catch (error) {
+      fail(pending, error);
+    }
+  }
+
+  function place(pending: Pending, layout: Layout): void {
+    const { id, mode, bytes } = pending.plan;
+    const ref = homeOf(layout, id);
+    let chunk = open.get(ref.keys.jobs);
+    // Another mode closes the chunk, so that calls for one id are sent in the order they were made.
+    const fits =
+      chunk?.ref === ref &&
+      chunk.mode === mode &&
+      chunk.items.length < CHUNK_JOBS_MAX &&
+      chunk.bytes + bytes <= CHUNK_BYTES_MAX;
+    if (!chunk || !fits) {
+      chunk = { ref, mode, openedMs: clock.monotonicMs(), items: [], bytes: 0 };
+      open.set(ref.keys.jobs, chunk);
+      queued.push(chunk);
+    }
+    chunk.items.push(pending);
+    chunk.bytes += bytes;
+    if (flushing) return;
+    flushing = true;
+    setImmediate(flush);
+  }
+
+  function flush(): void {
+    flushing = false;
+    while (inFlight < CHUNKS_IN_FLIGHT_MAX) {
+      const chunk = queued.shift();
+      if (!chunk) return;
+      if (open.get(chunk.ref.keys.jobs) === chunk) open.delete(chunk.ref.keys.jobs);
+      inFlight += 1;
+      void send(chunk);
+    }
+  }
+
+  async function send(chunk: Chunk): Promise<void> {
+    const { ref, mode, items } = chunk;
+    const plans = items.map(({ plan }) => plan);
+    const settings = { mode, horizonMs, bytesMax: recordBytesMax };
+    try {
+      if (stormy && clock.monotonicMs() - chunk.openedMs > budgetMs) throw neverSent();
+      const reply = await withRetry('schedule', () => jobs.schedule(ref, plans, settings), { clock, budgetMs });
+      stormy = false;
+      if ('kind' in reply) await move(chunk);
+      else
+        items.forEach((pending, index) => {
+          answer(pending, reply[index]);
+        });
+    } catch (error) {
+      stormy = error instanceof DuestreamError && (error.code === 'unavailable' || error.code === 'indeterminate');
+      for (const pending of items) fail(pending, error);
+    } finally {
+      inFlight -= 1;
+      flush();
+    }
+  }
+
+  /** The queue has another layout: its jobs go to their new homes. */
+  async function move({ ref, items }: Chunk): Promise<void> {
+    const [first] = items;
+    if (!first) return;
+    first.moves += 1;
+    await clock.sleep(MOVE_PAUSE_MS * (first.moves - 1));
+    const layout = await layouts.reload(first.queue, ref);
+    for (const pending of items) {
+      pending.moves = Math.max(pending.moves, first.moves);
+      if (pending.moves > MOVES_MAX) fail(pending, movedAway(pending.queue.name));
+      else place(pending, layout);
+    }
+  }
+
+  function answer(pending: Pending, reply: ScheduleReply | undefined): void {
+    try {
+      if (!reply) throw new Error('the script replied to fewer jobs than it was sent');
+      pending.resolve(scheduledOf(pending.queue.name, pending.plan, reply));
+    } catch (error) {
+      pending.reject(error);
+    }
+    settled(pending);
+  }
+
+  function fail(pending: Pending, error: unknown): void {
+    pending.reject(failureOf(pending.queue.name, pending.plan, error));
+    settled(pending);
+  }
+
+  function settled({ plan }: Pending): void {
+    waiting -= 1;
+    waitingBytes -= plan.bytes;
+    if (waiting === 0) for (const listener of listeners.splice(0)) listener();
+  }
+
+  return {
+    add,
+    quiet: () => (waiting === 0 ? Promise.resolve() : new Promise((resolve) => listeners.push(resolve))),
+  };
+}
+
+const neverSent = () =>
+  new DuestreamError('unavailable', 'Redis is not available, and the call has waited too long; nothing was sent');
+
+/** The error of a queue whose registry and partitions do not agree. */
+export const movedAway = (queue: string) =>
+  new DuestreamError('moved', `queue ${queue} was moved ${MOVES_MAX} times during one call; is a resize under way?`);

@@ -1,0 +1,99 @@
+/**
+ * A list of jobs → results in order. All are checked before the first is sent; then a few slices are on the way at a
+ * time, and bad weather stops what was not sent yet. The error then says what Redis has confirmed and what it has not.
+ */
+import { setImmediate as turn } from 'node:timers/promises';
+import { DuestreamError, Indeterminate, messageOf } from '../core/errors.ts';
+import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from './batch.ts';
+import type { Plan } from './plan.ts';
+import { type Scheduled, sameKind, Unconfirmed, type UnconfirmedJob } from './scheduled.ts';
+
+/** Enough to keep Redis and the line busy; what was sent when the weather breaks is then at most 2,000 jobs. */
+const SLICES_IN_FLIGHT = 4;
+const JOBS_MAX = 1_000_000;
+/** Checking goes on for about 2 ms before others have their turn. */
+const TURN_JOBS = 500;
+
+/** Plans all jobs, or none. @throws DuestreamError `bad-input` that names the job by its place */
+export async function planAll<T>(jobs: readonly T[], plan: (job: T) => Plan): Promise<readonly Plan[]> {
+  checkList(jobs, 'jobs');
+  const plans: Plan[] = [];
+  for (const [index, job] of jobs.entries()) {
+    if (index % TURN_JOBS === TURN_JOBS - 1) await turn();
+    try {
+      plans.push(plan(job));
+    } catch (error) {
+      if (!(error instanceof DuestreamError)) throw error;
+      throw new DuestreamError(error.code, `jobs[${index}]: ${error.message}; nothing was sent`, { cause: error });
+    }
+  }
+  return plans;
+}
+
+/** @throws DuestreamError `bad-input` unless it is a list of at most a million. */
+export function checkList(list: readonly unknown[], what: string): void {
+  if (Array.isArray(list) && list.length <= JOBS_MAX) return;
+  const given = Array.isArray(list) ? `${list.length} long` : `of type ${typeof list}`;
+  throw new DuestreamError('bad-input', `${what} is ${given}; allowed: an array of at most ${JOBS_MAX}`);
+}
+
+/** Sends all plans. @throws DuestreamError whose cause is `Unconfirmed` */
+export async function scheduleAll(
+  plans: readonly Plan[],
+  add: (plan: Plan) => Promise<Scheduled>,
+): Promise<readonly Scheduled[]> {
+  const results = new Map<number, Scheduled>();
+  const errors = new Map<number, unknown>();
+  let next = 0;
+  let storm = false;
+
+  async function feed(): Promise<void> {
+    while (next < plans.length && !storm) {
+      const from = next;
+      next = sliceEnd(plans, from);
+      const settled = await Promise.allSettled(plans.slice(from, next).map(add));
+      settled.forEach((one, offset) => {
+        if (one.status === 'fulfilled') results.set(from + offset, one.value);
+        else errors.set(from + offset, one.reason);
+        storm ||= one.status === 'rejected' && !isRefusal(one.reason);
+      });
+    }
+  }
+
+  await Promise.all(Array.from({ length: SLICES_IN_FLIGHT }, feed));
+  if (errors.size > 0) throw failure(plans, results, errors);
+  return plans.flatMap((_, index) => results.get(index) ?? []);
+}
+
+function sliceEnd(plans: readonly Plan[], from: number): number {
+  let bytes = 0;
+  let end = from;
+  while (end < plans.length && end - from < CHUNK_JOBS_MAX) {
+    bytes += plans[end]?.bytes ?? 0;
+    if (bytes > CHUNK_BYTES_MAX && end > from) break;
+    end += 1;
+  }
+  return end;
+}
+
+/** One job was refused; it says nothing about the others. */
+const isRefusal = (error: unknown) =>
+  error instanceof DuestreamError && (error.code === 'exists' || error.code === 'bad-input');
+
+/** The error that matters most: what may have happened before what did not, and the weather before a refusal. */
+function failure(
+  plans: readonly Plan[],
+  results: ReadonlyMap<number, Scheduled>,
+  errors: ReadonlyMap<number, unknown>,
+): unknown {
+  const all = [...errors].sort(([a], [b]) => a - b);
+  const [index, error] =
+    all.find(([, one]) => one instanceof Indeterminate) ?? all.find(([, one]) => !isRefusal(one)) ?? all[0] ?? [];
+  const confirmed = plans.flatMap((_, at) => results.get(at) ?? []);
+  const unconfirmed = plans.flatMap(({ id, dueMs }, at): readonly UnconfirmedJob[] =>
+    results.has(at) ? [] : [{ index: at, id, dueMs, ...(errors.has(at) ? { error: errors.get(at) } : {}) }],
+  );
+  const cause = new Unconfirmed({ confirmed, unconfirmed, cause: error });
+  const message = `jobs[${index}]: ${messageOf(error)}; ${confirmed.length} of ${plans.length} jobs are confirmed`;
+  return error instanceof DuestreamError ? sameKind(error, message, cause) : new Error(message, { cause });
+}

@@ -1,0 +1,112 @@
+/**
+ * Cancelling by id, one or many. A job that waits is over at once; one that runs is asked to stop; one that is over or
+ * unknown is told. The second identical call changes nothing, so a lost reply is simply asked for again.
+ */
+import { memberOf } from '../core/codec.ts';
+import type { Queue } from '../core/queue.ts';
+import type { OverState } from '../core/state.ts';
+import type { Jobs } from '../redis/jobs.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import type { CancelReply, Moved } from '../redis/replies.ts';
+import { type RetryPolicy, withRetry } from '../redis/weather.ts';
+import { CHUNK_JOBS_MAX } from './batch.ts';
+import { homeOf } from './layouts.ts';
+import { placesOf, type Reach } from './reach.ts';
+
+/** What became of a request to cancel. */
+export interface Cancelled {
+  readonly id: string;
+  /**
+   * `cancelled` it will not run · `requested` it runs and its signal aborts soon · `over` it had ended before, see
+   * `over` · `unknown` there is no such job, or it was over longer ago than the done window.
+   */
+  readonly status: 'cancelled' | 'requested' | 'over' | 'unknown';
+  readonly over?: OverState;
+}
+
+export interface CancelParts {
+  readonly jobs: Pick<Jobs, 'cancel'>;
+  readonly reach: Reach;
+  readonly windowMs: number;
+}
+
+export function createCancel({ jobs, reach, windowMs }: CancelParts) {
+  async function ask(
+    ref: PartitionRef,
+    members: readonly string[],
+    policy: RetryPolicy,
+  ): Promise<readonly CancelReply[] | Moved> {
+    let tries = 0;
+    const reply = await withRetry(
+      'cancel',
+      () => {
+        tries += 1;
+        return jobs.cancel(ref, members, { windowMs });
+      },
+      policy,
+    );
+    if ('kind' in reply || tries === 1) return reply;
+    // A call that was repeated may have met its own work.
+    return reply.map((one) => (one.kind === 'over' && one.over === 'cancelled' ? { kind: 'cancelled' } : one));
+  }
+
+  return {
+    one: (queue: Queue, id: string, { bare }: { readonly bare: boolean }): Promise<Cancelled> =>
+      reach(queue, async (layout, policy) => {
+        const answers: Cancelled[] = [];
+        for (const ref of placesOf(layout, id, bare)) {
+          const reply = await ask(ref, [memberOf(id, { bare })], policy);
+          if ('kind' in reply) return reply;
+          answers.push(cancelledOf(id, reply[0]));
+        }
+        return strongest(answers) ?? { id, status: 'unknown' };
+      }),
+
+    async many(queue: Queue, ids: readonly string[]): Promise<readonly Cancelled[]> {
+      const results: Cancelled[] = [];
+      for (let from = 0; from < ids.length; from += CHUNK_JOBS_MAX) {
+        const slice = ids.slice(from, from + CHUNK_JOBS_MAX);
+        results.push(...(await reach(queue, (layout, policy) => askAll(slice, (id) => homeOf(layout, id), policy))));
+      }
+      return results;
+    },
+  };
+
+  /** One script call per partition that has any of the ids; answers in the order of the ids. */
+  async function askAll(
+    ids: readonly string[],
+    home: (id: string) => PartitionRef,
+    policy: RetryPolicy,
+  ): Promise<readonly Cancelled[] | Moved> {
+    const groups = new Map<PartitionRef, number[]>();
+    for (const [index, id] of ids.entries()) {
+      const ref = home(id);
+      const group = groups.get(ref);
+      if (group) group.push(index);
+      else groups.set(ref, [index]);
+    }
+    const results = new Map<number, Cancelled>();
+    for (const [ref, indexes] of groups) {
+      const reply = await ask(
+        ref,
+        indexes.map((index) => memberOf(ids[index] ?? '')),
+        policy,
+      );
+      if ('kind' in reply) return reply;
+      for (const [at, index] of indexes.entries()) results.set(index, cancelledOf(ids[index] ?? '', reply[at]));
+    }
+    return ids.flatMap((_, index) => results.get(index) ?? []);
+  }
+}
+
+function cancelledOf(id: string, reply: CancelReply | undefined): Cancelled {
+  if (!reply) throw new Error('the script replied to fewer jobs than it was sent');
+  if (reply.kind !== 'over') return { id, status: reply.kind };
+  return { id, status: 'over', ...(reply.over ? { over: reply.over } : {}) };
+}
+
+/** A bare id may stand in several partitions: what was done counts most. */
+function strongest(answers: readonly Cancelled[]): Cancelled | undefined {
+  const order: readonly Cancelled['status'][] = ['cancelled', 'requested', 'over', 'unknown'];
+  return order.flatMap((status) => answers.find((answer) => answer.status === status) ?? [])[0];
+}

@@ -1,0 +1,123 @@
+/**
+ * One job as it is stored right now, for people and programs that look. What cannot be read is said to be so; looking
+ * at a broken job must not throw, because somebody looks at it because it is broken.
+ */
+import { decodeHeader, decodeRecord, type JobRecord, memberOf } from '../core/codec.ts';
+import { DEFAULT_NAME } from '../core/job.ts';
+import type { Attempted } from '../core/outcome.ts';
+import type { Queue } from '../core/queue.ts';
+import type { JobState } from '../core/state.ts';
+import type { Redis } from '../redis/connect.ts';
+import { type Peek, peek } from '../redis/inspect.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import { placesOf, type Reach } from './reach.ts';
+import { withReadRetry } from './read-retry.ts';
+
+/** A job at one moment. */
+export interface JobView<Data = unknown> {
+  readonly id: string;
+  readonly queue: string;
+  readonly partition: number;
+  /** Put by a foreign producer as a plain zset member. */
+  readonly bare: boolean;
+  readonly state: JobState;
+  /** Undefined once the job is over, and when its record cannot be read. */
+  readonly name: string | undefined;
+  /** Undefined once the job is over, and when its record cannot be read. */
+  readonly data: Data | undefined;
+  /** Epoch ms of the next start; undefined when it is ready, runs or is over. */
+  readonly dueMs: number | undefined;
+  /** Epoch ms that the producer asked for. */
+  readonly askedDueMs: number | undefined;
+  /** How often handlers were started. */
+  readonly attempts: number;
+  readonly failures: number;
+  readonly crashes: number;
+  /** Grows when the job is replaced or replayed. */
+  readonly generation: number;
+  readonly cancelRequested: boolean;
+  /** The worker that runs it. */
+  readonly owner: string | undefined;
+  /** The number of its last start. */
+  readonly token: string | undefined;
+  /** The last failures, oldest first, at most 5. */
+  readonly history: readonly Attempted[];
+  /** Epoch ms when it was over. */
+  readonly overMs: number | undefined;
+  /** Its dead letter, to look at or replay. */
+  readonly letter: string | undefined;
+  /** False when there should be a record and it is missing or cannot be read: the job will become a dead letter. */
+  readonly readable: boolean;
+}
+
+/** What a record says, as far as it can be read. */
+type Content = Pick<JobView, 'name' | 'data' | 'askedDueMs' | 'readable'>;
+
+export function createGet({ redis, reach }: { readonly redis: Redis; readonly reach: Reach }) {
+  return <Data>(
+    queue: Queue<Data>,
+    id: string,
+    { bare }: { readonly bare: boolean },
+  ): Promise<JobView<Data> | undefined> =>
+    reach(queue, async (layout, policy) => {
+      for (const ref of placesOf(layout, id, bare)) {
+        const found = await withReadRetry('get', () => peek(redis, ref, memberOf(id, { bare })), policy);
+        if (found && 'kind' in found) return found;
+        if (found) return viewOf<Data>(ref, { id, bare }, found);
+      }
+      return undefined;
+    });
+}
+
+function viewOf<Data>(
+  ref: PartitionRef,
+  of: { readonly id: string; readonly bare: boolean },
+  found: Peek,
+): JobView<Data> {
+  const { stub, run } = found;
+  const { name, data, askedDueMs, readable } = contentOf(found, of.bare);
+  return {
+    ...of,
+    queue: ref.queue,
+    partition: ref.partition,
+    state: found.state,
+    name,
+    // The queue's definition is the only witness of the type, here as in a handler.
+    data: data as Data | undefined,
+    dueMs: found.dueMs,
+    askedDueMs,
+    attempts: stub?.attempts ?? run?.attempts ?? 0,
+    failures: run?.failures ?? 0,
+    crashes: run?.crashes ?? 0,
+    generation: run?.generation ?? 0,
+    cancelRequested: run?.cancelRequested ?? false,
+    owner: run?.owner,
+    token: started(stub?.token ?? run?.token),
+    history: run?.history ?? [],
+    overMs: found.overMs,
+    letter: stub?.letter,
+    readable,
+  };
+}
+
+function contentOf({ stub, record, dueMs }: Peek, bare: boolean): Content {
+  if (stub) return { name: undefined, data: undefined, askedDueMs: stub.askedDueMs, readable: true };
+  if (record === undefined) {
+    // A bare member gets its record when it is promoted; one of ours without a record has lost it.
+    return { name: bare ? DEFAULT_NAME : undefined, data: undefined, askedDueMs: dueMs, readable: bare };
+  }
+  const content = decoded(record);
+  if (content) return { name: content.name, data: content.data, askedDueMs: content.askedDueMs, readable: true };
+  return { name: undefined, data: undefined, askedDueMs: decodeHeader(record)?.askedDueMs, readable: false };
+}
+
+function decoded(record: string): JobRecord | undefined {
+  try {
+    return decodeRecord(record);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Token 0 stands for "not started yet". */
+const started = (token: string | undefined) => (token === '0' ? undefined : token);

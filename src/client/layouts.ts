@@ -1,0 +1,103 @@
+/**
+ * Over how many partitions each queue is split, remembered. A queue is declared by its first use. What is remembered
+ * may be wrong at any time (the queue was resized, the registry lost with a server without persistence): the scripts
+ * then answer `moved`, and the layout is read again beside the work every 30 s and after every reconnection, so that
+ * a queue whose registry was wiped is declared anew and its jobs are seen by the daemons.
+ */
+import type { Clock } from '../core/clock.ts';
+import type { Queue } from '../core/queue.ts';
+import { partitionOf } from '../core/routing.ts';
+import type { Redis } from '../redis/connect.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import { declareQueue, partitionsOf } from '../redis/queues.ts';
+import { withReadRetry } from './read-retry.ts';
+
+/** The partitions of a queue, in order. */
+export type Layout = readonly PartitionRef[];
+
+export interface Layouts {
+  /** What is remembered, without waiting. */
+  readonly known: (queue: Queue) => Layout | undefined;
+  /** What is remembered, or else what Redis says. @throws DuestreamError `unavailable` or `refused` */
+  readonly load: (queue: Queue) => Promise<Layout>;
+  /** Reads again unless somebody else has since `seen`. */
+  readonly reload: (queue: Queue, seen: PartitionRef) => Promise<Layout>;
+  /** Another server may answer now: what is remembered is read again at its next use. */
+  readonly doubt: () => void;
+}
+
+interface Entry {
+  layout: Layout | undefined;
+  reading: Promise<Layout> | undefined;
+  readMs: number;
+}
+
+const FRESH_MS = 30_000;
+const QUEUES_MAX = 10_000;
+
+export function createLayouts(parts: {
+  readonly redis: Redis;
+  readonly namespace: string;
+  readonly clock: Clock;
+  readonly budgetMs: number;
+}): Layouts {
+  const { redis, namespace, clock, budgetMs } = parts;
+  const entries = new Map<string, Entry>();
+
+  function entryOf(name: string): Entry {
+    const found = entries.get(name);
+    if (found) return found;
+    if (entries.size >= QUEUES_MAX) entries.clear();
+    const made: Entry = { layout: undefined, reading: undefined, readMs: 0 };
+    entries.set(name, made);
+    return made;
+  }
+
+  function read(queue: Queue, entry: Entry): Promise<Layout> {
+    entry.readMs = clock.monotonicMs();
+    entry.reading ??= declare(queue)
+      .then((layout) => {
+        entry.layout = layout;
+        return layout;
+      })
+      .finally(() => {
+        entry.reading = undefined;
+      });
+    return entry.reading;
+  }
+
+  async function declare({ name, partitions }: Queue): Promise<Layout> {
+    // Whether a lost call has declared the queue does not matter: the next one finds it, and no job was sent yet.
+    const call = () => declareQueue(redis, { namespace, queue: name, partitions });
+    return partitionsOf(namespace, await withReadRetry(`look up queue ${name}`, call, { clock, budgetMs }));
+  }
+
+  return {
+    known(queue) {
+      const entry = entries.get(queue.name);
+      if (!entry?.layout) return undefined;
+      // Beside the work, and at most once per 30 s: a failure here will be told by the work itself.
+      if (clock.monotonicMs() - entry.readMs > FRESH_MS) read(queue, entry).catch(() => undefined);
+      return entry.layout;
+    },
+    async load(queue) {
+      const entry = entryOf(queue.name);
+      return entry.layout ?? read(queue, entry);
+    },
+    async reload(queue, seen) {
+      const entry = entryOf(queue.name);
+      const current = entry.layout?.[0];
+      return entry.layout && current?.generation !== seen.generation ? entry.layout : read(queue, entry);
+    },
+    doubt() {
+      for (const entry of entries.values()) entry.readMs = Number.NEGATIVE_INFINITY;
+    },
+  };
+}
+
+/** The partition an id of ours lives in. */
+export function homeOf(layout: Layout, id: string): PartitionRef {
+  const home = layout[partitionOf(id, layout.length)];
+  if (!home) throw new Error(`a layout of ${layout.length} partitions has no place for ${id}`);
+  return home;
+}

@@ -1,0 +1,184 @@
+/**
+ * What a producer says → what is sent: a member, a record and an absolute due. All that can be wrong with a job is said
+ * here, before anything is sent, so that one bad job never costs its neighbours in the same script call. Pure: the
+ * clock's reading is passed in, and the same plan can be sent again and is the same call.
+ */
+import { type Backoff, exponential, fixed, ladder, linear } from '../core/backoff.ts';
+import { encodeBody, encodeRecord, type JobOverrides, memberOf } from '../core/codec.ts';
+import { type DurationInput, durationMs, type InstantInput, instantMs, show } from '../core/duration.ts';
+import { DuestreamError } from '../core/errors.ts';
+import { newJobId, parseJobId, parseJobName } from '../core/job.ts';
+import { whole } from '../core/queue.ts';
+
+/** What to do when a job of the same id waits already. */
+export type IfExists = 'keep' | 'replace' | 'error';
+
+/** When a job runs, and how it differs from its queue's other jobs. */
+export interface ScheduleOptions {
+  /** Wait this long from now: milliseconds, `"5m"`, `"PT1H30M"`; 0 to the producer's horizon. Not together with `at`. */
+  readonly delay?: DurationInput | undefined;
+  /** Run at this instant: a `Date`, an ISO 8601 text with offset or Z, a luxon `DateTime`. One that is past runs now. */
+  readonly at?: InstantInput | undefined;
+  /** 1 to 128 printable ASCII characters without space, `{` and `}`. Default: a new uuid v7 in 22 characters. */
+  readonly id?: string | undefined;
+  /** Picks the handler: 1 to 64 of `A-Z a-z 0-9 . _ : -`. Default `default`. */
+  readonly name?: string | undefined;
+  /**
+   * When a job of this id is scheduled, ready or running: `keep` (default) leaves it, `replace` puts this one in its
+   * place unless it runs, `error` throws `exists`. The very same call again is never a conflict: it is `already` there.
+   */
+  readonly ifExists?: IfExists | undefined;
+  /** How often handlers may fail before the job is dead, 1 to 1000. Default: the queue's. */
+  readonly attempts?: number | undefined;
+  /** How long a handler may run. Default: the queue's. */
+  readonly timeout?: DurationInput | undefined;
+  /** `fixed(…)`, `linear(…)`, `exponential(…)` or `ladder(…)`; a function cannot be stored. Default: the queue's. */
+  readonly backoff?: Backoff | undefined;
+}
+
+/** One job, ready to be sent any number of times. */
+export interface Plan {
+  readonly id: string;
+  readonly member: string;
+  readonly record: string;
+  readonly dueMs: number;
+  readonly bytes: number;
+  readonly mode: 'keep' | 'replace';
+  /** A live job of this id is an error. */
+  readonly strict: boolean;
+}
+
+export interface PlanLimits {
+  readonly horizonMs: number;
+  readonly dataBytesMax: number;
+  /** The primary's clock, never behind it. */
+  readonly nowMs: number;
+}
+
+/** Smaller instants are seconds taken for milliseconds; the mover would make dead letters of them. */
+const EARLIEST_MS = 1e11;
+const DAY_MS = 86_400_000;
+const MODES: readonly IfExists[] = ['keep', 'replace', 'error'];
+const OPTIONS: ReadonlySet<string> = new Set([
+  'delay',
+  'at',
+  'id',
+  'name',
+  'ifExists',
+  'attempts',
+  'timeout',
+  'backoff',
+]);
+
+/** @throws DuestreamError `bad-input` that says what was given and what is allowed. */
+export function planJob(data: unknown, options: ScheduleOptions, limits: PlanLimits): Plan {
+  checkNames(options);
+  const { ifExists = 'keep' } = options;
+  if (!MODES.includes(ifExists)) {
+    throw new DuestreamError('bad-input', `ifExists is ${show(ifExists)}; allowed: keep, replace, error`);
+  }
+  const id = options.id === undefined ? newJobId() : parseJobId(options.id);
+  const job = { name: parseJobName(options.name), data, ...overridesOf(options) };
+  const body = encodeBody(job);
+  const bodyBytes = Buffer.byteLength(body);
+  if (bodyBytes > limits.dataBytesMax) checkDataBytes(job, bodyBytes, limits.dataBytesMax);
+  const dueMs = dueOf(options, limits);
+  const record = encodeRecord(dueMs, body);
+  const member = memberOf(id);
+  const bytes = bodyBytes + record.length - body.length + member.length;
+  return {
+    id,
+    member,
+    record,
+    dueMs,
+    bytes,
+    mode: ifExists === 'replace' ? 'replace' : 'keep',
+    strict: ifExists === 'error',
+  };
+}
+
+/** The absolute due of a delay, an instant, or neither (now). @throws DuestreamError `bad-input` */
+export function dueOf(
+  { delay, at }: Pick<ScheduleOptions, 'delay' | 'at'>,
+  { horizonMs, nowMs }: Pick<PlanLimits, 'horizonMs' | 'nowMs'>,
+): number {
+  if (at !== undefined) {
+    if (delay !== undefined) {
+      throw new DuestreamError(
+        'bad-input',
+        `delay is ${show(delay)} and at is ${show(at)}; allowed: one of them or neither`,
+      );
+    }
+    const dueMs = instantMs(at, 'at');
+    if (dueMs >= EARLIEST_MS && dueMs <= nowMs + horizonMs) return dueMs;
+    const allowed = `${textOf(EARLIEST_MS)} to ${textOf(nowMs + horizonMs)} (the horizon of ${days(horizonMs)})`;
+    throw new DuestreamError('bad-input', `at is ${textOf(dueMs)}; allowed: ${allowed}`);
+  }
+  if (delay === undefined) return Math.floor(nowMs);
+  const delayMs = durationMs(delay, 'delay');
+  if (delayMs > horizonMs) {
+    throw new DuestreamError(
+      'bad-input',
+      `delay is ${show(delay)}; allowed: 0 to ${horizonMs} ms (the horizon of ${days(horizonMs)})`,
+    );
+  }
+  // Rounded up, because a part of a millisecond too soon is too soon; nothing can be too soon for a delay of 0.
+  return delayMs === 0 ? Math.floor(nowMs) : Math.ceil(nowMs + delayMs);
+}
+
+/** A misspelt `delay` would otherwise run at once. */
+function checkNames(options: ScheduleOptions): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new DuestreamError('bad-input', `options are ${show(options)}; allowed: an object`);
+  }
+  for (const name in options) {
+    if (OPTIONS.has(name)) continue;
+    throw new DuestreamError('bad-input', `unknown option ${show(name)}; allowed: ${[...OPTIONS].join(', ')}`);
+  }
+}
+
+function overridesOf({ attempts, timeout, backoff }: ScheduleOptions): JobOverrides {
+  return {
+    ...(attempts === undefined ? {} : { attempts: whole(attempts, { what: 'attempts', min: 1, max: 1000 }) }),
+    ...(timeout === undefined ? {} : { timeoutMs: durationMs(timeout, 'timeout') }),
+    ...(backoff === undefined ? {} : { backoff: storable(backoff) }),
+  };
+}
+
+/** Made anew by its own function, which checks it: it may come from a place without types. */
+function storable(backoff: Backoff): Backoff {
+  switch (backoff?.kind) {
+    case 'fixed':
+      return fixed(backoff.delayMs, backoff);
+    case 'linear':
+      return linear(backoff.delayMs, { max: backoff.maxMs, jitter: backoff.jitter });
+    case 'exponential':
+      return exponential(backoff.delayMs, { factor: backoff.factor, max: backoff.maxMs, jitter: backoff.jitter });
+    case 'ladder':
+      return ladder(backoff.stepsMs, backoff);
+    default:
+      throw new DuestreamError(
+        'bad-input',
+        `backoff is ${show(backoff)}; allowed for one job: fixed(…), linear(…), exponential(…), ladder(…); a function belongs to the queue, because it cannot be stored`,
+      );
+  }
+}
+
+/** The body is over the limit; its data alone may be not. */
+function checkDataBytes(job: { readonly name: string } & JobOverrides, bodyBytes: number, dataBytesMax: number): void {
+  const rest = encodeBody({ ...job, data: undefined });
+  const bytes = bodyBytes - Buffer.byteLength(rest) - '"d":'.length - (rest === '{}' ? 0 : 1);
+  if (bytes <= dataBytesMax) return;
+  throw new DuestreamError(
+    'bad-input',
+    `data is ${bytes} bytes of JSON; allowed: ${dataBytesMax} bytes; store it elsewhere and schedule a reference to it`,
+  );
+}
+
+const days = (ms: number) => `${Math.floor(ms / DAY_MS)} days`;
+
+/** An instant for a message; a number where a Date cannot hold it. */
+function textOf(epochMs: number): string {
+  const date = new Date(Math.floor(epochMs));
+  return Number.isNaN(date.getTime()) ? String(epochMs) : date.toISOString();
+}

@@ -1,0 +1,202 @@
+/**
+ * The producer: the one thing an application needs to put jobs into queues. It checks what it is given, turns delays
+ * into absolute dues, and hands over to the parts beside this file. It owns one connection and nothing else of the
+ * process: no signal handlers, no timers, no output. Every promise it gives settles, and none waits for ever.
+ */
+import { DuestreamError } from '../core/errors.ts';
+import { close, openCommands, whenReady } from '../redis/connect.ts';
+import { createJobs } from '../redis/jobs.ts';
+import { createBatch } from './batch.ts';
+import { checkList, planAll, scheduleAll } from './bulk.ts';
+import { type Cancelled, createCancel } from './cancel.ts';
+import { createDueClock } from './due-clock.ts';
+import { createGet, type JobView } from './job-view.ts';
+import { createLayouts } from './layouts.ts';
+import { dueOf, planJob, type ScheduleOptions } from './plan.ts';
+import { createReach } from './reach.ts';
+import { withReadRetry } from './read-retry.ts';
+import { createReplay, parseLetterId, type Replayed } from './replay.ts';
+import type { Scheduled } from './scheduled.ts';
+import { type ProducerOptions, parseAnyId, type QueueInput, queueOf, settingsOf } from './settings.ts';
+import { createSlots } from './slots.ts';
+
+export type { Cancelled, JobView, ProducerOptions, QueueInput, Replayed, Scheduled, ScheduleOptions };
+
+/** One job of `scheduleMany`. */
+export type BulkJob<Data> = ScheduleOptions & { readonly data: Data };
+
+/**
+ * Puts jobs into queues. All methods reject with a `DuestreamError`: `bad-input` before anything is sent · `unavailable`
+ * when Redis could not be reached within the retry budget and nothing was carried out · `indeterminate` when the reply
+ * was lost and it may have been · `out-of-memory` and `refused` when Redis says no · `moved` when a resize does not
+ * end · `stopped` after `stop`.
+ */
+export interface Producer {
+  /**
+   * Schedules one job. Resolves when Redis has it. Calls of one turn of the event loop share script calls, so a
+   * thousand of them at once cost a few round trips; each has its own result.
+   *
+   * @throws DuestreamError `exists` with `ifExists: 'error'`; after bad weather `cause` is `Unconfirmed` and says the
+   * id and the due with which the same call can be repeated.
+   * @example
+   * await producer.schedule(emails, { to, template }, { delay: '2m', id: `welcome:${user}`, name: 'welcome' });
+   */
+  schedule<Data>(queue: QueueInput<Data>, data: Data, options?: ScheduleOptions): Promise<Scheduled>;
+  /**
+   * Schedules up to a million jobs, results in their order. All are checked first: if one is wrong, the error names its
+   * place and nothing is sent. The list is not one transaction: after bad weather some may be scheduled.
+   *
+   * @throws DuestreamError whose `cause` is `Unconfirmed`: `confirmed` results and the `unconfirmed` jobs.
+   * @example
+   * await producer.scheduleMany(emails, users.map((user) => ({ data: { to: user.mail }, delay: '1d', id: `day1:${user.id}` })));
+   */
+  scheduleMany<Data>(queue: QueueInput<Data>, jobs: readonly BulkJob<Data>[]): Promise<readonly Scheduled[]>;
+  /**
+   * Cancels one job. `bare`: one that a foreign producer put as a plain zset member.
+   *
+   * @example if ((await producer.cancel(reminders, id)).status === 'requested') console.log('it runs right now');
+   */
+  cancel(queue: QueueInput<unknown>, id: string, options?: { readonly bare?: boolean }): Promise<Cancelled>;
+  /** Cancels up to a million jobs, results in their order. @example await producer.cancelMany(reminders, ids); */
+  cancelMany(queue: QueueInput<unknown>, ids: readonly string[]): Promise<readonly Cancelled[]>;
+  /**
+   * One job as it is stored, or undefined when nothing is known about it. A record that cannot be read is said to be so
+   * (`readable: false`) and never thrown.
+   *
+   * @example const due = (await producer.get(emails, id))?.dueMs;
+   */
+  get<Data>(
+    queue: QueueInput<Data>,
+    id: string,
+    options?: { readonly bare?: boolean },
+  ): Promise<JobView<Data> | undefined>;
+  /**
+   * Makes one dead letter a scheduled job again, with fresh budgets; due now unless `delay` or `at` says otherwise.
+   * `partition` is needed only where two partitions have a letter of the same number.
+   *
+   * @example await producer.replay(emails, (await producer.get(emails, id))?.letter ?? '', { delay: '5m' });
+   */
+  replay(
+    queue: QueueInput<unknown>,
+    letterId: string,
+    options?: Pick<ScheduleOptions, 'delay' | 'at'> & { readonly partition?: number | undefined },
+  ): Promise<Replayed>;
+  /** Refuses new calls, waits until those under way have settled, and closes the connection. Twice is fine. */
+  stop(): Promise<void>;
+}
+
+/** Header, name and options around the data. */
+const RECORD_OVERHEAD_BYTES = 4096;
+/** The script's own check is for clocks that are wrong; this one's is sharp. */
+const HORIZON_SLACK_MS = 60_000;
+
+/**
+ * Connects a producer. Resolves when Redis can take jobs.
+ *
+ * @throws DuestreamError `bad-input` for an option outside its range, `unavailable` or `refused` without Redis.
+ * @example
+ * const producer = await createProducer({ redis: 'redis://127.0.0.1:6379' });
+ * await producer.schedule('emails', { to: 'a@example.org' }, { delay: '2m' });
+ * await producer.stop();
+ */
+export async function createProducer(options: ProducerOptions): Promise<Producer> {
+  const settings = settingsOf(options);
+  const { clock, budgetMs, horizonMs, dataBytesMax, windowMs, namespace } = settings;
+  const redis = openCommands({ redis: options.redis, name: settings.name });
+  const jobs = createJobs(redis);
+  const dueClock = createDueClock(redis, clock);
+  const layouts = createLayouts({ redis, namespace, clock, budgetMs });
+  const recordBytesMax = dataBytesMax + RECORD_OVERHEAD_BYTES;
+  const batch = createBatch({
+    ...{ jobs, layouts, clock, budgetMs, recordBytesMax },
+    horizonMs: horizonMs + HORIZON_SLACK_MS,
+  });
+  const slots = createSlots({ max: 100, waitingMax: 100_000 });
+  const reach = createReach({ layouts, slots, clock, budgetMs });
+  const cancel = createCancel({ jobs, reach, windowMs });
+  const get = createGet({ redis, reach });
+  const replay = createReplay({ redis, jobs, reach });
+  const underWay = new Set<Promise<unknown>>();
+  let stopping: Promise<void> | undefined;
+
+  try {
+    await whenReady(redis);
+    await withReadRetry('read the clock', dueClock.measure, { clock, budgetMs });
+  } catch (error) {
+    close(redis);
+    throw error;
+  }
+  const onReady = () => {
+    dueClock.doubt();
+    layouts.doubt();
+  };
+  redis.on('ready', onReady);
+
+  /** A call that `stop` waits for. */
+  function call<T>(work: () => Promise<T>): Promise<T> {
+    if (stopping) return Promise.reject(stopped());
+    const working = work();
+    underWay.add(working);
+    const done = () => underWay.delete(working);
+    working.then(done, done);
+    return working;
+  }
+
+  const limits = (calledMs: number) => ({ horizonMs, dataBytesMax, nowMs: dueClock.epochMs(calledMs) });
+
+  async function end(): Promise<void> {
+    await Promise.allSettled(underWay);
+    await batch.quiet();
+    redis.off('ready', onReady);
+    close(redis);
+  }
+
+  return {
+    schedule(queue, data, options = {}) {
+      if (stopping) return Promise.reject(stopped());
+      try {
+        const to = queueOf(queue);
+        const calledMs = clock.monotonicMs();
+        const measured = options?.at === undefined ? dueClock.settle() : undefined;
+        if (!measured) return batch.add(to, planJob(data, options, limits(calledMs)));
+        return call(async () => {
+          await measured;
+          return batch.add(to, planJob(data, options, limits(calledMs)));
+        });
+      } catch (error) {
+        return Promise.reject(error);
+      }
+    },
+    scheduleMany: (queue, list) =>
+      call(async () => {
+        const to = queueOf(queue);
+        checkList(list, 'jobs');
+        const calledMs = clock.monotonicMs();
+        await dueClock.settle();
+        const plans = await planAll(list, ({ data, ...options }) => planJob(data, options, limits(calledMs)));
+        return scheduleAll(plans, (plan) => batch.add(to, plan));
+      }),
+    cancel: (queue, id, { bare = false } = {}) =>
+      call(async () => cancel.one(queueOf(queue), parseAnyId(id, bare), { bare })),
+    cancelMany: (queue, ids) =>
+      call(async () => {
+        checkList(ids, 'ids');
+        return cancel.many(
+          queueOf(queue),
+          ids.map((id) => parseAnyId(id, false)),
+        );
+      }),
+    get: (queue, id, { bare = false } = {}) => call(async () => get(queueOf(queue), parseAnyId(id, bare), { bare })),
+    replay: (queue, letterId, options = {}) =>
+      call(async () => {
+        const to = queueOf(queue);
+        const calledMs = clock.monotonicMs();
+        const parsed = parseLetterId(letterId);
+        await dueClock.settle();
+        return replay(to, { letterId: parsed, dueMs: dueOf(options, limits(calledMs)), partition: options.partition });
+      }),
+    stop: () => (stopping ??= end()),
+  };
+}
+
+const stopped = () => new DuestreamError('stopped', 'the producer was stopped; nothing was sent');

@@ -1,0 +1,108 @@
+/**
+ * What became of a schedule call: a result per job, or an error that says which jobs Redis has confirmed. What a script
+ * refuses is data until here; here it becomes a status where it is an answer, and an error where it is a refusal.
+ */
+import { DuestreamError, Indeterminate, messageOf } from '../core/errors.ts';
+import type { OverState } from '../core/state.ts';
+import type { ScheduleReply } from '../redis/replies.ts';
+import type { Plan } from './plan.ts';
+
+/** What became of one job that was scheduled. */
+export interface Scheduled {
+  readonly id: string;
+  readonly queue: string;
+  /**
+   * `scheduled` it is new · `replaced` it took the place of one that waited · `exists` one of this id lives already and
+   * was kept · `running` one of this id runs and was not replaced · `already` this very call (same id, due and content)
+   * was carried out before, for example when its reply was lost.
+   */
+  readonly status: 'scheduled' | 'replaced' | 'exists' | 'running' | 'already';
+  /** Epoch ms by the primary's clock from which the job may run; with `exists`, that of the job that was kept. */
+  readonly dueMs: number;
+  /** With `already`: how the job ended, if it is over. */
+  readonly over?: OverState;
+}
+
+/**
+ * The `cause` of an error of `schedule` and `scheduleMany` that came from Redis: what was confirmed and what was not.
+ * The cause of the weather itself is its own `cause`. Repeating a job with its `id` and `at: new Date(dueMs)` instead
+ * of its delay is the same call: it is safe, whatever became of the first.
+ *
+ * @example
+ * try { await producer.scheduleMany(emails, jobs) }
+ * catch (error) {
+ *   if (!(error instanceof DuestreamError && error.cause instanceof Unconfirmed)) throw error;
+ *   const rest = error.cause.unconfirmed.map(({ index, id, dueMs }) =>
+ *     ({ ...jobs[index], id, delay: undefined, at: new Date(dueMs) }));
+ * }
+ */
+export class Unconfirmed extends Error {
+  override readonly name = 'Unconfirmed';
+  /** Results of the jobs that Redis has confirmed, in the order given. */
+  readonly confirmed: readonly Scheduled[];
+  /** The others, in the order given; `error` is missing where nothing was tried. */
+  readonly unconfirmed: readonly UnconfirmedJob[];
+
+  constructor(parts: {
+    readonly confirmed: readonly Scheduled[];
+    readonly unconfirmed: readonly UnconfirmedJob[];
+    readonly cause: unknown;
+  }) {
+    super(messageOf(parts.cause), { cause: parts.cause });
+    this.confirmed = parts.confirmed;
+    this.unconfirmed = parts.unconfirmed;
+  }
+}
+
+/** A job of which Redis has not said that it has it. */
+export interface UnconfirmedJob {
+  /** Its place among the jobs given. */
+  readonly index: number;
+  readonly id: string;
+  readonly dueMs: number;
+  readonly error?: unknown;
+}
+
+/** A reply as the caller's result. @throws DuestreamError `exists` or `bad-input` */
+export function scheduledOf(queue: string, plan: Plan, reply: ScheduleReply): Scheduled {
+  const { id, dueMs } = plan;
+  switch (reply.kind) {
+    case 'ok':
+      return { id, queue, status: 'scheduled', dueMs };
+    case 'replaced':
+    case 'running':
+      return { id, queue, status: reply.kind, dueMs };
+    case 'already':
+      return { id, queue, status: 'already', dueMs, ...(reply.over ? { over: reply.over } : {}) };
+    case 'exists':
+      if (!plan.strict) return { id, queue, status: 'exists', dueMs: reply.dueMs };
+      throw new DuestreamError(
+        'exists',
+        `job ${id} of queue ${queue} exists already, due ${instant(reply.dueMs)}; nothing was changed`,
+      );
+    case 'bad-due':
+      throw new DuestreamError(
+        'bad-input',
+        `job ${id} is due ${instant(dueMs)}, past the horizon; the clock of Redis says ${instant(reply.nowMs)}`,
+      );
+    case 'too-large':
+      throw new DuestreamError('bad-input', `job ${id} is ${plan.bytes} bytes, more than a record may have`);
+  }
+}
+
+/** A failed call as one of its jobs' error: same kind, and enough said to repeat the same call. */
+export function failureOf(queue: string, plan: Plan, error: unknown): unknown {
+  if (!(error instanceof DuestreamError)) return error;
+  const { id, dueMs } = plan;
+  const cause = new Unconfirmed({ confirmed: [], unconfirmed: [{ index: 0, id, dueMs, error }], cause: error });
+  return sameKind(error, `job ${id} of queue ${queue}, due ${instant(dueMs)}: ${error.message}`, cause);
+}
+
+/** An error with another text that is still recognised by code and class. */
+export function sameKind(error: DuestreamError, message: string, cause: unknown): DuestreamError {
+  return error instanceof Indeterminate
+    ? new Indeterminate(message, { cause })
+    : new DuestreamError(error.code, message, { cause });
+}
+
+const instant = (epochMs: number) => (Math.abs(epochMs) <= 8.64e15 ? new Date(epochMs).toISOString() : String(epochMs));

@@ -1,0 +1,102 @@
+/** What a producer is given, checked: its options once, and the queue and the id that each call names. */
+import { type Clock, systemClock } from '../core/clock.ts';
+import { type DurationInput, durationMs, show } from '../core/duration.ts';
+import { DuestreamError } from '../core/errors.ts';
+import { parseJobId, parseName } from '../core/job.ts';
+import { defineQueue, type Queue, whole } from '../core/queue.ts';
+import type { RedisInput } from '../redis/connect.ts';
+
+export interface ProducerOptions {
+  /** `redis://[user:pass@]host[:port][/db]`, `rediss://…`, `unix:///path/to.sock`, or options of ioredis. */
+  readonly redis: RedisInput;
+  /** Prefix of every key. Default `duestream`; the same for producers, daemons and workers. */
+  readonly namespace?: string | undefined;
+  /** How far ahead a job may be due: `1s` to `3650d`, the default. */
+  readonly horizon?: DurationInput | undefined;
+  /** Largest data of a job in bytes of JSON: 1 to 64 MiB. Default 262144. */
+  readonly dataBytesMax?: number | undefined;
+  /** How long a call is repeated in bad weather: 0 to `5m`, at most half of `doneWindow`. Default `10s`. */
+  readonly retryBudget?: DurationInput | undefined;
+  /** How long Redis remembers a job that this producer cancelled: 0 (not at all) to `30d`. Default `10m`. */
+  readonly doneWindow?: DurationInput | undefined;
+  /** Shows in CLIENT LIST as `duestream:<name>`. Default `producer`. */
+  readonly name?: string | undefined;
+  /** For tests. */
+  readonly clock?: Clock | undefined;
+}
+
+export interface ProducerSettings {
+  readonly redis: RedisInput;
+  readonly namespace: string;
+  readonly horizonMs: number;
+  readonly dataBytesMax: number;
+  readonly budgetMs: number;
+  readonly windowMs: number;
+  readonly name: string;
+  readonly clock: Clock;
+}
+
+/** A queue as `defineQueue` made it, or its name: then it has the defaults. */
+export type QueueInput<Data> = Queue<Data> | string;
+
+const DAY_MS = 86_400_000;
+const BARE_CHARS_MAX = 1024;
+const NAME = /^[!-~]{1,64}$/;
+
+/** @throws DuestreamError `bad-input` */
+export function settingsOf(options: ProducerOptions): ProducerSettings {
+  const { redis, name = 'producer', clock = systemClock } = options;
+  if (redis === undefined || redis === null) {
+    throw new DuestreamError(
+      'bad-input',
+      'redis is not given; allowed: a URL such as redis://127.0.0.1:6379, or options of ioredis',
+    );
+  }
+  if (typeof name !== 'string' || !NAME.test(name)) {
+    throw new DuestreamError('bad-input', `name is ${show(name)}; allowed: 1 to 64 printable ASCII characters`);
+  }
+  const windowMs = ranged(options.doneWindow ?? '10m', { what: 'doneWindow', minMs: 0, maxMs: 30 * DAY_MS });
+  // A repeated call is recognised by what the window keeps, so it must have ended well within it.
+  const budgetMax = windowMs === 0 ? 300_000 : Math.min(300_000, windowMs / 2);
+  return {
+    redis,
+    namespace: parseName(options.namespace ?? 'duestream', 'namespace'),
+    horizonMs: ranged(options.horizon ?? '3650d', { what: 'horizon', minMs: 1000, maxMs: 3650 * DAY_MS }),
+    dataBytesMax: whole(options.dataBytesMax ?? 262_144, { what: 'dataBytesMax', min: 1, max: 64 * 1024 * 1024 }),
+    budgetMs: ranged(options.retryBudget ?? '10s', { what: 'retryBudget', minMs: 0, maxMs: budgetMax }),
+    windowMs,
+    name,
+    clock,
+  };
+}
+
+/** The queue that a call names. @throws DuestreamError `bad-input` */
+export function queueOf<Data>(input: QueueInput<Data>): Queue<Data> {
+  if (typeof input === 'string') return defineQueue<Data>(input);
+  if (typeof input !== 'object' || input === null) {
+    throw new DuestreamError('bad-input', `queue is ${show(input)}; allowed: what defineQueue returned, or a name`);
+  }
+  parseName(input.name, 'queue');
+  whole(input.partitions, { what: 'partitions', min: 1, max: 1024 });
+  return input;
+}
+
+/** The id of a job to look up: also those that duestream made itself, and with `bare` those of foreign producers. */
+export function parseAnyId(input: unknown, bare: boolean): string {
+  if (!bare) return parseJobId(input, { internal: true });
+  if (typeof input === 'string' && input !== '' && input.length <= BARE_CHARS_MAX && !input.startsWith('j:'))
+    return input;
+  throw new DuestreamError(
+    'bad-input',
+    `bare id is ${show(input)}; allowed: 1 to ${BARE_CHARS_MAX} characters that do not begin with j:`,
+  );
+}
+
+function ranged(
+  input: DurationInput,
+  { what, minMs, maxMs }: { readonly what: string; readonly minMs: number; readonly maxMs: number },
+): number {
+  const ms = durationMs(input, what);
+  if (ms >= minMs && ms <= maxMs) return ms;
+  throw new DuestreamError('bad-input', `${what} is ${show(input)}; allowed: ${minMs} to ${maxMs} ms`);
+}
