@@ -69,12 +69,16 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
   const redis = openCommands({ ...settings, name: 'daemon' });
   const subscriber = has('mover') ? openSubscriber({ ...settings, name: 'nudges' }) : undefined;
   const movers = subscriber ? moversOf({ config, redis, subscriber, id, events }) : undefined;
-  const metrics = createMetrics({ version, queueStats, alive });
+  const metrics = createMetrics({
+    version,
+    state: { ready: () => state === 'running' },
+    ...(movers ? { queueStats, alive } : {}),
+  });
   const unobserve = metrics.observe(events);
   const probes = { live, ready };
   const { host, port, token } = config.http;
   const http = has('http')
-    ? createHttp({ host, port, token, ...probes, scrape: metrics.scrape, contentType: metrics.contentType })
+    ? createHttp({ host, port, token, log, ...probes, scrape: metrics.scrape, contentType: metrics.contentType })
     : undefined;
   let address: { host: string; port: number } | undefined;
   let state: 'new' | 'running' | 'stopping' = 'new';
