@@ -1,0 +1,127 @@
+/**
+ * The command line: a table of verbs, and what is the same for all of them. Exit statuses: 0 ok, 1 failed, 64 wrong
+ * use, 69 Redis unavailable, 78 bad configuration. Whatever a verb throws becomes one of them here and nowhere else.
+ */
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError } from 'commander';
+import { DuestreamError, oneLine } from '../core/errors.ts';
+import { cancel } from './cancel.ts';
+import { configPrint } from './config-print.ts';
+import { deadLs } from './dead-ls.ts';
+import { deadReplay } from './dead-replay.ts';
+import { deadShow } from './dead-show.ts';
+import type { Desk, Exit, Register } from './desk.ts';
+import { dev } from './dev.ts';
+import { doctor } from './doctor.ts';
+import { report } from './failure.ts';
+import { ls } from './ls.ts';
+import { queuesLs } from './queues-ls.ts';
+import { schedule } from './schedule.ts';
+import { openSession } from './session.ts';
+import { show } from './show.ts';
+import { start } from './start.ts';
+import { worker } from './worker.ts';
+import type { World } from './world.ts';
+
+/** Every verb, in the order of the help; a group is a word with verbs of its own. */
+const verbs: readonly Register[] = [
+  dev,
+  start,
+  worker,
+  schedule,
+  ls,
+  show,
+  cancel,
+  (program, desk) => {
+    const dead = program.command('dead').description('look at dead letters and replay them');
+    for (const verb of [deadLs, deadShow, deadReplay]) verb(dead, desk);
+  },
+  (program, desk) => {
+    queuesLs(program.command('queues').description('look at queues'), desk);
+  },
+  doctor,
+  (program, desk) => {
+    configPrint(program.command('config').description('look at the configuration'), desk);
+  },
+];
+
+/** Runs one command line and returns the exit status. Nothing it is given makes it throw. */
+export async function runCli(world: World): Promise<number> {
+  let exit: number = 0;
+  const run = async (command: Command, verb: (session: ReturnType<typeof openSession>) => Promise<Exit>) => {
+    exit = await verb(openSession(world, command.optsWithGlobals()));
+  };
+  const program = createProgram({ run });
+  program.configureOutput({
+    writeOut: (text) => world.stdout.write(text),
+    writeErr: (text) => world.stderr.write(text),
+    // Commander's own form of errors is left out: all errors are reported in one way.
+    outputError: () => undefined,
+  });
+  for (const command of everyCommand(program)) command.copyInheritedSettings(program);
+  try {
+    await program.parseAsync([...world.args], { from: 'user' });
+    return exit;
+  } catch (error) {
+    if (error instanceof CommanderError) return wrongUse(world, program, error);
+    return report(world, error, { json: wantsJson(world), ...nextStep(program, world, error) });
+  }
+}
+
+/** The program with every verb; it does nothing until it is given arguments. */
+export function createProgram(desk: Desk): Command {
+  const program = new Command('duestream')
+    .description('Delayed jobs for the Redis you already have: on time, never lost, cheap, and visible.')
+    .version(version(), '--version', 'print the version')
+    .helpOption('--help', 'show help')
+    .option('--json', 'answer with one line of JSON on stdout; errors as JSON on stderr')
+    .option('--redis <url>', 'the Redis that holds the jobs: redis://, rediss:// or unix://')
+    .option('--namespace <name>', 'the prefix of every key')
+    .option('--config <file>', 'a configuration file; default ./duestream.yaml')
+    .configureHelp({ showGlobalOptions: true })
+    .exitOverride();
+  for (const register of verbs) register(program, desk);
+  return program;
+}
+
+/** A command and all below it. */
+export function everyCommand(command: Command): readonly Command[] {
+  return [command, ...command.commands.flatMap(everyCommand)];
+}
+
+/** Help and version end here as well; only they have status 0. */
+function wrongUse(world: World, program: Command, error: CommanderError): number {
+  if (error.exitCode === 0) return 0;
+  if (error.code === 'commander.help') return 64;
+  const message = oneLine(error.message.replace(/^error: /, ''));
+  return report(world, new DuestreamError('usage', message), { json: wantsJson(world), ...helpOf(program, world) });
+}
+
+/** What was typed wrongly is best explained by the help of the verb. */
+function nextStep(program: Command, world: World, error: unknown): { readonly next?: string } {
+  const asksForHelp = error instanceof DuestreamError && (error.code === 'usage' || error.code === 'bad-input');
+  return asksForHelp ? helpOf(program, world) : {};
+}
+
+function helpOf(program: Command, { args }: World): { readonly next: string } {
+  const words = ['duestream'];
+  let at: Command | undefined = program;
+  for (const word of args) {
+    at = at.commands.find((command) => command.name() === word);
+    if (at === undefined) break;
+    words.push(word);
+  }
+  return { next: `${words.join(' ')} --help` };
+}
+
+function wantsJson({ args }: World): boolean {
+  const end = args.indexOf('--');
+  return args.slice(0, end < 0 ? args.length : end).includes('--json');
+}
+
+function version(): string {
+  const manifest: { readonly version: string } = JSON.parse(
+    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+  );
+  return manifest.version;
+}

@@ -1,0 +1,50 @@
+/** What happens in `dev`, one readable line each, on stderr: the events of jobs, and what handlers log. */
+import { systemClock } from '../core/clock.ts';
+import type { EventSource } from '../core/events.ts';
+import type { Log } from '../core/log.ts';
+import type { Output } from './output.ts';
+import { json, line } from './text.ts';
+import { iso, span } from './when.ts';
+
+/** A log for people. Debug lines are left out. */
+export function createDevLog(out: Output, bound: Readonly<Record<string, unknown>> = {}): Log {
+  const write = (fields: Readonly<Record<string, unknown>>, message: string) => {
+    const all = { ...bound, ...fields };
+    say(out, line`${message} ${Object.keys(all).length === 0 ? '' : json(all)}`.trimEnd());
+  };
+  return {
+    debug: () => undefined,
+    info: write,
+    warn: write,
+    error: write,
+    child: (fields) => createDevLog(out, { ...bound, ...fields }),
+  };
+}
+
+/** Tells what becomes of each job. */
+export function tellEvents(out: Output, events: EventSource): void {
+  events.on('jobs.promoted', ({ queue, count, letters }) => {
+    if (count > 0) say(out, line`${queue}  ${count} due, handed to the workers`);
+    if (letters > 0) say(out, line`${queue}  ${letters} could not be jobs; see "duestream dead ls ${queue}"`);
+  });
+  events.on('job.started', ({ queue, id, name, attempt, lateMs }) =>
+    say(out, line`${queue}  ${id}  ${name} started, attempt ${attempt}, ${span(lateMs)} after its due time`),
+  );
+  events.on('job.completed', ({ queue, id, tookMs }) => say(out, line`${queue}  ${id}  done in ${span(tookMs)}`));
+  events.on('job.retried', ({ queue, id, delayMs, error }) =>
+    say(out, line`${queue}  ${id}  failed, again in ${span(delayMs)}: ${error.message}`),
+  );
+  events.on('job.deferred', ({ queue, id, delayMs }) =>
+    say(out, line`${queue}  ${id}  put aside for ${span(delayMs)}`),
+  );
+  events.on('job.dead', ({ queue, id, reason, error }) =>
+    say(out, line`${queue}  ${id}  dead (${reason}): ${error.message}`),
+  );
+  events.on('job.cancelled', ({ queue, id }) => say(out, line`${queue}  ${id}  cancelled`));
+  events.on('redis.away', ({ why }) => say(out, line`Redis is away: ${why}`));
+  events.on('redis.back', () => say(out, 'Redis is back'));
+}
+
+function say(out: Output, text: string): void {
+  out.note(`${iso(systemClock.wallMs()).slice(11, 23)}  ${text}`);
+}

@@ -1,0 +1,86 @@
+/**
+ * What a person hands to `schedule`: JSON in the flag, in a file or on stdin. Everything read is bounded.
+ */
+import { createReadStream } from 'node:fs';
+import { resolve } from 'node:path';
+import { show } from '../core/duration.ts';
+import { DuestreamError, messageOf } from '../core/errors.ts';
+import type { World } from './world.ts';
+
+/** Larger than any data a configuration may allow. */
+const INPUT_BYTES_MAX = 32 * 1024 * 1024;
+
+/**
+ * The value of `--data`: JSON, `@file`, or `-` for stdin.
+ *
+ * @throws DuestreamError `bad-input`
+ */
+export async function readData(world: World, text: string | undefined): Promise<unknown> {
+  if (text === undefined) return undefined;
+  if (text === '-') return parse(await readAll(world.stdin, 'stdin'), 'stdin');
+  if (text.startsWith('@')) return parse(await readAll(openFile(world, text.slice(1)), text), text);
+  return parse(text, '--data');
+}
+
+/** The bytes of a file, or of stdin for `-`. A file that cannot be opened is an error of the first read. */
+export function openInput(world: World, path: string): AsyncIterable<Uint8Array | string> {
+  return path === '-' ? world.stdin : openFile(world, path);
+}
+
+/** Input → lines with their numbers, from 1. The text of a line longer than `charsMax` is undefined. */
+export async function* linesOf(
+  input: AsyncIterable<Uint8Array | string>,
+  charsMax: number,
+): AsyncGenerator<{ readonly number: number; readonly text: string | undefined }> {
+  let number = 0;
+  for await (const text of cutLines(input, charsMax + 1)) {
+    number += 1;
+    yield { number, text: text.length > charsMax ? undefined : text };
+  }
+}
+
+/** Of a line that goes on and on no more than `keep` characters are kept. */
+async function* cutLines(input: AsyncIterable<Uint8Array | string>, keep: number): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of input) {
+    const parts = (rest + (typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true }))).split('\n');
+    rest = (parts.pop() ?? '').slice(0, keep);
+    yield* parts;
+  }
+  if (rest !== '') yield rest;
+}
+
+async function* openFile(world: World, path: string): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of createReadStream(resolve(world.cwd, path))) yield chunk;
+  } catch (error) {
+    throw new DuestreamError('bad-input', `${show(path)} cannot be read: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+async function readAll(input: AsyncIterable<Uint8Array | string>, what: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of input) {
+    const part = typeof chunk === 'string' ? Buffer.from(chunk) : Buffer.from(chunk);
+    bytes += part.length;
+    if (bytes > INPUT_BYTES_MAX) {
+      throw new DuestreamError('bad-input', `${what} holds more than ${INPUT_BYTES_MAX} bytes`);
+    }
+    chunks.push(part);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function parse(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new DuestreamError(
+      'bad-input',
+      `${what} is not JSON: ${messageOf(error)}; allowed: JSON such as '{"to":"a@b.c"}', @file, or - for stdin`,
+      { cause: error },
+    );
+  }
+}

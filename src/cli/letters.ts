@@ -1,0 +1,99 @@
+/**
+ * Dead letters across the partitions of a queue. An entry id is unique in its partition only, so where there are
+ * several partitions a letter is addressed as `<partition>/<entry>`.
+ */
+import { decodeHeader, decodeRecord } from '../core/codec.ts';
+import { show } from '../core/duration.ts';
+import { DuestreamError } from '../core/errors.ts';
+import type { Redis } from '../redis/connect.ts';
+import { type Letter, letter, letters } from '../redis/inspect.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+
+export interface Placed {
+  readonly ref: PartitionRef;
+  readonly letter: Letter;
+}
+
+/** How a letter is written on the command line. */
+export function addressOf({ ref, letter: found }: Placed, partitions: number): string {
+  return partitions === 1 ? found.letter : `${ref.partition}/${found.letter}`;
+}
+
+/** The letter of an address. @throws `bad-input` for what is no address, `not-found` when no letter has it. */
+export async function findLetter(redis: Redis, refs: readonly PartitionRef[], address: string): Promise<Placed> {
+  const [, partition, entry = ''] = /^(?:(\d+)\/)?(\d+-\d+)$/.exec(address) ?? [];
+  if (entry === '') {
+    throw new DuestreamError(
+      'bad-input',
+      `letter is ${show(address)}; allowed: what "duestream dead ls" prints, such as 1763719000000-0`,
+    );
+  }
+  const asked = partition === undefined ? refs : refs.filter((ref) => ref.partition === Number(partition));
+  const found = await Promise.all(asked.map(async (ref) => ({ ref, letter: await letter(redis, ref, entry) })));
+  const there = found.flatMap((one) => (one.letter === undefined ? [] : [{ ref: one.ref, letter: one.letter }]));
+  const [first, second] = there;
+  if (first === undefined) {
+    throw new DuestreamError(
+      'not-found',
+      `no dead letter ${show(address)}: it was replayed, has passed its retention, or is in another queue or namespace`,
+    );
+  }
+  if (second === undefined) return first;
+  const choices = there.map((one) => addressOf(one, refs.length)).join(', ');
+  throw new DuestreamError('bad-input', `several partitions have a letter ${show(address)}; allowed: ${choices}`);
+}
+
+/** The newest letters of all partitions. */
+export async function newestLetters(
+  redis: Redis,
+  refs: readonly PartitionRef[],
+  limit: number,
+): Promise<readonly Placed[]> {
+  const pages = await Promise.all(
+    refs.map(async (ref) => (await letters(redis, ref, { limit })).map((found) => ({ ref, letter: found }))),
+  );
+  return pages
+    .flat()
+    .sort((a, b) => b.letter.atMs - a.letter.atMs)
+    .slice(0, limit);
+}
+
+/** Backwards through one partition, from the newest letter there was at the beginning, at most `max` of them. */
+export async function* everyLetter(redis: Redis, ref: PartitionRef, max: number): AsyncGenerator<Letter> {
+  let before: string | undefined;
+  for (let seen = 0; seen < max; ) {
+    const page = await letters(redis, ref, { limit: Math.min(PAGE, max - seen), ...(before && { before }) });
+    yield* page;
+    seen += page.length;
+    before = page.at(-1)?.letter;
+    if (before === undefined) return;
+  }
+}
+
+const PAGE = 100;
+
+/** What a record says, as far as it can be read. */
+export function contentOf(record: string | undefined): {
+  readonly readable: boolean;
+  readonly askedDueMs?: number;
+  readonly name?: string;
+  readonly data?: unknown;
+  readonly attempts?: number;
+  readonly timeoutMs?: number;
+} {
+  if (record === undefined || record === '') return { readable: false };
+  try {
+    const { askedDueMs, name, data, attempts, timeoutMs } = decodeRecord(record);
+    return {
+      readable: true,
+      askedDueMs,
+      name,
+      data,
+      ...(attempts === undefined ? {} : { attempts }),
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    };
+  } catch {
+    const askedDueMs = decodeHeader(record)?.askedDueMs;
+    return { readable: false, ...(askedDueMs === undefined ? {} : { askedDueMs }) };
+  }
+}

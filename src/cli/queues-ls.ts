@@ -1,0 +1,95 @@
+/** `queues ls`: every queue with its counts per state and who leads it. */
+import type { Command } from 'commander';
+import type { Redis } from '../redis/connect.ts';
+import { type PartitionStats, stats } from '../redis/inspect.ts';
+import { presence } from '../redis/presence.ts';
+import { listQueues, partitionsOf, type QueueLayout } from '../redis/queues.ts';
+import { type Exit, type Register, withExamples } from './desk.ts';
+import { type Session, withRedis } from './session.ts';
+import { line, table } from './text.ts';
+
+interface Listed {
+  readonly queue: string;
+  readonly partitions: number;
+  readonly scheduled: number;
+  readonly ready: number;
+  readonly running: number;
+  readonly dead: number;
+  readonly paused: boolean;
+  /** Per partition: the process that leads it, or undefined. */
+  readonly leaders: readonly (string | undefined)[];
+}
+
+export const queuesLs: Register = (parent, desk) => {
+  const command = parent
+    .command('ls')
+    .description('list queues with their counts and leaders')
+    .action((_flags: unknown, command: Command) => desk.run(command, run));
+  withExamples(command, ['duestream queues ls', 'duestream queues ls --json']);
+};
+
+async function run(session: Session): Promise<Exit> {
+  const { namespace } = session.config;
+  const queues = await withRedis(session, async (redis) => {
+    const people = new Map(
+      (await presence(redis, namespace)).map(({ id, identity }) => [
+        id,
+        identity && `${identity.host}:${identity.pid}`,
+      ]),
+    );
+    const layouts = await listQueues(redis, namespace);
+    const listed: Listed[] = [];
+    for (const layout of layouts) listed.push(await countsOf(redis, { namespace, layout, people }));
+    return listed;
+  });
+  session.out.answer({ namespace, queues }, () => {
+    if (queues.length === 0) {
+      return [line`no queue was used in namespace ${namespace} yet; the first "duestream schedule" makes one`];
+    }
+    const rows = queues.map((queue) => [
+      queue.queue,
+      queue.partitions,
+      queue.scheduled,
+      queue.ready,
+      queue.running,
+      queue.dead,
+      leaderText(queue) + (queue.paused ? ' (paused)' : ''),
+    ]);
+    return table(session.out.paint, ['queue', 'partitions', 'scheduled', 'ready', 'running', 'dead', 'leader'], rows);
+  });
+  return 0;
+}
+
+async function countsOf(
+  redis: Redis,
+  from: {
+    readonly namespace: string;
+    readonly layout: QueueLayout;
+    readonly people: ReadonlyMap<string, string | undefined>;
+  },
+): Promise<Listed> {
+  const all = await Promise.all(partitionsOf(from.namespace, from.layout).map((ref) => stats(redis, ref)));
+  const sum = (of: (one: PartitionStats) => number) => all.reduce((total, one) => total + of(one), 0);
+  return {
+    queue: from.layout.queue,
+    partitions: from.layout.partitions,
+    scheduled: sum(({ scheduled }) => scheduled),
+    ready: sum(({ ready }) => ready),
+    running: sum(({ running }) => running),
+    dead: sum(({ dead }) => dead),
+    paused: all.some(({ paused }) => paused),
+    leaders: all.map(({ term }) => {
+      const process = term?.split(':')[0];
+      return process === undefined ? undefined : (from.people.get(process) ?? process);
+    }),
+  };
+}
+
+/** One name when one process leads everything, else how many partitions are led. */
+function leaderText({ leaders }: Listed): string {
+  const led = leaders.filter((leader) => leader !== undefined);
+  const names = [...new Set(led)];
+  if (names.length === 0) return 'none: start one with "duestream start"';
+  const missing = leaders.length - led.length;
+  return names.join(', ') + (missing > 0 ? ` (${missing} partitions without)` : '');
+}

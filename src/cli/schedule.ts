@@ -1,0 +1,93 @@
+/** `schedule <queue>`: one job from flags, or many from a file with `--bulk`. */
+import { type Command, Option } from 'commander';
+import type { Scheduled } from '../client/producer.ts';
+import { queueOptions } from '../config/load.ts';
+import { systemClock } from '../core/clock.ts';
+import { DuestreamError } from '../core/errors.ts';
+import { newJobId } from '../core/job.ts';
+import { defineQueue } from '../core/queue.ts';
+import { scheduleBulk } from './bulk.ts';
+import { type Exit, type Register, whole, withExamples } from './desk.ts';
+import { readData } from './input.ts';
+import { type Session, withProducer } from './session.ts';
+import { line } from './text.ts';
+import { moment } from './when.ts';
+
+interface Flags {
+  readonly data?: string;
+  readonly delay?: string;
+  readonly at?: string;
+  readonly id?: string;
+  readonly name?: string;
+  readonly ifExists?: 'keep' | 'replace' | 'error';
+  readonly attempts?: number;
+  readonly timeout?: string;
+  readonly bulk?: string;
+}
+
+export const schedule: Register = (parent, desk) => {
+  const command = parent
+    .command('schedule <queue>')
+    .description('schedule a job; without --delay or --at it is due now')
+    .option('--data <json>', 'the data of the job: JSON, @file, or - for stdin')
+    .option('--delay <duration>', 'how long from now: 500ms, 90s, 5m, 1h, 3d, or ISO 8601 such as PT1H30M')
+    .option('--at <instant>', 'when: ISO 8601 with Z or an offset, such as 2026-03-01T10:00:00+01:00')
+    .option('--id <id>', 'an id of your own, so that scheduling twice gives one job')
+    .option('--name <name>', 'the name of the job, which picks its handler')
+    .addOption(
+      new Option('--if-exists <what>', 'what to do when a job of this id is live (default: keep)').choices([
+        'keep',
+        'replace',
+        'error',
+      ]),
+    )
+    .option('--attempts <n>', 'how often handlers may fail before the job is dead', whole(1, 1000))
+    .option('--timeout <duration>', 'how long a handler may run')
+    .option('--bulk <file>', 'many jobs: one JSON object per line with data, delay, at, id, name, …; - for stdin')
+    .action((queue: string, flags: Flags, command: Command) =>
+      desk.run(command, (session) => run(session, queue, flags)),
+    );
+  withExamples(command, [
+    `duestream schedule emails --data '{"to":"a@b.c"}' --delay 3s`,
+    'duestream schedule emails --id welcome:42 --data @welcome.json --at 2026-03-01T10:00:00+01:00',
+    'duestream schedule emails --bulk jobs.ndjson',
+  ]);
+};
+
+async function run(session: Session, name: string, { data, bulk, ...options }: Flags): Promise<Exit> {
+  // A queue that is new takes its partitions from the configuration.
+  const queue = defineQueue(name, queueOptions(session.config, name));
+  if (bulk !== undefined) {
+    const single = Object.keys({ ...options, ...(data === undefined ? {} : { data }) });
+    if (single.length > 0) {
+      throw new DuestreamError('usage', `--bulk and --${dashed(single[0] ?? '')} are both given; say it in each line`);
+    }
+    return scheduleBulk(session, queue, bulk);
+  }
+  const content = await readData(session.world, data);
+  // Made here and not by the producer, so that the person can repeat the call when its reply is lost.
+  const id = options.id ?? newJobId();
+  const scheduled = await withProducer(session, (producer) => producer.schedule(queue, content, { ...options, id }));
+  session.out.answer(scheduled, () => [sentence(scheduled)]);
+  return scheduled.status === 'running' ? 1 : 0;
+}
+
+function sentence({ id, status, dueMs, over }: Scheduled): string {
+  const due = moment(dueMs, systemClock.wallMs());
+  switch (status) {
+    case 'scheduled':
+      return line`${id}  scheduled  due ${due}`;
+    case 'replaced':
+      return line`${id}  replaced  now due ${due}`;
+    case 'exists':
+      return line`${id}  exists  a job of this id is live, due ${due}; --if-exists replace changes it`;
+    case 'already':
+      return over === undefined
+        ? line`${id}  already scheduled by the same call  due ${due}`
+        : line`${id}  already ${over}  the same call was made before`;
+    case 'running':
+      return line`${id}  running  it was not replaced; try again when it has ended`;
+  }
+}
+
+const dashed = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

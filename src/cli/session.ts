@@ -1,0 +1,118 @@
+/**
+ * What every verb is handed: the configuration, the way to speak, and a connection that is closed behind it.
+ *
+ * Which Redis: `--redis` > environment and file > `.duestream/dev.json` > default.
+ */
+import { createProducer, type Producer } from '../client/producer.ts';
+import { type Loaded, loadConfig } from '../config/load.ts';
+import type { Config } from '../config/options.ts';
+import { show } from '../core/duration.ts';
+import { DuestreamError } from '../core/errors.ts';
+import { parseName } from '../core/job.ts';
+import { close, openCommands, type Redis, whenReady } from '../redis/connect.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import { findQueue, partitionsOf } from '../redis/queues.ts';
+import { DEV_FILE, readDevFile } from './dev-file.ts';
+import { createOutput, type Output } from './output.ts';
+import type { World } from './world.ts';
+
+export interface Session {
+  readonly world: World;
+  readonly loaded: Loaded;
+  readonly config: Config;
+  readonly out: Output;
+}
+
+/** @throws DuestreamError `bad-config` */
+export function openSession(world: World, flags: Readonly<Record<string, unknown>>): Session {
+  const loaded = withDevServer(loadConfig({ flags, env: world.env, cwd: world.cwd }), world.cwd);
+  return { world, loaded, config: loaded.config, out: createOutput(world, flags.json === true) };
+}
+
+/** Whether somebody named a Redis: a flag, the environment or a file. */
+export function namesRedis({ origins }: Loaded): boolean {
+  const from = origins['redis.url'];
+  return from !== undefined && from.from !== 'default' && from.name !== DEV_FILE;
+}
+
+function withDevServer(loaded: Loaded, cwd: string): Loaded {
+  const server = namesRedis(loaded) ? undefined : readDevFile(cwd);
+  if (server === undefined) return { ...loaded, config: withRedisUrl(loaded.config, loaded.config.redis.url) };
+  return {
+    config: withRedisUrl(loaded.config, server.url),
+    origins: { ...loaded.origins, 'redis.url': { from: 'file', name: DEV_FILE } },
+  };
+}
+
+/** The same configuration with another Redis. A plain path is the path of a socket. */
+export function withRedisUrl(config: Config, url: string): Config {
+  const redis = Object.freeze({ ...config.redis, url: url.startsWith('/') ? `unix://${url}` : url });
+  return Object.freeze({ ...config, redis });
+}
+
+/** Lends a connection. A refused connection fails at once: a person waits for the answer. */
+export async function withRedis<T>({ config }: Session, act: (redis: Redis) => Promise<T>): Promise<T> {
+  const redis = openCommands({
+    redis: config.redis.url,
+    name: 'cli',
+    commandTimeoutMs: config.redis.commandTimeoutMs,
+    connectTimeoutMs: config.redis.connectTimeoutMs,
+  });
+  const giveUp = (error: Error) => {
+    if (REFUSED.has(codeOf(error))) close(redis);
+  };
+  redis.on('error', giveUp);
+  try {
+    await whenReady(redis, config.redis.connectTimeoutMs);
+    redis.off('error', giveUp);
+    return await act(redis);
+  } finally {
+    // Closing what has ended already would hold the process for two more seconds.
+    if (redis.status !== 'end') close(redis);
+  }
+}
+
+/** Lends a producer with the limits of the configuration. */
+export async function withProducer<T>(session: Session, act: (producer: Producer) => Promise<T>): Promise<T> {
+  const { config } = session;
+  const windowMs = config.done.max === 0 ? 0 : config.done.windowMs;
+  // A producer is patient with a Redis that refuses it; a person at a terminal is told at once.
+  await withRedis(session, (redis) => redis.ping());
+  const producer = await createProducer({
+    redis: config.redis.url,
+    namespace: config.namespace,
+    horizon: config.limits.horizonMs,
+    dataBytesMax: config.limits.dataBytes,
+    doneWindow: windowMs,
+    retryBudget: windowMs === 0 ? RETRY_MS : Math.min(RETRY_MS, windowMs / 2),
+    name: 'cli',
+  });
+  try {
+    return await act(producer);
+  } finally {
+    await producer.stop();
+  }
+}
+
+/** The partitions of a queue that exists: reading and cancelling never declare one. @throws `not-found` */
+export async function partitionsOfQueue(
+  { config: { namespace } }: Session,
+  redis: Redis,
+  name: string,
+): Promise<readonly PartitionRef[]> {
+  const layout = await findQueue(redis, namespace, parseName(name, 'queue'));
+  if (layout !== undefined) return partitionsOf(namespace, layout);
+  throw new DuestreamError(
+    'not-found',
+    `queue ${show(name)} was never used in namespace ${show(namespace)}; "duestream queues ls" lists those that were`,
+  );
+}
+
+/** A call is repeated no longer than this, and only while its repetition is recognised. */
+const RETRY_MS = 10_000;
+
+const REFUSED: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ENOENT', 'ENOTFOUND', 'EACCES']);
+
+function codeOf(error: Error): unknown {
+  return 'code' in error ? error.code : undefined;
+}
