@@ -11,9 +11,13 @@ import { deliver, verdictOn } from './deliver.mjs';
 import { accounts, emails } from './queues.mjs';
 import { reminderMail, statementMail, welcomeMail } from './texts.mjs';
 
-const { DEMO_SMTP_URL: smtpUrl = 'smtp://127.0.0.1:2525', DEMO_LOCK_PREFIX: prefix = 'demo' } = process.env;
+const {
+  DEMO_SMTP_URL: smtpUrl = 'smtp://127.0.0.1:2525',
+  DEMO_REDIS_URL: redisUrl = 'redis://127.0.0.1:6379',
+  DEMO_LOCK_PREFIX: prefix = 'demo',
+} = process.env;
 const transport = nodemailer.createTransport(`${smtpUrl}?pool=true&maxConnections=12&maxMessages=100000`);
-const redis = new Redis(process.env.DUESTREAM_REDIS_URL ?? 'redis://127.0.0.1:6379');
+const redis = new Redis(redisUrl);
 redis.on('error', (error) => console.error(`the lock's connection: ${error.message}`));
 
 /** Longer than a statement takes; so long does a killed worker keep an account locked. */

@@ -35,7 +35,13 @@ import { chanceOf } from './chance.mjs';
  */
 /** @typedef {{ readonly kind: 'accepted' } | { readonly kind: 'refused-first', readonly times: number } | { readonly kind: 'refused' }} Fate */
 /** @typedef {{ readonly payment: string, readonly atMs: number, readonly ids: readonly string[] }} Payday */
-/** @typedef {{ readonly startMs: number, readonly jobs: readonly PlannedJob[], readonly paydays: readonly Payday[] }} Plan */
+/** @typedef {{ readonly job: PlannedJob, readonly atMs: number }} Signup a new customer comes, and is to be welcomed later */
+/**
+ * @typedef {object} Plan
+ * @property {readonly PlannedJob[]} jobs
+ * @property {readonly Signup[]} signups in the order of time
+ * @property {readonly Payday[]} paydays in the order of time
+ */
 
 /** @type {Readonly<Record<'full' | 'quick', Timetable>>} */
 export const TIMETABLES = {
@@ -73,9 +79,9 @@ export function makePlan({ payments, timetable, startMs }) {
   const reminders = failures.flatMap(({ payment, failedMs }) =>
     STEPS.map((step) => reminder(payment, step, failedMs + timetable.waits[step])),
   );
-  const welcomes = payments
-    .filter(({ isNew }) => isNew)
-    .map((payment) => welcome(payment, startMs + timetable.welcomeMs));
+  const signups = failures
+    .filter(({ payment }) => payment.isNew)
+    .map(({ payment, failedMs }) => ({ job: welcome(payment, failedMs + timetable.welcomeMs), atMs: failedMs }));
   const accounts = [...new Set(payments.map(({ account }) => account))].sort();
   const statements = accounts.flatMap((account) =>
     Array.from({ length: timetable.statements }, (_, at) =>
@@ -84,8 +90,8 @@ export function makePlan({ payments, timetable, startMs }) {
   );
   const paydays = failures.flatMap(({ payment, failedMs }) => payday(payment, failedMs, timetable));
   return {
-    startMs,
-    jobs: [...reminders, ...welcomes, ...statements],
+    jobs: [...reminders, ...signups.map(({ job }) => job), ...statements],
+    signups: signups.sort((a, b) => a.atMs - b.atMs),
     paydays: paydays.sort((a, b) => a.atMs - b.atMs),
   };
 }
