@@ -17,7 +17,7 @@ import type { JobState } from '../core/state.ts';
 import type { Redis } from './connect.ts';
 import type { PartitionRef } from './keys.ts';
 import type { Moved } from './replies.ts';
-import { list, type Reply, run, score, text } from './scripts.ts';
+import { fieldsOf, list, type Reply, run, score, text } from './scripts.ts';
 
 export interface PartitionStats {
   readonly nowMs: number;
@@ -72,7 +72,7 @@ export interface Row {
 export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionStats> {
   const reply = list(await run(redis, 'stats', { keys: ref.keys, args: {} })).map(text);
   const [now, scheduled, head, entries, pending, dead, done, , , term, ttl, ...flat] = reply;
-  const meta = new Map(Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i] ?? '', flat[2 * i + 1] ?? '']));
+  const meta = fieldsOf(flat);
   const counters = [...meta]
     .filter(([field]) => field.startsWith('n.'))
     .map(([field, value]) => [field.slice(2), Number(value)]);
@@ -150,10 +150,10 @@ export async function page(
   if (state === 'ready') {
     const held = new Set((await redis.hkeys(runs)).slice(0, 100_000));
     const entries = list((await redis.call('XRANGE', ready, '-', '+', 'COUNT', limit + held.size)) as Reply).map(
-      (entry) => list(list(entry)[1]).map(text),
+      (entry) => fieldsOf(list(entry)[1]),
     );
     const members = entries
-      .map((fields) => ({ member: fields[1] ?? '', due: Number(fields[3]) }))
+      .map((fields) => ({ member: fields.get('member') ?? '', due: Number(fields.get('due')) }))
       .filter(({ member }) => !held.has(member));
     return members.slice(offset, offset + limit).map(({ member, due }) => row(idOf(member), state, due, null));
   }
@@ -189,8 +189,8 @@ function row(
 
 function letterOf(reply: Reply): Letter {
   const [entry, flat] = list(reply);
-  const pairs = list(flat).map(text);
-  const field = (name: string) => (pairs.indexOf(name) < 0 ? '' : (pairs[pairs.indexOf(name) + 1] ?? ''));
+  const fields = fieldsOf(flat);
+  const field = (name: string) => fields.get(name) ?? '';
   return {
     letter: text(entry),
     ...idOf(field('member')),

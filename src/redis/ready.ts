@@ -8,7 +8,7 @@ import type { EntryId } from '../core/job.ts';
 import { BLOCK_MS, type Redis } from './connect.ts';
 import { GROUP, type PartitionKeys, type PartitionRef } from './keys.ts';
 import type { Delivery } from './replies.ts';
-import { list, type Reply, run, text } from './scripts.ts';
+import { fieldsOf, list, type Reply, run, text } from './scripts.ts';
 
 export interface ConsumerInfo {
   readonly name: string;
@@ -75,9 +75,12 @@ export async function readEntries(
 export async function consumers(redis: Redis, keys: PartitionKeys): Promise<readonly ConsumerInfo[]> {
   const reply = list((await redis.call('XINFO', 'CONSUMERS', keys.ready, GROUP)) as Reply);
   return reply.map((item) => {
-    const fields = list(item);
-    const field = (name: string) => fields[fields.indexOf(name) + 1];
-    return { name: text(field('name')), pending: Number(field('pending')), idleMs: Number(field('idle')) };
+    const fields = fieldsOf(item);
+    return {
+      name: fields.get('name') ?? '',
+      pending: Number(fields.get('pending')),
+      idleMs: Number(fields.get('idle')),
+    };
   });
 }
 
@@ -121,12 +124,11 @@ export async function proveWritable(redis: Redis, keys: PartitionKeys): Promise<
 
 function deliveryOf(reply: Reply): Delivery {
   const [entry, fields] = list(reply);
-  const pairs = Array.isArray(fields) ? fields : [];
-  const at = pairs.indexOf('member');
-  const due = pairs.indexOf('due');
+  // An entry of ours that was deleted is delivered from a consumer's own list without fields.
+  const named = fieldsOf(fields ?? []);
   return {
     entry: text(entry) as EntryId,
-    member: at < 0 ? '' : text(pairs[at + 1]),
-    dueMs: due < 0 ? 0 : Number(pairs[due + 1]) || 0,
+    member: named.get('member') ?? '',
+    dueMs: Number(named.get('due')) || 0,
   };
 }

@@ -130,6 +130,12 @@ export function text(reply: Reply | undefined): string {
   throw new Error(`expected a text from a script, got ${JSON.stringify(reply)}`);
 }
 
+/** A flat list of names and values by name. A value may well be the name of another field: a job called `due`. */
+export function fieldsOf(reply: Reply | undefined): ReadonlyMap<string, string> {
+  const flat = list(reply).map(text);
+  return new Map(flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1] ?? ''] as const] : [])));
+}
+
 /** A score as Redis prints it; it says `inf` where JavaScript says `Infinity`. */
 export function score(printed: string): number {
   return Number(printed.replace('inf', 'Infinity'));

@@ -167,6 +167,11 @@ describe('a bare member', () => {
     expect(await p.count('adopted')).toBe(2);
   });
 
+  test.each(['due', 'member'])('called %s, like a field of its entry, keeps its name and due', async (name) => {
+    await p.put(name, T0 - 1);
+    expect(await p.deliver()).toMatchObject([{ member: name, dueMs: T0 - 1 }]);
+  });
+
   test('of the same id as one of ours is another job', async () => {
     await p.put('a', T0);
     await p.schedule('a');
