@@ -1,0 +1,150 @@
+/** `cancel`: a job that waits is over at once; one that runs is asked to stop. */
+import { describe, expect, test } from 'vitest';
+import { decodeRun, decodeStub } from '../../src/core/codec.ts';
+import { item, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
+
+const p = usePartition();
+const runOf = async (member: string) => decodeRun((await p.redis.hget(p.keys.runs, member)) ?? '');
+const stubOf = async (member: string) => decodeStub((await p.redis.hget(p.keys.jobs, member)) ?? '');
+
+describe('a job that waits', () => {
+  test('in scheduled is over at once', async () => {
+    await p.schedule('a', { dueMs: T0 + 9 });
+    expect(await p.cancel('j:a', { nowMs: T0 + 1 })).toEqual({ kind: 'cancelled' });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, done: { 'j:a': T0 + 1 } });
+    expect(await stubOf('j:a')).toMatchObject({ outcome: 'cancelled', askedDueMs: T0 + 9, attempts: 0 });
+    expect(await p.count('cancelled')).toBe(1);
+  });
+
+  test('in scheduled leaves nothing when there is no done window', async () => {
+    await p.schedule('a');
+    expect(await p.cancel('j:a', { windowMs: 0 })).toEqual({ kind: 'cancelled' });
+    expect(await p.picture()).toEqual({});
+  });
+
+  test('for its next attempt is over, and its stub tells how often it was tried', async () => {
+    const claim = await p.running('a');
+    await p.retry(claim);
+    expect(await p.cancel('j:a')).toEqual({ kind: 'cancelled' });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, done: { 'j:a': T0 } });
+    expect(await stubOf('j:a')).toMatchObject({ token: claim.token, attempts: 1 });
+  });
+
+  test('in ready is over; its stub waits for the entry, which start drops', async () => {
+    await p.schedule('a');
+    await p.promote();
+    expect(await p.cancel('j:a')).toEqual({ kind: 'cancelled' });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, ready: ['j:a'] });
+    expect(await p.start(await p.read())).toEqual([{ kind: 'dropped' }]);
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, done: { 'j:a': T0 } });
+  });
+
+  test('in the hands of a worker that has not started it is over too', async () => {
+    await p.schedule('a');
+    const deliveries = await p.deliver();
+    expect(await p.cancel('j:a')).toEqual({ kind: 'cancelled' });
+    expect(await p.start(deliveries)).toEqual([{ kind: 'dropped' }]);
+  });
+
+  test('for another worker after its own was lost is over too', async () => {
+    await p.running('a');
+    const { deliveries } = await p.reclaim('w1');
+    expect(await p.cancel('j:a')).toEqual({ kind: 'cancelled' });
+    expect(await p.start(deliveries, { consumer: 'w2' })).toEqual([{ kind: 'dropped' }]);
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, done: { 'j:a': T0 } });
+  });
+
+  test('was put by a foreign producer and not adopted yet: it just goes', async () => {
+    await p.put('order-1', T0 + 9);
+    expect(await p.cancel('order-1')).toEqual({ kind: 'cancelled' });
+    expect(await p.picture()).toEqual({});
+    expect(await p.count('cancelled')).toBe(0);
+  });
+});
+
+describe('a job that runs', () => {
+  test('is asked to stop, and nothing else changes', async () => {
+    const claim = await p.running('a');
+    expect(await p.cancel('j:a')).toEqual({ kind: 'requested' });
+    expect(await runOf('j:a')).toMatchObject({
+      token: claim.token,
+      entry: claim.entry,
+      owner: 'w1',
+      cancelRequested: true,
+    });
+    expect(await p.picture()).toEqual({
+      jobs: { 'j:a': 'record' },
+      runs: { 'j:a': 'running' },
+      ready: ['j:a'],
+      pending: { w1: ['j:a'] },
+    });
+    expect(await p.count('cancelled')).toBe(0);
+  });
+
+  test('keeps its history', async () => {
+    await p.retry(await p.running('a'), { delayMs: 0 });
+    await p.run();
+    await p.cancel('j:a');
+    expect((await runOf('j:a'))?.history).toHaveLength(1);
+  });
+
+  test('is asked again by a second identical call, which changes nothing', async () => {
+    await p.running('a');
+    await p.cancel('j:a');
+    const before = await p.redis.hgetall(p.keys.runs);
+    expect(await p.cancel('j:a')).toEqual({ kind: 'requested' });
+    expect(await p.redis.hgetall(p.keys.runs)).toEqual(before);
+  });
+
+  test('and was put again by its producer runs no second time', async () => {
+    await p.put('a', T0);
+    const claims = await p.run();
+    await p.put('a', T0 + 9);
+    expect(await p.cancel('a')).toEqual({ kind: 'requested' });
+    expect(await p.complete(claims)).toEqual(['cancelled']);
+    expect(await p.picture()).toEqual({ jobs: { a: 'stub cancelled' }, done: { a: T0 } });
+  });
+});
+
+describe('is refused without a write', () => {
+  test('when the job is over, and says how it ended', async () => {
+    await p.complete([await p.running('done')]);
+    await p.schedule('cancelled');
+    await p.cancel('j:cancelled');
+    await p.dead('dead');
+    for (const over of ['done', 'cancelled', 'dead'] as const) {
+      expect(await p.withoutWrite(() => p.cancel(`j:${over}`))).toEqual({ kind: 'over', over });
+    }
+  });
+
+  test('when nothing is known of the job', async () => {
+    expect(await p.withoutWrite(() => p.cancel('j:nobody'))).toEqual({ kind: 'unknown' });
+  });
+
+  test('when the partition has another generation', async () => {
+    await p.schedule('a');
+    const elsewhere = { ...p.ref, generation: 1 };
+    const reply = await p.withoutWrite(() => p.jobs.cancel(elsewhere, ['j:a'], { windowMs: WINDOW_MS, nowMs: T0 }));
+    expect(reply).toEqual({ kind: 'moved', generation: 0 });
+  });
+});
+
+test('a cancelled job does not come back by the call that scheduled it', async () => {
+  await p.schedule('a', { data: 1 });
+  await p.cancel('j:a');
+  expect(await p.withoutWrite(() => p.schedule('a', { data: 1 }))).toEqual({ kind: 'already', over: 'cancelled' });
+});
+
+test('many jobs are cancelled in one call, and each is answered in its place', async () => {
+  await p.running('runs');
+  await p.scheduleAll([item('a', { dueMs: T0 + 9 }), item('b', { dueMs: T0 + 9 })]);
+  const members = ['j:a', 'j:nobody', 'j:runs', 'j:b', 'j:a'];
+  expect(await p.jobs.cancel(p.ref, members, { windowMs: WINDOW_MS, nowMs: T0 })).toEqual([
+    { kind: 'cancelled' },
+    { kind: 'unknown' },
+    { kind: 'requested' },
+    { kind: 'cancelled' },
+    { kind: 'over', over: 'cancelled' },
+  ]);
+  expect(await p.count('cancelled')).toBe(2);
+});
