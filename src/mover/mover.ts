@@ -68,16 +68,21 @@ export function createMover(parts: MoverParts): Mover {
   let nextLookMs = 0;
   let offsetMs = 0;
   let promotedMs = Number.NEGATIVE_INFINITY;
+  let prolongedMs = Number.NEGATIVE_INFINITY;
   let outrankedSinceMs: number | undefined;
 
   async function pass(): Promise<number> {
     const leadership = election.leading();
     if (!leadership) return campaign();
     if (await gaveWay()) return RESIGNED_REST_MS;
-    const restedMs = clock.monotonicMs() - promotedMs;
-    const due = clock.monotonicMs() + offsetMs >= nextLookMs || restedMs >= options.safetyTickMs;
+    const nowMs = clock.monotonicMs();
+    const due = nowMs + offsetMs >= nextLookMs || nowMs - promotedMs >= options.safetyTickMs;
     if (!due) {
-      await election.renew();
+      // A timer fires up to a millisecond early; only a long rest needs the lease to be kept meanwhile.
+      if (nowMs - prolongedMs >= options.leaseMs / 4) {
+        prolongedMs = nowMs;
+        await election.renew();
+      }
       return restMs();
     }
     return promote(leadership);
@@ -104,6 +109,7 @@ export function createMover(parts: MoverParts): Mover {
     }
     election.prolonged(sentMs);
     promotedMs = receivedMs;
+    prolongedMs = sentMs;
     offsetMs = reply.nowMs - receivedMs;
     tell(reply, receivedMs - sentMs);
     return plan(reply, receivedMs);
@@ -124,7 +130,7 @@ export function createMover(parts: MoverParts): Mover {
   }
 
   function restMs(): number {
-    return Math.max(0, Math.min(nextLookMs - (clock.monotonicMs() + offsetMs), restMaxMs));
+    return Math.max(0, Math.min(Math.ceil(nextLookMs - (clock.monotonicMs() + offsetMs)), restMaxMs));
   }
 
   function tell(reply: Exclude<PromoteReply, { kind: 'fenced' }>, tookMs: number): void {
