@@ -135,11 +135,10 @@ export async function page(
   ref: PartitionRef,
   { state, limit, offset = 0 }: { readonly state: JobState; readonly limit: number; readonly offset?: number },
 ): Promise<readonly Row[]> {
-  const { scheduled, ready, runs, done, jobs } = ref.keys;
+  const { scheduled, runs, jobs } = ref.keys;
   if (state === 'dead') {
-    return (await letters(redis, ref, { limit })).map(({ id, bare, record }) =>
-      row({ id, bare }, state, undefined, record),
-    );
+    const found = await letters(redis, ref, { limit: offset + limit });
+    return found.slice(offset).map(({ id, bare, record }) => row({ id, bare }, state, undefined, record));
   }
   if (state === 'scheduled') {
     const flat = await redis.zrange(scheduled, String(offset), String(offset + limit - 1), 'WITHSCORES');
@@ -147,28 +146,52 @@ export async function page(
     const records = members.length === 0 ? [] : await redis.hmget(jobs, ...members);
     return members.map((member, i) => row(idOf(member), state, score(flat[2 * i + 1] ?? ''), records[i] ?? null));
   }
-  if (state === 'ready') {
-    const held = new Set((await redis.hkeys(runs)).slice(0, 100_000));
-    const entries = list((await redis.call('XRANGE', ready, '-', '+', 'COUNT', limit + held.size)) as Reply).map(
-      (entry) => fieldsOf(list(entry)[1]),
-    );
-    const members = entries
-      .map((fields) => ({ member: fields.get('member') ?? '', due: Number(fields.get('due')) }))
-      .filter(({ member }) => !held.has(member));
-    return members.slice(offset, offset + limit).map(({ member, due }) => row(idOf(member), state, due, null));
-  }
   if (state === 'running') {
     const all = Object.entries(await redis.hgetall(runs));
     const owned = all.filter(([, value]) => decodeRun(value)?.owner !== undefined).slice(offset, offset + limit);
     return owned.map(([member]) => row(idOf(member), state, undefined, null));
   }
-  const over = await redis.zrevrange(done, String(offset), String(offset + limit * 4));
-  const values = over.length === 0 ? [] : await redis.hmget(jobs, ...over);
-  const rows = over.map((member, index) => ({ member, stub: decodeStub(values[index] ?? '') }));
-  return rows
-    .filter(({ stub }) => stub?.outcome === state)
-    .slice(0, limit)
-    .map(({ member, stub }) => row(idOf(member), state, stub?.askedDueMs, null));
+  const chunks = state === 'ready' ? readyRows(redis, ref) : overRows(redis, ref, state);
+  const rows: Row[] = [];
+  for await (const chunk of chunks) {
+    rows.push(...chunk);
+    if (rows.length >= offset + limit) break;
+  }
+  return rows.slice(offset, offset + limit);
+}
+
+/** How much one page looks through, and in which steps: a filter may leave little of a step. */
+const LOOK_MAX = 10_000;
+const LOOK_STEP = 500;
+
+/** Entries whose job neither runs nor is over, in their order. */
+async function* readyRows(redis: Redis, { keys }: PartitionRef): AsyncGenerator<readonly Row[]> {
+  let from = '-';
+  for (let looked = 0; looked < LOOK_MAX; looked += LOOK_STEP) {
+    const entries = list((await redis.call('XRANGE', keys.ready, from, '+', 'COUNT', LOOK_STEP)) as Reply).map(list);
+    if (entries.length === 0) return;
+    from = `(${text(entries.at(-1)?.[0])}`;
+    const fields = entries.map(([, flat]) => fieldsOf(flat));
+    const members = fields.map((entry) => entry.get('member') ?? '');
+    const [records, started] = [await redis.hmget(keys.jobs, ...members), await redis.hmget(keys.runs, ...members)];
+    yield members.flatMap((member, at) => {
+      const record = records[at] ?? null;
+      const waits = record !== null && !isStub(record) && decodeRun(started[at] ?? '')?.owner === undefined;
+      return waits ? [row(idOf(member), 'ready', Number(fields[at]?.get('due')), record)] : [];
+    });
+  }
+}
+
+/** Jobs that ended in one way and are in the done window, newest first. */
+async function* overRows(redis: Redis, { keys }: PartitionRef, state: JobState): AsyncGenerator<readonly Row[]> {
+  for (let from = 0; from < LOOK_MAX; from += LOOK_STEP) {
+    const over = await redis.zrevrange(keys.done, String(from), String(from + LOOK_STEP - 1));
+    if (over.length === 0) return;
+    const stubs = (await redis.hmget(keys.jobs, ...over)).map((value) => decodeStub(value ?? ''));
+    yield over.flatMap((member, at) =>
+      stubs[at]?.outcome === state ? [row(idOf(member), state, stubs[at]?.askedDueMs, null)] : [],
+    );
+  }
 }
 
 function stateOf({ stub, due, run: started }: { stub: Stub | undefined; due: string; run: Run | undefined }): JobState {

@@ -1,0 +1,102 @@
+/** Pages of jobs by state, and letters: for people and tools. */
+import { describe, expect, test } from 'vitest';
+import type { JobState } from '../../src/core/state.ts';
+import { letter, letters, page } from '../../src/redis/inspect.ts';
+import { item, T0, usePartition } from '../support/partition.ts';
+
+const p = usePartition();
+
+async function ids(state: JobState, { limit = 10, offset = 0 } = {}): Promise<readonly string[]> {
+  const rows = await p.withoutWrite(() => page(p.redis, p.ref, { state, limit, offset }));
+  expect(rows.every((row) => row.state === state)).toBe(true);
+  return rows.map(({ id }) => id);
+}
+
+describe('a page', () => {
+  test('of scheduled jobs is in the order of their due, with bare ones marked', async () => {
+    await p.scheduleAll([item('b', { dueMs: T0 + 2 }), item('a', { dueMs: T0 + 3 })]);
+    await p.put('order-1', T0 + 1);
+    const rows = await page(p.redis, p.ref, { state: 'scheduled', limit: 10 });
+    expect(rows).toMatchObject([
+      { id: 'order-1', bare: true, dueMs: T0 + 1 },
+      { id: 'b', bare: false, dueMs: T0 + 2 },
+      { id: 'a', bare: false, dueMs: T0 + 3 },
+    ]);
+    expect(await ids('scheduled', { limit: 1, offset: 1 })).toEqual(['b']);
+  });
+
+  test('of ready jobs leaves out those that run', async () => {
+    await p.running('runs');
+    await p.scheduleAll([item('a'), item('b')]);
+    await p.promote();
+    expect(await ids('ready')).toEqual(['a', 'b']);
+    expect(await ids('ready', { limit: 1, offset: 1 })).toEqual(['b']);
+    expect(await ids('running')).toEqual(['runs']);
+  });
+
+  test('of ready jobs leaves out those whose cancelled entry waits', async () => {
+    await p.scheduleAll([item('a'), item('b')]);
+    await p.promote();
+    await p.cancel('j:a');
+    expect(await ids('ready')).toEqual(['b']);
+  });
+
+  test('of ready jobs looks past many that run', async () => {
+    await p.scheduleAll(Array.from({ length: 600 }, (_, at) => item(`job-${String(at).padStart(3, '0')}`)));
+    await p.promote({ limit: 600 });
+    await p.claim(await p.read('w1', 550));
+    expect(await ids('ready', { limit: 2, offset: 1 })).toEqual(['job-551', 'job-552']);
+  });
+
+  test('of ready jobs has those that were tried before', async () => {
+    await p.retry(await p.running('a'), { delayMs: 0 });
+    await p.promote();
+    expect(await ids('ready')).toEqual(['a']);
+  });
+
+  test('of running jobs leaves out those that wait for their next attempt', async () => {
+    await p.retry(await p.running('waits'));
+    await p.running('runs');
+    expect(await ids('running')).toEqual(['runs']);
+    expect(await ids('scheduled')).toEqual(['waits']);
+  });
+
+  test('of jobs that are over has one outcome, the newest first', async () => {
+    await p.complete([await p.running('a')], { nowMs: T0 + 1 });
+    await p.complete([await p.running('b')], { nowMs: T0 + 2 });
+    await p.schedule('c');
+    await p.cancel('j:c');
+    expect(await ids('done')).toEqual(['b', 'a']);
+    expect(await ids('cancelled')).toEqual(['c']);
+    expect(await ids('expired')).toEqual([]);
+    expect(await ids('done', { limit: 1, offset: 1 })).toEqual(['a']);
+  });
+
+  test('of dead jobs is the letters, the newest first', async () => {
+    await p.dead('a');
+    await p.dead('b');
+    expect(await ids('dead')).toEqual(['b', 'a']);
+    expect(await ids('dead', { limit: 1 })).toEqual(['b']);
+    expect(await ids('dead', { limit: 1, offset: 1 })).toEqual(['a']);
+  });
+
+  test('of any state is empty in an empty partition', async () => {
+    const states = ['scheduled', 'ready', 'running', 'done', 'cancelled', 'expired', 'dead'] as const;
+    for (const state of states) expect(await ids(state)).toEqual([]);
+  });
+});
+
+describe('letters', () => {
+  test('are paged backwards by the last one seen', async () => {
+    const first = await p.dead('a');
+    const second = await p.dead('b');
+    expect((await letters(p.redis, p.ref, { limit: 1 })).map(({ letter }) => letter)).toEqual([second]);
+    expect((await letters(p.redis, p.ref, { limit: 5, before: second })).map(({ letter }) => letter)).toEqual([first]);
+  });
+
+  test('are found one by one, or not', async () => {
+    const entry = await p.dead('a');
+    expect(await letter(p.redis, p.ref, entry)).toMatchObject({ letter: entry, id: 'a', reason: 'attempts' });
+    expect(await letter(p.redis, p.ref, '1-1')).toBeUndefined();
+  });
+});
