@@ -1,0 +1,65 @@
+/** Heartbeats: who says it is alive. They nominate the dead and decide nothing. */
+import { expect, test } from 'vitest';
+import { controlKeys } from '../../src/redis/keys.ts';
+import { beat, forget, type Identity, leave, presence, withoutBeat } from '../../src/redis/presence.ts';
+import { T0, usePartition } from '../support/partition.ts';
+
+const p = usePartition();
+const namespace = 't';
+const keys = controlKeys(namespace);
+const worker = (id: string): Identity => ({ id, role: 'worker', host: 'h', pid: 1, startedMs: T0, queues: ['emails'] });
+const beats = (id: string, ttlMs = 5000) => beat(p.redis, { namespace, identity: worker(id), ttlMs });
+
+test('a process that beats is present with its identity, until its time to live', async () => {
+  await beats('w1');
+  expect(await presence(p.redis, namespace)).toEqual([{ id: 'w1', identity: worker('w1') }]);
+  const ttl = await p.redis.pttl(keys.beat('w1'));
+  expect(ttl > 0 && ttl <= 5000).toBe(true);
+});
+
+test('a second beat prolongs the first', async () => {
+  await beats('w1', 1000);
+  await beats('w1', 60_000);
+  expect(await p.redis.pttl(keys.beat('w1'))).toBeGreaterThan(1000);
+});
+
+test('a process whose heartbeat is missing is still listed, without an identity', async () => {
+  await beats('w1');
+  await beats('w2');
+  await p.redis.del(keys.beat('w1'));
+  expect(await presence(p.redis, namespace)).toEqual([
+    { id: 'w1', identity: undefined },
+    { id: 'w2', identity: worker('w2') },
+  ]);
+  expect(await withoutBeat(p.redis, namespace, ['w1', 'w2', 'w3'])).toEqual(['w1', 'w3']);
+});
+
+test('a beat after its key was lost makes it again', async () => {
+  await beats('w1');
+  await p.redis.flushall();
+  await beats('w1');
+  expect(await presence(p.redis, namespace)).toMatchObject([{ id: 'w1', identity: { host: 'h' } }]);
+});
+
+test('a process that leaves is gone at once, and one that is forgotten is not listed', async () => {
+  await beats('w1');
+  await beats('w2');
+  await leave(p.redis, namespace, 'w1');
+  expect((await presence(p.redis, namespace)).map(({ id }) => id)).toEqual(['w2']);
+  await p.redis.del(keys.beat('w2'));
+  await forget(p.redis, namespace, 'w2');
+  expect(await presence(p.redis, namespace)).toEqual([]);
+});
+
+test('leaving and forgetting twice is fine', async () => {
+  await leave(p.redis, namespace, 'w1');
+  await forget(p.redis, namespace, 'w1');
+  expect(await withoutBeat(p.redis, namespace, [])).toEqual([]);
+});
+
+test('a heartbeat that nobody can read does not hide the others', async () => {
+  await beats('w1');
+  await beats('w2');
+  await p.redis.set(keys.beat('w1'), 'not json', 'PX', 1000);
+  expect((await presence(p.redis, namespace)).map(({ id }) => id)).toEqual(['w1', 'w2']);
+});

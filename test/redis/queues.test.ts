@@ -1,0 +1,61 @@
+/** The registry: a queue comes into being by its first use. */
+import { expect, test } from 'vitest';
+import { controlKeys } from '../../src/redis/keys.ts';
+import { declareQueue, findQueue, listQueues, partitionsOf } from '../../src/redis/queues.ts';
+import { usePartition } from '../support/partition.ts';
+
+const p = usePartition();
+const namespace = 't';
+const declare = (queue: string, partitions: number) => declareQueue(p.redis, { namespace, queue, partitions });
+
+test('the first to declare a queue decides its partitions', async () => {
+  expect(await declare('emails', 4)).toEqual({ queue: 'emails', partitions: 4, generation: 0 });
+  expect(await p.withoutWrite(() => declare('emails', 9))).toEqual({ queue: 'emails', partitions: 4, generation: 0 });
+});
+
+test('many that declare it at the same time agree', async () => {
+  const layouts = await Promise.all([1, 2, 3, 4, 5].map((partitions) => declare('emails', partitions)));
+  expect(new Set(layouts.map(({ partitions }) => partitions)).size).toBe(1);
+});
+
+test('a new queue is announced once', async () => {
+  const subscriber = await p.server.client();
+  const heard: string[] = [];
+  subscriber.on('smessage', (_channel: string, message: string) => heard.push(message));
+  await subscriber.ssubscribe(controlKeys(namespace).wake);
+  await declare('emails', 1);
+  await declare('emails', 1);
+  await p.redis.spublish(controlKeys(namespace).wake, 'end');
+  await expect.poll(() => heard.at(-1)).toBe('end');
+  expect(heard).toEqual(['queue emails', 'end']);
+});
+
+test('queues are found by name and listed in order', async () => {
+  await declare('welcome', 1);
+  await declare('emails', 2);
+  expect((await listQueues(p.redis, namespace)).map(({ queue }) => queue)).toEqual(['emails', 'welcome']);
+  expect(await findQueue(p.redis, namespace, 'emails')).toMatchObject({ partitions: 2 });
+  expect(await findQueue(p.redis, namespace, 'nobody')).toBeUndefined();
+  expect(await listQueues(p.redis, 'another')).toEqual([]);
+});
+
+test('the partitions of a queue carry its generation and keys of one hash tag each', () => {
+  const refs = partitionsOf(namespace, { queue: 'emails', partitions: 2, generation: 3 });
+  expect(refs.map(({ partition, generation }) => [partition, generation])).toEqual([
+    [0, 3],
+    [1, 3],
+  ]);
+  expect(refs[1]?.keys.jobs).toBe('t:v1:{emails:1}:jobs');
+  expect(new Set(Object.values(refs[1]?.keys ?? {}).map((key) => /\{.*\}/.exec(key)?.[0]))).toEqual(
+    new Set(['{emails:1}']),
+  );
+});
+
+test.each(['not json', '{}', '{"partitions":"two","generation":0}', '{"partitions":1.5,"generation":0}'])(
+  'an entry that cannot be read (%s) is an error that shows it',
+  async (value) => {
+    await p.redis.hset(controlKeys(namespace).queues, 'emails', value);
+    await expect(declare('emails', 1)).rejects.toMatchObject({ code: 'refused' });
+    await expect(findQueue(p.redis, namespace, 'emails')).rejects.toThrow(JSON.stringify(value));
+  },
+);

@@ -1,0 +1,36 @@
+/** `retire`: a consumer that provably owns nothing leaves the group. */
+import { expect, test } from 'vitest';
+import { consumers, retire } from '../../src/redis/ready.ts';
+import { usePartition } from '../support/partition.ts';
+
+const p = usePartition();
+const names = async () => (await consumers(p.redis, p.keys)).map(({ name }) => name);
+
+test('a consumer that owns nothing is removed', async () => {
+  await p.complete([await p.running('a')]);
+  expect(await names()).toEqual(['w1']);
+  expect(await retire(p.redis, p.ref, 'w1')).toBe('ok');
+  expect(await names()).toEqual([]);
+});
+
+test('a second identical call finds nothing to do', async () => {
+  await p.complete([await p.running('a')]);
+  await retire(p.redis, p.ref, 'w1');
+  expect(await p.withoutWrite(() => retire(p.redis, p.ref, 'w1'))).toBe('ok');
+});
+
+test('a consumer that owns an entry stays, because its entry would vanish with it', async () => {
+  await p.running('a');
+  expect(await p.withoutWrite(() => retire(p.redis, p.ref, 'w1'))).toBe('busy');
+});
+
+test('a partition without a stream has no consumers', async () => {
+  expect(await p.withoutWrite(() => retire(p.redis, p.ref, 'w1'))).toBe('gone');
+});
+
+test('a consumer whose entries were reclaimed is removed, and they stay', async () => {
+  await p.running('a');
+  await p.reclaim('w1');
+  expect(await retire(p.redis, p.ref, 'w1')).toBe('ok');
+  expect((await p.picture()).pending).toEqual({ w2: ['j:a'] });
+});

@@ -1,0 +1,45 @@
+/** `stats`: the counts of one partition at one moment, without a write. */
+import { expect, test } from 'vitest';
+import { stats } from '../../src/redis/inspect.ts';
+import { item, LEASE_MS, T0, usePartition } from '../support/partition.ts';
+
+const p = usePartition();
+const now = () => p.withoutWrite(() => stats(p.redis, p.ref));
+
+test('an empty partition has nothing and nobody', async () => {
+  expect(await now()).toMatchObject({
+    ...{ scheduled: 0, headDueMs: undefined, ready: 0, running: 0, dead: 0, done: 0 },
+    ...{ term: undefined, paused: false, wakeMs: undefined, counters: {} },
+  });
+});
+
+test('every state is counted, and nothing twice', async () => {
+  await p.dead('dead');
+  await p.complete([await p.running('done')]);
+  await p.running('running');
+  await p.schedule('ready');
+  await p.promote();
+  await p.scheduleAll([item('later', { dueMs: T0 + 900 }), item('latest', { dueMs: T0 + 999 })]);
+  expect(await now()).toMatchObject({
+    ...{ scheduled: 2, headDueMs: T0 + 900, ready: 1, running: 1, dead: 1, done: 2 },
+    counters: { scheduled: 6, promoted: 4, done: 1, dead: 1 },
+  });
+});
+
+test('the leader, its lease and its wake-up are told', async () => {
+  const term = await p.lead();
+  await p.promote();
+  const found = await now();
+  expect(found).toMatchObject({ term, wakeMs: Number.MAX_SAFE_INTEGER });
+  expect(found.leaseTtlMs > 0 && found.leaseTtlMs <= LEASE_MS).toBe(true);
+});
+
+test('a paused partition says so', async () => {
+  await p.redis.hset(p.keys.meta, 'paused', '1');
+  expect(await now()).toMatchObject({ paused: true });
+});
+
+test('a head that is never due is read as such', async () => {
+  await p.put('never', '+inf');
+  expect(await now()).toMatchObject({ headDueMs: Number.POSITIVE_INFINITY });
+});
