@@ -3,6 +3,7 @@
  * time, and bad weather stops what was not sent yet. The error then says what Redis has confirmed and what it has not.
  */
 import { setImmediate as turn } from 'node:timers/promises';
+import { show } from '../core/duration.ts';
 import { DuestreamError, Indeterminate, messageOf } from '../core/errors.ts';
 import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from './batch.ts';
 import type { Plan } from './plan.ts';
@@ -21,6 +22,9 @@ export async function planAll<T>(jobs: readonly T[], plan: (job: T) => Plan): Pr
   for (const [index, job] of jobs.entries()) {
     if (index % TURN_JOBS === TURN_JOBS - 1) await turn();
     try {
+      if (typeof job !== 'object' || job === null) {
+        throw new DuestreamError('bad-input', `the job is ${show(job)}; allowed: an object with data and options`);
+      }
       plans.push(plan(job));
     } catch (error) {
       if (!(error instanceof DuestreamError)) throw error;

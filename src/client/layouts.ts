@@ -22,11 +22,12 @@ export interface Layouts {
   readonly load: (queue: Queue) => Promise<Layout>;
   /** Reads again unless somebody else has since `seen`. */
   readonly reload: (queue: Queue, seen: PartitionRef) => Promise<Layout>;
-  /** Another server may answer now: what is remembered is read again at its next use. */
+  /** Another server may answer now: all that is remembered is declared and read again, beside the work. */
   readonly doubt: () => void;
 }
 
 interface Entry {
+  readonly queue: Queue;
   layout: Layout | undefined;
   reading: Promise<Layout> | undefined;
   readMs: number;
@@ -40,22 +41,24 @@ export function createLayouts(parts: {
   readonly namespace: string;
   readonly clock: Clock;
   readonly budgetMs: number;
+  /** Ends what goes on beside the work. */
+  readonly signal: AbortSignal;
 }): Layouts {
-  const { redis, namespace, clock, budgetMs } = parts;
+  const { redis, namespace, clock, budgetMs, signal } = parts;
   const entries = new Map<string, Entry>();
 
-  function entryOf(name: string): Entry {
-    const found = entries.get(name);
+  function entryOf(queue: Queue): Entry {
+    const found = entries.get(queue.name);
     if (found) return found;
     if (entries.size >= QUEUES_MAX) entries.clear();
-    const made: Entry = { layout: undefined, reading: undefined, readMs: 0 };
-    entries.set(name, made);
+    const made: Entry = { queue, layout: undefined, reading: undefined, readMs: 0 };
+    entries.set(queue.name, made);
     return made;
   }
 
-  function read(queue: Queue, entry: Entry): Promise<Layout> {
+  function read(entry: Entry): Promise<Layout> {
     entry.readMs = clock.monotonicMs();
-    entry.reading ??= declare(queue)
+    entry.reading ??= declare(entry.queue)
       .then((layout) => {
         entry.layout = layout;
         return layout;
@@ -66,31 +69,35 @@ export function createLayouts(parts: {
     return entry.reading;
   }
 
+  /** Beside the work: a failure here will be told by the work itself. */
+  function refresh(entry: Entry): void {
+    read(entry).catch(() => undefined);
+  }
+
   async function declare({ name, partitions }: Queue): Promise<Layout> {
     // Whether a lost call has declared the queue does not matter: the next one finds it, and no job was sent yet.
     const call = () => declareQueue(redis, { namespace, queue: name, partitions });
-    return partitionsOf(namespace, await withReadRetry(`look up queue ${name}`, call, { clock, budgetMs }));
+    return partitionsOf(namespace, await withReadRetry(`look up queue ${name}`, call, { clock, budgetMs, signal }));
   }
 
   return {
     known(queue) {
       const entry = entries.get(queue.name);
       if (!entry?.layout) return undefined;
-      // Beside the work, and at most once per 30 s: a failure here will be told by the work itself.
-      if (clock.monotonicMs() - entry.readMs > FRESH_MS) read(queue, entry).catch(() => undefined);
+      if (clock.monotonicMs() - entry.readMs > FRESH_MS) refresh(entry);
       return entry.layout;
     },
     async load(queue) {
-      const entry = entryOf(queue.name);
-      return entry.layout ?? read(queue, entry);
+      const entry = entryOf(queue);
+      return entry.layout ?? read(entry);
     },
     async reload(queue, seen) {
-      const entry = entryOf(queue.name);
+      const entry = entryOf(queue);
       const current = entry.layout?.[0];
-      return entry.layout && current?.generation !== seen.generation ? entry.layout : read(queue, entry);
+      return entry.layout && current?.generation !== seen.generation ? entry.layout : read(entry);
     },
     doubt() {
-      for (const entry of entries.values()) entry.readMs = Number.NEGATIVE_INFINITY;
+      for (const entry of entries.values()) refresh(entry);
     },
   };
 }

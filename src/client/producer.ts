@@ -4,7 +4,7 @@
  * process: no signal handlers, no timers, no output. Every promise it gives settles, and none waits for ever.
  */
 import { DuestreamError } from '../core/errors.ts';
-import { close, openCommands, whenReady } from '../redis/connect.ts';
+import { close, openCommands, type Redis, whenReady } from '../redis/connect.ts';
 import { createJobs } from '../redis/jobs.ts';
 import { createBatch } from './batch.ts';
 import { checkList, planAll, scheduleAll } from './bulk.ts';
@@ -17,7 +17,14 @@ import { createReach } from './reach.ts';
 import { withReadRetry } from './read-retry.ts';
 import { createReplay, parseLetterId, type Replayed } from './replay.ts';
 import type { Scheduled } from './scheduled.ts';
-import { type ProducerOptions, parseAnyId, type QueueInput, queueOf, settingsOf } from './settings.ts';
+import {
+  type ProducerOptions,
+  type ProducerSettings,
+  parseAnyId,
+  type QueueInput,
+  queueOf,
+  settingsOf,
+} from './settings.ts';
 import { createSlots } from './slots.ts';
 
 export type { Cancelled, JobView, ProducerOptions, QueueInput, Replayed, Scheduled, ScheduleOptions };
@@ -89,6 +96,9 @@ export interface Producer {
 const RECORD_OVERHEAD_BYTES = 4096;
 /** The script's own check is for clocks that are wrong; this one's is sharp. */
 const HORIZON_SLACK_MS = 60_000;
+/** Calls that are not batched: cancel, get, replay. */
+const CALLS_MAX = 100;
+const CALLS_WAITING_MAX = 100_000;
 
 /**
  * Connects a producer. Resolves when Redis can take jobs.
@@ -101,21 +111,10 @@ const HORIZON_SLACK_MS = 60_000;
  */
 export async function createProducer(options: ProducerOptions): Promise<Producer> {
   const settings = settingsOf(options);
-  const { clock, budgetMs, horizonMs, dataBytesMax, windowMs, namespace } = settings;
-  const redis = openCommands({ redis: options.redis, name: settings.name });
-  const jobs = createJobs(redis);
-  const dueClock = createDueClock(redis, clock);
-  const layouts = createLayouts({ redis, namespace, clock, budgetMs });
-  const recordBytesMax = dataBytesMax + RECORD_OVERHEAD_BYTES;
-  const batch = createBatch({
-    ...{ jobs, layouts, clock, budgetMs, recordBytesMax },
-    horizonMs: horizonMs + HORIZON_SLACK_MS,
-  });
-  const slots = createSlots({ max: 100, waitingMax: 100_000 });
-  const reach = createReach({ layouts, slots, clock, budgetMs });
-  const cancel = createCancel({ jobs, reach, windowMs });
-  const get = createGet({ redis, reach });
-  const replay = createReplay({ redis, jobs, reach });
+  const { clock, budgetMs, horizonMs, dataBytesMax } = settings;
+  const redis = openCommands(settings);
+  const ending = new AbortController();
+  const { dueClock, layouts, batch, cancel, get, replay } = wire(settings, redis, ending.signal);
   const underWay = new Set<Promise<unknown>>();
   let stopping: Promise<void> | undefined;
 
@@ -148,6 +147,7 @@ export async function createProducer(options: ProducerOptions): Promise<Producer
     await Promise.allSettled(underWay);
     await batch.quiet();
     redis.off('ready', onReady);
+    ending.abort();
     close(redis);
   }
 
@@ -196,6 +196,25 @@ export async function createProducer(options: ProducerOptions): Promise<Producer
         return replay(to, { letterId: parsed, dueMs: dueOf(options, limits(calledMs)), partition: options.partition });
       }),
     stop: () => (stopping ??= end()),
+  };
+}
+
+/** The parts beside this file, on one connection. */
+function wire(settings: ProducerSettings, redis: Redis, signal: AbortSignal) {
+  const { clock, budgetMs, namespace, windowMs } = settings;
+  const jobs = createJobs(redis);
+  const layouts = createLayouts({ redis, namespace, clock, budgetMs, signal });
+  const slots = createSlots({ max: CALLS_MAX, waitingMax: CALLS_WAITING_MAX });
+  const reach = createReach({ layouts, slots, clock, budgetMs });
+  const recordBytesMax = settings.dataBytesMax + RECORD_OVERHEAD_BYTES;
+  const horizonMs = settings.horizonMs + HORIZON_SLACK_MS;
+  return {
+    layouts,
+    dueClock: createDueClock(redis, clock),
+    batch: createBatch({ jobs, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
+    cancel: createCancel({ jobs, reach, windowMs }),
+    get: createGet({ redis, reach }),
+    replay: createReplay({ redis, jobs, reach }),
   };
 }
 

@@ -1,0 +1,129 @@
+import { describe, expect, test } from 'vitest';
+import { type BatchParts, createBatch } from '../../src/client/batch.ts';
+import type { Layouts } from '../../src/client/layouts.ts';
+import type { Plan } from '../../src/client/plan.ts';
+import { createSlots } from '../../src/client/slots.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import { defineQueue } from '../../src/core/queue.ts';
+import { partitionRef } from '../../src/redis/keys.ts';
+import type { ScheduleReply } from '../../src/redis/replies.ts';
+
+const queue = defineQueue('q');
+const layout = [partitionRef('t', { queue: 'q', partition: 0, generation: 0 })];
+const layouts: Layouts = {
+  known: () => layout,
+  load: async () => layout,
+  reload: async () => layout,
+  doubt: () => undefined,
+};
+const plan = (id: string, bytes = 100): Plan => ({
+  ...{ id, member: `j:${id}`, record: '1a|{}', dueMs: 1e12, bytes, mode: 'keep', strict: false },
+});
+const turns = async (count: number) => {
+  for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+};
+
+/** A batch whose script calls are answered by hand. */
+function batchByHand() {
+  const sent: { readonly size: number; readonly answer: (replies?: readonly ScheduleReply[]) => void }[] = [];
+  const jobs: BatchParts['jobs'] = {
+    schedule: (_, items) =>
+      new Promise((resolve) => {
+        const ok = items.map((): ScheduleReply => ({ kind: 'ok' }));
+        sent.push({ size: items.length, answer: (replies = ok) => resolve(replies) });
+      }),
+  };
+  const limits = { budgetMs: 1000, horizonMs: 1e9, recordBytesMax: 1e6 };
+  return { sent, batch: createBatch({ jobs, layouts, clock: systemClock, ...limits }) };
+}
+
+describe('a batch', () => {
+  test('waits for the end of the turn, and no longer', async () => {
+    const { sent, batch } = batchByHand();
+    const results = [batch.add(queue, plan('a')), batch.add(queue, plan('b'))];
+    expect(sent).toHaveLength(0);
+    await turns(1);
+    expect(sent.map(({ size }) => size)).toEqual([2]);
+    sent[0]?.answer();
+    expect(await Promise.all(results)).toHaveLength(2);
+  });
+
+  test('keeps at most 20 script calls on the way; what waits meanwhile goes together', async () => {
+    const { sent, batch } = batchByHand();
+    const results: Promise<unknown>[] = [];
+    for (let n = 0; n < 100; n += 1) {
+      results.push(batch.add(queue, plan(`${n}`)));
+      await turns(1);
+    }
+    expect(sent.map(({ size }) => size)).toEqual(Array.from({ length: 20 }, () => 1));
+    sent[0]?.answer();
+    await expect.poll(() => sent.length).toBe(21);
+    expect(sent[20]?.size).toBe(80);
+    for (const call of sent) call.answer();
+    expect(await Promise.all(results)).toHaveLength(100);
+  });
+
+  test('refuses more than it may hold, and takes more when there is room again', async () => {
+    const { sent, batch } = batchByHand();
+    const large = batch.add(queue, plan('a', 256 * 1024 * 1024));
+    await expect(batch.add(queue, plan('b'))).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringMatching(/calls are waiting for Redis already.*nothing was sent/),
+    });
+    await turns(1);
+    sent[0]?.answer();
+    await large;
+    const later = batch.add(queue, plan('b'));
+    await turns(1);
+    sent[1]?.answer();
+    expect((await later).status).toBe('scheduled');
+  });
+
+  test('makes what the script refuses an error of that job alone', async () => {
+    const { sent, batch } = batchByHand();
+    const settling = Promise.allSettled(['a', 'b', 'c', 'd'].map((id) => batch.add(queue, plan(id))));
+    await turns(1);
+    sent[0]?.answer([{ kind: 'bad-due', nowMs: 5e11 }, { kind: 'too-large' }, { kind: 'ok' }]);
+    const messages = (await settling).map((one) => (one.status === 'rejected' ? one.reason.message : one.value.status));
+    expect(messages).toEqual([
+      'job a is due 2001-09-09T01:46:40.000Z, past the horizon; the clock of Redis says 1985-11-05T00:53:20.000Z',
+      'job b is 100 bytes, more than a record may have',
+      'scheduled',
+      'the script replied to fewer jobs than it was sent',
+    ]);
+  });
+
+  test('is quiet when all has settled', async () => {
+    const { sent, batch } = batchByHand();
+    await batch.quiet();
+    const adding = batch.add(queue, plan('a'));
+    let quiet = false;
+    const becoming = batch.quiet().then(() => (quiet = true));
+    await turns(3);
+    expect(quiet).toBe(false);
+    sent[0]?.answer();
+    await Promise.all([adding, becoming]);
+  });
+});
+
+describe('slots', () => {
+  test('let so many run at once, the rest in order, and refuse a crowd', async () => {
+    const slots = createSlots({ max: 2, waitingMax: 2 });
+    const ends: (() => void)[] = [];
+    const began: number[] = [];
+    const run = (n: number) =>
+      slots.run(() => {
+        began.push(n);
+        return new Promise<void>((resolve) => ends.push(resolve));
+      });
+    const all = [run(0), run(1), run(2), run(3)];
+    await expect(run(4)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(began).toEqual([0, 1]);
+    for (let n = 0; n < 4; n += 1) {
+      await expect.poll(() => ends.length).toBeGreaterThan(n);
+      ends[n]?.();
+    }
+    await Promise.all(all);
+    expect(began).toEqual([0, 1, 2, 3]);
+  });
+});
