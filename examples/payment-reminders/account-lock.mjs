@@ -36,3 +36,10 @@ export async function withAccount({ redis, prefix, account, ttlMs }, work) {
  * @param {string} prefix
  */
 export const conflictsKey = (prefix) => `${prefix}:conflicts`;
+
+/**
+ * ioredis wants the plain path of a socket.
+ *
+ * @param {string} url
+ */
+export const withoutScheme = (url) => url.replace(/^unix:\/\//, '');

@@ -17,6 +17,8 @@ import { accounts, emails } from './queues.mjs';
 
 /** A producer knows the server's clock only so well. */
 const DELAY_SLACK_MS = 100;
+/** How long to wait for a busy worker, and for the next leader. */
+const PATIENCE_MS = 10_000;
 
 /**
  * Everything whose moment is known at the start: reminders and statements.
@@ -112,15 +114,22 @@ export async function killTwo({ stage, timetable, atMs, events, say, signal }) {
   events.push({ kind: 'leader-killed', atMs: killedMs, leaseMs: timetable.leases.moverMs });
   say(`SIGKILL ${daemon.name} (pid ${daemon.pid}), the leader of the e-mails, in its term ${leader.epoch}`);
 
-  for (;;) {
-    await sleep(20, undefined, { signal });
+  const heir = await nextLeader({ stage, than: leader.id, signal });
+  // Without a next leader there is no such event, and the report says so.
+  if (!heir) return say('nobody leads the e-mails any more');
+  const backMs = Date.now();
+  events.push({ kind: 'leader-back', atMs: backMs });
+  say(`${heir.name} leads the e-mails in term ${heir.epoch}, ${((backMs - killedMs) / 1000).toFixed(1)} s later`);
+}
+
+/** @param {{ stage: Stage, than: string, signal: AbortSignal }} wait until somebody else leads */
+async function nextLeader({ stage: { observer, daemons }, than, signal }) {
+  for (const untilMs = Date.now() + PATIENCE_MS; Date.now() < untilMs; await sleep(20, undefined, { signal })) {
     const next = await observer.leaderOf('emails');
-    if (!next || next.id === leader.id) continue;
-    const backMs = Date.now();
-    events.push({ kind: 'leader-back', atMs: backMs });
-    const heir = daemons.find(({ pid }) => pid === next.pid)?.name ?? next.id;
-    return say(`${heir} leads the e-mails in term ${next.epoch}, ${((backMs - killedMs) / 1000).toFixed(1)} s later`);
+    const daemon = daemons.find(({ pid }) => pid === next?.pid);
+    if (next && daemon && next.id !== than) return { name: daemon.name, epoch: next.epoch };
   }
+  return undefined;
 }
 
 /**
@@ -128,18 +137,17 @@ export async function killTwo({ stage, timetable, atMs, events, say, signal }) {
  * @param {AbortSignal} signal
  */
 async function catchBusyWorker({ workers, office, observer }, signal) {
-  for (;;) {
+  for (const untilMs = Date.now() + PATIENCE_MS; Date.now() < untilMs; await sleep(10, undefined, { signal })) {
     const [victim] = [...workers].sort((a, b) => office.unansweredBy(b.pid) - office.unansweredBy(a.pid));
-    if (victim && office.unansweredBy(victim.pid) > 1) {
-      victim.signal('SIGSTOP');
-      // What it had sent before it stopped is with Redis by then.
-      await sleep(30, undefined, { signal });
-      const holding = await observer.holdingOf(victim.pid);
-      if (holding.running.length > 0) return { victim, holding };
-      victim.signal('SIGCONT');
-    }
-    await sleep(10, undefined, { signal });
+    if (!victim || office.unansweredBy(victim.pid) < 2) continue;
+    victim.signal('SIGSTOP');
+    // What it had sent before it stopped is with Redis by then.
+    await sleep(30, undefined, { signal });
+    const holding = await observer.holdingOf(victim.pid);
+    if (holding.running.length > 0) return { victim, holding };
+    victim.signal('SIGCONT');
   }
+  throw new Error('no worker was busy enough to be killed');
 }
 
 /** @param {PlannedJob} job */

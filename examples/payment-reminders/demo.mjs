@@ -5,9 +5,10 @@
  *     failed-payments.csv ─▶ producer ─▶ Redis ◀─ 2 daemons      3 workers ─▶ SMTP server ─▶ report
  *                                          └──────────────────────▲
  *
- * `--quick` does the same with fewer payments in about twelve seconds.
+ * `--quick` does the same with fewer payments in about ten seconds.
  */
 import { readFileSync } from 'node:fs';
+import { relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createProducer } from 'duestream';
 import { killTwo, schedule, scheduleAgain, takePayments, welcomeCustomers } from './acts.mjs';
@@ -15,6 +16,7 @@ import { bar, createNarrator } from './narrator.mjs';
 import { readPayments } from './payments.mjs';
 import { makePlan, TIMETABLES } from './plan.mjs';
 import { milliseconds, reportLines } from './print.mjs';
+import { ask } from './processes.mjs';
 import { makeReport } from './report.mjs';
 import { setStage } from './stage.mjs';
 
@@ -82,6 +84,7 @@ async function run(timetable, signal) {
     say,
   });
   const { observer, office } = stage;
+  detail(`to look inside: node dist/main.js ls emails --config ${relative(process.cwd(), stage.config)}`);
   const producer = await createProducer({ redis: stage.url, namespace: stage.namespace });
   closers.push(() => producer.stop());
 
@@ -115,10 +118,22 @@ async function run(timetable, signal) {
   events.push({ kind: 'lock-conflicts', count: await observer.conflicts() });
   const jobs = plan.jobs.map((job) => ({ ...job, dueMs: dues.get(job.id) ?? job.dueMs }));
   const report = makeReport({ plan: { ...plan, jobs }, received: office.journal, events });
+  await tellOneStory(events);
   for (const line of ['', ...reportLines(report)]) print(line);
   keepsLogs = !report.ok;
   if (keepsLogs) print(`The logs of all processes are in ${stage.dir}`);
   return report.ok ? 0 : 1;
+}
+
+/**
+ * A job that the killed worker was running, as an operator sees it.
+ *
+ * @param {readonly DemoEvent[]} events
+ */
+async function tellOneStory(events) {
+  const [id = ''] = events.flatMap((event) => (event.kind === 'worker-killed' ? event.running : []));
+  say(`one of the jobs that the killed worker was running: duestream show emails ${id}`);
+  for (const line of (await ask(['show', 'emails', id])).split('\n')) detail(`  ${line}`.trimEnd());
 }
 
 /**

@@ -6,7 +6,7 @@
 import { Defer, defineHandlers, Unrecoverable } from 'duestream';
 import { Redis } from 'ioredis';
 import nodemailer from 'nodemailer';
-import { withAccount } from './account-lock.mjs';
+import { withAccount, withoutScheme } from './account-lock.mjs';
 import { deliver, verdictOn } from './deliver.mjs';
 import { accounts, emails } from './queues.mjs';
 import { reminderMail, statementMail, welcomeMail } from './texts.mjs';
@@ -17,11 +17,11 @@ const {
   DEMO_LOCK_PREFIX: prefix = 'demo',
 } = process.env;
 const transport = nodemailer.createTransport(`${smtpUrl}?pool=true&maxConnections=12&maxMessages=100000`);
-const redis = new Redis(redisUrl);
+const redis = new Redis(withoutScheme(redisUrl));
 redis.on('error', (error) => console.error(`the lock's connection: ${error.message}`));
 
-/** Longer than a statement takes; so long does a killed worker keep an account locked. */
-const LOCK_MS = 1500;
+/** Much longer than a statement takes, even on a busy machine; so long does a killed worker keep an account locked. */
+const LOCK_MS = 5000;
 
 /** @typedef {import('duestream').Job<import('./payments.mjs').Payment & { step: import('./texts.mjs').Step }>} ReminderJob */
 /** @typedef {import('duestream').Job<import('./payments.mjs').Payment>} WelcomeJob */

@@ -3,7 +3,7 @@
  * (docs/architecture.md) and changes nothing.
  */
 import { Redis } from 'ioredis';
-import { conflictsKey } from './account-lock.mjs';
+import { conflictsKey, withoutScheme } from './account-lock.mjs';
 
 const QUEUES = ['emails', 'accounts'];
 const ENTRIES_MAX = 1000;
@@ -13,7 +13,7 @@ const ENTRIES_MAX = 1000;
 
 /** @param {{ url: string, namespace: string }} place */
 export function createObserver({ url, namespace }) {
-  const redis = new Redis(url, { maxRetriesPerRequest: 3 });
+  const redis = new Redis(withoutScheme(url), { maxRetriesPerRequest: 3 });
   // What fails is the command that needs the connection; it says so itself.
   redis.on('error', () => {});
   const control = `${namespace}:v1:{control}`;
@@ -66,7 +66,15 @@ export function createObserver({ url, namespace }) {
     return { running: started.map(idOf), held: members.map(idOf) };
   }
 
+  /** Fails with one clear sentence when there is no Redis. */
+  async function reach() {
+    await redis.ping().catch((cause) => {
+      throw new Error('the Redis that DUESTREAM_REDIS_URL names does not answer', { cause });
+    });
+  }
+
   return {
+    reach,
     alive,
     leaderOf,
     holdingOf,

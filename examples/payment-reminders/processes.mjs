@@ -2,13 +2,16 @@
  * The daemons and workers as real processes, started as anybody would start them. Each writes its log to a file, and is
  * ended only by the pid we were given. None outlives us, even if we are killed: the guard ends it then.
  */
+import { execFile } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { spawnGuarded } from '../../src/embedded/guard.mjs';
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const STOP_MS = 8000;
+const ASK_MS = 10_000;
 
 /**
  * @typedef {object} Running
@@ -76,6 +79,17 @@ export function createCrew({ logDir, env, onUnexpectedExit }) {
   };
 
   return { start, stop };
+}
+
+/**
+ * Runs the command `duestream` as an operator would, with the settings of the crew.
+ *
+ * @param {readonly string[]} args
+ * @returns {Promise<string>} what it said
+ */
+export async function ask(args) {
+  const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...args], { timeout: ASK_MS });
+  return stdout.trimEnd();
 }
 
 /** @param {readonly Running[]} list */

@@ -17,7 +17,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const HANDLERS = fileURLToPath(new URL('handlers.mjs', import.meta.url));
 const WORKERS = 3;
 const READY_MS = 20_000;
-const FIRST_PORT = 6390;
+/** Two demos that start at the same moment look for a free port in different places. */
+const FIRST_PORT = 20_000 + (process.pid % 10_000);
 
 /** @typedef {import('./plan.mjs').Timetable} Timetable */
 /** @typedef {import('./processes.mjs').Running} Running */
@@ -41,13 +42,15 @@ export async function setStage({ timetable, onClose, onUnexpectedExit, keepsLogs
   const url = found.kind === 'url' ? found.url : await ownRedis(found.path);
   const observer = createObserver({ url, namespace });
   onClose(observer.close);
+  await observer.reach();
   if (found.kind === 'url') onClose(observer.clear);
   const office = await openPostOffice({ fateOf });
   onClose(office.close);
   say(`mail server at ${office.url}; it refuses some mails for now (451) and some for good (550)`);
 
+  const config = await settings();
   const env = {
-    DUESTREAM_CONFIG: await settings(),
+    DUESTREAM_CONFIG: config,
     DEMO_REDIS_URL: url,
     DEMO_SMTP_URL: office.url,
     DEMO_LOCK_PREFIX: namespace,
@@ -58,7 +61,7 @@ export async function setStage({ timetable, onClose, onUnexpectedExit, keepsLogs
   const workers = Array.from({ length: WORKERS }, (_, at) => crew.start(`worker ${at + 1}`, ['worker', HANDLERS]));
   await allAlive([...daemons, ...workers]);
   say(`2 daemons (pid ${pids(daemons)}) and ${WORKERS} workers (pid ${pids(workers)}) are up`);
-  return { dir, url, namespace, observer, office, daemons, workers };
+  return { dir, config, url, namespace, observer, office, daemons, workers };
 
   /** @param {string} binary */
   async function ownRedis(binary) {
@@ -72,10 +75,10 @@ export async function setStage({ timetable, onClose, onUnexpectedExit, keepsLogs
   async function settings() {
     const { moverMs, jobMs, extendMs, beatMs, graceMs } = timetable.leases;
     const worker = { jobLeaseMs: jobMs, extendEveryMs: extendMs, beatTtlMs: beatMs, graceMs, shutdownMs: 3000 };
-    const config = { namespace, redis: { url }, mover: { leaseMs: moverMs }, worker };
+    const tree = { namespace, redis: { url }, mover: { leaseMs: moverMs }, worker };
     const path = join(dir, 'duestream.yaml');
     // JSON is YAML.
-    await writeFile(path, `${JSON.stringify(config, null, 2)}\n`);
+    await writeFile(path, `${JSON.stringify(tree, null, 2)}\n`);
     return path;
   }
 

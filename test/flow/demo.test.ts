@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { testBinary } from '../support/redis-binary.ts';
@@ -23,7 +23,7 @@ afterEach(async () => {
 
 async function start() {
   const env = { ...process.env, DUESTREAM_REDIS_SERVER_BIN: await testBinary() };
-  const running = spawn(process.execPath, [DEMO, '--quick'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const running = spawn(process.execPath, [DEMO, '--quick'], { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] });
   child = running;
   let output = '';
   for (const stream of [running.stdout, running.stderr]) {
@@ -71,6 +71,7 @@ describe('the demo', () => {
     const pids = pidsIn(output());
     expect(pids).toHaveLength(6);
     expect(pids.filter(isAlive)).toEqual([]);
-    expect(readdirSync(join(root, '.duestream')).filter((name) => name.startsWith('demo-'))).toEqual([]);
+    const folder = /--config (\S+)\/duestream\.yaml/.exec(output())?.[1];
+    expect(folder && existsSync(join(root, folder))).toBe(false);
   });
 });
