@@ -1,0 +1,82 @@
+/** A Redis at its memory limit: no new jobs, and everything that frees or keeps alive still works. */
+import { describe, expect, test } from 'vitest';
+import { elect, renew, resign } from '../../src/redis/lease.ts';
+import { weatherOf } from '../../src/redis/weather.ts';
+import { failure, item, only, T0, usePartition } from '../support/partition.ts';
+
+const p = usePartition();
+
+/** Every write without allow-oom is refused from now on, until the database is emptied. */
+async function fill(): Promise<void> {
+  await p.redis.config('SET', 'maxmemory', '1');
+  await expect(p.redis.set('more', 'x')).rejects.toThrow(/^OOM/);
+}
+const relax = () => p.redis.config('SET', 'maxmemory', '0');
+
+/** Runs with a full Redis, and gives it room again whatever happens. */
+async function whileFull<T>(call: () => Promise<T>): Promise<T> {
+  await fill();
+  return call().finally(relax);
+}
+
+describe('a producer', () => {
+  test('is refused up front, and nothing is written', async () => {
+    await p.schedule('before');
+    const error = await whileFull(() =>
+      p.withoutWrite(() => p.scheduleAll([item('a'), item('b')]).catch((thrown: unknown) => thrown)),
+    );
+    expect(weatherOf(error)).toBe('full');
+  });
+
+  test('is refused a replay as well, and the letter stays', async () => {
+    const letter = await p.dead('a');
+    const error = await whileFull(() => p.withoutWrite(() => p.replay(letter).catch((thrown: unknown) => thrown)));
+    expect(weatherOf(error)).toBe('full');
+  });
+
+  test('can still cancel, which frees', async () => {
+    await p.schedule('a');
+    expect(await whileFull(() => p.cancel('j:a'))).toEqual({ kind: 'cancelled' });
+  });
+});
+
+describe('what is there is still worked off', () => {
+  test('from promote to complete', async () => {
+    await p.lead();
+    await p.scheduleAll([item('a'), item('b')]);
+    await p.put('order-1', T0);
+    await whileFull(async () => {
+      expect(await p.promote()).toMatchObject({ kind: 'moved', count: 3 });
+      const claims = await p.claim(await p.read());
+      expect(await p.extend(claims)).toEqual(['ok', 'ok', 'ok']);
+      expect(await p.complete(claims)).toEqual(['ok', 'ok', 'ok']);
+    });
+    expect(await p.picture()).toMatchObject({
+      jobs: { 'j:a': 'stub done', 'j:b': 'stub done', 'order-1': 'stub done' },
+    });
+  });
+
+  test('also when it fails, is put aside, dies, is handed back or loses its worker', async () => {
+    await p.lead();
+    await p.scheduleAll(['dies', 'fails', 'hands', 'lost', 'waits'].map((id) => item(id)));
+    await whileFull(async () => {
+      const deliveries = await p.deliver();
+      const back = deliveries.filter(({ member }) => member === 'j:hands');
+      expect(await p.release(back)).toEqual(['ok']);
+      const [dies, fails, lost, waits] = await p.claim(deliveries.filter((one) => !back.includes(one)));
+      if (!dies || !fails || !lost || !waits) throw new Error('expected four');
+      expect(await p.bury(dies, { error: failure('x') })).toBe('ok');
+      expect(await p.retry(fails)).toBe('ok');
+      expect(await p.defer(waits)).toBe('ok');
+      expect(only((await p.reclaim('w1')).deliveries).member).toBe('j:lost');
+    });
+  });
+});
+
+test('leaders are elected, stay and resign', async () => {
+  await whileFull(async () => {
+    const { term } = await elect(p.redis, p.ref, { processId: 'm1', leaseMs: 5000, nowMs: T0 });
+    expect(await renew(p.redis, p.ref, { term, leaseMs: 5000 })).toBe('ok');
+    expect(await resign(p.redis, p.ref, term)).toBe('ok');
+  });
+});
