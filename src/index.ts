@@ -2,8 +2,21 @@
  * The public API of duestream. Everything that is exported here is documented where it is defined and kept stable.
  */
 
+export type { IfExists } from './client/plan.ts';
 export type { Cancelled, JobView, Producer, ProducerOptions, Scheduled, ScheduleOptions } from './client/producer.ts';
-export { createProducer } from './client/producer.ts';
+export {
+  type BulkJob,
+  type Cancelled,
+  createProducer,
+  type JobView,
+  type Producer,
+  type ProducerOptions,
+  type QueueInput,
+  type Replayed,
+  type Scheduled,
+  type ScheduleOptions,
+} from './client/producer.ts';
+export { Unconfirmed, type UnconfirmedJob } from './client/scheduled.ts';
 export type { Config, ConfigInput } from './config/options.ts';
 export { type Backoff, type BackoffPolicy, exponential, fixed, type Jitter, ladder, linear } from './core/backoff.ts';
 export type { DurationInput, InstantInput } from './core/duration.ts';
