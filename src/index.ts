@@ -3,7 +3,6 @@
  */
 
 export type { IfExists } from './client/plan.ts';
-export type { Cancelled, JobView, Producer, ProducerOptions, Scheduled, ScheduleOptions } from './client/producer.ts';
 export {
   type BulkJob,
   type Cancelled,
