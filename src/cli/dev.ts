@@ -112,9 +112,9 @@ interface Told {
 
 const SAMPLE = [
   '// handlers.mjs',
-  "import { defineHandlers } from 'duestream';",
+  'import { defineHandlers } from "duestream";',
   'export default defineHandlers({',
-  "  emails: async (job) => console.log('sending', job.id, job.data),",
+  '  emails: async (job) => console.log("sending", job.id, job.data),',
   '});',
 ];
 

@@ -64,8 +64,11 @@ function failure(code: ErrorCode, error: unknown): Failure {
   return { code, message: oneLine(messageOf(error)), exit: errorCatalogue[code].exit };
 }
 
-const isPortTaken = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+/** Also when the system's error is only the cause. */
+function isPortTaken(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return ('code' in error && error.code === 'EADDRINUSE') || isPortTaken(error.cause);
+}
 
 interface EmbeddedError extends Error {
   readonly code: string;

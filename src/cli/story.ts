@@ -112,12 +112,9 @@ function timeline(story: Story, content: Content): readonly string[] {
   const { peek, letter } = story;
   const askedDueMs = content.askedDueMs ?? peek.stub?.askedDueMs ?? peek.dueMs;
   const history = peek.run?.history ?? letter?.history ?? [];
-  const events: { readonly atMs: number; readonly text: string }[] = history.map((attempted) => ({
-    atMs: attempted.atMs,
-    text: attemptLine(attempted),
-  }));
-  if (askedDueMs !== undefined)
-    events.push({ atMs: askedDueMs, text: line`${iso(askedDueMs)}  due, as it was asked for` });
+  const asked = { atMs: askedDueMs ?? 0, text: line`${iso(askedDueMs ?? 0)}  due, as it was asked for` };
+  const attempts = history.map((attempted) => ({ atMs: attempted.atMs, text: attemptLine(attempted) }));
+  const events = askedDueMs === undefined ? attempts : [asked, ...attempts];
   events.sort((a, b) => a.atMs - b.atMs);
   const forgotten = (peek.run?.failures ?? 0) + (peek.run?.crashes ?? 0) - (peek.run?.history.length ?? 0);
   return [
