@@ -76,6 +76,17 @@ export function ladder(steps: readonly DurationInput[], options: { readonly jitt
 /** 10 s, 20 s, 40 s … 1 h, with full jitter. */
 export const defaultBackoff: Backoff = exponential('10s', { max: '1h' });
 
+/** Whether a value that came from outside is a backoff in its data form. */
+export function isBackoff(value: unknown): value is Backoff {
+  if (typeof value !== 'object' || value === null) return false;
+  const { kind, jitter, delayMs, maxMs, factor, stepsMs } = value as Readonly<Record<string, unknown>>;
+  const ms = (one: unknown) => typeof one === 'number' && one >= 0 && Number.isFinite(one);
+  if (!JITTERS.some((known) => known === jitter)) return false;
+  if (kind === 'ladder') return Array.isArray(stepsMs) && stepsMs.length > 0 && stepsMs.every(ms);
+  if (kind === 'fixed') return ms(delayMs);
+  return ms(delayMs) && ms(maxMs) && (kind === 'linear' || (kind === 'exponential' && ms(factor)));
+}
+
 /** Milliseconds to wait after the given number of failures (1 after the first). `random` is in [0, 1). */
 export function backoffMs(policy: BackoffPolicy, failures: number, random: number): number {
   if (typeof policy === 'function') return durationMs(policy(failures), 'backoff');

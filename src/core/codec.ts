@@ -12,7 +12,7 @@
  * A **run** is the state of a job that was started, fields separated by spaces, then one line of JSON per error:
  * token generation attempts failures crashes entry owner nextDue cancel askedDue digest.
  */
-import type { Backoff } from './backoff.ts';
+import { type Backoff, isBackoff } from './backoff.ts';
 import { DuestreamError, messageOf } from './errors.ts';
 import { DEFAULT_NAME, type JobId, type Token } from './job.ts';
 import type { Attempted } from './outcome.ts';
@@ -93,15 +93,22 @@ export function decodeRecord(record: string): JobRecord {
   if (!header) throw new Error(`record has no header of version 1: ${JSON.stringify(record.slice(0, 24))}`);
   const body: unknown = JSON.parse(record.slice(record.indexOf('|') + 1));
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Error('record is not a JSON object');
-  const { n, d, o } = body as { n?: unknown; d?: unknown; o?: { a?: number; t?: number; b?: Backoff } };
+  const { n, d, o } = body as { n?: unknown; d?: unknown; o?: { a?: unknown; t?: unknown; b?: unknown } };
   if (n !== undefined && typeof n !== 'string') throw new Error('name in the record is not a text');
+  return { ...header, name: n ?? DEFAULT_NAME, data: d, ...overridesOf(o ?? {}) };
+}
+
+const isCount = (value: unknown): value is number => typeof value === 'number' && value >= 0;
+
+/** A foreign producer may write anything here: attempts that are no number would never be exhausted. */
+function overridesOf({ a, t, b }: { a?: unknown; t?: unknown; b?: unknown }): JobOverrides {
+  if (a !== undefined && !isCount(a)) throw new Error('attempts in the record are not a number');
+  if (t !== undefined && !isCount(t)) throw new Error('timeout in the record is not a number of milliseconds');
+  if (b !== undefined && !isBackoff(b)) throw new Error('backoff in the record is none');
   return {
-    ...header,
-    name: n ?? DEFAULT_NAME,
-    data: d,
-    ...(o?.a === undefined ? {} : { attempts: o.a }),
-    ...(o?.t === undefined ? {} : { timeoutMs: o.t }),
-    ...(o?.b === undefined ? {} : { backoff: o.b }),
+    ...(a === undefined ? {} : { attempts: a }),
+    ...(t === undefined ? {} : { timeoutMs: t }),
+    ...(b === undefined ? {} : { backoff: b }),
   };
 }
 

@@ -56,7 +56,7 @@ export class Indeterminate extends DuestreamError {
 /** The text of anything that can be thrown: `undefined`, a string, an error with a throwing getter, a circular object. */
 export function messageOf(thrown: unknown): string {
   try {
-    if (thrown instanceof Error) return thrown.message === '' ? thrown.name : `${thrown.message}`;
+    if (thrown instanceof Error) return `${thrown.message === '' ? thrown.name : thrown.message}`;
     if (typeof thrown === 'string') return thrown;
     if (thrown === undefined || thrown === null) return `handler threw ${String(thrown)}`;
     return typeof thrown === 'object' ? (JSON.stringify(thrown) ?? 'unprintable') : String(thrown);

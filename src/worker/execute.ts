@@ -169,18 +169,19 @@ function call<Data>(
   { job, context }: { readonly job: Job<Data>; readonly context: HandlerContext },
   ended: (thrown: unknown, done: boolean) => void,
 ): void {
-  let result: unknown;
+  let pending: Promise<unknown> | undefined;
   try {
-    result = handler(job, context);
+    const result = handler(job, context);
+    pending = isThenable(result) ? Promise.resolve(result) : undefined;
   } catch (thrown) {
     ended(thrown, false);
     return;
   }
-  if (!isThenable(result)) {
+  if (!pending) {
     ended(undefined, true);
     return;
   }
-  result.then(
+  pending.then(
     () => ended(undefined, true),
     (thrown: unknown) => ended(thrown, false),
   );

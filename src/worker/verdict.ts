@@ -22,6 +22,7 @@ export interface Attempt {
 
 /** Longest wait a backoff function may ask for: a typing error must not park a job for a century. */
 const DELAY_MAX_MS = 10 * 365 * 86_400_000;
+const DELAY_OTHERWISE_MS = 10_000;
 
 /** The handler threw, or its time was up. */
 export function verdict(
@@ -30,17 +31,23 @@ export function verdict(
 ): Outcome {
   if (aborted === 'lease lost') return { kind: 'abandon' };
   if (aborted === 'shutdown') return { kind: 'defer', delayMs: 0 };
-  const error: Attempted = {
-    atMs: at.nowMs,
-    attempt: at.attempt,
-    kind: aborted === 'timeout' ? 'timeout' : 'failure',
-    message: oneLine(messageOf(thrown)),
-  };
-  if (thrown instanceof Defer) return { kind: 'defer', delayMs: jittered(thrown.delayMs, at.random) };
-  if (thrown instanceof Unrecoverable) return { kind: 'dead', reason: oneLine(thrown.message, 200), error };
+  const kind = aborted === 'timeout' ? 'timeout' : 'failure';
+  const error: Attempted = { atMs: at.nowMs, attempt: at.attempt, kind, message: oneLine(messageOf(thrown)) };
+  const wish = wishOf(thrown);
+  if (wish instanceof Defer) return { kind: 'defer', delayMs: jittered(bounded(wish.delayMs), at.random) };
+  if (wish) return { kind: 'dead', reason: oneLine(messageOf(wish), 200), error };
   const failures = at.failures + 1;
   if (failures >= budget.attempts) return { kind: 'dead', reason: 'attempts-exhausted', error };
   return { kind: 'retry', delayMs: delayOf(budget.backoff, failures, at.random), error };
+}
+
+/** What the handler asked for. Anything can be thrown, also an object that throws when it is looked at. */
+function wishOf(thrown: unknown): Defer | Unrecoverable | undefined {
+  try {
+    return thrown instanceof Defer || thrown instanceof Unrecoverable ? thrown : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Several jobs that wait for one lock come back spread over a quarter of the delay, not all at once. */
@@ -51,8 +58,12 @@ function jittered(delayMs: number, random: number): number {
 /** A backoff function of the user that throws or returns nonsense must not lose the job: ten seconds count then. */
 function delayOf(backoff: BackoffPolicy, failures: number, random: number): number {
   try {
-    return Math.min(DELAY_MAX_MS, backoffMs(backoff, failures, random));
+    return bounded(backoffMs(backoff, failures, random));
   } catch {
-    return 10_000;
+    return DELAY_OTHERWISE_MS;
   }
+}
+
+function bounded(delayMs: number): number {
+  return delayMs >= 0 ? Math.min(DELAY_MAX_MS, delayMs) : DELAY_OTHERWISE_MS;
 }
