@@ -26,6 +26,7 @@ local here = redis.call('HGET', jobs, member)
 if here and here:byte() ~= 46 then
   local life = (redis.call('HGET', runs, member) or ''):match('^%d+ (%d+)')
   if here ~= record or tonumber(life) ~= generation then return { 'live', member } end
+  redis.call('ZREM', done, member)
   redis.call('XDEL', dead, letter)
   return { 'ok', redis.call('ZSCORE', scheduled, member) or due, member }
 end

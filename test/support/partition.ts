@@ -72,10 +72,11 @@ export function usePartition(options: StartOptions = {}) {
     opened = { server, redis, jobs: createJobs(redis) };
     await whenReady(redis);
   });
-  beforeEach(async () => {
+  const reset = async () => {
     await the().redis.flushall();
     term = '';
-  });
+  };
+  beforeEach(reset);
   afterEach(async () => {
     expect(await brokenInvariants(the().redis, keys)).toEqual([]);
     expect(await brokenBalance(the().redis, keys)).toEqual([]);
@@ -155,12 +156,11 @@ export function usePartition(options: StartOptions = {}) {
     },
     /** Promotes, reads and starts what is due; the claims of what runs now. */
     async run({ consumer = 'w1', nowMs = T0 }: When & { consumer?: string } = {}): Promise<readonly Claim[]> {
-      const deliveries = await stories.deliver({ consumer, nowMs });
-      return deliveries.length === 0 ? [] : stories.claim(deliveries, consumer);
+      return stories.claim(await stories.deliver({ consumer, nowMs }), consumer);
     },
     /** Starts deliveries; the claims of what runs now. */
     async claim(deliveries: readonly Delivery[], consumer = 'w1'): Promise<readonly Claim[]> {
-      const replies = await verbs.start(deliveries, { consumer });
+      const replies = deliveries.length === 0 ? [] : await verbs.start(deliveries, { consumer });
       return deliveries.flatMap(({ entry, member }, at) => {
         const reply = replies[at];
         return reply && 'token' in reply ? [{ entry, member, token: reply.token }] : [];
@@ -192,6 +192,8 @@ export function usePartition(options: StartOptions = {}) {
     get jobs() {
       return the().jobs;
     },
+    /** Empties the database, as before each test. */
+    reset,
     picture: () => picture(the().redis, keys),
     snapshot: () => snapshot(the().redis),
     meta: (field: string) => the().redis.hget(keys.meta, field),
