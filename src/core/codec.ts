@@ -159,7 +159,8 @@ export function decodeHistory(lines: readonly string[]): readonly Attempted[] {
     .filter((line) => line !== '')
     .map((line) => {
       try {
-        const { t, a, k, m } = JSON.parse(line) as { t: number; a: number; k: Attempted['kind']; m: string };
+        const { t, a, k, m } = JSON.parse(line) as { t: number; a: number; k: Attempted['kind']; m: unknown };
+        if (typeof m !== 'string') throw new Error('not a line of ours');
         return { atMs: t, attempt: a, kind: k, message: m };
       } catch {
         return { atMs: 0, attempt: 0, kind: 'failure', message: line };
@@ -168,30 +169,42 @@ export function decodeHistory(lines: readonly string[]): readonly Attempted[] {
 }
 
 function dataJson(data: unknown): string {
-  let text: string | undefined;
   try {
-    text = JSON.stringify(data);
+    const text = JSON.stringify(data);
+    // A cycle would have thrown above, so this walk ends.
+    const uncarried = uncarriedPart(data, 'data') ?? (text === undefined ? 'data' : undefined);
+    if (uncarried === undefined) return text;
+    throw new DuestreamError(
+      'bad-input',
+      `${uncarried} cannot be carried by JSON; allowed: objects, arrays, texts, finite numbers, booleans, null, and dates (as text)`,
+    );
   } catch (cause) {
+    if (cause instanceof DuestreamError) throw cause;
     const why = messageOf(cause).split('\n')[0];
     throw new DuestreamError('bad-input', `data cannot be carried by JSON: ${why}`, { cause });
   }
-  // A cycle would have thrown above, so this walk ends.
-  const uncarried = uncarriedPart(data, 'data');
-  if (uncarried === undefined && text !== undefined) return text;
-  throw new DuestreamError(
-    'bad-input',
-    `${uncarried ?? 'data'} cannot be carried by JSON; allowed: objects, arrays, texts, finite numbers, booleans, null, and dates (as text)`,
-  );
 }
+
+/** What JSON turns into `{}` or `null` without a word. */
+const UNCARRIED = [Map, Set, WeakMap, WeakSet, RegExp, Error, Promise, ArrayBuffer];
 
 /** The first part that JSON would drop or change in silence: a function, NaN, a Map. Undefined properties are left out, as usual. */
 function uncarriedPart(value: unknown, path: string): string | undefined {
   if (typeof value === 'number') return Number.isFinite(value) ? undefined : `${path} (${value})`;
   if (typeof value === 'function' || typeof value === 'symbol') return `${path} (a ${typeof value})`;
-  if (typeof value !== 'object' || value === null || 'toJSON' in value) return undefined;
-  if (value instanceof Map || value instanceof Set || value instanceof RegExp || ArrayBuffer.isView(value)) {
-    return `${path} (a ${value.constructor.name})`;
-  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? `${path} (an invalid Date)` : undefined;
+  if ('toJSON' in value) return undefined;
+  return uncarriedObject(value, path) ?? uncarriedInside(value, path);
+}
+
+function uncarriedObject(value: object, path: string): string | undefined {
+  const known = ArrayBuffer.isView(value) || UNCARRIED.some((kind) => value instanceof kind);
+  if (known) return `${path} (a ${value.constructor.name})`;
+  return Array.isArray(value) && value.includes(undefined) ? `${path} (a list with undefined)` : undefined;
+}
+
+function uncarriedInside(value: object, path: string): string | undefined {
   for (const [key, part] of Object.entries(value)) {
     const found = uncarriedPart(part, `${path}.${key}`);
     if (found !== undefined) return found;

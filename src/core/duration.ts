@@ -54,7 +54,7 @@ export function show(value: unknown): string {
 
 function parse(text: string): number {
   if (SHORT.test(text)) return ms(text as ms.StringValue);
-  if (!/^P/.test(text)) return Number.NaN;
+  if (!/^P.*\d/.test(text)) return Number.NaN;
   const duration = Duration.fromISO(text);
   if (!duration.isValid || duration.years !== 0 || duration.months !== 0 || duration.quarters !== 0) return Number.NaN;
   return duration.toMillis();

@@ -1,0 +1,197 @@
+/** Job ⇄ bytes: what goes in comes out, and what cannot be carried is refused with its place. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { exponential, ladder } from '../../src/core/backoff.ts';
+import {
+  decodeHeader,
+  decodeHistory,
+  decodeRecord,
+  decodeRun,
+  decodeStub,
+  encodeAttempted,
+  encodeBody,
+  encodeRecord,
+  idOf,
+  isStub,
+  memberOf,
+} from '../../src/core/codec.ts';
+
+const DUE = 1_763_719_000_000;
+const record = (data: unknown) => encodeRecord(DUE, encodeBody({ name: 'default', data }));
+
+describe('a record', () => {
+  test('of golden bytes never changes: other languages write it too', () => {
+    const body = encodeBody({ name: 'welcome', data: { to: 'x' }, attempts: 3, timeoutMs: 1000 });
+    expect(encodeRecord(DUE, body)).toBe('1mi8or64g|{"n":"welcome","d":{"to":"x"},"o":{"a":3,"t":1000}}');
+    expect(record(undefined)).toBe('1mi8or64g|{}');
+    expect(record(null)).toBe('1mi8or64g|{"d":null}');
+  });
+
+  test('carries any data that JSON carries, any name and any due', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.string(), fc.integer({ min: 0, max: 9e15 }), (data, name, dueMs) => {
+        const text = encodeRecord(dueMs, encodeBody({ name, data }));
+        expect(decodeRecord(text)).toEqual({
+          askedDueMs: dueMs,
+          bare: false,
+          name,
+          data: JSON.parse(JSON.stringify(data)),
+        });
+        expect(decodeHeader(text)).toEqual({ askedDueMs: dueMs, bare: false });
+        expect(isStub(text)).toBe(false);
+      }),
+    );
+  });
+
+  test('carries the options of its job', () => {
+    for (const backoff of [exponential('1s'), ladder(['1m', '1h'])]) {
+      const options = { attempts: 7, timeoutMs: 5000, backoff };
+      expect(decodeRecord(encodeRecord(DUE, encodeBody({ name: 'default', data: 1, ...options })))).toMatchObject(
+        options,
+      );
+    }
+  });
+
+  test('keeps the order of a day: a date is its text', () => {
+    expect(decodeRecord(record({ at: new Date(DUE) })).data).toEqual({ at: new Date(DUE).toISOString() });
+  });
+
+  test('of a bare job says so; unknown letters of the header are ignored', () => {
+    expect(decodeHeader('1mi8or64g;b=1|{}')).toEqual({ askedDueMs: DUE, bare: true });
+    expect(decodeHeader('1mi8or64g;z=x;b=1;y|{}')).toEqual({ askedDueMs: DUE, bare: true });
+    expect(decodeRecord('1mi8or64g;e=abc|{"d":1,"zz":2}')).toMatchObject({ bare: false, data: 1, name: 'default' });
+  });
+
+  test.each([
+    '',
+    '2abc|{}',
+    '1|{}',
+    'abc',
+    '1abc',
+    '1abc|',
+    '1abc|{',
+    '1abc|[]',
+    '1abc|null',
+    '1abc|7',
+    '1abc|{"n":5}',
+  ])('like %j cannot be read, which is an error for its caller', (text) => {
+    expect(() => decodeRecord(text)).toThrow(Error);
+  });
+
+  test.each(['{"a":"many"}', '{"a":-1}', '{"t":"long"}', '{"b":{"kind":"sometimes"}}'])(
+    'with options like %s cannot be read: they would never be exhausted',
+    (options) => {
+      expect(() => decodeRecord(`1abc|{"o":${options}}`)).toThrow(/in the record/);
+    },
+  );
+});
+
+describe('data that JSON cannot carry', () => {
+  const cycle: { self?: unknown } = {};
+  cycle.self = cycle;
+  const nested = (depth: number) => Array.from({ length: depth }).reduce((inner: unknown) => [inner], 1);
+
+  test.each<[string, unknown, RegExp]>([
+    ['NaN', Number.NaN, /^data \(NaN\)/],
+    ['infinity', { a: [1, Number.POSITIVE_INFINITY] }, /^data\.a\.1 \(Infinity\)/],
+    ['a function', { a: { b: () => 1 } }, /^data\.a\.b \(a function\)/],
+    ['a symbol', [Symbol('s')], /^data\.0 \(a symbol\)/],
+    ['a map', { m: new Map() }, /^data\.m \(a Map\)/],
+    ['a set', new Set([1]), /^data \(a Set\)/],
+    ['an expression', { r: /x/ }, /^data\.r \(a RegExp\)/],
+    ['bytes', { b: new Uint8Array(2) }, /^data\.b \(a Uint8Array\)/],
+    ['a buffer of bytes', new ArrayBuffer(2), /^data \(a ArrayBuffer\)/],
+    ['an error', { e: new TypeError('x') }, /^data\.e \(a TypeError\)/],
+    ['a promise', { p: Promise.resolve(1) }, /^data\.p \(a Promise\)/],
+    ['an invalid date', { at: new Date(Number.NaN) }, /^data\.at \(an invalid Date\)/],
+    ['a list with a hole', { a: [1, undefined] }, /^data\.a \(a list with undefined\)/],
+    ['a big integer', { n: 5n }, /^data cannot be carried by JSON: .*BigInt/],
+    ['a cycle', cycle, /^data cannot be carried by JSON: .*circular/i],
+    ['an object that says nothing', { toJSON: () => undefined }, /^data cannot be carried/],
+    [
+      'a getter that throws',
+      {
+        get a() {
+          throw new Error('no');
+        },
+      },
+      /^data cannot be carried by JSON: no/,
+    ],
+  ])('is refused with its place: %s', (_what, data, message) => {
+    expect(() => record(data)).toThrow(message);
+    expect(() => record(data)).toThrow(expect.objectContaining({ code: 'bad-input' }));
+  });
+
+  test.each([1000, 2500, 3500, 4000, 4500, 6000, 100_000])(
+    'nested %d deep is carried or refused, and nothing else',
+    (depth) => {
+      try {
+        expect(record(nested(depth)).length).toBeGreaterThan(depth);
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'bad-input' });
+      }
+    },
+  );
+
+  test('leaves undefined properties out, as JSON does', () => {
+    expect(record({ a: undefined, b: 1 })).toContain('{"d":{"b":1}}');
+  });
+});
+
+describe('a stub', () => {
+  test('is read with all its parts', () => {
+    expect(decodeStub('.xmi8or64g e0a3c1bd52f9dee7 1795264499478168 3 1795264499478-0')).toEqual({
+      ...{ outcome: 'dead', askedDueMs: DUE, digest: 'e0a3c1bd52f9dee7', token: '1795264499478168', attempts: 3 },
+      letter: '1795264499478-0',
+    });
+    expect(decodeStub('.dmi8or64g e0a3c1bd52f9dee7 0 0 -')).toMatchObject({ outcome: 'done', letter: undefined });
+    expect(decodeStub('.c0 - 0 0 -')?.outcome).toBe('cancelled');
+    expect(decodeStub('.e0 - 0 0 -')?.outcome).toBe('expired');
+  });
+
+  test.each(['', '.', '.q0 - 0 0 -', '.d0 - 0', '1mi8or64g|{}'])('like %j is none', (text) => {
+    expect(decodeStub(text)).toBeUndefined();
+  });
+});
+
+describe('a run', () => {
+  test('is read with all its parts', () => {
+    const line = encodeAttempted({ atMs: 5, attempt: 2, kind: 'timeout', message: 'too "long"' });
+    expect(decodeRun(`17 1 3 1 1 1763-0 w1 1763719000500 1 mi8or64g abc\n${line}`)).toEqual({
+      ...{ token: '17', generation: 1, attempts: 3, failures: 1, crashes: 1, entry: '1763-0', owner: 'w1' },
+      ...{ nextDueMs: 1763719000500, cancelRequested: true },
+      history: [{ atMs: 5, attempt: 2, kind: 'timeout', message: 'too "long"' }],
+    });
+    expect(decodeRun('0 0 0 0 0 - - - 0 - -')).toMatchObject({
+      ...{ entry: undefined, owner: undefined, nextDueMs: undefined, cancelRequested: false, history: [] },
+    });
+  });
+
+  test.each(['', '1 2 3', '1 2 3 4 5 6 7 8 9 10 11 12'])('like %j is none', (text) => {
+    expect(decodeRun(text)).toBeUndefined();
+  });
+});
+
+describe('a history', () => {
+  test('carries any message on one line', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.nat(), (message, attempt) => {
+        const error = { atMs: DUE, attempt, kind: 'failure', message } as const;
+        const line = encodeAttempted(error);
+        expect(line).not.toContain('\n');
+        expect(decodeHistory([line])).toEqual([error]);
+      }),
+    );
+  });
+
+  test.each(['not json', 'null', '5', '{}', '{"m":5}'])('shows a line it cannot read (%s) as it is', (line) => {
+    expect(decodeHistory([line, ''])).toEqual([{ atMs: 0, attempt: 0, kind: 'failure', message: line }]);
+  });
+});
+
+test('a member stands for an id, and a bare one for itself', () => {
+  expect([memberOf('a'), memberOf('a', { bare: true })]).toEqual(['j:a', 'a']);
+  expect(idOf('j:a')).toEqual({ id: 'a', bare: false });
+  expect(idOf('order-1')).toEqual({ id: 'order-1', bare: true });
+  expect(idOf('j:j:a')).toEqual({ id: 'j:a', bare: false });
+});

@@ -1,0 +1,109 @@
+/** Durations and instants as people write them. */
+import fc from 'fast-check';
+import { DateTime } from 'luxon';
+import { describe, expect, test } from 'vitest';
+import { durationMs, instantMs, show } from '../../src/core/duration.ts';
+
+describe('a duration', () => {
+  test.each([
+    [0, 0],
+    [1500, 1500],
+    [1.4, 1],
+    ['500ms', 500],
+    ['90s', 90_000],
+    ['5m', 300_000],
+    [' 5 m ', 300_000],
+    ['1.5h', 5_400_000],
+    ['3d', 259_200_000],
+    ['2w', 1_209_600_000],
+    ['PT1H30M', 5_400_000],
+    ['P1DT2H', 93_600_000],
+    ['P1W', 604_800_000],
+    ['PT0.5S', 500],
+    ['PT0S', 0],
+  ])('of %j is %d ms', (input, ms) => {
+    expect(durationMs(input, 'delay')).toBe(ms);
+  });
+
+  test.each([
+    [-1],
+    [Number.NaN],
+    [Number.POSITIVE_INFINITY],
+    [''],
+    ['5'],
+    ['soon'],
+    ['-5m'],
+    ['1e3s'],
+    ['5 minutes'],
+    ['5M'],
+    ['P'],
+    ['PT'],
+    ['P1M'],
+    ['P1Y'],
+    ['P1Y2DT3H'],
+    ['-PT1S'],
+    ['P-1D'],
+  ])('of %j is refused: a calendar has no fixed length, and a typo must not mean now', (input) => {
+    expect(() => durationMs(input, 'delay')).toThrow(expect.objectContaining({ code: 'bad-input' }));
+    expect(() => durationMs(input, 'delay')).toThrow(/^delay is .*; allowed: /);
+  });
+
+  test.each([[null], [undefined], [{}], [5n], [new Date(0)]])('of the wrong type (%s) is refused', (input) => {
+    expect(() => Reflect.apply(durationMs, undefined, [input, 'delay'])).toThrow(/^delay is /);
+  });
+
+  test('is never negative and always whole', () => {
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 1e12, noNaN: true }), (ms) => {
+        const got = durationMs(ms, 'delay');
+        expect(got >= 0 && Number.isInteger(got)).toBe(true);
+      }),
+    );
+  });
+});
+
+describe('an instant', () => {
+  const MS = Date.UTC(2026, 2, 1, 9, 0, 0);
+
+  test.each([
+    [new Date(MS)],
+    ['2026-03-01T09:00:00Z'],
+    ['2026-03-01T10:00:00+01:00'],
+    ['2026-03-01T10:00+01:00'],
+    ['2026-03-01T04:00:00.000-0500'],
+    ['20260301T090000Z'],
+    [DateTime.fromMillis(MS, { zone: 'Asia/Tokyo' })],
+  ])('%s is that moment, whatever the zone', (input) => {
+    expect(instantMs(input, 'at')).toBe(MS);
+  });
+
+  test.each([
+    [new Date(Number.NaN)],
+    ['2026-03-01T10:00:00'],
+    ['2026-03-01'],
+    ['2026-02-30T10:00:00Z'],
+    ['T10:00Z'],
+    ['tomorrow'],
+    [''],
+    [DateTime.invalid('because')],
+  ])('%s is refused: it means nothing without guessing', (input) => {
+    expect(() => instantMs(input, 'at')).toThrow(/^at is .*; allowed: a valid Date/);
+  });
+
+  test('is read back from what a Date prints', () => {
+    fc.assert(
+      fc.property(fc.date({ noInvalidDate: true, min: new Date(0), max: new Date(4e12) }), (date) => {
+        expect(instantMs(date.toISOString(), 'at')).toBe(date.getTime());
+      }),
+    );
+  });
+});
+
+test('a value in a message is short, quoted and on one line', () => {
+  expect(show('a\nb')).toBe('"a\\nb"');
+  expect(show('x'.repeat(500)).length).toBeLessThan(90);
+  expect([show(null), show(undefined), show(Number.NaN), show([1]), show({}), show(() => 1)]).toEqual([
+    ...['null', 'undefined', 'NaN', 'an array', 'a value of type object', 'a value of type function'],
+  ]);
+  expect(show(new Date(Number.NaN))).toBe('an invalid Date');
+});
