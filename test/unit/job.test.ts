@@ -1,0 +1,91 @@
+/** The grammar of ids and names, and the data a job may carry. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { DuestreamError } from '../../src/core/errors.ts';
+import { DEFAULT_NAME, newJobId, parseJobId, parseJobName, parseName } from '../../src/core/job.ts';
+import { defineQueue } from '../../src/core/queue.ts';
+
+describe('a job id', () => {
+  test.each(['a', 'welcome:42', 'a/b?c=d', '~|!', 'x'.repeat(128)])('may be %j', (id) => {
+    expect(parseJobId(id)).toBe(id);
+  });
+
+  test.each(['', ' ', 'a b', 'a\n', 'a\u0000', 'é', '{a}', 'a}', '{', 'x'.repeat(129), 42, null, undefined, {}])(
+    'may not be %j, and the message shows it and what is allowed',
+    (id) => {
+      expect(() => parseJobId(id)).toThrow(expect.objectContaining({ code: 'bad-input' }));
+      expect(() => parseJobId(id)).toThrow(/^job id is .*; allowed: 1 to 128 printable ASCII/);
+    },
+  );
+
+  test('of ours may have braces', () => {
+    expect(parseJobId('{schedule:daily}1763719000000', { internal: true })).toBe('{schedule:daily}1763719000000');
+    expect(() => parseJobId('{a b}', { internal: true })).toThrow(DuestreamError);
+  });
+
+  test('is accepted exactly when it is 1 to 128 printable ASCII characters without space and braces', () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 140 }), (id) => {
+        const allowed =
+          id.length >= 1 && id.length <= 128 && [...id].every((c) => c > ' ' && c <= '~' && c !== '{' && c !== '}');
+        let accepted = true;
+        try {
+          parseJobId(id);
+        } catch {
+          accepted = false;
+        }
+        expect(accepted).toBe(allowed);
+      }),
+    );
+  });
+
+  test('that is generated has 22 characters, keeps the order of milliseconds, and is never the same', () => {
+    const ids = Array.from({ length: 1000 }, () => newJobId());
+    expect(new Set(ids).size).toBe(1000);
+    for (const id of ids) expect(parseJobId(id)).toMatch(/^[A-Za-z0-9_-]{22}$/);
+    const times = ids.map((id) => Buffer.from(id, 'base64url').toString('hex').slice(0, 12));
+    expect(times.toSorted()).toEqual(times);
+  });
+});
+
+describe('the name of a queue or namespace', () => {
+  test.each(['emails', 'a', '0', 'a.b-c_d', 'x'.repeat(64)])('may be %j', (name) => {
+    expect(parseName(name, 'queue')).toBe(name);
+  });
+
+  test.each(['', 'Emails', '-a', '.a', 'a:b', 'a b', 'a{b}', 'x'.repeat(65), 7, undefined])('may not be %j', (name) => {
+    expect(() => parseName(name, 'namespace')).toThrow(/^namespace name is .*; allowed: 1 to 64/);
+  });
+});
+
+describe('the name of a job', () => {
+  test('is default when there is none', () => {
+    expect(parseJobName(undefined)).toBe(DEFAULT_NAME);
+  });
+
+  test.each(['welcome', 'Welcome:2', '0.a_b-c', 'x'.repeat(64)])('may be %j', (name) => {
+    expect(parseJobName(name)).toBe(name);
+  });
+
+  test.each(['', ':a', 'a b', 'a"b', 'é', 'x'.repeat(65), 7, null])('may not be %j', (name) => {
+    expect(() => parseJobName(name)).toThrow(expect.objectContaining({ code: 'bad-input' }));
+  });
+});
+
+describe('a queue', () => {
+  test('has defaults for all that is not said, and cannot be changed afterwards', () => {
+    const queue = defineQueue('emails');
+    expect(queue).toMatchObject({ attempts: 5, crashes: 3, timeoutMs: 900_000, partitions: 1 });
+    expect(Object.isFrozen(queue)).toBe(true);
+  });
+
+  test.each([
+    [{ attempts: 0 }, /attempts is 0; allowed: a whole number from 1 to 1000/],
+    [{ attempts: 1.5 }, /attempts is 1.5/],
+    [{ crashes: 101 }, /crashes is 101/],
+    [{ partitions: Number.NaN }, /partitions is NaN/],
+    [{ timeout: 'soon' }, /timeout is "soon"/],
+  ])('with %j is refused', (options, message) => {
+    expect(() => defineQueue('emails', options)).toThrow(message);
+  });
+});
