@@ -1,12 +1,14 @@
 #!lua flags=allow-oom
 -- bury: a running job ran out of budget, cannot succeed or cannot be read: it becomes a dead letter.
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta
--- ARGV  1 now  2 window  3 entry  4 member  5 token  6 reason  7 error
---       now ms, '' = server time; window ms of stubs; reason: one word or sentence; error: one line of JSON, '' = none
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 wake
+-- ARGV  1 now  2 window  3 entry  4 member  5 token  6 reason  7 error  8 heir  9 estate
+--       now ms, '' = server time; window ms of stubs; reason: one word or sentence; error: one line of JSON, '' = none;
+--       heir: member of a job that is to take half-done effects back, '' = none; estate: its record
 -- RETURN {'ok', letter id} | {'cancelled'} (a cancel was requested) | {'already'} | {'fenced'} | {'gone'}
--- The letter is added first; a call that was cut off after that finds it again instead of adding a second one. The stub names its letter, so that a replay removes that stub and no other.
+-- The letter is added first; a call that was cut off after that finds it again instead of adding a second one. The
+-- stub names its letter, so that a replay removes that stub and no other. The heir is due at once.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local dead, done, meta = KEYS[5], KEYS[6], KEYS[7]
+local dead, done, meta, wake = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local now, window, entry, member, token = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
 local record = redis.call('HGET', jobs, member) or ''
@@ -26,6 +28,12 @@ if cancel ~= '1' then
   if letter == '-' then letter = redis.call('XADD', dead, '*', 'member', member, 'record', record, 'reason', ARGV[6],
     'history', history:sub(2), 'token', token, 'attempts', attempts, 'generation', generation, 'at', ('%.0f'):format(now)) end
   reply = { 'ok', letter }
+  if ARGV[8] ~= '' and not redis.call('HGET', jobs, ARGV[8]) then
+    redis.call('ZADD', scheduled, ('%.0f'):format(now), ARGV[8])
+    redis.call('HSET', jobs, ARGV[8], ARGV[9])
+    redis.call('HINCRBY', meta, 'n.scheduled', 1)
+    if now < (tonumber(redis.call('HGET', meta, 'wake') or -1)) then redis.call('SPUBLISH', wake, ('%.0f'):format(now)) end
+  end
 end
 redis.call('HINCRBY', meta, cancel == '1' and 'n.cancelled' or 'n.dead', 1)
 if redis.call('ZSCORE', scheduled, member) then redis.call('HINCRBY', meta, 'n.adopted', 1)

@@ -40,7 +40,7 @@ for at = 1, #due, 2 do
   local member, score = due[at], tonumber(due[at + 1])
   bytes = bytes + #member
   if bytes > 1048576 and at > 1 then break end
-  local managed, readable = member:sub(1, 2) == 'j:', #member <= 130 and #member > 0 and not member:find('[^!-~]')
+  local managed, readable = member:sub(1, 2) == 'j:', #member <= (member:sub(1, 2) == 'j:' and 200 or 130) and #member > 0 and not member:find('[^!-~]')
   local bad = (score ~= 0 and score < 1e11) and 'bad-due' or not readable and 'bad-member'
   local record = (bad or not managed) and redis.call('HGET', jobs, member)
   local entry = (bad or not managed) and (redis.call('HGET', runs, member) or ''):match('^%d+ %d+ %d+ %d+ %d+ (%S+)') or '-'

@@ -1,36 +1,41 @@
 #!lua flags=allow-oom
 -- reclaim: entries of a consumer that is believed dead become the caller's. A crash is counted for those it had started.
 -- KEYS  1 ready  2 runs  3 meta
--- ARGV  1 now  2 owner  3 consumer  4 idle  5 limit
---       now ms, '' = server time; owner: the dead one; consumer: the caller; idle ms the entry must have; limit of entries
--- RETURN {scanned, then per claimed entry: entry, member, due}
+-- ARGV  1 now  2 owner  3 consumer  4 idle  then per wish: entry
+--       now ms, '' = server time; owner: the dead one; consumer: the caller; idle ms the entry must have
+-- RETURN per claimed entry, flat: entry, member, due
 -- Heartbeats only nominated the owner. What decides is min-idle: a living worker extends its entries well within it.
 -- Token and entry stay in the run, so a late complete of the old start still wins until the next start.
 local ready, runs, meta, owner, consumer = KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[3]
 local now = tonumber(ARGV[1])
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
-local entries = {}
-for _, pending in ipairs(redis.call('XPENDING', ready, 'workers', 'IDLE', ARGV[4], '-', '+', ARGV[5], owner)) do
-  entries[#entries + 1] = pending[1]
+local reply, crashes = {}, 0
+
+local function countCrash(entry, member)
+  local run = redis.call('HGET', runs, member) or ''
+  local head, crashed, here, at, rest = run:match('^(%d+ %d+ %d+ %d+) (%d+) (%S+) (%S+) (.*)$')
+  if here ~= entry or at ~= owner then return end
+  local attempt = head:match('^%d+ %d+ (%d+)')
+  rest = rest .. ('\n{"t":%.0f,"a":%s,"k":"crash","m":"worker %s was lost"}'):format(now, attempt, owner)
+  while select(2, rest:gsub('\n', '')) > 5 do rest = rest:gsub('\n[^\n]*', '', 1) end
+  redis.call('HSET', runs, member, ('%s %d %s - %s'):format(head, crashed + 1, entry, rest))
+  crashes = crashes + 1
 end
-local reply, crashes = { #entries }, 0
-for _, entry in ipairs(entries) do
-  local found = redis.call('XRANGE', ready, entry, entry)[1]
-  local member, due = found and found[2][2], found and found[2][4] or '0'
-  local run = member and redis.call('HGET', runs, member)
-  local head, crashed, here, at, rest = (run or ''):match('^(%d+ %d+ %d+ %d+) (%d+) (%S+) (%S+) (.*)$')
-  if here == entry and at == owner then
-    local attempt = head:match('^%d+ %d+ (%d+)')
-    rest = rest .. ('\n{"t":%.0f,"a":%s,"k":"crash","m":"worker %s was lost"}'):format(now, attempt, owner)
-    while select(2, rest:gsub('\n', '')) > 5 do rest = rest:gsub('\n[^\n]*', '', 1) end
-    redis.call('HSET', runs, member, ('%s %d %s - %s'):format(head, crashed + 1, entry, rest))
-    crashes = crashes + 1
+
+for index = 5, #ARGV do
+  local entry = ARGV[index]
+  if #redis.call('XPENDING', ready, 'workers', 'IDLE', ARGV[4], entry, entry, 1, owner) > 0 then
+    local found = redis.call('XRANGE', ready, entry, entry)[1]
+    if not found then redis.call('XACK', ready, 'workers', entry)
+    else
+      local fields = {}
+      for at = 1, #found[2], 2 do fields[found[2][at]] = found[2][at + 1] end
+      countCrash(entry, fields.member or '')
+      redis.call('XCLAIM', ready, 'workers', consumer, ARGV[4], entry, 'JUSTID')
+      reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = entry, fields.member or '', fields.due or '0'
+    end
   end
-  local claimed = redis.call('XCLAIM', ready, 'workers', consumer, ARGV[4], entry, 'JUSTID')
-  if #claimed > 0 and member then
-    reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = entry, member, due
-  elseif not found then redis.call('XACK', ready, 'workers', entry) end
 end
-if #entries > 0 then redis.call('HINCRBY', meta, 'n.reclaimed', (#reply - 1) / 3) end
+if #reply > 0 then redis.call('HINCRBY', meta, 'n.reclaimed', #reply / 3) end
 if crashes > 0 then redis.call('HINCRBY', meta, 'n.crashed', crashes) end
 return reply

@@ -1,5 +1,5 @@
 #!lua
--- replay: a dead letter becomes a scheduled job again, with fresh budgets; attempts go on.
+-- replay: a dead letter becomes a scheduled job again, with fresh budgets and no expiry; attempts go on.
 -- KEYS  1 scheduled  2 jobs  3 runs  4 dead  5 done  6 meta  7 wake
 -- ARGV  1 now  2 generation  3 letter  4 due
 --       now ms, '' = server time; letter: entry id in dead; due ms, '' = now
@@ -21,6 +21,7 @@ for at = 1, #found[2], 2 do fields[found[2][at]] = found[2][at + 1] end
 local member, record = fields.member, fields.record
 if not member or not record or record == '' then return { 'empty', member or '' } end
 
+record = record:gsub('^(1%w+)(;[^|]*)', function(asked, letters) return asked .. letters:gsub(';[elp]=%w+', '') end)
 local generation = (tonumber(fields.generation) or 0) + 1
 local here = redis.call('HGET', jobs, member)
 if here and here:byte() ~= 46 then

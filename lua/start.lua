@@ -6,17 +6,16 @@
 --       now ms, '' = server time; bytes of records per reply; window ms of stubs, 0 = keep none; entries ascending
 -- RETURN per entry {kind, ...}: run, token, attempts, failures, crashes, generation, history, record |
 --        again, the same (a repeated call: nothing is counted twice) | later (too many bytes: call again) |
---        dropped | cancelled | released (paused) | letter | lost (not owned by the caller)
+--        dropped | cancelled | released (paused) | late (past its expiry: call expire) | letter |
+--        lost (not owned by the caller)
 -- The attempt is counted before anything is parsed, so that a record that kills its reader is still counted. A start
 -- that never settled loses its entry when its job goes back to scheduled: its late end is then of no effect.
 local scheduled, jobs, runs, ready, dead, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-local now, consumer, bytes, window = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local time = redis.call('TIME')
-if not now then now = time[1] * 1000 + math.floor(time[2] / 1000) end
-local count, size, gone, replies = (#ARGV - 4) / 3, 0, {}, {}
+local consumer, bytes, window, time = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), redis.call('TIME')
+local now = tonumber(ARGV[1]) or time[1] * 1000 + math.floor(time[2] / 1000)
 local state = redis.call('HMGET', meta, 'token', 'paused')
 local first = math.max((tonumber(state[1]) or 0) + 1, time[1] * 1000000 + time[2])
-local owned, token = {}, first
+local count, size, gone, replies, owned, token = (#ARGV - 4) / 3, 0, {}, {}, {}, first
 for _, pending in ipairs(redis.call('XPENDING', ready, 'workers', ARGV[5], ARGV[#ARGV - 2], count + 100, consumer)) do
   owned[pending[1]] = true
 end
@@ -28,43 +27,45 @@ local function judge(entry, member, due)
   local record, run = redis.call('HGET', jobs, member), redis.call('HGET', runs, member)
   gone[#gone + 1] = entry
   if not record then
-    local letter = redis.call('XRANGE', ready, entry, entry)[1]
-    redis.call('XADD', dead, '*', 'member', letter and letter[2][2] or member, 'record', '', 'reason', 'record-missing',
+    local found = redis.call('XRANGE', ready, entry, entry)[1]
+    redis.call('XADD', dead, '*', 'member', found and found[2][2] or member, 'record', '', 'reason', 'record-missing',
       'history', '', 'token', 0, 'attempts', 0, 'generation', 0, 'at', ('%.0f'):format(now))
     redis.call('HINCRBY', meta, 'n.refused', 1) redis.call('HDEL', runs, member)
     return { 'letter' }
-  elseif record:byte() == 46 then
-    if window > 0 then redis.call('ZADD', done, 'NX', now, member) else redis.call('HDEL', jobs, member) end
-    return { 'dropped' }
   end
   local last, generation, attempts, failures, crashes, at, owner, _, cancel, asked, digest, history =
     (run or '0 0 0 0 0 - - - 0 - -'):match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (%S+) (%d) (%S+) (%S+)(.*)$')
-  if redis.call('ZSCORE', scheduled, member) then
+  local mine, stub = at == entry and owner == consumer, record:byte() == 46
+  if not stub and redis.call('ZSCORE', scheduled, member) then
     if at == entry then redis.call('HSET', runs, member, pack(last, generation, attempts, failures, crashes, '- - - 0', asked, digest) .. history) end
     return { 'dropped' }
   end
-  if at ~= entry and at ~= '-' and isPending(at) then return { 'dropped' } end
-  if asked == '-' then asked, digest = record:match('^1(%w+)') or '0', redis.sha1hex(record):sub(1, 16) end
-  local mine = at == entry and owner == consumer
-  if cancel == '1' and not mine then
-    if window > 0 then redis.call('HSET', jobs, member, ('.c%s %s %s %s -'):format(asked, digest, last, attempts)) redis.call('ZADD', done, now, member)
-    else redis.call('HDEL', jobs, member) end
-    redis.call('HDEL', runs, member)
-    redis.call('HINCRBY', meta, 'n.cancelled', 1)
-    return { 'cancelled' }
+  if not stub and at ~= entry and at ~= '-' and isPending(at) then return { 'dropped' } end
+  if asked == '-' and not stub then asked, digest = record:match('^1(%w+)') or '0', redis.sha1hex(record):sub(1, 16) end
+  if stub or (cancel == '1' and not mine) then
+    if not stub then
+      redis.call('HSET', jobs, member, ('.c%s %s %s %s -'):format(asked, digest, last, attempts))
+      redis.call('HINCRBY', meta, 'n.cancelled', 1)
+    end
+    if run then redis.call('HDEL', runs, member) end
+    if window > 0 then redis.call('ZADD', done, 'NX', now, member) else redis.call('HDEL', jobs, member) end
+    return { stub and 'dropped' or 'cancelled' }
   elseif state[2] and not mine then
     redis.call('ZADD', scheduled, due, member)
     if run then redis.call('HSET', runs, member, pack(last, generation, attempts, failures, crashes, '- -', due, 0, asked, digest) .. history) end
     return { 'released' }
   end
   gone[#gone] = nil
+  local header = mine and '' or record:match('^1%w+(;[^|]*)|') or ''
+  local expiry, lateMax = tonumber(header:match(';e=(%w+)') or '', 36), tonumber(header:match(';l=(%w+)') or '', 36)
+  if not header:find(';p=r', 1, true) and (expiry and now > expiry or lateMax and now - due > lateMax) then return { 'late' } end
   if size > 0 and size + #record > bytes then return { 'later' } end
   size = size + #record
   if mine then return { 'again', last, attempts, failures, crashes, generation, history, record } end
   if token == first then redis.call('HSET', meta, 'token', ('%.0f'):format(token + count)) end
-  token = token + 1
-  local minted = ('%.0f'):format(token)
+  local minted = ('%.0f'):format(token + 1)
   redis.call('HSET', runs, member, pack(minted, generation, attempts + 1, failures, crashes, entry, consumer, '- 0', asked, digest) .. history)
+  token = token + 1
   return { 'run', minted, attempts + 1, failures, crashes, generation, history, record }
 end
 

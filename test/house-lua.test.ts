@@ -30,6 +30,9 @@ test('every script has a line in the table and every line a script', () => {
   expect(files.toSorted()).toEqual([...table.keys()].toSorted());
 });
 
+/** The one call whose command is not ours: what a handler commits with its job, on a key the call declares in KEYS. */
+const HANDLERS_EFFECT = 'redis.call(ARGV[at + 1], KEYS[index], unpack(ARGV, at + 2, at + 1 + size))';
+
 describe.each(files)('%s', (verb) => {
   const text = read(`lua/${verb}.lua`);
   const lines = text.split('\n');
@@ -61,7 +64,7 @@ describe.each(files)('%s', (verb) => {
   test('touches nothing but its keys', () => {
     const bound = boundKeys(code);
     const allowed = (key: string) => bound.has(key) || /^KEYS\[\d\]$/.test(key);
-    const foreign = calls(code.join('\n'))
+    const foreign = calls(code.join('\n').replaceAll(HANDLERS_EFFECT, ''))
       .filter(({ command, key }) => !NO_KEY.includes(command) && !allowed(key))
       .map(({ command, key }) => `${command} ${key}`);
     expect(foreign).toEqual([]);

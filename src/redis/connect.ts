@@ -43,13 +43,14 @@ export function openSubscriber(settings: ConnectSettings): Redis {
 }
 
 /** Resolves when the connection can carry commands. @throws the first connection error, or the signal's reason. */
-export function whenReady(redis: Redis, timeoutMs = 5000): Promise<void> {
+export function whenReady(redis: Redis, timeoutMs = 5000, signal?: AbortSignal): Promise<void> {
   if (redis.status === 'ready') return Promise.resolve();
   return new Promise((resolve, reject) => {
     let last: Error | undefined;
     const done = (act: () => void) => {
       clearTimeout(timer);
       redis.off('ready', onReady).off('error', onError).off('end', onEnd);
+      signal?.removeEventListener('abort', onAbort);
       act();
     };
     const onReady = () => done(resolve);
@@ -58,6 +59,7 @@ export function whenReady(redis: Redis, timeoutMs = 5000): Promise<void> {
       if (/WRONGPASS|NOAUTH|NOPERM|invalid password/i.test(error.message)) fail();
     };
     const onEnd = () => fail();
+    const onAbort = () => done(() => reject(signal?.reason));
     const fail = () =>
       done(() =>
         reject(
@@ -72,6 +74,8 @@ export function whenReady(redis: Redis, timeoutMs = 5000): Promise<void> {
       );
     const timer = setTimeout(fail, timeoutMs);
     redis.on('ready', onReady).on('error', onError).on('end', onEnd);
+    signal?.addEventListener('abort', onAbort);
+    if (signal?.aborted) onAbort();
   });
 }
 

@@ -9,7 +9,10 @@ import {
   type Claim,
   cancelReply,
   type Delivery,
+  type Effect,
+  type ExpireReply,
   type ExtendReply,
+  type Heir,
   type Moved,
   moved,
   type PromoteReply,
@@ -26,6 +29,14 @@ import {
   startReply,
 } from './replies.ts';
 import { list, run, text } from './scripts.ts';
+
+export interface BuryOptions {
+  readonly windowMs: number;
+  readonly reason: string;
+  readonly error: string;
+  readonly heir?: Heir | undefined;
+  readonly nowMs?: number;
+}
 
 /** The transitions of a job on one connection. `nowMs` is for tests; without it the server's clock decides. */
 export function createJobs(redis: Redis) {
@@ -71,6 +82,17 @@ export function createJobs(redis: Redis) {
       return list(reply).map((item) => startReply(list(item)));
     },
 
+    /** Entries that start called late: over without a start, if they still are late. */
+    async expire(
+      ref: PartitionRef,
+      deliveries: readonly Delivery[],
+      { consumer, windowMs, nowMs }: { consumer: string; windowMs: number; nowMs?: number },
+    ): Promise<readonly ExpireReply[]> {
+      const args = { now: nowMs ?? '', consumer, window: windowMs };
+      const reply = await run(redis, 'expire', { keys: ref.keys, args, each: deliveries.flatMap(deliveryArgs) });
+      return list(reply).map((item) => text(item) as ExpireReply);
+    },
+
     async release(
       ref: PartitionRef,
       deliveries: readonly Delivery[],
@@ -96,6 +118,18 @@ export function createJobs(redis: Redis) {
       return list(reply).map((item) => text(item) as SettleReply);
     },
 
+    /** Completes together with effects on keys of the partition's slot. */
+    async commit(
+      ref: PartitionRef,
+      claim: Claim,
+      { windowMs, effects, nowMs }: { windowMs: number; effects: readonly Effect[]; nowMs?: number },
+    ): Promise<SettleReply> {
+      const args = { now: nowMs ?? '', window: windowMs, ...claim };
+      const each = effects.flatMap(({ command, args: words }) => [words.length, command, ...words]);
+      const moreKeys = effects.map(({ key }) => key);
+      return text(await run(redis, 'commit', { keys: ref.keys, args, each, moreKeys })) as SettleReply;
+    },
+
     async retry(
       ref: PartitionRef,
       claim: Claim,
@@ -117,9 +151,10 @@ export function createJobs(redis: Redis) {
     async bury(
       ref: PartitionRef,
       claim: Claim,
-      { windowMs, reason, error, nowMs }: { windowMs: number; reason: string; error: string; nowMs?: number },
+      { windowMs, reason, error, heir, nowMs }: BuryOptions,
     ): Promise<SettleReply> {
-      const args = { now: nowMs ?? '', window: windowMs, ...claim, reason, error };
+      const inheritance = { heir: heir?.member ?? '', estate: heir?.record ?? '' };
+      const args = { now: nowMs ?? '', window: windowMs, ...claim, reason, error, ...inheritance };
       return settleReply(await run(redis, 'bury', { keys: ref.keys, args }));
     },
 

@@ -52,16 +52,6 @@ export async function readNew(
   });
 }
 
-/** Entries this consumer holds for longer than `idleMs`, whether it knows of them or not. */
-export async function ownPending(
-  redis: Redis,
-  keys: PartitionKeys,
-  { consumer, idleMs, limit }: { readonly consumer: string; readonly idleMs: number; readonly limit: number },
-): Promise<readonly EntryId[]> {
-  const reply = await redis.call('XPENDING', keys.ready, GROUP, 'IDLE', idleMs, '-', '+', limit, consumer);
-  return list(reply as Reply).map((item) => text(list(item)[0]) as EntryId);
-}
-
 /** The content of entries; those that were deleted are left out. */
 export async function readEntries(
   redis: Redis,
@@ -84,7 +74,26 @@ export async function consumers(redis: Redis, keys: PartitionKeys): Promise<read
   });
 }
 
-/** Takes entries of a consumer that is believed dead, if they are idle for long enough. */
+/** Entries a consumer holds for longer than `idleMs`, whether it knows of them or not; oldest first. */
+export async function ownPending(
+  redis: Redis,
+  keys: PartitionKeys,
+  of: {
+    readonly consumer: string;
+    readonly idleMs: number;
+    readonly limit: number;
+    readonly after?: EntryId | undefined;
+  },
+): Promise<readonly EntryId[]> {
+  const from = of.after === undefined ? '-' : `(${of.after}`;
+  const reply = await redis.call('XPENDING', keys.ready, GROUP, 'IDLE', of.idleMs, from, '+', of.limit, of.consumer);
+  return list(reply as Reply).map((item) => text(list(item)[0]) as EntryId);
+}
+
+/**
+ * Takes entries of a consumer that is believed dead, if they are still its own and idle for long enough: the ones
+ * named, else its oldest.
+ */
 export async function reclaim(
   redis: Redis,
   ref: PartitionRef,
@@ -93,23 +102,20 @@ export async function reclaim(
     readonly consumer: string;
     readonly idleMs: number;
     readonly limit: number;
+    readonly entries?: readonly EntryId[];
     readonly nowMs?: number;
   },
-): Promise<{ readonly scanned: number; readonly deliveries: readonly Delivery[] }> {
-  const args = {
-    now: take.nowMs ?? '',
-    owner: take.owner,
-    consumer: take.consumer,
-    idle: take.idleMs,
-    limit: take.limit,
-  };
-  const [scanned, ...flat] = list(await run(redis, 'reclaim', { keys: ref.keys, args }));
+): Promise<{ readonly deliveries: readonly Delivery[] }> {
+  const { owner, consumer, idleMs, limit } = take;
+  const entries = take.entries ?? (await ownPending(redis, ref.keys, { consumer: owner, idleMs, limit }));
+  const args = { now: take.nowMs ?? '', owner, consumer, idle: idleMs };
+  const flat = list(await run(redis, 'reclaim', { keys: ref.keys, args, each: entries.slice(0, limit) }));
   const deliveries = Array.from({ length: flat.length / 3 }, (_, index) => ({
     entry: text(flat[3 * index]) as EntryId,
     member: text(flat[3 * index + 1]),
     dueMs: Number(flat[3 * index + 2]),
   }));
-  return { scanned: Number(scanned), deliveries };
+  return { deliveries };
 }
 
 /** Removes a consumer that provably owns nothing. */

@@ -58,7 +58,20 @@ export interface Started {
 
 export type StartReply =
   | Started
-  | { readonly kind: 'later' | 'dropped' | 'cancelled' | 'released' | 'letter' | 'lost' };
+  | { readonly kind: 'later' | 'late' | 'dropped' | 'cancelled' | 'released' | 'letter' | 'lost' };
+
+/** One Redis command on one key of the partition's slot, carried out together with `commit`. */
+export interface Effect {
+  readonly command: string;
+  readonly key: string;
+  readonly args: readonly (string | number)[];
+}
+
+/** A job that is scheduled in the same step in which another one dies. */
+export interface Heir {
+  readonly member: string;
+  readonly record: string;
+}
 
 /** What a settle addresses: one start of one job. */
 export interface Claim {
@@ -70,6 +83,7 @@ export interface Claim {
 export type SettleReply = 'ok' | 'cancelled' | 'already' | 'fenced' | 'gone';
 export type ExtendReply = 'ok' | 'cancel' | 'fenced' | 'gone';
 export type ReleaseReply = 'ok' | 'dropped' | 'started' | 'lost';
+export type ExpireReply = 'expired' | 'dead' | 'kept' | 'lost';
 export type CancelReply =
   | { readonly kind: 'cancelled' | 'requested' | 'unknown' }
   | { readonly kind: 'over'; readonly over: OverState | undefined };
@@ -115,7 +129,7 @@ export function promoteReply(reply: readonly Reply[]): PromoteReply {
 export function startReply(reply: readonly Reply[]): StartReply {
   const [kind, token, attempts, failures, crashes, generation, history, record] = reply;
   if (kind !== 'run' && kind !== 'again') {
-    return { kind: kind as 'later' | 'dropped' | 'cancelled' | 'released' | 'letter' | 'lost' };
+    return { kind: kind as 'later' | 'late' | 'dropped' | 'cancelled' | 'released' | 'letter' | 'lost' };
   }
   return {
     kind,

@@ -16,6 +16,8 @@ export interface Script {
   readonly args: readonly string[];
   /** Names of the arguments that repeat for each item of a bulk call. */
   readonly each?: readonly string[];
+  /** The call brings keys of its own after the named ones. */
+  readonly moreKeys?: boolean;
 }
 
 const define = <const S extends Script>(script: S): S => script;
@@ -36,6 +38,11 @@ export const scripts = {
     args: ['now', 'consumer', 'bytes', 'window'],
     each: ['entry', 'member', 'due'],
   }),
+  expire: define({
+    keys: ['jobs', 'runs', 'ready', 'dead', 'done', 'meta'],
+    args: ['now', 'consumer', 'window'],
+    each: ['entry', 'member', 'due'],
+  }),
   release: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake'],
     args: ['now', 'consumer'],
@@ -47,6 +54,12 @@ export const scripts = {
     args: ['now', 'window'],
     each: ['entry', 'member', 'token'],
   }),
+  commit: define({
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta'],
+    args: ['now', 'window', 'entry', 'member', 'token'],
+    each: ['size', 'name', 'words'],
+    moreKeys: true,
+  }),
   retry: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake'],
     args: ['now', 'window', 'entry', 'member', 'token', 'delay', 'error'],
@@ -56,8 +69,8 @@ export const scripts = {
     args: ['now', 'window', 'entry', 'member', 'token', 'delay'],
   }),
   bury: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'],
-    args: ['now', 'window', 'entry', 'member', 'token', 'reason', 'error'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'wake'],
+    args: ['now', 'window', 'entry', 'member', 'token', 'reason', 'error', 'heir', 'estate'],
   }),
   cancel: define({
     keys: ['scheduled', 'jobs', 'runs', 'done', 'meta'],
@@ -71,7 +84,11 @@ export const scripts = {
   elect: define({ keys: ['leader', 'meta'], args: ['now', 'process', 'lease'] }),
   renew: define({ keys: ['leader'], args: ['term', 'lease'] }),
   resign: define({ keys: ['leader', 'wake'], args: ['term'] }),
-  reclaim: define({ keys: ['ready', 'runs', 'meta'], args: ['now', 'owner', 'consumer', 'idle', 'limit'] }),
+  reclaim: define({
+    keys: ['ready', 'runs', 'meta'],
+    args: ['now', 'owner', 'consumer', 'idle'],
+    each: ['entry'],
+  }),
   retire: define({ keys: ['ready'], args: ['consumer'] }),
   sweep: define({
     keys: ['leader', 'jobs', 'done', 'dead', 'meta'],
@@ -85,11 +102,11 @@ export type Verb = keyof typeof scripts;
 type ArgsOf<V extends Verb> = { readonly [name in (typeof scripts)[V]['args'][number]]: string | number };
 
 /** What `new Redis({ scripts })` takes: ioredis loads each on first use and falls back to EVAL after a flush. */
-export const scriptOptions: Readonly<Record<string, { lua: string; numberOfKeys: number }>> = Object.fromEntries(
-  Object.entries(scripts).map(([verb, { keys }]) => [
-    command(verb),
-    { lua: readFileSync(new URL(`../../lua/${verb}.lua`, import.meta.url), 'utf8'), numberOfKeys: keys.length },
-  ]),
+export const scriptOptions: Readonly<Record<string, { lua: string; numberOfKeys?: number }>> = Object.fromEntries(
+  Object.entries(scripts).map(([verb, script]: [string, Script]) => {
+    const lua = readFileSync(new URL(`../../lua/${verb}.lua`, import.meta.url), 'utf8');
+    return [command(verb), script.moreKeys ? { lua } : { lua, numberOfKeys: script.keys.length }];
+  }),
 );
 
 /** A reply of a script before it has a meaning: texts, integers and lists of them. */
@@ -102,19 +119,21 @@ export type Reply = string | number | null | readonly Reply[];
 export function run<V extends Verb>(
   redis: Redis,
   verb: V,
-  call: { readonly keys: PartitionKeys; readonly args: ArgsOf<V>; readonly each?: readonly (string | number)[] },
+  call: {
+    readonly keys: PartitionKeys;
+    readonly args: ArgsOf<V>;
+    readonly each?: readonly (string | number)[];
+    readonly moreKeys?: readonly string[];
+  },
 ): Promise<Reply> {
-  const { keys, args }: Script = scripts[verb];
+  const script: Script = scripts[verb];
   const named = call.args as Readonly<Record<string, string | number>>;
   const commands = redis as unknown as Record<string, (...parts: (string | number)[]) => Promise<Reply>>;
   const send = commands[command(verb)];
   if (!send) throw new Error(`connection was made without the script ${verb}`);
-  return send.call(
-    redis,
-    ...keys.map((key) => call.keys[key]),
-    ...args.map((name) => named[name] ?? ''),
-    ...(call.each ?? []),
-  );
+  const keys = [...script.keys.map((key) => call.keys[key]), ...(call.moreKeys ?? [])];
+  const args = script.args.map((name) => named[name] ?? '');
+  return send.call(redis, ...(script.moreKeys ? [keys.length] : []), ...keys, ...args, ...(call.each ?? []));
 }
 
 /** A list reply, or a bug. */

@@ -1,0 +1,45 @@
+#!lua flags=allow-oom
+-- expire: entries whose jobs are past their expiry are over without a start: dropped, or dead letters. Many per call.
+-- KEYS  1 jobs  2 runs  3 ready  4 dead  5 done  6 meta
+-- ARGV  1 now  2 consumer  3 window  then per entry: entry, member, due
+--       now ms, '' = server time; window ms of stubs, 0 = keep none; due ms
+-- RETURN one text per entry: expired | dead | kept (not late, or it runs all the same) | lost (not owned by the caller)
+-- Judges again: between the start that said late and this call the job may have become another one. No attempt is used.
+local jobs, runs, ready, dead, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local now, consumer, window, replies, gone = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), {}, {}
+if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
+
+local function letterOf(member, record, run)
+  local token, generation, attempts, history = run:match('^(%d+) (%d+) (%d+)[^\n]*(.*)$')
+  for _, recent in ipairs(redis.call('XREVRANGE', dead, '+', '-', 'COUNT', 8)) do
+    if recent[2][2] == member and recent[2][4] == record and recent[2][6] == 'expired' then return recent[1] end
+  end
+  return redis.call('XADD', dead, '*', 'member', member, 'record', record, 'reason', 'expired', 'history', history:sub(2),
+    'token', token, 'attempts', attempts, 'generation', generation, 'at', ('%.0f'):format(now))
+end
+
+local function judge(entry, member, due)
+  if #redis.call('XPENDING', ready, 'workers', entry, entry, 1, consumer) == 0 then return 'lost' end
+  local record = redis.call('HGET', jobs, member) or '.'
+  local run = redis.call('HGET', runs, member) or '0 0 0 0 0 - - - 0 - -'
+  local token, attempts, owner = run:match('^(%d+) %d+ (%d+) %d+ %d+ %S+ (%S+)')
+  local asked, header = record:match('^1(%w+)(;[^|]*)|')
+  if not header or owner ~= '-' or header:find(';p=r', 1, true) then return 'kept' end
+  local expiry, lateMax = tonumber(header:match(';e=(%w+)') or '', 36), tonumber(header:match(';l=(%w+)') or '', 36)
+  if not (expiry and now > expiry or lateMax and now - due > lateMax) then return 'kept' end
+  local isDead = header:find(';p=x', 1, true)
+  local letter = isDead and letterOf(member, record, run) or '-'
+  if window > 0 then
+    local digest = redis.sha1hex(record):sub(1, 16)
+    redis.call('HSET', jobs, member, ('.%s%s %s %s %s %s'):format(isDead and 'x' or 'e', asked, digest, token, attempts, letter))
+    redis.call('ZADD', done, now, member)
+  else redis.call('HDEL', jobs, member) end
+  redis.call('HINCRBY', meta, isDead and 'n.dead' or 'n.expired', 1)
+  redis.call('HDEL', runs, member)
+  gone[#gone + 1] = entry
+  return isDead and 'dead' or 'expired'
+end
+
+for at = 4, #ARGV, 3 do replies[#replies + 1] = judge(ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]) or now) end
+if #gone > 0 then redis.call('XACK', ready, 'workers', unpack(gone)) redis.call('XDEL', ready, unpack(gone)) end
+return replies
