@@ -37,8 +37,6 @@ interface Call extends When {
   readonly bytesMax?: number;
 }
 
-export type Partition = ReturnType<typeof usePartition>;
-
 /** A job as `schedule` takes it. */
 export function item(id: string, { dueMs = T0, data }: Asked = {}): ScheduleItem {
   return { member: memberOf(id), record: encodeRecord(dueMs, encodeBody({ name: 'default', data })), dueMs };
