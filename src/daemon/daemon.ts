@@ -35,6 +35,10 @@ export interface Daemon {
   readonly start: () => Promise<void>;
   /** Stops in order; twice is fine. */
   readonly stop: () => Promise<void>;
+  /** It runs, Redis answers, movers and workers do their work; what `/readyz` says. For the route of an application. */
+  readonly ready: () => Promise<boolean>;
+  /** Its loops turn; what `/livez` says. */
+  readonly live: () => boolean;
   /** Events of every part. */
   readonly events: EventSource;
   /** Where health and metrics are served; undefined before start or without the role. */
@@ -153,6 +157,8 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
       }
     },
     stop,
+    ready: async () => (await ready()).ok,
+    live: () => live().ok,
     events,
     http: () => address,
     redisLabel: describe(redis),
