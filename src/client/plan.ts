@@ -9,12 +9,13 @@ import { type DurationInput, durationMs, type InstantInput, instantMs, show } fr
 import { DuestreamError } from '../core/errors.ts';
 import { newJobId, parseJobId, parseJobName } from '../core/job.ts';
 import { whole } from '../core/queue.ts';
+import { type LatenessOptions, latenessOf } from './lateness.ts';
 
 /** What to do when a job of the same id waits already. */
 export type IfExists = 'keep' | 'replace' | 'error';
 
 /** When a job runs, and how it differs from its queue's other jobs. */
-export interface ScheduleOptions {
+export interface ScheduleOptions extends LatenessOptions {
   /** Wait this long from now: milliseconds, `"5m"`, `"PT1H30M"`; 0 to the producer's horizon. Not together with `at`. */
   readonly delay?: DurationInput | undefined;
   /** Run at this instant: a `Date`, an ISO 8601 text with offset or Z, a luxon `DateTime`. One that is past runs now. */
@@ -68,6 +69,9 @@ const OPTIONS: ReadonlySet<string> = new Set([
   'attempts',
   'timeout',
   'backoff',
+  'expiresAt',
+  'maxLateness',
+  'onLate',
 ]);
 
 /** @throws DuestreamError `bad-input` that says what was given and what is allowed. */
@@ -83,7 +87,7 @@ export function planJob(data: unknown, options: ScheduleOptions, limits: PlanLim
   const bodyBytes = Buffer.byteLength(body);
   if (bodyBytes > limits.dataBytesMax) checkDataBytes(job, bodyBytes, limits.dataBytesMax);
   const dueMs = dueOf(options, limits);
-  const record = encodeRecord(dueMs, body);
+  const record = encodeRecord(dueMs, body, latenessOf(options, dueMs));
   const member = memberOf(id);
   const bytes = bodyBytes + record.length - body.length + member.length;
   return {

@@ -2,7 +2,8 @@
  * Job ⇄ bytes. One of the two borders where unknown data gets a type.
  *
  * A **record** is `1` + asked due (base 36) + optional `;letter=value` fields + `|` + compact JSON. Lua reads the part
- * before the bar and never the JSON. Letters in use: `b=1` bare. Unknown letters are kept and ignored.
+ * before the bar and never the JSON. Letters in use: `b=1` bare; `e` expires at (ms, base 36); `l` most lateness (ms,
+ * base 36); `p` what then: d drop (default), x dead letter, r run. Unknown letters are kept and ignored.
  * JSON keys: `n` name, `d` data, `o` options of this one job (`a` attempts, `t` timeout ms, `b` backoff). Defaults are
  * left out: a job named `default` with 200 bytes of data is 216 bytes, which fits the allocator's class of 224.
  *
@@ -13,7 +14,7 @@
  * token generation attempts failures crashes entry owner nextDue cancel askedDue digest.
  */
 import { type Backoff, isBackoff } from './backoff.ts';
-import { DuestreamError, messageOf } from './errors.ts';
+import { dataJson } from './data-json.ts';
 import { DEFAULT_NAME, type JobId, type Token } from './job.ts';
 import type { Attempted } from './outcome.ts';
 import { type OverState, stubLetters } from './state.ts';
@@ -25,7 +26,19 @@ export interface JobOverrides {
   readonly backoff?: Backoff;
 }
 
-export interface JobRecord extends JobOverrides {
+/** When a job is too late to start, and what happens then. */
+export interface Lateness {
+  readonly expiresAtMs?: number;
+  readonly maxLatenessMs?: number;
+  readonly onLate?: OnLate;
+}
+
+/** `drop` ends it as expired, `dead` makes a dead letter, `run` starts it all the same. */
+export type OnLate = 'drop' | 'dead' | 'run';
+
+const ON_LATE: Readonly<Record<string, OnLate>> = { d: 'drop', x: 'dead', r: 'run' };
+
+export interface JobRecord extends JobOverrides, Lateness {
   readonly askedDueMs: number;
   readonly name: string;
   readonly data: unknown;
@@ -78,13 +91,36 @@ export function encodeBody(job: { readonly name: string; readonly data: unknown 
 }
 
 /** A whole record. `body` comes from `encodeBody`. */
-export const encodeRecord = (dueMs: number, body: string): string => `1${dueMs.toString(36)}|${body}`;
+export function encodeRecord(
+  dueMs: number,
+  body: string,
+  { expiresAtMs, maxLatenessMs, onLate }: Lateness = {},
+): string {
+  if (expiresAtMs === undefined && maxLatenessMs === undefined) return `1${dueMs.toString(36)}|${body}`;
+  const expiry = expiresAtMs === undefined ? '' : `;e=${expiresAtMs.toString(36)}`;
+  const lateness = maxLatenessMs === undefined ? '' : `;l=${maxLatenessMs.toString(36)}`;
+  const policy = onLate === 'dead' ? ';p=x' : onLate === 'run' ? ';p=r' : '';
+  return `1${dueMs.toString(36)}${expiry}${lateness}${policy}|${body}`;
+}
 
 /** The header of a record, which can be read even when its JSON cannot. */
-export function decodeHeader(record: string): { readonly askedDueMs: number; readonly bare: boolean } | undefined {
+export function decodeHeader(
+  record: string,
+): ({ readonly askedDueMs: number; readonly bare: boolean } & Lateness) | undefined {
   const header = /^1([0-9a-z]+)((?:;[^|]*)?)\|/.exec(record);
   if (!header) return undefined;
-  return { askedDueMs: Number.parseInt(header[1] ?? '', 36), bare: (header[2] ?? '').split(';').includes('b=1') };
+  const askedDueMs = Number.parseInt(header[1] ?? '', 36);
+  if (!header[2]) return { askedDueMs, bare: false };
+  const letters = new Map(header[2].split(';').map((field) => [field.slice(0, 1), field.slice(2)]));
+  const time = (letter: string) => Number.parseInt(letters.get(letter) ?? '', 36);
+  const late = letters.has('e') || letters.has('l');
+  return {
+    askedDueMs,
+    bare: letters.get('b') === '1',
+    ...(letters.has('e') ? { expiresAtMs: time('e') } : {}),
+    ...(letters.has('l') ? { maxLatenessMs: time('l') } : {}),
+    ...(late ? { onLate: ON_LATE[letters.get('p') ?? 'd'] ?? 'drop' } : {}),
+  };
 }
 
 /** A record as a job's content. @throws Error when it cannot be read: the caller makes it a dead letter. */
@@ -166,48 +202,4 @@ export function decodeHistory(lines: readonly string[]): readonly Attempted[] {
         return { atMs: 0, attempt: 0, kind: 'failure', message: line };
       }
     });
-}
-
-function dataJson(data: unknown): string {
-  try {
-    const text = JSON.stringify(data);
-    // A cycle would have thrown above, so this walk ends.
-    const uncarried = uncarriedPart(data, 'data') ?? (text === undefined ? 'data' : undefined);
-    if (uncarried === undefined) return text;
-    throw new DuestreamError(
-      'bad-input',
-      `${uncarried} cannot be carried by JSON; allowed: objects, arrays, texts, finite numbers, booleans, null, and dates (as text)`,
-    );
-  } catch (cause) {
-    if (cause instanceof DuestreamError) throw cause;
-    const why = messageOf(cause).split('\n')[0];
-    throw new DuestreamError('bad-input', `data cannot be carried by JSON: ${why}`, { cause });
-  }
-}
-
-/** What JSON turns into `{}` or `null` without a word. */
-const UNCARRIED = [Map, Set, WeakMap, WeakSet, RegExp, Error, Promise, ArrayBuffer];
-
-/** The first part that JSON would drop or change in silence: a function, NaN, a Map. Undefined properties are left out, as usual. */
-function uncarriedPart(value: unknown, path: string): string | undefined {
-  if (typeof value === 'number') return Number.isFinite(value) ? undefined : `${path} (${value})`;
-  if (typeof value === 'function' || typeof value === 'symbol') return `${path} (a ${typeof value})`;
-  if (typeof value !== 'object' || value === null) return undefined;
-  if (value instanceof Date) return Number.isNaN(value.getTime()) ? `${path} (an invalid Date)` : undefined;
-  if ('toJSON' in value) return undefined;
-  return uncarriedObject(value, path) ?? uncarriedInside(value, path);
-}
-
-function uncarriedObject(value: object, path: string): string | undefined {
-  const known = ArrayBuffer.isView(value) || UNCARRIED.some((kind) => value instanceof kind);
-  if (known) return `${path} (a ${value.constructor.name})`;
-  return Array.isArray(value) && value.includes(undefined) ? `${path} (a list with undefined)` : undefined;
-}
-
-function uncarriedInside(value: object, path: string): string | undefined {
-  for (const [key, part] of Object.entries(value)) {
-    const found = uncarriedPart(part, `${path}.${key}`);
-    if (found !== undefined) return found;
-  }
-  return undefined;
 }

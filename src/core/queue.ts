@@ -16,9 +16,20 @@ export interface QueueOptions {
   readonly backoff?: BackoffPolicy;
   /** How long a handler may run before it is aborted and the start counts as failed. Default 15 min. */
   readonly timeout?: DurationInput;
+  /**
+   * `at-least-once` (default): acknowledged after the handler, tried again after failures and crashes.
+   * `at-most-once`: acknowledged before the handler and never tried again; a crash or a failure loses the job's work.
+   * `effectively-once`: like at-least-once, for handlers that use `context.commit` or compare `context.token` in their
+   * store; the worker refuses to forget the ends of jobs (`doneWindow: 0`).
+   */
+  readonly delivery?: Delivery;
   /** Over how many partitions a **new** queue is split. Default 1. An existing queue keeps what it has. */
   readonly partitions?: number;
 }
+
+export type Delivery = 'at-least-once' | 'at-most-once' | 'effectively-once';
+
+const DELIVERIES: readonly Delivery[] = ['at-least-once', 'at-most-once', 'effectively-once'];
 
 /** A defined queue; `Data` is the type of its jobs' data. */
 export interface Queue<Data = unknown> {
@@ -27,6 +38,7 @@ export interface Queue<Data = unknown> {
   readonly crashes: number;
   readonly backoff: BackoffPolicy;
   readonly timeoutMs: number;
+  readonly delivery: Delivery;
   readonly partitions: number;
   /** Never present: it lets the compiler carry the data type. */
   readonly data?: Data;
@@ -46,6 +58,7 @@ export function defineQueue<Data = unknown>(name: string, options: QueueOptions 
     crashes: whole(options.crashes ?? 3, { what: 'crashes', min: 1, max: 100 }),
     backoff: options.backoff ?? defaultBackoff,
     timeoutMs: durationMs(options.timeout ?? '15m', 'timeout'),
+    delivery: deliveryOf(options.delivery ?? 'at-least-once'),
     partitions: whole(options.partitions ?? 1, { what: 'partitions', min: 1, max: 1024 }),
   });
 }
@@ -57,4 +70,9 @@ export function whole(
 ): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
   throw new DuestreamError('bad-input', `${what} is ${show(value)}; allowed: a whole number from ${min} to ${max}`);
+}
+
+function deliveryOf(value: Delivery): Delivery {
+  if (DELIVERIES.includes(value)) return value;
+  throw new DuestreamError('bad-input', `delivery is ${show(value)}; allowed: ${DELIVERIES.join(', ')}`);
 }

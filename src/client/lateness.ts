@@ -1,0 +1,49 @@
+/**
+ * When a job is too late to start: an instant, a most lateness, or both, and what happens then. Part of the record's
+ * header, so that Redis can judge it without reading the job.
+ */
+import type { Lateness, OnLate } from '../core/codec.ts';
+import { type DurationInput, durationMs, type InstantInput, instantMs, show } from '../core/duration.ts';
+import { DuestreamError } from '../core/errors.ts';
+
+export interface LatenessOptions {
+  /** The instant after which no handler starts any more. */
+  readonly expiresAt?: InstantInput | undefined;
+  /** How long after its due (after a retry: the retry's due) a start is still worth while. */
+  readonly maxLateness?: DurationInput | undefined;
+  /**
+   * What happens to a job that is too late: `drop` (default) ends it as `expired`, `dead` makes a dead letter with the
+   * reason `expired`, `run` starts it all the same. A replayed dead letter does not expire.
+   */
+  readonly onLate?: OnLate | undefined;
+}
+
+const POLICIES: readonly OnLate[] = ['drop', 'dead', 'run'];
+
+/** @throws DuestreamError `bad-input` for an expiry before the due, or a policy without anything to be late for. */
+export function latenessOf({ expiresAt, maxLateness, onLate }: LatenessOptions, dueMs: number): Lateness {
+  if (expiresAt === undefined && maxLateness === undefined) {
+    if (onLate === undefined) return {};
+    throw new DuestreamError(
+      'bad-input',
+      `onLate is ${show(onLate)} without expiresAt or maxLateness; allowed: with one`,
+    );
+  }
+  if (onLate !== undefined && !POLICIES.includes(onLate)) {
+    throw new DuestreamError('bad-input', `onLate is ${show(onLate)}; allowed: ${POLICIES.join(', ')}`);
+  }
+  return {
+    ...(expiresAt === undefined ? {} : { expiresAtMs: expiryOf(expiresAt, dueMs) }),
+    ...(maxLateness === undefined ? {} : { maxLatenessMs: durationMs(maxLateness, 'maxLateness') }),
+    ...(onLate === undefined ? {} : { onLate }),
+  };
+}
+
+function expiryOf(input: InstantInput, dueMs: number): number {
+  const expiresAtMs = Math.floor(instantMs(input, 'expiresAt'));
+  if (expiresAtMs >= dueMs) return expiresAtMs;
+  throw new DuestreamError(
+    'bad-input',
+    `expiresAt is ${show(new Date(expiresAtMs))}; allowed: not before the job is due, ${show(new Date(dueMs))}`,
+  );
+}
