@@ -34,8 +34,7 @@ export type Outcome =
   | { readonly kind: 'done' }
   | { readonly kind: 'retry'; readonly delayMs: number; readonly error: Attempted }
   | { readonly kind: 'defer'; readonly delayMs: number }
-  | { readonly kind: 'dead'; readonly reason: string; readonly error: Attempted }
-  | { readonly kind: 'abandon' };
+  | { readonly kind: 'dead'; readonly reason: string; readonly error: Attempted };
 
 /** One line of a job's history: when, at which attempt, what kind of end, and its message. */
 export interface Attempted {

@@ -35,27 +35,34 @@ export interface Adopter {
 }
 
 const REST_MS = 10_000;
+/** Strange entries are left that had no free slot. */
+const SOON_MS = 500;
 const SCAN_MAX = 1000;
 
 export function createAdopter(parts: AdopterParts): Adopter {
   const { commands, refs, consumer, inflight, take, idleMs, concurrency, clock, events } = parts;
 
   async function pass(): Promise<number> {
-    for (const ref of refs) await adopt(ref);
-    return REST_MS;
+    let left = 0;
+    for (const ref of refs) left += await adopt(ref);
+    return left > 0 ? SOON_MS : REST_MS;
   }
 
-  async function adopt(ref: PartitionRef): Promise<void> {
+  /** Returns how many had to wait for a free slot. */
+  async function adopt(ref: PartitionRef): Promise<number> {
     const pending = await ownPending(commands, ref.keys, { consumer, idleMs, limit: SCAN_MAX }).catch(noGroup);
-    const strange = pending.filter((entry) => !inflight.has(ref, entry)).slice(0, concurrency);
-    if (strange.length === 0) return;
+    const unseen = pending.filter((entry) => !inflight.has(ref, entry));
+    const strange = unseen.slice(0, Math.max(0, concurrency - inflight.busy()));
+    const left = unseen.length - strange.length;
+    if (strange.length === 0) return left;
     const deliveries = await readEntries(commands, ref.keys, strange);
     const deleted = strange.filter((entry) => !deliveries.some((delivery) => delivery.entry === entry));
     // Somebody deleted the entry under us: there is nothing left to run, only a mark to remove.
     if (deleted.length > 0) await commands.xack(ref.keys.ready, GROUP, ...deleted);
-    if (deliveries.length === 0) return;
+    if (deliveries.length === 0) return left;
     events.emit('entries.adopted', { queue: ref.queue, partition: ref.partition, count: deliveries.length });
     await take(ref, deliveries);
+    return left;
   }
 
   const loop = createLoop({ who: `adopter of ${refs[0]?.queue ?? ''}`, pass, clock, events });

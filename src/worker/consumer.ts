@@ -47,19 +47,22 @@ export interface Consumer {
   readonly lastProgressMs: () => number;
 }
 
-/** How long a start is repeated before its entries are left to adoption. */
+/** How long a start or a release is repeated before its entries are left to adoption. */
 const START_BUDGET_MS = 10_000;
+/** Most entries per read: a start of so many takes Redis 3 ms at most. */
+const READ_MAX = 256;
 
 export function createConsumer(parts: ConsumerParts): Consumer {
   const { commands, blocking, jobs, refs, consumer, concurrency, inflight, execute, clock, events } = parts;
   const stopping = new AbortController();
+  const untilStop = { clock, budgetMs: START_BUDGET_MS, signal: stopping.signal };
   const starts = new Set<Promise<void>>();
   let first = 0;
 
   async function pass(): Promise<number> {
     await inflight.whenFree(concurrency, stopping.signal);
     if (stopping.signal.aborted) return 0;
-    const { streams, count, blockMs } = plan(concurrency - inflight.busy());
+    const { streams, count, blockMs } = plan(Math.min(READ_MAX, concurrency - inflight.busy()));
     const batches = await readNew(blocking, streams, { consumer, count, blockMs });
     for (const { ref, deliveries } of batches) dispatch(ref, deliveries);
     return 0;
@@ -79,21 +82,31 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   }
 
   async function take(ref: PartitionRef, deliveries: readonly Delivery[]): Promise<void> {
-    const held = deliveries
-      .filter(({ entry }) => !inflight.has(ref, entry))
-      .map((delivery) => inflight.add(ref, delivery));
-    let rest: readonly Held[] = held;
-    while (rest.length > 0) rest = await startSome(ref, rest);
+    const fresh = deliveries.filter(({ entry }) => !inflight.has(ref, entry));
+    // A read and a take-over can both have counted on the same free slot; and a stopping worker has none.
+    const room = stopping.signal.aborted ? 0 : Math.max(0, concurrency - inflight.busy());
+    let rest: readonly Held[] = fresh.slice(0, room).map((delivery) => inflight.add(ref, delivery));
+    await handBack(ref, fresh.slice(room));
+    while (rest.length > 0 && !stopping.signal.aborted) rest = await startSome(ref, rest);
+    for (const one of rest) inflight.remove(one);
+    await handBack(
+      ref,
+      rest.map(({ delivery }) => delivery),
+    );
+  }
+
+  /** Back to scheduled, where another worker finds them. Without a reply they stay ours, and adoption finds them. */
+  async function handBack(ref: PartitionRef, deliveries: readonly Delivery[]): Promise<void> {
+    if (deliveries.length === 0) return;
+    await withRetry('release', () => jobs.release(ref, deliveries, { consumer }), untilStop).catch(() => undefined);
   }
 
   /** Starts what fits into one reply; returns what was answered `later`. */
   async function startSome(ref: PartitionRef, held: readonly Held[]): Promise<readonly Held[]> {
     const { bytesMax, windowMs } = parts;
     const deliveries = held.map(({ delivery }) => delivery);
-    const replies = await withRetry('start', () => jobs.start(ref, deliveries, { consumer, bytesMax, windowMs }), {
-      clock,
-      budgetMs: START_BUDGET_MS,
-    }).catch(() => undefined);
+    const start = () => jobs.start(ref, deliveries, { consumer, bytesMax, windowMs });
+    const replies = await withRetry('start', start, untilStop).catch(() => undefined);
     if (!replies) {
       // Nobody knows whether they were started. Adoption finds them by their idle time and asks again.
       for (const one of held) inflight.remove(one);
@@ -132,8 +145,14 @@ export function createConsumer(parts: ConsumerParts): Consumer {
     start: loop.start,
     async stop() {
       stopping.abort();
-      await unblock(commands, blocking);
-      await loop.stop();
+      const over = new AbortController();
+      const ended = loop.stop().finally(() => over.abort());
+      // Again and again: the first may reach Redis before the read it is meant to end.
+      while (!over.signal.aborted) {
+        await unblock(commands, blocking);
+        await clock.sleep(UNBLOCK_EVERY_MS, over.signal);
+      }
+      await ended;
       await Promise.all(starts);
     },
     pass,
@@ -142,6 +161,8 @@ export function createConsumer(parts: ConsumerParts): Consumer {
     lastProgressMs: loop.lastProgressMs,
   };
 }
+
+const UNBLOCK_EVERY_MS = 50;
 
 /** Ends a blocking read with an empty reply, so that nothing can be delivered into a closing socket. */
 async function unblock(commands: Redis, blocking: Redis): Promise<void> {

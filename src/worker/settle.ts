@@ -33,7 +33,7 @@ export interface Ended {
 /** The outcome of a start. The entry leaves the in-flight map when Redis has answered and the handler has ended. */
 export type Settle = (ended: Ended, outcome: Outcome) => void;
 
-type Unhappy = Exclude<Outcome, { kind: 'done' | 'abandon' }>;
+type Unhappy = Exclude<Outcome, { kind: 'done' }>;
 
 /** Most completions per call: a call of 200 takes Redis about a millisecond. */
 const BATCH_MAX = 200;
@@ -126,7 +126,6 @@ export function createSettle({ jobs, inflight, windowMs, clock, events, signal }
   return (ended, outcome) => {
     if (!ended.held.overtaken) inflight.setPhase(ended.held, 'settling');
     if (outcome.kind === 'done') complete(ended);
-    else if (outcome.kind === 'abandon') conclude(ended, 'abandon', undefined);
     else void sendOne(ended, outcome);
   };
 }

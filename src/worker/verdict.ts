@@ -29,8 +29,8 @@ export function verdict(
   thrown: unknown,
   { aborted, budget, at }: { readonly aborted: AbortReason | undefined; readonly budget: Budget; readonly at: Attempt },
 ): Outcome {
-  if (aborted === 'lease lost') return { kind: 'abandon' };
-  if (aborted === 'shutdown') return { kind: 'defer', delayMs: 0 };
+  // Back at once without using an attempt. If somebody else has started the job meanwhile, this is fenced, as it should.
+  if (aborted === 'lease lost' || aborted === 'shutdown') return { kind: 'defer', delayMs: 0 };
   const kind = aborted === 'timeout' ? 'timeout' : 'failure';
   const error: Attempted = { atMs: at.nowMs, attempt: at.attempt, kind, message: oneLine(messageOf(thrown)) };
   const wish = wishOf(thrown);

@@ -228,11 +228,10 @@ it('an unrecoverable error whose message is no text still buries the job', async
 });
 
 it('a result whose `then` throws counts as a failure of the handler', async () => {
-  const { history } = await deadBy(() => ({
-    get then() {
-      throw new Error('then threw');
-    },
-  }));
+  const get = () => {
+    throw new Error('then threw');
+  };
+  const { history } = await deadBy(() => Object.defineProperty({}, 'then', { get }));
   expect(history.map(({ message }) => message)).toEqual(['then threw', 'then threw']);
 });
 
