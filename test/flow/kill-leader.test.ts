@@ -20,6 +20,5 @@ describe('SIGKILL of the leader', () => {
       },
     });
     expect(judge(await siege.story())).toEqual([]);
-    await siege.close();
   });
 });

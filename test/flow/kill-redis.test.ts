@@ -24,6 +24,5 @@ describe('SIGKILL of Redis', () => {
       },
     });
     expect(judge(await siege.story())).toEqual([]);
-    await siege.close();
   });
 });

@@ -35,7 +35,6 @@ describe('SIGKILL of a worker', () => {
     expect(judge({ ...story, effects: withoutEnd })).toEqual([`lost: ${start?.id} never ended`]);
     const tooSoon = story.effects.map((effect) => (effect === start ? { ...effect, ms: effect.due - 1 } : effect));
     expect(judge({ ...story, effects: tooSoon })).toEqual([`early: ${start?.id} started 1 ms before its due`]);
-    await siege.close();
 
     function theWorker() {
       const worker = workers[victim];

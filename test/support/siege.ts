@@ -7,7 +7,7 @@ import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { createProducer } from '../../src/client/producer.ts';
 import { decodeRun, decodeStub, memberOf } from '../../src/core/codec.ts';
 import type { Redis } from '../../src/redis/connect.ts';
@@ -45,12 +45,13 @@ const DRAIN_TIMEOUT_MS = 25_000;
 
 export type Siege = Awaited<ReturnType<typeof openSiege>>;
 
-/** Starts everything. `close` ends the Redis; the processes end with their test. */
+/** Starts everything; it all ends with the test. */
 export async function openSiege(processes: Processes) {
   const seed = Number(process.env.SEED ?? randomInt(2 ** 31));
   const random = seeded(seed);
   console.info(`siege: SEED=${seed}`);
   const server = await startRedis({ appendonly: true });
+  onTestFinished(() => server.stop());
   const redis = await server.client();
   const keys = partitionKeys({ namespace: 'duestream', queue: QUEUE, partition: 0 });
   const file = join(processes.folder, `effects-${seed}.jsonl`);
@@ -81,6 +82,7 @@ export async function openSiege(processes: Processes) {
       for (const [from, to] of WINDOWS) {
         await sleep(Math.max(0, firstMs + from + random() * (to - from) - Date.now()));
         const target = await aim();
+        // Two, because a handler may end between this look and the kill.
         await expect.poll(() => running(seen, target), { timeout: 5000, interval: 2 }).toBeGreaterThan(1);
         kills.push(await strike(target));
       }
@@ -91,7 +93,6 @@ export async function openSiege(processes: Processes) {
       console.info(`siege: kills ${JSON.stringify(kills)}, ${duplicatesIn(story.effects)} duplicates`);
       return story;
     },
-    close: () => server.stop(),
   };
 }
 
