@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { publint } from 'publint';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import packageJson from '../package.json' with { type: 'json' };
+import { build } from '../scripts/steps.mjs';
 import { root } from './support/repository.ts';
 
 const PUBLIC = ['createDaemon', 'createProducer', 'createWorker', 'defineHandlers', 'defineQueue', 'exponential'];
@@ -16,11 +17,12 @@ const PUBLIC = ['createDaemon', 'createProducer', 'createWorker', 'defineHandler
 let folder = '';
 let packed: readonly string[] = [];
 
-beforeAll(() => {
+beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'duestream-pack-'));
-  const [tarball] = JSON.parse(
-    run('npm', ['pack', '--json', '--pack-destination', folder], root).replace(/^[^[]*/, ''),
-  );
+  // Packing would build again, and the compiler rewrites files that processes of other tests are just importing.
+  await build();
+  const pack = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder];
+  const [tarball] = JSON.parse(run('npm', pack, root).replace(/^[^[]*/, ''));
   packed = tarball.files.map(({ path }: { readonly path: string }) => path);
   writeFileSync(join(folder, 'package.json'), '{ "private": true }');
   const quiet = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund'];
