@@ -8,6 +8,9 @@
  *  living ──no beat──▶ missing(since) ──grace, own writes ok, still no beat──▶ nominated ──idle ≥ lease──▶ reclaimed
  *     ▲                  │ beat, or our own writes failed                        │ owns nothing
  *     └──────────────────┘                                                      └──▶ retired
+ *
+ * The survivors share the entries (`shares.ts`): each begins with those that prefer it, and after three rounds anybody
+ * takes anything that is left.
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
@@ -15,10 +18,19 @@ import { createLoop } from '../core/loop.ts';
 import type { Redis } from '../redis/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { forget, withoutBeat } from '../redis/presence.ts';
-import { type ConsumerInfo, consumers, ensureGroup, proveWritable, reclaim, retire } from '../redis/ready.ts';
+import {
+  type ConsumerInfo,
+  consumers,
+  ensureGroup,
+  ownPending,
+  proveWritable,
+  reclaim,
+  retire,
+} from '../redis/ready.ts';
 import { weatherOf } from '../redis/weather.ts';
 import type { Consumer } from './consumer.ts';
 import type { Inflight } from './inflight.ts';
+import { sharesOf } from './shares.ts';
 
 export interface ReclaimerParts {
   readonly commands: Redis;
@@ -43,12 +55,21 @@ export interface Reclaimer {
   readonly pass: () => Promise<number>;
 }
 
-/** Most entries taken from one dead consumer per round, so that a herd of them does not land on one worker. */
-const BATCH_MAX = 100;
+interface Nominated {
+  readonly dead: ConsumerInfo;
+  readonly living: readonly string[];
+  readonly sighting: string;
+}
+
+/** Most entries looked at and taken from one dead consumer per round. */
+const SCAN_MAX = 1000;
+const BATCH_MAX = 200;
 
 export function createReclaimer(parts: ReclaimerParts): Reclaimer {
   const { commands, refs, consumer, inflight, concurrency, graceMs, clock, events, random } = parts;
   const missingSince = new Map<string, number>();
+  /** Rounds in which a dead consumer had entries to take. */
+  const rounds = new Map<string, number>();
   const restMs = graceMs * 0.4;
 
   async function pass(): Promise<number> {
@@ -66,15 +87,21 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
         others.map(({ name }) => name),
       ),
     );
+    const living = [consumer, ...others.map(({ name }) => name).filter((name) => !missing.has(name))];
     for (const other of others) {
       const sighting = `${ref.partition} ${other.name}`;
-      if (!missing.has(other.name)) missingSince.delete(sighting);
-      else if (isNominated(sighting)) await takeOver(ref, other);
+      if (!missing.has(other.name)) forgive(sighting);
+      else if (isNominated(sighting)) await takeOver(ref, { dead: other, living, sighting });
     }
     const known = new Set(others.map(({ name }) => `${ref.partition} ${name}`));
     for (const sighting of missingSince.keys()) {
-      if (sighting.startsWith(`${ref.partition} `) && !known.has(sighting)) missingSince.delete(sighting);
+      if (sighting.startsWith(`${ref.partition} `) && !known.has(sighting)) forgive(sighting);
     }
+  }
+
+  function forgive(sighting: string): void {
+    missingSince.delete(sighting);
+    rounds.delete(sighting);
   }
 
   /** Missing for a grace, and our own heartbeat was confirmed after the first sighting. */
@@ -85,25 +112,37 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
     return sinceMs !== undefined && nowMs - sinceMs >= graceMs && parts.beatenMs() > sinceMs;
   }
 
-  async function takeOver(ref: PartitionRef, dead: ConsumerInfo): Promise<void> {
-    const { queue, partition } = ref;
+  async function takeOver(ref: PartitionRef, found: Nominated): Promise<void> {
+    const { dead, living, sighting } = found;
     if (dead.pending === 0) {
-      if ((await retire(commands, ref, dead.name)) !== 'ok') return;
-      await forget(commands, parts.namespace, dead.name);
-      events.emit('consumer.retired', { queue, partition, consumer: dead.name });
+      await bringToRest(ref, dead.name);
       return;
     }
+    const of = { consumer: dead.name, idleMs: parts.jobLeaseMs };
+    const entries = await ownPending(commands, ref.keys, { ...of, limit: SCAN_MAX });
+    if (entries.length === 0) return;
+    const round = rounds.get(sighting) ?? 0;
+    rounds.set(sighting, round + 1);
     const limit = Math.min(BATCH_MAX, concurrency - inflight.busy());
-    if (limit <= 0) return;
-    const take = { owner: dead.name, consumer, idleMs: parts.jobLeaseMs, limit };
+    const wanted = sharesOf(entries, { consumer, living, round }).slice(0, Math.max(0, limit));
+    if (wanted.length === 0) return;
+    const take = { owner: dead.name, consumer, idleMs: parts.jobLeaseMs, limit, entries: wanted };
     const { deliveries } = await reclaim(commands, ref, take);
     if (deliveries.length === 0) return;
+    const { queue, partition } = ref;
     events.emit('entries.reclaimed', { queue, partition, from: dead.name, count: deliveries.length });
     await parts.take(ref, deliveries);
   }
 
+  async function bringToRest(ref: PartitionRef, dead: string): Promise<void> {
+    if ((await retire(commands, ref, dead)) !== 'ok') return;
+    await forget(commands, parts.namespace, dead);
+    events.emit('consumer.retired', { queue: ref.queue, partition: ref.partition, consumer: dead });
+  }
+
   async function onError(error: unknown): Promise<void> {
     missingSince.clear();
+    rounds.clear();
     if (weatherOf(error) === 'no-group') for (const ref of refs) await ensureGroup(commands, ref.keys);
   }
 
