@@ -79,7 +79,11 @@ export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
       end(start, { thrown: new Error(`timed out after ${timeoutMs} ms`), aborted: cord.pulled(), startedMs });
     });
     inflight.setPhase(held, 'running');
-    held.abort = cord.pull;
+    held.abort = (why) => {
+      // After this the worker is gone: a time-out would only keep its process alive.
+      if (why === 'shutdown') disarm();
+      cord.pull(why);
+    };
     const lateMs = Math.max(0, serverNowMs() - held.delivery.dueMs);
     events.emit('job.started', { queue: queue.name, id: job.id, name: job.name, attempt: job.attempt, lateMs });
 

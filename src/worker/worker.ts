@@ -16,6 +16,7 @@ import type { PartitionRef } from '../redis/keys.ts';
 import { declareQueue, partitionsOf } from '../redis/queues.ts';
 import { ensureGroup, ownPending, readEntries, retire } from '../redis/ready.ts';
 import { createServerClock } from '../redis/server-clock.ts';
+import { withRetry } from '../redis/weather.ts';
 import { createAdopter } from './adopter.ts';
 import { createConsumer, watchClientId } from './consumer.ts';
 import { createExecute } from './execute.ts';
@@ -47,6 +48,8 @@ export interface Worker {
 type State = 'new' | 'running' | 'stopping' | 'stopped';
 
 const START_BYTES_MAX = 1024 * 1024;
+/** How long `start` tries to reach Redis. */
+const START_BUDGET_MS = 5000;
 /** A read that is still under way after BLOCK and the command time-out will not come back. */
 const ADOPT_IDLE_MS = BLOCK_MS + 5000;
 
@@ -73,6 +76,7 @@ export function createWorker<Data>(
   const events = createEmitter();
   const inflight = createInflight();
   const giveUp = new AbortController();
+  const stopAsked = new AbortController();
   const connection = { redis: options.redis, name: `worker:${definition.name}` };
   const commands = openCommands(connection);
   const blocking = openBlocking({ ...connection, name: `reader:${definition.name}` });
@@ -94,6 +98,7 @@ export function createWorker<Data>(
   let state: State = 'new';
   let refs: readonly PartitionRef[] = [];
   let parts: ReturnType<typeof assemble> | undefined;
+  let starting: Promise<void> | undefined;
   let stopped: Promise<void> | undefined;
 
   function assemble() {
@@ -109,27 +114,36 @@ export function createWorker<Data>(
   async function start(): Promise<void> {
     if (state !== 'new') throw new DuestreamError('stopped', `this worker is ${state}; create another one`);
     state = 'running';
+    starting = begin();
     try {
-      await begin();
+      await starting;
     } catch (error) {
+      const cutShort = stopAsked.signal.aborted;
       await stop({ graceMs: 0 });
-      throw error;
+      throw cutShort ? new DuestreamError('stopped', 'this worker was stopped while it started') : error;
     }
   }
 
   async function begin(): Promise<void> {
-    await Promise.all([whenReady(commands), whenReady(blocking)]);
+    const { signal } = stopAsked;
+    await Promise.all([commands, blocking].map((redis) => whenReady(redis, START_BUDGET_MS, signal)));
     watchClientId(blocking);
-    const { name, partitions } = definition;
-    refs = partitionsOf(namespace, await declareQueue(commands, { namespace, queue: name, partitions }));
-    for (const ref of refs) await ensureGroup(commands, ref.keys);
-    await heartbeat.start();
+    await withRetry('start of the worker', settleIn, { clock, budgetMs: START_BUDGET_MS, signal });
+    signal.throwIfAborted();
     parts = assemble();
     commands.on('ready', parts.adopter.wake);
     extender.start();
     parts.adopter.start();
     parts.reclaimer.start();
     parts.consuming.start();
+  }
+
+  /** Everything here may be repeated. */
+  async function settleIn(): Promise<void> {
+    const { name, partitions } = definition;
+    refs = partitionsOf(namespace, await declareQueue(commands, { namespace, queue: name, partitions }));
+    for (const ref of refs) await ensureGroup(commands, ref.keys);
+    await heartbeat.start();
   }
 
   function stop({ graceMs = settings.shutdownMs } = {}): Promise<void> {
@@ -139,6 +153,8 @@ export function createWorker<Data>(
 
   async function shutDown(graceMs: number): Promise<void> {
     state = 'stopping';
+    stopAsked.abort();
+    await starting?.catch(() => undefined);
     await Promise.all([parts?.consuming.stop(), parts?.adopter.stop(), parts?.reclaimer.stop()]);
     await handBackUnseen();
     await drained(graceMs);

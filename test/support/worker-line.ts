@@ -96,6 +96,12 @@ export function useLine(options: StartOptions & { readonly partitions?: number; 
     },
     /** Ends before the invariants are looked at. */
     onEnd: (stop: () => unknown) => void stops.push(stop),
+    /** One more mover of the first partition, not started. */
+    mover(): Mover {
+      const mover = moverOf(the().redis, line.ref);
+      stops.push(() => mover.stop());
+      return mover;
+    },
     stopMovers: () => Promise.all(movers.map((mover) => mover.stop())),
     picture: () => picture(the().redis, line.ref.keys),
     letters: async () => (await streamOf(the().redis, line.ref.keys.dead)).map(({ fields }) => fields),
