@@ -32,7 +32,10 @@ if cancel ~= '1' then
     redis.call('ZADD', scheduled, ('%.0f'):format(now), ARGV[8])
     redis.call('HSET', jobs, ARGV[8], ARGV[9])
     redis.call('HINCRBY', meta, 'n.scheduled', 1)
-    if now < (tonumber(redis.call('HGET', meta, 'wake') or -1)) then redis.call('SPUBLISH', wake, ('%.0f'):format(now)) end
+    if now < (tonumber(redis.call('HGET', meta, 'wake') or -1)) then
+      redis.call('HSET', meta, 'wake', ('%.0f'):format(now))
+      redis.call('SPUBLISH', wake, ('%.0f'):format(now))
+    end
   end
 end
 redis.call('HINCRBY', meta, cancel == '1' and 'n.cancelled' or 'n.dead', 1)

@@ -1,11 +1,11 @@
 #!lua flags=allow-oom
 -- expire: entries whose jobs are past their expiry are over without a start: dropped, or dead letters. Many per call.
--- KEYS  1 jobs  2 runs  3 ready  4 dead  5 done  6 meta
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta
 -- ARGV  1 now  2 consumer  3 window  then per entry: entry, member, due
 --       now ms, '' = server time; window ms of stubs, 0 = keep none; due ms
--- RETURN one text per entry: expired | dead | kept (not late, or it runs all the same) | lost (not owned by the caller)
+-- RETURN one text per entry: expired | dead | kept (not late, runs all the same, or in scheduled again) | lost (not owned by the caller)
 -- Judges again: between the start that said late and this call the job may have become another one. No attempt is used.
-local jobs, runs, ready, dead, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local scheduled, jobs, runs, ready, dead, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local now, consumer, window, replies, gone = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), {}, {}
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
 
@@ -24,7 +24,7 @@ local function judge(entry, member, due)
   local run = redis.call('HGET', runs, member) or '0 0 0 0 0 - - - 0 - -'
   local token, attempts, owner = run:match('^(%d+) %d+ (%d+) %d+ %d+ %S+ (%S+)')
   local asked, header = record:match('^1(%w+)(;[^|]*)|')
-  if not header or owner ~= '-' or header:find(';p=r', 1, true) then return 'kept' end
+  if not header or owner ~= '-' or header:find(';p=r', 1, true) or redis.call('ZSCORE', scheduled, member) then return 'kept' end
   local expiry, lateMax = tonumber(header:match(';e=(%w+)') or '', 36), tonumber(header:match(';l=(%w+)') or '', 36)
   if not (expiry and now > expiry or lateMax and now - due > lateMax) then return 'kept' end
   local isDead = header:find(';p=x', 1, true)

@@ -39,7 +39,7 @@ export const scripts = {
     each: ['entry', 'member', 'due'],
   }),
   expire: define({
-    keys: ['jobs', 'runs', 'ready', 'dead', 'done', 'meta'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'],
     args: ['now', 'consumer', 'window'],
     each: ['entry', 'member', 'due'],
   }),

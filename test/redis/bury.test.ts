@@ -66,6 +66,45 @@ describe('a running job', () => {
   });
 });
 
+describe('an heir', () => {
+  const heir = { member: 'j:undo', record: item('undo').record };
+
+  test('is scheduled at once, in the same step', async () => {
+    const claim = await p.running('a');
+    const heard = await p.nudgesOf(async () => {
+      expect(await p.bury(claim, { heir })).toBe('ok');
+    });
+    expect(heard).toEqual([String(T0)]);
+    expect(await p.meta('wake')).toBe(String(T0));
+    expect(await p.picture()).toEqual({
+      scheduled: { 'j:undo': T0 },
+      jobs: { 'j:a': 'stub dead', 'j:undo': 'record' },
+      dead: ['j:a: attempts'],
+      done: { 'j:a': T0 },
+    });
+    expect(await p.count('scheduled')).toBe(2);
+  });
+
+  test('is there once: a second identical call changes nothing', async () => {
+    const claim = await p.running('a');
+    await p.bury(claim, { heir });
+    expect(await p.withoutWrite(() => p.bury(claim, { heir }))).toBe('already');
+  });
+
+  test('that is there already stays as it is', async () => {
+    await p.schedule('undo', { dueMs: T0 + 500 });
+    await p.bury(await p.running('a'), { heir });
+    expect((await p.picture()).scheduled).toEqual({ 'j:undo': T0 + 500 });
+  });
+
+  test('of a job that ends cancelled does not come', async () => {
+    const claim = await p.running('a');
+    await p.cancel('j:a');
+    expect(await p.bury(claim, { heir })).toBe('cancelled');
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, done: { 'j:a': T0 } });
+  });
+});
+
 describe('is refused without a write', () => {
   test('when the same call was carried out before: one letter', async () => {
     const claim = await p.running('a');

@@ -85,7 +85,7 @@ export async function brokenBalance(redis: Redis, keys: PartitionKeys): Promise<
   const sum = (...names: string[]) => names.reduce((total, name) => total + Number(meta[`n.${name}`] ?? 0), 0);
   const live = Object.values(await redis.hgetall(keys.jobs)).filter((value) => !isStub(value)).length;
   const into = sum('scheduled', 'replayed', 'adopted');
-  const out = sum('done', 'dead', 'cancelled');
+  const out = sum('done', 'dead', 'cancelled', 'expired');
   return into === live + out ? [] : [`I11 ${into} came in, ${live} are live and ${out} went out`];
 }
 

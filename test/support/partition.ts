@@ -5,13 +5,14 @@
  * After each test the invariants of the design are checked on what it left behind, and the database is emptied.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
-import { encodeAttempted, encodeBody, encodeRecord, memberOf } from '../../src/core/codec.ts';
+import { encodeAttempted, encodeBody, encodeRecord, type Lateness, memberOf } from '../../src/core/codec.ts';
+import type { EntryId } from '../../src/core/job.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connect.ts';
 import { createJobs, type Jobs } from '../../src/redis/jobs.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import * as lease from '../../src/redis/lease.ts';
 import * as ready from '../../src/redis/ready.ts';
-import type { Claim, Delivery, ScheduleItem, ScheduleReply } from '../../src/redis/replies.ts';
+import type { Claim, Delivery, Effect, Heir, ScheduleItem, ScheduleReply } from '../../src/redis/replies.ts';
 import { brokenBalance, brokenInvariants, picture, snapshot } from './keyspace.ts';
 import { type StartOptions, startRedis, type TestRedis } from './redis.ts';
 
@@ -30,6 +31,8 @@ interface Settle extends When {
 interface Asked {
   readonly dueMs?: number;
   readonly data?: unknown;
+  /** How late it may start, and what follows when it is later. */
+  readonly late?: Lateness;
 }
 interface Call extends When {
   readonly mode?: 'keep' | 'replace';
@@ -38,8 +41,8 @@ interface Call extends When {
 }
 
 /** A job as `schedule` takes it. */
-export function item(id: string, { dueMs = T0, data }: Asked = {}): ScheduleItem {
-  return { member: memberOf(id), record: encodeRecord(dueMs, encodeBody({ name: 'default', data })), dueMs };
+export function item(id: string, { dueMs = T0, data, late = {} }: Asked = {}): ScheduleItem {
+  return { member: memberOf(id), record: encodeRecord(dueMs, encodeBody({ name: 'default', data }), late), dueMs };
 }
 
 /** One line of a history. */
@@ -93,8 +96,8 @@ export function usePartition(options: StartOptions = {}) {
       if ('kind' in reply) throw new Error(`moved to generation ${reply.generation}`);
       return reply;
     },
-    async schedule(id: string, { dueMs = T0, data, ...call }: Asked & Call = {}): Promise<ScheduleReply> {
-      return only(await verbs.scheduleAll([item(id, { dueMs, data })], call));
+    async schedule(id: string, { dueMs = T0, data, late = {}, ...call }: Asked & Call = {}): Promise<ScheduleReply> {
+      return only(await verbs.scheduleAll([item(id, { dueMs, data, late })], call));
     },
     /** A foreign producer: plain ZADD. */
     async put(member: string | Buffer, score: number | string): Promise<void> {
@@ -116,12 +119,17 @@ export function usePartition(options: StartOptions = {}) {
       const defaults = { consumer: 'w1', bytesMax: 1_000_000, windowMs: WINDOW_MS, nowMs: T0 };
       return the().jobs.start(ref, deliveries, { ...defaults, ...call });
     },
+    expire(deliveries: readonly Delivery[], call: Settle & { consumer?: string } = {}) {
+      return the().jobs.expire(ref, deliveries, { consumer: 'w1', windowMs: WINDOW_MS, nowMs: T0, ...call });
+    },
     release(deliveries: readonly Delivery[], { consumer = 'w1' } = {}) {
       return the().jobs.release(ref, deliveries, { consumer, nowMs: T0 });
     },
     extend: (claims: readonly Claim[], consumer = 'w1') => the().jobs.extend(ref, claims, consumer),
     complete: (claims: readonly Claim[], call: Settle = {}) =>
       the().jobs.complete(ref, claims, { windowMs: WINDOW_MS, nowMs: T0, ...call }),
+    commit: (claim: Claim, effects: readonly Effect[], call: Settle = {}) =>
+      the().jobs.commit(ref, claim, { windowMs: WINDOW_MS, nowMs: T0, effects, ...call }),
     retry: (claim: Claim, call: Settle & { delayMs?: number; error?: string } = {}) =>
       the().jobs.retry(ref, claim, {
         ...{ windowMs: WINDOW_MS, nowMs: T0, delayMs: 1000, error: failure('boom') },
@@ -129,7 +137,7 @@ export function usePartition(options: StartOptions = {}) {
       }),
     defer: (claim: Claim, call: Settle & { delayMs?: number } = {}) =>
       the().jobs.defer(ref, claim, { windowMs: WINDOW_MS, nowMs: T0, delayMs: 1000, ...call }),
-    bury: (claim: Claim, call: Settle & { reason?: string; error?: string } = {}) =>
+    bury: (claim: Claim, call: Settle & { reason?: string; error?: string; heir?: Heir } = {}) =>
       the().jobs.bury(ref, claim, {
         ...{ windowMs: WINDOW_MS, nowMs: T0, reason: 'attempts', error: failure('boom') },
         ...call,
@@ -142,8 +150,8 @@ export function usePartition(options: StartOptions = {}) {
     replay: (letter: string, call: When & { dueMs?: number } = {}) =>
       the().jobs.replay(ref, letter, { nowMs: T0, ...call }),
     /** A consumer takes what another holds. Nothing has to be idle, unless said otherwise. */
-    reclaim: (owner: string, { consumer = 'w2', idleMs = 0, limit = 100 } = {}) =>
-      ready.reclaim(the().redis, ref, { owner, consumer, idleMs, limit, nowMs: T0 }),
+    reclaim: (owner: string, take: { consumer?: string; idleMs?: number; limit?: number; entries?: EntryId[] } = {}) =>
+      ready.reclaim(the().redis, ref, { owner, consumer: 'w2', idleMs: 0, limit: 100, nowMs: T0, ...take }),
   };
 
   const stories = {

@@ -1,0 +1,128 @@
+/** `expire`: an entry whose job is past its expiry is over without a start. */
+import { describe, expect, test } from 'vitest';
+import { decodeStub } from '../../src/core/codec.ts';
+import { letters } from '../../src/redis/inspect.ts';
+import { failure, item, only, T0, usePartition } from '../support/partition.ts';
+
+const p = usePartition();
+const LATE = T0 + 1001;
+const drop = { maxLatenessMs: 1000, onLate: 'drop' } as const;
+const dead = { maxLatenessMs: 1000, onLate: 'dead' } as const;
+
+/** A job that start called late; its entry. */
+async function late(id: string, policy: Parameters<typeof p.schedule>[1] = { late: drop }) {
+  await p.schedule(id, policy);
+  const deliveries = await p.deliver();
+  expect(await p.start(deliveries, { nowMs: LATE })).toEqual([{ kind: 'late' }]);
+  return deliveries;
+}
+
+describe('start', () => {
+  test('calls a job late one millisecond after its greatest lateness, without a write', async () => {
+    await p.schedule('a', { late: drop });
+    const deliveries = await p.deliver();
+    expect(await p.withoutWrite(() => p.start(deliveries, { nowMs: LATE }))).toEqual([{ kind: 'late' }]);
+    expect(only(await p.start(deliveries, { nowMs: LATE - 1 }))).toMatchObject({ kind: 'run', attempts: 1 });
+  });
+
+  test('calls a job late one millisecond after its expiry', async () => {
+    await p.schedule('a', { late: { expiresAtMs: T0 + 5, onLate: 'drop' } });
+    const deliveries = await p.deliver();
+    expect(await p.start(deliveries, { nowMs: T0 + 6 })).toEqual([{ kind: 'late' }]);
+    expect(only(await p.start(deliveries, { nowMs: T0 + 5 }))).toMatchObject({ kind: 'run' });
+  });
+
+  test('runs a late job all the same when its producer said so', async () => {
+    await p.schedule('a', { late: { maxLatenessMs: 1000, onLate: 'run' } });
+    expect(only(await p.start(await p.deliver(), { nowMs: LATE }))).toMatchObject({ kind: 'run' });
+  });
+
+  test('answers a repeated call for a job that started in time', async () => {
+    await p.schedule('a', { late: drop });
+    const deliveries = await p.deliver();
+    await p.start(deliveries);
+    expect(only(await p.start(deliveries, { nowMs: LATE }))).toMatchObject({ kind: 'again' });
+  });
+});
+
+describe('a late job', () => {
+  test('is over as expired, with no attempt used', async () => {
+    expect(await p.expire(await late('a'), { nowMs: LATE })).toEqual(['expired']);
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub expired' }, done: { 'j:a': LATE } });
+    expect(decodeStub((await p.redis.hget(p.keys.jobs, 'j:a')) ?? '')).toMatchObject({ attempts: 0 });
+    expect(await p.count('expired')).toBe(1);
+  });
+
+  test('leaves nothing when there is no done window', async () => {
+    expect(await p.expire(await late('a'), { nowMs: LATE, windowMs: 0 })).toEqual(['expired']);
+    expect(await p.picture()).toEqual({});
+  });
+
+  test('becomes a letter when its producer said so, with what happened before', async () => {
+    await p.schedule('a', { late: dead });
+    await p.retry(only(await p.run()), { delayMs: 0, error: failure('boom') });
+    expect(await p.expire(await p.deliver(), { nowMs: LATE })).toEqual(['dead']);
+    const letter = only(await letters(p.redis, p.ref, { limit: 10 }));
+    expect(letter).toMatchObject({ id: 'a', reason: 'expired', attempts: 1, history: [{ message: 'boom' }] });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub dead' }, dead: ['j:a: expired'], done: { 'j:a': LATE } });
+  });
+
+  test('can be replayed from its letter, and does not expire again', async () => {
+    await p.expire(await late('a', { late: dead }), { nowMs: LATE });
+    const { letter } = only(await letters(p.redis, p.ref, { limit: 10 }));
+    expect(await p.replay(letter, { nowMs: LATE })).toMatchObject({ kind: 'ok' });
+    const deliveries = await p.deliver({ nowMs: LATE });
+    expect(only(await p.start(deliveries, { nowMs: LATE + 999_999 }))).toMatchObject({ kind: 'run' });
+  });
+
+  test('is over once: a second identical call is lost, without a write', async () => {
+    const deliveries = await late('a');
+    await p.expire(deliveries, { nowMs: LATE });
+    expect(await p.withoutWrite(() => p.expire(deliveries, { nowMs: LATE }))).toEqual(['lost']);
+  });
+
+  test('says expired to the call that scheduled it', async () => {
+    await p.expire(await late('a'), { nowMs: LATE });
+    expect(await p.schedule('a', { late: drop })).toEqual({ kind: 'already', over: 'expired' });
+  });
+});
+
+describe('is kept without a write', () => {
+  test('when the job is not late', async () => {
+    await p.schedule('a', { late: drop });
+    const deliveries = await p.deliver();
+    expect(await p.withoutWrite(() => p.expire(deliveries, { nowMs: LATE - 1 }))).toEqual(['kept']);
+  });
+
+  test('when the job has no expiry, or runs all the same', async () => {
+    await p.scheduleAll([item('a'), item('b', { late: { maxLatenessMs: 1, onLate: 'run' } })]);
+    const deliveries = await p.deliver();
+    expect(await p.withoutWrite(() => p.expire(deliveries, { nowMs: LATE }))).toEqual(['kept', 'kept']);
+  });
+
+  test('when the job was started', async () => {
+    await p.schedule('a', { late: drop });
+    const deliveries = await p.deliver();
+    await p.start(deliveries);
+    expect(await p.withoutWrite(() => p.expire(deliveries, { nowMs: LATE }))).toEqual(['kept']);
+  });
+
+  test('when the job was cancelled meanwhile', async () => {
+    const deliveries = await late('a');
+    await p.cancel('j:a');
+    expect(await p.withoutWrite(() => p.expire(deliveries, { nowMs: LATE }))).toEqual(['kept']);
+  });
+
+  test('when the job was replaced meanwhile: its new life is in scheduled', async () => {
+    const deliveries = await late('a');
+    await p.schedule('a', { mode: 'replace', dueMs: T0 + 60_000, late: drop, data: 'new' });
+    expect(await p.withoutWrite(() => p.expire(deliveries, { nowMs: LATE }))).toEqual(['kept']);
+    expect(await p.start(deliveries, { nowMs: LATE })).toEqual([{ kind: 'dropped' }]);
+    expect(await p.run({ nowMs: T0 + 60_000 })).toHaveLength(1);
+  });
+
+  test('when another consumer holds the entry', async () => {
+    const deliveries = await late('a');
+    expect(await p.withoutWrite(() => p.expire(deliveries, { nowMs: LATE, consumer: 'w2' }))).toEqual(['lost']);
+  });
+});
