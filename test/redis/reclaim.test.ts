@@ -102,6 +102,14 @@ test('an extended entry is not idle any more', async () => {
   expect((await p.reclaim('w1', { idleMs: 30_000 })).deliveries).toEqual([]);
 });
 
+test('the entries that are named are taken, and no other', async () => {
+  await p.scheduleAll(['a', 'b'].map((id) => item(id)));
+  const claims = await p.run();
+  const entries = claims.slice(1).map(({ entry }) => entry);
+  expect((await p.reclaim('w1', { entries })).deliveries.map(({ member }) => member)).toEqual(['j:b']);
+  expect((await p.picture()).pending).toEqual({ w1: ['j:a'], w2: ['j:b'] });
+});
+
 test('many entries are taken in bounded calls', async () => {
   await p.scheduleAll(['a', 'b', 'c'].map((id) => item(id)));
   await p.run();

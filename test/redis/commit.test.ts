@@ -1,0 +1,93 @@
+/** `commit`: a running job is over together with effects its handler asked for, in one step. */
+import { describe, expect, test } from 'vitest';
+import { only, T0, usePartition } from '../support/partition.ts';
+
+const p = usePartition();
+const KEY = '{q:0}:sum';
+const add = (amount: number) => ({ command: 'INCRBY', key: KEY, args: [amount] });
+const sum = () => p.redis.get(KEY);
+
+describe('a running job', () => {
+  test('is over with its effects, in their order', async () => {
+    const claim = await p.running('a');
+    const push = (word: string) => ({ command: 'RPUSH', key: '{q:0}:list', args: [word] });
+    expect(await p.commit(claim, [add(5), push('first'), push('second'), add(2)])).toBe('ok');
+    expect([await sum(), await p.redis.lrange('{q:0}:list', 0, -1)]).toEqual(['7', ['first', 'second']]);
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub done' }, done: { 'j:a': T0 } });
+    expect(await p.count('done')).toBe(1);
+  });
+
+  test('is over without effects as well', async () => {
+    expect(await p.commit(await p.running('a'), [])).toBe('ok');
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub done' }, done: { 'j:a': T0 } });
+  });
+
+  test('has its effects once: a second identical call changes nothing', async () => {
+    const claim = await p.running('a');
+    await p.commit(claim, [add(5)]);
+    expect(await p.withoutWrite(() => p.commit(claim, [add(5)]))).toBe('already');
+    expect(await sum()).toBe('5');
+  });
+
+  test('leaves nothing but its effects when there is no done window', async () => {
+    const claim = await p.running('a');
+    expect(await p.commit(claim, [add(5)], { windowMs: 0 })).toBe('ok');
+    expect(await p.picture()).toEqual({});
+    expect(await p.withoutWrite(() => p.commit(claim, [add(5)], { windowMs: 0 }))).toBe('gone');
+  });
+
+  test('that was asked to stop ends cancelled, without an effect', async () => {
+    const claim = await p.running('a');
+    await p.cancel('j:a');
+    expect(await p.commit(claim, [add(5)])).toBe('cancelled');
+    expect(await sum()).toBeNull();
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, done: { 'j:a': T0 } });
+  });
+
+  test('is not over when an effect is refused, and the error says which', async () => {
+    const claim = await p.running('a');
+    await p.redis.set(KEY, 'a word');
+    const call = () => p.commit(claim, [add(5)]);
+    await expect(p.withoutWrite(call)).rejects.toThrow(/not an integer/);
+    expect(await p.complete([claim])).toEqual(['ok']);
+  });
+
+  test('is not over at the memory limit, and nothing has happened', async () => {
+    const claim = await p.running('a');
+    await p.redis.config('SET', 'maxmemory', '1');
+    try {
+      await expect(p.withoutWrite(() => p.commit(claim, [add(5)]))).rejects.toThrow(/OOM/);
+    } finally {
+      await p.redis.config('SET', 'maxmemory', '0');
+    }
+    expect(await p.commit(claim, [add(5)])).toBe('ok');
+  });
+});
+
+describe('is refused without an effect', () => {
+  test('when a newer start runs', async () => {
+    const old = await p.running('a');
+    const { deliveries } = await p.reclaim('w1');
+    await p.start(deliveries, { consumer: 'w2' });
+    expect(await p.withoutWrite(() => p.commit(old, [add(5)]))).toBe('fenced');
+  });
+
+  test('when the job waits for its next attempt', async () => {
+    const claim = await p.running('a');
+    await p.retry(claim);
+    expect(await p.withoutWrite(() => p.commit(claim, [add(5)]))).toBe('already');
+  });
+
+  test('when the job was never there', async () => {
+    const claim = await p.running('a');
+    expect(await p.withoutWrite(() => p.commit({ ...claim, member: 'j:nobody' }, [add(5)]))).toBe('gone');
+  });
+});
+
+test('a bare member that was put again while it ran stays live', async () => {
+  await p.put('a', T0);
+  const claim = only(await p.run());
+  await p.put('a', T0 + 7);
+  expect(await p.commit(claim, [add(5)])).toBe('ok');
+  expect(await p.picture()).toEqual({ scheduled: { a: T0 + 7 }, jobs: { a: 'record' } });
+});
