@@ -2,7 +2,8 @@
 -- schedule: a job comes into being, or the same call is recognised. Many jobs per call.
 -- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake
 -- ARGV  1 now  2 generation  3 mode  4 horizon  5 bytes  then per job: member, record, due
---       now ms, '' = server time; mode keep | replace; horizon ms ahead of now; bytes: largest record; due ms
+--       now ms, '' = server time; mode keep | replace; horizon ms ahead of now; bytes: largest record; due ms,
+--       from 1e11 (the year 1973): what is less was meant in seconds
 -- RETURN one text per job: ok | replaced | already <live or outcome letter> | exists <due> | running |
 --        bad-due <now> | too-large; or {'moved', generation} when the partition has another generation
 -- The zset first, the record last: the record is the commit point. No allow-oom: a full Redis refuses it up front.
@@ -19,7 +20,7 @@ local function same(stub, record)
 end
 
 local function judge(member, record, due)
-  if not due or due ~= due or due < 0 or due > now + horizon then return ('bad-due %.0f'):format(now) end
+  if not due or due ~= due or due < 1e11 or due > now + horizon then return ('bad-due %.0f'):format(now) end
   if #record > bytes then return 'too-large' end
   local current = redis.call('HGET', jobs, member)
   if not current then return 'ok' end
