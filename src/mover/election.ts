@@ -62,11 +62,13 @@ export interface Election {
 }
 
 /** A follower of rank n waits this much longer than the best one. */
-const RANK_STEP_MS = 40;
+export const RANK_STEP_MS = 40;
 
 export function createElection(parts: ElectionParts): Election {
   const { redis, ref, processId, leaseMs, clock, events, rank } = parts;
   const marginMs = Math.min(500, leaseMs / 10);
+  /** The term this process was last elected with: it may still be the leader's in Redis after it was conceded here. */
+  let lastTerm: string | undefined;
   let held: (Leadership & { readonly trustedUntilMs: number }) | undefined;
 
   function set(next: typeof held, why: string): void {
@@ -91,6 +93,7 @@ export function createElection(parts: ElectionParts): Election {
       // Held by this very process already: elect does not prolong, so trust has to be earned by a renewal.
       const prolonged = await renew(redis, ref, { term: reply.term, leaseMs });
       if (prolonged === 'lost') return 0;
+      lastTerm = reply.term;
       set({ term: reply.term, epoch: reply.epoch, trustedUntilMs: sentMs + leaseMs - marginMs }, '');
       return 0;
     },
@@ -102,8 +105,13 @@ export function createElection(parts: ElectionParts): Election {
     async renew() {
       if (!held) return;
       const sentMs = clock.monotonicMs();
-      if ((await renew(redis, ref, { term: held.term, leaseMs })) === 'ok') this.prolonged(sentMs);
-      else set(undefined, 'the lease was lost');
+      try {
+        if ((await renew(redis, ref, { term: held.term, leaseMs })) === 'ok') this.prolonged(sentMs);
+        else set(undefined, 'the lease was lost');
+      } catch (error) {
+        set(undefined, 'the renewal got no reply');
+        throw error;
+      }
     },
 
     concede(why) {
@@ -111,7 +119,8 @@ export function createElection(parts: ElectionParts): Election {
     },
 
     async resign(why) {
-      const term = held?.term;
+      const term = lastTerm;
+      lastTerm = undefined;
       set(undefined, why);
       if (term !== undefined) await resign(redis, ref, term);
     },

@@ -15,7 +15,7 @@ import type { Redis } from '../redis/connect.ts';
 import { createJobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { PromoteReply } from '../redis/replies.ts';
-import { createElection, type Leadership } from './election.ts';
+import { createElection, type Leadership, RANK_STEP_MS } from './election.ts';
 import { createPace } from './pace.ts';
 
 export interface MoverOptions {
@@ -63,18 +63,21 @@ export function createMover(parts: MoverParts): Mover {
   const jobs = createJobs(redis);
   const election = createElection({ ...parts, leaseMs: options.leaseMs, rank });
   const pace = createPace();
-  const restMaxMs = Math.min(options.safetyTickMs, options.leaseMs / 3);
   /** Server time of the next look and the offset of the server's clock to ours, both as of the last pass. */
   let nextLookMs = 0;
   let offsetMs = 0;
+  /** The soonest nudge since promote was sent last: its reply may not know of that job yet. */
+  let nudgedMs = Number.POSITIVE_INFINITY;
+  let soonestLookMs = 0;
   let promotedMs = Number.NEGATIVE_INFINITY;
   let prolongedMs = Number.NEGATIVE_INFINITY;
   let outrankedSinceMs: number | undefined;
+  let campaignFromMs = Number.NEGATIVE_INFINITY;
 
   async function pass(): Promise<number> {
     const leadership = election.leading();
     if (!leadership) return campaign();
-    if (await gaveWay()) return RESIGNED_REST_MS;
+    if (await gaveWay()) return campaign();
     const nowMs = clock.monotonicMs();
     const due = nowMs + offsetMs >= nextLookMs || nowMs - promotedMs >= options.safetyTickMs;
     if (!due) {
@@ -83,12 +86,14 @@ export function createMover(parts: MoverParts): Mover {
         prolongedMs = nowMs;
         await election.renew();
       }
-      return restMs();
+      return election.leading() ? restMs() : 0;
     }
     return promote(leadership);
   }
 
   async function campaign(): Promise<number> {
+    const waitMs = campaignFromMs - clock.monotonicMs();
+    if (waitMs > 0) return waitMs;
     nextLookMs = 0;
     promotedMs = Number.NEGATIVE_INFINITY;
     return election.campaign();
@@ -96,6 +101,7 @@ export function createMover(parts: MoverParts): Mover {
 
   async function promote({ term }: Leadership): Promise<number> {
     const sentMs = clock.monotonicMs();
+    nudgedMs = Number.POSITIVE_INFINITY;
     const reply = await jobs
       .promote(ref, { term, leaseMs: options.leaseMs, limit: options.batchMax, cap: options.readyMax })
       .catch((error: unknown) => {
@@ -120,8 +126,8 @@ export function createMover(parts: MoverParts): Mover {
     if (reply.kind === 'capped') return look(reply.nowMs + CAPPED_MS);
     if (reply.kind === 'paused') return look(reply.nowMs + options.safetyTickMs);
     if (reply.count + reply.letters >= options.batchMax) return look(0);
-    const soonest = reply.nextMs ?? Number.POSITIVE_INFINITY;
-    return look(Math.max(soonest, reply.nowMs + pace.gapMs()));
+    soonestLookMs = reply.nowMs + pace.gapMs();
+    return look(Math.max(Math.min(reply.nextMs ?? Number.POSITIVE_INFINITY, nudgedMs), soonestLookMs));
   }
 
   function look(atMs: number): number {
@@ -130,7 +136,12 @@ export function createMover(parts: MoverParts): Mover {
   }
 
   function restMs(): number {
-    return Math.max(0, Math.min(Math.ceil(nextLookMs - (clock.monotonicMs() + offsetMs)), restMaxMs));
+    const untilMs = Math.min(
+      nextLookMs - offsetMs,
+      promotedMs + options.safetyTickMs,
+      prolongedMs + options.leaseMs / 3,
+    );
+    return Math.max(0, Math.ceil(untilMs - clock.monotonicMs()));
   }
 
   function tell(reply: Exclude<PromoteReply, { kind: 'fenced' }>, tookMs: number): void {
@@ -146,8 +157,24 @@ export function createMover(parts: MoverParts): Mover {
     else outrankedSinceMs ??= clock.monotonicMs();
     if (outrankedSinceMs === undefined || clock.monotonicMs() - outrankedSinceMs < GIVE_WAY_MS) return false;
     outrankedSinceMs = undefined;
+    campaignFromMs = clock.monotonicMs() + RESIGNED_REST_MS;
     await election.resign('a process of better rank is there');
     return true;
+  }
+
+  /** A free lease is taken in the order of rank; the one who gave way waits for longer. */
+  function onResigned(): void {
+    if (election.leading()) return;
+    campaignFromMs = Math.max(campaignFromMs, clock.monotonicMs() + rank() * RANK_STEP_MS);
+    loop.wake();
+  }
+
+  function onSooner(dueMs: number): void {
+    nudgedMs = Math.min(nudgedMs, dueMs);
+    const lookMs = Math.max(dueMs, soonestLookMs);
+    if (!(lookMs < nextLookMs)) return;
+    nextLookMs = lookMs;
+    loop.wake();
   }
 
   const loop = createLoop({ who: `mover of ${ref.queue}:${ref.partition}`, pass, clock, events });
@@ -161,12 +188,8 @@ export function createMover(parts: MoverParts): Mover {
     pass,
     nudge(message) {
       const dueMs = Number(message);
-      if (message === 'resigned') {
-        if (!election.leading()) loop.wake();
-      } else if (Number.isFinite(dueMs) && dueMs < nextLookMs) {
-        nextLookMs = dueMs;
-        loop.wake();
-      }
+      if (message === 'resigned') onResigned();
+      else if (Number.isFinite(dueMs)) onSooner(dueMs);
     },
     leading: election.leading,
     lastProgressMs: loop.lastProgressMs,

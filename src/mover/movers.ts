@@ -45,8 +45,12 @@ export function createMovers(parts: MoversParts): Movers {
   const control = controlKeys(namespace);
   const byWake = new Map<string, { readonly mover: Mover; readonly janitor: Janitor }>();
   let daemons: readonly string[] = [identity.id];
+  let subscribed = false;
+  let starting: Promise<void> | undefined;
+  let stopped: Promise<void> | undefined;
 
   async function pass(): Promise<number> {
+    if (!subscribed) await subscribe();
     await beat(redis, { namespace, identity, ttlMs: beatTtlMs });
     const [present, queues] = await Promise.all([presence(redis, namespace), listQueues(redis, namespace)]);
     daemons = [
@@ -57,11 +61,12 @@ export function createMovers(parts: MoversParts): Movers {
   }
 
   async function lead(ref: PartitionRef): Promise<void> {
-    if (byWake.has(ref.keys.wake)) return;
+    if (byWake.has(ref.keys.wake) || stopped) return;
     const rank = () => rendezvous(ref.keys.leader, daemons).indexOf(identity.id);
     const mover = createMover({ redis, ref, processId: identity.id, options, clock, events, rank });
     const janitor = createJanitor({ redis, ref, limits, leading: mover.leading, clock, events });
     await subscriber.ssubscribe(ref.keys.wake);
+    if (stopped) return;
     byWake.set(ref.keys.wake, { mover, janitor });
     mover.start();
     janitor.start();
@@ -72,24 +77,45 @@ export function createMovers(parts: MoversParts): Movers {
     else byWake.get(channel)?.mover.nudge(message);
   }
 
+  async function subscribe(): Promise<void> {
+    subscribed = true;
+    try {
+      await subscriber.ssubscribe(control.wake, ...byWake.keys());
+    } catch (error) {
+      subscribed = false;
+      throw error;
+    }
+  }
+
   /** After a reconnect nothing is subscribed any more; what was missed meanwhile the safety tick finds. */
   function onReady(): void {
-    subscriber.ssubscribe(control.wake, ...byWake.keys()).catch(() => undefined);
+    subscribed = false;
+    loop.wake();
+  }
+
+  async function begin(): Promise<void> {
+    subscriber.on('smessage', onMessage).on('ready', onReady);
+    await pass();
+    if (!stopped) loop.start();
+  }
+
+  async function end(): Promise<void> {
+    await starting?.catch(() => undefined);
+    await loop.stop();
+    subscriber.off('smessage', onMessage).off('ready', onReady);
+    await Promise.all([...byWake.values()].map(({ mover, janitor }) => Promise.all([mover.stop(), janitor.stop()])));
+    await leave(redis, namespace, identity.id).catch(() => undefined);
   }
 
   const loop = createLoop({ who: 'registry', pass, clock, events });
   return {
-    async start() {
-      subscriber.on('smessage', onMessage).on('ready', onReady);
-      await subscriber.ssubscribe(control.wake);
-      await pass();
-      loop.start();
+    start() {
+      starting ??= begin();
+      return starting;
     },
-    async stop() {
-      await loop.stop();
-      subscriber.off('smessage', onMessage).off('ready', onReady);
-      await Promise.all([...byWake.values()].map(({ mover, janitor }) => Promise.all([mover.stop(), janitor.stop()])));
-      await leave(redis, namespace, identity.id).catch(() => undefined);
+    stop() {
+      stopped ??= end();
+      return stopped;
     },
     partitions: () => [...byWake.values()].map(({ mover }) => ({ ref: mover.ref, leadership: mover.leading() })),
     lastProgressMs: () =>

@@ -33,8 +33,16 @@ export type Line = ReturnType<typeof useLine>;
 /** Leases and graces so short that a test of recovery takes a second. */
 export const QUICK = { jobLease: 600, extendEvery: 100, beatTtl: 300, grace: 150 } as const;
 
-/** Registers the hooks of one test file. `check: false` for files that destroy keys. */
-export function useLine(options: StartOptions & { readonly partitions?: number; readonly check?: boolean } = {}) {
+interface LineOptions extends StartOptions {
+  readonly partitions?: number;
+  /** `false` for files that destroy keys. */
+  readonly check?: boolean;
+  /** `false`: nothing is promoted unless the test does it. */
+  readonly movers?: boolean;
+}
+
+/** Registers the hooks of one test file. */
+export function useLine(options: LineOptions = {}) {
   let opened: { readonly server: TestRedis; readonly redis: Redis } | undefined;
   let nth = 0;
   let stops: (() => unknown)[] = [];
@@ -57,7 +65,7 @@ export function useLine(options: StartOptions & { readonly partitions?: number; 
   });
   beforeEach(() => {
     nth += 1;
-    movers = refs().map((ref) => moverOf(the().redis, ref));
+    movers = (options.movers === false ? [] : refs()).map((ref) => moverOf(the().redis, ref));
     for (const mover of movers) mover.start();
   });
   afterEach(async () => {

@@ -1,0 +1,91 @@
+/**
+ * Movers under test: one of a partition, driven pass by pass with a clock that only moves when told to, or whole
+ * daemons' worth of them with connections of their own.
+ */
+import type { Clock } from '../../src/core/clock.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import { createEmitter } from '../../src/core/events.ts';
+import { createMover, type MoverOptions } from '../../src/mover/mover.ts';
+import { createMovers } from '../../src/mover/movers.ts';
+import { close, openCommands, openSubscriber, type Redis, whenReady } from '../../src/redis/connect.ts';
+import { type Line, listen, NAMESPACE } from './worker-line.ts';
+
+const OPTIONS: MoverOptions = { leaseMs: 60_000, batchMax: 500, readyMax: 10_000, safetyTickMs: 5000 };
+
+/** A clock whose monotonic time only `advance` moves; sleeping and timers are real. */
+export function handClock(): Clock & { readonly advance: (ms: number) => void } {
+  let nowMs = 1_000_000;
+  return {
+    ...systemClock,
+    monotonicMs: () => nowMs,
+    advance: (ms) => {
+      nowMs += ms;
+    },
+  };
+}
+
+export interface MoverCall extends Partial<MoverOptions> {
+  readonly redis?: Redis;
+  readonly clock?: Clock;
+  readonly processId?: string;
+  readonly rank?: () => number;
+}
+
+/** The mover of the test's partition; stopped after the test, not started. */
+export function moverOn(line: Line, { redis = line.redis, clock = systemClock, ...call }: MoverCall = {}) {
+  const { processId = 'm1', rank = () => 0, ...own } = call;
+  const events = createEmitter();
+  const mover = createMover({
+    ...{ redis, ref: line.ref, processId, rank, clock, events },
+    options: { ...OPTIONS, ...own },
+  });
+  line.onEnd(() => mover.stop());
+  return { ...mover, heard: listen(events) };
+}
+
+/** The movers of one daemon with two connections; stopped after the test, not started. */
+export async function daemonOn(
+  line: Line,
+  id: string,
+  own: Partial<MoverOptions> & { readonly beatTtlMs?: number } = {},
+) {
+  const { beatTtlMs = 60_000, ...options } = own;
+  const input = { redis: { path: line.server.socketPath } };
+  const redis = openCommands({ ...input, name: `mover-${id}` });
+  const subscriber = openSubscriber({ ...input, name: `nudges-${id}` });
+  await Promise.all([whenReady(redis), whenReady(subscriber)]);
+  const events = createEmitter();
+  const identity = { id, role: 'daemon' as const, host: 'here', pid: 1, startedMs: 0, queues: [] };
+  const movers = createMovers({
+    ...{ redis, subscriber, namespace: NAMESPACE, identity, beatTtlMs, clock: systemClock, events },
+    options: { ...OPTIONS, ...options },
+    limits: { batch: 500, windowMs: 600_000, stubsMax: 10_000, retentionMs: 600_000, lettersMax: 1000 },
+  });
+  const die = () => {
+    close(redis);
+    close(subscriber);
+  };
+  line.onEnd(async () => {
+    await movers.stop();
+    die();
+  });
+  return {
+    ...movers,
+    heard: listen(events),
+    /** Drops the connections without a word, as SIGKILL would. */
+    die,
+    redis,
+    leads: (queue = line.queue) => movers.partitions().some(({ ref, leadership }) => ref.queue === queue && leadership),
+  };
+}
+
+/** Holds the reply to one script until the door opens, or loses it. */
+export function slowed(redis: Redis, verb: string, reply: (send: () => Promise<unknown>) => Promise<unknown>): Redis {
+  return new Proxy(redis, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (name !== `duestream_${verb}` || typeof value !== 'function') return value;
+      return (...parts: unknown[]) => reply(() => Promise.resolve(value.apply(target, parts)));
+    },
+  });
+}
