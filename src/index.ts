@@ -24,10 +24,11 @@ export type { EventName, EventSource, Events } from './core/events.ts';
 export type { Job } from './core/job.ts';
 export type { Log } from './core/log.ts';
 export { type Attempted, Defer, Unrecoverable } from './core/outcome.ts';
-export { defineQueue, type Queue, type QueueOptions } from './core/queue.ts';
+export { type Delivery, defineQueue, type Queue, type QueueOptions } from './core/queue.ts';
 export type { JobState } from './core/state.ts';
 export { createDaemon, type Daemon } from './daemon/daemon.ts';
 export type { RedisInput } from './redis/connect.ts';
+export type { Abandoned } from './worker/abandoned.ts';
 export {
   defineHandlers,
   type Handler,

@@ -67,8 +67,7 @@ export async function withRedis<T>({ config }: Session, act: (redis: Redis) => P
     redis.off('error', giveUp);
     return await act(redis);
   } finally {
-    // Closing what has ended already would hold the process for two more seconds.
-    if (redis.status !== 'end') close(redis);
+    close(redis);
   }
 }
 

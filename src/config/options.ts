@@ -35,6 +35,8 @@ const backoff = z.discriminatedUnion('kind', [
   }),
 ]);
 
+const DELIVERIES = ['at-least-once', 'at-most-once', 'effectively-once'] as const;
+
 const queue = z.strictObject({
   partitions: number({ min: 1, max: 1024, doc: 'Over how many partitions a new queue is split.' }).exactOptional(),
   attempts: number({ min: 1, max: 1000, doc: 'How often handlers may fail before a job is dead.' }).exactOptional(),
@@ -48,6 +50,11 @@ const queue = z.strictObject({
     max: 7 * DAY,
     unit: 'ms',
     doc: 'How long a handler may run before it is aborted.',
+  }).exactOptional(),
+  delivery: option(z.enum(DELIVERIES), {
+    kind: 'text',
+    doc: 'What is promised about starts: see the delivery modes.',
+    allowed: DELIVERIES.join(', '),
   }).exactOptional(),
   backoff: option(backoff, {
     kind: 'backoff',

@@ -54,6 +54,16 @@ export interface Events {
     readonly tookMs: number;
     readonly error: Attempted;
   };
+  /** A job that is delivered at most once failed: it was acknowledged before and is not tried again. */
+  'job.failed': {
+    readonly queue: string;
+    readonly id: string;
+    readonly name: string;
+    readonly tookMs: number;
+    readonly error: Attempted;
+  };
+  /** Past its expiry: dropped, or made a dead letter. */
+  'job.expired': { readonly queue: string; readonly id: string; readonly dead: boolean };
   'job.cancelled': { readonly queue: string; readonly id: string; readonly name: string };
   'job.fenced': { readonly queue: string; readonly id: string; readonly verb: string; readonly reply: string };
   'entries.reclaimed': {

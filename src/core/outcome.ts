@@ -34,7 +34,13 @@ export type Outcome =
   | { readonly kind: 'done' }
   | { readonly kind: 'retry'; readonly delayMs: number; readonly error: Attempted }
   | { readonly kind: 'defer'; readonly delayMs: number }
-  | { readonly kind: 'dead'; readonly reason: string; readonly error: Attempted };
+  | {
+      readonly kind: 'dead';
+      readonly reason: string;
+      readonly error: Attempted;
+      /** A job that is scheduled in the same step, to take half-done work back. */
+      readonly heir?: { readonly member: string; readonly record: string };
+    };
 
 /** One line of a job's history: when, at which attempt, what kind of end, and its message. */
 export interface Attempted {

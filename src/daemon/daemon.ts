@@ -192,5 +192,6 @@ function forward(from: EventSource, to: ReturnType<typeof createEmitter>): void 
 
 const FORWARDED: readonly EventName[] = [
   ...(['job.started', 'job.completed', 'job.retried', 'job.deferred', 'job.dead', 'job.cancelled'] as const),
+  ...(['job.failed', 'job.expired'] as const),
   ...(['job.fenced', 'entries.reclaimed', 'entries.adopted', 'consumer.retired', 'redis.away', 'redis.back'] as const),
 ];

@@ -47,6 +47,15 @@ export function logEvents(events: EventSource, log: Logger): () => void {
     events.on('job.dead', ({ error, ...e }) =>
       log.warn({ ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) }, 'job is dead'),
     ),
+    events.on('job.failed', ({ error, ...e }) =>
+      log.warn(
+        { ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) },
+        'job failed and is not tried again: it is delivered at most once',
+      ),
+    ),
+    events.on('job.expired', (e) =>
+      log.info(e, e.dead ? 'job was too late: it is a dead letter' : 'job was too late: it is dropped'),
+    ),
     events.on('job.cancelled', (e) => log.debug(e, 'job cancelled')),
     events.on('job.fenced', (e) => log.warn(e, 'an older start of this job was refused')),
     events.on('entries.reclaimed', (e) => log.warn(e, 'took over what a dead worker left')),

@@ -47,16 +47,17 @@ export function createWorkers(
     .filter((name) => only === undefined || only.includes(name))
     .map((name) => {
       const queue = definitionOf(name, { handlers, config });
-      return createWorker(queue, handlers.map[name] ?? {}, workerOptions(config, log));
+      const onAbandoned = Object.hasOwn(handlers.onAbandoned, name) ? handlers.onAbandoned[name] : undefined;
+      return createWorker(queue, handlers.map[name] ?? {}, { ...workerOptions(config, log), onAbandoned });
     });
 }
 
 function definitionOf(name: string, { handlers, config }: { handlers: Handlers; config: Config }): Queue<never> {
   const coded = handlers.queues.find((queue) => queue.name === name);
   const said = queueOptions(config, name);
-  const { attempts, crashes, backoff, partitions, timeoutMs } = coded ?? defineQueue(name);
+  const { attempts, crashes, backoff, partitions, delivery, timeoutMs } = coded ?? defineQueue(name);
   const timeout = coded ? timeoutMs : config.worker.timeoutMs;
-  return defineQueue<never>(name, { attempts, crashes, backoff, partitions, timeout, ...said });
+  return defineQueue<never>(name, { attempts, crashes, backoff, partitions, delivery, timeout, ...said });
 }
 
 function workerOptions(config: Config, log: Log) {

@@ -57,6 +57,13 @@ export function createFamilies(registry: Registry, { queueWide }: { readonly que
       labelNames: ['queue'],
       registers: led,
     }),
+
+    jobsExpired: new Counter({
+      name: 'duestream_jobs_expired_total',
+      help: 'Jobs that were too late to start and were dropped.',
+      labelNames: ['queue'],
+      registers: led,
+    }),
     jobsCancelled: new Counter({
       name: 'duestream_jobs_cancelled_total',
       help: 'Jobs that ended cancelled.',

@@ -30,6 +30,7 @@ export function observeEvents({ events, families, away }: Observed): () => void 
     events.on('job.retried', ran('retried')),
     events.on('job.deferred', ran('deferred')),
     events.on('job.dead', ran('dead')),
+    events.on('job.failed', ran('failed')),
     events.on('job.fenced', ({ queue }) => families.fenced.inc({ queue })),
     events.on('entries.adopted', ({ queue, count }) => families.adopted.inc({ queue }, count)),
     events.on('redis.away', ({ who }) => {

@@ -39,6 +39,7 @@ function addPartition(families: Families, queue: string, stats: PartitionStats):
   families.jobsRetried.inc({ queue }, counted('retried'));
   families.jobsDeferred.inc({ queue }, counted('deferred'));
   families.jobsDead.inc({ queue }, counted('dead') + counted('refused'));
+  families.jobsExpired.inc({ queue }, counted('expired'));
   families.jobsCancelled.inc({ queue }, counted('cancelled'));
   families.reclaimed.inc({ queue }, counted('reclaimed'));
   families.scheduledJobs.inc({ queue }, stats.scheduled);
@@ -66,6 +67,7 @@ function queueWide(families: Families): readonly { readonly reset: () => void }[
     families.jobsRetried,
     families.jobsDeferred,
     families.jobsDead,
+    families.jobsExpired,
     families.jobsCancelled,
     families.reclaimed,
     families.scheduledJobs,

@@ -94,6 +94,10 @@ export const scripts = {
     keys: ['leader', 'jobs', 'done', 'dead', 'meta'],
     args: ['now', 'term', 'limit', 'window', 'stubs', 'retention', 'letters'],
   }),
+  pause: define({ keys: ['meta'], args: ['now', 'reason'] }),
+  resume: define({ keys: ['meta', 'wake'], args: [] }),
+  purge: define({ keys: ['dead', 'meta'], args: ['now', 'age', 'reason', 'after', 'limit', 'mode'] }),
+  remove: define({ keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta'], args: ['force'] }),
   peek: define({ keys: ['scheduled', 'jobs', 'runs', 'done', 'meta'], args: ['generation', 'member'] }),
   stats: define({ keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta'], args: [] }),
 } as const satisfies Record<string, Script>;

@@ -112,11 +112,37 @@ export function createConsumer(parts: ConsumerParts): Consumer {
       for (const one of held) inflight.remove(one);
       return [];
     }
-    return held.filter((one, index) => began(one, replies[index]) === 'later');
+    const answers = held.map((one, index) => began(one, replies[index]));
+    await expire(
+      ref,
+      held.filter((_, index) => answers[index] === 'late'),
+    );
+    return held.filter((_, index) => answers[index] === 'later');
   }
 
-  function began(held: Held, reply: StartReply | undefined): 'later' | 'begun' {
+  /** Jobs past their expiry: over without a start. One that is not late after all goes back and comes again. */
+  async function expire(ref: PartitionRef, held: readonly Held[]): Promise<void> {
+    if (held.length === 0) return;
+    const deliveries = held.map(({ delivery }) => delivery);
+    const { windowMs } = parts;
+    const judge = () => jobs.expire(ref, deliveries, { consumer, windowMs });
+    const replies = await withRetry('expire', judge, untilStop).catch(() => undefined);
+    for (const [index, one] of held.entries()) {
+      const reply = replies?.[index];
+      inflight.remove(one);
+      if (reply !== 'expired' && reply !== 'dead') continue;
+      events.emit('job.expired', { queue: ref.queue, id: idOf(one.delivery.member).id, dead: reply === 'dead' });
+    }
+    await handBack(
+      ref,
+      deliveries.filter((_, index) => replies?.[index] === 'kept'),
+    );
+  }
+
+  function began(held: Held, reply: StartReply | undefined): 'later' | 'late' | 'begun' {
     switch (reply?.kind) {
+      case 'late':
+        return 'late';
       case 'run':
       case 'again':
         execute(held, reply);

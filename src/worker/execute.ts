@@ -8,8 +8,11 @@ import { messageOf, oneLine } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
 import { DEFAULT_NAME, type Job } from '../core/job.ts';
 import type { Log } from '../core/log.ts';
+import type { Attempted, Outcome } from '../core/outcome.ts';
 import type { Queue } from '../core/queue.ts';
-import type { Started } from '../redis/replies.ts';
+import type { Effect, Started } from '../redis/replies.ts';
+import { ABANDONED, type Abandoned, abandonedOf, heirOf } from './abandoned.ts';
+import { createContext, createCord } from './context.ts';
 import { type Handler, type HandlerContext, pickHandler, type QueueHandlers } from './handlers.ts';
 import type { AbortReason, Held, Inflight } from './inflight.ts';
 import type { Settle } from './settle.ts';
@@ -18,6 +21,7 @@ import { verdict } from './verdict.ts';
 export interface ExecuteParts<Data> {
   readonly queue: Queue<Data>;
   readonly handlers: QueueHandlers<Data>;
+  readonly onAbandoned: Handler<Abandoned> | undefined;
   readonly inflight: Inflight;
   readonly settle: Settle;
   readonly clock: Clock;
@@ -30,20 +34,33 @@ export interface ExecuteParts<Data> {
 /** Runs a started entry to its outcome. Returns at once; the settle station hears of the end. */
 export type Execute = (held: Held, started: Started) => void;
 
+interface Start {
+  readonly held: Held;
+  readonly started: Started;
+  readonly record: JobRecord;
+  readonly effects: Effect[];
+}
+
+type Ending =
+  | { readonly startedMs: number }
+  | { readonly startedMs: number; readonly thrown: unknown; readonly aborted: AbortReason | undefined };
+
 export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
-  const { queue, handlers, inflight, settle, clock, serverNowMs, random, events, log } = parts;
+  const { queue, handlers, onAbandoned, inflight, settle, clock, serverNowMs, random, events, log } = parts;
+  const once = queue.delivery === 'at-most-once';
 
   function execute(held: Held, started: Started): void {
     held.token = started.token;
     const refusal = started.crashes >= queue.crashes && `the worker died ${started.crashes} times under this job`;
     const record = refusal ? undefined : readable(held, started);
     if (refusal) refuse(held, started, { reason: 'crashes-exhausted', message: refusal });
-    else if (record) executeRecord({ held, started, record });
+    else if (record) executeRecord({ held, started, record, effects: [] });
   }
 
   function readable(held: Held, started: Started): JobRecord | undefined {
     try {
-      return decodeRecord(started.record);
+      const record = decodeRecord(started.record);
+      return record.name === ABANDONED ? { ...record, data: abandonedOf(record.data) } : record;
     } catch (error) {
       refuse(held, started, { reason: 'unreadable-record', message: oneLine(messageOf(error)) });
       return undefined;
@@ -53,23 +70,34 @@ export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
   function executeRecord(start: Start): void {
     const { held, started, record } = start;
     const { name } = record;
-    const handler = pickHandler(handlers, name);
+    const handler = handlerFor(name);
     if (started.failures >= (record.attempts ?? queue.attempts)) {
       refuse(held, started, { reason: 'attempts-exhausted', message: `failed ${started.failures} times`, name });
-    } else if (handler) {
-      runHandler(start, handler);
-    } else {
+    } else if (!handler) {
       refuse(held, started, { reason: 'no-handler', message: `no handler for the name ${name}`, name });
+    } else if (once) {
+      // Acknowledged first: the handler runs only if this very start was the one that ended the job.
+      settle.acknowledge({ held, name, tookMs: 0 }, () => runHandler(start, handler));
+    } else {
+      runHandler(start, handler);
     }
   }
 
-  function runHandler(start: Start, handler: Handler<Data>): void {
-    const { held, started } = start;
+  /** An heir's data has its own shape, which only its own handler knows. */
+  function handlerFor(name: string): Handler<never> | undefined {
+    return name === ABANDONED && onAbandoned ? onAbandoned : pickHandler(handlers, name);
+  }
+
+  function runHandler(start: Start, handler: Handler<never>): void {
+    const { held, started, effects } = start;
     const startedMs = clock.monotonicMs();
     const timeoutMs = start.record.timeoutMs ?? queue.timeoutMs;
     const cord = createCord();
     const job = jobOf(start);
-    const context = contextOf({ job, cord, token: started.token, deadlineMs: startedMs + timeoutMs });
+    const context = createContext({
+      ...{ job, ref: held.ref, cord, token: started.token, deadlineMs: startedMs + timeoutMs, clock, log },
+      effects: once ? undefined : effects,
+    });
     const disarm = clock.timer(timeoutMs, () => {
       // The time is up: the outcome is settled now. The handler keeps its slot until it ends, so that one which
       // ignores its signal is seen as a slot that is missing rather than as unbounded concurrency.
@@ -101,50 +129,58 @@ export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
   }
 
   /** Without `thrown` the job is done. */
-  function end({ held, started, record }: Start, how: Ending): void {
-    const tookMs = clock.monotonicMs() - how.startedMs;
-    if (!('thrown' in how)) {
-      settle({ held, name: record.name, tookMs }, { kind: 'done' });
-      return;
+  function end(start: Start, how: Ending): void {
+    const { held, record, effects } = start;
+    const ended = { held, name: record.name, tookMs: clock.monotonicMs() - how.startedMs };
+    if (once) {
+      settle.tellOnce(ended, 'thrown' in how ? failureOf(start, how) : undefined);
+    } else if ('thrown' in how) {
+      settle.settle(ended, judge(start, how));
+    } else if (effects.length > 0) {
+      const otherwise = (thrown: unknown) => judge(start, { ...how, thrown, aborted: undefined });
+      settle.settle(ended, { kind: 'done' }, { effects, otherwise });
+    } else {
+      settle.settle(ended, { kind: 'done' });
     }
+  }
+
+  function failureOf({ started }: Start, { thrown, aborted }: Extract<Ending, { thrown: unknown }>): Attempted {
+    const kind = aborted === 'timeout' ? 'timeout' : 'failure';
+    const message = oneLine(aborted === undefined ? messageOf(thrown) : `${aborted}: ${messageOf(thrown)}`);
+    return { atMs: Math.round(serverNowMs()), attempt: started.attempts, kind, message };
+  }
+
+  function judge({ held, started, record }: Start, how: Extract<Ending, { thrown: unknown }>): Outcome {
     const { attempts, failures } = started;
     const at = { attempt: attempts, failures, nowMs: Math.round(serverNowMs()), random: random() };
     const budget = { attempts: record.attempts ?? queue.attempts, backoff: record.backoff ?? queue.backoff };
-    settle({ held, name: record.name, tookMs }, verdict(how.thrown, { aborted: how.aborted, budget, at }));
-  }
-
-  function contextOf(of: { job: Job<Data>; cord: Cord; token: string; deadlineMs: number }): HandlerContext {
-    const { job, cord } = of;
-    return {
-      get signal() {
-        return cord.signal();
-      },
-      get deadline() {
-        return new Date(clock.wallMs() + of.deadlineMs - clock.monotonicMs());
-      },
-      get log() {
-        return log.child({ job: job.id, name: job.name, attempt: job.attempt });
-      },
-      token: of.token,
-      attempt: job.attempt,
-    };
+    const outcome = verdict(how.thrown, { aborted: how.aborted, budget, at });
+    return record.name === ABANDONED ? outcome : withHeir(held, started, outcome);
   }
 
   /** A job whose handler is not called: it is dead with a reason. */
   function refuse(held: Held, started: Started, why: { reason: string; message: string; name?: string }): void {
     const atMs = Math.round(serverNowMs());
     const error = { atMs, attempt: started.attempts, kind: 'refused' as const, message: why.message };
-    settle({ held, name: why.name ?? DEFAULT_NAME, tookMs: 0 }, { kind: 'dead', reason: why.reason, error });
+    const outcome = withHeir(held, started, { kind: 'dead', reason: why.reason, error });
+    settle.settle({ held, name: why.name ?? DEFAULT_NAME, tookMs: 0 }, outcome);
   }
 
-  function jobOf({ held, started, record }: Start): Job<Data> {
+  function withHeir(held: Held, started: Started, outcome: Outcome): Outcome {
+    if (outcome.kind !== 'dead' || !onAbandoned || outcome.reason === 'unreadable-record') return outcome;
+    const { reason, error } = outcome;
+    const heir = heirOf({ member: held.delivery.member, started, reason, error }, Math.round(serverNowMs()));
+    return heir ? { ...outcome, heir } : outcome;
+  }
+
+  function jobOf({ held, started, record }: Start): Job<never> {
     const { attempts, failures, crashes, history } = started;
     return {
       ...idOf(held.delivery.member),
       queue: queue.name,
       name: record.name,
       // The producer and the worker share the queue's definition; what is in the record is what JSON carried.
-      data: record.data as Data,
+      data: record.data as never,
       dueMs: held.delivery.dueMs,
       askedDueMs: record.askedDueMs,
       attempt: attempts,
@@ -157,20 +193,10 @@ export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
   return execute;
 }
 
-interface Start {
-  readonly held: Held;
-  readonly started: Started;
-  readonly record: JobRecord;
-}
-
-type Ending =
-  | { readonly startedMs: number }
-  | { readonly startedMs: number; readonly thrown: unknown; readonly aborted: AbortReason | undefined };
-
 /** Calls a handler and tells once how it ended, whether it throws, returns or resolves. */
-function call<Data>(
-  handler: Handler<Data>,
-  { job, context }: { readonly job: Job<Data>; readonly context: HandlerContext },
+function call(
+  handler: Handler<never>,
+  { job, context }: { readonly job: Job<never>; readonly context: HandlerContext },
   ended: (thrown: unknown, done: boolean) => void,
 ): void {
   let pending: Promise<unknown> | undefined;
@@ -189,30 +215,6 @@ function call<Data>(
     () => ended(undefined, true),
     (thrown: unknown) => ended(thrown, false),
   );
-}
-
-type Cord = ReturnType<typeof createCord>;
-
-/** An AbortController that is only made when somebody looks at the signal: most handlers never do. */
-function createCord() {
-  let controller: AbortController | undefined;
-  let reason: AbortReason | undefined;
-  const abort = () => {
-    if (reason !== undefined) controller?.abort(new Error(`job aborted: ${reason}`));
-  };
-  return {
-    /** The first reason counts. */
-    pull(why: AbortReason): void {
-      reason ??= why;
-      abort();
-    },
-    pulled: () => reason,
-    signal(): AbortSignal {
-      controller ??= new AbortController();
-      abort();
-      return controller.signal;
-    },
-  };
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

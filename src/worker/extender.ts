@@ -37,7 +37,9 @@ export function createExtender(parts: ExtenderParts): Extender {
 
   async function pass(): Promise<number> {
     const sentMs = clock.monotonicMs();
-    const running = [...inflight.all()].filter((held) => held.phase === 'running' && !held.overtaken);
+    const running = [...inflight.all()].filter(
+      (held) => held.phase === 'running' && !held.overtaken && !held.acknowledged,
+    );
     for (const [ref, held] of byPartition(running)) {
       for (let from = 0; from < held.length; from += BATCH_MAX) await extend(ref, held.slice(from, from + BATCH_MAX));
     }

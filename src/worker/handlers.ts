@@ -7,6 +7,7 @@ import { DuestreamError } from '../core/errors.ts';
 import { DEFAULT_NAME, type Job, parseName } from '../core/job.ts';
 import type { Log } from '../core/log.ts';
 import type { Queue } from '../core/queue.ts';
+import type { Abandoned } from './abandoned.ts';
 
 /** What a handler gets beside its job. */
 export interface HandlerContext {
@@ -19,6 +20,16 @@ export interface HandlerContext {
   readonly token: string;
   /** How often handlers of this job were started, this start included. */
   readonly attempt: number;
+  /** `{queue:partition}`: a key with these braces lives on the job's slot and can take part in `commit`. */
+  readonly tag: string;
+  /**
+   * Asks for a Redis command to be carried out in the same step in which the job is completed: either both happen or
+   * none. It is sent when the handler has returned; if Redis refuses it, the start counts as failed.
+   *
+   * @throws DuestreamError `bad-input` for a key elsewhere, or in a queue that delivers at most once.
+   * @example context.commit('HINCRBY', `${context.tag}:balances`, account, 10);
+   */
+  readonly commit: (command: string, key: string, ...args: readonly (string | number)[]) => void;
   /** When the signal will abort because the time is up, by this machine's clock. */
   readonly deadline: Date;
   /** Writes with the queue, the job's id and the attempt already filled in. */
@@ -37,6 +48,7 @@ export type QueueHandlers<Data = unknown> = Handler<Data> | { readonly [jobName:
 /** What a handler module exports by default. */
 export interface Handlers {
   readonly kind: 'duestream.handlers';
+  readonly onAbandoned: Readonly<Record<string, Handler<Abandoned>>>;
   readonly map: Readonly<Record<string, QueueHandlers<never>>>;
   readonly queues: readonly Queue[];
 }
@@ -45,20 +57,32 @@ export interface Handlers {
  * Declares the handlers of a module for `duestream worker <module>`.
  *
  * @param map queue name → handler, or queue name → job name → handler.
- * @param options `queues`: definitions whose attempts, backoff and timeout count instead of the defaults.
+ * @param options `queues`: definitions whose attempts, backoff and timeout count instead of the defaults;
+ * `onAbandoned`: queue name → what takes back the half-done work of jobs that died after a crash or a timeout.
  * @throws DuestreamError `bad-input` for a queue name outside the grammar or a handler that is no function.
  * @example
  * export default defineHandlers({ emails: { welcome: async (job, { signal }) => send(job.data, signal) } });
  */
 export function defineHandlers(
   map: Readonly<Record<string, QueueHandlers<never>>>,
-  options: { readonly queues?: readonly Queue[] } = {},
+  options: {
+    readonly queues?: readonly Queue[];
+    readonly onAbandoned?: Readonly<Record<string, Handler<Abandoned>>>;
+  } = {},
 ): Handlers {
   for (const [queue, handlers] of Object.entries(map)) {
     parseName(queue, 'queue');
     checkHandlers(queue, handlers);
   }
-  return Object.freeze({ kind: 'duestream.handlers', map, queues: options.queues ?? [] });
+  const { queues = [], onAbandoned = {} } = options;
+  const stray = Object.keys(onAbandoned).find((queue) => !Object.hasOwn(map, queue));
+  if (stray !== undefined) {
+    throw new DuestreamError(
+      'bad-input',
+      `onAbandoned names queue ${show(stray)}; allowed: ${Object.keys(map).join(', ')}`,
+    );
+  }
+  return Object.freeze({ kind: 'duestream.handlers', map, queues, onAbandoned });
 }
 
 /** @throws DuestreamError `bad-input` */

@@ -23,6 +23,8 @@ export interface Held {
   overtaken: boolean;
   /** Redis gave its final reply. */
   settled: boolean;
+  /** Delivered at most once: the job is over in Redis although its handler runs. */
+  acknowledged: boolean;
 }
 
 export interface Inflight {
@@ -72,6 +74,7 @@ export function createInflight(): Inflight {
         abort: undefined,
         overtaken: false,
         settled: false,
+        acknowledged: false,
       };
       map.set(keyOf(ref, delivery.entry), held);
       return held;

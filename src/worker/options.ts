@@ -7,6 +7,8 @@ import { parseName } from '../core/job.ts';
 import { type Log, silentLog } from '../core/log.ts';
 import { whole } from '../core/queue.ts';
 import type { RedisInput } from '../redis/connect.ts';
+import type { Abandoned } from './abandoned.ts';
+import type { Handler } from './handlers.ts';
 
 export interface WorkerOptions {
   /** Where Redis is: a URL, or options of ioredis. */
@@ -27,6 +29,11 @@ export interface WorkerOptions {
   readonly shutdown?: DurationInput;
   /** How long the end of a job is remembered; 0 = not at all. Default 10 min. */
   readonly doneWindow?: DurationInput;
+  /**
+   * Called when a job of this queue has died and a crash or a timeout is in its history, so that its work may be half
+   * done outside. It is a job of its own: at least once, with attempts and a dead letter.
+   */
+  readonly onAbandoned?: Handler<Abandoned> | undefined;
   readonly log?: Log;
   readonly clock?: Clock;
 }

@@ -5,12 +5,13 @@
  */
 import type { Clock } from '../core/clock.ts';
 import { encodeAttempted, idOf } from '../core/codec.ts';
+import { DuestreamError, messageOf, oneLine } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
-import type { Outcome } from '../core/outcome.ts';
+import type { Attempted, Outcome } from '../core/outcome.ts';
 import type { Jobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import type { SettleReply } from '../redis/replies.ts';
-import { withRetry } from '../redis/weather.ts';
+import type { Effect, SettleReply } from '../redis/replies.ts';
+import { weatherOf, withRetry } from '../redis/weather.ts';
 import { claimOf, type Held, type Inflight } from './inflight.ts';
 
 export interface SettleParts {
@@ -30,8 +31,20 @@ export interface Ended {
   readonly tookMs: number;
 }
 
-/** The outcome of a start. The entry leaves the in-flight map when Redis has answered and the handler has ended. */
-export type Settle = (ended: Ended, outcome: Outcome) => void;
+/** Effects that travel with a completion, and what the start gets if Redis refuses them. */
+export interface Commitment {
+  readonly effects: readonly Effect[];
+  readonly otherwise: (thrown: unknown) => Outcome;
+}
+
+export interface Settle {
+  /** The outcome of a start. The entry leaves the in-flight map when Redis has answered and the handler has ended. */
+  readonly settle: (ended: Ended, outcome: Outcome, commitment?: Commitment) => void;
+  /** Completes a job before its handler; `run` is called if this start is the one that completed it. */
+  readonly acknowledge: (ended: Ended, run: () => void) => void;
+  /** The end of a handler whose job was acknowledged before: told, and nothing else. */
+  readonly tellOnce: (ended: Ended, error: Attempted | undefined) => void;
+}
 
 type Unhappy = Exclude<Outcome, { kind: 'done' }>;
 
@@ -39,10 +52,10 @@ type Unhappy = Exclude<Outcome, { kind: 'done' }>;
 const BATCH_MAX = 200;
 
 export function createSettle({ jobs, inflight, windowMs, clock, events, signal }: SettleParts): Settle {
-  let waiting = new Map<PartitionRef, Ended[]>();
+  let waiting = new Map<PartitionRef, Waiting[]>();
   let flushing = false;
 
-  function complete(ended: Ended): void {
+  function complete(ended: Waiting): void {
     const batch = waiting.get(ended.held.ref);
     if (batch) batch.push(ended);
     else waiting.set(ended.held.ref, [ended]);
@@ -60,14 +73,44 @@ export function createSettle({ jobs, inflight, windowMs, clock, events, signal }
     }
   }
 
-  async function send(ref: PartitionRef, batch: readonly Ended[]): Promise<void> {
+  async function send(ref: PartitionRef, batch: readonly Waiting[]): Promise<void> {
     const claims = batch.map(({ held }) => claimOf(held));
     const replies = await persist('complete', () => jobs.complete(ref, claims, { windowMs }));
     for (const [index, ended] of batch.entries()) {
       const reply = replies?.[index];
+      if (ended.run) {
+        acknowledged(ended, ended.run, reply);
+        continue;
+      }
       if (reply === 'ok') events.emit('job.completed', { ...named(ended), tookMs: ended.tookMs });
       conclude(ended, 'complete', reply);
     }
+  }
+
+  /** `already` is this very call repeated: nobody else can have the token. */
+  function acknowledged(ended: Waiting, run: () => void, reply: SettleReply | undefined): void {
+    if (reply === 'ok' || reply === 'already') {
+      ended.held.acknowledged = true;
+      run();
+    } else conclude(ended, 'complete', reply);
+  }
+
+  async function sendCommit(ended: Ended, { effects, otherwise }: Commitment): Promise<void> {
+    const { ref } = ended.held;
+    const claim = claimOf(ended.held);
+    let refusal: unknown;
+    const reply = await withRetry('commit', () => jobs.commit(ref, claim, { windowMs, effects }).catch(refused), {
+      ...{ clock, budgetMs: Number.POSITIVE_INFINITY, signal },
+    }).catch((error: unknown) => {
+      refusal = error;
+      return undefined;
+    });
+    if (refusal !== undefined && !signal.aborted) {
+      api.settle(ended, otherwise(refusal));
+      return;
+    }
+    if (reply === 'ok') events.emit('job.completed', { ...named(ended), tookMs: ended.tookMs });
+    conclude(ended, 'commit', reply);
   }
 
   async function sendOne(ended: Ended, outcome: Unhappy): Promise<void> {
@@ -89,7 +132,10 @@ export function createSettle({ jobs, inflight, windowMs, clock, events, signal }
       case 'defer':
         return jobs.defer(held.ref, claim, { windowMs, delayMs: outcome.delayMs });
       case 'dead':
-        return jobs.bury(held.ref, claim, { windowMs, reason: outcome.reason, error: encodeAttempted(outcome.error) });
+        return jobs.bury(held.ref, claim, {
+          ...{ windowMs, reason: outcome.reason, heir: outcome.heir },
+          error: encodeAttempted(outcome.error),
+        });
     }
   }
 
@@ -123,11 +169,38 @@ export function createSettle({ jobs, inflight, windowMs, clock, events, signal }
     }
   }
 
-  return (ended, outcome) => {
-    if (!ended.held.overtaken) inflight.setPhase(ended.held, 'settling');
-    if (outcome.kind === 'done') complete(ended);
-    else void sendOne(ended, outcome);
+  const api: Settle = {
+    settle(ended, outcome, commitment) {
+      if (!ended.held.overtaken) inflight.setPhase(ended.held, 'settling');
+      if (outcome.kind !== 'done') void sendOne(ended, outcome);
+      else if (commitment) void sendCommit(ended, commitment);
+      else complete(ended);
+    },
+    acknowledge(ended, run) {
+      complete({ ...ended, run });
+    },
+    tellOnce(ended, error) {
+      const base = { ...named(ended), tookMs: ended.tookMs };
+      if (error) events.emit('job.failed', { ...base, error });
+      else events.emit('job.completed', base);
+      ended.held.settled = true;
+      if (!ended.held.overtaken) inflight.remove(ended.held);
+    },
   };
+  return api;
+}
+
+/** What waits for the next flush; with `run` the handler is still to come. */
+interface Waiting extends Ended {
+  readonly run?: () => void;
+}
+
+/** An effect that Redis refuses is the handler's error, not weather: repeating it would be refused again. */
+function refused(error: unknown): never {
+  const kind = weatherOf(error);
+  const answered = error instanceof Error && error.name === 'ReplyError';
+  if (!answered || (kind !== 'unknown' && kind !== 'fatal')) throw error;
+  throw new DuestreamError('refused', `commit was refused: ${oneLine(messageOf(error), 300)}`, { cause: error });
 }
 
 function named({ held, name }: Ended): { readonly queue: string; readonly id: string; readonly name: string } {

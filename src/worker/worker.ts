@@ -72,6 +72,12 @@ export function createWorker<Data>(
   checkHandlers(definition.name, handlers);
   const settings = readWorkerOptions(options);
   const { clock, log, namespace, concurrency, windowMs } = settings;
+  if (definition.delivery === 'effectively-once' && windowMs === 0) {
+    throw new DuestreamError(
+      'bad-input',
+      'doneWindow is 0 in a queue that delivers effectively once; allowed: more than 0',
+    );
+  }
   const consumer = `w-${newJobId()}`;
   const events = createEmitter();
   const inflight = createInflight();
@@ -90,7 +96,8 @@ export function createWorker<Data>(
   const settle = createSettle({ ...base, jobs, windowMs, signal: giveUp.signal });
   const serverNowMs = serverClock.nowMs;
   const queueLog = log.child({ queue: definition.name });
-  const execute = createExecute({ ...base, queue: definition, handlers, settle, serverNowMs, log: queueLog });
+  const running = { queue: definition, handlers, onAbandoned: options.onAbandoned, settle, serverNowMs, log: queueLog };
+  const execute = createExecute({ ...base, ...running });
   const heartbeat = createHeartbeat({
     ...{ redis: commands, namespace, identity, beatTtlMs: settings.beatTtlMs, serverClock, clock, events },
   });
@@ -189,7 +196,9 @@ export function createWorker<Data>(
 
   /** Handlers that did not end within the grace: their jobs go back at once, without using an attempt or a crash. */
   async function handBackRunning(): Promise<void> {
-    const running = [...inflight.all()].filter((held) => held.phase === 'running' && !held.overtaken);
+    const running = [...inflight.all()].filter(
+      (held) => held.phase === 'running' && !held.overtaken && !held.acknowledged,
+    );
     await Promise.all(running.map((held) => handBack(held).catch(() => undefined)));
   }
 

@@ -1,0 +1,57 @@
+/**
+ * A job that dies after a crash or a timeout may have left half of its work outside. `bury` then schedules one more job
+ * in the same step, its heir, whose handler (`onAbandoned`) can take that half back. The heir is a job like any other:
+ * at least once, with attempts, backoff and a dead letter of its own.
+ *
+ * The dead job's record is carried over as text and parsed only when the heir is started and counted, because parsing
+ * it may be what killed the workers.
+ */
+import { decodeHistory, encodeAttempted, encodeRecord, idOf, memberOf } from '../core/codec.ts';
+import { DEFAULT_NAME } from '../core/job.ts';
+import type { Attempted } from '../core/outcome.ts';
+import type { Heir, Started } from '../redis/replies.ts';
+
+/** The name of an heir's job. */
+export const ABANDONED = 'duestream.abandoned';
+
+/** What an `onAbandoned` handler finds as `job.data`. */
+export interface Abandoned<Data = unknown> {
+  /** The job that died. */
+  readonly id: string;
+  readonly name: string;
+  readonly data: Data;
+  /** The number of its last start: effects of this and older starts may be half done. */
+  readonly token: string;
+  /** Why it died, as in its dead letter. */
+  readonly reason: string;
+  readonly history: readonly Attempted[];
+}
+
+/** The heir of a job that dies now, or undefined when nothing can have been left half done. */
+export function heirOf(
+  death: { readonly member: string; readonly started: Started; readonly reason: string; readonly error: Attempted },
+  dueMs: number,
+): Heir | undefined {
+  const { member, started, reason, error } = death;
+  const history = [...started.history, error];
+  if (!history.some(({ kind }) => kind === 'crash' || kind === 'timeout')) return undefined;
+  const { id } = idOf(member);
+  const told = { id, token: started.token, reason, history: history.slice(-5).map(encodeAttempted) };
+  const body = started.record.slice(started.record.indexOf('|') + 1);
+  // Ids of users have no braces; one that has keeps its own, so that the heir is routed to the same partition.
+  const heirId = `${id.includes('{') ? `${id}!` : `{${id}}`}abandoned:${started.token}`;
+  const data = `{"told":${JSON.stringify(told)},"body":${body}}`;
+  return { member: memberOf(heirId), record: encodeRecord(dueMs, `{"n":"${ABANDONED}","d":${data}}`) };
+}
+
+/** The data of an heir's record as its handler sees it. */
+export function abandonedOf(data: unknown): Abandoned {
+  const { told, body } = data as {
+    told: { id: string; token: string; reason: string; history: readonly string[] };
+    body: { n?: string; d?: unknown };
+  };
+  return {
+    ...{ id: told.id, token: told.token, reason: told.reason },
+    ...{ name: body.n ?? DEFAULT_NAME, data: body.d, history: decodeHistory(told.history) },
+  };
+}
