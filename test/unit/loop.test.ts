@@ -1,0 +1,150 @@
+/** The one shape of everything that runs for long. */
+import { expect, it, vi } from 'vitest';
+import { systemClock } from '../../src/core/clock.ts';
+import { createEmitter } from '../../src/core/events.ts';
+import { createLoop, createWaiter } from '../../src/core/loop.ts';
+
+function loopOf(pass: () => Promise<number>, onError?: (error: unknown) => void | Promise<void>) {
+  const events = createEmitter();
+  const said: string[] = [];
+  events.on('redis.away', ({ who, why }) => said.push(`away ${who}: ${why}`));
+  events.on('redis.back', ({ who }) => said.push(`back ${who}`));
+  const random = () => 0;
+  const loop = createLoop({ who: 'it', pass, clock: systemClock, events, random, ...(onError ? { onError } : {}) });
+  return { ...loop, said };
+}
+
+const until = (read: () => unknown) => expect.poll(read, { interval: 2 });
+
+it('passes follow each other after the time each asked for, until it is stopped', async () => {
+  let passes = 0;
+  const loop = loopOf(async () => {
+    passes += 1;
+    return passes < 5 ? 1 : 60_000;
+  });
+  loop.start();
+  await until(() => passes).toBe(5);
+  await loop.stop();
+  expect(passes).toBe(5);
+});
+
+it('a wait of nothing still gives the event loop its turn', async () => {
+  let passes = 0;
+  const loop = loopOf(async () => {
+    passes += 1;
+    return 0;
+  });
+  loop.start();
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  await loop.stop();
+  expect(passes).toBeGreaterThan(1);
+});
+
+it('a wake cuts a wait short', async () => {
+  let passes = 0;
+  const loop = loopOf(async () => {
+    passes += 1;
+    return 60_000;
+  });
+  loop.start();
+  await until(() => passes).toBe(1);
+  loop.wake();
+  await until(() => passes).toBe(2);
+  await loop.stop();
+});
+
+it('a wake during a pass is remembered, and several are one', async () => {
+  let passes = 0;
+  let open: () => void = () => undefined;
+  const loop = loopOf(async () => {
+    passes += 1;
+    if (passes === 1) await new Promise<void>((resolve) => (open = resolve));
+    return 60_000;
+  });
+  loop.start();
+  loop.wake();
+  loop.wake();
+  open();
+  await until(() => passes).toBe(2);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(passes).toBe(2);
+  await loop.stop();
+});
+
+it('a stop waits for the pass that is under way, also the second stop', async () => {
+  let open: () => void = () => undefined;
+  let ended = false;
+  const loop = loopOf(async () => {
+    await new Promise<void>((resolve) => (open = resolve));
+    ended = true;
+    return 0;
+  });
+  loop.start();
+  const stops = Promise.all([loop.stop(), loop.stop()]);
+  expect(ended).toBe(false);
+  open();
+  await stops;
+  expect(ended).toBe(true);
+});
+
+it('a loop that was stopped before its start never passes, and a second start is the first', async () => {
+  const pass = vi.fn(async () => 60_000);
+  const dead = loopOf(pass);
+  await dead.stop();
+  dead.start();
+  expect(pass).not.toHaveBeenCalled();
+  const loop = loopOf(pass);
+  loop.start();
+  loop.start();
+  await loop.stop();
+  expect(pass).toHaveBeenCalledTimes(1);
+});
+
+it('weather is told once when it comes and once when it goes, however many passes fail', async () => {
+  let passes = 0;
+  const healed: unknown[] = [];
+  const loop = loopOf(
+    async () => {
+      passes += 1;
+      if (passes <= 3) throw new Error(`rain ${passes}`);
+      return 60_000;
+    },
+    (error) => {
+      healed.push(error instanceof Error && error.message);
+      throw new Error('healing failed too');
+    },
+  );
+  loop.start();
+  await until(() => passes).toBe(4);
+  await loop.stop();
+  expect(loop.said).toEqual(['away it: rain 1', 'back it']);
+  expect(healed).toEqual(['rain 1', 'rain 2', 'rain 3']);
+});
+
+it('a failed pass is a turn and no progress', async () => {
+  const loop = loopOf(() => Promise.reject(new Error('away')));
+  const progressMs = loop.lastProgressMs();
+  const turnMs = loop.lastTurnMs();
+  loop.start();
+  await until(() => loop.lastTurnMs() > turnMs).toBe(true);
+  await loop.stop();
+  expect(loop.lastProgressMs()).toBe(progressMs);
+});
+
+it('a pass that throws before its first await is a failed pass', async () => {
+  const loop = loopOf(() => {
+    throw new Error('at once');
+  });
+  loop.start();
+  await until(() => loop.said).toEqual(['away it: at once']);
+  await loop.stop();
+});
+
+it('a waiter that was woken before its wait does not wait, once', async () => {
+  const waiter = createWaiter();
+  waiter.wake();
+  await waiter.wait(60_000);
+  const second = waiter.wait(60_000);
+  waiter.wake();
+  await second;
+});

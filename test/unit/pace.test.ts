@@ -1,0 +1,48 @@
+/** How long the mover rests between two passes, by the rate. */
+import { expect, it } from 'vitest';
+import { createPace } from '../../src/mover/pace.ts';
+
+/** The gap after a second of so many jobs per pass, a pass each 2 ms. */
+function gapAt(jobsPerPass: number, forMs = 1000) {
+  const pace = createPace();
+  for (let atMs = 0; atMs <= forMs; atMs += 2) pace.moved(jobsPerPass, atMs);
+  return pace.gapMs();
+}
+
+it('nothing happened: there is no gap', () => {
+  expect(createPace().gapMs()).toBe(0);
+});
+
+it('at two thousand jobs a second every job is promoted at once', () => {
+  expect(gapAt(4)).toBe(0);
+});
+
+it('the gap grows with the rate, and not above five milliseconds', () => {
+  const gaps = [5, 6, 11, 16, 21, 26, 1000].map((jobs) => gapAt(jobs));
+  expect(gaps).toEqual([...gaps].sort((a, b) => a - b));
+  expect(gaps.at(0)).toBeLessThanOrEqual(1);
+  expect(gaps.at(-1)).toBe(5);
+});
+
+it('it is at once again soon after the rush', () => {
+  const pace = createPace();
+  for (let atMs = 0; atMs <= 1000; atMs += 2) pace.moved(500, atMs);
+  expect(pace.gapMs()).toBe(5);
+  pace.moved(0, 3000);
+  expect(pace.gapMs()).toBe(0);
+});
+
+it('two passes in the same millisecond, or a clock that stands still, give no infinite rate', () => {
+  const pace = createPace();
+  for (let times = 0; times < 100; times += 1) pace.moved(500, 1);
+  expect(pace.gapMs()).toBeLessThanOrEqual(5);
+  pace.moved(0, 10_000);
+  expect(pace.gapMs()).toBe(0);
+});
+
+it('one herd after a long rest does not slow down what follows', () => {
+  const pace = createPace();
+  pace.moved(0, 0);
+  pace.moved(500, 60_000);
+  expect(pace.gapMs()).toBe(0);
+});
