@@ -1,0 +1,91 @@
+"""Names, partitions and records of duestream's wire protocol, version 1. Pure: nothing here talks to Redis."""
+import binascii
+import json
+import re
+
+HORIZON_MS = 315_360_000_000
+DATA_BYTES_MAX = 262_144
+RECORD_BYTES_MAX = DATA_BYTES_MAX + 4096
+DONE_WINDOW_MS = 600_000
+EARLIEST_MS = 100_000_000_000
+
+#: Tells a job without data from one whose data is null.
+NO_DATA = object()
+
+GRAMMAR = {
+    "queue": re.compile(r"[a-z0-9][a-z0-9._-]{0,63}"),
+    "jobName": re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}"),
+    "id": re.compile(r"[!-z|~]{1,128}"),
+    "bareId": re.compile(r"(?!j:)[!-~]{1,130}"),
+}
+
+
+def checked(what, text):
+    if not GRAMMAR[what].fullmatch(text):
+        raise ValueError(f"{what} is {text!r}; allowed: {GRAMMAR[what].pattern}")
+    return text
+
+
+def partition_keys(namespace, queue, partition):
+    return {name: f"{namespace}:v1:{{{queue}:{partition}}}:{name}"
+            for name in ("scheduled", "jobs", "runs", "done", "meta", "wake")}
+
+
+def control_keys(namespace):
+    return {name: f"{namespace}:v1:{{control}}:{name}" for name in ("queues", "wake")}
+
+
+def routing_text(job_id):
+    start = job_id.find("{")
+    end = job_id.find("}", start + 1) if start >= 0 else -1
+    return job_id[start + 1:end] if end > start + 1 else job_id
+
+
+def partition_of(job_id, partitions):
+    return binascii.crc_hqx(routing_text(job_id).encode(), 0) % partitions
+
+
+def base36(number):
+    text = ""
+    while number or not text:
+        number, digit = divmod(number, 36)
+        text = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + text
+    return text
+
+
+def member_of(job_id, bare=False):
+    return job_id if bare else f"j:{job_id}"
+
+
+def encode_record(due_ms, name="default", data=NO_DATA, options=None, header=None):
+    body = {}
+    if name != "default":
+        body["n"] = checked("jobName", name)
+    if data is not NO_DATA:
+        body["d"] = data
+    if options:
+        body["o"] = options
+    letters = "".join(f";{letter}={value}" for letter, value in (header or {}).items())
+    # Python would write NaN, which is no JSON.
+    text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return f"1{base36(due_ms)}{letters}|{text}".encode()
+
+
+def read_layout(value):
+    """What the registry says of a queue: partitions and generation."""
+    layout = json.loads(value)
+    partitions, generation = layout["partitions"], layout["generation"]
+    if type(partitions) is not int or not 1 <= partitions <= 1024 or type(generation) is not int:
+        raise ValueError(f"the registry says {value!r}")
+    return partitions, generation
+
+
+def nudge_for(wake, due_ms):
+    """What to publish for a job due then, when the leader will look at `wake`; None: nothing."""
+    return str(due_ms) if wake is not None and due_ms < int(wake) else None
+
+
+def check_due(due_ms, full=False):
+    """0 means now for a bare job; whatever else is that small was meant in seconds."""
+    if due_ms < EARLIEST_MS and (full or due_ms != 0):
+        raise ValueError(f"due is {due_ms}; allowed: milliseconds since 1970, from {EARLIEST_MS}")
