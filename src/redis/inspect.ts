@@ -18,6 +18,7 @@ import type { Redis } from './connect.ts';
 import type { PartitionRef } from './keys.ts';
 import type { Moved } from './replies.ts';
 import { fieldsOf, list, type Reply, run, score, text } from './scripts.ts';
+import { type Pause, pauseOf } from './upkeep.ts';
 
 export interface PartitionStats {
   readonly nowMs: number;
@@ -32,6 +33,8 @@ export interface PartitionStats {
   readonly term: string | undefined;
   readonly leaseTtlMs: number;
   readonly paused: boolean;
+  /** Since when and why, while it is paused. */
+  readonly pause?: Pause;
   readonly wakeMs: number | undefined;
   /** Durable counters: scheduled, promoted, done, retried, deferred, dead, cancelled, replayed, adopted, reclaimed, … */
   readonly counters: Readonly<Record<string, number>>;
@@ -87,6 +90,7 @@ export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionS
     term: term === '' ? undefined : term,
     leaseTtlMs: Number(ttl),
     paused: meta.has('paused'),
+    ...(meta.has('paused') ? { pause: pauseOf(meta.get('paused') ?? '') } : {}),
     wakeMs: meta.has('wake') ? Number(meta.get('wake')) : undefined,
     counters: Object.fromEntries(counters) as Record<string, number>,
   };

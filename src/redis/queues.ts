@@ -25,6 +25,13 @@ export async function declareQueue(
   return decode(queue, (await redis.hget(keys.queues, queue)) ?? '');
 }
 
+/** Takes a queue out of the registry and tells the movers, which let its partitions go. */
+export async function undeclareQueue(redis: Redis, namespace: string, queue: string): Promise<void> {
+  const keys = controlKeys(namespace);
+  await redis.hdel(keys.queues, queue);
+  await redis.spublish(keys.wake, `gone ${queue}`);
+}
+
 /** All declared queues, by name. */
 export async function listQueues(redis: Redis, namespace: string): Promise<readonly QueueLayout[]> {
   const all = await redis.hgetall(controlKeys(namespace).queues);
