@@ -79,8 +79,10 @@ export function whenReady(redis: Redis, timeoutMs = 5000, signal?: AbortSignal):
   });
 }
 
-/** Drops the socket and stops reconnecting. Commands in flight are rejected. What has ended already is left alone:
- * dropping it again would hold the process for two more seconds. */
+/**
+ * Drops the socket and stops reconnecting. Commands in flight are rejected. What has ended already is left alone: a
+ * second drop would hold the process for two more seconds.
+ */
 export function close(redis: Redis): void {
   if (redis.status !== 'end') redis.disconnect(false);
 }
