@@ -56,7 +56,10 @@ export function createMovers(parts: MoversParts): Movers {
     daemons = [
       ...new Set([identity.id, ...present.filter((one) => one.identity?.role === 'daemon').map((one) => one.id)]),
     ];
-    for (const ref of queues.flatMap((layout) => partitionsOf(namespace, layout))) await lead(ref);
+    const refs = queues.flatMap((layout) => partitionsOf(namespace, layout));
+    for (const ref of refs) await lead(ref);
+    const declared = new Set(refs.map(({ keys }) => keys.wake));
+    await Promise.all([...byWake.keys()].filter((wake) => !declared.has(wake)).map(letGo));
     return beatTtlMs / 3;
   }
 
@@ -70,6 +73,14 @@ export function createMovers(parts: MoversParts): Movers {
     byWake.set(ref.keys.wake, { mover, janitor });
     mover.start();
     janitor.start();
+  }
+
+  /** A queue that was removed is led no more. If it is declared again, it gets a mover of its own again. */
+  async function letGo(wake: string): Promise<void> {
+    const gone = byWake.get(wake);
+    byWake.delete(wake);
+    await Promise.all([gone?.mover.stop(), gone?.janitor.stop()]);
+    await subscriber.sunsubscribe(wake).catch(() => undefined);
   }
 
   function onMessage(channel: string, message: string): void {
