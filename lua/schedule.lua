@@ -3,9 +3,9 @@
 -- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake
 -- ARGV  1 now  2 generation  3 mode  4 horizon  5 bytes  then per job: member, record, due
 --       now ms, '' = server time; mode keep | replace; horizon ms ahead of now; bytes: largest record; due ms,
---       from 1e11 (the year 1973): what is less was meant in seconds
+--       0 = now, or from 1e11 (the year 1973): what is less was meant in seconds
 -- RETURN one text per job: ok | replaced | already <live or outcome letter> | exists <due> | running |
---        bad-due <now> | too-large; or {'moved', generation} when the partition has another generation
+--        bad-due <now> | bad-member | bad-record | too-large; or {'moved', generation} when the partition has another generation
 -- The zset first, the record last: the record is the commit point. No allow-oom: a full Redis refuses it up front.
 -- A live id is never overwritten unless mode is replace, and a running one not even then.
 local scheduled, jobs, runs, done, meta, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -20,7 +20,9 @@ local function same(stub, record)
 end
 
 local function judge(member, record, due)
-  if not due or due ~= due or due < 1e11 or due > now + horizon then return ('bad-due %.0f'):format(now) end
+  if not due or due ~= due or due ~= 0 and due < 1e11 or due > now + horizon then return ('bad-due %.0f'):format(now) end
+  if not member:find('^j:[!-~]+$') or #member > 200 then return 'bad-member' end
+  if not record:find('^1[0-9a-z]+[;|]') then return 'bad-record' end
   if #record > bytes then return 'too-large' end
   local current = redis.call('HGET', jobs, member)
   if not current then return 'ok' end

@@ -41,7 +41,9 @@ export function tellEvents(out: Output, events: EventSource): void {
     say(out, line`${queue}  ${id}  dead (${reason}): ${error.message}`),
   );
   events.on('job.cancelled', ({ queue, id }) => say(out, line`${queue}  ${id}  cancelled`));
-  events.on('redis.away', ({ why }) => say(out, line`Redis is away: ${why}`));
+  events.on('redis.away', ({ why, answered }) =>
+    say(out, answered ? line`Redis refuses: ${why}` : line`Redis is away: ${why}`),
+  );
   events.on('redis.back', () => say(out, 'Redis is back'));
 }
 

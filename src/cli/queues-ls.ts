@@ -2,9 +2,9 @@
 import type { Command } from 'commander';
 import type { Redis } from '../redis/connect.ts';
 import { type PartitionStats, stats } from '../redis/inspect.ts';
-import { presence } from '../redis/presence.ts';
 import { listQueues, partitionsOf, type QueueLayout } from '../redis/queues.ts';
 import { type Exit, type Register, withExamples } from './desk.ts';
+import { leaderName, leaderOf, type People, peopleOf } from './leader.ts';
 import { type Session, withRedis } from './session.ts';
 import { line, table } from './text.ts';
 
@@ -31,12 +31,7 @@ export const queuesLs: Register = (parent, desk) => {
 async function run(session: Session): Promise<Exit> {
   const { namespace } = session.config;
   const queues = await withRedis(session, async (redis) => {
-    const people = new Map(
-      (await presence(redis, namespace)).map(({ id, identity }) => [
-        id,
-        identity && `${identity.host}:${identity.pid}`,
-      ]),
-    );
+    const people = await peopleOf(redis, namespace);
     const layouts = await listQueues(redis, namespace);
     const listed: Listed[] = [];
     for (const layout of layouts) listed.push(await countsOf(redis, { namespace, layout, people }));
@@ -65,7 +60,7 @@ async function countsOf(
   from: {
     readonly namespace: string;
     readonly layout: QueueLayout;
-    readonly people: ReadonlyMap<string, string | undefined>;
+    readonly people: People;
   },
 ): Promise<Listed> {
   const all = await Promise.all(partitionsOf(from.namespace, from.layout).map((ref) => stats(redis, ref)));
@@ -78,9 +73,9 @@ async function countsOf(
     running: sum(({ running }) => running),
     dead: sum(({ dead }) => dead),
     paused: all.some(({ paused }) => paused),
-    leaders: all.map(({ term }) => {
-      const process = term?.split(':')[0];
-      return process === undefined ? undefined : (from.people.get(process) ?? process);
+    leaders: all.map((one) => {
+      const leader = leaderOf(one, from.people);
+      return leader && leaderName(leader);
     }),
   };
 }

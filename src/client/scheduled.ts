@@ -87,6 +87,12 @@ export function scheduledOf(queue: string, plan: Plan, reply: ScheduleReply): Sc
       );
     case 'too-large':
       throw new DuestreamError('bad-input', `job ${id} is ${plan.bytes} bytes, more than a record may have`);
+    case 'bad-member':
+    case 'bad-record':
+      throw new DuestreamError(
+        'bad-input',
+        `job ${id} was refused by Redis as ${reply.kind}: it is not of wire version 1`,
+      );
   }
 }
 

@@ -111,14 +111,23 @@ export function decodeHeader(
   if (!header) return undefined;
   const askedDueMs = Number.parseInt(header[1] ?? '', 36);
   if (!header[2]) return { askedDueMs, bare: false };
-  const letters = new Map(header[2].split(';').map((field) => [field.slice(0, 1), field.slice(2)]));
-  const time = (letter: string) => Number.parseInt(letters.get(letter) ?? '', 36);
-  const late = letters.has('e') || letters.has('l');
+  const letters = new Map(
+    header[2]
+      .split(';')
+      .reverse()
+      .map((field) => [field.slice(0, 1), field.slice(2)]),
+  );
+  const time = (letter: string) => {
+    const text = letters.get(letter) ?? '';
+    return /^[0-9a-z]+$/.test(text) ? Number.parseInt(text, 36) : undefined;
+  };
+  const [expiresAtMs, maxLatenessMs] = [time('e'), time('l')];
+  const late = expiresAtMs !== undefined || maxLatenessMs !== undefined;
   return {
     askedDueMs,
     bare: letters.get('b') === '1',
-    ...(letters.has('e') ? { expiresAtMs: time('e') } : {}),
-    ...(letters.has('l') ? { maxLatenessMs: time('l') } : {}),
+    ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
+    ...(maxLatenessMs === undefined ? {} : { maxLatenessMs }),
     ...(late ? { onLate: ON_LATE[letters.get('p') ?? 'd'] ?? 'drop' } : {}),
   };
 }
@@ -134,7 +143,7 @@ export function decodeRecord(record: string): JobRecord {
   return { ...header, name: n ?? DEFAULT_NAME, data: d, ...overridesOf(o ?? {}) };
 }
 
-const isCount = (value: unknown): value is number => typeof value === 'number' && value >= 0;
+const isCount = (value: unknown): value is number => typeof value === 'number' && value >= 1;
 
 /** A foreign producer may write anything here: attempts that are no number would never be exhausted. */
 function overridesOf({ a, t, b }: { a?: unknown; t?: unknown; b?: unknown }): JobOverrides {

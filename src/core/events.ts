@@ -75,7 +75,12 @@ export interface Events {
   'entries.adopted': { readonly queue: string; readonly partition: number; readonly count: number };
   'consumer.retired': { readonly queue: string; readonly partition: number; readonly consumer: string };
   /** Weather: once per change of state, never once per failed call. */
-  'redis.away': { readonly who: string; readonly why: string };
+  'redis.away': {
+    readonly who: string;
+    readonly why: string;
+    /** Redis answered, with an error: it is there and refuses. */
+    readonly answered: boolean;
+  };
   'redis.back': { readonly who: string; readonly awayMs: number };
 }
 

@@ -31,6 +31,7 @@ export interface LoopParts {
 }
 
 const PAUSE_MAX_MS = 1000;
+const TELL_EVERY_MS = 5000;
 
 export function createLoop({ who, pass, clock, events, onError, random = Math.random }: LoopParts): Loop {
   const waiter = createWaiter();
@@ -39,24 +40,33 @@ export function createLoop({ who, pass, clock, events, onError, random = Math.ra
   let progressMs = clock.monotonicMs();
   let turnMs = progressMs;
   let failures = 0;
-  let awaySinceMs = 0;
+  let awaySinceMs = Number.NEGATIVE_INFINITY;
+  let toldAway = false;
 
   async function step(): Promise<number> {
     try {
       const waitMs = await pass();
       progressMs = clock.monotonicMs();
-      if (failures > 0) events.emit('redis.back', { who, awayMs: Math.round(progressMs - awaySinceMs) });
       failures = 0;
+      if (toldAway) events.emit('redis.back', { who, awayMs: Math.round(progressMs - awaySinceMs) });
+      toldAway = false;
       return waitMs;
     } catch (error) {
       failures += 1;
-      if (failures === 1) {
-        awaySinceMs = clock.monotonicMs();
-        events.emit('redis.away', { who, why: messageOf(error) });
-      }
+      tellAway(error);
       await healing(error);
       return Math.min(PAUSE_MAX_MS, 25 * 2 ** Math.min(failures, 6)) * (0.5 + random() / 2);
     }
+  }
+
+  /** Once per change of state, and not more often than every few seconds when the state flaps. */
+  function tellAway(error: unknown): void {
+    const nowMs = clock.monotonicMs();
+    if (toldAway || nowMs - awaySinceMs < TELL_EVERY_MS) return;
+    awaySinceMs = nowMs;
+    toldAway = true;
+    const answered = error instanceof Error && error.name === 'ReplyError';
+    events.emit('redis.away', { who, why: messageOf(error), answered });
   }
 
   async function healing(error: unknown): Promise<void> {

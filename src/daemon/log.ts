@@ -61,7 +61,9 @@ export function logEvents(events: EventSource, log: Logger): () => void {
     events.on('entries.reclaimed', (e) => log.warn(e, 'took over what a dead worker left')),
     events.on('entries.adopted', (e) => log.warn(e, 'found entries of a lost reply')),
     events.on('consumer.retired', (e) => log.info(e, 'a dead worker is gone')),
-    events.on('redis.away', (e) => log.warn({ ...e, why: safe(e.why) }, 'Redis is away')),
+    events.on('redis.away', ({ answered, who, why }) =>
+      log.warn({ who, why: safe(why) }, answered ? 'Redis refuses' : 'Redis is away'),
+    ),
     events.on('redis.back', (e) => log.info(e, 'Redis is back')),
   ];
   return () => {

@@ -33,7 +33,8 @@ export function observeEvents({ events, families, away }: Observed): () => void 
     events.on('job.failed', ran('failed')),
     events.on('job.fenced', ({ queue }) => families.fenced.inc({ queue })),
     events.on('entries.adopted', ({ queue, count }) => families.adopted.inc({ queue }, count)),
-    events.on('redis.away', ({ who }) => {
+    events.on('redis.away', ({ who, answered }) => {
+      if (answered) return;
       away.add(who);
       mine.add(who);
     }),

@@ -49,6 +49,8 @@ export interface Mover {
   /** A message of `K:wake`: a due time in ms, or `resigned`. */
   readonly nudge: (message: string) => void;
   readonly leading: () => Leadership | undefined;
+  /** After a reconnect: go on at once. */
+  readonly wake: () => void;
   readonly lastProgressMs: () => number;
   readonly lastTurnMs: () => number;
 }
@@ -192,6 +194,7 @@ export function createMover(parts: MoverParts): Mover {
       else if (Number.isFinite(dueMs)) onSooner(dueMs);
     },
     leading: election.leading,
+    wake: loop.wake,
     lastProgressMs: loop.lastProgressMs,
     lastTurnMs: loop.lastTurnMs,
   };

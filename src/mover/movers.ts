@@ -106,6 +106,7 @@ export function createMovers(parts: MoversParts): Movers {
 
   async function begin(): Promise<void> {
     subscriber.on('smessage', onMessage).on('ready', onReady);
+    redis.on('ready', wakeAll);
     await pass();
     if (!stopped) loop.start();
   }
@@ -114,8 +115,15 @@ export function createMovers(parts: MoversParts): Movers {
     await starting?.catch(() => undefined);
     await loop.stop();
     subscriber.off('smessage', onMessage).off('ready', onReady);
+    redis.off('ready', wakeAll);
     await Promise.all([...byWake.values()].map(({ mover, janitor }) => Promise.all([mover.stop(), janitor.stop()])));
     await leave(redis, namespace, identity.id).catch(() => undefined);
+  }
+
+  /** After a reconnect nobody should wait out the pause of its last failure. */
+  function wakeAll(): void {
+    loop.wake();
+    for (const { mover } of byWake.values()) mover.wake();
   }
 
   const loop = createLoop({ who: 'registry', pass, clock, events });

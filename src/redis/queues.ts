@@ -3,6 +3,7 @@
  * its first use; whoever is first decides the number of partitions, everybody else takes what is there.
  */
 import { DuestreamError } from '../core/errors.ts';
+import { parseName } from '../core/job.ts';
 import type { Redis } from './connect.ts';
 import { controlKeys, type PartitionRef, partitionRef } from './keys.ts';
 
@@ -32,11 +33,11 @@ export async function undeclareQueue(redis: Redis, namespace: string, queue: str
   await redis.spublish(keys.wake, `gone ${queue}`);
 }
 
-/** All declared queues, by name. */
+/** All declared queues, by name. An entry that nobody can read is left out: it must not stop the others. */
 export async function listQueues(redis: Redis, namespace: string): Promise<readonly QueueLayout[]> {
   const all = await redis.hgetall(controlKeys(namespace).queues);
   return Object.entries(all)
-    .map(([queue, value]) => decode(queue, value))
+    .flatMap(([queue, value]) => readable(queue, value) ?? [])
     .sort((a, b) => (a.queue < b.queue ? -1 : 1));
 }
 
@@ -54,16 +55,23 @@ export function partitionsOf(namespace: string, layout: QueueLayout): readonly P
 }
 
 function decode(queue: string, value: string): QueueLayout {
-  try {
-    const { partitions, generation } = JSON.parse(value) as { partitions: unknown; generation: unknown };
-    if (Number.isInteger(partitions) && Number.isInteger(generation)) {
-      return { queue, partitions: Number(partitions), generation: Number(generation) };
-    }
-  } catch {
-    // Falls through to the error below, which says what was found.
-  }
+  const layout = readable(queue, value);
+  if (layout) return layout;
   throw new DuestreamError(
     'refused',
-    `the registry's entry of queue ${queue} cannot be read: ${JSON.stringify(value.slice(0, 80))}`,
+    `the registry's entry of queue ${queue} cannot be read: ${JSON.stringify(value.slice(0, 80))}; allowed: {"partitions":1 to ${PARTITIONS_MAX},"generation":0 or more}`,
   );
 }
+
+function readable(queue: string, value: string): QueueLayout | undefined {
+  try {
+    const { partitions, generation } = JSON.parse(value) as { partitions: unknown; generation: unknown };
+    const layout = { queue: parseName(queue, 'queue'), partitions: Number(partitions), generation: Number(generation) };
+    const sane = Number.isInteger(partitions) && layout.partitions >= 1 && layout.partitions <= PARTITIONS_MAX;
+    return sane && Number.isInteger(generation) && layout.generation >= 0 ? layout : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const PARTITIONS_MAX = 1024;

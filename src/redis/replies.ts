@@ -15,7 +15,7 @@ export interface ScheduleItem {
 }
 
 export type ScheduleReply =
-  | { readonly kind: 'ok' | 'replaced' | 'running' | 'too-large' }
+  | { readonly kind: 'ok' | 'replaced' | 'running' | 'too-large' | 'bad-member' | 'bad-record' }
   | { readonly kind: 'already'; readonly over: OverState | undefined }
   | { readonly kind: 'exists'; readonly dueMs: number }
   | { readonly kind: 'bad-due'; readonly nowMs: number };
@@ -106,7 +106,7 @@ export function scheduleReply(reply: string): ScheduleReply {
   if (kind === 'already') return { kind, over: stubLetters[detail] };
   if (kind === 'exists') return { kind, dueMs: score(detail) };
   if (kind === 'bad-due') return { kind, nowMs: Number(detail) };
-  return { kind: kind as 'ok' | 'replaced' | 'running' | 'too-large' };
+  return { kind: kind as 'ok' | 'replaced' | 'running' | 'too-large' | 'bad-member' | 'bad-record' };
 }
 
 export function promoteReply(reply: readonly Reply[]): PromoteReply {

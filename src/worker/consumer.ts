@@ -37,6 +37,8 @@ export interface ConsumerParts {
 
 export interface Consumer {
   readonly start: () => void;
+  /** After a reconnect: go on at once. */
+  readonly wake: () => void;
   /** Stops reading. Entries a last reply brought are still started or handed back by the caller. */
   readonly stop: () => Promise<void>;
   /** One read: waits for a free slot and for data. */
@@ -169,6 +171,7 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   const loop = createLoop({ who: `consumer of ${refs[0]?.queue ?? ''}`, pass, clock, events, onError: heal });
   return {
     start: loop.start,
+    wake: loop.wake,
     async stop() {
       stopping.abort();
       const over = new AbortController();

@@ -25,6 +25,8 @@ export interface ExtenderParts {
 export interface Extender {
   readonly start: () => void;
   readonly stop: () => Promise<void>;
+  /** After a reconnect: go on at once. */
+  readonly wake: () => void;
   /** Extends everything that runs. Returns milliseconds until the next time. */
   readonly pass: () => Promise<number>;
 }
@@ -64,7 +66,7 @@ export function createExtender(parts: ExtenderParts): Extender {
   }
 
   const loop = createLoop({ who: `extender of ${parts.queue}`, pass, clock, events, onError: fenceSelf });
-  return { start: loop.start, stop: loop.stop, pass };
+  return { start: loop.start, stop: loop.stop, wake: loop.wake, pass };
 }
 
 function byPartition(held: readonly Held[]): Map<PartitionRef, Held[]> {

@@ -23,6 +23,8 @@ export interface Heartbeat {
   /** Sends the first beat and goes on. */
   readonly start: () => Promise<void>;
   readonly stop: () => Promise<void>;
+  /** After a reconnect: go on at once. */
+  readonly wake: () => void;
   readonly leave: () => Promise<void>;
   readonly pass: () => Promise<number>;
   /** Monotonic ms of the last beat that Redis confirmed. */
@@ -46,6 +48,7 @@ export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
       loop.start();
     },
     stop: loop.stop,
+    wake: loop.wake,
     leave: () => leave(redis, namespace, identity.id).catch(() => undefined),
     pass,
     lastProgressMs: loop.lastProgressMs,

@@ -14,7 +14,7 @@ import { BLOCK_MS, close, openBlocking, openCommands, whenReady } from '../redis
 import { createJobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { declareQueue, partitionsOf } from '../redis/queues.ts';
-import { ensureGroup, ownPending, readEntries, retire } from '../redis/ready.ts';
+import { ensureGroup } from '../redis/ready.ts';
 import { createServerClock } from '../redis/server-clock.ts';
 import { withRetry } from '../redis/weather.ts';
 import { createAdopter } from './adopter.ts';
@@ -22,8 +22,9 @@ import { createConsumer, watchClientId } from './consumer.ts';
 import { createExecute } from './execute.ts';
 import { createExtender } from './extender.ts';
 import { checkHandlers, type QueueHandlers } from './handlers.ts';
+import { createHandover } from './handover.ts';
 import { createHeartbeat } from './heartbeat.ts';
-import { createInflight, type Held } from './inflight.ts';
+import { createInflight } from './inflight.ts';
 import { readWorkerOptions, type WorkerOptions } from './options.ts';
 import { createReclaimer } from './reclaimer.ts';
 import { createSettle } from './settle.ts';
@@ -104,6 +105,7 @@ export function createWorker<Data>(
   const extender = createExtender({ ...base, ...settings, jobs, consumer, queue: definition.name });
   let state: State = 'new';
   let refs: readonly PartitionRef[] = [];
+  const handover = createHandover({ commands, jobs, inflight, consumer, windowMs, refs: () => refs });
   let parts: ReturnType<typeof assemble> | undefined;
   let starting: Promise<void> | undefined;
   let stopped: Promise<void> | undefined;
@@ -138,7 +140,11 @@ export function createWorker<Data>(
     await withRetry('start of the worker', settleIn, { clock, budgetMs: START_BUDGET_MS, signal });
     signal.throwIfAborted();
     parts = assemble();
-    commands.on('ready', parts.adopter.wake);
+    const { adopter, consuming } = parts;
+    commands.on('ready', () => {
+      for (const one of [heartbeat, extender, adopter]) one.wake();
+    });
+    blocking.on('ready', consuming.wake);
     extender.start();
     parts.adopter.start();
     parts.reclaimer.start();
@@ -161,55 +167,35 @@ export function createWorker<Data>(
   async function shutDown(graceMs: number): Promise<void> {
     state = 'stopping';
     stopAsked.abort();
+    // A Redis that stands still would hold each step below until its time-out; a closed connection holds none.
+    const calledOff = clock.timer(graceMs + HANG_UP_AFTER_MS, hangUp);
     await starting?.catch(() => undefined);
     await Promise.all([parts?.consuming.stop(), parts?.adopter.stop(), parts?.reclaimer.stop()]);
-    await handBackUnseen();
+    await handover.unseen();
     await drained(graceMs);
     if (inflight.size() > 0) {
       for (const held of inflight.all()) held.abort?.('shutdown');
       await drained(500);
-      await handBackRunning();
+      await handover.running();
     }
     giveUp.abort();
     await extender.stop();
     await heartbeat.stop();
-    if (commands.status === 'ready') await goodbye().catch(() => undefined);
+    await heartbeat.leave();
+    await handover.consumer();
+    calledOff();
+    hangUp();
+    state = 'stopped';
+  }
+
+  function hangUp(): void {
+    giveUp.abort();
     close(blocking);
     close(commands);
-    state = 'stopped';
   }
 
   function drained(ms: number): Promise<void> {
     return inflight.whenEmpty(AbortSignal.timeout(Math.max(1, ms)));
-  }
-
-  /** Entries delivered in a reply that nobody saw, for example because the connection broke while stopping. */
-  async function handBackUnseen(): Promise<void> {
-    if (commands.status !== 'ready') return;
-    for (const ref of refs) {
-      const pending = await ownPending(commands, ref.keys, { consumer, idleMs: 0, limit: 1000 }).catch(() => []);
-      const unseen = pending.filter((entry) => !inflight.has(ref, entry));
-      const deliveries = await readEntries(commands, ref.keys, unseen).catch(() => []);
-      if (deliveries.length > 0) await jobs.release(ref, deliveries, { consumer }).catch(() => []);
-    }
-  }
-
-  /** Handlers that did not end within the grace: their jobs go back at once, without using an attempt or a crash. */
-  async function handBackRunning(): Promise<void> {
-    const running = [...inflight.all()].filter(
-      (held) => held.phase === 'running' && !held.overtaken && !held.acknowledged,
-    );
-    await Promise.all(running.map((held) => handBack(held).catch(() => undefined)));
-  }
-
-  async function handBack({ ref, delivery, token }: Held): Promise<void> {
-    if (token === undefined) return;
-    await jobs.defer(ref, { entry: delivery.entry, member: delivery.member, token }, { windowMs, delayMs: 0 });
-  }
-
-  async function goodbye(): Promise<void> {
-    await heartbeat.leave();
-    for (const ref of refs) await retire(commands, ref, consumer);
   }
 
   function live(): boolean {
@@ -239,5 +225,7 @@ export function createWorker<Data>(
   };
 }
 
+/** How long after the grace a stop may take to hand over what is left. */
+const HANG_UP_AFTER_MS = 2000;
 /** Three reads without an answer. */
 const STUCK_AFTER_MS = 3 * ADOPT_IDLE_MS;

@@ -188,13 +188,13 @@ describe('weather', () => {
   test('Redis is up again when everybody who lost it is back or gone', async () => {
     const { metrics, events, stop } = observed();
     const up = async () => (await samples(metrics)).get('duestream_redis_up');
-    events.emit('redis.away', { who: 'registry', why: 'reset' });
-    events.emit('redis.away', { who: 'mover of emails:0', why: 'reset' });
+    events.emit('redis.away', { who: 'registry', why: 'reset', answered: false });
+    events.emit('redis.away', { who: 'mover of emails:0', why: 'reset', answered: false });
     events.emit('redis.back', { who: 'registry', awayMs: 10 });
     expect(await up()).toBe(0);
     events.emit('redis.back', { who: 'mover of emails:0', awayMs: 12 });
     expect(await up()).toBe(1);
-    events.emit('redis.away', { who: 'registry', why: 'reset' });
+    events.emit('redis.away', { who: 'registry', why: 'reset', answered: false });
     stop();
     expect(await up()).toBe(1);
   });
