@@ -167,12 +167,13 @@ export function createWorker<Data>(
   async function shutDown(graceMs: number): Promise<void> {
     state = 'stopping';
     stopAsked.abort();
+    const endMs = clock.monotonicMs() + graceMs;
     // A Redis that stands still would hold each step below until its time-out; a closed connection holds none.
     const calledOff = clock.timer(graceMs + HANG_UP_AFTER_MS, hangUp);
     await starting?.catch(() => undefined);
     await Promise.all([parts?.consuming.stop(), parts?.adopter.stop(), parts?.reclaimer.stop()]);
     await handover.unseen();
-    await drained(graceMs);
+    await drained(endMs - clock.monotonicMs());
     if (inflight.size() > 0) {
       for (const held of inflight.all()) held.abort?.('shutdown');
       await drained(500);

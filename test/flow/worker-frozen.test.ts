@@ -1,0 +1,76 @@
+/** Redis stands still: it keeps every connection and answers nothing. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, expect, it } from 'vitest';
+import { systemClock } from '../../src/core/clock.ts';
+import { createEmitter } from '../../src/core/events.ts';
+import type { EntryId, Token } from '../../src/core/job.ts';
+import { createJobs } from '../../src/redis/jobs.ts';
+import { createExtender } from '../../src/worker/extender.ts';
+import { type AbortReason, createInflight } from '../../src/worker/inflight.ts';
+import { handClock, slowed } from '../support/mover-line.ts';
+import { eventually, gate, useLine } from '../support/worker-line.ts';
+
+const line = useLine();
+
+afterEach(() => line.server.kill('SIGCONT'));
+
+it('after a standstill longer than every time-out all jobs are done, and none was started three times', async () => {
+  const runs = new Map<string, number>();
+  const worker = await line.worker(
+    async (job) => {
+      runs.set(job.id, (runs.get(job.id) ?? 0) + 1);
+      await sleep(5);
+    },
+    { concurrency: 4 },
+  );
+  await line.plan(...line.many(400));
+  await eventually(() => runs.size).toBeGreaterThan(20);
+  await line.server.kill('SIGSTOP');
+  await sleep(6000);
+  await line.server.kill('SIGCONT');
+  const done = async () =>
+    (await line.redis.hvals(line.ref.keys.jobs).catch(() => [])).filter((value) => value.startsWith('.d')).length;
+  await eventually(done, 20_000).toBe(400);
+  expect(Math.max(...runs.values())).toBeLessThanOrEqual(2);
+  expect(worker.live()).toBe(true);
+  await eventually(() => worker.ready()).toBe(true);
+}, 29_000);
+
+it('a worker that cannot extend tells its handlers before anybody else may start their jobs', async () => {
+  const redis = slowed(line.redis, 'extend', () => Promise.reject(new Error('Command timed out')));
+  const clock = handClock();
+  const inflight = createInflight();
+  const held = inflight.add(line.ref, { entry: '1-0' as EntryId, member: 'j:a', dueMs: 0 });
+  const told: AbortReason[] = [];
+  held.token = '1' as Token;
+  held.abort = (why) => void told.push(why);
+  inflight.setPhase(held, 'running');
+  const extender = createExtender({
+    ...{ jobs: createJobs(redis), inflight, consumer: 'w', queue: line.queue, clock, events: createEmitter() },
+    ...{ extendEveryMs: 500, jobLeaseMs: 1500 },
+  });
+  await expect(extender.pass()).rejects.toThrow('timed out');
+  extender.start();
+  clock.advance(1200);
+  await sleep(120);
+  expect(told).toEqual([]);
+  clock.advance(50);
+  await eventually(() => told).toContain('lease lost');
+  await extender.stop();
+});
+
+it('a stop while Redis stands still ends, and the job that was running is recovered from Redis', async () => {
+  const door = gate();
+  const worker = await line.worker(() => door.opened, { concurrency: 1 });
+  await line.plan({});
+  await eventually(() => worker.running()).toBe(1);
+  await line.server.kill('SIGSTOP');
+  const sinceMs = systemClock.monotonicMs();
+  door.open();
+  await worker.stop({ graceMs: 200 });
+  expect(systemClock.monotonicMs() - sinceMs).toBeLessThan(15_000);
+  await line.server.kill('SIGCONT');
+  await eventually(async () => line.redis.ping().catch(() => 'away')).toBe('PONG');
+  const { jobs } = await line.picture();
+  expect(['record', 'stub done']).toContain(jobs?.['j:a']);
+}, 25_000);
