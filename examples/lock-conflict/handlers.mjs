@@ -2,7 +2,7 @@
  * The worker: books entries, one at a time per account. A booking that finds its account locked does not wait in the
  * worker, where it would hold a slot; it goes back to Redis for a moment, without using up an attempt.
  *
- *     npx duestream dev examples/lock-conflict/handlers.mjs
+ *     npx duestream worker examples/lock-conflict/handlers.mjs
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,9 +1,11 @@
 /**
  * The worker: one step of a chain. Before it tries its own channel it plans the next step, as a net below it; if the
  * channel delivers, the net is taken away. So at no moment does a crash lose the note.
+ *
+ *     npx duestream worker examples/notification-failover/handlers.mjs
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createProducer, defineHandlers, Unrecoverable } from 'duestream';
+import { createProducer, Defer, defineHandlers, Unrecoverable } from 'duestream';
 import { notes, plan, steps, waitMs } from './steps.mjs';
 
 /** @type {Promise<import('duestream').Producer> | undefined} */
@@ -20,18 +22,15 @@ function producer() {
 }
 
 /** @type {(job: import('duestream').Job<import('./steps.mjs').Note>, ctx: import('duestream').HandlerContext) => Promise<void>} */
-async function step({ name, data, askedDueMs }, { log, signal }) {
+async function step({ name, data, dueMs }, { log, signal }) {
   const { note, fate } = data;
-  const { get, schedule, cancel } = await producer();
   const next = steps[steps.indexOf(name) + 1];
   const net = next && plan(note, next);
-  const hung = net && (await get(notes, net.id));
-  // A step that runs again after a crash: the next one began meanwhile, or was cancelled because we had delivered.
-  if (hung && hung.state !== 'scheduled') {
+  if (net && !(await hang(net, data, dueMs + waitMs(name)))) {
     log.info({ note, step: name }, 'the chain has moved on');
     return;
   }
-  if (net) await schedule(notes, data, { ...net, at: new Date(askedDueMs + waitMs(name)) });
+  const { schedule, cancel } = await producer();
   try {
     await deliver(fate[name], signal);
   } catch (error) {
@@ -41,6 +40,26 @@ async function step({ name, data, askedDueMs }, { log, signal }) {
   }
   log.info({ note, step: name }, 'delivered');
   if (net) await cancel(notes, net.id);
+}
+
+/**
+ * Plans the next step. False when this is a step that runs again after a crash, and the next one began meanwhile or was
+ * cancelled because we had delivered. Nothing was sent yet, so trouble here puts the step aside and uses nothing up.
+ *
+ * @param {ReturnType<typeof plan>} net
+ * @param {import('./steps.mjs').Note} data
+ * @param {number} dueMs
+ */
+async function hang(net, data, dueMs) {
+  try {
+    const { get, schedule } = await producer();
+    const hung = await get(notes, net.id);
+    if (hung && hung.state !== 'scheduled') return false;
+    await schedule(notes, data, { ...net, at: new Date(dueMs) });
+    return true;
+  } catch (error) {
+    throw new Defer(2000, `the next step could not be planned: ${error}`);
+  }
 }
 
 /**
