@@ -196,7 +196,7 @@ export function createWorker<Data>(
   }
 
   function drained(ms: number): Promise<void> {
-    return inflight.whenEmpty(AbortSignal.timeout(Math.max(1, ms)));
+    return inflight.whenEmpty(AbortSignal.timeout(Math.max(1, Math.ceil(ms))));
   }
 
   function live(): boolean {
