@@ -112,6 +112,8 @@ function open(settings: ConnectSettings, profile: RedisOptions): Redis {
     enableOfflineQueue: false,
     autoResubscribe: false,
     keepAlive: 5000,
+    // How long a closed socket may linger: it would hold an ending process for the default of 2 s.
+    disconnectTimeout: 200,
     noDelay: true,
     protocol: 2,
     retryStrategy: (times) => Math.round(Math.min(3000, 100 * 2 ** Math.min(times, 6)) * (0.5 + Math.random() / 2)),
