@@ -8,19 +8,25 @@ import { DuestreamError, oneLine } from '../core/errors.ts';
 import { cancel } from './cancel.ts';
 import { configPrint } from './config-print.ts';
 import { deadLs } from './dead-ls.ts';
+import { deadPurge } from './dead-purge.ts';
 import { deadReplay } from './dead-replay.ts';
 import { deadShow } from './dead-show.ts';
 import type { Desk, Exit, Register } from './desk.ts';
 import { dev } from './dev.ts';
 import { doctor } from './doctor.ts';
 import { report } from './failure.ts';
+import { leaders } from './leaders.ts';
 import { ls } from './ls.ts';
+import { queuesPause, queuesResume } from './pauses.ts';
 import { queuesLs } from './queues-ls.ts';
+import { queuesRm } from './queues-rm.ts';
+import { queuesStats } from './queues-stats.ts';
 import { schedule } from './schedule.ts';
 import { openSession } from './session.ts';
 import { show } from './show.ts';
 import { start } from './start.ts';
 import { worker } from './worker.ts';
+import { workers } from './workers.ts';
 import type { World } from './world.ts';
 
 /** Every verb, in the order of the help; a group is a word with verbs of its own. */
@@ -33,12 +39,15 @@ const verbs: readonly Register[] = [
   show,
   cancel,
   (program, desk) => {
-    const dead = program.command('dead').description('look at dead letters and replay them');
-    for (const verb of [deadLs, deadShow, deadReplay]) verb(dead, desk);
+    const dead = program.command('dead').description('look at dead letters, replay and remove them');
+    for (const verb of [deadLs, deadShow, deadReplay, deadPurge]) verb(dead, desk);
   },
   (program, desk) => {
-    queuesLs(program.command('queues').description('look at queues'), desk);
+    const queues = program.command('queues').description('look at queues, pause and remove them');
+    for (const verb of [queuesLs, queuesStats, queuesPause, queuesResume, queuesRm]) verb(queues, desk);
   },
+  leaders,
+  workers,
   doctor,
   (program, desk) => {
     configPrint(program.command('config').description('look at the configuration'), desk);

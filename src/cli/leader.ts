@@ -1,0 +1,42 @@
+/** Who leads a partition: the term in its lease, and the heartbeat of that process → a name for people. */
+import type { Redis } from '../redis/connect.ts';
+import type { PartitionStats } from '../redis/inspect.ts';
+import { epochOf } from '../redis/lease.ts';
+import { type Identity, presence } from '../redis/presence.ts';
+
+export type People = ReadonlyMap<string, Identity | undefined>;
+
+export interface Leader {
+  /** The id of the process. */
+  readonly process: string;
+  /** Where it runs; undefined when it has no heartbeat. */
+  readonly host: string | undefined;
+  readonly pid: number | undefined;
+  readonly epoch: number;
+  /** Its election: an epoch is a moment. */
+  readonly sinceMs: number;
+  readonly leaseLeftMs: number;
+}
+
+/** Every process that sent a heartbeat, by id; undefined when the heartbeat is missing now. */
+export async function peopleOf(redis: Redis, namespace: string): Promise<People> {
+  return new Map((await presence(redis, namespace)).map(({ id, identity }) => [id, identity]));
+}
+
+export function leaderOf({ term, leaseTtlMs }: PartitionStats, people: People): Leader | undefined {
+  if (term === undefined) return undefined;
+  const [process = ''] = term.split(':');
+  const identity = people.get(process);
+  const epoch = epochOf(term);
+  return { process, host: identity?.host, pid: identity?.pid, epoch, sinceMs: epoch, leaseLeftMs: leaseTtlMs };
+}
+
+/** `host:pid`, or the id of a process without a heartbeat. */
+export function leaderName({ process, host, pid }: Leader): string {
+  return host === undefined ? process : `${host}:${pid}`;
+}
+
+/** How long the oldest job has been due, ms; 0 when nothing is late, undefined when nothing is scheduled. */
+export function lagOf({ headDueMs, nowMs }: PartitionStats): number | undefined {
+  return headDueMs === undefined ? undefined : Math.max(0, nowMs - headDueMs);
+}

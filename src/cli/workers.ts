@@ -1,0 +1,134 @@
+/**
+ * `workers`: every worker that sent a heartbeat or is a consumer of a queue, whether it lives, and what it runs. One
+ * without a heartbeat is missing: once it has been so for a grace, the living take over what it holds.
+ */
+import type { Command } from 'commander';
+import { systemClock } from '../core/clock.ts';
+import type { Redis } from '../redis/connect.ts';
+import { type Held, holdings } from '../redis/holdings.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import { type Identity, presence } from '../redis/presence.ts';
+import { listQueues, partitionsOf } from '../redis/queues.ts';
+import { type Exit, type Register, whole, withExamples } from './desk.ts';
+import { partitionsOfQueue, type Session, withRedis } from './session.ts';
+import { line, table } from './text.ts';
+import { relative, span } from './when.ts';
+
+interface Flags {
+  readonly queue?: string;
+  readonly limit: number;
+}
+
+interface Running extends Held {
+  readonly queue: string;
+  readonly partition: number;
+}
+
+interface Seen {
+  readonly id: string;
+  readonly state: 'alive' | 'missing';
+  readonly host: string | undefined;
+  readonly pid: number | undefined;
+  readonly startedMs: number | undefined;
+  readonly queues: readonly string[];
+  /** Entries it holds: running, or about to start. */
+  readonly pending: number;
+  readonly jobs: readonly Running[];
+}
+
+export const workers: Register = (parent, desk) => {
+  const command = parent
+    .command('workers')
+    .description('show workers, whether they live, and what each runs')
+    .option('--queue <name>', 'only workers of this queue')
+    .option('--limit <n>', 'of each worker at most so many jobs, the oldest', whole(0, 1000), 10)
+    .action((flags: Flags, command: Command) => desk.run(command, (session) => run(session, flags)));
+  withExamples(command, ['duestream workers', 'duestream workers --queue emails --limit 100 --json']);
+};
+
+async function run(session: Session, { queue, limit }: Flags): Promise<Exit> {
+  const { namespace } = session.config;
+  const seen = await withRedis(session, async (redis) => {
+    const refs = await refsOf(session, redis, queue);
+    const known = await presence(redis, namespace);
+    const drafts = new Map<string, Draft>();
+    // Daemons send heartbeats too; an id without one may be either, and counts once it is a consumer.
+    for (const { id, identity } of known) {
+      if (identity?.role === 'worker' && (queue === undefined || identity.queues.includes(queue))) {
+        drafts.set(id, { identity, queues: new Set(identity.queues), pending: 0, jobs: [] });
+      }
+    }
+    const alive = new Map(known.map(({ id, identity }) => [id, identity]));
+    for (const ref of refs) await addConsumers(redis, ref, { drafts, alive, limit });
+    return [...drafts].map(([id, draft]) => seenOf(id, draft)).sort((a, b) => (a.id < b.id ? -1 : 1));
+  });
+  session.out.answer({ namespace, workers: seen }, () => linesOf(session, seen));
+  return 0;
+}
+
+interface Draft {
+  readonly identity: Identity | undefined;
+  readonly queues: Set<string>;
+  pending: number;
+  readonly jobs: Running[];
+}
+
+async function addConsumers(
+  redis: Redis,
+  ref: PartitionRef,
+  into: { drafts: Map<string, Draft>; alive: ReadonlyMap<string, Identity | undefined>; limit: number },
+): Promise<void> {
+  const { queue, partition } = ref;
+  for (const { name, pending, jobs } of await holdings(redis, ref, into.limit)) {
+    const known = into.drafts.get(name);
+    const draft = known ?? { identity: into.alive.get(name), queues: new Set<string>(), pending: 0, jobs: [] };
+    into.drafts.set(name, draft);
+    draft.queues.add(queue);
+    draft.pending += pending;
+    draft.jobs.push(...jobs.slice(0, into.limit - draft.jobs.length).map((job) => ({ queue, partition, ...job })));
+  }
+}
+
+function seenOf(id: string, { identity, queues, pending, jobs }: Draft): Seen {
+  const { host, pid, startedMs } = identity ?? {};
+  return { id, state: identity ? 'alive' : 'missing', host, pid, startedMs, queues: [...queues].sort(), pending, jobs };
+}
+
+async function refsOf(session: Session, redis: Redis, queue: string | undefined): Promise<readonly PartitionRef[]> {
+  if (queue !== undefined) return partitionsOfQueue(session, redis, queue);
+  const { namespace } = session.config;
+  return (await listQueues(redis, namespace)).flatMap((layout) => partitionsOf(namespace, layout));
+}
+
+function linesOf({ out, config }: Session, seen: readonly Seen[]): readonly string[] {
+  if (seen.length === 0) {
+    return [line`no worker in namespace ${config.namespace}; start one with "duestream worker <module>"`];
+  }
+  const nowMs = systemClock.wallMs();
+  const rows = seen.map(({ id, state, host, pid, startedMs, queues, pending }) => [
+    id,
+    state,
+    host === undefined ? undefined : `${host}:${pid}`,
+    startedMs === undefined ? undefined : relative(startedMs, nowMs),
+    queues.join(', '),
+    pending,
+  ]);
+  return [
+    ...table(out.paint, ['worker', 'state', 'where', 'started', 'queues', 'holds'], rows),
+    ...seen.flatMap((worker) => jobLines(worker, nowMs)),
+  ];
+}
+
+function jobLines({ id, pending, jobs }: Seen, nowMs: number): readonly string[] {
+  if (jobs.length === 0) return [];
+  return [
+    '',
+    line`${id} holds`,
+    ...jobs.map(({ queue, id: job, bare, attempt, startedMs }) => {
+      const name = bare ? `${job} (bare)` : job;
+      if (attempt === undefined || startedMs === undefined) return `  ${line`${queue}  ${name}  about to start`}`;
+      return `  ${line`${queue}  ${name}  attempt ${attempt} for ${span(Math.max(0, nowMs - startedMs))}`}`;
+    }),
+    ...(pending > jobs.length ? [`  and ${pending - jobs.length} more`] : []),
+  ];
+}

@@ -1,0 +1,163 @@
+/** What an operator does to a whole queue: looks at its counts, lets it rest and go on, removes it. */
+import { beforeEach, describe, expect, test } from 'vitest';
+import { controlKeys, partitionKeys } from '../../src/redis/keys.ts';
+import { beat } from '../../src/redis/presence.ts';
+import { declareQueue } from '../../src/redis/queues.ts';
+import { useCli } from '../support/cli.ts';
+import { item, T0, usePartition } from '../support/partition.ts';
+
+const cli = useCli();
+const the = usePartition();
+const namespace = 't';
+
+beforeEach(async () => {
+  await declareQueue(the.redis, { namespace, queue: 'q', partitions: 1 });
+});
+
+const due = (args: readonly string[]) => cli.run([...args, '--redis', the.server.url, '--namespace', namespace]);
+const answer = async (args: readonly string[]) => JSON.parse((await due([...args, '--json'])).out);
+const queueNames = () => the.redis.hkeys(controlKeys(namespace).queues);
+const ahead = (ms: number) => ({ dueMs: Date.now() + ms });
+
+async function worker(id: string, queues: readonly string[]): Promise<void> {
+  const identity = { id, role: 'worker' as const, host: 'mill', pid: 7, startedMs: Date.now(), queues };
+  await beat(the.redis, { namespace, identity, ttlMs: 60_000 });
+}
+
+describe('queues stats', () => {
+  beforeEach(async () => {
+    await the.dead('dead');
+    await the.complete([await the.running('done')]);
+    await the.running('runs');
+    await the.scheduleAll([item('late'), item('soon', ahead(30_000)), item('noon', ahead(7_200_000))]);
+    await the.scheduleAll([item('never', ahead(30 * 86_400_000)), item('noon2', ahead(7_300_000))], {
+      nowMs: Date.now(),
+    });
+  });
+
+  test('counts what there is per state and partition, what was, and what comes due when', async () => {
+    const { code, out } = await due(['queues', 'stats', 'q']);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^queue +q\njobs +5 scheduled, 0 ready, 1 running, 1 dead; 2 over within the done window\n/);
+    expect(out).toMatch(/^oldest +overdue for \d+ d$/m);
+    expect(out).toMatch(
+      /^partition +scheduled +ready +running +dead +over +overdue +leader\n0 +5 +0 +1 +1 +2 +\d+ d +m1$/m,
+    );
+    expect(out).toMatch(/^so far +1 dead, 1 done, 3 promoted, 8 scheduled$/m);
+    expect(out).toMatch(/^now +1 +█{20}\nin 1 min +1 +█{20}\nin 5 min +0\nin 1 h +0\nin 6 h +2 +█{40}\nin 1 d +0\n/m);
+    expect(out).toMatch(/^in 1 w +0\nlater +1 +█{20}\n$/m);
+  });
+
+  test('says the same as JSON', async () => {
+    const found = await answer(['queues', 'stats', 'q']);
+    expect(found).toMatchObject({
+      ...{ queue: 'q', scheduled: 5, ready: 0, running: 1, dead: 1, over: 2, paused: false },
+      counters: { dead: 1, done: 1, promoted: 3, scheduled: 8 },
+      partitions: [{ partition: 0, scheduled: 5, leader: { process: 'm1' } }],
+    });
+    expect(found.oldestDueAgeMs).toBeGreaterThan(0);
+    expect(found.dueNext).toHaveLength(8);
+    expect(found.dueNext[0]).toEqual({ toMs: 0, count: 1 });
+    expect(found.dueNext[4]).toEqual({ fromMs: 3_600_000, toMs: 21_600_000, count: 2 });
+    expect(found.dueNext[7]).toEqual({ fromMs: 604_800_000, count: 1 });
+  });
+});
+
+test('queues stats of a queue that was never used ends with 1, without a name with 64', async () => {
+  const { code, err } = await due(['queues', 'stats', 'nobody']);
+  expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('queue "nobody" was never used') });
+  expect((await due(['queues', 'stats'])).code).toBe(64);
+});
+
+describe('queues pause', () => {
+  test('says since when and why, what goes on, and shows in the stats', async () => {
+    await the.running('runs');
+    expect(await due(['queues', 'pause', 'q', '--reason', 'the mail server moves'])).toEqual({
+      ...{ code: 0, err: '' },
+      out: 'q is paused\n1 jobs that run go on to their end\nto go on: duestream queues resume q\n',
+    });
+    expect(await the.promote()).toMatchObject({ kind: 'paused' });
+    expect((await due(['queues', 'stats', 'q'])).out).toMatch(/^paused +since 20.*: the mail server moves$/m);
+    expect(await answer(['queues', 'stats', 'q'])).toMatchObject({
+      ...{ paused: true, pause: { reason: 'the mail server moves', sinceMs: expect.any(Number) } },
+    });
+    expect((await due(['queues', 'pause', 'q'])).out).toMatch(
+      /^q was paused already, since 20.*the mail server moves\n/,
+    );
+  });
+
+  test('is one answer as JSON, of all partitions', async () => {
+    await declareQueue(the.redis, { namespace, queue: 'wide', partitions: 3 });
+    expect(await answer(['queues', 'pause', 'wide', '--reason', 'why'])).toMatchObject({
+      ...{ queue: 'wide', paused: true, changed: true, running: 0, pause: { reason: 'why' } },
+    });
+    for (const partition of [0, 1, 2]) {
+      const { meta } = partitionKeys({ namespace, queue: 'wide', partition });
+      expect(await the.redis.hexists(meta, 'paused')).toBe(1);
+    }
+  });
+
+  test('refuses a reason that is a story', async () => {
+    const { code, err } = await due(['queues', 'pause', 'q', '--reason', 'x'.repeat(201)]);
+    expect({ code, err }).toEqual({ code: 64, err: expect.stringContaining('201 characters; allowed: 200') });
+  });
+});
+
+describe('queues resume', () => {
+  test('lets the queue go on, and says how long it rested', async () => {
+    await due(['queues', 'pause', 'q', '--reason', 'why']);
+    const { code, out } = await due(['queues', 'resume', 'q']);
+    expect(out).toMatch(/^q goes on; it was paused since 20.*: why\n$/);
+    expect(code).toBe(0);
+    expect(await the.promote()).toMatchObject({ kind: 'moved' });
+    expect((await due(['queues', 'resume', 'q'])).out).toBe('q was not paused\n');
+  });
+
+  test('says as JSON whether anything changed', async () => {
+    expect(await answer(['queues', 'resume', 'q'])).toEqual({ queue: 'q', paused: false, changed: false });
+    await due(['queues', 'pause', 'q']);
+    expect(await answer(['queues', 'resume', 'q'])).toMatchObject({ changed: true, pause: { reason: '' } });
+  });
+
+  test('of a queue that was never used ends with 1', async () => {
+    expect((await due(['queues', 'resume', 'nobody'])).code).toBe(1);
+  });
+});
+
+describe('queues rm', () => {
+  test('removes a queue that holds nothing, and leaves no key', async () => {
+    await the.complete([await the.running('a')]);
+    expect(await due(['queues', 'rm', 'q'])).toEqual({ code: 0, out: 'q is removed\n', err: '' });
+    expect(await the.redis.keys('*')).toEqual([]);
+  });
+
+  test('refuses one that holds anything, says what, and removes it by force', async () => {
+    await the.dead('a');
+    await the.schedule('b', { dueMs: T0 + 1000 });
+    const { code, err } = await due(['queues', 'rm', 'q']);
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: expect.stringContaining('q holds 1 scheduled, 1 dead; add --force'),
+    });
+    expect(await queueNames()).toEqual(['q']);
+    expect(await answer(['queues', 'rm', 'q', '--force'])).toEqual({
+      ...{ queue: 'q', removed: true, forced: true, held: { scheduled: 1, ready: 0, running: 0, dead: 1 } },
+    });
+    expect(await the.redis.keys('*')).toEqual([]);
+  });
+
+  test('refuses one that a living worker serves', async () => {
+    await worker('w-1', ['other', 'q']);
+    const { code, err } = await due(['queues', 'rm', 'q']);
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: expect.stringContaining('1 living workers serve q, such as mill:7'),
+    });
+    expect((await due(['queues', 'rm', 'q', '--force'])).code).toBe(0);
+    expect(await queueNames()).toEqual([]);
+  });
+
+  test('of a name outside the grammar ends with 64', async () => {
+    expect((await due(['queues', 'rm', 'A B'])).code).toBe(64);
+  });
+});
