@@ -9,7 +9,7 @@ import { rendezvous } from '../core/rendezvous.ts';
 import type { Redis } from '../redis/connect.ts';
 import { controlKeys, type PartitionRef } from '../redis/keys.ts';
 import type { SweepLimits } from '../redis/lease.ts';
-import { beat, type Identity, leave, presence } from '../redis/presence.ts';
+import { beat, forget, type Identity, leave, presence } from '../redis/presence.ts';
 import { listQueues, partitionsOf } from '../redis/queues.ts';
 import type { Leadership } from './election.ts';
 import { createJanitor, type Janitor } from './janitor.ts';
@@ -40,11 +40,15 @@ export interface Movers {
   readonly pass: () => Promise<number>;
 }
 
+/** Long enough for people to see in `workers` that somebody is missing. */
+const FORGET_AFTER_MS = 600_000;
+
 export function createMovers(parts: MoversParts): Movers {
   const { redis, subscriber, namespace, identity, beatTtlMs, options, limits, clock, events } = parts;
   const control = controlKeys(namespace);
   const byWake = new Map<string, { readonly mover: Mover; readonly janitor: Janitor }>();
   let daemons: readonly string[] = [identity.id];
+  const missingSince = new Map<string, number>();
   let subscribed = false;
   let starting: Promise<void> | undefined;
   let stopped: Promise<void> | undefined;
@@ -53,6 +57,7 @@ export function createMovers(parts: MoversParts): Movers {
     if (!subscribed) await subscribe();
     await beat(redis, { namespace, identity, ttlMs: beatTtlMs });
     const [present, queues] = await Promise.all([presence(redis, namespace), listQueues(redis, namespace)]);
+    await forgetLost(present.filter((one) => !one.identity).map((one) => one.id));
     daemons = [
       ...new Set([identity.id, ...present.filter((one) => one.identity?.role === 'daemon').map((one) => one.id)]),
     ];
@@ -61,6 +66,17 @@ export function createMovers(parts: MoversParts): Movers {
     const declared = new Set(refs.map(({ keys }) => keys.wake));
     await Promise.all([...byWake.keys()].filter((wake) => !declared.has(wake)).map(letGo));
     return beatTtlMs / 3;
+  }
+
+  /** Ids of killed processes would stay in the alive set for ever. What a dead worker left is found by its consumer. */
+  async function forgetLost(missing: readonly string[]): Promise<void> {
+    const nowMs = clock.monotonicMs();
+    for (const id of missingSince.keys()) if (!missing.includes(id)) missingSince.delete(id);
+    for (const id of missing) {
+      const sinceMs = missingSince.get(id) ?? nowMs;
+      missingSince.set(id, sinceMs);
+      if (nowMs - sinceMs > FORGET_AFTER_MS) await forget(redis, namespace, id);
+    }
   }
 
   async function lead(ref: PartitionRef): Promise<void> {

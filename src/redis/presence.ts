@@ -20,17 +20,21 @@ export interface Identity {
   readonly queues: readonly string[];
 }
 
-/** Sends one heartbeat. The value is written only when the key is not there. */
+/**
+ * Sends one heartbeat. The value is written only when the key is not there; `anew` says so, because then other control
+ * keys may have vanished with it.
+ */
 export async function beat(
   redis: Redis,
   { namespace, identity, ttlMs }: { readonly namespace: string; readonly identity: Identity; readonly ttlMs: number },
-): Promise<void> {
+): Promise<'kept' | 'anew'> {
   const keys = controlKeys(namespace);
   const key = keys.beat(identity.id);
-  if ((await redis.pexpire(key, ttlMs)) === 1) return;
+  if ((await redis.pexpire(key, ttlMs)) === 1) return 'kept';
   await redis.set(key, JSON.stringify(identity), 'PX', ttlMs);
   await redis.sadd(keys.alive, identity.id);
   await redis.spublish(keys.wake, `here ${identity.id}`);
+  return 'anew';
 }
 
 /** Leaves in an orderly way: nobody has to wait for a TTL. */

@@ -15,6 +15,8 @@ export interface HeartbeatParts {
   readonly identity: Identity;
   readonly beatTtlMs: number;
   readonly serverClock: ServerClock;
+  /** Called when the beat had to be written anew: after a flush the queue has to be declared again. */
+  readonly onAnew: () => Promise<unknown>;
   readonly clock: Clock;
   readonly events: Emitter;
 }
@@ -33,10 +35,10 @@ export interface Heartbeat {
 }
 
 export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
-  const { redis, namespace, identity, beatTtlMs, serverClock, clock, events } = parts;
+  const { redis, namespace, identity, beatTtlMs, serverClock, onAnew, clock, events } = parts;
 
   async function pass(): Promise<number> {
-    await beat(redis, { namespace, identity, ttlMs: beatTtlMs });
+    if ((await beat(redis, { namespace, identity, ttlMs: beatTtlMs })) === 'anew') await onAnew();
     await serverClock.sample();
     return beatTtlMs / 3;
   }

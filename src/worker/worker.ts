@@ -13,7 +13,7 @@ import { defineQueue, type Queue } from '../core/queue.ts';
 import { BLOCK_MS, close, openBlocking, openCommands, whenReady } from '../redis/connect.ts';
 import { createJobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { declareQueue, partitionsOf } from '../redis/queues.ts';
+import { declareQueue, partitionsOf, type QueueLayout } from '../redis/queues.ts';
 import { ensureGroup } from '../redis/ready.ts';
 import { createServerClock } from '../redis/server-clock.ts';
 import { withRetry } from '../redis/weather.ts';
@@ -101,6 +101,7 @@ export function createWorker<Data>(
   const execute = createExecute({ ...base, ...running });
   const heartbeat = createHeartbeat({
     ...{ redis: commands, namespace, identity, beatTtlMs: settings.beatTtlMs, serverClock, clock, events },
+    onAnew: declare,
   });
   const extender = createExtender({ ...base, ...settings, jobs, consumer, queue: definition.name });
   let state: State = 'new';
@@ -152,9 +153,12 @@ export function createWorker<Data>(
   }
 
   /** Everything here may be repeated. */
+  function declare(): Promise<QueueLayout> {
+    return declareQueue(commands, { namespace, queue: definition.name, partitions: definition.partitions });
+  }
+
   async function settleIn(): Promise<void> {
-    const { name, partitions } = definition;
-    refs = partitionsOf(namespace, await declareQueue(commands, { namespace, queue: name, partitions }));
+    refs = partitionsOf(namespace, await declare());
     for (const ref of refs) await ensureGroup(commands, ref.keys);
     await heartbeat.start();
   }

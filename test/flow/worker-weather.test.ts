@@ -2,8 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { isStub } from '../../src/core/codec.ts';
+import { findQueue } from '../../src/redis/queues.ts';
 import { readNew } from '../../src/redis/ready.ts';
-import { eventually, gate, useLine } from '../support/worker-line.ts';
+import { eventually, gate, NAMESPACE, useLine } from '../support/worker-line.ts';
 
 const line = useLine({ check: false });
 
@@ -124,6 +125,12 @@ it('everything is flushed away: the worker heals and takes what is scheduled aft
   await line.plan({ id: 'after' });
   await eventually(() => worker.heard.of('job.completed')).toMatchObject([{ id: 'after' }]);
   expect(isStub((await line.stored('after')) ?? '')).toBe(true);
+});
+
+it('everything is flushed away: the worker declares its queue again with its next heartbeat', async () => {
+  const worker = await line.worker(() => undefined, { beatTtl: 300 });
+  await line.redis.flushall();
+  await eventually(() => findQueue(line.redis, NAMESPACE, worker.queue)).toMatchObject({ partitions: 1 });
 });
 
 it('Redis is restarted without its data: the worker reconnects and goes on', async () => {
