@@ -8,30 +8,24 @@ import { describe, type Redis } from '../redis/connect.ts';
 import { stats } from '../redis/inspect.ts';
 import { partitionRef } from '../redis/keys.ts';
 import { scriptOptions } from '../redis/scripts.ts';
+import { patches, versionOf } from './check-patches.ts';
+import { rights } from './check-rights.ts';
+import { dues, members } from './check-scheduled.ts';
+import type { Check, Finding, Info, Patient } from './finding.ts';
 import { span } from './when.ts';
-
-export interface Finding {
-  readonly status: 'ok' | 'warn' | 'fail';
-  readonly saw: string;
-  /** What to do; undefined when all is well. */
-  readonly advice?: string;
-}
-
-export interface Check {
-  readonly name: string;
-  readonly look: (redis: Redis, info: Info, namespace: string) => Promise<Finding> | Finding;
-}
-
-/** INFO as names and values. */
-export type Info = ReadonlyMap<string, string>;
 
 export const checks: readonly Check[] = [
   { name: 'reachable', look: reachable },
-  { name: 'version', look: (_, info) => version(info) },
-  { name: 'role', look: (_, info) => role(info) },
-  { name: 'eviction', look: (_, info) => eviction(info) },
-  { name: 'persistence', look: persistence },
+  { name: 'version', needsInfo: true, look: ({ info }) => version(info) },
+  { name: 'patches', needsInfo: true, look: ({ info }) => patches(info) },
+  { name: 'role', needsInfo: true, look: ({ info }) => role(info) },
+  { name: 'eviction', needsInfo: true, look: ({ info }) => eviction(info) },
+  { name: 'persistence', needsInfo: true, look: persistence },
+  { name: 'clock', look: clock },
+  { name: 'rights', look: rights },
   { name: 'scripts', look: scripts },
+  { name: 'dues', look: dues },
+  { name: 'members', look: members },
 ];
 
 export async function readInfo(redis: Redis): Promise<Info> {
@@ -39,7 +33,7 @@ export async function readInfo(redis: Redis): Promise<Info> {
   return new Map(lines.map((text) => [text.slice(0, text.indexOf(':')), text.slice(text.indexOf(':') + 1)]));
 }
 
-async function reachable(redis: Redis): Promise<Finding> {
+async function reachable({ redis }: Patient): Promise<Finding> {
   const startedMs = systemClock.monotonicMs();
   await redis.ping();
   const tookMs = systemClock.monotonicMs() - startedMs;
@@ -51,13 +45,11 @@ async function reachable(redis: Redis): Promise<Finding> {
 const SLOW_MS = 50;
 
 function version(info: Info): Finding {
-  const valkey = info.get('valkey_version');
-  const [name, found, needed] =
-    valkey === undefined ? ['Redis', info.get('redis_version') ?? '0', [7, 0]] : ['Valkey', valkey, [7, 2]];
+  const { product, version: found } = versionOf(info);
   const [major = 0, minor = 0] = found.split('.').map(Number);
-  const [wantMajor = 0, wantMinor = 0] = needed;
-  const saw = `${name} ${found}`;
-  if (major > wantMajor || (major === wantMajor && minor >= wantMinor)) return { status: 'ok', saw };
+  const minorMin = product === 'Valkey' ? 2 : 0;
+  const saw = `${product} ${found}`;
+  if (major > 7 || (major === 7 && minor >= minorMin)) return { status: 'ok', saw };
   return { status: 'fail', saw, advice: 'upgrade to Redis 7.0 or later, or Valkey 7.2 or later' };
 }
 
@@ -76,7 +68,7 @@ function eviction(info: Info): Finding {
   return { status: limit === 0 ? 'warn' : 'fail', saw, advice };
 }
 
-async function persistence(redis: Redis, info: Info): Promise<Finding> {
+async function persistence({ redis, info }: Patient): Promise<Finding> {
   if (info.get('aof_enabled') === '1') {
     if (info.get('aof_last_write_status') === 'err') {
       const advice = 'free space on the disk of Redis, or repair it: it cannot write';
@@ -119,8 +111,28 @@ async function setting(redis: Redis, name: string): Promise<string | undefined> 
   }
 }
 
+/** The best of a few samples: the error of one is at most half of its round trip. */
+async function clock({ redis }: Patient): Promise<Finding> {
+  const samples: { readonly offsetMs: number; readonly tripMs: number }[] = [];
+  for (let taken = 0; taken < CLOCK_SAMPLES; taken += 1) {
+    const sentMs = systemClock.monotonicMs();
+    const [seconds, micros] = await redis.time();
+    const tripMs = systemClock.monotonicMs() - sentMs;
+    const hereMs = systemClock.wallMs() - tripMs / 2;
+    samples.push({ offsetMs: Number(seconds) * 1000 + Number(micros) / 1000 - hereMs, tripMs });
+  }
+  const { offsetMs, tripMs } = samples.reduce((best, one) => (one.tripMs < best.tripMs ? one : best));
+  const saw = `Redis is ${span(offsetMs)} ${offsetMs < 0 ? 'behind' : 'ahead of'} this machine`;
+  if (Math.abs(offsetMs) - tripMs / 2 <= OFFSET_MAX_MS) return { status: 'ok', saw };
+  const advice = 'set both clocks by NTP: a job is due by the clock of Redis, an instant was read from the one here';
+  return { status: 'warn', saw, advice };
+}
+
+const CLOCK_SAMPLES = 3;
+const OFFSET_MAX_MS = 500;
+
 /** Loads every script, and runs the one that only reads. */
-async function scripts(redis: Redis, _info: Info, namespace: string): Promise<Finding> {
+async function scripts({ redis, namespace }: Patient): Promise<Finding> {
   const all = Object.values(scriptOptions);
   try {
     for (const { lua } of all) await redis.script('LOAD', lua);

@@ -2,8 +2,9 @@
 import type { Command } from 'commander';
 import { DuestreamError, messageOf } from '../core/errors.ts';
 import type { Redis } from '../redis/connect.ts';
-import { type Check, checks, type Finding, type Info, readInfo } from './checks.ts';
+import { checks, readInfo } from './checks.ts';
 import { type Exit, type Register, withExamples } from './desk.ts';
+import type { Check, Finding, Info } from './finding.ts';
 import type { Paint } from './output.ts';
 import { type Session, withRedis } from './session.ts';
 import { line } from './text.ts';
@@ -56,14 +57,16 @@ async function infoOr(redis: Redis): Promise<Info | undefined> {
 }
 
 async function look(
-  { name, look: examineIt }: Check,
+  { name, needsInfo = false, look: examineIt }: Check,
   { redis, info, session }: { redis: Redis; info: Info | undefined; session: Session },
 ): Promise<Result> {
-  if (info === undefined && name !== 'reachable' && name !== 'scripts') {
+  if (info === undefined && needsInfo) {
     return { check: name, status: 'warn', saw: 'not visible', advice: 'allow INFO to this user, then look again' };
   }
   try {
-    return { check: name, ...(await examineIt(redis, info ?? new Map(), session.config.namespace)) };
+    const { namespace, limits } = session.config;
+    const patient = { redis, info: info ?? new Map(), namespace, horizonMs: limits.horizonMs };
+    return { check: name, ...(await examineIt(patient)) };
   } catch (error) {
     return {
       check: name,

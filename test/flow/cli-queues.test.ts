@@ -161,3 +161,27 @@ describe('queues rm', () => {
     expect((await due(['queues', 'rm', 'A B'])).code).toBe(64);
   });
 });
+
+describe('a daemon that runs', () => {
+  const entries = () => the.redis.xlen(the.keys.ready);
+  const leads = () => the.redis.exists(the.keys.leader);
+
+  test('rests while its queue is paused, goes on when it resumes, and lets go of it when it is removed', async () => {
+    const args = ['start', '--roles', 'mover', '--redis', the.server.url, '--namespace', namespace];
+    const daemon = await cli.start(args, { env: { DUESTREAM_MOVER__SAFETY_TICK_MS: '60s' } });
+    await expect.poll(leads, { timeout: 10_000 }).toBe(1);
+    await due(['queues', 'pause', 'q']);
+    await the.schedule('a', { nowMs: T0 });
+    await the.redis.spublish(the.keys.wake, '0');
+    await expect.poll(() => the.redis.hget(the.keys.meta, 'wake')).toBe('0');
+    expect(await entries()).toBe(0);
+    await due(['queues', 'resume', 'q']);
+    await expect.poll(entries).toBe(1);
+    const claims = await the.claim(await the.read());
+    await the.complete(claims);
+    expect((await due(['queues', 'rm', 'q'])).out).toBe('q is removed\n');
+    expect(await the.redis.keys('t:v1:{q:*')).toEqual([]);
+    expect(await daemon.end()).toBe(0);
+    expect(await the.redis.keys('t:v1:{q:*')).toEqual([]);
+  });
+});

@@ -87,7 +87,10 @@ describe('a Redis that is away', () => {
     ['dead', 'ls', 'q'],
     ['dead', 'show', 'q', '1-0'],
     ['dead', 'replay', 'q', '1-0'],
-    ['queues', 'ls'],
+    ['dead', 'purge', 'q', '--yes'],
+    ...['ls', 'stats q', 'pause q', 'resume q', 'rm q'].map((verb) => ['queues', ...verb.split(' ')]),
+    ['leaders'],
+    ['workers'],
   ];
   test.each(verbs.map((verb) => [verb.join(' '), verb] as const))('ends "%s" with 69', async (_, verb) => {
     const { code, out, err } = await cli.run([...verb, '--redis', nowhere, '--json']);
@@ -190,10 +193,13 @@ describe('colours', () => {
 describe('doctor', () => {
   test('finds nothing wrong with a server that keeps what it is given', async () => {
     const { code, out } = await cli.run(['doctor', '--redis', server.url]);
-    expect(out.match(/^ok {4}\w+/gm)?.map((text) => text.slice(6))).toEqual([
-      ...['reachable', 'version', 'role', 'eviction', 'persistence', 'scripts'],
+    // What is known about the version under test is not the server's fault.
+    const said = out.replace(/^(ok {4}|warn {2})patches .*\n( {19}.*\n)?/m, '');
+    expect(said.match(/^ok {4}\w+/gm)?.map((text) => text.slice(6))).toEqual([
+      ...['reachable', 'version', 'role', 'eviction', 'persistence', 'clock', 'rights', 'scripts', 'dues', 'members'],
     ]);
-    expect(out.trimEnd()).toMatch(/all is well$/);
+    expect(said.trimEnd()).toMatch(/(all is well|usable; 1 to look at)$/);
+    expect(said).not.toMatch(/^(warn|fail)/m);
     expect(code).toBe(0);
   });
 

@@ -1,0 +1,27 @@
+/** What a check of `doctor` is handed, and what it says. */
+import type { Redis } from '../redis/connect.ts';
+
+export interface Finding {
+  readonly status: 'ok' | 'warn' | 'fail';
+  readonly saw: string;
+  /** What to do; undefined when all is well. */
+  readonly advice?: string;
+}
+
+/** INFO as names and values. */
+export type Info = ReadonlyMap<string, string>;
+
+export interface Patient {
+  readonly redis: Redis;
+  /** Empty when INFO is forbidden. */
+  readonly info: Info;
+  readonly namespace: string;
+  readonly horizonMs: number;
+}
+
+export interface Check {
+  readonly name: string;
+  /** Says nothing without INFO. */
+  readonly needsInfo?: boolean;
+  readonly look: (patient: Patient) => Promise<Finding> | Finding;
+}

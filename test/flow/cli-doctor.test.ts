@@ -1,0 +1,183 @@
+/** What `doctor` sees beyond the settings of a server: its holes, its clock, our rights, and what producers put wrongly. */
+import { beforeEach, describe, expect, test } from 'vitest';
+import { patches } from '../../src/cli/check-patches.ts';
+import { commandsUsed } from '../../src/cli/check-rights.ts';
+import { dues, isReadable } from '../../src/cli/check-scheduled.ts';
+import { checks } from '../../src/cli/checks.ts';
+import { declareQueue } from '../../src/redis/queues.ts';
+import { useCli } from '../support/cli.ts';
+import { T0, usePartition } from '../support/partition.ts';
+import { read, walk } from '../support/repository.ts';
+
+const cli = useCli();
+const the = usePartition({ port: true, appendonly: true });
+
+beforeEach(async () => {
+  await declareQueue(the.redis, { namespace: 't', queue: 'q', partitions: 1 });
+});
+
+const doctor = (...args: readonly string[]) =>
+  cli.run(['doctor', '--namespace', 't', '--redis', the.server.url, ...args]);
+const found = async (name: string, ...args: readonly string[]) => {
+  const { checks: all } = JSON.parse((await doctor('--json', ...args)).out);
+  return all.find(({ check }: { readonly check: string }) => check === name);
+};
+
+test('an unknown flag ends with 64', async () => {
+  expect((await doctor('--cure')).code).toBe(64);
+});
+
+describe('patches', () => {
+  const of = (version: string, name = 'redis_version') => patches(new Map([[name, version]]));
+
+  test.each(['7.2.14', '7.4.9', '8.2.6', '8.4.3', '8.6.3', '8.8.0', '9.0.0'])(
+    'Redis %s has none we know',
+    (version) => {
+      expect(of(version)).toMatchObject({ status: 'ok', saw: `Redis ${version} has none of the holes we know` });
+    },
+  );
+
+  test.each([
+    ['7.0.15', ['CVE-2025-49844'], '7.2.11'],
+    ['7.2.10', ['CVE-2025-49844', 'CVE-2026-23479'], '7.2.11 and 7.2.14'],
+    ['7.2.11', ['CVE-2026-23479'], '7.2.14'],
+    ['8.2.1', ['CVE-2025-49844', 'CVE-2026-23479'], '8.2.2 and 8.2.6'],
+    ['8.0.4', ['CVE-2026-23479'], '8.2.6'],
+    ['8.6.2', ['CVE-2026-23479'], '8.6.3'],
+  ])('Redis %s is open to %j', (version, cves, remedy) => {
+    const { status, saw, advice } = of(version);
+    expect(status).toBe('warn');
+    expect(saw.match(/CVE-[\d-]+/g)).toEqual(cves);
+    expect(advice).toBe(`upgrade to ${remedy}, unless your distribution has patched this one`);
+  });
+
+  test('Valkey is judged by its own version, not by the one of Redis it names', () => {
+    const info = (valkey: string) =>
+      new Map([
+        ['redis_version', '7.2.4'],
+        ['valkey_version', valkey],
+      ] as const);
+    expect(patches(info('8.1.4'))).toMatchObject({ status: 'ok', saw: expect.stringContaining('Valkey 8.1.4') });
+    expect(patches(info('8.1.3'))).toMatchObject({ status: 'warn', advice: expect.stringContaining('8.1.4') });
+    expect(patches(info('9.0.0')).status).toBe('ok');
+  });
+});
+
+describe('clock', () => {
+  const clock = checks.find(({ name }) => name === 'clock');
+  const withOffset = (offsetMs: number) =>
+    clock?.look({
+      ...{ info: new Map(), namespace: 't', horizonMs: 1 },
+      redis: new Proxy(the.redis, {
+        get: (target, name) =>
+          name === 'time'
+            ? async () => [Math.floor((Date.now() + offsetMs) / 1000), ((Date.now() + offsetMs) % 1000) * 1000]
+            : Reflect.get(target, name),
+      }),
+    });
+
+  test('of Redis within half a second of ours is well', async () => {
+    expect(await found('clock')).toMatchObject({ status: 'ok', saw: expect.stringMatching(/of this machine$/) });
+    expect(await withOffset(-300)).toMatchObject({ status: 'ok' });
+  });
+
+  test('that is further away is told, with its direction', async () => {
+    expect(await withOffset(-120_000)).toMatchObject({ status: 'warn', saw: 'Redis is 2 min behind this machine' });
+    expect(await withOffset(2000)).toMatchObject({
+      ...{ status: 'warn', saw: 'Redis is 2 s ahead of this machine' },
+      advice: expect.stringContaining('NTP'),
+    });
+  });
+});
+
+describe('rights', () => {
+  const as = async (...rules: readonly string[]) => {
+    await the.redis.call('ACL', 'SETUSER', 'limited', 'reset', 'on', '>pw', ...rules);
+    return found('rights', '--redis', `redis://limited:pw@127.0.0.1:${the.server.port}`);
+  };
+
+  test('every command of a script is asked for', () => {
+    const named = walk('lua').flatMap((path) => [...read(path).matchAll(/redis\.call\('([A-Z]+)'/g)]);
+    const asked = new Set(commandsUsed('t').map(([name]) => name));
+    expect(named.map(([, name = '']) => name.toLowerCase()).filter((name) => !asked.has(name))).toEqual([]);
+  });
+
+  test('of a user that may do all are well', async () => {
+    expect(await found('rights')).toMatchObject({ status: 'ok', saw: expect.stringContaining('user default may use') });
+  });
+
+  test('that lack a command, keys or channels are told with the rule that gives them', async () => {
+    expect(await as('~other:*', '&t:*', '+@all', '-xadd')).toEqual({
+      ...{ check: 'rights', status: 'fail' },
+      saw: expect.stringMatching(/user limited may not use .*keys like t:v1:.*command xadd/),
+      advice: 'ACL SETUSER limited ~t:v1:* &t:v1:* +xadd',
+    });
+    expect(await as('~*', '&other:*', '+@all')).toMatchObject({
+      saw: expect.stringContaining('channels like t:v1:{doctor:0}:wake'),
+    });
+  });
+
+  test('that cannot be seen are a warning with what they must be', async () => {
+    expect(await as('~*', '&*', '+@all', '-acl|dryrun')).toMatchObject({
+      ...{ status: 'warn', saw: 'the rights of user limited cannot be seen: ACL DRYRUN is not allowed' },
+      advice: expect.stringMatching(/~t:v1:\* &t:v1:\* \+ping \+time .*\+sunsubscribe$/),
+    });
+  });
+});
+
+describe('dues', () => {
+  test('that make sense are well', async () => {
+    await the.schedule('a', { dueMs: T0 + 1 });
+    await the.put('now', 0);
+    expect(await found('dues')).toMatchObject({ status: 'ok', saw: '1 partitions hold no due that makes no sense' });
+  });
+
+  test('in seconds, below zero and past the horizon are told with an example', async () => {
+    await the.put('order-1', 1_763_719_000);
+    await the.put('order-2', -5);
+    await the.put('order-3', '+inf');
+    const { code, out } = await doctor();
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /^warn {2}dues {9}2 dues look like seconds, such as "order-2" at -5 in q; 1 dues are past the horizon/m,
+    );
+    expect(out).toContain('let the producer put milliseconds since 1970 as the score; remove those past the horizon');
+  });
+
+  test('that a mover has refused already are found among the letters', async () => {
+    await the.put('order-1', 1_763_719_000);
+    await the.promote();
+    expect(await found('dues')).toMatchObject({ status: 'warn', saw: '1 letters say bad-due' });
+  });
+
+  test('are looked at without a write', async () => {
+    await the.put('order-1', 5);
+    const patient = { redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1000 };
+    expect(await the.withoutWrite(() => Promise.resolve(dues(patient)))).toMatchObject({ status: 'warn' });
+  });
+});
+
+describe('members', () => {
+  test('that can be read are well', async () => {
+    await the.schedule('a', { dueMs: T0 + 1 });
+    await the.put('order-1', T0);
+    expect(await found('members')).toMatchObject({ status: 'ok', saw: '2 ids looked at, all can be read' });
+  });
+
+  test('that are binary, too long or refused already are told', async () => {
+    await the.put(Buffer.from([0xff, 0x1b, 0x00]), T0);
+    await the.promote();
+    await the.put(Buffer.from([0xff, 0x1b, 0x00]), T0 + 1);
+    await the.put('x'.repeat(131), T0 + 2);
+    await the.put('two words', T0 + 3);
+    const { out } = await doctor();
+    expect(out).toMatch(/^warn {2}members {6}3 of 3 ids cannot be read, such as ".*" in q; 1 letters say bad-member$/m);
+    expect(out).not.toContain('\u001b');
+    expect(await found('members')).toMatchObject({ advice: expect.stringContaining('printable ASCII') });
+  });
+
+  test('are judged as promote judges them', () => {
+    expect(['a', `j:${'x'.repeat(198)}`, 'x'.repeat(130)].filter((member) => !isReadable(member))).toEqual([]);
+    expect(['', 'ä', 'a b', 'x'.repeat(131), `j:${'x'.repeat(199)}`].filter(isReadable)).toEqual([]);
+  });
+});
