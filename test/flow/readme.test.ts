@@ -6,8 +6,8 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { read, root } from '../support/repository.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
+import { read, root } from '../support/repository.ts';
 
 let server: TestRedis;
 let dir: string;
