@@ -36,8 +36,7 @@ export function patches(info: Info): Finding {
   const saw = `${product} ${version}`;
   if (open.length === 0) return { status: 'ok', saw: `${saw} has none of the holes we know` };
   const holes = open.map(({ cve, what }) => `${cve} (${what})`).join(', ');
-  const versions = [...new Set(open.flatMap((hole) => remedy(version, hole)))].join(' and ');
-  const advice = `upgrade to ${versions}, unless your distribution has patched this one`;
+  const advice = `upgrade to ${remedy(product, version)} or later, unless your distribution has patched this one`;
   return { status: 'warn', saw: `${saw} is open to ${holes}`, advice };
 }
 
@@ -54,9 +53,11 @@ function isOpen(version: string, { from, fixed }: Hole): boolean {
   return compare(version, fixed.at(-1) ?? '') < 0;
 }
 
-/** The fix of its own line of releases, else that of the next line that has one. */
-function remedy(version: string, { fixed }: Hole): readonly string[] {
-  return fixed.filter((candidate) => compare(candidate, version) > 0).slice(0, 1);
+/** The next version that has none of the holes: of its own line of releases, or of the next that was mended. */
+function remedy(product: Hole['product'], version: string): string {
+  const holes = HOLES.filter((hole) => hole.product === product);
+  const later = holes.flatMap(({ fixed }) => fixed).filter((candidate) => compare(candidate, version) > 0);
+  return later.sort(compare).find((candidate) => !holes.some((hole) => isOpen(candidate, hole))) ?? 'the newest';
 }
 
 const lineOf = (version: string) => version.split('.').slice(0, 2).join('.');

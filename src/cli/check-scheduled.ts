@@ -8,9 +8,9 @@ import { show } from '../core/duration.ts';
 import type { Redis } from '../redis/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { listQueues, partitionsOf } from '../redis/queues.ts';
-import { score } from '../redis/scripts.ts';
 import { purge } from '../redis/upkeep.ts';
 import type { Finding, Patient } from './finding.ts';
+import { counted } from './text.ts';
 
 const PARTITIONS_MAX = 256;
 const LETTERS_MAX = 500;
@@ -37,11 +37,11 @@ export async function dues({ redis, info, namespace, horizonMs }: Patient): Prom
   }
   const letters = info.get('role') === 'slave' ? 0 : await lettersOf(redis, refs, 'bad-due');
   const saw = [
-    ...(early.count > 0 ? [`${early.count} dues look like seconds, such as ${early.example}`] : []),
-    ...(far.count > 0 ? [`${far.count} dues are past the horizon, such as ${far.example}`] : []),
-    ...(letters > 0 ? [`${letters} letters say bad-due`] : []),
+    ...(early.count > 0 ? [`${counted(early.count, 'due')} in seconds, it seems, such as ${early.example}`] : []),
+    ...(far.count > 0 ? [`${counted(far.count, 'due')} past the horizon, such as ${far.example}`] : []),
+    ...(letters > 0 ? [`${counted(letters, 'letter')} for the reason bad-due`] : []),
   ];
-  if (saw.length === 0) return { status: 'ok', saw: `${refs.length} partitions hold no due that makes no sense` };
+  if (saw.length === 0) return { status: 'ok', saw: `every due makes sense, in ${counted(refs.length, 'partition')}` };
   const advice = [
     ...(early.count + letters > 0 ? ['let the producer put milliseconds since 1970 as the score'] : []),
     ...(far.count > 0 ? ['remove those past the horizon with ZREM: they are never promoted'] : []),
@@ -59,7 +59,7 @@ export async function members({ redis, info, namespace }: Patient): Promise<Find
     ...(seen.unreadable > 0
       ? [`${seen.unreadable} of ${seen.looked} ids cannot be read, such as ${seen.example}`]
       : []),
-    ...(letters > 0 ? [`${letters} letters say bad-member`] : []),
+    ...(letters > 0 ? [`${counted(letters, 'letter')} for the reason bad-member`] : []),
   ];
   const advice = 'let the producer put ids of at most 128 printable ASCII characters without spaces';
   return { status: 'warn', saw: saw.join('; '), advice };
@@ -84,7 +84,7 @@ async function addRange(
   if (count === 0) return;
   const [member = '', due = ''] = await redis.zrangebyscore(keys.scheduled, from, to, 'WITHSCORES', 'LIMIT', 0, 1);
   into.count += count;
-  if (into.example === '') into.example = `${show(idOf(member).id.slice(0, 40))} at ${score(due)} in ${queue}`;
+  if (into.example === '') into.example = `${show(idOf(member).id.slice(0, 40))} at ${due} in ${queue}`;
 }
 
 async function lookAtMembers(

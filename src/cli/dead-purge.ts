@@ -12,7 +12,7 @@ import { type PurgeReply, purge } from '../redis/upkeep.ts';
 import { withRetry } from '../redis/weather.ts';
 import { type Exit, type Register, whole, withExamples } from './desk.ts';
 import { partitionsOfQueue, type Session, withRedis } from './session.ts';
-import { line } from './text.ts';
+import { counted, line } from './text.ts';
 
 interface Flags {
   readonly olderThan?: string;
@@ -66,7 +66,9 @@ async function run(session: Session, queue: string, flags: Flags): Promise<Exit>
   const { matched, looked, more } = tally;
   const dryRun = flags.dryRun === true;
   session.out.answer({ queue, dryRun, [dryRun ? 'matched' : 'removed']: matched, looked, more }, () => [
-    dryRun ? line`${matched} letters would be removed, of ${looked} looked at` : line`${matched} letters removed`,
+    dryRun
+      ? line`${counted(matched, 'letter')} would be removed, of ${looked} looked at`
+      : line`${counted(matched, 'letter')} removed`,
     ...(more ? [line`the limit of ${flags.limit} is reached; repeat the command for the rest`] : []),
   ]);
   return 0;

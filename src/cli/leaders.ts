@@ -7,7 +7,7 @@ import { listQueues, partitionsOf } from '../redis/queues.ts';
 import { type Exit, type Register, withExamples } from './desk.ts';
 import { type Leader, lagOf, leaderName, leaderOf, type People, peopleOf } from './leader.ts';
 import { partitionsOfQueue, type Session, withRedis } from './session.ts';
-import { line, table } from './text.ts';
+import { counted, line, table } from './text.ts';
 import { relative, span } from './when.ts';
 
 interface Led {
@@ -48,7 +48,7 @@ async function run(session: Session, queue: string | undefined): Promise<Exit> {
     const alone = partitions.filter(({ leader }) => leader === undefined).length;
     return [
       ...table(session.out.paint, head, rows),
-      ...(alone === 0 ? [] : [line`${alone} partitions have no leader: start one with "duestream start"`]),
+      ...(alone === 0 ? [] : [line`${counted(alone, 'partition')} without a leader: start one with "duestream start"`]),
     ];
   });
   return 0;

@@ -12,7 +12,7 @@ import { type Pause, type PauseReply, pause, resume } from '../redis/upkeep.ts';
 import { withRetry } from '../redis/weather.ts';
 import { type Exit, type Register, withExamples } from './desk.ts';
 import { partitionsOfQueue, type Session, withRedis } from './session.ts';
-import { line } from './text.ts';
+import { counted, line } from './text.ts';
 import { moment } from './when.ts';
 
 const REASON_CHARS_MAX = 200;
@@ -58,7 +58,7 @@ async function runPause(session: Session, queue: string, reason: string): Promis
     const since = held === undefined ? '' : pauseText(held, systemClock.wallMs());
     return [
       changed ? line`${queue} is paused` : line`${queue} was paused already, ${since}`,
-      running === 0 ? 'no job runs' : line`${running} jobs that run go on to their end`,
+      running === 0 ? 'no job runs' : line`what runs goes on to its end: ${counted(running, 'job')}`,
       line`to go on: duestream queues resume ${queue}`,
     ];
   });

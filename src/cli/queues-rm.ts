@@ -18,7 +18,7 @@ import { declareQueue, undeclareQueue } from '../redis/queues.ts';
 import { remove } from '../redis/upkeep.ts';
 import { type Exit, type Register, withExamples } from './desk.ts';
 import { partitionsOfQueue, type Session, withRedis } from './session.ts';
-import { line } from './text.ts';
+import { counted, line } from './text.ts';
 
 const STATES = ['scheduled', 'ready', 'running', 'dead'] as const;
 type Held = Readonly<Record<(typeof STATES)[number], number>>;
@@ -55,7 +55,9 @@ async function run(session: Session, queue: string, force: boolean): Promise<Exi
   session.out.answer({ queue, removed: !kept, forced: force, held }, () => [
     kept
       ? line`jobs were scheduled in ${queue} while it was removed: it is kept with those; stop its producers and repeat`
-      : line`${queue} is removed${total(held) === 0 ? '' : ` with ${listed(held)}`}`,
+      : total(held) === 0
+        ? line`${queue} is removed`
+        : line`${queue} is removed with ${listed(held)}`,
   ]);
   return kept ? 1 : 0;
 }
@@ -73,7 +75,7 @@ async function refuse(
   if (first === undefined) return;
   throw new DuestreamError(
     'failed',
-    `${workers.length} living workers serve ${queue}, such as ${first.host}:${first.pid}; stop them, or add --force`,
+    `${queue} is served by ${counted(workers.length, 'living worker')}, such as ${first.host}:${first.pid}; stop what serves it, or add --force`,
   );
 }
 

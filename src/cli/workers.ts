@@ -127,7 +127,7 @@ function jobLines({ id, pending, jobs }: Seen, nowMs: number): readonly string[]
     ...jobs.map(({ queue, id: job, bare, attempt, startedMs }) => {
       const name = bare ? `${job} (bare)` : job;
       if (attempt === undefined || startedMs === undefined) return `  ${line`${queue}  ${name}  about to start`}`;
-      return `  ${line`${queue}  ${name}  attempt ${attempt} for ${span(Math.max(0, nowMs - startedMs))}`}`;
+      return `  ${line`${queue}  ${name}  attempt ${attempt}, for ${span(Math.max(0, nowMs - startedMs))}`}`;
     }),
     ...(pending > jobs.length ? [`  and ${pending - jobs.length} more`] : []),
   ];

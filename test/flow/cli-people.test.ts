@@ -34,7 +34,7 @@ describe('leaders', () => {
     expect(out).toMatch(/^queue +partition +leader +process +epoch +elected +lease left +overdue +backlog\n/);
     expect(out).toMatch(/^q +0 +mill:7 +m1 +\d{13} +(now|\d+ (ms|s) ago) +\d+ s +\d+ d +1$/m);
     expect(out).toMatch(/^wide +1 +none +- +- +- +- +- +0$/m);
-    expect(out).toContain('2 partitions have no leader: start one with "duestream start"');
+    expect(out).toContain('2 partitions without a leader: start one with "duestream start"');
   });
 
   test('shows one queue as JSON, and a leader without a heartbeat by its id', async () => {
@@ -67,7 +67,7 @@ describe('workers', () => {
     expect(out).toMatch(
       /^worker +state +where +started +queues +holds\nw-1 +alive +mill:7 +2 min ago +q +2\n\nw-1 holds\n/,
     );
-    expect(out).toMatch(/^ {2}q {2}first {2}attempt 1 for \d+ \w+\n {2}q {2}second {2}about to start\n$/m);
+    expect(out).toMatch(/^ {2}q {2}first {2}attempt 1, for \d+ \w+\n {2}q {2}second {2}about to start\n$/m);
     expect(out).not.toContain('d-1');
   });
 

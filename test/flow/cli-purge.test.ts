@@ -27,7 +27,7 @@ test('letters of an age and a reason go, the others stay', async () => {
   await letter(7.5, 'no-handler');
   await letter(1);
   expect(await purge('--older-than', '7d', '--reason', 'no-handler', '--yes')).toEqual({
-    ...{ code: 0, out: '1 letters removed\n', err: '' },
+    ...{ code: 0, out: '1 letter removed\n', err: '' },
   });
   const { out } = await purge('--older-than', '7d', '--yes', '--json');
   expect(JSON.parse(out)).toEqual({ queue: 'q', dryRun: false, removed: 2, looked: 2, more: false });
@@ -47,7 +47,7 @@ test('a limit ends the run, and the next goes on where it stopped', async () => 
   expect((await purge('--limit', '2', '--yes')).out).toBe(
     '2 letters removed\nthe limit of 2 is reached; repeat the command for the rest\n',
   );
-  expect((await purge('--limit', '2', '--yes')).out).toBe('1 letters removed\n');
+  expect((await purge('--limit', '2', '--yes')).out).toBe('1 letter removed\n');
   expect(await left()).toBe(0);
 });
 

@@ -74,7 +74,7 @@ describe('queues pause', () => {
     await the.running('runs');
     expect(await due(['queues', 'pause', 'q', '--reason', 'the mail server moves'])).toEqual({
       ...{ code: 0, err: '' },
-      out: 'q is paused\n1 jobs that run go on to their end\nto go on: duestream queues resume q\n',
+      out: 'q is paused\nwhat runs goes on to its end: 1 job\nto go on: duestream queues resume q\n',
     });
     expect(await the.promote()).toMatchObject({ kind: 'paused' });
     expect((await due(['queues', 'stats', 'q'])).out).toMatch(/^paused +since 20.*: the mail server moves$/m);
@@ -144,6 +144,9 @@ describe('queues rm', () => {
       ...{ queue: 'q', removed: true, forced: true, held: { scheduled: 1, ready: 0, running: 0, dead: 1 } },
     });
     expect(await the.redis.keys('*')).toEqual([]);
+    await declareQueue(the.redis, { namespace, queue: 'q', partitions: 1 });
+    await the.schedule('c', { dueMs: T0 + 1000 });
+    expect((await due(['queues', 'rm', 'q', '--force'])).out).toBe('q is removed with 1 scheduled\n');
   });
 
   test('refuses one that a living worker serves', async () => {
@@ -151,7 +154,7 @@ describe('queues rm', () => {
     const { code, err } = await due(['queues', 'rm', 'q']);
     expect({ code, err }).toEqual({
       code: 1,
-      err: expect.stringContaining('1 living workers serve q, such as mill:7'),
+      err: expect.stringContaining('q is served by 1 living worker, such as mill:7'),
     });
     expect((await due(['queues', 'rm', 'q', '--force'])).code).toBe(0);
     expect(await queueNames()).toEqual([]);
