@@ -1,5 +1,7 @@
 /** What an operator does to a whole queue: looks at its counts, lets it rest and go on, removes it. */
-import { beforeEach, describe, expect, test } from 'vitest';
+import { Readable } from 'node:stream';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { runCli } from '../../src/cli/cli.ts';
 import { controlKeys, partitionKeys } from '../../src/redis/keys.ts';
 import { beat } from '../../src/redis/presence.ts';
 import { declareQueue } from '../../src/redis/queues.ts';
@@ -158,6 +160,23 @@ describe('queues rm', () => {
     });
     expect((await due(['queues', 'rm', 'q', '--force'])).code).toBe(0);
     expect(await queueNames()).toEqual([]);
+  });
+
+  test('keeps a job that is scheduled while the queue is removed by force, declares the queue again and ends with 1', async () => {
+    const connection: { spublish: typeof the.redis.spublish } = Object.getPrototypeOf(the.redis);
+    const announce = vi.spyOn(connection, 'spublish').mockImplementationOnce(async () => {
+      await the.schedule('late', { dueMs: T0 + 1000 });
+      return 0;
+    });
+    let text = '';
+    const screen = { write: (part: string) => (text += part) };
+    const args = ['queues', 'rm', 'q', '--force', '--redis', the.server.url, '--namespace', namespace];
+    const world = { args, env: {}, cwd: cli.folder, stdin: Readable.from([]), stdout: screen, stderr: screen };
+    expect(await runCli(world)).toBe(1);
+    announce.mockRestore();
+    expect(text).toContain('jobs were scheduled in q while it was removed: it is kept with those');
+    expect(await queueNames()).toEqual(['q']);
+    expect(await the.picture()).toEqual({ scheduled: { 'j:late': T0 + 1000 }, jobs: { 'j:late': 'record' } });
   });
 
   test('of a name outside the grammar ends with 64', async () => {

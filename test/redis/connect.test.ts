@@ -1,5 +1,5 @@
 /** Connections: a lost reply is an error and never a second call, and every promise settles. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import {
   close,
   describe as describeConnection,
@@ -174,4 +174,14 @@ test('a server that comes back is used again', async () => {
   await server.restart();
   await whenReady(redis);
   expect(await redis.ping()).toBe('PONG');
+});
+
+test('closing a connection that has ended does nothing: it would hold the process for two more seconds', async () => {
+  const redis = open();
+  await whenReady(redis);
+  close(redis);
+  await expect.poll(() => redis.status).toBe('end');
+  const dropped = vi.spyOn(redis, 'disconnect');
+  close(redis);
+  expect(dropped).not.toHaveBeenCalled();
 });
