@@ -1,0 +1,44 @@
+/**
+ * Random lists of commands, carried out on Redis and on the model. A list that fails is made as short as it can be, and
+ * printed with its seed; kept in `regressions.json` it runs before all others from then on.
+ *
+ *     PROOF_SEED=123 PROOF_RUNS=5000 npx vitest run test/proof/model.test.ts
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { messageOf } from '../../src/core/errors.ts';
+import { type List, lists, shorten, show, words } from '../support/model-commands.ts';
+import { keptIn } from '../support/model-kept.ts';
+import { type Bench, startBench } from '../support/model-run.ts';
+
+const RUNS = Number(process.env.PROOF_RUNS ?? 1000);
+const SEED = Number(process.env.PROOF_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const LENGTH = 40;
+
+let bench: Bench;
+beforeAll(async () => {
+  bench = await startBench();
+});
+afterAll(() => bench.stop());
+
+const failure = (list: List) =>
+  bench.run(list).then(
+    () => undefined,
+    (error: unknown) => messageOf(error),
+  );
+
+test.each(keptIn('test/proof/regressions.json'))('kept: $title', async ({ commands }) => {
+  expect(await failure(commands)).toBeUndefined();
+});
+
+test(`after each of ${LENGTH} random commands Redis holds what the model holds (seed ${SEED})`, {
+  timeout: 60_000 + RUNS * 300,
+}, async () => {
+  const used = new Set<string>();
+  for (const list of lists({ seed: SEED, runs: RUNS, length: LENGTH })) {
+    for (const [word] of list) used.add(word);
+    if ((await failure(list)) === undefined) continue;
+    const short = await shorten(list, async (shorter) => (await failure(shorter)) !== undefined);
+    throw new Error(`PROOF_SEED=${SEED}: ${show(short)}\n${await failure(short)}`);
+  }
+  if (RUNS >= 50) expect([...used].sort()).toEqual(Object.keys(words).sort());
+});

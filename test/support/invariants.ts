@@ -1,0 +1,207 @@
+/**
+ * The invariants I1 to I12 of the design over one whole partition, read at one moment by one read-only script. A
+ * snapshot is plain data, so the checker itself is tested by planting what it has to find.
+ *
+ * I1, I7 and I9 speak of more than one moment: `Since` brings what was before, and what should have happened by now.
+ */
+import { decodeRun, decodeStub, isStub } from '../../src/core/codec.ts';
+import type { Redis } from '../../src/redis/connect.ts';
+import type { PartitionKeys } from '../../src/redis/keys.ts';
+import { fieldsOf, list, type Reply, score, text } from '../../src/redis/scripts.ts';
+
+export interface Snapshot {
+  readonly scheduled: ReadonlyMap<string, number>;
+  /** Member → record or stub. */
+  readonly jobs: ReadonlyMap<string, string>;
+  readonly runs: ReadonlyMap<string, string>;
+  readonly ready: readonly { readonly entry: string; readonly member: string; readonly due: number }[];
+  /** Entry → consumer. */
+  readonly pending: ReadonlyMap<string, string>;
+  /** The last entry that was delivered; undefined without a group. */
+  readonly delivered: string | undefined;
+  readonly dead: readonly { readonly letter: string; readonly fields: ReadonlyMap<string, string> }[];
+  readonly done: ReadonlyMap<string, number>;
+  readonly meta: ReadonlyMap<string, string>;
+  readonly leader: string;
+  readonly leaderTtlMs: number;
+  /** Times to live of the keys that have none; all of them -1 or -2. */
+  readonly ttls: readonly number[];
+}
+
+export interface Since {
+  /** What the partition was before the last call. */
+  readonly before?: Snapshot;
+  /** Nothing due before this moment may still be scheduled. */
+  readonly promotedUpTo?: number;
+  /** Somebody destroyed the group, and nobody has made it again yet. */
+  readonly groupless?: boolean;
+  /** The group was made again: what one consumer runs may have been given to another, which start will resolve. */
+  readonly regrouped?: boolean;
+  /** The lease was spoiled from outside. */
+  readonly spoiled?: boolean;
+  /** Members that somebody else put without what belongs to them. */
+  readonly foreign?: ReadonlySet<string>;
+  /** A call was cut off: what it added is there twice, what it counted or had still to remove is not yet right. */
+  readonly cutOff?: boolean;
+}
+
+export const SNAPSHOT_KEYS = ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta'] as const;
+export const SNAPSHOT_LUA = `#!lua flags=no-writes
+local scheduled, jobs, runs, ready, dead, done, leader, meta = unpack(KEYS)
+local delivered, pending, ttls = '', {}, {}
+if redis.call('EXISTS', ready) == 1 then
+  for _, group in ipairs(redis.call('XINFO', 'GROUPS', ready)) do
+    if group[2] == 'workers' then delivered, pending = group[8], redis.call('XPENDING', ready, 'workers', '-', '+', 10000) end
+  end
+end
+for _, key in ipairs({ scheduled, jobs, runs, ready, dead, done, meta }) do ttls[#ttls + 1] = redis.call('PTTL', key) end
+return { redis.call('ZRANGE', scheduled, 0, -1, 'WITHSCORES'), redis.call('HGETALL', jobs), redis.call('HGETALL', runs),
+  redis.call('XRANGE', ready, '-', '+'), pending, delivered, redis.call('XRANGE', dead, '-', '+'),
+  redis.call('ZRANGE', done, 0, -1, 'WITHSCORES'), redis.call('HGETALL', meta), redis.call('GET', leader) or '',
+  redis.call('PTTL', leader), ttls }`;
+
+export async function takeSnapshot(redis: Redis, keys: PartitionKeys): Promise<Snapshot> {
+  const names = SNAPSHOT_KEYS.map((name) => keys[name]);
+  const reply = list((await redis.call('EVAL_RO', SNAPSHOT_LUA, names.length, ...names)) as Reply);
+  const [scheduled, jobs, runs, ready, pending, delivered, dead, done, meta, leader, ttl, ttls] = reply;
+  const stream = (part: Reply | undefined) =>
+    list(part).map((item) => ({ id: text(list(item)[0]), fields: fieldsOf(list(item)[1]) }));
+  const scores = (part: Reply | undefined) =>
+    new Map([...fieldsOf(part)].map(([member, at]) => [member, score(at)] as const));
+  return {
+    scheduled: scores(scheduled),
+    jobs: fieldsOf(jobs),
+    runs: fieldsOf(runs),
+    ready: stream(ready).map(({ id, fields }) => ({
+      entry: id,
+      member: fields.get('member') ?? '',
+      due: Number(fields.get('due')),
+    })),
+    pending: new Map(list(pending).map((item) => [text(list(item)[0]), text(list(item)[1])] as const)),
+    delivered: delivered === '' ? undefined : text(delivered),
+    dead: stream(dead).map(({ id, fields }) => ({ letter: id, fields })),
+    done: scores(done),
+    meta: fieldsOf(meta),
+    leader: text(leader),
+    leaderTtlMs: Number(ttl),
+    ttls: list(ttls).map(Number),
+  };
+}
+
+/** Sentences of the design that do not hold, each beginning with its number. */
+export function broken(now: Snapshot, since: Since = {}): readonly string[] {
+  return [
+    ...places(now, since),
+    ...stream(now, since),
+    ...growth(now, since),
+    ...times(now, since),
+    ...sums(now, since),
+  ];
+}
+
+const isLive = (content: string | undefined) => content !== undefined && !isStub(content);
+
+/** I2, I3, I12: whatever has a part of a job has all of it. */
+function* places(now: Snapshot, { foreign, cutOff = false }: Since): Generator<string> {
+  const ready = new Set(now.ready.map(({ member }) => member));
+  for (const [member, content] of now.jobs) {
+    const indexed = now.scheduled.has(member) || ready.has(member);
+    if (isLive(content) && !indexed) yield `I2 ${member} is lost: it has a record and is nowhere`;
+    if (isStub(content) && decodeStub(content) === undefined) yield `I2 the stub of ${member} cannot be read`;
+    if (isStub(content) && !cutOff && !now.done.has(member) && !ready.has(member)) {
+      yield `I2 the stub of ${member} is never swept`;
+    }
+  }
+  for (const member of cutOff ? [] : now.scheduled.keys()) {
+    if (member.startsWith('j:') && !foreign?.has(member) && !isLive(now.jobs.get(member))) {
+      yield `I3 ${member} is scheduled without a record`;
+    }
+  }
+  for (const [member, value] of now.runs) {
+    if (decodeRun(value) === undefined) yield `I12 the run of ${member} cannot be read`;
+    if (!cutOff && !isLive(now.jobs.get(member))) yield `I12 the run of ${member} has no record`;
+  }
+}
+
+/** I1, I4, I5, I6: the entries, who holds them, and which of them runs. */
+function* stream(now: Snapshot, { groupless = false, regrouped = false, cutOff = false }: Since): Generator<string> {
+  const entries = new Map(now.ready.map((item) => [item.entry, item]));
+  for (const entry of now.pending.keys()) {
+    // Between XDEL and XACK a call that was cut off leaves this; whoever adopts or reclaims the entry ends it.
+    if (!cutOff && !entries.has(entry)) yield `I4 ${entry} is pending and not in ready`;
+  }
+  if (now.delivered === undefined && now.ready.length > 0 && !groupless) {
+    yield 'I6 ready has entries and no group';
+  }
+  for (const { entry, member } of now.delivered === undefined ? [] : now.ready) {
+    if (compareIds(entry, now.delivered ?? '') <= 0 && !now.pending.has(entry)) {
+      yield `I5 ${entry} of ${member} was acknowledged and is still in ready`;
+    }
+  }
+  for (const [member, value] of now.runs) {
+    const run = decodeRun(value);
+    if (run?.owner === undefined) continue;
+    if (run.entry === undefined) yield `I1 ${member} is owned and has no entry`;
+    const holder = now.pending.get(run.entry ?? '');
+    if (entries.get(run.entry ?? '')?.member !== member && !cutOff)
+      yield `I1 ${member} runs under an entry that is not its own`;
+    if (!regrouped && holder !== undefined && holder !== run.owner)
+      yield `I1 ${member} runs with ${run.owner}, but ${holder} holds it`;
+  }
+}
+
+/** I7: tokens and epochs only grow, and within a generation so do failures, crashes and attempts. */
+function* growth(now: Snapshot, { before }: Since): Generator<string> {
+  const last = Number(now.meta.get('token') ?? 0);
+  for (const name of ['token', 'epoch']) {
+    const was = Number(before?.meta.get(name) ?? 0);
+    if (Number(now.meta.get(name) ?? 0) < was) yield `I7 the last ${name} of the partition fell`;
+  }
+  for (const [member, value] of now.runs) {
+    const run = decodeRun(value);
+    const was = decodeRun(before?.runs.get(member) ?? '');
+    if (run && Number(run.token) > last) yield `I7 ${member} has a token that the partition has yet to give`;
+    if (!run || !was || run.generation < was.generation) {
+      if (run && was && run.generation < was.generation) yield `I7 the generation of ${member} fell`;
+      continue;
+    }
+    if (run.generation > was.generation) continue;
+    if (Number(run.token) < Number(was.token)) yield `I7 the token of ${member} fell`;
+    const names = (['attempts', 'failures', 'crashes'] as const).filter((name) => run[name] < was[name]);
+    if (names.length > 0) yield `I7 of ${member} fell within a generation: ${names.join(', ')}`;
+    // One start may count as both: its worker was believed dead, and settled in time all the same.
+    if (Math.max(run.failures, run.crashes) > run.attempts) yield `I7 ${member} failed more often than it was started`;
+  }
+}
+
+/** I8, I9, I10: never early, never forgotten, and nothing expires but what should. */
+function* times(now: Snapshot, { before, promotedUpTo, spoiled = false }: Since): Generator<string> {
+  if (before && promotedUpTo !== undefined) {
+    const old = new Set(before.ready.map(({ entry }) => entry));
+    for (const { entry, member, due } of now.ready) {
+      if (!old.has(entry) && due > promotedUpTo) yield `I8 ${member} was promoted before it was due`;
+    }
+    for (const [member, due] of now.scheduled) if (due <= promotedUpTo) yield `I9 ${member} is overdue`;
+  }
+  const [, , leaseMs] = now.leader.split(':');
+  if (now.leader !== '' && !spoiled && !(now.leaderTtlMs >= 0 && now.leaderTtlMs <= Number(leaseMs))) {
+    yield `I10 the lease lives for ${now.leaderTtlMs} of ${leaseMs} ms`;
+  }
+  if (now.ttls.some((ttl) => ttl >= 0)) yield 'I10 a key that should stay expires';
+}
+
+/** I11: what came in is what is live and what went out. */
+function* sums(now: Snapshot, { cutOff = false }: Since): Generator<string> {
+  if (cutOff) return;
+  const sum = (...names: string[]) => names.reduce((total, name) => total + Number(now.meta.get(`n.${name}`) ?? 0), 0);
+  const live = [...now.jobs.values()].filter(isLive).length;
+  const into = sum('scheduled', 'replayed', 'adopted');
+  const out = sum('done', 'dead', 'cancelled', 'expired');
+  if (into !== live + out) yield `I11 ${into} came in, ${live} are live and ${out} went out`;
+}
+
+function compareIds(one: string, other: string): number {
+  const [ms = 0, sequence = 0] = one.split('-').map(Number);
+  const [otherMs = 0, otherSequence = 0] = other.split('-').map(Number);
+  return ms - otherMs || sequence - otherSequence;
+}

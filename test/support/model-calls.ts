@@ -1,0 +1,227 @@
+/** Calls of producers, leaders and people, on Redis and on the model: see `model-commands.ts`. */
+import { encodeBody, encodeRecord, type Lateness, memberOf } from '../../src/core/codec.ts';
+import * as lease from '../../src/redis/lease.ts';
+import type { ScheduleItem } from '../../src/redis/replies.ts';
+import * as upkeep from '../../src/redis/upkeep.ts';
+import type { Resolve } from './model-commands.ts';
+import * as verbs from './model-verbs.ts';
+import type { Call, World } from './model-world.ts';
+
+const { horizonMs, bytesMax, leaseMs } = verbs.LIMITS;
+const DUES = [0, 0, 0, 40, 100, -100, 2000, horizonMs + 1, horizonMs];
+export const MEMBERS = ['j:a', 'j:b', 'j:c', 'bare', 'j:a', 'bare2', 'j:ghost', 'j:heir'] as const;
+
+/** An element of a list, whatever the number. */
+export function pick<T>(list: readonly T[], at: number): T | undefined {
+  return list.length === 0 ? undefined : list[at % list.length];
+}
+
+function lateness(due: number, kind: number): Lateness {
+  const kinds: readonly Lateness[] = [
+    ...[{}, {}, {}, {}, { expiresAtMs: due + 50 }, { maxLatenessMs: 50, onLate: 'dead' as const }],
+    ...[
+      { expiresAtMs: due + 50, onLate: 'dead' as const },
+      { maxLatenessMs: 0 },
+      { expiresAtMs: due, onLate: 'run' as const },
+    ],
+  ];
+  return kinds[kind % kinds.length] ?? {};
+}
+
+/** `n` also decides how large the data is: every eighth is too large, by one byte. */
+function itemOf(
+  world: World,
+  { id, off, kind, n }: { id: string; off: number; kind: number; n: number },
+): ScheduleItem {
+  const dueMs = n === 7 ? 5 : world.model.nowMs + off;
+  const late = lateness(dueMs, kind);
+  const empty = encodeRecord(dueMs, encodeBody({ name: 'default', data: '' }), late).length;
+  const text = n % 8 === 6 ? 'x'.repeat(bytesMax - empty + Math.floor(n / 8)) : String(n % 4);
+  const record = encodeRecord(dueMs, encodeBody({ name: 'default', data: text }), late);
+  return { member: memberOf(id), record, dueMs };
+}
+
+const schedule: Resolve = (world, [a, b, c]) => {
+  const off = pick(DUES, b) ?? 0;
+  const one = itemOf(world, { id: pick(['a', 'b', 'c'], a) ?? 'a', off, kind: c, n: a });
+  const items = b > 17 ? [one, itemOf(world, { id: pick(['a', 'b', 'c'], c) ?? 'a', off: 0, kind: a, n: c })] : [one];
+  world.items = items;
+  return scheduleCall(world, { items, mode: c % 3 === 2 ? 'replace' : 'keep', generation: a === 23 ? 1 : 0 });
+};
+
+/** The same id, due and content, by whoever asks again. */
+const again: Resolve = (world, [a]) =>
+  world.items.length === 0
+    ? undefined
+    : scheduleCall(world, { items: world.items, mode: a % 2 === 0 ? 'keep' : 'replace', generation: 0 });
+
+type Scheduling = { items: readonly ScheduleItem[]; mode: 'keep' | 'replace'; generation: number };
+const MOVED = { kind: 'moved', generation: 0 };
+
+function scheduleCall(world: World, { items, mode, generation }: Scheduling): Call {
+  const { jobs, ref, model } = world;
+  return {
+    verb: 'schedule',
+    real: () => jobs.schedule({ ...ref, generation }, items, { mode, horizonMs, bytesMax, nowMs: model.nowMs }),
+    model: () => (generation === 0 ? verbs.schedule(model, items, mode) : MOVED),
+  };
+}
+
+/** The term of the leader, or one that was deposed. */
+const termOf = ({ terms }: World, isStale: boolean): string =>
+  isStale ? (terms[1] ?? 'm0:1:1000') : (terms[0] ?? 'none');
+
+const promote: Resolve = (world, [a, b, c]) => {
+  const { jobs, ref, model } = world;
+  const term = termOf(world, a % 6 === 5);
+  const limit = b % 5 === 4 ? 1 : 500;
+  const cap = pick([10_000, 10_000, 1, 2, 10_000, 3], c) ?? 10_000;
+  return {
+    verb: 'promote',
+    real: async () => {
+      const reply = await jobs.promote(ref, { term, leaseMs, limit, cap, nowMs: model.nowMs });
+      return reply.kind === 'fenced' ? reply : { ...reply, lateness: [...reply.lateness].sort(([x], [y]) => x - y) };
+    },
+    model: () => verbs.promote(model, { term, limit, cap }),
+    promotes: limit === 500 && cap === 10_000,
+  };
+};
+
+const cancel: Resolve = (world, [a, b, c]) => {
+  const { jobs, ref, model } = world;
+  const members = [pick(MEMBERS, a) ?? 'j:a', ...(c > 18 ? ['j:b'] : [])];
+  const windowMs = b % 4 === 3 ? 0 : 600_000;
+  const generation = b === 23 ? 1 : 0;
+  return {
+    verb: 'cancel',
+    real: () => jobs.cancel({ ...ref, generation }, members, { windowMs, nowMs: model.nowMs }),
+    model: () => (generation === 0 ? verbs.cancel(model, members, windowMs) : MOVED),
+  };
+};
+
+const replay: Resolve = (world, [a, b, c]) => {
+  const { jobs, ref, model } = world;
+  const letter = a === 23 ? '1-1' : pick(model.letters, a)?.id;
+  const when = b % 3 === 0 ? { dueMs: model.nowMs + 100 } : {};
+  const generation = c === 23 ? 1 : 0;
+  if (letter === undefined) return undefined;
+  return {
+    verb: 'replay',
+    real: () => jobs.replay({ ...ref, generation }, letter, { ...when, nowMs: model.nowMs }),
+    model: () => (generation === 0 ? verbs.replay(model, letter, when.dueMs) : MOVED),
+  };
+};
+
+const sweep: Resolve = (world, [a, b, c]) => {
+  const { model } = world;
+  const term = termOf(world, a === 23);
+  const age = pick(model.letters, b)?.id;
+  const limits: lease.SweepLimits = {
+    batch: a % 4 === 3 ? 1 : 100,
+    // A stub that is exactly as old as the window stays for one more millisecond.
+    windowMs: pick([0, 40, 100, 600_000], b) ?? 0,
+    stubsMax: pick([0, 1, 2, 100], a) ?? 100,
+    retentionMs: c % 3 === 0 ? 1e15 : model.nowMs - verbs.letterMs(age ?? '0-0'),
+    lettersMax: pick([100, 1, 100, 2], c) ?? 100,
+  };
+  return {
+    verb: 'sweep',
+    real: () => lease.sweep(world.redis, world.ref, { term, limits, nowMs: model.nowMs }),
+    model: () => verbs.sweep(model, term, limits),
+  };
+};
+
+const purge: Resolve = (world, [a, b, c]) => {
+  const { model } = world;
+  const which = {
+    mode: a % 4 === 3 ? ('count' as const) : ('remove' as const),
+    ageMs: model.nowMs - verbs.letterMs(pick(model.letters, b)?.id ?? '0-0'),
+    limit: c % 3 === 2 ? 1 : 100,
+    reason: pick(['', '', 'attempts', 'expired'], c) ?? '',
+    after: a > 18 ? model.letters[0]?.id : undefined,
+  };
+  return {
+    verb: 'purge',
+    real: () => upkeep.purge(world.redis, world.ref, { ...which, nowMs: model.nowMs }),
+    model: () => verbs.purge(model, which),
+  };
+};
+
+const elect: Resolve = (world, [a]) => {
+  const processId = a % 4 === 3 ? 'm2' : 'm1';
+  const { model } = world;
+  return {
+    verb: 'elect',
+    real: async () => {
+      const reply = await lease.elect(world.redis, world.ref, { processId, leaseMs, nowMs: model.nowMs });
+      return reply.kind === 'held' ? { kind: 'held', term: reply.term } : reply;
+    },
+    model: () => verbs.elect(model, processId),
+    learn: () => {
+      const term = model.leader?.term;
+      if (term !== undefined && world.terms[0] !== term) world.terms = [term, ...world.terms];
+    },
+  };
+};
+
+const renew: Resolve = (world, [a]) => {
+  const term = termOf(world, a % 3 === 2);
+  return {
+    verb: 'renew',
+    real: () => lease.renew(world.redis, world.ref, { term, leaseMs }),
+    model: () => verbs.renew(world.model, term),
+  };
+};
+
+const resign: Resolve = (world, [a]) => {
+  const term = termOf(world, a % 3 === 2);
+  return {
+    verb: 'resign',
+    real: () => lease.resign(world.redis, world.ref, term),
+    model: () => verbs.resign(world.model, term),
+  };
+};
+
+const pause: Resolve = ({ redis, ref, model }) => ({
+  verb: 'pause',
+  real: async () => (await upkeep.pause(redis, ref, { reason: 'proof', nowMs: model.nowMs })).kind,
+  model: () => {
+    if (model.paused !== undefined) return 'already';
+    model.paused = `${model.nowMs} proof`;
+    return 'ok';
+  },
+});
+
+const resume: Resolve = ({ redis, ref, model }) => ({
+  verb: 'resume',
+  real: async () => (await upkeep.resume(redis, ref)).kind,
+  model: () => {
+    if (model.paused === undefined) return 'already';
+    model.paused = undefined;
+    model.nudges.push('0');
+    return 'ok';
+  },
+});
+
+const remove: Resolve = ({ redis, ref, model }, [a]) => ({
+  verb: 'remove',
+  real: () => upkeep.remove(redis, ref, { force: a === 0 }),
+  model: () => verbs.remove(model, a === 0),
+  wipes: true,
+});
+
+export const producing = {
+  schedule,
+  again,
+  promote,
+  cancel,
+  replay,
+  sweep,
+  purge,
+  elect,
+  renew,
+  resign,
+  pause,
+  resume,
+  remove,
+};

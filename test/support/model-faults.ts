@@ -1,0 +1,102 @@
+/** What happens to Redis and to its callers without their asking: see `model-commands.ts`. */
+import { GROUP } from '../../src/redis/keys.ts';
+import { ensureGroup } from '../../src/redis/ready.ts';
+import { jobOf } from './model.ts';
+import { MEMBERS, pick } from './model-calls.ts';
+import type { Resolve } from './model-commands.ts';
+
+/** A foreign producer: plain ZADD, of a bare member, of nonsense, or of a member of ours that does not exist. */
+const put: Resolve = ({ redis, ref, model }, [a, b]) => {
+  const member = pick(['bare', 'bare', 'bare2', 'bare', 'not ok', 'j:ghost', 'x'.repeat(131), 'bare'], a) ?? 'bare';
+  const now = model.nowMs;
+  const due =
+    pick([now, now, now, now + 100, now - 100, 0, 5, -3, 1e11, 99_999_999_999, now + 0.5, now - 0.5], b) ?? now;
+  return {
+    verb: 'put',
+    real: () => redis.zadd(ref.keys.scheduled, due, member).then(() => 'put'),
+    model: () => {
+      jobOf(model, member).due = due;
+      return 'put';
+    },
+  };
+};
+
+/** Nothing of ours is lost when the scripts are: they are loaded again. */
+const scriptFlush: Resolve = ({ redis }) => ({
+  verb: 'scriptFlush',
+  real: () => redis.script('FLUSH').then(() => 'flushed'),
+  model: () => 'flushed',
+});
+
+const destroyGroup: Resolve = ({ redis, ref, model }) => {
+  if (!model.group) return undefined;
+  return {
+    verb: 'destroyGroup',
+    once: true,
+    real: () => redis.xgroup('DESTROY', ref.keys.ready, GROUP),
+    model: () => {
+      model.group = false;
+      model.regrouped = true;
+      for (const entry of model.entries) Object.assign(entry, { delivered: false, holder: undefined });
+      return 1;
+    },
+  };
+};
+
+/** Whoever reads makes the group again, at the beginning. */
+const heal: Resolve = ({ redis, ref, model }) => ({
+  verb: 'heal',
+  real: () => ensureGroup(redis, ref.keys).then(() => 'healed'),
+  model: () => {
+    model.stream = model.group = true;
+    return 'healed';
+  },
+});
+
+/** Forward, and back. */
+const advance: Resolve = ({ model }, [a]) => {
+  model.nowMs += pick([1, 50, 100, 1000, 10_000, 51, -50, -2000], a) ?? 0;
+  return undefined;
+};
+
+/** The lease of the leader lives for ever, or longer than it was taken for: the clock went back. */
+const spoilLease: Resolve = ({ redis, ref, model }, [a]) => {
+  const { leader } = model;
+  if (!leader) return undefined;
+  const spoil =
+    a % 2 === 0 ? redis.persist.bind(redis, ref.keys.leader) : redis.pexpire.bind(redis, ref.keys.leader, 9e6);
+  return {
+    verb: 'spoilLease',
+    once: true,
+    real: () => spoil().then(() => 'spoiled'),
+    model: () => {
+      leader.sane = false;
+      return 'spoiled';
+    },
+  };
+};
+
+/** The clock of Redis went back: the tokens that were given are ahead of it. */
+const tokenAhead: Resolve = ({ redis, ref, model }) => {
+  const ahead = Math.max(model.lastToken, 3e15) + 1000;
+  return {
+    verb: 'tokenAhead',
+    once: true,
+    real: () => redis.hset(ref.keys.meta, 'token', ahead.toFixed(0)).then(() => 'ahead'),
+    model: () => {
+      model.lastToken = ahead;
+      return 'ahead';
+    },
+  };
+};
+
+/** A call of the last ones is made once more, word for word. */
+const repeat: Resolve = (world, [a]) => pick(world.calls, a);
+
+/** The reply of the next call does not arrive. */
+const lose: Resolve = (world) => {
+  world.loseNext = true;
+  return undefined;
+};
+
+export const disturbing = { put, scriptFlush, destroyGroup, heal, advance, spoilLease, tokenAhead, repeat, lose };

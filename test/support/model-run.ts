@@ -1,0 +1,65 @@
+/** Runs lists of commands, each list in a world of its own on one private server. */
+import { close, openCommands, openSubscriber, type Redis, whenReady } from '../../src/redis/connect.ts';
+import { type Command, resolve } from './model-commands.ts';
+import { createWorld, make, settleUp, type World } from './model-world.ts';
+import { startRedis } from './redis.ts';
+
+export interface Bench {
+  readonly redis: Redis;
+  /** @throws Disagreement */
+  readonly run: (commands: readonly Command[]) => Promise<World>;
+  /** A world that was brought there by commands, without the check at the end. */
+  readonly reach: (commands: readonly Command[]) => Promise<World>;
+  readonly stop: () => Promise<void>;
+}
+
+export async function startBench(): Promise<Bench> {
+  const server = await startRedis();
+  const redis = openCommands({ redis: { path: server.socketPath }, name: 'proof' });
+  const subscriber = openSubscriber({ redis: { path: server.socketPath }, name: 'proof-nudges' });
+  await Promise.all([whenReady(redis), whenReady(subscriber)]);
+  const heard: string[] = [];
+  let arrived: (() => void) | undefined;
+  subscriber.on('smessage', (_channel: string, message: string) => {
+    if (message === 'end') arrived?.();
+    else heard.push(message);
+  });
+
+  async function reach(commands: readonly Command[]): Promise<World> {
+    await redis.flushall();
+    const world = createWorld(redis, 't');
+    for (const command of commands) {
+      const call = resolve(world, command);
+      if (call) await make(world, call);
+    }
+    return world;
+  }
+  const wake = createWorld(redis, 't').ref.keys.wake;
+  await subscriber.ssubscribe(wake);
+
+  /** Messages of a channel arrive in order, so after this one all others are here. */
+  async function nudges(): Promise<readonly string[]> {
+    const end = new Promise<void>((done) => {
+      arrived = done;
+    });
+    await redis.spublish(wake, 'end');
+    await end;
+    return heard.splice(0);
+  }
+
+  return {
+    redis,
+    reach,
+    async run(commands) {
+      await nudges();
+      const world = await reach(commands);
+      await settleUp(world, await nudges());
+      return world;
+    },
+    async stop() {
+      close(subscriber);
+      close(redis);
+      await server.stop();
+    },
+  };
+}

@@ -1,0 +1,117 @@
+/** How a running job ends on the model, and what every end has in common: see `model.ts`. */
+import type { Claim, SettleReply } from '../../src/redis/replies.ts';
+import { count, type Entry, type Job, jobOf, type Letter, type Model, nudge, type Run, stubOf } from './model.ts';
+
+/** The run a settle speaks of, or why it is refused. */
+function claimed(model: Model, { entry, member, token }: Claim): Run | 'already' | 'gone' | 'fenced' {
+  const { run, stub } = jobOf(model, member);
+  if (!run) return stub?.token === token ? 'already' : 'gone';
+  if (run.token === token && !run.entry) return 'already';
+  return run.token === token && run.entry?.id === entry ? run : 'fenced';
+}
+
+export function complete(model: Model, claims: readonly Claim[], windowMs: number): readonly SettleReply[] {
+  const settled = new Map<string, string>();
+  return claims.map((claim) => {
+    const earlier = settled.get(claim.member);
+    if (earlier !== undefined) return earlier === claim.token ? 'already' : 'gone';
+    const run = claimed(model, claim);
+    if (typeof run === 'string') return run;
+    settled.set(claim.member, claim.token);
+    return finish(model, { claim, run, windowMs, outcome: 'd' });
+  });
+}
+
+export function commit(model: Model, claim: Claim, call: { windowMs: number; effects: number }): SettleReply {
+  const run = claimed(model, claim);
+  if (typeof run === 'string') return run;
+  const reply = finish(model, { claim, run, windowMs: call.windowMs, outcome: 'd' });
+  if (reply === 'ok') model.effects += call.effects;
+  return reply;
+}
+
+/** A job that failed or was put aside waits again, where nobody has put it meanwhile. */
+export function again(
+  model: Model,
+  claim: Claim,
+  call: { windowMs: number; delayMs: number; error?: string },
+): SettleReply {
+  const run = claimed(model, claim);
+  if (typeof run === 'string') return run;
+  const job = jobOf(model, claim.member);
+  const due = model.nowMs + call.delayMs;
+  if (run.cancel) {
+    end(model, job, { stub: stubOf(job, 'c'), windowMs: call.windowMs });
+    count(model, 'cancelled');
+  } else {
+    if (run.entry) drop(model, [run.entry]);
+    job.due ??= due;
+    run.failures += call.error === undefined ? 0 : 1;
+    if (call.error !== undefined) run.history = [...run.history, call.error].slice(-5);
+    Object.assign(run, { entry: undefined, owner: undefined, next: due, cancel: false });
+    count(model, call.error === undefined ? 'deferred' : 'retried');
+    nudge(model, due);
+    return 'ok';
+  }
+  drop(
+    model,
+    model.entries.filter(({ id }) => id === claim.entry),
+  );
+  return 'cancelled';
+}
+
+export function bury(
+  model: Model,
+  claim: Claim,
+  call: { windowMs: number; reason: string; error: string; heir?: { member: string; record: string } | undefined },
+): SettleReply {
+  const run = claimed(model, claim);
+  if (typeof run === 'string') return run;
+  const { reason, error, heir } = call;
+  const history = [...run.history, ...(error === '' ? [] : [error])].slice(-5);
+  const letter = run.cancel ? undefined : letterOf(claim.member, jobOf(model, claim.member), { reason, history });
+  if (letter) model.letters.push(letter);
+  const heirJob = heir && letter && jobOf(model, heir.member);
+  if (heirJob && heirJob.record === undefined && !heirJob.stub) {
+    Object.assign(heirJob, { record: heir.record, due: model.nowMs });
+    count(model, 'scheduled');
+    nudge(model, model.nowMs);
+  }
+  return finish(model, { claim, run, windowMs: call.windowMs, outcome: 'x', letter });
+}
+
+interface Finish {
+  readonly claim: Claim;
+  readonly run: Run;
+  readonly windowMs: number;
+  readonly outcome: 'd' | 'x';
+  readonly letter?: Letter | undefined;
+}
+
+function finish(model: Model, { claim, run, windowMs, outcome, letter }: Finish): SettleReply {
+  const job = jobOf(model, claim.member);
+  if (run.entry) drop(model, [run.entry]);
+  if (job.due === undefined) end(model, job, { stub: stubOf(job, run.cancel ? 'c' : outcome, letter), windowMs });
+  // Somebody put the member again meanwhile: it stays live.
+  else {
+    count(model, 'adopted');
+    job.run = undefined;
+  }
+  count(model, run.cancel ? 'cancelled' : outcome === 'd' ? 'done' : 'dead');
+  return run.cancel ? 'cancelled' : 'ok';
+}
+
+export function letterOf(member: string, job: Job, of: { reason: string; history: readonly string[] }): Letter {
+  const { token = '0', attempts = 0, generation = 0 } = job.run ?? {};
+  return { member, record: job.record ?? '', token, attempts, generation, ...of };
+}
+
+/** A job is over: a stub is left for the window. */
+export function end(model: Model, job: Job, { stub, windowMs }: { stub: Job['stub']; windowMs: number }): void {
+  Object.assign(job, { record: undefined, run: undefined, stub: windowMs > 0 ? stub : undefined });
+  if (windowMs > 0) job.overMs = model.nowMs;
+}
+
+export function drop(model: Model, gone: readonly Entry[]): void {
+  model.entries = model.entries.filter((entry) => !gone.includes(entry));
+}

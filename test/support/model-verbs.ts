@@ -1,0 +1,232 @@
+/** What producers, leaders and people call, on the model: see `model.ts`. Each returns the reply it expects. */
+
+import { stubLetters } from '../../src/core/state.ts';
+import type { SweepLimits } from '../../src/redis/lease.ts';
+import type { CancelReply, PromoteReply, ReplayReply, ScheduleItem, ScheduleReply } from '../../src/redis/replies.ts';
+import { askedOf, count, createModel, digestOf, type Job, jobOf, MAX_MS, type Model, nudge, stubOf } from './model.ts';
+
+export const LIMITS = { horizonMs: 100_000, bytesMax: 200, leaseMs: 600_000 };
+
+export function schedule(model: Model, items: readonly ScheduleItem[], mode: 'keep' | 'replace'): ScheduleReply[] {
+  let soonest = Number.POSITIVE_INFINITY;
+  const replies = items.map((item): ScheduleReply => {
+    const reply = judged(model, item, mode);
+    if (reply.kind !== 'ok' && reply.kind !== 'replaced') return reply;
+    const job = jobOf(model, item.member);
+    // The letters of a run's old life are refused as fenced: the run of a new generation has no token.
+    if (reply.kind === 'replaced' && job.run) job.run = freshRun({ generation: job.run.generation + 1 });
+    Object.assign(job, { record: item.record, due: item.dueMs, stub: undefined, overMs: undefined });
+    if (reply.kind === 'ok') count(model, 'scheduled');
+    soonest = Math.min(soonest, item.dueMs);
+    return reply;
+  });
+  nudge(model, soonest);
+  return replies;
+}
+
+function judged(model: Model, { member, record, dueMs }: ScheduleItem, mode: 'keep' | 'replace'): ScheduleReply {
+  const { record: live, stub, run, due } = jobOf(model, member);
+  if (!(dueMs >= 1e11 && dueMs <= model.nowMs + LIMITS.horizonMs)) return { kind: 'bad-due', nowMs: model.nowMs };
+  if (record.length > LIMITS.bytesMax) return { kind: 'too-large' };
+  if (stub && stub.asked === askedOf(record) && stub.digest === digestOf(record)) {
+    return { kind: 'already', over: stubLetters[stub.outcome] };
+  }
+  if (live === undefined) return { kind: 'ok' };
+  if (live === record) return { kind: 'already', over: undefined };
+  if (mode === 'replace') return { kind: run?.owner === undefined ? 'replaced' : 'running' };
+  return { kind: 'exists', dueMs: due ?? Number.parseInt(askedOf(live), 36) };
+}
+
+export function freshRun(of: { generation: number; token?: string; attempts?: number; next?: number }) {
+  const counts = { attempts: 0, failures: 0, crashes: 0 };
+  return { token: '0', ...counts, cancel: false, asked: '-', digest: '-', history: [], ...of };
+}
+
+export function promote(model: Model, call: { term: string; limit: number; cap: number }): PromoteReply {
+  if (model.leader?.term !== call.term) return { kind: 'fenced' };
+  model.leader.sane = true;
+  if (!model.stream) model.stream = model.group = true;
+  const length = model.entries.length;
+  const waiting = model.entries.filter(({ holder }) => holder === undefined).length;
+  const backlog = length >= call.cap ? waiting : length;
+  const room = model.paused === undefined ? Math.min(call.limit, call.cap - backlog) : 0;
+  const due = inOrder(model, (job) => job.due).filter(([, , at]) => at <= model.nowMs);
+  const lateness = new Map<number, number>();
+  let letters = 0;
+  for (const [member, job, at] of due.slice(0, Math.max(0, room))) {
+    const late = promoteOne(model, { member, job, at });
+    if (late === 'letter') letters += 1;
+    else if (late !== 'waits') lateness.set(late, (lateness.get(late) ?? 0) + 1);
+  }
+  const moved = [...lateness.values()].reduce((sum, many) => sum + many, 0);
+  count(model, 'promoted', moved);
+  const head = inOrder(model, (job) => job.due)[0]?.[2];
+  const next = head === undefined ? undefined : Math.ceil(Math.max(0, Math.min(head, MAX_MS)));
+  model.wake = room <= 0 ? 0 : (next ?? MAX_MS);
+  return {
+    kind: room > 0 ? 'moved' : model.paused === undefined ? 'capped' : 'paused',
+    ...{ nowMs: model.nowMs, nextMs: next, backlog: backlog + moved, letters, count: moved },
+    lateness: [...lateness].sort(([one], [other]) => one - other),
+  };
+}
+
+function promoteOne(
+  model: Model,
+  { member, job, at }: { member: string; job: Job; at: number },
+): number | 'letter' | 'waits' {
+  const managed = member.startsWith('j:');
+  const readable = /^[!-~]+$/.test(member) && member.length <= (managed ? 200 : 130);
+  const runs = job.run?.entry !== undefined;
+  if ((at !== 0 && at < 1e11) || !readable) {
+    const record = runs ? undefined : job.record;
+    const reason = at !== 0 && at < 1e11 ? 'bad-due' : 'bad-member';
+    const letter = { member, record: record ?? '', reason, history: [], token: '0', attempts: 0, generation: 0 };
+    model.letters.push(letter);
+    count(model, record === undefined ? 'refused' : 'dead');
+    job.due = undefined;
+    if (record === undefined) return 'letter';
+    const stub = { ...stubOf({ record }, 'x', letter), token: '0', attempts: 0 };
+    Object.assign(job, { record: undefined, run: undefined, stub, overMs: model.nowMs });
+    return 'letter';
+  }
+  if (!managed && runs) {
+    job.due = model.nowMs + 1000;
+    return 'waits';
+  }
+  const due = at === 0 ? model.nowMs : Math.floor(at);
+  if (!managed && job.record === undefined) {
+    Object.assign(job, { record: `1${due.toString(36)};b=1|{}`, stub: undefined, overMs: undefined });
+    count(model, 'adopted');
+  }
+  job.due = undefined;
+  model.entries.push({ member, due, delivered: false });
+  return model.nowMs - due;
+}
+
+export function cancel(model: Model, members: readonly string[], windowMs: number): CancelReply[] {
+  return members.map((member): CancelReply => {
+    const job = jobOf(model, member);
+    const waited = job.due !== undefined;
+    if (job.record === undefined) {
+      // A bare member that was not adopted yet: it was never counted, and what is known of an earlier life stays.
+      job.due = undefined;
+      if (waited) return { kind: 'cancelled' };
+      return job.stub ? { kind: 'over', over: stubLetters[job.stub.outcome] } : { kind: 'unknown' };
+    }
+    job.due = undefined;
+    if (job.run?.owner !== undefined) {
+      job.run.cancel = true;
+      return { kind: 'requested' };
+    }
+    // The stub of a ready job waits for its entry, which start drops.
+    const { record } = job;
+    const stub = { ...stubOf(job, 'c'), asked: askedOf(record), digest: digestOf(record) };
+    job.stub = windowMs > 0 || !waited ? stub : undefined;
+    if (waited && windowMs > 0) job.overMs = model.nowMs;
+    job.record = job.run = undefined;
+    count(model, 'cancelled');
+    return { kind: 'cancelled' };
+  });
+}
+
+export function replay(model: Model, id: string, dueMs = model.nowMs): ReplayReply {
+  const letter = model.letters.find((candidate) => candidate.id === id);
+  if (!letter) return { kind: 'gone' };
+  const { member, token, attempts } = letter;
+  if (letter.record === '') return { kind: 'empty', member };
+  const job = jobOf(model, member);
+  if (job.record !== undefined) return { kind: 'live', member };
+  const record = letter.record.replace(/^(1\w+)(;[^|]*)/, (_, asked, rest) => asked + rest.replace(/;[elp]=\w+/g, ''));
+  const run = freshRun({ generation: letter.generation + 1, token, attempts, next: dueMs });
+  Object.assign(job, { record, due: dueMs, stub: undefined, overMs: undefined, run });
+  model.letters = model.letters.filter((other) => other !== letter);
+  count(model, 'replayed');
+  nudge(model, dueMs);
+  return { kind: 'ok', dueMs, member };
+}
+
+export function sweep(model: Model, term: string, limits: SweepLimits): 'fenced' | { stubs: number; letters: number } {
+  if (model.leader?.term !== term) return 'fenced';
+  const done = inOrder(model, (job) => job.overMs);
+  const surplus = Math.min(limits.batch, done.length - limits.stubsMax);
+  const aged = done.filter(([, , at]) => at < model.nowMs - limits.windowMs);
+  const old = surplus > 0 ? done.slice(0, surplus) : aged.slice(0, limits.batch);
+  for (const [, job] of old) job.overMs = job.stub = undefined;
+  const excess = model.letters.length - limits.lettersMax;
+  const looked = model.letters.slice(0, Math.min(limits.batch, 100));
+  const young = looked.findIndex(({ id }, at) => at + 1 > excess && letterMs(id) >= model.nowMs - limits.retentionMs);
+  return { stubs: old.length, letters: forget(model, young === -1 ? looked : looked.slice(0, young)) };
+}
+
+export function purge(
+  model: Model,
+  call: { mode: 'count' | 'remove'; ageMs: number; limit: number; reason: string; after: string | undefined },
+) {
+  const from = model.letters.findIndex(({ id }) => id === call.after) + 1;
+  const batch = model.letters.slice(from, from + call.limit);
+  const young = batch.findIndex(({ id }) => letterMs(id) > model.nowMs - call.ageMs);
+  const looked = young === -1 ? batch : batch.slice(0, young);
+  const found = looked.filter(({ reason }) => call.reason === '' || reason === call.reason);
+  const next = young === -1 && looked.length === call.limit ? looked.at(-1)?.id : undefined;
+  if (call.mode === 'remove') forget(model, found);
+  return { matched: found.length, looked: looked.length, next };
+}
+
+export const letterMs = (id = ''): number => Number(id.split('-')[0]);
+
+function forget(model: Model, letters: readonly { id?: string }[]): number {
+  const gone = new Set(letters.map(({ id }) => id));
+  model.letters = model.letters.filter(({ id }) => !gone.has(id));
+  count(model, 'forgotten', gone.size);
+  return gone.size;
+}
+
+export function elect(model: Model, processId: string): object {
+  const { leader } = model;
+  const epochOf = (term: string) => Number(term.split(':')[1]);
+  if (leader?.sane) {
+    const { term } = leader;
+    return term.startsWith(`${processId}:`) ? { kind: 'elected', term, epoch: epochOf(term) } : { kind: 'held', term };
+  }
+  model.epoch = Math.max((model.epoch ?? 0) + 1, model.nowMs);
+  model.leader = { term: `${processId}:${model.epoch}:${LIMITS.leaseMs}`, sane: true };
+  model.wake = undefined;
+  return { kind: 'elected', term: model.leader.term, epoch: model.epoch };
+}
+
+export function renew(model: Model, term: string): 'ok' | 'lost' {
+  if (model.leader?.term !== term) return 'lost';
+  model.leader.sane = true;
+  return 'ok';
+}
+
+export function resign(model: Model, term: string): 'ok' | 'lost' {
+  if (model.leader?.term !== term) return 'lost';
+  model.leader = undefined;
+  model.nudges.push('resigned');
+  return 'ok';
+}
+
+/** Everything is gone, except what others remember. */
+export function remove(model: Model, force: boolean): { kind: 'ok' | 'holds'; holds: object } {
+  const scheduled = inOrder(model, (job) => job.due).length;
+  const holds = { scheduled, entries: model.entries.length, dead: model.letters.length };
+  if (!force && scheduled + holds.entries + holds.dead > 0) return { kind: 'holds', holds };
+  const { nowMs, lastToken, nudges, effects } = model;
+  model.counters.clear();
+  model.jobs.clear();
+  const { jobs, counters, ...empty } = createModel(nowMs);
+  const unset = { leader: undefined, epoch: undefined, wake: undefined, paused: undefined };
+  Object.assign(model, { ...empty, ...unset, lastToken, nudges, effects });
+  return { kind: 'ok', holds };
+}
+
+/** Members that have a number, by it and then by their bytes, as a sorted set has them. */
+function inOrder(model: Model, pick: (job: Job) => number | undefined): (readonly [string, Job, number])[] {
+  return [...model.jobs]
+    .flatMap(([member, job]) => {
+      const at = pick(job);
+      return at === undefined ? [] : [[member, job, at] as const];
+    })
+    .sort(([a, , one], [b, , other]) => one - other || (a < b ? -1 : 1));
+}

@@ -1,0 +1,262 @@
+/** Calls of workers, on Redis and on the model: see `model-commands.ts`. */
+import { encodeAttempted, encodeBody, encodeRecord } from '../../src/core/codec.ts';
+import type { EntryId } from '../../src/core/job.ts';
+import * as ready from '../../src/redis/ready.ts';
+import type { Claim, Delivery, StartReply } from '../../src/redis/replies.ts';
+import { pick } from './model-calls.ts';
+import type { Resolve } from './model-commands.ts';
+import * as settles from './model-settles.ts';
+import * as worker from './model-worker.ts';
+import { type Call, effectKey, type World } from './model-world.ts';
+
+const CONSUMERS = ['w1', 'w2'] as const;
+const consumerOf = (number: number): string => CONSUMERS[number % 2] ?? 'w1';
+const windowOf = (number: number): number => (number % 5 === 4 ? 0 : 600_000);
+
+const read: Resolve = (world, [a, b]) => {
+  const { redis, ref, model } = world;
+  const [consumer, limit] = [consumerOf(a), 1 + (b % 3)];
+  return {
+    verb: 'read',
+    real: async () => {
+      const got = await ready.readNew(redis, [ref], { consumer, count: limit, blockMs: 0 });
+      return got.flatMap(({ deliveries }) => deliveries);
+    },
+    model: () => worker.read(model, { consumer, limit }),
+    learn: (reply) => received(world, { consumer, reply }),
+  };
+};
+
+/** What a consumer holds as far as it knows, or one delivery of anybody, long gone perhaps. */
+function chosen(world: World, { consumer, which }: { consumer: string; which: number }): readonly Delivery[] {
+  const one = pick(world.deliveries, which)?.delivery;
+  if (which > 17) return one ? [one] : [];
+  const held = world.model.entries.filter((entry) => entry.holder === consumer).map(({ id }) => id);
+  const mine = world.deliveries.filter((known) => known.consumer === consumer && held.includes(known.delivery.entry));
+  const own = mine
+    .map(({ delivery }) => delivery)
+    .filter(({ entry }, at, all) => all.findIndex((e) => e.entry === entry) === at);
+  const sorted = own.sort((x, y) => held.indexOf(x.entry) - held.indexOf(y.entry));
+  return which % 3 === 2 ? sorted.slice(0, 1) : sorted;
+}
+
+const start: Resolve = (world, [a, b, c]) => {
+  const consumer = consumerOf(a);
+  const bytesMax = c % 6 === 5 ? 60 : 1_000_000;
+  return startCall(world, {
+    deliveries: chosen(world, { consumer, which: b }),
+    consumer,
+    bytesMax,
+    windowMs: windowOf(c),
+  });
+};
+
+export function startCall(
+  world: World,
+  { deliveries, ...call }: { deliveries: readonly Delivery[]; consumer: string; bytesMax: number; windowMs: number },
+): Call | undefined {
+  const { jobs, ref, model } = world;
+  if (deliveries.length === 0) return undefined;
+  return {
+    verb: 'start',
+    real: () => jobs.start(ref, deliveries, { ...call, nowMs: model.nowMs }),
+    model: (reply) => {
+      const given = startsOf(reply).flatMap((one) => (one.kind === 'run' ? [one.token] : []));
+      return worker.start(model, deliveries, { ...call, mint: () => given.shift() ?? 'none given' });
+    },
+    learn: (reply) => {
+      const claims = startsOf(reply).flatMap((one, at): Claim[] => {
+        const delivery = deliveries[at];
+        return delivery && 'token' in one ? [{ entry: delivery.entry, member: delivery.member, token: one.token }] : [];
+      });
+      world.claims = [...claims.map((claim) => ({ consumer: call.consumer, claim })), ...world.claims];
+    },
+  };
+}
+
+function startsOf(reply: unknown): readonly StartReply[] {
+  return Array.isArray(reply) ? reply : [];
+}
+
+const expire: Resolve = (world, [a, b, c]) => {
+  const { jobs, ref, model } = world;
+  const call = { consumer: consumerOf(a), windowMs: windowOf(c) };
+  const deliveries = chosen(world, { consumer: call.consumer, which: b });
+  if (deliveries.length === 0) return undefined;
+  return {
+    verb: 'expire',
+    real: () => jobs.expire(ref, deliveries, { ...call, nowMs: model.nowMs }),
+    model: () => worker.expire(model, deliveries, call),
+  };
+};
+
+const release: Resolve = (world, [a, b]) => {
+  const { jobs, ref, model } = world;
+  const consumer = consumerOf(a);
+  const deliveries = chosen(world, { consumer, which: b });
+  if (deliveries.length === 0) return undefined;
+  return {
+    verb: 'release',
+    real: () => jobs.release(ref, deliveries, { consumer, nowMs: model.nowMs }),
+    model: () => worker.release(model, deliveries, consumer),
+  };
+};
+
+/** The newest claims come first, so that a small number speaks of what runs now. */
+function claimOf(world: World, which: number): Claim | undefined {
+  return world.claims[Math.floor((which % 12) / 3)]?.claim;
+}
+
+const extend: Resolve = (world, [a, b, c]) => {
+  const { jobs, ref, model } = world;
+  const known = world.claims[Math.floor((a % 12) / 3)];
+  if (!known) return undefined;
+  const consumer = b > 17 ? consumerOf(b) : known.consumer;
+  const claims = [known.claim, ...(c > 17 ? world.claims.slice(0, 1).map(({ claim }) => claim) : [])];
+  return {
+    verb: 'extend',
+    real: () => jobs.extend(ref, claims, consumer),
+    model: () => worker.extend(model, claims, consumer),
+  };
+};
+
+const complete: Resolve = (world, [a, b, c]) => {
+  const { jobs, ref, model } = world;
+  const one = claimOf(world, a);
+  if (!one) return undefined;
+  // Several at once, the same one twice, or with the entry of another.
+  const all = b > 20 ? [one, one] : b > 12 ? world.claims.slice(0, 3).map(({ claim }) => claim) : [one];
+  const claims = c === 23 ? all.map((claim) => ({ ...claim, entry: '1-1' as EntryId })) : all;
+  const windowMs = windowOf(c);
+  return {
+    verb: 'complete',
+    real: () => jobs.complete(ref, claims, { windowMs, nowMs: model.nowMs }),
+    model: () => settles.complete(model, claims, windowMs),
+  };
+};
+
+const commit: Resolve = (world, [a, b, c]) => {
+  const { jobs, ref, model } = world;
+  const claim = claimOf(world, a);
+  const windowMs = windowOf(c);
+  const effects = Array.from({ length: b % 3 }, () => ({ command: 'INCRBY', key: effectKey(ref), args: [1] }));
+  if (!claim) return undefined;
+  return {
+    verb: 'commit',
+    real: () => jobs.commit(ref, claim, { windowMs, effects, nowMs: model.nowMs }),
+    model: () => settles.commit(model, claim, { windowMs, effects: effects.length }),
+  };
+};
+
+const retry: Resolve = (world, [a, b, c]) => {
+  const { jobs, ref, model } = world;
+  const claim = claimOf(world, a);
+  const attempted = { atMs: model.nowMs, attempt: a, kind: 'failure' as const, message: `boom ${b}` };
+  const call = { windowMs: windowOf(c), delayMs: b % 2 === 0 ? 0 : 100, error: encodeAttempted(attempted) };
+  if (!claim) return undefined;
+  return {
+    verb: 'retry',
+    real: () => jobs.retry(ref, claim, { ...call, nowMs: model.nowMs }),
+    model: () => settles.again(model, claim, call),
+  };
+};
+
+const defer: Resolve = (world, [a, b, c]) => {
+  const { jobs, ref, model } = world;
+  const claim = claimOf(world, a);
+  const call = { windowMs: windowOf(c), delayMs: b % 2 === 0 ? 0 : 100 };
+  if (!claim) return undefined;
+  return {
+    verb: 'defer',
+    real: () => jobs.defer(ref, claim, { ...call, nowMs: model.nowMs }),
+    model: () => settles.again(model, claim, call),
+  };
+};
+
+const bury: Resolve = (world, [a, b, c]) => {
+  const { jobs, ref, model } = world;
+  const claim = claimOf(world, a);
+  const record = encodeRecord(model.nowMs, encodeBody({ name: 'heir', data: claim?.token }));
+  const heir = b % 3 === 2 ? { member: 'j:heir', record } : undefined;
+  const attempted = { atMs: model.nowMs, attempt: a, kind: 'failure' as const, message: 'the last' };
+  const error = b % 2 === 0 ? encodeAttempted(attempted) : '';
+  const call = { windowMs: windowOf(c), reason: 'attempts', error, heir };
+  if (!claim) return undefined;
+  return {
+    verb: 'bury',
+    real: () => jobs.bury(ref, claim, { ...call, nowMs: model.nowMs }),
+    model: () => settles.bury(model, claim, call),
+  };
+};
+
+const reclaim: Resolve = (world, [a, b, c]) => {
+  const owner = consumerOf(a);
+  const held = world.model.entries.filter(({ holder }) => holder === owner).map(({ id = '' }) => id);
+  const one = pick(world.model.entries, c)?.id;
+  // Entries of its own, or one that may be somebody else's.
+  const entries = b > 19 && one !== undefined ? [one] : held;
+  return reclaimCall(world, { owner, consumer: consumerOf(a + 1), entries, idle: b % 5 !== 4 });
+};
+
+export function reclaimCall(
+  world: World,
+  call: { owner: string; consumer: string; entries: readonly string[]; idle: boolean },
+): Call {
+  const { redis, ref, model } = world;
+  const entries = call.entries as readonly EntryId[];
+  const take = { owner: call.owner, consumer: call.consumer, entries, idleMs: call.idle ? 0 : 3_600_000, limit: 100 };
+  return {
+    verb: 'reclaim',
+    real: async () => (await ready.reclaim(redis, ref, { ...take, nowMs: model.nowMs })).deliveries,
+    model: () => worker.reclaim(model, call),
+    learn: (reply) => received(world, { consumer: call.consumer, reply }),
+  };
+}
+
+/** What a consumer holds and does not know of is started by it. */
+const adopt: Resolve = (world, [a]) => {
+  const consumer = consumerOf(a);
+  const held = world.model.entries.filter(({ holder }) => holder === consumer);
+  const deliveries = held.map(({ id, member, due }) => ({ entry: id as EntryId, member, dueMs: due }));
+  return startCall(world, { deliveries, consumer, bytesMax: 1_000_000, windowMs: 600_000 });
+};
+
+const retire: Resolve = ({ redis, ref, model }, [a]) => ({
+  verb: 'retire',
+  real: () => ready.retire(redis, ref, consumerOf(a)),
+  model: () => {
+    if (!model.stream) return 'gone';
+    if (!model.group) return worker.NO_GROUP;
+    return model.entries.some(({ holder }) => holder === consumerOf(a)) ? 'busy' : 'ok';
+  },
+});
+
+/** The process of a consumer ends, and with it all it knew. */
+const crash: Resolve = (world, [a]) => {
+  world.deliveries = world.deliveries.filter(({ consumer }) => consumer !== consumerOf(a));
+  world.claims = world.claims.filter(({ consumer }) => consumer !== consumerOf(a));
+  return undefined;
+};
+
+function received(world: World, { consumer, reply }: { consumer: string; reply: unknown }): void {
+  if (!Array.isArray(reply)) return;
+  const deliveries: readonly Delivery[] = reply;
+  world.deliveries = [...world.deliveries, ...deliveries.map((delivery) => ({ consumer, delivery }))].slice(-24);
+}
+
+export const working = {
+  read,
+  start,
+  expire,
+  release,
+  extend,
+  complete,
+  commit,
+  retry,
+  defer,
+  bury,
+  reclaim,
+  adopt,
+  retire,
+  crash,
+};

@@ -1,0 +1,233 @@
+/** What workers call, on the model: see `model.ts`. Each returns the reply it expects. */
+import { decodeHistory } from '../../src/core/codec.ts';
+import type { Claim, Delivery, ExpireReply, ExtendReply, ReleaseReply, StartReply } from '../../src/redis/replies.ts';
+import {
+  askedOf,
+  count,
+  digestOf,
+  type Entry,
+  isLate,
+  type Job,
+  jobOf,
+  type Model,
+  nudge,
+  type Run,
+  stubOf,
+} from './model.ts';
+import { drop, end, letterOf } from './model-settles.ts';
+import { freshRun } from './model-verbs.ts';
+
+/** What a Redis without the group answers to whoever asks it for pending entries. */
+export const NO_GROUP = 'NOGROUP';
+
+export function read(model: Model, { consumer, limit }: { consumer: string; limit: number }) {
+  if (!model.group) return NO_GROUP;
+  const fresh = model.entries.filter(({ delivered }) => !delivered).slice(0, limit);
+  for (const entry of fresh) Object.assign(entry, { delivered: true, holder: consumer });
+  return fresh.map(({ id, member, due }) => ({ entry: id, member, dueMs: due }));
+}
+
+interface Start {
+  readonly consumer: string;
+  readonly bytesMax: number;
+  readonly windowMs: number;
+  /** Gives the tokens that Redis gave, in their order. */
+  readonly mint: () => string;
+}
+
+/** `later` bounds a reply by bytes: `size` grows from one delivery to the next. */
+export function start(
+  model: Model,
+  deliveries: readonly Delivery[],
+  call: Start,
+): readonly StartReply[] | typeof NO_GROUP {
+  if (!model.group) return NO_GROUP;
+  const reply = { size: 0 };
+  const gone: Entry[] = [];
+  const replies = deliveries.map((delivery): StartReply => {
+    const entry = heldBy(model, delivery.entry, call.consumer);
+    if (!entry) return { kind: 'lost' };
+    const kind = ending(model, { entry, delivery, call });
+    if (kind) gone.push(entry);
+    return kind ? { kind } : startOne(model, { entry, delivery, call, reply });
+  });
+  drop(model, gone);
+  return replies;
+}
+
+type Ended = 'letter' | 'dropped' | 'cancelled' | 'released';
+
+/** Why an entry ends at its start, if it does. */
+function ending(
+  model: Model,
+  { entry, delivery, call }: { entry: Entry; delivery: Delivery; call: Start },
+): Ended | undefined {
+  const job = jobOf(model, delivery.member);
+  const { run } = job;
+  if (job.stub) {
+    job.run = undefined;
+    forgetOver(model, job, call.windowMs);
+    return 'dropped';
+  }
+  if (job.record === undefined) {
+    const nothing = { record: '', history: [], token: '0', attempts: 0, generation: 0 };
+    model.letters.push({ member: entry.member, reason: 'record-missing', ...nothing });
+    count(model, 'refused');
+    job.run = undefined;
+    return 'letter';
+  }
+  if (job.due !== undefined) {
+    if (run?.entry === entry)
+      Object.assign(run, { entry: undefined, owner: undefined, next: undefined, cancel: false });
+    return 'dropped';
+  }
+  if (run?.entry && run.entry !== entry && run.entry.holder !== undefined) return 'dropped';
+  if (isMine(run, entry, call.consumer)) return undefined;
+  if (run?.cancel) {
+    job.stub = stubOf(job, 'c');
+    job.record = job.run = undefined;
+    count(model, 'cancelled');
+    forgetOver(model, job, call.windowMs);
+    return 'cancelled';
+  }
+  if (model.paused === undefined) return undefined;
+  job.due = delivery.dueMs;
+  if (run)
+    Object.assign(run, { ...origin(job), entry: undefined, owner: undefined, next: delivery.dueMs, cancel: false });
+  return 'released';
+}
+
+const isMine = (run: Run | undefined, entry: Entry, consumer: string) => run?.entry === entry && run.owner === consumer;
+
+/** What the stub will say, fixed by the first start: a run lives longer than what it was asked for. */
+function origin({ run, record = '' }: Job): { asked: string; digest: string } {
+  const known = run !== undefined && run.asked !== '-';
+  return known ? { asked: run.asked, digest: run.digest } : { asked: askedOf(record), digest: digestOf(record) };
+}
+
+function startOne(
+  model: Model,
+  { entry, delivery, call, reply }: { entry: Entry; delivery: Delivery; call: Start; reply: { size: number } },
+): StartReply {
+  const job = jobOf(model, delivery.member);
+  const { record = '' } = job;
+  const mine = isMine(job.run, entry, call.consumer);
+  if (!mine && isLate(record, { due: delivery.dueMs, nowMs: model.nowMs })) return { kind: 'late' };
+  if (reply.size > 0 && reply.size + record.length > call.bytesMax) return { kind: 'later' };
+  reply.size += record.length;
+  const run: Run = job.run ?? freshRun({ generation: 0 });
+  if (!mine) {
+    const token = call.mint();
+    if (!(Number(token) > model.lastToken)) throw new Error(`token ${token} does not grow beyond ${model.lastToken}`);
+    model.lastToken = Number(token);
+    Object.assign(run, { ...origin(job), token, attempts: run.attempts + 1, entry, owner: call.consumer });
+    Object.assign(run, { next: undefined, cancel: false });
+    job.run = run;
+  }
+  const { token, attempts, failures, crashes, generation } = run;
+  const seen = { token: token as Claim['token'], attempts, failures, crashes, generation };
+  return { kind: mine ? 'again' : 'run', ...seen, history: decodeHistory(run.history), record };
+}
+
+export function expire(model: Model, deliveries: readonly Delivery[], call: { consumer: string; windowMs: number }) {
+  if (!model.group) return NO_GROUP;
+  const gone: Entry[] = [];
+  const replies = deliveries.map((delivery): ExpireReply => {
+    const entry = heldBy(model, delivery.entry, call.consumer);
+    const job = jobOf(model, delivery.member);
+    if (!entry) return 'lost';
+    const { record, run } = job;
+    if (record === undefined || run?.owner !== undefined || job.due !== undefined) return 'kept';
+    if (!isLate(record, { due: delivery.dueMs, nowMs: model.nowMs })) return 'kept';
+    const isDead = /^[^|]*;p=x/.test(record);
+    const letter = isDead
+      ? letterOf(delivery.member, job, { reason: 'expired', history: run?.history ?? [] })
+      : undefined;
+    if (letter) model.letters.push(letter);
+    const stub = { ...stubOf(job, isDead ? 'x' : 'e', letter), asked: askedOf(record), digest: digestOf(record) };
+    end(model, job, { stub, windowMs: call.windowMs });
+    count(model, isDead ? 'dead' : 'expired');
+    gone.push(entry);
+    return isDead ? 'dead' : 'expired';
+  });
+  drop(model, gone);
+  return replies;
+}
+
+export function release(model: Model, deliveries: readonly Delivery[], consumer: string) {
+  if (!model.group) return NO_GROUP;
+  const gone: Entry[] = [];
+  let soonest = Number.POSITIVE_INFINITY;
+  const replies = deliveries.map(({ entry: id, member, dueMs }): ReleaseReply => {
+    const entry = heldBy(model, id, consumer);
+    const job = jobOf(model, member);
+    const { run } = job;
+    if (!entry) return 'lost';
+    if (isMine(run, entry, consumer)) return 'started';
+    if (job.record === undefined && !job.stub) return 'lost';
+    gone.push(entry);
+    const elsewhere = run?.entry !== undefined && run.entry !== entry && run.entry.holder !== undefined;
+    const back = job.record !== undefined && !elsewhere && job.due === undefined;
+    if (run?.entry === entry) Object.assign(run, { entry: undefined, owner: undefined, next: dueMs });
+    if (job.stub) job.overMs ??= model.nowMs;
+    if (!back) return 'dropped';
+    job.due = dueMs;
+    soonest = Math.min(soonest, dueMs);
+    return 'ok';
+  });
+  drop(model, gone);
+  nudge(model, soonest);
+  return replies;
+}
+
+export function extend(
+  model: Model,
+  claims: readonly Claim[],
+  consumer: string,
+): readonly ExtendReply[] | typeof NO_GROUP {
+  let failed = false;
+  const replies = claims.map(({ entry, member, token }): ExtendReply => {
+    const { run } = jobOf(model, member);
+    if (!run) return 'gone';
+    if (run.token !== token || run.entry?.id !== entry || run.owner !== consumer) return 'fenced';
+    if (!model.group) failed = true;
+    if (run.entry.holder === undefined) return 'gone';
+    // A group that was made again may have given the entry to another, who has not started it yet.
+    run.entry.holder = consumer;
+    return run.cancel ? 'cancel' : 'ok';
+  });
+  return failed ? NO_GROUP : replies;
+}
+
+export function reclaim(
+  model: Model,
+  call: { owner: string; consumer: string; entries: readonly string[]; idle: boolean },
+) {
+  if (!model.group) return call.entries.length === 0 ? [] : NO_GROUP;
+  const taken = call.entries.flatMap((id) => {
+    const entry = heldBy(model, id, call.owner);
+    return entry && call.idle ? [entry] : [];
+  });
+  for (const entry of taken) {
+    const { run } = jobOf(model, entry.member);
+    entry.holder = call.consumer;
+    if (run?.entry !== entry || run.owner !== call.owner) continue;
+    const line = { t: model.nowMs, a: run.attempts, k: 'crash', m: `worker ${call.owner} was lost` };
+    run.history = [...run.history, JSON.stringify(line)].slice(-5);
+    run.crashes += 1;
+    run.owner = undefined;
+    count(model, 'crashed');
+  }
+  count(model, 'reclaimed', taken.length);
+  return taken.map(({ id, member, due }) => ({ entry: id, member, dueMs: due }));
+}
+
+/** A stub whose entry has come: it is swept like any other from now on. */
+function forgetOver(model: Model, job: Job, windowMs: number): void {
+  if (windowMs > 0) job.overMs ??= model.nowMs;
+  else job.stub = undefined;
+}
+
+function heldBy(model: Model, id: string, consumer: string): Entry | undefined {
+  return model.entries.find((entry) => entry.id === id && entry.holder === consumer);
+}

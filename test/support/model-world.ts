@@ -1,0 +1,107 @@
+/**
+ * A partition on a real Redis beside its model. `make` carries a call out on both and compares the reply, everything
+ * that is stored, and the invariants. What a worker process knows (its deliveries and claims) is kept here, so that it
+ * can be forgotten, as by a crash, or never be learned, as with a lost reply.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { messageOf } from '../../src/core/errors.ts';
+import type { Redis } from '../../src/redis/connect.ts';
+import { createJobs, type Jobs } from '../../src/redis/jobs.ts';
+import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
+import type { Claim, Delivery, ScheduleItem } from '../../src/redis/replies.ts';
+import { broken, type Snapshot, takeSnapshot } from './invariants.ts';
+import { bind, createModel, type Model, render, stored } from './model.ts';
+import { NO_GROUP } from './model-worker.ts';
+
+/** The moment at which every run begins. */
+export const T0 = 1_763_719_000_000;
+
+/** One call with all its arguments but the time, so that it can be repeated. */
+export interface Call {
+  readonly verb: string;
+  readonly real: () => Promise<unknown>;
+  /** The reply the model expects, carried out on the model. Tokens are taken from the reply of Redis. */
+  readonly model: (reply: unknown) => unknown;
+  /** What the caller knows once it has the reply. */
+  readonly learn?: (reply: unknown) => void;
+  /** All that is due has moved when this call says so. */
+  readonly promotes?: boolean;
+  /** Somebody deletes keys under us: tokens and counters begin anew. */
+  readonly wipes?: boolean;
+  /** Nobody repeats it: it is a fault and no call. */
+  readonly once?: boolean;
+}
+
+export interface World {
+  readonly redis: Redis;
+  readonly ref: PartitionRef;
+  readonly jobs: Jobs;
+  readonly model: Model;
+  /** Everything consumers were ever given and have not forgotten. */
+  deliveries: { readonly consumer: string; readonly delivery: Delivery }[];
+  claims: { readonly consumer: string; readonly claim: Claim }[];
+  items: readonly ScheduleItem[];
+  terms: string[];
+  calls: Call[];
+  loseNext: boolean;
+  last: Snapshot | undefined;
+}
+
+/** What Redis and the model disagree about, or what does not hold. */
+export class Disagreement extends Error {}
+
+export const effectKey = (ref: PartitionRef): string => ref.keys.meta.replace(/:meta$/, ':effects');
+
+export function createWorld(redis: Redis, namespace: string): World {
+  const ref = partitionRef(namespace, { queue: 'q', partition: 0, generation: 0 });
+  const known = { deliveries: [], claims: [], items: [], terms: [], calls: [] };
+  return { redis, ref, jobs: createJobs(redis), model: createModel(T0), ...known, loseNext: false, last: undefined };
+}
+
+/** @throws Disagreement */
+export async function make(world: World, call: Call): Promise<void> {
+  const { model } = world;
+  const reply = await call.real().catch(refused);
+  const snapshot = await takeSnapshot(world.redis, world.ref.keys);
+  const expected = call.model(reply);
+  bind(model, snapshot);
+  same(`${call.verb} replied`, reply, expected);
+  const [real, wanted] = [stored(snapshot), render(model)];
+  for (const part of Object.keys(wanted)) same(`after ${call.verb}, ${part}`, real[part], wanted[part]);
+  const before = call.wipes ? undefined : world.last;
+  const all = call.promotes && typeof reply === 'object' && reply !== null && 'kind' in reply && reply.kind === 'moved';
+  const promotedUpTo = all ? model.nowMs : undefined;
+  const foreign = new Set(['j:ghost']);
+  const faults = {
+    foreign,
+    spoiled: model.leader?.sane === false,
+    groupless: !model.group,
+    regrouped: model.regrouped,
+  };
+  const wrong = broken(snapshot, {
+    ...faults,
+    ...(before ? { before } : {}),
+    ...(promotedUpTo ? { promotedUpTo } : {}),
+  });
+  if (wrong.length > 0) throw new Disagreement(`after ${call.verb}: ${wrong.join('; ')}`);
+  world.last = snapshot;
+  if (!call.once) world.calls = [call, ...world.calls].slice(0, 8);
+  if (world.loseNext) world.loseNext = false;
+  else call.learn?.(reply);
+}
+
+/** What can only be seen from outside: nudges that were published, and effects that were committed. */
+export async function settleUp(world: World, heard: readonly string[]): Promise<void> {
+  same('the nudges', heard, world.model.nudges);
+  same('the effects', Number((await world.redis.get(effectKey(world.ref))) ?? 0), world.model.effects);
+}
+
+function refused(error: unknown): string {
+  const message = messageOf(error);
+  return message.includes(NO_GROUP) ? NO_GROUP : message;
+}
+
+function same(what: string, real: unknown, expected: unknown): void {
+  if (isDeepStrictEqual(real, expected)) return;
+  throw new Disagreement(`${what}: ${JSON.stringify(real)}\n  expected: ${JSON.stringify(expected)}`);
+}

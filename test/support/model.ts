@@ -1,0 +1,211 @@
+/**
+ * A small partition in memory: what the design says Redis holds. The verbs in `model-verbs.ts` and `model-worker.ts`
+ * say what each call replies and changes, a job at a time and in plain words; `render` says what must then be stored,
+ * to the byte. It knows nothing of keys and of the order of writes.
+ *
+ * Two things only Redis can choose, ids of entries and tokens, are taken from it and checked to grow.
+ */
+import { createHash } from 'node:crypto';
+import type { Snapshot } from './invariants.ts';
+
+export interface Entry {
+  id?: string;
+  readonly member: string;
+  readonly due: number;
+  delivered: boolean;
+  holder?: string | undefined;
+}
+
+export interface Letter {
+  id?: string;
+  readonly member: string;
+  readonly record: string;
+  readonly reason: string;
+  readonly history: readonly string[];
+  readonly token: string;
+  readonly attempts: number;
+  readonly generation: number;
+}
+
+export interface Stub {
+  readonly outcome: 'd' | 'c' | 'e' | 'x';
+  readonly asked: string;
+  readonly digest: string;
+  readonly token: string;
+  readonly attempts: number;
+  readonly letter?: Letter | undefined;
+}
+
+export interface Run {
+  token: string;
+  generation: number;
+  attempts: number;
+  failures: number;
+  crashes: number;
+  entry?: Entry | undefined;
+  owner?: string | undefined;
+  next?: number | undefined;
+  cancel: boolean;
+  asked: string;
+  digest: string;
+  history: string[];
+}
+
+/** A member has a record or a stub or neither; the rest says where it is. */
+export interface Job {
+  record?: string | undefined;
+  stub?: Stub | undefined;
+  due?: number | undefined;
+  overMs?: number | undefined;
+  run?: Run | undefined;
+}
+
+export interface Model {
+  nowMs: number;
+  readonly jobs: Map<string, Job>;
+  entries: Entry[];
+  letters: Letter[];
+  /** The stream exists, and its group. */
+  stream: boolean;
+  group: boolean;
+  /** Somebody destroyed the group once. */
+  regrouped: boolean;
+  leader?: { term: string; sane: boolean } | undefined;
+  epoch?: number | undefined;
+  wake?: number | undefined;
+  paused?: string | undefined;
+  lastToken: number;
+  /** A counter is absent until it was counted. */
+  readonly counters: Map<string, number>;
+  readonly nudges: string[];
+  /** Effects of commits. */
+  effects: number;
+}
+
+export const MAX_MS = 9_007_199_254_740_991;
+
+export function createModel(nowMs: number): Model {
+  const empty = { jobs: new Map(), entries: [], letters: [], counters: new Map(), nudges: [] };
+  return { nowMs, ...empty, stream: false, group: false, regrouped: false, lastToken: 0, effects: 0 };
+}
+
+export function jobOf(model: Model, member: string): Job {
+  const job = model.jobs.get(member) ?? {};
+  model.jobs.set(member, job);
+  return job;
+}
+
+export function count(model: Model, name: string, by = 1): void {
+  if (by > 0) model.counters.set(name, (model.counters.get(name) ?? 0) + by);
+}
+
+/** A job that is due sooner than the leader will look wakes it. */
+export function nudge(model: Model, due: number): void {
+  if (model.wake === undefined || due >= model.wake) return;
+  model.wake = due;
+  model.nudges.push(String(due));
+}
+
+export const askedOf = (record: string): string => /^1(\w+)/.exec(record)?.[1] ?? '0';
+export const digestOf = (record: string): string => createHash('sha1').update(record).digest('hex').slice(0, 16);
+
+export function stubOf(job: Job, outcome: Stub['outcome'], letter?: Letter): Stub {
+  const { run, record = '' } = job;
+  const known = run !== undefined && run.asked !== '-';
+  return {
+    outcome,
+    asked: known ? run.asked : askedOf(record),
+    digest: known ? run.digest : digestOf(record),
+    token: run?.token ?? '0',
+    attempts: run?.attempts ?? 0,
+    letter,
+  };
+}
+
+export function isLate(record: string, { due, nowMs }: { readonly due: number; readonly nowMs: number }): boolean {
+  const header = /^1\w+(;[^|]*)\|/.exec(record)?.[1] ?? '';
+  const value = (letter: string) => Number.parseInt(new RegExp(`;${letter}=(\\w+)`).exec(header)?.[1] ?? '', 36);
+  if (header.includes(';p=r')) return false;
+  return nowMs > value('e') || nowMs - due > value('l');
+}
+
+/** Names what Redis has just named: entries and letters stand in the order in which they were added. */
+export function bind(model: Model, snapshot: Snapshot): void {
+  for (const [at, entry] of model.entries.entries()) entry.id ??= snapshot.ready[at]?.entry ?? '?';
+  for (const [at, letter] of model.letters.entries()) letter.id ??= snapshot.dead[at]?.letter ?? '?';
+}
+
+/** What is stored, in a form in which model and Redis can be compared. */
+export interface Stored {
+  readonly [part: string]: unknown;
+}
+
+export function render(model: Model): Stored {
+  const each = <T>(pick: (job: Job) => T | undefined) =>
+    sorted([...model.jobs].flatMap(([member, job]) => pairOf(member, pick(job))));
+  const meta = [...model.counters].map(([name, value]) => [`n.${name}`, String(value)] as const);
+  return {
+    scheduled: each((job) => job.due),
+    jobs: each((job) => job.record ?? (job.stub && stubText(job.stub))),
+    runs: each((job) => job.run && runText(job.run)),
+    done: each((job) => job.overMs),
+    ready: model.entries.map(({ id, member, due, holder = '' }) => [id, member, due, holder]),
+    dead: model.letters.map(letterFields),
+    group: model.group,
+    leader: model.leader?.term ?? '',
+    meta: sorted([
+      ...meta,
+      ...pairOf('wake', model.wake?.toFixed(0)),
+      ...pairOf('paused', model.paused),
+      ...pairOf('epoch', model.epoch?.toFixed(0)),
+    ]),
+  };
+}
+
+export function stored(snapshot: Snapshot): Stored {
+  return {
+    scheduled: sorted([...snapshot.scheduled]),
+    jobs: sorted([...snapshot.jobs]),
+    runs: sorted([...snapshot.runs]),
+    done: sorted([...snapshot.done]),
+    ready: snapshot.ready.map(({ entry, member, due }) => [entry, member, due, snapshot.pending.get(entry) ?? '']),
+    dead: snapshot.dead.map(({ letter, fields }) => [letter, ...LETTER.map((name) => fields.get(name) ?? '')]),
+    group: snapshot.delivered !== undefined,
+    leader: snapshot.leader,
+    // The last token is checked to grow and to cover all that were given: I7.
+    meta: sorted([...snapshot.meta].filter(([name]) => name !== 'token')),
+  };
+}
+
+const LETTER = ['member', 'record', 'reason', 'history', 'token', 'attempts', 'generation'];
+
+function letterFields({
+  id,
+  member,
+  record,
+  reason,
+  history,
+  token,
+  attempts,
+  generation,
+}: Letter): readonly unknown[] {
+  return [id, member, record, reason, history.join('\n'), token, String(attempts), String(generation)];
+}
+
+function stubText({ outcome, asked, digest, token, attempts, letter }: Stub): string {
+  return `.${outcome}${asked} ${digest} ${token} ${attempts} ${letter?.id ?? '-'}`;
+}
+
+export function runText(run: Run): string {
+  const { token, generation, attempts, failures, crashes, entry, owner = '-', next = '-', cancel, asked, digest } = run;
+  const head = [token, generation, attempts, failures, crashes, entry?.id ?? '-', owner, next, cancel ? 1 : 0];
+  return [[...head, asked, digest].join(' '), ...run.history].join('\n');
+}
+
+function pairOf<T>(name: string, value: T | undefined): readonly (readonly [string, T])[] {
+  return value === undefined ? [] : [[name, value]];
+}
+
+function sorted<T>(pairs: readonly (readonly [string, T])[]): readonly (readonly [string, T])[] {
+  return [...pairs].sort(([one], [other]) => (one < other ? -1 : 1));
+}
