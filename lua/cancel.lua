@@ -6,7 +6,7 @@
 -- RETURN one text per job: cancelled | requested (running) | over <outcome letter> | unknown;
 --        or {'moved', generation} when the partition has another generation
 -- The stub of a ready job waits for its entry, which start drops; it enters done then, so that a sweep cannot take it
--- before.
+-- before. A bare member that waits has no record yet, perhaps the stub of an earlier life: it only leaves scheduled.
 local scheduled, jobs, runs, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local now, window, replies, cancelled = tonumber(ARGV[1]), tonumber(ARGV[3]), {}, 0
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
@@ -18,9 +18,9 @@ for at = 4, #ARGV do
   local run = record and redis.call('HGET', runs, member)
   local head, owner, due, rest = (run or ''):match('^(%d+ %d+ %d+ %d+ %d+ %S+) (%S+) (%S+) %d (.*)$')
   local waiting = redis.call('ZSCORE', scheduled, member)
-  if not record then
-    reply = waiting and redis.call('ZREM', scheduled, member) == 1 and 'cancelled' or 'unknown'
-  elseif record:byte() == 46 then reply = 'over ' .. record:sub(2, 2)
+  if not record or record:byte() == 46 then
+    if waiting then redis.call('ZREM', scheduled, member) end
+    reply = waiting and 'cancelled' or record and 'over ' .. record:sub(2, 2) or 'unknown'
   elseif head and owner ~= '-' then
     redis.call('HSET', runs, member, head .. ' ' .. owner .. ' ' .. due .. ' 1 ' .. rest)
     redis.call('ZREM', scheduled, member)
