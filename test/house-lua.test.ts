@@ -31,7 +31,7 @@ test('every script has a line in the table and every line a script', () => {
 });
 
 /** The one call whose command is not ours: what a handler commits with its job, on a key the call declares in KEYS. */
-const HANDLERS_EFFECT = 'redis.call(ARGV[at + 1], KEYS[index], unpack(ARGV, at + 2, at + 1 + size))';
+const HANDLERS_EFFECT = 'redis.pcall(ARGV[at + 1], KEYS[index], unpack(ARGV, at + 2, at + 1 + size))';
 
 describe.each(files)('%s', (verb) => {
   const text = read(`lua/${verb}.lua`);

@@ -41,7 +41,7 @@ export const transitions: readonly Transition[] = [
   { verb: 'release', from: ['ready'], to: ['scheduled'] },
   { verb: 'extend', from: ['running'], to: ['running'] },
   { verb: 'complete', from: ['running'], to: ['done', 'cancelled'] },
-  { verb: 'commit', from: ['running'], to: ['done', 'cancelled'] },
+  { verb: 'commit', from: ['running'], to: ['done', 'cancelled', 'dead'] },
   { verb: 'retry', from: ['running'], to: ['scheduled', 'cancelled'] },
   { verb: 'defer', from: ['running'], to: ['scheduled', 'cancelled'] },
   { verb: 'bury', from: ['running'], to: ['dead', 'cancelled'] },

@@ -7,6 +7,7 @@ import type { PartitionRef } from './keys.ts';
 import {
   type CancelReply,
   type Claim,
+  type CommitReply,
   cancelReply,
   type Delivery,
   type Effect,
@@ -123,11 +124,11 @@ export function createJobs(redis: Redis) {
       ref: PartitionRef,
       claim: Claim,
       { windowMs, effects, nowMs }: { windowMs: number; effects: readonly Effect[]; nowMs?: number },
-    ): Promise<SettleReply> {
+    ): Promise<CommitReply> {
       const args = { now: nowMs ?? '', window: windowMs, ...claim };
       const each = effects.flatMap(({ command, args: words }) => [words.length, command, ...words]);
       const moreKeys = effects.map(({ key }) => key);
-      return text(await run(redis, 'commit', { keys: ref.keys, args, each, moreKeys })) as SettleReply;
+      return text(await run(redis, 'commit', { keys: ref.keys, args, each, moreKeys })) as CommitReply;
     },
 
     async retry(

@@ -81,6 +81,8 @@ export interface Claim {
 }
 
 export type SettleReply = 'ok' | 'cancelled' | 'already' | 'fenced' | 'gone';
+/** `half`: the number of the command that was refused, and its error; those before it stay, the job is a dead letter. */
+export type CommitReply = SettleReply | `half ${string}`;
 export type ExtendReply = 'ok' | 'cancel' | 'fenced' | 'gone';
 export type ReleaseReply = 'ok' | 'dropped' | 'started' | 'lost';
 export type ExpireReply = 'expired' | 'dead' | 'kept' | 'lost';

@@ -55,7 +55,7 @@ export const scripts = {
     each: ['entry', 'member', 'token'],
   }),
   commit: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'],
     args: ['now', 'window', 'entry', 'member', 'token'],
     each: ['size', 'name', 'words'],
     moreKeys: true,

@@ -7,10 +7,10 @@ import type { Clock } from '../core/clock.ts';
 import { encodeAttempted, idOf } from '../core/codec.ts';
 import { DuestreamError, messageOf, oneLine } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
-import type { Attempted, Outcome } from '../core/outcome.ts';
+import { type Attempted, type Outcome, Unrecoverable } from '../core/outcome.ts';
 import type { Jobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import type { Effect, SettleReply } from '../redis/replies.ts';
+import type { CommitReply, Effect, SettleReply } from '../redis/replies.ts';
 import { weatherOf, withRetry } from '../redis/weather.ts';
 import { claimOf, type Held, type Inflight } from './inflight.ts';
 
@@ -110,6 +110,8 @@ export function createSettle({ jobs, inflight, windowMs, clock, events, signal }
       return;
     }
     if (reply === 'ok') events.emit('job.completed', { ...named(ended), tookMs: ended.tookMs });
+    const outcome = reply?.startsWith('half ') && otherwise(new Unrecoverable(reply.replace('half ', 'command ')));
+    if (outcome && outcome.kind === 'dead') tell(ended, { ...outcome, reason: 'half-committed' });
     conclude(ended, 'commit', reply);
   }
 
@@ -150,7 +152,7 @@ export function createSettle({ jobs, inflight, windowMs, clock, events, signal }
     }
   }
 
-  function conclude(ended: Ended, verb: string, reply: SettleReply | undefined): void {
+  function conclude(ended: Ended, verb: string, reply: CommitReply | undefined): void {
     if (reply === 'cancelled') events.emit('job.cancelled', named(ended));
     if (reply === 'fenced' || reply === 'gone') {
       const { queue, id } = named(ended);
@@ -199,7 +201,8 @@ interface Waiting extends Ended {
 function refused(error: unknown): never {
   const kind = weatherOf(error);
   const answered = error instanceof Error && error.name === 'ReplyError';
-  if (!answered || (kind !== 'unknown' && kind !== 'fatal')) throw error;
+  // Of what the script itself does nothing needs a group, so NOGROUP comes from an effect as well.
+  if (!answered || (kind !== 'unknown' && kind !== 'fatal' && kind !== 'no-group')) throw error;
   throw new DuestreamError('refused', `commit was refused: ${oneLine(messageOf(error), 300)}`, { cause: error });
 }
 

@@ -1,5 +1,7 @@
 /** `commit`: a running job is over together with effects its handler asked for, in one step. */
 import { describe, expect, test } from 'vitest';
+import { decodeStub } from '../../src/core/codec.ts';
+import { letters } from '../../src/redis/inspect.ts';
 import { only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
@@ -50,6 +52,31 @@ describe('a running job', () => {
     const call = () => p.commit(claim, [add(5)]);
     await expect(p.withoutWrite(call)).rejects.toThrow(/not an integer/);
     expect(await p.complete([claim])).toEqual(['ok']);
+  });
+
+  test('is a dead letter when an effect after the first is refused: a second start would have the first twice', async () => {
+    const claim = await p.running('a');
+    await p.redis.set('{q:0}:word', 'a "word"');
+    const effects = [add(5), { command: 'INCR', key: '{q:0}:word', args: [] }, add(7)];
+    expect(await p.commit(claim, effects)).toMatch(/^half 2 ERR value is not an integer/);
+    expect(await sum()).toBe('5');
+    expect(await p.picture()).toEqual({
+      jobs: { 'j:a': 'stub dead' },
+      dead: ['j:a: half-committed'],
+      done: { 'j:a': T0 },
+    });
+    const { history, letter } = only(await letters(p.redis, p.ref, { limit: 10 }));
+    expect(history).toEqual([
+      {
+        atMs: T0,
+        attempt: 1,
+        kind: 'failure',
+        message: expect.stringMatching(/^command 2 of the commit was refused: /),
+      },
+    ]);
+    expect(decodeStub((await p.redis.hget(p.keys.jobs, 'j:a')) ?? '')).toMatchObject({ outcome: 'dead', letter });
+    expect([await p.count('dead'), await p.count('done')]).toEqual([1, 0]);
+    expect(await p.withoutWrite(() => p.commit(claim, effects))).toBe('already');
   });
 
   test('is not over at the memory limit, and nothing has happened', async () => {
