@@ -45,6 +45,6 @@ elseif window > 0 then
   redis.call('ZADD', done, now, member)
 else redis.call('HDEL', jobs, member) end
 redis.call('HDEL', runs, member)
-redis.call('XACK', ready, 'workers', entry)
 redis.call('XDEL', ready, entry)
+redis.call('XACK', ready, 'workers', entry)
 return reply

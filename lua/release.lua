@@ -30,7 +30,7 @@ for at = 3, #ARGV, 3 do
   end
   replies[#replies + 1] = reply
 end
-if #gone > 0 then redis.call('XACK', ready, 'workers', unpack(gone)) redis.call('XDEL', ready, unpack(gone)) end
+if #gone > 0 then redis.call('XDEL', ready, unpack(gone)) redis.call('XACK', ready, 'workers', unpack(gone)) end
 if soonest < (tonumber(redis.call('HGET', meta, 'wake') or -1)) then
   redis.call('HSET', meta, 'wake', ('%.0f'):format(soonest))
   redis.call('SPUBLISH', wake, ('%.0f'):format(soonest))

@@ -38,6 +38,6 @@ else
   end
   reply[2] = due
 end
-redis.call('XACK', ready, 'workers', entry)
 redis.call('XDEL', ready, entry)
+redis.call('XACK', ready, 'workers', entry)
 return reply

@@ -70,5 +70,5 @@ local function judge(entry, member, due)
 end
 
 for at = 5, #ARGV, 3 do replies[#replies + 1] = judge(ARGV[at], ARGV[at + 1], ('%.0f'):format(tonumber(ARGV[at + 2]) or now)) end
-if #gone > 0 then redis.call('XACK', ready, 'workers', unpack(gone)) redis.call('XDEL', ready, unpack(gone)) end
+if #gone > 0 then redis.call('XDEL', ready, unpack(gone)) redis.call('XACK', ready, 'workers', unpack(gone)) end
 return replies
