@@ -6,7 +6,8 @@
 -- RETURN one text per job: cancelled | requested (running) | over <outcome letter> | unknown;
 --        or {'moved', generation} when the partition has another generation
 -- The stub of a ready job waits for its entry, which start drops; it enters done then, so that a sweep cannot take it
--- before. A bare member that waits has no record yet, perhaps the stub of an earlier life: it only leaves scheduled.
+-- before. A bare member that waits has no record yet, perhaps the stub of an earlier life: it only leaves scheduled. So
+-- does a job whose cancel was cut off.
 local scheduled, jobs, runs, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local now, window, replies, cancelled = tonumber(ARGV[1]), tonumber(ARGV[3]), {}, 0
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
@@ -19,7 +20,7 @@ for at = 4, #ARGV do
   local head, owner, due, rest = (run or ''):match('^(%d+ %d+ %d+ %d+ %d+ %S+) (%S+) (%S+) %d (.*)$')
   local waiting = redis.call('ZSCORE', scheduled, member)
   if not record or record:byte() == 46 then
-    if waiting then redis.call('ZREM', scheduled, member) end
+    if waiting then redis.call('HDEL', runs, member) redis.call('ZREM', scheduled, member) end
     reply = waiting and 'cancelled' or record and 'over ' .. record:sub(2, 2) or 'unknown'
   elseif head and owner ~= '-' then
     redis.call('HSET', runs, member, head .. ' ' .. owner .. ' ' .. due .. ' 1 ' .. rest)
@@ -27,10 +28,10 @@ for at = 4, #ARGV do
     reply = 'requested'
   else
     local token, attempts = (run or '0 0 0'):match('^(%d+) %d+ (%d+)')
+    if waiting and window > 0 then redis.call('ZADD', done, now, member) end
     if window > 0 or not waiting then
       redis.call('HSET', jobs, member, ('.c%s %s %s %s -'):format(record:match('^1(%w+)') or '0', redis.sha1hex(record):sub(1, 16), token, attempts))
     else redis.call('HDEL', jobs, member) end
-    if waiting and window > 0 then redis.call('ZADD', done, now, member) end
     redis.call('HDEL', runs, member)
     redis.call('ZREM', scheduled, member)
     reply, cancelled = 'cancelled', cancelled + 1
