@@ -30,9 +30,9 @@ local function bury(member, record, reason)
     'history', '', 'token', 0, 'attempts', 0, 'generation', 0, 'at', ('%.0f'):format(now))
   redis.call('HINCRBY', meta, live and 'n.dead' or 'n.refused', 1)
   if not live then return end
-  redis.call('HSET', jobs, member, ('.x%s %s 0 0 %s'):format(record:match('^1(%w+)') or '0', redis.sha1hex(record):sub(1, 16), id))
   redis.call('ZADD', done, now, member)
   redis.call('HDEL', runs, member)
+  redis.call('HSET', jobs, member, ('.x%s %s 0 0 %s'):format(record:match('^1(%w+)') or '0', redis.sha1hex(record):sub(1, 16), id))
 end
 
 local moved, late, gone, bytes, adopted = 0, {}, {}, 0, 0
