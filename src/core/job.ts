@@ -25,7 +25,8 @@ export const DEFAULT_NAME = 'default';
 const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 const JOB_NAME = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/;
 const USER_ID = /^[!-z|~]{1,128}$/;
-const ANY_ID = /^[!-~]{1,128}$/;
+/** Ids that duestream makes may have a user's whole id inside. */
+const ANY_ID = /^[!-~]{1,192}$/;
 
 /** A job as a handler sees it. */
 export interface Job<Data = unknown> {

@@ -14,6 +14,9 @@ import type { Heir, Started } from '../redis/replies.ts';
 /** The name of an heir's job. */
 export const ABANDONED = 'duestream.abandoned';
 
+/** How the JSON of an heir begins, so that it is known without being parsed. */
+const HEIR = `{"n":"${ABANDONED}"`;
+
 /** What an `onAbandoned` handler finds as `job.data`. */
 export interface Abandoned<Data = unknown> {
   /** The job that died. */
@@ -34,15 +37,20 @@ export function heirOf(
 ): Heir | undefined {
   const { member, started, reason, error } = death;
   const history = [...started.history, error];
-  if (!history.some(({ kind }) => kind === 'crash' || kind === 'timeout')) return undefined;
+  // The history is the last five errors, the count of crashes is all of them.
+  const halfDone = started.crashes > 0 || history.some(({ kind }) => kind === 'timeout');
+  if (!halfDone || isHeir(started.record)) return undefined;
   const { id } = idOf(member);
   const told = { id, token: started.token, reason, history: history.slice(-5).map(encodeAttempted) };
   const body = started.record.slice(started.record.indexOf('|') + 1);
   // Ids of users have no braces; one that has keeps its own, so that the heir is routed to the same partition.
   const heirId = `${id.includes('{') ? `${id}!` : `{${id}}`}abandoned:${started.token}`;
   const data = `{"told":${JSON.stringify(told)},"body":${body}}`;
-  return { member: memberOf(heirId), record: encodeRecord(dueMs, `{"n":"${ABANDONED}","d":${data}}`) };
+  return { member: memberOf(heirId), record: encodeRecord(dueMs, `${HEIR},"d":${data}}`) };
 }
+
+/** Heirs have none of their own: one that kills its workers would otherwise leave another one that does, for ever. */
+const isHeir = (record: string) => record.slice(record.indexOf('|') + 1).startsWith(HEIR);
 
 /** The data of an heir's record as its handler sees it. */
 export function abandonedOf(data: unknown): Abandoned {

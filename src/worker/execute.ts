@@ -51,7 +51,7 @@ export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
 
   function execute(held: Held, started: Started): void {
     held.token = started.token;
-    const refusal = started.crashes >= queue.crashes && `the worker died ${started.crashes} times under this job`;
+    const refusal = started.crashes >= queue.crashes && `the worker died ${timesOf(started.crashes)} under this job`;
     const record = refusal ? undefined : readable(held, started);
     if (refusal) refuse(held, started, { reason: 'crashes-exhausted', message: refusal });
     else if (record) executeRecord({ held, started, record, effects: [] });
@@ -72,7 +72,7 @@ export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
     const { name } = record;
     const handler = handlerFor(name);
     if (started.failures >= (record.attempts ?? queue.attempts)) {
-      refuse(held, started, { reason: 'attempts-exhausted', message: `failed ${started.failures} times`, name });
+      refuse(held, started, { reason: 'attempts-exhausted', message: `failed ${timesOf(started.failures)}`, name });
     } else if (!handler) {
       refuse(held, started, { reason: 'no-handler', message: `no handler for the name ${name}`, name });
     } else if (once) {
@@ -83,9 +83,9 @@ export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
     }
   }
 
-  /** An heir's data has its own shape, which only its own handler knows. */
+  /** An heir's data has its own shape: a handler that takes every name must not take it for an order of its own. */
   function handlerFor(name: string): Handler<never> | undefined {
-    return name === ABANDONED && onAbandoned ? onAbandoned : pickHandler(handlers, name);
+    return name === ABANDONED ? onAbandoned : pickHandler(handlers, name);
   }
 
   function runHandler(start: Start, handler: Handler<never>): void {
@@ -131,6 +131,7 @@ export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
   /** Without `thrown` the job is done. */
   function end(start: Start, how: Ending): void {
     const { held, record, effects } = start;
+    Object.freeze(effects);
     const ended = { held, name: record.name, tookMs: clock.monotonicMs() - how.startedMs };
     if (once) {
       settle.tellOnce(ended, 'thrown' in how ? failureOf(start, how) : undefined);
@@ -155,7 +156,7 @@ export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
     const at = { attempt: attempts, failures, nowMs: Math.round(serverNowMs()), random: random() };
     const budget = { attempts: record.attempts ?? queue.attempts, backoff: record.backoff ?? queue.backoff };
     const outcome = verdict(how.thrown, { aborted: how.aborted, budget, at });
-    return record.name === ABANDONED ? outcome : withHeir(held, started, outcome);
+    return withHeir(held, started, outcome);
   }
 
   /** A job whose handler is not called: it is dead with a reason. */
@@ -192,6 +193,8 @@ export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
 
   return execute;
 }
+
+const timesOf = (count: number) => (count === 1 ? 'once' : `${count} times`);
 
 /** Calls a handler and tells once how it ended, whether it throws, returns or resolves. */
 function call(
