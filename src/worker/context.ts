@@ -49,7 +49,7 @@ export interface ContextParts {
   readonly deadlineMs: number;
   readonly clock: Clock;
   readonly log: Log;
-  /** Where `commit` collects; undefined where a job cannot commit. */
+  /** Where `commit` collects; undefined where a job cannot commit, frozen once the start has ended. */
   readonly effects: Effect[] | undefined;
 }
 
@@ -70,17 +70,23 @@ export function createContext(parts: ContextParts): HandlerContext {
       return log.child({ job: job.id, name: job.name, attempt: job.attempt });
     },
     commit(command, key, ...args) {
-      effects?.push(effectOf({ command, key, args }, tag));
       if (!effects) throw new DuestreamError('bad-input', 'commit needs a job that is acknowledged after its handler');
+      if (Object.isFrozen(effects)) throw new DuestreamError('bad-input', 'commit came after the end of this start');
+      if (effects.length >= EFFECTS_MAX) {
+        throw new DuestreamError('bad-input', `commit is called too often; allowed: ${EFFECTS_MAX} commands per job`);
+      }
+      effects.push(effectOf({ command, key, args }, tag));
     },
   };
 }
 
-/** Most effects of one job: they run inside one script. */
+/** Most commands of one job, and most words of one command: they run inside one script, which blocks all others. */
+const EFFECTS_MAX = 100;
+const WORDS_MAX = 1000;
 const EFFECTS_KEY = /^[^{]*\{([^}]+)\}/;
 
 function effectOf(effect: Effect, tag: string): Effect {
-  if (!/^[A-Za-z]{2,20}$/.test(effect.command)) {
+  if (!/^[A-Za-z]{2,20}(\.[A-Za-z]{2,20})?$/.test(effect.command)) {
     throw new DuestreamError(
       'bad-input',
       `commit's command is ${show(effect.command)}; allowed: the name of a Redis command`,
@@ -90,6 +96,12 @@ function effectOf(effect: Effect, tag: string): Effect {
     throw new DuestreamError(
       'bad-input',
       `commit's key is ${show(effect.key)}; allowed: a key whose first braces are context.tag, here ${tag}, so that it lives on the job's slot`,
+    );
+  }
+  if (effect.args.length > WORDS_MAX) {
+    throw new DuestreamError(
+      'bad-input',
+      `commit's command has ${effect.args.length} arguments; allowed: ${WORDS_MAX} after the key`,
     );
   }
   const wrong = effect.args.find((arg) => typeof arg !== 'string' && !Number.isFinite(arg));

@@ -3,9 +3,10 @@
  */
 import { type Clock, systemClock } from '../core/clock.ts';
 import { type DurationInput, durationMs } from '../core/duration.ts';
+import { DuestreamError } from '../core/errors.ts';
 import { parseName } from '../core/job.ts';
 import { type Log, silentLog } from '../core/log.ts';
-import { whole } from '../core/queue.ts';
+import { type Delivery, whole } from '../core/queue.ts';
 import type { RedisInput } from '../redis/connect.ts';
 import type { Abandoned } from './abandoned.ts';
 import type { Handler } from './handlers.ts';
@@ -55,7 +56,28 @@ export function readWorkerOptions(options: WorkerOptions) {
     graceMs: whole(durationMs(options.grace ?? '5s', 'grace'), { what: 'grace in ms', min: 50, max: 3_600_000 }),
     shutdownMs: durationMs(options.shutdown ?? '25s', 'shutdown'),
     windowMs: durationMs(options.doneWindow ?? '10m', 'doneWindow'),
+    onAbandoned: options.onAbandoned,
     log: options.log ?? silentLog,
     clock: options.clock ?? systemClock,
   };
+}
+
+/** What a queue's way of delivery needs of its workers. @throws DuestreamError `bad-input` */
+export function checkDelivery(
+  delivery: Delivery,
+  { windowMs, onAbandoned }: Pick<ReturnType<typeof readWorkerOptions>, 'windowMs' | 'onAbandoned'>,
+): void {
+  if (delivery === 'effectively-once' && windowMs === 0) {
+    throw new DuestreamError(
+      'bad-input',
+      'doneWindow is 0 in a queue that delivers effectively once; allowed: more than 0',
+    );
+  }
+  // Over before its handler begins, such a job cannot die half-way, and its heir would itself run at most once.
+  if (delivery === 'at-most-once' && onAbandoned) {
+    throw new DuestreamError(
+      'bad-input',
+      'onAbandoned is set in a queue that delivers at most once; allowed: in queues that deliver at least or effectively once',
+    );
+  }
 }

@@ -25,7 +25,7 @@ import { checkHandlers, type QueueHandlers } from './handlers.ts';
 import { createHandover } from './handover.ts';
 import { createHeartbeat } from './heartbeat.ts';
 import { createInflight } from './inflight.ts';
-import { readWorkerOptions, type WorkerOptions } from './options.ts';
+import { checkDelivery, readWorkerOptions, type WorkerOptions } from './options.ts';
 import { createReclaimer } from './reclaimer.ts';
 import { createSettle } from './settle.ts';
 
@@ -72,13 +72,8 @@ export function createWorker<Data>(
   const definition: Queue<Data> = typeof queue === 'string' ? defineQueue<Data>(queue) : queue;
   checkHandlers(definition.name, handlers);
   const settings = readWorkerOptions(options);
-  const { clock, log, namespace, concurrency, windowMs } = settings;
-  if (definition.delivery === 'effectively-once' && windowMs === 0) {
-    throw new DuestreamError(
-      'bad-input',
-      'doneWindow is 0 in a queue that delivers effectively once; allowed: more than 0',
-    );
-  }
+  const { clock, log, namespace, concurrency, windowMs, onAbandoned } = settings;
+  checkDelivery(definition.delivery, settings);
   const consumer = `w-${newJobId()}`;
   const events = createEmitter();
   const inflight = createInflight();
@@ -97,7 +92,7 @@ export function createWorker<Data>(
   const settle = createSettle({ ...base, jobs, windowMs, signal: giveUp.signal });
   const serverNowMs = serverClock.nowMs;
   const queueLog = log.child({ queue: definition.name });
-  const running = { queue: definition, handlers, onAbandoned: options.onAbandoned, settle, serverNowMs, log: queueLog };
+  const running = { queue: definition, handlers, onAbandoned, settle, serverNowMs, log: queueLog };
   const execute = createExecute({ ...base, ...running });
   const heartbeat = createHeartbeat({
     ...{ redis: commands, namespace, identity, beatTtlMs: settings.beatTtlMs, serverClock, clock, events },
