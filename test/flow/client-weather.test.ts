@@ -1,13 +1,11 @@
 /** A producer when Redis is away, slow, full or wrong, and when replies are lost on the way. */
-import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createProducer, type Producer, type ProducerOptions } from '../../src/client/producer.ts';
 import { Unconfirmed } from '../../src/client/scheduled.ts';
 import { DuestreamError, Indeterminate } from '../../src/core/errors.ts';
 import { defineQueue } from '../../src/core/queue.ts';
 import type { Redis } from '../../src/redis/connect.ts';
+import { openLossyLine } from '../support/lossy-line.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
 let server: TestRedis;
@@ -32,57 +30,10 @@ afterEach(async () => {
   await server.stop();
 });
 
-/** A line to Redis that can lose the next replies: what was sent arrives, what comes back does not. */
 async function openLine() {
-  const path = join(server.dir, 'line.sock');
-  const sockets = new Set<Socket>();
-  let repliesLeft = Number.POSITIVE_INFINITY;
-  let closedFor = 0;
-  let lost = 0;
-  const line = createServer((client) => {
-    if (closedFor > 0) {
-      closedFor -= 1;
-      client.destroy();
-      return;
-    }
-    const upstream = connect(server.socketPath);
-    for (const socket of [client, upstream]) {
-      sockets.add(socket);
-      socket.on('error', () => socket.destroy());
-      socket.on('close', () => {
-        sockets.delete(socket);
-        client.destroy();
-        upstream.destroy();
-      });
-    }
-    client.pipe(upstream);
-    upstream.on('data', (reply) => {
-      if (repliesLeft > 0) {
-        repliesLeft -= 1;
-        client.write(reply);
-        return;
-      }
-      repliesLeft = Number.POSITIVE_INFINITY;
-      lost += 1;
-      client.destroy();
-    });
-  });
-  line.listen(path);
-  await once(line, 'listening');
-  made.push(async () => {
-    for (const socket of sockets) socket.destroy();
-    line.close();
-    await once(line, 'close');
-  });
-  return {
-    url: `unix://${path}`,
-    /** The reply after the next `after` is lost with its connection; then `refusals` connections fail. */
-    lose({ after = 0, refusals = 0 } = {}) {
-      repliesLeft = after;
-      closedFor = refusals;
-    },
-    lost: () => lost,
-  };
+  const line = await openLossyLine(server);
+  made.push(line.close);
+  return line;
 }
 
 const thrownBy = async (call: Promise<unknown>): Promise<DuestreamError> => {

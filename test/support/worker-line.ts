@@ -139,7 +139,7 @@ export function useLine(options: LineOptions = {}) {
       settings: QueueOptions & Partial<WorkerOptions> = {},
     ): Worker & { readonly heard: Heard } {
       const queue = defineQueue(queueName(), { partitions: options.partitions ?? 1, ...queuePart(settings) });
-      const { attempts, crashes, backoff, timeout, partitions, ...own } = settings;
+      const { attempts, crashes, backoff, timeout, delivery, partitions, ...own } = settings;
       const redis = { path: the().server.socketPath };
       const worker = createWorker(queue, handlers, { redis, namespace: NAMESPACE, shutdown: 2000, ...own });
       stops.push(() => worker.stop({ graceMs: 500 }));
@@ -154,12 +154,13 @@ export function useLine(options: LineOptions = {}) {
   return line;
 }
 
-function queuePart({ attempts, crashes, backoff, timeout }: QueueOptions): QueueOptions {
+function queuePart({ attempts, crashes, backoff, timeout, delivery }: QueueOptions): QueueOptions {
   return {
     ...(attempts === undefined ? {} : { attempts }),
     ...(crashes === undefined ? {} : { crashes }),
     ...(backoff === undefined ? {} : { backoff }),
     ...(timeout === undefined ? {} : { timeout }),
+    ...(delivery === undefined ? {} : { delivery }),
   };
 }
 
@@ -176,8 +177,8 @@ export interface Heard {
 
 const NAMES: readonly EventName[] = [
   ...(['leader.elected', 'leader.lost', 'jobs.promoted', 'mover.passed', 'job.started', 'job.completed'] as const),
-  ...(['job.retried', 'job.deferred', 'job.dead', 'job.cancelled', 'job.fenced', 'entries.reclaimed'] as const),
-  ...(['entries.adopted', 'consumer.retired', 'redis.away', 'redis.back'] as const),
+  ...(['job.retried', 'job.deferred', 'job.dead', 'job.cancelled', 'job.fenced', 'job.failed'] as const),
+  ...(['job.expired', 'entries.reclaimed', 'entries.adopted', 'consumer.retired', 'redis.away', 'redis.back'] as const),
 ];
 
 export function listen(events: EventSource): Heard {

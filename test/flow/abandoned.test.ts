@@ -1,0 +1,274 @@
+/** `onAbandoned`: told when a job died and a crash or a timeout may have left half of its work outside. */
+import { describe, expect, it } from 'vitest';
+import { createProducer } from '../../src/client/producer.ts';
+import { fixed } from '../../src/core/backoff.ts';
+import { decodeHistory, memberOf } from '../../src/core/codec.ts';
+import type { Job } from '../../src/core/job.ts';
+import { Unrecoverable } from '../../src/core/outcome.ts';
+import { defineQueue } from '../../src/core/queue.ts';
+import { partitionOf } from '../../src/core/routing.ts';
+import { readNew } from '../../src/redis/ready.ts';
+import { ABANDONED, type Abandoned } from '../../src/worker/abandoned.ts';
+import type { Handler, HandlerContext } from '../../src/worker/handlers.ts';
+import { openLossyLine } from '../support/lossy-line.ts';
+import { aborted, eventually, gate, NAMESPACE, QUICK, useLine } from '../support/worker-line.ts';
+
+const AT_ONCE = { backoff: fixed(1) } as const;
+const hang = (_job: unknown, { signal }: HandlerContext) => aborted(signal);
+const fail = () => {
+  throw new Error('no');
+};
+
+describe('one partition', () => {
+  const line = useLine();
+
+  /** A handler for heirs that keeps what it was given. */
+  function keeper(then: Handler<Abandoned> = () => undefined) {
+    const heirs: Job<Abandoned>[] = [];
+    const onAbandoned: Handler<Abandoned> = (job, context) => {
+      heirs.push(job);
+      return then(job, context);
+    };
+    return { heirs, onAbandoned };
+  }
+
+  /** A worker that never existed reads what is ready and starts it, as if it died then. */
+  async function crashUnder(ghost = 'ghost'): Promise<void> {
+    await eventually(async () => (await line.picture()).ready?.length ?? 0).toBe(1);
+    const batches = await readNew(line.redis, [line.ref], { consumer: ghost, count: 1, blockMs: 0 });
+    const deliveries = batches.flatMap((batch) => batch.deliveries);
+    await line.jobs.start(line.ref, deliveries, { consumer: ghost, bytesMax: 1e6, windowMs: 60_000 });
+  }
+
+  const reasons = async () => (await line.letters()).map(({ member, reason }) => `${member} ${reason}`);
+
+  it('a job under which workers keep dying is told of, with all that is known about it', async () => {
+    await line.plan({ id: 'order-7', name: 'charge', data: { amount: 5, text: 'ä "{}" |' } });
+    await crashUnder();
+    const { heirs, onAbandoned } = keeper();
+    const ran: string[] = [];
+    const worker = await line.worker((job) => ran.push(job.id), { ...QUICK, crashes: 1, onAbandoned });
+    await eventually(() => worker.heard.of('job.completed').length).toBe(1);
+    const [letter] = await line.letters();
+    expect(heirs).toMatchObject([
+      {
+        ...{ id: `{order-7}abandoned:${letter?.token}`, name: ABANDONED, queue: line.queue, attempt: 1, bare: false },
+        data: {
+          ...{ id: 'order-7', name: 'charge', data: { amount: 5, text: 'ä "{}" |' }, token: letter?.token },
+          reason: 'crashes-exhausted',
+          history: [
+            { kind: 'crash', attempt: 1, message: 'worker ghost was lost' },
+            { kind: 'refused', attempt: 2, message: 'the worker died once under this job' },
+          ],
+        },
+      },
+    ]);
+    expect(ran).toEqual([]);
+    expect(await line.picture()).toMatchObject({ dead: ['j:order-7: crashes-exhausted'] });
+  });
+
+  it('a job that used up its attempts by timeouts is told of', async () => {
+    const { heirs, onAbandoned } = keeper();
+    await line.worker(hang, { ...AT_ONCE, timeout: 15, attempts: 2, onAbandoned });
+    await line.plan({ data: 'kept' });
+    await eventually(() => heirs.map(({ data }) => data)).toMatchObject([
+      {
+        ...{ id: 'a', name: 'default', data: 'kept', reason: 'attempts-exhausted' },
+        history: [{ kind: 'timeout' }, { kind: 'timeout' }],
+      },
+    ]);
+  });
+
+  it.each([
+    ['fails for the last time', new Error('no'), 'attempts-exhausted'],
+    ['says that it cannot succeed', new Unrecoverable('gone'), 'gone'],
+  ])('a job that timed out once and then %s is told of', async (_what, thrown, reason) => {
+    const { heirs, onAbandoned } = keeper();
+    await line.worker(
+      (job, context) => {
+        if (job.attempt === 1) return aborted(context.signal);
+        throw thrown;
+      },
+      { ...AT_ONCE, timeout: 15, attempts: 2, onAbandoned },
+    );
+    await line.plan({});
+    await eventually(() => heirs.map(({ data }) => data.reason)).toEqual([reason]);
+  });
+
+  it('a crash counts although five failures have pushed it out of the history', async () => {
+    await line.plan({});
+    await crashUnder();
+    const { heirs, onAbandoned } = keeper();
+    await line.worker(fail, { ...QUICK, ...AT_ONCE, attempts: 7, onAbandoned });
+    await eventually(() => heirs.length).toBe(1);
+    expect(heirs[0]?.data.history.map(({ kind }) => kind)).toEqual(Array(5).fill('failure'));
+  });
+
+  it('a job that only failed, was refused, or has no handler is not told of', async () => {
+    const { heirs, onAbandoned } = keeper();
+    const worker = await line.worker({ default: fail }, { ...AT_ONCE, attempts: 2, onAbandoned });
+    await line.plan({ id: 'a' }, { id: 'b', name: 'other' });
+    const unreadable = { member: memberOf('c'), record: '1abc|{', dueMs: Date.now() };
+    await line.jobs.schedule(line.ref, [unreadable], { mode: 'keep', horizonMs: 1e12, bytesMax: 1000 });
+    await eventually(() => worker.heard.of('job.dead').length).toBe(3);
+    expect(await line.picture()).toEqual(
+      expect.not.objectContaining({ scheduled: expect.anything(), ready: expect.anything() }),
+    );
+    expect([heirs, await line.count('scheduled')]).toEqual([[], 3]);
+  });
+
+  it('a job that was asked to stop ends cancelled, and is not told of', async () => {
+    const door = gate();
+    const { heirs, onAbandoned } = keeper();
+    const worker = await line.worker(() => door.opened.then(fail), { timeout: '1m', attempts: 1, onAbandoned });
+    await line.plan({});
+    await eventually(() => worker.heard.of('job.started').length).toBe(1);
+    await line.jobs.cancel(line.ref, ['j:a'], { windowMs: 60_000 });
+    door.open();
+    await eventually(() => worker.heard.of('job.cancelled').length).toBe(1);
+    expect([heirs, await reasons()]).toEqual([[], []]);
+  });
+
+  it('the reply to the death is lost: there is one letter and one heir', async () => {
+    const lossy = await openLossyLine(line.server);
+    line.onEnd(lossy.close);
+    const { heirs, onAbandoned } = keeper();
+    const worker = await line.worker(hang, { timeout: 15, attempts: 1, onAbandoned, redis: lossy.url });
+    lossy.loseReplyTo('bury');
+    await line.plan({});
+    await eventually(() => worker.heard.of('job.completed').length).toBe(1);
+    expect([lossy.lost(), heirs.length, await reasons()]).toEqual([1, 1, ['j:a attempts-exhausted']]);
+  });
+
+  it('an heir that fails is tried again like any job, and what it takes back is done in the end', async () => {
+    const { heirs, onAbandoned } = keeper(() => heirs.length < 3 && fail());
+    const worker = await line.worker(hang, { ...AT_ONCE, timeout: 15, attempts: 3, onAbandoned });
+    await line.plan({ attempts: 1 });
+    await eventually(() => worker.heard.of('job.completed').length).toBe(1);
+    expect(heirs.map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
+    expect(new Set(heirs.map(({ data }) => JSON.stringify(data))).size).toBe(1);
+  });
+
+  it('an heir that is told and crashes half-way is told again by another worker', async () => {
+    const dying = await line.worker(hang, { ...AT_ONCE, timeout: 15, attempts: 1, onAbandoned: hang });
+    await line.plan({});
+    await eventually(() => dying.heard.of('job.dead').length).toBe(2);
+    const { heirs, onAbandoned } = keeper();
+    const [, heirLetter] = await line.letters();
+    expect(heirLetter?.member).toMatch(/^j:\{a\}abandoned:\d+$/);
+    await dying.stop();
+    const producer = await createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
+    line.onEnd(() => producer.stop());
+    const [, letter] = await line.redis.xrange(line.ref.keys.dead, '-', '+');
+    await producer.replay(line.queue, letter?.[0] ?? '');
+    await crashUnder();
+    const worker = await line.worker(fail, { ...QUICK, onAbandoned });
+    await eventually(() => worker.heard.of('job.completed').length).toBe(1);
+    expect(heirs).toMatchObject([{ crashes: 1, data: { id: 'a', reason: 'attempts-exhausted' } }]);
+  });
+
+  it.each([
+    ['fails', fail, 'attempts-exhausted'],
+    ['is timed out', hang, 'attempts-exhausted'],
+  ])('an heir that %s for the last time is a dead letter, and has no heir', async (_what, handler, reason) => {
+    const { heirs, onAbandoned } = keeper(handler);
+    const worker = await line.worker(hang, { ...AT_ONCE, timeout: 15, attempts: 1, onAbandoned });
+    await line.plan({});
+    await eventually(() => worker.heard.of('job.dead').length).toBe(2);
+    expect(heirs).toHaveLength(1);
+    expect(await reasons()).toEqual([
+      'j:a attempts-exhausted',
+      expect.stringMatching(`^j:{a}abandoned:\\d+ ${reason}$`),
+    ]);
+    expect(await line.count('scheduled')).toBe(2);
+  });
+
+  it('a record that may kill its reader is handed on unread, and its heir dies without another one', async () => {
+    const dueMs = Date.now() - 1000;
+    const poison = { member: memberOf('a'), record: `1${dueMs.toString(36)}|not JSON at all`, dueMs };
+    await line.jobs.schedule(line.ref, [poison], { mode: 'keep', horizonMs: 1e12, bytesMax: 1000 });
+    await crashUnder();
+    const { heirs, onAbandoned } = keeper();
+    const first = await line.worker(fail, { ...QUICK, crashes: 1, onAbandoned, concurrency: 1 });
+    await eventually(() => first.heard.of('job.dead').map(({ reason }) => reason)).toEqual([
+      'crashes-exhausted',
+      'unreadable-record',
+    ]);
+    expect(heirs).toEqual([]);
+    expect(await line.count('scheduled')).toBe(2);
+  });
+
+  it('an heir under which workers keep dying is dead as any job, and leaves no heir of its own', async () => {
+    const first = await line.worker(hang, { timeout: 15, attempts: 1, onAbandoned: hang });
+    first.events.on('job.dead', () => void first.stop({ graceMs: 0 }));
+    await line.plan({});
+    await eventually(() => first.heard.of('job.dead').length).toBe(1);
+    await first.stop();
+    await crashUnder();
+    const { heirs, onAbandoned } = keeper();
+    const worker = await line.worker(fail, { ...QUICK, crashes: 1, onAbandoned });
+    await eventually(() => worker.heard.of('job.dead')).toMatchObject([{ reason: 'crashes-exhausted' }]);
+    expect([heirs, await line.count('scheduled'), (await reasons()).length]).toEqual([[], 2, 2]);
+  });
+
+  it('an heir never reaches a handler that takes every name: it waits as a dead letter for one of its own', async () => {
+    const first = await line.worker(hang, { timeout: 15, attempts: 1, onAbandoned: hang });
+    first.events.on('job.dead', () => void first.stop({ graceMs: 0 }));
+    await line.plan({});
+    await eventually(() => first.heard.of('job.dead').length).toBe(1);
+    await first.stop();
+    const ran: string[] = [];
+    const without = await line.worker((job) => ran.push(job.name));
+    await eventually(() => without.heard.of('job.dead')).toMatchObject([{ reason: 'no-handler', name: ABANDONED }]);
+    expect(ran).toEqual([]);
+    expect(decodeHistory(((await line.letters())[1]?.history ?? '').split('\n'))).toMatchObject([
+      { kind: 'refused', message: `no handler for the name ${ABANDONED}` },
+    ]);
+  });
+
+  it('a foreign job that only looks like an heir is a dead letter', async () => {
+    const { heirs, onAbandoned } = keeper();
+    const worker = await line.worker(fail, { onAbandoned });
+    await line.plan({ name: ABANDONED }, { id: 'b', name: ABANDONED, data: { told: 1, body: 2 } });
+    await eventually(() => worker.heard.of('job.dead').map(({ reason }) => reason)).toEqual([
+      'unreadable-record',
+      'unreadable-record',
+    ]);
+    expect(heirs).toEqual([]);
+  });
+
+  it('a bare job is told of by its id', async () => {
+    const { heirs, onAbandoned } = keeper();
+    await line.worker(hang, { timeout: 15, attempts: 1, onAbandoned });
+    await line.redis.zadd(line.ref.keys.scheduled, 0, 'order{1');
+    await eventually(() => heirs.map(({ data }) => data)).toMatchObject([{ id: 'order{1', name: 'default' }]);
+  });
+});
+
+describe('four partitions', () => {
+  const line = useLine({ partitions: 4 });
+
+  it('an heir lives where its id belongs, and can be looked up', async () => {
+    const producer = await createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
+    line.onEnd(() => producer.stop());
+    const queue = defineQueue(line.queue, { partitions: 4 });
+    const ids = [...Array.from({ length: 8 }, (_, nth) => `order-${nth}`), 'x'.repeat(128)];
+    const heirs: string[] = [];
+    const worker = await line.worker(hang, {
+      ...{ timeout: 15, attempts: 1 },
+      onAbandoned: (job) => heirs.push(job.id),
+    });
+    await producer.scheduleMany(
+      queue,
+      ids.map((id) => ({ id, data: null })),
+    );
+    await eventually(() => worker.heard.of('job.completed').length).toBe(ids.length);
+    expect(new Set(ids.map((id) => partitionOf(id, 4))).size).toBeGreaterThan(1);
+    for (const heir of heirs) {
+      const id = heir.slice(1, heir.indexOf('}'));
+      expect(await producer.get(queue, heir)).toMatchObject({ state: 'done', partition: partitionOf(id, 4) });
+      expect(await producer.get(queue, id)).toMatchObject({ state: 'dead', partition: partitionOf(id, 4) });
+    }
+    expect(heirs.map((heir) => heir.slice(1, heir.indexOf('}'))).toSorted()).toEqual(ids.toSorted());
+  });
+});

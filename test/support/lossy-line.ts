@@ -1,0 +1,80 @@
+/**
+ * A line to a test's Redis that loses replies: what was sent arrives, what comes back does not, and the connection is
+ * gone. For a client that is a call of which nobody knows whether it was carried out.
+ */
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import type { TestRedis } from './redis.ts';
+
+export type LossyLine = Awaited<ReturnType<typeof openLossyLine>>;
+
+let lines = 0;
+
+export async function openLossyLine(server: TestRedis) {
+  lines += 1;
+  const path = join(server.dir, `line${lines}.sock`);
+  const sockets = new Set<Socket>();
+  let repliesLeft = Number.POSITIVE_INFINITY;
+  let closedFor = 0;
+  let lost = 0;
+  let unanswered: readonly string[] = [];
+  const line = createServer((client) => {
+    if (closedFor > 0) {
+      closedFor -= 1;
+      client.destroy();
+      return;
+    }
+    const upstream = connect(server.socketPath);
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => socket.destroy());
+      socket.on('close', () => {
+        sockets.delete(socket);
+        client.destroy();
+        upstream.destroy();
+      });
+    }
+    let doomed = false;
+    client.on('data', (request) => {
+      if (unanswered.some((mark) => request.includes(mark))) {
+        doomed = true;
+        unanswered = [];
+      }
+      upstream.write(request);
+    });
+    upstream.on('data', (reply) => {
+      if (!doomed && repliesLeft > 0) {
+        repliesLeft -= 1;
+        client.write(reply);
+        return;
+      }
+      repliesLeft = Number.POSITIVE_INFINITY;
+      lost += 1;
+      client.destroy();
+    });
+  });
+  line.listen(path);
+  await once(line, 'listening');
+  return {
+    url: `unix://${path}`,
+    /** The reply after the next `after` is lost with its connection; then `refusals` connections fail. */
+    lose({ after = 0, refusals = 0 } = {}) {
+      repliesLeft = after;
+      closedFor = refusals;
+    },
+    /** The reply to the next call of this script is lost, whether it is called by its text or by its digest. */
+    loseReplyTo(verb: string) {
+      const lua = readFileSync(new URL(`../../lua/${verb}.lua`, import.meta.url), 'utf8');
+      unanswered = [createHash('sha1').update(lua).digest('hex'), `-- ${verb}: `];
+    },
+    lost: () => lost,
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      line.close();
+      await once(line, 'close');
+    },
+  };
+}
