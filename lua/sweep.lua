@@ -5,7 +5,8 @@
 --       now ms, '' = server time; term: the leader's; limit per call; window ms and count of stubs; retention ms and
 --       count of letters
 -- RETURN {stubs removed, letters removed}; {-1, 0} when the term is not the leader's
--- Only stubs are deleted: a member whose field is a record again (a new life) only leaves the index.
+-- Letters are read one by one, 256 KiB of them per call, and the first young one ends it. Only stubs are deleted: a
+-- member whose field is a record again (a new life) only leaves the index.
 local leader, jobs, done, dead, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local now, limit, window, stubs = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
@@ -21,12 +22,15 @@ if #old > 0 then
   if #over > 0 then redis.call('HDEL', jobs, unpack(over)) end
   redis.call('ZREM', done, unpack(old))
 end
-local letters = {}
+local letters, from, bytes = {}, '-', 0
 local excess = redis.call('XLEN', dead) - tonumber(ARGV[7])
-for index, letter in ipairs(redis.call('XRANGE', dead, '-', '+', 'COUNT', math.min(limit, 100))) do
+while #letters < math.min(limit, 100) and bytes < 262144 do
+  local letter = redis.call('XRANGE', dead, from, '+', 'COUNT', 1)[1]
+  if not letter then break end
   local ms = tonumber(letter[1]:match('^%d+'))
-  if index > excess and ms >= now - tonumber(ARGV[6]) then break end
+  if #letters + 1 > excess and ms >= now - tonumber(ARGV[6]) then break end
   letters[#letters + 1] = letter[1]
+  from, bytes = '(' .. letter[1], bytes + #letter[2][4]
 end
 if #letters > 0 then
   redis.call('XDEL', dead, unpack(letters))

@@ -5,7 +5,7 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { oneLine } from '../core/errors.ts';
 import type { EventSource } from '../core/events.ts';
-import { withoutCredentials } from '../redis/connect.ts';
+import { withoutCredentials } from '../core/redact.ts';
 
 export interface LogOptions {
   readonly level: string;
@@ -60,6 +60,7 @@ export function logEvents(events: EventSource, log: Logger): () => void {
     events.on('job.fenced', (e) => log.warn(e, 'an older start of this job was refused')),
     events.on('entries.reclaimed', (e) => log.warn(e, 'took over what a dead worker left')),
     events.on('entries.adopted', (e) => log.warn(e, 'found entries of a lost reply')),
+    events.on('partition.mended', (e) => log.warn(e, 'somebody removed parts of jobs; they are whole again')),
     events.on('consumer.retired', (e) => log.info(e, 'a dead worker is gone')),
     events.on('redis.away', ({ answered, who, why }) =>
       log.warn({ who, why: safe(why) }, answered ? 'Redis refuses' : 'Redis is away'),

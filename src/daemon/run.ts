@@ -5,6 +5,7 @@
 import closeWithGrace from 'close-with-grace';
 import { messageOf } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
+import { safe } from './log.ts';
 
 export interface Service {
   readonly start: () => Promise<void>;
@@ -22,21 +23,21 @@ export async function runUntilSignal(
   const grace = closeWithGrace(
     {
       delay: shutdownMs + 1000,
-      logger: { error: (message?: unknown) => log.error({ error: messageOf(message) }, 'shutdown') },
+      logger: { error: (message?: unknown) => log.error({ error: safe(messageOf(message)) }, 'shutdown') },
       onTimeout: (delay) => log.error({ afterMs: delay }, 'shutdown took too long, exiting'),
       onSecondSignal: (signal) => log.warn({ signal }, 'second signal, exiting at once'),
       // A promise that a handler forgot about is that handler's bug; it must not end other jobs.
       skip: ['unhandledRejection', 'beforeExit'],
     },
     async ({ signal, err }) => {
-      if (err) log.error({ error: messageOf(err), stack: err.stack }, 'uncaught error, stopping');
+      if (err) log.error({ error: safe(messageOf(err)), stack: safe(err.stack ?? '') }, 'uncaught error, stopping');
       else log.info({ signal }, 'stopping');
       await service.stop();
       log.info({}, 'stopped');
     },
   );
   process.on('unhandledRejection', (reason) => {
-    log.error({ error: messageOf(reason) }, 'a promise was rejected and nobody listened');
+    log.error({ error: safe(messageOf(reason)) }, 'a promise was rejected and nobody listened');
   });
   try {
     await service.start();

@@ -3,6 +3,7 @@
  * new queues, ranks itself among the living daemons, and hands the nudges of every `K:wake` to the right mover.
  */
 import type { Clock } from '../core/clock.ts';
+import { messageOf } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
 import { createLoop } from '../core/loop.ts';
 import { rendezvous } from '../core/rendezvous.ts';
@@ -50,11 +51,12 @@ export function createMovers(parts: MoversParts): Movers {
   let daemons: readonly string[] = [identity.id];
   const missingSince = new Map<string, number>();
   let subscribed = false;
+  let deaf: { readonly sinceMs: number } | undefined;
   let starting: Promise<void> | undefined;
   let stopped: Promise<void> | undefined;
 
   async function pass(): Promise<number> {
-    if (!subscribed) await subscribe();
+    await listen();
     await beat(redis, { namespace, identity, ttlMs: beatTtlMs });
     const [present, queues] = await Promise.all([presence(redis, namespace), listQueues(redis, namespace)]);
     await forgetLost(present.filter((one) => !one.identity).map((one) => one.id));
@@ -84,7 +86,7 @@ export function createMovers(parts: MoversParts): Movers {
     const rank = () => rendezvous(ref.keys.leader, daemons).indexOf(identity.id);
     const mover = createMover({ redis, ref, processId: identity.id, options, clock, events, rank });
     const janitor = createJanitor({ redis, ref, limits, leading: mover.leading, clock, events });
-    await subscriber.ssubscribe(ref.keys.wake);
+    await subscribe(ref.keys.wake);
     if (stopped) return;
     byWake.set(ref.keys.wake, { mover, janitor });
     mover.start();
@@ -104,13 +106,26 @@ export function createMovers(parts: MoversParts): Movers {
     else byWake.get(channel)?.mover.nudge(message);
   }
 
-  async function subscribe(): Promise<void> {
-    subscribed = true;
+  /**
+   * Nudges are an optimisation: without them (no right to subscribe, no connection) the safety tick finds the jobs. The
+   * ping shows a socket that died in silence; its time-out dials again.
+   */
+  async function listen(): Promise<void> {
+    if (subscribed) subscriber.ping().catch(() => undefined);
+    else await subscribe(control.wake, ...byWake.keys());
+  }
+
+  async function subscribe(...channels: string[]): Promise<void> {
     try {
-      await subscriber.ssubscribe(control.wake, ...byWake.keys());
+      await subscriber.ssubscribe(...channels);
+      subscribed = true;
+      if (deaf) events.emit('redis.back', { who: 'nudges', awayMs: Math.round(clock.monotonicMs() - deaf.sinceMs) });
+      deaf = undefined;
     } catch (error) {
       subscribed = false;
-      throw error;
+      const answered = error instanceof Error && error.name === 'ReplyError';
+      if (!deaf) events.emit('redis.away', { who: 'nudges', why: messageOf(error), answered });
+      deaf ??= { sinceMs: clock.monotonicMs() };
     }
   }
 

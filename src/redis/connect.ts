@@ -6,7 +6,8 @@
  */
 import { Redis, type RedisOptions } from 'ioredis';
 import { show } from '../core/duration.ts';
-import { DuestreamError } from '../core/errors.ts';
+import { DuestreamError, messageOf } from '../core/errors.ts';
+import { withoutCredentials } from '../core/redact.ts';
 import { scriptOptions } from './scripts.ts';
 
 export type { Redis };
@@ -98,11 +99,6 @@ export function describe(redis: Redis): string {
   return path ? `unix://${path}` : `redis://${host}:${port}${db ? `/${db}` : ''}`;
 }
 
-/** A URL without user and password, for messages and logs. */
-export function withoutCredentials(url: string): string {
-  return url.replace(/\/\/[^@/]*@/, '//***@');
-}
-
 function open(settings: ConnectSettings, profile: RedisOptions): Redis {
   const options: RedisOptions & { replyMapping: 'legacy' } = {
     ...parse(settings.redis),
@@ -125,7 +121,23 @@ function open(settings: ConnectSettings, profile: RedisOptions): Redis {
   const redis = new Redis(options);
   // Errors reach whoever awaits a command and whoever listens to weather; without a listener Node would exit.
   redis.on('error', () => undefined);
+  redialWhenSilent(redis);
   return redis;
+}
+
+/**
+ * A command without a reply for its whole time-out means a socket that may be dead without knowing it (a NAT or a load
+ * balancer dropped it): TCP would try for a quarter of an hour. So every such time-out dials again.
+ */
+function redialWhenSilent(redis: Redis): void {
+  const send = redis.sendCommand.bind(redis);
+  redis.sendCommand = (command, stream) => {
+    const sent = send(command, stream);
+    command.promise.catch((error: unknown) => {
+      if (/^Command timed out/.test(messageOf(error)) && redis.status === 'ready') redial(redis);
+    });
+    return sent;
+  };
 }
 
 function parse(input: RedisInput): RedisOptions {

@@ -1,5 +1,8 @@
 /** Connections: a lost reply is an error and never a second call, and every promise settles. */
+import { once } from 'node:events';
+
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { withoutCredentials } from '../../src/core/redact.ts';
 import {
   close,
   describe as describeConnection,
@@ -9,7 +12,6 @@ import {
   type Redis,
   type RedisInput,
   whenReady,
-  withoutCredentials,
 } from '../../src/redis/connect.ts';
 import { weatherOf } from '../../src/redis/weather.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -71,6 +73,8 @@ describe('an address', () => {
   test('never shows its password in a message', () => {
     expect(withoutCredentials('redis://user:secret@host:1/0')).toBe('redis://***@host:1/0');
     expect(withoutCredentials('redis://host:1')).toBe('redis://host:1');
+    expect(withoutCredentials('redis://user:p@ss@h/0')).toBe('redis://***@h/0');
+    expect(withoutCredentials('cannot reach redis://:a/b@h now')).toBe('cannot reach redis://***@h now');
     expect(() => open('redis://user:secret@host/database')).toThrow(expect.not.stringContaining('secret'));
   });
 });
@@ -129,6 +133,7 @@ describe('a lost reply', () => {
     const settled = await Promise.allSettled([slow.call('DEBUG', 'SLEEP', '0.2'), slow.incr('counted')]);
     expect(settled.map((one) => one.status === 'rejected' && weatherOf(one.reason))).toEqual(['lost', 'lost']);
     expect(await redis.get('counted')).toBe('1');
+    await once(slow, 'ready');
     expect(await slow.get('counted')).toBe('1');
   });
 });
@@ -152,6 +157,8 @@ describe('a server that is frozen', () => {
     } finally {
       await server.kill('SIGCONT');
     }
+    // A socket that was silent for a whole time-out is not trusted again.
+    await once(commands, 'ready');
     expect(await commands.ping()).toBe('PONG');
   });
 

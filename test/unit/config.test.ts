@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ConfigSources, defineConfig, loadConfig, queueOptions } from '../../src/config/load.ts';
 import { configRows, printConfig } from '../../src/config/print.ts';
-import { withoutCredentials } from '../../src/config/secret.ts';
 import { defineQueue } from '../../src/core/queue.ts';
+import { withoutCredentials } from '../../src/core/redact.ts';
 
 let cwd = '';
 beforeAll(() => {
@@ -216,7 +216,7 @@ describe('secrets', () => {
   test.each([
     ['redis://h:1', 'redis://h:1'],
     ['redis://:p@h', 'redis://***@h'],
-    ['u:p@h', '***@h'],
+    ['redis://u:p@ss@h', 'redis://***@h'],
     ['redis://h?password=p&db=1', 'redis://h?password=***&db=1'],
   ])('%s is shown as %s', (url, safe) => {
     expect(withoutCredentials(url)).toBe(safe);
