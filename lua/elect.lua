@@ -5,7 +5,8 @@
 --       now ms, '' = server time; process: id without colon, random per process start; lease ms
 -- RETURN {'elected', term, now} (also when the caller holds it already) | {'held', term, ttl ms}
 -- term is <process>:<epoch>:<lease>. The epoch is max(stored + 1, now), so it grows even after a flush. A lease that
--- lives longer than it was taken for (the clock went back), or for ever, is void.
+-- lives longer than it was taken for (the clock went back), or for ever, is void. A partition that is led says which
+-- schema of keys and values it has.
 local leader, meta, process = KEYS[1], KEYS[2], ARGV[2]
 local now = tonumber(ARGV[1])
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
@@ -19,7 +20,7 @@ if term then
 end
 local epoch = math.max((tonumber(redis.call('HGET', meta, 'epoch')) or 0) + 1, now)
 term = ('%s:%.0f:%s'):format(process, epoch, ARGV[3])
-redis.call('HSET', meta, 'epoch', ('%.0f'):format(epoch))
+redis.call('HSET', meta, 'epoch', ('%.0f'):format(epoch), 'schema', 1)
 redis.call('HDEL', meta, 'wake')
 redis.call('SET', leader, term, 'PX', ARGV[3])
 return { 'elected', term, now }

@@ -11,6 +11,7 @@ import { scriptOptions } from '../redis/scripts.ts';
 import { patches, versionOf } from './check-patches.ts';
 import { rights } from './check-rights.ts';
 import { dues, members } from './check-scheduled.ts';
+import { schema } from './check-schema.ts';
 import type { Check, Finding, Info, Patient } from './finding.ts';
 import { span } from './when.ts';
 
@@ -24,6 +25,7 @@ export const checks: readonly Check[] = [
   { name: 'clock', look: clock },
   { name: 'rights', look: rights },
   { name: 'scripts', look: scripts },
+  { name: 'schema', look: schema },
   { name: 'dues', look: dues },
   { name: 'members', look: members },
 ];

@@ -10,7 +10,7 @@
  *  K:dead       stream   one dead letter per entry
  *  K:done       zset     member → ms when it was over; the expiry index of stubs
  *  K:leader     string   <process>:<epoch>:<leaseMs>, with a TTL
- *  K:meta       hash     generation, token, epoch, paused, wake, durable counters n.*
+ *  K:meta       hash     schema, generation, token, epoch, paused, wake, durable counters n.*
  *  K:wake       channel  nudges to the leader
  *
  *  C is `<namespace>:v1:{control}`:
@@ -19,6 +19,9 @@
  *  C:beat:<id>  string   one heartbeat with a TTL; its value says who it is
  *  C:wake       channel  a queue was declared, a process came or left
  */
+
+/** What `elect` writes as the schema of a partition: how keys and values of wire version 1 are laid out. */
+export const SCHEMA = '1';
 
 /** The consumer group of every ready stream. */
 export const GROUP = 'workers';

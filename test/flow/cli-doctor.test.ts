@@ -125,6 +125,22 @@ describe('rights', () => {
   });
 });
 
+describe('schema', () => {
+  test('of ours, and of a partition that was never led, is well', async () => {
+    expect(await found('schema')).toMatchObject({ status: 'ok', saw: 'schema 1, in 1 partition' });
+    await the.lead();
+    expect(await found('schema')).toMatchObject({ status: 'ok' });
+  });
+
+  test('of another version fails', async () => {
+    await the.redis.hset(the.keys.meta, 'schema', '2');
+    const { code, out } = await doctor();
+    expect(code).toBe(1);
+    expect(out).toMatch(/^fail {2}schema {7}1 partition of another schema than 1: q partition 0 has "2"$/m);
+    expect(out).toContain('another namespace');
+  });
+});
+
 describe('dues', () => {
   test('that make sense are well', async () => {
     await the.schedule('a', { dueMs: T0 + 1 });

@@ -15,6 +15,12 @@ describe('a partition without a leader', () => {
     expect(ttl > 0 && ttl <= 5000).toBe(true);
   });
 
+  test('says from then on which schema it has', async () => {
+    expect(await p.meta('schema')).toBeNull();
+    await asks('m1');
+    expect(await p.meta('schema')).toBe('1');
+  });
+
   test('has no advertised wake-up any more: the new leader looks at once', async () => {
     await p.redis.hset(p.keys.meta, 'wake', T0 + 5000);
     await asks('m1');

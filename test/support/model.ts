@@ -158,6 +158,7 @@ export function render(model: Model): Stored {
       ...pairOf('wake', model.wake?.toFixed(0)),
       ...pairOf('paused', model.paused),
       ...pairOf('epoch', model.epoch?.toFixed(0)),
+      ...pairOf('schema', model.epoch && '1'),
     ]),
   };
 }
@@ -172,8 +173,8 @@ export function stored(snapshot: Snapshot): Stored {
     dead: snapshot.dead.map(({ letter, fields }) => [letter, ...LETTER.map((name) => fields.get(name) ?? '')]),
     group: snapshot.delivered !== undefined,
     leader: snapshot.leader,
-    // The last token is checked to grow and to cover all that were given: I7.
-    meta: sorted([...snapshot.meta].filter(([name]) => name !== 'token')),
+    // The last token is checked to grow and to cover all that were given: I7. The schema is a mark for people.
+    meta: sorted([...snapshot.meta].filter(([name]) => name !== 'token' && name !== 'schema')),
   };
 }
 
