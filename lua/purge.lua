@@ -3,24 +3,32 @@
 -- KEYS  1 dead  2 meta
 -- ARGV  1 now  2 age  3 reason  4 after  5 limit  6 mode
 --       now ms, '' = server time; age ms, the least; reason '' = any; after: the letter looked at last, '' = from the
---       oldest; limit: letters looked at; mode count | remove
+--       oldest; limit: letters looked at, the most; mode count | remove
 -- RETURN {matched, looked at, the letter looked at last or '' when no more are old enough}
+-- A letter may be of 256 KiB and Redis does nothing else meanwhile, so a call ends when it has read that much.
 -- Letters are matched here, so that no payload travels and none is removed that was not looked at. A stub that names a
 -- removed letter stays until its window ends.
 local dead, meta = KEYS[1], KEYS[2]
 local now, age, reason, after, limit = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5])
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
-local found, looked, last, old = {}, 0, '', true
-for _, letter in ipairs(redis.call('XRANGE', dead, after == '' and '-' or '(' .. after, '+', 'COUNT', limit)) do
-  old = tonumber(letter[1]:match('^%d+')) <= now - age
-  if not old then break end
-  looked, last = looked + 1, letter[1]
-  for at = 1, #letter[2], 2 do
-    if letter[2][at] == 'reason' and (reason == '' or letter[2][at + 1] == reason) then found[#found + 1] = letter[1] end
+local found, looked, last, bytes, step, more = {}, 0, after, 0, 1, true
+while more and looked < limit and bytes < 262144 do
+  step = math.min(step, limit - looked)
+  local letters = redis.call('XRANGE', dead, last == '' and '-' or '(' .. last, '+', 'COUNT', step)
+  more = #letters == step
+  for _, letter in ipairs(letters) do
+    if tonumber(letter[1]:match('^%d+')) > now - age then more = false break end
+    looked, last = looked + 1, letter[1]
+    for at = 1, #letter[2], 2 do
+      local field, value = letter[2][at], letter[2][at + 1]
+      bytes = bytes + #value
+      if field == 'reason' and (reason == '' or value == reason) then found[#found + 1] = letter[1] end
+    end
   end
+  step = math.min(step * 2, 16)
 end
 if ARGV[6] == 'remove' and #found > 0 then
   redis.call('XDEL', dead, unpack(found))
   redis.call('HINCRBY', meta, 'n.forgotten', #found)
 end
-return { #found, looked, old and looked == limit and last or '' }
+return { #found, looked, more and last or '' }

@@ -107,7 +107,20 @@ async function lookAtMembers(
 async function lettersOf(redis: Redis, refs: readonly PartitionRef[], reason: string): Promise<number> {
   let count = 0;
   for (const ref of refs) {
-    count += (await purge(redis, ref, { mode: 'count', ageMs: 0, limit: LETTERS_MAX, reason })).matched;
+    let after: string | undefined;
+    let left = LETTERS_MAX;
+    do {
+      const { matched, looked, next } = await purge(redis, ref, {
+        mode: 'count',
+        ageMs: 0,
+        limit: left,
+        reason,
+        after,
+      });
+      count += matched;
+      left -= looked;
+      after = next;
+    } while (after !== undefined && left > 0);
   }
   return count;
 }

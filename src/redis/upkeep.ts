@@ -46,7 +46,7 @@ export async function resume(redis: Redis, ref: PartitionRef): Promise<PauseRepl
   return pauseReply(list(await run(redis, 'resume', { keys: ref.keys, args: {} })).map(text));
 }
 
-/** Looks at no more than `limit` letters, from the oldest or after the one that is named. */
+/** Looks at no more than `limit` letters, and at fewer when they are large, from the oldest or after the one named. */
 export async function purge(
   redis: Redis,
   ref: PartitionRef,

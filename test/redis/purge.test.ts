@@ -44,6 +44,20 @@ test('a batch is bounded by the letters it looks at, and says where the next goe
   expect(await left()).toEqual(['j:b: no-handler']);
 });
 
+test('a call ends when it has read a quarter of a megabyte, and the next goes on', async () => {
+  const data = 'x'.repeat(90_000);
+  for (const id of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) await p.bury(await p.running(id, { data }));
+  const looked: number[] = [];
+  let after: string | undefined;
+  do {
+    const batch = await call({ after });
+    looked.push(batch.looked);
+    after = batch.next;
+  } while (after !== undefined);
+  expect(looked).toEqual([3, 3, 2]);
+  expect(await left()).toEqual([]);
+});
+
 test('counting looks the same and writes nothing', async () => {
   await letters({ a: 'attempts', b: 'attempts' });
   expect(await p.withoutWrite(() => call({ mode: 'count' }))).toEqual({ matched: 2, looked: 2, next: undefined });
