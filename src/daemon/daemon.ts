@@ -2,22 +2,24 @@
  * The roof: one process with the roles it was given. Mover promotes, http shows, worker runs handlers. Wiring and the
  * order of life only; what the parts do stands in their own rooms.
  *
- *  start  connect → movers → workers → http
+ *  start  connect → queues of the configuration → movers → workers → http
  *  stop   not ready → workers finish or hand back → movers give their leases back → http → connections
  */
 import { hostname } from 'node:os';
-import { defineConfig } from '../config/load.ts';
+import { defineConfig, queueOptions } from '../config/load.ts';
 import type { Config, ConfigInput } from '../config/options.ts';
 import { systemClock } from '../core/clock.ts';
 import { createEmitter, type EventName, type EventSource } from '../core/events.ts';
 import { newJobId } from '../core/job.ts';
 import { type Log, silentLog } from '../core/log.ts';
+import { defineQueue } from '../core/queue.ts';
 import { createHttp } from '../http/server.ts';
 import { createMetrics } from '../metrics/metrics.ts';
 import { createMovers } from '../mover/movers.ts';
 import { close, describe, openCommands, openSubscriber, type Redis, whenReady } from '../redis/connect.ts';
 import { stats } from '../redis/inspect.ts';
 import { presence } from '../redis/presence.ts';
+import { declareQueue } from '../redis/queues.ts';
 import type { Handlers } from '../worker/handlers.ts';
 import { version } from './version.ts';
 import { createWorkers, loadHandlers } from './workers.ts';
@@ -126,6 +128,7 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
 
   async function begin(): Promise<void> {
     await Promise.all([whenReady(redis), subscriber && whenReady(subscriber)]);
+    if (movers) await declareQueues(redis, config);
     await movers?.start();
     await Promise.all(workers.map((worker) => worker.start()));
     state = 'running';
@@ -163,6 +166,15 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
     http: () => address,
     redisLabel: describe(redis),
   };
+}
+
+/** What a configuration names exists from now on: it has movers before its first job, and the partitions it was given. */
+async function declareQueues(redis: Redis, config: Config): Promise<void> {
+  const { namespace } = config;
+  for (const name of Object.keys(config.queues)) {
+    const { partitions } = defineQueue(name, queueOptions(config, name));
+    await declareQueue(redis, { namespace, queue: name, partitions });
+  }
 }
 
 function moversOf(parts: {
