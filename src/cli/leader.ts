@@ -16,6 +16,8 @@ export interface Leader {
   /** Its election: an epoch is a moment. */
   readonly sinceMs: number;
   readonly leaseLeftMs: number;
+  /** Its last pass: each prolongs the lease to its full length. Undefined when the lease is void. */
+  readonly lastPassAgoMs: number | undefined;
 }
 
 /** Every process that sent a heartbeat, by id; undefined when the heartbeat is missing now. */
@@ -25,10 +27,12 @@ export async function peopleOf(redis: Redis, namespace: string): Promise<People>
 
 export function leaderOf({ term, leaseTtlMs }: PartitionStats, people: People): Leader | undefined {
   if (term === undefined) return undefined;
-  const [process = ''] = term.split(':');
-  const identity = people.get(process);
+  const [process = '', , lease] = term.split(':');
+  const { host, pid } = people.get(process) ?? {};
   const epoch = epochOf(term);
-  return { process, host: identity?.host, pid: identity?.pid, epoch, sinceMs: epoch, leaseLeftMs: leaseTtlMs };
+  const agoMs = Number(lease) - leaseTtlMs;
+  const lastPassAgoMs = leaseTtlMs >= 0 && agoMs >= 0 ? agoMs : undefined;
+  return { process, host, pid, epoch, sinceMs: epoch, leaseLeftMs: leaseTtlMs, lastPassAgoMs };
 }
 
 /** `host:pid`, or the id of a process without a heartbeat. */

@@ -1,4 +1,7 @@
-/** `leaders`: who leads each partition, since when, for how long still, and how late its work is. */
+/**
+ * `leaders`: who leads each partition, since when, when it last passed, and how late its work is. Every pass prolongs
+ * the lease to its full length, so what has gone of the lease is the time since the last one.
+ */
 import type { Command } from 'commander';
 import type { Redis } from '../redis/connect.ts';
 import { stats } from '../redis/inspect.ts';
@@ -25,7 +28,9 @@ interface Led {
 export const leaders: Register = (parent, desk) => {
   const command = parent
     .command('leaders [queue]')
-    .description('show who leads each partition, and how late it is')
+    .description(
+      'show who leads each partition, when it last passed (by what has gone of its lease), and how late it is',
+    )
     .action((queue: string | undefined, _flags: unknown, command: Command) =>
       desk.run(command, (session) => run(session, queue)),
     );
@@ -44,7 +49,18 @@ async function run(session: Session, queue: string | undefined): Promise<Exit> {
   session.out.answer({ namespace, partitions }, () => {
     if (partitions.length === 0) return [line`no queue was used in namespace ${namespace} yet`];
     const rows = partitions.map(row);
-    const head = ['queue', 'partition', 'leader', 'process', 'epoch', 'elected', 'lease left', 'overdue', 'backlog'];
+    const head = [
+      'queue',
+      'partition',
+      'leader',
+      'process',
+      'epoch',
+      'elected',
+      'last pass',
+      'lease left',
+      'overdue',
+      'backlog',
+    ];
     const alone = partitions.filter(({ leader }) => leader === undefined).length;
     return [
       ...table(session.out.paint, head, rows),
@@ -69,8 +85,9 @@ async function look(redis: Redis, ref: PartitionRef, people: People): Promise<Le
 
 function row({ queue, partition, leader, lagMs, backlog, paused, nowMs }: Led) {
   const late = `${lagMs ? span(lagMs) : '-'}${paused ? ' (paused)' : ''}`;
-  if (leader === undefined) return [queue, partition, 'none', '-', '-', '-', '-', late, backlog];
-  const { process, epoch, sinceMs, leaseLeftMs } = leader;
+  if (leader === undefined) return [queue, partition, 'none', '-', '-', '-', '-', '-', late, backlog];
+  const { process, epoch, sinceMs, leaseLeftMs, lastPassAgoMs } = leader;
   const elected = relative(sinceMs, nowMs);
-  return [queue, partition, leaderName(leader), process, epoch, elected, span(leaseLeftMs), late, backlog];
+  const passed = lastPassAgoMs === undefined ? '-' : `${span(lastPassAgoMs)} ago`;
+  return [queue, partition, leaderName(leader), process, epoch, elected, passed, span(leaseLeftMs), late, backlog];
 }

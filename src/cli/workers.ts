@@ -7,7 +7,7 @@ import { systemClock } from '../core/clock.ts';
 import type { Redis } from '../redis/connect.ts';
 import { type Held, holdings } from '../redis/holdings.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { type Identity, presence } from '../redis/presence.ts';
+import { beatAges, type Identity, presence } from '../redis/presence.ts';
 import { listQueues, partitionsOf } from '../redis/queues.ts';
 import { type Exit, type Register, whole, withExamples } from './desk.ts';
 import { partitionsOfQueue, type Session, withRedis } from './session.ts';
@@ -30,6 +30,8 @@ interface Seen {
   readonly host: string | undefined;
   readonly pid: number | undefined;
   readonly startedMs: number | undefined;
+  /** How long ago it sent its last heartbeat. */
+  readonly beatAgoMs: number | undefined;
   readonly queues: readonly string[];
   /** Entries it holds: running, or about to start. */
   readonly pending: number;
@@ -39,7 +41,7 @@ interface Seen {
 export const workers: Register = (parent, desk) => {
   const command = parent
     .command('workers')
-    .description('show workers, whether they live, and what each runs')
+    .description('show workers, when each last gave a sign of life, and what it runs')
     .option('--queue <name>', 'only workers of this queue')
     .option('--limit <n>', 'of each worker at most so many jobs, the oldest', whole(0, 1000), 10)
     .action((flags: Flags, command: Command) => desk.run(command, (session) => run(session, flags)));
@@ -60,7 +62,9 @@ async function run(session: Session, { queue, limit }: Flags): Promise<Exit> {
     }
     const alive = new Map(known.map(({ id, identity }) => [id, identity]));
     for (const ref of refs) await addConsumers(redis, ref, { drafts, alive, limit });
-    return [...drafts].map(([id, draft]) => seenOf(id, draft)).sort((a, b) => (a.id < b.id ? -1 : 1));
+    const people = [...drafts.values()].flatMap(({ identity }) => identity ?? []);
+    const ages = await beatAges(redis, namespace, people);
+    return [...drafts].map(([id, draft]) => seenOf(id, draft, ages.get(id))).sort((a, b) => (a.id < b.id ? -1 : 1));
   });
   session.out.answer({ namespace, workers: seen }, () => linesOf(session, seen));
   return 0;
@@ -89,9 +93,10 @@ async function addConsumers(
   }
 }
 
-function seenOf(id: string, { identity, queues, pending, jobs }: Draft): Seen {
+function seenOf(id: string, { identity, queues, pending, jobs }: Draft, beatAgoMs: number | undefined): Seen {
   const { host, pid, startedMs } = identity ?? {};
-  return { id, state: identity ? 'alive' : 'missing', host, pid, startedMs, queues: [...queues].sort(), pending, jobs };
+  const state = identity ? 'alive' : 'missing';
+  return { id, state, host, pid, startedMs, beatAgoMs, queues: [...queues].sort(), pending, jobs };
 }
 
 async function refsOf(session: Session, redis: Redis, queue: string | undefined): Promise<readonly PartitionRef[]> {
@@ -105,16 +110,17 @@ function linesOf({ out, config }: Session, seen: readonly Seen[]): readonly stri
     return [line`no worker in namespace ${config.namespace}; start one with "duestream worker <module>"`];
   }
   const nowMs = systemClock.wallMs();
-  const rows = seen.map(({ id, state, host, pid, startedMs, queues, pending }) => [
+  const rows = seen.map(({ id, state, host, pid, startedMs, beatAgoMs, queues, pending }) => [
     id,
     state,
     host === undefined ? undefined : `${host}:${pid}`,
     startedMs === undefined ? undefined : relative(startedMs, nowMs),
+    beatAgoMs === undefined ? undefined : `${span(beatAgoMs)} ago`,
     queues.join(', '),
     pending,
   ]);
   return [
-    ...table(out.paint, ['worker', 'state', 'where', 'started', 'queues', 'holds'], rows),
+    ...table(out.paint, ['worker', 'state', 'where', 'started', 'last beat', 'queues', 'holds'], rows),
     ...seen.flatMap((worker) => jobLines(worker, nowMs)),
   ];
 }

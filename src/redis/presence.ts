@@ -18,6 +18,8 @@ export interface Identity {
   /** Epoch ms by the process's own clock; for people. */
   readonly startedMs: number;
   readonly queues: readonly string[];
+  /** How long each of its beats is valid; what is left of it says when the last one was. Older versions left it out. */
+  readonly beatTtlMs?: number;
 }
 
 /**
@@ -31,7 +33,7 @@ export async function beat(
   const keys = controlKeys(namespace);
   const key = keys.beat(identity.id);
   if ((await redis.pexpire(key, ttlMs)) === 1) return 'kept';
-  await redis.set(key, JSON.stringify(identity), 'PX', ttlMs);
+  await redis.set(key, JSON.stringify({ ...identity, beatTtlMs: ttlMs }), 'PX', ttlMs);
   await redis.sadd(keys.alive, identity.id);
   await redis.spublish(keys.wake, `here ${identity.id}`);
   return 'anew';
@@ -58,6 +60,27 @@ export async function presence(
     .map((id, index) => ({ id, identity: decode(values[index] ?? null) }))
     .sort((a, b) => (a.id < b.id ? -1 : 1));
 }
+
+/** How long ago each of these processes sent its last beat; without those that have none, or do not say their TTL. */
+export async function beatAges(
+  redis: Redis,
+  namespace: string,
+  identities: readonly Identity[],
+): Promise<ReadonlyMap<string, number>> {
+  const keys = controlKeys(namespace);
+  const ages = new Map<string, number>();
+  for (let from = 0; from < identities.length; from += AGES_AT_ONCE) {
+    const some = identities.slice(from, from + AGES_AT_ONCE);
+    const ttls = await Promise.all(some.map(({ id }) => redis.pttl(keys.beat(id))));
+    for (const [at, ttlMs] of ttls.entries()) {
+      const { id = '', beatTtlMs = 0 } = some[at] ?? {};
+      if (ttlMs >= 0 && ttlMs <= beatTtlMs) ages.set(id, beatTtlMs - ttlMs);
+    }
+  }
+  return ages;
+}
+
+const AGES_AT_ONCE = 100;
 
 /** Which of these ids have no heartbeat right now. */
 export async function withoutBeat(redis: Redis, namespace: string, ids: readonly string[]): Promise<readonly string[]> {

@@ -31,9 +31,11 @@ describe('leaders', () => {
     await declareQueue(the.redis, { namespace, queue: 'wide', partitions: 2 });
     const { code, out } = await due(['leaders']);
     expect(code).toBe(0);
-    expect(out).toMatch(/^queue +partition +leader +process +epoch +elected +lease left +overdue +backlog\n/);
-    expect(out).toMatch(/^q +0 +mill:7 +m1 +\d{13} +(now|\d+ (ms|s) ago) +\d+ s +\d+ d +1$/m);
-    expect(out).toMatch(/^wide +1 +none +- +- +- +- +- +0$/m);
+    expect(out).toMatch(
+      /^queue +partition +leader +process +epoch +elected +last pass +lease left +overdue +backlog\n/,
+    );
+    expect(out).toMatch(/^q +0 +mill:7 +m1 +\d{13} +(now|\d+ (ms|s) ago) +\d+ (ms|s) ago +\d+ s +\d+ d +1$/m);
+    expect(out).toMatch(/^wide +1 +none +- +- +- +- +- +- +0$/m);
     expect(out).toContain('2 partitions without a leader: start one with "duestream start"');
   });
 
@@ -45,6 +47,9 @@ describe('leaders', () => {
     expect(leader).toMatchObject({ process: 'm1', epoch: expect.any(Number), sinceMs: leader.epoch });
     expect(leader.host).toBeUndefined();
     expect(leader.leaseLeftMs).toBeGreaterThan(0);
+    expect(leader.lastPassAgoMs).toBe(
+      Number((await the.redis.get(the.keys.leader))?.split(':')[2]) - leader.leaseLeftMs,
+    );
     expect(rest).toMatchObject({ queue: 'q', partition: 0, backlog: 0, paused: false });
     expect((await due(['leaders'])).out).toMatch(/^q +0 +m1 +m1 /m);
   });
@@ -65,7 +70,7 @@ describe('workers', () => {
     const { code, out } = await due(['workers']);
     expect(code).toBe(0);
     expect(out).toMatch(
-      /^worker +state +where +started +queues +holds\nw-1 +alive +mill:7 +2 min ago +q +2\n\nw-1 holds\n/,
+      /^worker +state +where +started +last beat +queues +holds\nw-1 +alive +mill:7 +2 min ago +\d+ (ms|s) ago +q +2\n\nw-1 holds\n/,
     );
     expect(out).toMatch(/^ {2}q {2}first {2}attempt 1, for \d+ \w+\n {2}q {2}second {2}about to start\n$/m);
     expect(out).not.toContain('d-1');
@@ -82,7 +87,7 @@ describe('workers', () => {
       { id: 'b' },
     ]);
     expect((await due(['workers', '--limit', '2'])).out).toMatch(
-      /^w-gone +missing +- +- +q +3$[\s\S]*\n {2}and 1 more\n$/m,
+      /^w-gone +missing +- +- +- +q +3$[\s\S]*\n {2}and 1 more\n$/m,
     );
   });
 
@@ -90,7 +95,9 @@ describe('workers', () => {
     await alive('w-1', 'worker', ['other']);
     expect((await answer(['workers', '--queue', 'q'])).workers).toEqual([]);
     expect((await due(['workers', '--queue', 'q'])).out).toContain('no worker in namespace t; start one with');
-    expect((await answer(['workers'])).workers).toMatchObject([{ id: 'w-1', state: 'alive', pending: 0, jobs: [] }]);
+    expect((await answer(['workers'])).workers).toMatchObject([
+      { id: 'w-1', state: 'alive', beatAgoMs: expect.any(Number), pending: 0, jobs: [] },
+    ]);
   });
 
   test('with a limit that is no number ends with 64', async () => {

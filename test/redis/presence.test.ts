@@ -1,7 +1,7 @@
 /** Heartbeats: who says it is alive. They nominate the dead and decide nothing. */
 import { expect, test } from 'vitest';
 import { controlKeys } from '../../src/redis/keys.ts';
-import { beat, forget, type Identity, leave, presence, withoutBeat } from '../../src/redis/presence.ts';
+import { beat, beatAges, forget, type Identity, leave, presence, withoutBeat } from '../../src/redis/presence.ts';
 import { T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
@@ -12,7 +12,7 @@ const beats = (id: string, ttlMs = 5000) => beat(p.redis, { namespace, identity:
 
 test('a process that beats is present with its identity, until its time to live', async () => {
   await beats('w1');
-  expect(await presence(p.redis, namespace)).toEqual([{ id: 'w1', identity: worker('w1') }]);
+  expect(await presence(p.redis, namespace)).toEqual([{ id: 'w1', identity: { ...worker('w1'), beatTtlMs: 5000 } }]);
   const ttl = await p.redis.pttl(keys.beat('w1'));
   expect(ttl > 0 && ttl <= 5000).toBe(true);
 });
@@ -29,9 +29,19 @@ test('a process whose heartbeat is missing is still listed, without an identity'
   await p.redis.del(keys.beat('w1'));
   expect(await presence(p.redis, namespace)).toEqual([
     { id: 'w1', identity: undefined },
-    { id: 'w2', identity: worker('w2') },
+    { id: 'w2', identity: { ...worker('w2'), beatTtlMs: 5000 } },
   ]);
   expect(await withoutBeat(p.redis, namespace, ['w1', 'w2', 'w3'])).toEqual(['w1', 'w3']);
+});
+
+test('the age of a beat is what has gone of its time to live, where it says how long that is', async () => {
+  await beats('w1');
+  await p.redis.pexpire(keys.beat('w1'), 4000);
+  await p.redis.set(keys.beat('old'), JSON.stringify(worker('old')), 'PX', 5000);
+  const known = [{ ...worker('w1'), beatTtlMs: 5000 }, worker('old'), { ...worker('gone'), beatTtlMs: 5000 }];
+  const ages = await beatAges(p.redis, namespace, known);
+  expect([...ages.keys()]).toEqual(['w1']);
+  expect(ages.get('w1')).toBeGreaterThanOrEqual(1000);
 });
 
 test('a beat after its key was lost makes it again', async () => {
