@@ -74,6 +74,13 @@ export interface Events {
   };
   'entries.adopted': { readonly queue: string; readonly partition: number; readonly count: number };
   'consumer.retired': { readonly queue: string; readonly partition: number; readonly consumer: string };
+  /** A job or an entry had lost a part and got it back: nobody's data was lost, but somebody removed a key. */
+  'partition.mended': {
+    readonly queue: string;
+    readonly partition: number;
+    readonly what: string;
+    readonly count: number;
+  };
   /** Weather: once per change of state, never once per failed call. */
   'redis.away': {
     readonly who: string;

@@ -1,6 +1,7 @@
 /**
- * All movers of one process: one mover and one janitor per partition of every declared queue. Watches the registry for
- * new queues, ranks itself among the living daemons, and hands the nudges of every `K:wake` to the right mover.
+ * All movers of one process: a mover, a janitor and a healer per partition of every declared queue. Watches the
+ * registry for new queues, ranks itself among the living daemons, and hands the nudges of every `K:wake` to the right
+ * mover.
  */
 import type { Clock } from '../core/clock.ts';
 import { messageOf } from '../core/errors.ts';
@@ -13,6 +14,7 @@ import type { SweepLimits } from '../redis/lease.ts';
 import { beat, forget, type Identity, leave, presence } from '../redis/presence.ts';
 import { listQueues, partitionsOf } from '../redis/queues.ts';
 import type { Leadership } from './election.ts';
+import { createHealer, type Healer } from './healer.ts';
 import { createJanitor, type Janitor } from './janitor.ts';
 import { createMover, type Mover, type MoverOptions } from './mover.ts';
 
@@ -47,7 +49,7 @@ const FORGET_AFTER_MS = 600_000;
 export function createMovers(parts: MoversParts): Movers {
   const { redis, subscriber, namespace, identity, beatTtlMs, options, limits, clock, events } = parts;
   const control = controlKeys(namespace);
-  const byWake = new Map<string, { readonly mover: Mover; readonly janitor: Janitor }>();
+  const byWake = new Map<string, { readonly mover: Mover; readonly chores: readonly (Janitor | Healer)[] }>();
   let daemons: readonly string[] = [identity.id];
   const missingSince = new Map<string, number>();
   let subscribed = false;
@@ -85,19 +87,19 @@ export function createMovers(parts: MoversParts): Movers {
     if (byWake.has(ref.keys.wake) || stopped) return;
     const rank = () => rendezvous(ref.keys.leader, daemons).indexOf(identity.id);
     const mover = createMover({ redis, ref, processId: identity.id, options, clock, events, rank });
-    const janitor = createJanitor({ redis, ref, limits, leading: mover.leading, clock, events });
+    const duty = { redis, ref, leading: mover.leading, clock, events };
+    const chores = [createJanitor({ ...duty, limits }), createHealer(duty)];
     await subscribe(ref.keys.wake);
     if (stopped) return;
-    byWake.set(ref.keys.wake, { mover, janitor });
-    mover.start();
-    janitor.start();
+    byWake.set(ref.keys.wake, { mover, chores });
+    for (const service of [mover, ...chores]) service.start();
   }
 
   /** A queue that was removed is led no more. If it is declared again, it gets a mover of its own again. */
   async function letGo(wake: string): Promise<void> {
     const gone = byWake.get(wake);
     byWake.delete(wake);
-    await Promise.all([gone?.mover.stop(), gone?.janitor.stop()]);
+    if (gone) await stopAll(gone);
     await subscriber.sunsubscribe(wake).catch(() => undefined);
   }
 
@@ -147,9 +149,12 @@ export function createMovers(parts: MoversParts): Movers {
     await loop.stop();
     subscriber.off('smessage', onMessage).off('ready', onReady);
     redis.off('ready', wakeAll);
-    await Promise.all([...byWake.values()].map(({ mover, janitor }) => Promise.all([mover.stop(), janitor.stop()])));
+    await Promise.all([...byWake.values()].map(stopAll));
     await leave(redis, namespace, identity.id).catch(() => undefined);
   }
+
+  const stopAll = ({ mover, chores }: { readonly mover: Mover; readonly chores: readonly (Janitor | Healer)[] }) =>
+    Promise.all([mover, ...chores].map((service) => service.stop()));
 
   /** After a reconnect nobody should wait out the pause of its last failure. */
   function wakeAll(): void {

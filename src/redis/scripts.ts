@@ -94,6 +94,13 @@ export const scripts = {
     keys: ['leader', 'jobs', 'done', 'dead', 'meta'],
     args: ['now', 'term', 'limit', 'window', 'stubs', 'retention', 'letters'],
   }),
+  census: define({ keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta'], args: ['part', 'cursor', 'limit'] }),
+  muster: define({ keys: ['ready'], args: ['part', 'after', 'limit'] }),
+  mend: define({
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake'],
+    args: ['now', 'seen'],
+    each: ['kind', 'name'],
+  }),
   pause: define({ keys: ['meta'], args: ['now', 'reason'] }),
   resume: define({ keys: ['meta', 'wake'], args: [] }),
   purge: define({ keys: ['dead', 'meta'], args: ['now', 'age', 'reason', 'after', 'limit', 'mode'] }),

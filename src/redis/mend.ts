@@ -1,0 +1,60 @@
+/**
+ * Damage → repair, where the script can prove at that moment that it is safe. An orphan must not be in ready: the
+ * stream is read page by page up to an entry, and the script itself looks at what was added after that one.
+ */
+import { type Damage, type DamageKind, damageKey } from './census.ts';
+import type { Redis } from './connect.ts';
+import type { PartitionKeys, PartitionRef } from './keys.ts';
+import { list, type Reply, run, text } from './scripts.ts';
+
+/** `sound`: there was nothing to mend, or no longer. `unsure`: it cannot be proved now; look again later. */
+export type MendReply = 'mended' | 'sound' | 'unsure';
+
+const BATCH = 100;
+const PAGE = 1000;
+const MENDABLE: ReadonlySet<DamageKind> = new Set(['orphan', 'stub', 'idle', 'stuck', 'group']);
+
+export const isMendable = ({ kind }: Damage): boolean => MENDABLE.has(kind);
+
+/** Mends what can be mended, a bounded batch at a time, and says of each what became of it. */
+export async function mend(
+  redis: Redis,
+  ref: PartitionRef,
+  damages: readonly Damage[],
+  { nowMs }: { readonly nowMs?: number } = {},
+): Promise<ReadonlyMap<Damage, MendReply>> {
+  const replies = new Map<Damage, MendReply>();
+  const { absent, seen } = await notReady(redis, ref.keys, damages.filter(isMendable));
+  for (let from = 0; from < absent.length; from += BATCH) {
+    const batch = absent.slice(from, from + BATCH);
+    const each = batch.flatMap(({ kind, name }) => [kind, name]);
+    const reply = list(await run(redis, 'mend', { keys: ref.keys, args: { now: nowMs ?? '', seen }, each }));
+    for (const [at, damage] of batch.entries()) replies.set(damage, text(reply[at]) as MendReply);
+  }
+  for (const damage of damages) if (!replies.has(damage)) replies.set(damage, 'sound');
+  return replies;
+}
+
+/** Leaves out the orphans and stubs that are in ready after all; `seen` is the entry up to which that is known. */
+export async function notReady(
+  redis: Redis,
+  keys: PartitionKeys,
+  damages: readonly Damage[],
+): Promise<{ readonly absent: readonly Damage[]; readonly seen: string }> {
+  const suspects = new Map(damages.filter(isPlaceless).map((damage) => [damage.name, damage]));
+  let seen = '-';
+  for (let more = suspects.size > 0; more; ) {
+    const from = seen === '-' ? '-' : `(${seen}`;
+    const page = list((await redis.call('XRANGE', keys.ready, from, '+', 'COUNT', PAGE)) as Reply);
+    for (const item of page) {
+      const [entry, fields] = list(item);
+      seen = text(entry);
+      suspects.delete(text(list(fields)[1]));
+    }
+    more = page.length === PAGE;
+  }
+  const there = new Set([...suspects.values()].map(damageKey));
+  return { absent: damages.filter((damage) => !isPlaceless(damage) || there.has(damageKey(damage))), seen };
+}
+
+const isPlaceless = ({ kind }: Damage): boolean => kind === 'orphan' || kind === 'stub';
