@@ -96,7 +96,10 @@ function refuse(session: Session, tally: Tally, number: number, reason: string):
 const isAboutOneJob = (error: unknown): boolean =>
   error instanceof DuestreamError && (error.code === 'bad-input' || error.code === 'exists');
 
-const KEYS = ['data', 'delay', 'at', 'id', 'name', 'ifExists', 'attempts', 'timeout', 'backoff'];
+const KEYS = [
+  ...['data', 'delay', 'at', 'id', 'name', 'ifExists', 'attempts', 'timeout', 'backoff'],
+  ...['expiresAt', 'maxLateness', 'onLate'],
+];
 
 function jobOf(value: unknown): Item['job'] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

@@ -1,8 +1,9 @@
 /**
- * What a person hands to `schedule`: JSON in the flag, in a file or on stdin. Everything read is bounded.
+ * What a person hands to `schedule`: JSON in a flag, in a file or on stdin. Everything read is bounded.
  */
 import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
+import { type Backoff, isBackoff } from '../core/backoff.ts';
 import { show } from '../core/duration.ts';
 import { DuestreamError, messageOf } from '../core/errors.ts';
 import type { World } from './world.ts';
@@ -20,6 +21,36 @@ export async function readData(world: World, text: string | undefined): Promise<
   if (text === '-') return parse(await readAll(world.stdin, 'stdin'), 'stdin');
   if (text.startsWith('@')) return parse(await readAll(openFile(world, text.slice(1)), text), text);
   return parse(text, '--data');
+}
+
+const HOUR_MS = 3_600_000;
+const BACKOFF_FIELDS = ['kind', 'delayMs', 'maxMs', 'factor', 'stepsMs', 'jitter'];
+
+/**
+ * The value of `--backoff`: the data form of a backoff; what is left out takes the default of its kind.
+ *
+ * @throws DuestreamError `bad-input`
+ */
+export function readBackoff(text: string | undefined): Backoff | undefined {
+  if (text === undefined) return undefined;
+  const given = objectOf(text);
+  const jitter = given.kind === 'exponential' ? 'full' : 'none';
+  const whole = { factor: 2, maxMs: HOUR_MS, jitter, ...given };
+  if (isBackoff(whole) && Object.keys(given).every((name) => BACKOFF_FIELDS.includes(name))) return whole;
+  throw new DuestreamError(
+    'bad-input',
+    `backoff is ${show(text)}; allowed: JSON with kind fixed (delayMs), linear (delayMs, maxMs), exponential (delayMs, factor, maxMs) or ladder (stepsMs), and jitter none, full or equal`,
+  );
+}
+
+/** An object, or an empty one for all else. */
+function objectOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
 }
 
 /** The bytes of a file, or of stdin for `-`. A file that cannot be opened is an error of the first read. */

@@ -8,7 +8,7 @@ import { newJobId } from '../core/job.ts';
 import { defineQueue } from '../core/queue.ts';
 import { scheduleBulk } from './bulk.ts';
 import { type Exit, type Register, whole, withExamples } from './desk.ts';
-import { readData } from './input.ts';
+import { readBackoff, readData } from './input.ts';
 import { type Session, withProducer } from './session.ts';
 import { line } from './text.ts';
 import { moment } from './when.ts';
@@ -22,6 +22,10 @@ interface Flags {
   readonly ifExists?: 'keep' | 'replace' | 'error';
   readonly attempts?: number;
   readonly timeout?: string;
+  readonly backoff?: string;
+  readonly expiresAt?: string;
+  readonly maxLateness?: string;
+  readonly onLate?: 'drop' | 'dead' | 'run';
   readonly bulk?: string;
 }
 
@@ -43,22 +47,36 @@ export const schedule: Register = (parent, desk) => {
     )
     .option('--attempts <n>', 'how often handlers may fail before the job is dead', whole(1, 1000))
     .option('--timeout <duration>', 'how long a handler may run')
-    .option('--bulk <file>', 'many jobs: one JSON object per line with data, delay, at, id, name, …; - for stdin')
+    .option('--backoff <json>', 'how long to wait after a failure: {"kind":"fixed","delayMs":5000}, or linear, …')
+    .option('--expires-at <instant>', 'no start after this instant: ISO 8601 with Z or an offset')
+    .option('--max-lateness <duration>', 'no start later than this after it is due')
+    .addOption(
+      new Option('--on-late <what>', 'what becomes of a job that is too late (default: drop)').choices([
+        'drop',
+        'dead',
+        'run',
+      ]),
+    )
+    .option(
+      '--bulk <file>',
+      'many jobs: one JSON object per line with data and these options in camelCase; - for stdin',
+    )
     .action((queue: string, flags: Flags, command: Command) =>
       desk.run(command, (session) => run(session, queue, flags)),
     );
   withExamples(command, [
     `duestream schedule emails --data '{"to":"a@b.c"}' --delay 3s`,
     'duestream schedule emails --id welcome:42 --data @welcome.json --at 2026-03-01T10:00:00+01:00',
+    `duestream schedule emails --delay 1h --max-lateness 10m --on-late dead --backoff '{"kind":"fixed","delayMs":5000}'`,
     'duestream schedule emails --bulk jobs.ndjson',
   ]);
 };
 
-async function run(session: Session, name: string, { data, bulk, ...options }: Flags): Promise<Exit> {
+async function run(session: Session, name: string, { data, bulk, ...flags }: Flags): Promise<Exit> {
   // A queue that is new takes its partitions from the configuration.
   const queue = defineQueue(name, queueOptions(session.config, name));
   if (bulk !== undefined) {
-    const single = Object.keys({ ...options, ...(data === undefined ? {} : { data }) });
+    const single = Object.keys({ ...flags, ...(data === undefined ? {} : { data }) });
     if (single.length > 0) {
       throw new DuestreamError('usage', `--bulk and --${dashed(single[0] ?? '')} are both given; say it in each line`);
     }
@@ -66,8 +84,9 @@ async function run(session: Session, name: string, { data, bulk, ...options }: F
   }
   const content = await readData(session.world, data);
   // Made here and not by the producer, so that the person can repeat the call when its reply is lost.
-  const id = options.id ?? newJobId();
-  const scheduled = await withProducer(session, (producer) => producer.schedule(queue, content, { ...options, id }));
+  const id = flags.id ?? newJobId();
+  const options = { ...flags, id, backoff: readBackoff(flags.backoff) };
+  const scheduled = await withProducer(session, (producer) => producer.schedule(queue, content, options));
   session.out.answer(scheduled, () => [sentence(scheduled)]);
   return scheduled.status === 'running' ? 1 : 0;
 }

@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { decodeRecord } from '../../src/core/codec.ts';
 import { declareQueue } from '../../src/redis/queues.ts';
 import { type Called, useCli } from '../support/cli.ts';
 import { item, T0, usePartition } from '../support/partition.ts';
@@ -37,6 +38,30 @@ describe('schedule', () => {
     expect(await the.redis.hget(the.keys.jobs, 'j:b')).toContain('{"d":{"from":"stdin"}}');
   });
 
+  test('takes what the library takes: expiry, lateness, attempts, timeout and backoff', async () => {
+    const late = ['--expires-at', '2030-01-02T00:00:00Z', '--max-lateness', '10m', '--on-late', 'dead'];
+    const own = [
+      '--attempts',
+      '3',
+      '--timeout',
+      '5m',
+      '--backoff',
+      '{"kind":"exponential","delayMs":1000,"maxMs":60000}',
+    ];
+    const { code, err } = await due(['schedule', 'q', '--id', 'a', '--at', '2030-01-01T00:00:00Z', ...late, ...own]);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    const record = decodeRecord((await the.redis.hget(the.keys.jobs, 'j:a')) ?? '');
+    expect(record).toMatchObject({
+      ...{ expiresAtMs: Date.parse('2030-01-02T00:00:00Z'), maxLatenessMs: 600_000, onLate: 'dead' },
+      ...{ attempts: 3, timeoutMs: 300_000 },
+      backoff: { kind: 'exponential', delayMs: 1000, factor: 2, maxMs: 60_000, jitter: 'full' },
+    });
+    const line = '{"id":"b","at":"2030-01-01T00:00:00Z","maxLateness":"10m","onLate":"run"}';
+    expect((await due(['schedule', 'q', '--bulk', '-'], { input: line })).code).toBe(0);
+    const second = decodeRecord((await the.redis.hget(the.keys.jobs, 'j:b')) ?? '');
+    expect(second).toMatchObject({ maxLatenessMs: 600_000, onLate: 'run' });
+  });
+
   test('keeps, replaces or refuses a job that is there', async () => {
     await the.schedule('a', { dueMs: T0 + 5 * 365 * DAY_MS });
     const again = (what: string) => due(['schedule', 'q', '--id', 'a', '--delay', '1h', '--if-exists', what]);
@@ -57,6 +82,11 @@ describe('schedule', () => {
     [['--data', '@missing.json'], '"missing.json" cannot be read: ENOENT'],
     [['--delay', '1 fortnight'], 'delay is "1 fortnight"; allowed:'],
     [['--delay', '1h', '--at', '2030-01-01T00:00:00Z'], 'allowed: one of them'],
+    [['--backoff', 'exponential'], 'backoff is "exponential"; allowed: JSON with kind fixed'],
+    [['--backoff', '{"kind":"fixed","delay":1}'], 'allowed: JSON with kind fixed (delayMs)'],
+    [['--on-late', 'dead'], 'onLate is "dead" without expiresAt or maxLateness'],
+    [['--max-lateness', 'soon'], 'maxLateness is "soon"; allowed:'],
+    [['--expires-at', '2030-01-01'], 'expiresAt is "2030-01-01"; allowed:'],
     [['--id', 'a b'], 'job id is "a b"; allowed:'],
     [['--bulk', 'jobs.ndjson', '--if-exists', 'keep'], '--bulk and --if-exists are both given'],
   ])('refuses %j with 64', async (flags, message) => {
