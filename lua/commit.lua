@@ -14,15 +14,17 @@ if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2]
 local last, generation, attempts, here, cancel, asked, digest, history =
   (redis.call('HGET', runs, member) or ''):match('^(%d+) (%d+) (%d+) %d+ %d+ (%S+) %S+ %S+ (%d) (%S+) (%S+)(.*)$')
 if not last then
-  local settled = (redis.call('HGET', jobs, member) or ''):match('^%.%w+ %S+ (%d+)')
-  return settled == token and 'already' or 'gone'
+  local outcome, settled = (redis.call('HGET', jobs, member) or ''):match('^%.(%l)%w+ %S+ (%d+)')
+  return settled == token and ({ c = 'cancelled', d = 'already', x = 'already' })[outcome] or 'gone'
 end
-if last == token and here == '-' then return 'already' end
 if last ~= token or here ~= entry then return 'fenced' end
 
 local function letterOf(refusal)
   history = history .. ('\n{"t":%.0f,"a":%s,"k":"failure","m":"%s"}'):format(now, attempts, refusal:gsub('[%c"\\]', ' '))
   while select(2, history:gsub('\n', '')) > 5 do history = history:gsub('^\n[^\n]*', '', 1) end
+  for _, recent in ipairs(redis.call('XREVRANGE', dead, '+', '-', 'COUNT', 8)) do
+    if recent[2][2] == member and recent[2][10] == token then return recent[1] end
+  end
   return redis.call('XADD', dead, '*', 'member', member, 'record', redis.call('HGET', jobs, member) or '', 'reason', 'half-committed',
     'history', history:sub(2), 'token', token, 'attempts', attempts, 'generation', generation, 'at', ('%.0f'):format(now))
 end

@@ -5,7 +5,8 @@
 --       now ms, '' = server time; window ms of stubs, 0 = keep none
 -- RETURN one text per job: ok | cancelled (a cancel was requested, it ends cancelled) | already | fenced | gone
 -- Only the newest token and its entry count. A member that is in scheduled meanwhile (a foreign producer put it again)
--- stays live. Never needs memory that a full Redis would refuse.
+-- stays live. `already` is this very call once more: a start whose entry was handed back is fenced. Never needs memory
+-- that a full Redis would refuse.
 local scheduled, jobs, runs, ready, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local now, window, replies, gone, members = tonumber(ARGV[1]), tonumber(ARGV[2]), {}, {}, {}
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
@@ -20,11 +21,10 @@ for index, member in ipairs(members) do
     (found[index] or ''):match('^(%d+) %d+ (%d+) %d+ %d+ (%S+) %S+ %S+ (%d) (%S+) (%S+)')
   local reply
   if seen[member] or not last then
-    local stub = redis.call('HGET', jobs, member)
-    local settled = stub and stub:match('^%.%w+ %S+ (%d+)')
-    reply = (settled == token or seen[member] == token) and 'already' or 'gone'
-  elseif last ~= token or (here ~= entry and here ~= '-') then reply = 'fenced'
-  elseif here == '-' then reply = 'already'
+    local outcome, settled = (redis.call('HGET', jobs, member) or ''):match('^%.(%l)%w+ %S+ (%d+)')
+    local mine = seen[member] == token or settled == token
+    reply = mine and ({ c = 'cancelled', d = 'already' })[outcome or 'd'] or 'gone'
+  elseif last ~= token or here ~= entry then reply = 'fenced'
   else
     reply, seen[member] = cancel == '1' and 'cancelled' or 'ok', token
     ended[reply], ended.anew = ended[reply] + 1, ended.anew + (again[index] and 1 or 0)

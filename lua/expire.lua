@@ -1,10 +1,12 @@
 #!lua flags=allow-oom
 -- expire: entries whose jobs are past their expiry are over without a start: dropped, or dead letters. Many per call.
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta
--- ARGV  1 now  2 consumer  3 window  then per entry: entry, member, due
---       now ms, '' = server time; window ms of stubs, 0 = keep none; due ms
+-- ARGV  1 now  2 consumer  3 window  then per entry: entry, member, due, heir, estate
+--       now ms, '' = server time; window ms of stubs, 0 = keep none; due ms; heir: member of a job that is to take
+--       half-done effects of earlier starts back, '' = none; estate: its record
 -- RETURN one text per entry: expired | dead | kept (not late, runs all the same, or in scheduled again) | lost (not owned by the caller)
 -- Judges again: between the start that said late and this call the job may have become another one. No attempt is used.
+-- The heir is due at once; no nudge is sent, so the leader sees it within its safety tick.
 local scheduled, jobs, runs, ready, dead, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local now, consumer, window, replies, gone = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), {}, {}
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
@@ -18,15 +20,21 @@ local function letterOf(member, record, run)
     'token', token, 'attempts', attempts, 'generation', generation, 'at', ('%.0f'):format(now))
 end
 
-local function judge(entry, member, due)
+local function judge(entry, member, due, heir, estate)
   if #redis.call('XPENDING', ready, 'workers', entry, entry, 1, consumer) == 0 then return 'lost' end
   local record = redis.call('HGET', jobs, member) or '.'
   local run = redis.call('HGET', runs, member) or '0 0 0 0 0 - - - 0 - -'
-  local token, attempts, owner = run:match('^(%d+) %d+ (%d+) %d+ %d+ %S+ (%S+)')
+  local token, attempts, at, owner, nextDue = run:match('^(%d+) %d+ (%d+) %d+ %d+ (%S+) (%S+) (%S+)')
   local asked, header = record:match('^1(%w+)(;[^|]*)|')
   if not header or owner ~= '-' or header:find(';p=r', 1, true) or redis.call('ZSCORE', scheduled, member) then return 'kept' end
-  local expiry, lateMax = tonumber(header:match(';e=(%w+)') or '', 36), tonumber(header:match(';l=(%w+)') or '', 36)
-  if not (expiry and now > expiry or lateMax and now - due > lateMax) then return 'kept' end
+  local expiry, lateMax = tonumber(header:match(';e=(%w+)') or '', 36), at == '-' and tonumber(header:match(';l=(%w+)') or '', 36)
+  local since = tonumber(nextDue) or asked ~= '0' and tonumber(asked, 36) or due
+  if not (expiry and now > expiry or lateMax and now - since > lateMax) then return 'kept' end
+  if heir ~= '' and not redis.call('HGET', jobs, heir) then
+    redis.call('ZADD', scheduled, ('%.0f'):format(now), heir)
+    redis.call('HSET', jobs, heir, estate)
+    redis.call('HINCRBY', meta, 'n.scheduled', 1)
+  end
   local isDead = header:find(';p=x', 1, true)
   local letter = isDead and letterOf(member, record, run) or '-'
   if window > 0 then
@@ -40,6 +48,8 @@ local function judge(entry, member, due)
   return isDead and 'dead' or 'expired'
 end
 
-for at = 4, #ARGV, 3 do replies[#replies + 1] = judge(ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]) or now) end
+for at = 4, #ARGV, 5 do
+  replies[#replies + 1] = judge(ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]) or now, ARGV[at + 3], ARGV[at + 4])
+end
 if #gone > 0 then redis.call('XDEL', ready, unpack(gone)) redis.call('XACK', ready, 'workers', unpack(gone)) end
 return replies

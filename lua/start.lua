@@ -9,7 +9,8 @@
 --        dropped | cancelled | released (paused) | late (past its expiry: call expire) | letter |
 --        lost (not owned by the caller)
 -- The attempt is counted before anything is parsed, so that a record that kills its reader is still counted. A start
--- that never settled loses its entry when its job goes back to scheduled: its late end is then of no effect.
+-- that never settled loses its entry when its job goes back to scheduled: its late end is then of no effect. Late is
+-- judged by the due of the job, not of the entry, which may be an older one; a start that a crash cut off was in time, so only its expiry counts.
 local scheduled, jobs, runs, ready, dead, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local consumer, bytes, window, time = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), redis.call('TIME')
 local now = tonumber(ARGV[1]) or time[1] * 1000 + math.floor(time[2] / 1000)
@@ -33,7 +34,7 @@ local function judge(entry, member, due)
     redis.call('HINCRBY', meta, 'n.refused', 1) redis.call('HDEL', runs, member)
     return { 'letter' }
   end
-  local last, generation, attempts, failures, crashes, at, owner, _, cancel, asked, digest, history =
+  local last, generation, attempts, failures, crashes, at, owner, nextDue, cancel, asked, digest, history =
     (run or '0 0 0 0 0 - - - 0 - -'):match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (%S+) (%d) (%S+) (%S+)(.*)$')
   local mine, stub = at == entry and owner == consumer, record:byte() == 46
   if not stub and redis.call('ZSCORE', scheduled, member) then
@@ -56,11 +57,11 @@ local function judge(entry, member, due)
     return { 'released' }
   end
   gone[#gone] = nil
-  local header = mine and '' or record:match('^1%w+(;[^|]*)|') or ''
-  local expiry, lateMax = tonumber(header:match(';e=(%w+)') or '', 36), tonumber(header:match(';l=(%w+)') or '', 36)
-  if not header:find(';p=r', 1, true) and (expiry and now > expiry or lateMax and now - due > lateMax) then return { 'late' } end
-  if size > 0 and size + #record > bytes then return { 'later' } end
-  size = size + #record
+  local header = not mine and record:match('^1%w+(;[^|]*)|') or ''
+  local expiry, lateMax = tonumber(header:match(';e=(%w+)') or '', 36), at == '-' and tonumber(header:match(';l=(%w+)') or '', 36)
+  local since = tonumber(nextDue) or asked ~= '0' and tonumber(asked, 36) or due
+  if not header:find(';p=r', 1, true) and (expiry and now > expiry or lateMax and now - since > lateMax) then return { 'late' } end
+  if size > 0 and size + #record > bytes then return { 'later' } end size = size + #record
   if mine then return { 'again', last, attempts, failures, crashes, generation, history, record } end
   if token == first then redis.call('HSET', meta, 'token', ('%.0f'):format(token + count)) end
   local minted = ('%.0f'):format(token + 1)

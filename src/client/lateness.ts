@@ -34,7 +34,7 @@ export function latenessOf({ expiresAt, maxLateness, onLate }: LatenessOptions, 
   }
   return {
     ...(expiresAt === undefined ? {} : { expiresAtMs: expiryOf(expiresAt, dueMs) }),
-    ...(maxLateness === undefined ? {} : { maxLatenessMs: durationMs(maxLateness, 'maxLateness') }),
+    ...(maxLateness === undefined ? {} : { maxLatenessMs: Math.ceil(durationMs(maxLateness, 'maxLateness')) }),
     ...(onLate === undefined ? {} : { onLate }),
   };
 }

@@ -86,11 +86,12 @@ export function createJobs(redis: Redis) {
     /** Entries that start called late: over without a start, if they still are late. */
     async expire(
       ref: PartitionRef,
-      deliveries: readonly Delivery[],
+      deliveries: readonly (Delivery & { readonly heir?: Heir | undefined })[],
       { consumer, windowMs, nowMs }: { consumer: string; windowMs: number; nowMs?: number },
     ): Promise<readonly ExpireReply[]> {
       const args = { now: nowMs ?? '', consumer, window: windowMs };
-      const reply = await run(redis, 'expire', { keys: ref.keys, args, each: deliveries.flatMap(deliveryArgs) });
+      const each = deliveries.flatMap((one) => [...deliveryArgs(one), one.heir?.member ?? '', one.heir?.record ?? '']);
+      const reply = await run(redis, 'expire', { keys: ref.keys, args, each });
       return list(reply).map((item) => text(item) as ExpireReply);
     },
 

@@ -41,7 +41,7 @@ export const scripts = {
   expire: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'],
     args: ['now', 'consumer', 'window'],
-    each: ['entry', 'member', 'due'],
+    each: ['entry', 'member', 'due', 'heir', 'estate'],
   }),
   release: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake'],

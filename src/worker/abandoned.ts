@@ -30,9 +30,12 @@ export interface Abandoned<Data = unknown> {
   readonly history: readonly Attempted[];
 }
 
+/** What is known of a job that dies: it may have been started just now, or long before. */
+export type Departed = Pick<Started, 'token' | 'crashes' | 'history' | 'record'>;
+
 /** The heir of a job that dies now, or undefined when nothing can have been left half done. */
 export function heirOf(
-  death: { readonly member: string; readonly started: Started; readonly reason: string; readonly error: Attempted },
+  death: { readonly member: string; readonly started: Departed; readonly reason: string; readonly error: Attempted },
   dueMs: number,
 ): Heir | undefined {
   const { member, started, reason, error } = death;

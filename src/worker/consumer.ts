@@ -10,13 +10,14 @@ import { idOf } from '../core/codec.ts';
 import type { Emitter } from '../core/events.ts';
 import { DEFAULT_NAME } from '../core/job.ts';
 import { createLoop } from '../core/loop.ts';
-import { BLOCK_MS, type Redis, redial } from '../redis/connect.ts';
+import { type Redis, redial } from '../redis/connect.ts';
 import type { Jobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { ensureGroup, readNew } from '../redis/ready.ts';
 import type { Delivery, StartReply } from '../redis/replies.ts';
 import { weatherOf, withRetry } from '../redis/weather.ts';
 import type { Execute } from './execute.ts';
+import type { Expire } from './expiry.ts';
 import type { Held, Inflight } from './inflight.ts';
 
 export interface ConsumerParts {
@@ -31,6 +32,7 @@ export interface ConsumerParts {
   readonly windowMs: number;
   readonly inflight: Inflight;
   readonly execute: Execute;
+  readonly expire: Expire;
   readonly clock: Clock;
   readonly events: Emitter;
 }
@@ -55,7 +57,7 @@ const START_BUDGET_MS = 10_000;
 const READ_MAX = 256;
 
 export function createConsumer(parts: ConsumerParts): Consumer {
-  const { commands, blocking, jobs, refs, consumer, concurrency, inflight, execute, clock, events } = parts;
+  const { commands, blocking, jobs, refs, consumer, concurrency, inflight, execute, expire, clock, events } = parts;
   const stopping = new AbortController();
   const untilStop = { clock, budgetMs: START_BUDGET_MS, signal: stopping.signal };
   const starts = new Set<Promise<void>>();
@@ -64,18 +66,29 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   async function pass(): Promise<number> {
     await inflight.whenFree(concurrency, stopping.signal);
     if (stopping.signal.aborted) return 0;
-    const { streams, count, blockMs } = plan(Math.min(READ_MAX, concurrency - inflight.busy()));
-    const batches = await readNew(blocking, streams, { consumer, count, blockMs });
-    for (const { ref, deliveries } of batches) dispatch(ref, deliveries);
+    const free = Math.min(READ_MAX, concurrency - inflight.busy());
+    for (const { ref, deliveries } of await read(free)) dispatch(ref, deliveries);
     return 0;
   }
 
-  /** COUNT bounds each stream, so free slots are spread over the streams; too few slots read some streams in turn. */
-  function plan(free: number): { streams: readonly PartitionRef[]; count: number; blockMs: number } {
-    if (free >= refs.length) return { streams: refs, count: Math.floor(free / refs.length), blockMs: BLOCK_MS };
-    const streams = Array.from({ length: free }, (_, index) => refs[(first + index) % refs.length]);
-    first = (first + free) % refs.length;
-    return { streams: streams.filter((ref) => ref !== undefined), count: 1, blockMs: 20 };
+  /** COUNT bounds each stream, so free slots are spread over the streams. */
+  function read(free: number): ReturnType<typeof readNew> {
+    if (free < refs.length) return readFew(free);
+    return readNew(blocking, refs, { consumer, count: Math.floor(free / refs.length) });
+  }
+
+  /**
+   * Fewer slots than streams: a look into each, some at a time and in turn, then a wait for the first entry of any. A
+   * short BLOCK on a few would not do: Redis serves its end up to 100 ms late. What the wait brings too much goes back.
+   */
+  async function readFew(free: number): ReturnType<typeof readNew> {
+    for (let seen = 0; seen < refs.length; seen += free) {
+      const streams = [...refs.slice(first), ...refs.slice(0, first)].slice(0, free);
+      first = (first + free) % refs.length;
+      const batches = await readNew(blocking, streams, { consumer, count: 1, blockMs: 0 });
+      if (batches.length > 0) return batches;
+    }
+    return readNew(blocking, refs, { consumer, count: 1 });
   }
 
   function dispatch(ref: PartitionRef, deliveries: readonly Delivery[]): void {
@@ -115,30 +128,17 @@ export function createConsumer(parts: ConsumerParts): Consumer {
       return [];
     }
     const answers = held.map((one, index) => began(one, replies[index]));
-    await expire(
-      ref,
-      held.filter((_, index) => answers[index] === 'late'),
-    );
+    const late = held.filter((_, index) => answers[index] === 'late');
+    if (late.length > 0) await expireSome(ref, late);
     return held.filter((_, index) => answers[index] === 'later');
   }
 
-  /** Jobs past their expiry: over without a start. One that is not late after all goes back and comes again. */
-  async function expire(ref: PartitionRef, held: readonly Held[]): Promise<void> {
-    if (held.length === 0) return;
+  /** Jobs past their expiry. One that is not late after all goes back and comes again. */
+  async function expireSome(ref: PartitionRef, held: readonly Held[]): Promise<void> {
     const deliveries = held.map(({ delivery }) => delivery);
-    const { windowMs } = parts;
-    const judge = () => jobs.expire(ref, deliveries, { consumer, windowMs });
-    const replies = await withRetry('expire', judge, untilStop).catch(() => undefined);
-    for (const [index, one] of held.entries()) {
-      const reply = replies?.[index];
-      inflight.remove(one);
-      if (reply !== 'expired' && reply !== 'dead') continue;
-      events.emit('job.expired', { queue: ref.queue, id: idOf(one.delivery.member).id, dead: reply === 'dead' });
-    }
-    await handBack(
-      ref,
-      deliveries.filter((_, index) => replies?.[index] === 'kept'),
-    );
+    const kept = await expire(ref, deliveries, stopping.signal);
+    for (const one of held) inflight.remove(one);
+    await handBack(ref, kept);
   }
 
   function began(held: Held, reply: StartReply | undefined): 'later' | 'late' | 'begun' {
@@ -155,10 +155,22 @@ export function createConsumer(parts: ConsumerParts): Consumer {
         events.emit('job.cancelled', { queue: held.ref.queue, id: idOf(held.delivery.member).id, name: DEFAULT_NAME });
         inflight.remove(held);
         return 'begun';
+      case 'letter':
+        tellLetter(held);
+        inflight.remove(held);
+        return 'begun';
       default:
         inflight.remove(held);
         return 'begun';
     }
+  }
+
+  /** An entry without a record: nothing can be run, and somebody should know. */
+  function tellLetter({ ref, delivery }: Held): void {
+    const error = { atMs: clock.wallMs(), attempt: 0, kind: 'refused' as const, message: 'the record is missing' };
+    const { id } = idOf(delivery.member);
+    const told = { queue: ref.queue, id, name: DEFAULT_NAME, reason: 'record-missing', tookMs: 0, error };
+    events.emit('job.dead', told);
   }
 
   /** A vanished group is made again at 0; a read that timed out means a connection that may never speak again. */

@@ -87,7 +87,7 @@ export function createSettle({ jobs, inflight, windowMs, clock, events, signal }
     }
   }
 
-  /** `already` is this very call repeated: nobody else can have the token. */
+  /** `already` is this very call repeated: the script answers it for a job that this token completed, and no other. */
   function acknowledged(ended: Waiting, run: () => void, reply: SettleReply | undefined): void {
     if (reply === 'ok' || reply === 'already') {
       ended.held.acknowledged = true;

@@ -20,6 +20,7 @@ import { withRetry } from '../redis/weather.ts';
 import { createAdopter } from './adopter.ts';
 import { createConsumer, watchClientId } from './consumer.ts';
 import { createExecute } from './execute.ts';
+import { createExpire } from './expiry.ts';
 import { createExtender } from './extender.ts';
 import { checkHandlers, type QueueHandlers } from './handlers.ts';
 import { createHandover } from './handover.ts';
@@ -108,7 +109,8 @@ export function createWorker<Data>(
 
   function assemble() {
     const reading = { commands, blocking, jobs, refs, consumer, concurrency, windowMs };
-    const consuming = createConsumer({ ...base, ...reading, bytesMax: START_BYTES_MAX, execute });
+    const expire = createExpire({ ...base, ...reading, heirs: onAbandoned !== undefined, serverNowMs });
+    const consuming = createConsumer({ ...base, ...reading, bytesMax: START_BYTES_MAX, execute, expire });
     const { take } = consuming;
     const adopter = createAdopter({ ...base, ...reading, take, idleMs: ADOPT_IDLE_MS });
     const beatenMs = heartbeat.lastProgressMs;

@@ -102,7 +102,7 @@ describe('is refused without an effect', () => {
   test('when the job waits for its next attempt', async () => {
     const claim = await p.running('a');
     await p.retry(claim);
-    expect(await p.withoutWrite(() => p.commit(claim, [add(5)]))).toBe('already');
+    expect(await p.withoutWrite(() => p.commit(claim, [add(5)]))).toBe('fenced');
   });
 
   test('when the job was never there', async () => {

@@ -46,7 +46,7 @@ describe('a running job', () => {
     await p.retry(b);
     await p.cancel('j:c');
     const ghost = { ...a, member: 'j:nobody' };
-    expect(await p.complete([a, b, ghost, c])).toEqual(['ok', 'already', 'gone', 'cancelled']);
+    expect(await p.complete([a, b, ghost, c])).toEqual(['ok', 'fenced', 'gone', 'cancelled']);
     expect(await p.picture()).toEqual({
       scheduled: { 'j:b': T0 + 1000 },
       jobs: { 'j:a': 'stub done', 'j:b': 'record', 'j:c': 'stub cancelled' },
@@ -107,14 +107,14 @@ describe('a start that is not the newest', () => {
   test('is already settled when its job waits for the next attempt', async () => {
     const claim = await p.running('a');
     await p.retry(claim);
-    expect(await p.withoutWrite(() => p.complete([claim]))).toEqual(['already']);
+    expect(await p.withoutWrite(() => p.complete([claim]))).toEqual(['fenced']);
   });
 
   test('of a job that was cancelled in the hands of nobody is already settled', async () => {
     const late = await p.running('a');
     await p.reclaim('w1');
     await p.cancel('j:a');
-    expect(await p.withoutWrite(() => p.complete([late]))).toEqual(['already']);
+    expect(await p.withoutWrite(() => p.complete([late]))).toEqual(['cancelled']);
   });
 });
 

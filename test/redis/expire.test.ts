@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { decodeStub } from '../../src/core/codec.ts';
 import { letters } from '../../src/redis/inspect.ts';
+import type { Delivery } from '../../src/redis/replies.ts';
 import { failure, item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
@@ -84,6 +85,35 @@ describe('a late job', () => {
   test('says expired to the call that scheduled it', async () => {
     await p.expire(await late('a'), { nowMs: LATE });
     expect(await p.schedule('a', { late: drop })).toEqual({ kind: 'already', over: 'expired' });
+  });
+});
+
+describe('an heir of a late job that was started before', () => {
+  const heir = { member: 'j:undo', record: item('undo').record };
+  const withHeir = (deliveries: readonly Delivery[]) => deliveries.map((one) => ({ ...one, heir }));
+
+  test('is scheduled at once, in the same step', async () => {
+    expect(await p.expire(withHeir(await late('a')), { nowMs: LATE })).toEqual(['expired']);
+    expect(await p.picture()).toEqual({
+      scheduled: { 'j:undo': LATE },
+      jobs: { 'j:a': 'stub expired', 'j:undo': 'record' },
+      done: { 'j:a': LATE },
+    });
+    expect([await p.count('scheduled'), await p.count('expired')]).toEqual([2, 1]);
+  });
+
+  test('is there once, and one that is there already stays as it is', async () => {
+    await p.schedule('undo', { dueMs: T0 + 99_000 });
+    const deliveries = withHeir(await late('a'));
+    await p.expire(deliveries, { nowMs: LATE });
+    expect(await p.withoutWrite(() => p.expire(deliveries, { nowMs: LATE }))).toEqual(['lost']);
+    expect((await p.picture()).scheduled).toEqual({ 'j:undo': T0 + 99_000 });
+  });
+
+  test('does not come when the job is kept', async () => {
+    await p.schedule('a', { late: drop });
+    const deliveries = withHeir(await p.deliver());
+    expect(await p.withoutWrite(() => p.expire(deliveries, { nowMs: LATE - 1 }))).toEqual(['kept']);
   });
 });
 

@@ -100,6 +100,6 @@ test('a job of a lost worker goes back with its crash counted, and its late end 
     jobs: { 'j:a': 'record' },
     runs: { 'j:a': 'waiting' },
   });
-  expect(await p.withoutWrite(() => p.complete([late]))).toEqual(['already']);
+  expect(await p.withoutWrite(() => p.complete([late]))).toEqual(['fenced']);
   expect(await runOf('j:a')).toMatchObject({ attempts: 1, crashes: 1, nextDueMs: T0 });
 });

@@ -270,7 +270,7 @@ describe('a paused queue', () => {
       jobs: { 'j:a': 'record' },
       runs: { 'j:a': 'waiting' },
     });
-    expect(await p.complete([late])).toEqual(['already']);
+    expect(await p.complete([late])).toEqual(['fenced']);
     expect(await runOf('j:a')).toMatchObject({ attempts: 1, crashes: 1 });
   });
 });

@@ -1,5 +1,5 @@
 /** How a running job ends on the model, and what every end has in common: see `model.ts`. */
-import type { Claim, SettleReply } from '../../src/redis/replies.ts';
+import type { Claim, CommitReply, SettleReply } from '../../src/redis/replies.ts';
 import { count, type Entry, type Job, jobOf, type Letter, type Model, nudge, type Run, stubOf } from './model.ts';
 
 /** The run a settle speaks of, or why it is refused. */
@@ -10,24 +10,51 @@ function claimed(model: Model, { entry, member, token }: Claim): Run | 'already'
   return run.token === token && run.entry?.id === entry ? run : 'fenced';
 }
 
+/** A completion is `already` there only if it was this very one. */
+function completing(model: Model, claim: Claim): Run | 'already' | 'gone' | 'fenced' | 'cancelled' {
+  const { run, stub } = jobOf(model, claim.member);
+  if (run) return run.entry && typeof claimed(model, claim) !== 'string' ? run : 'fenced';
+  if (stub?.token !== claim.token) return 'gone';
+  return stub.outcome === 'c' ? 'cancelled' : stub.outcome === 'd' ? 'already' : 'gone';
+}
+
 export function complete(model: Model, claims: readonly Claim[], windowMs: number): readonly SettleReply[] {
   const settled = new Map<string, string>();
   return claims.map((claim) => {
     const earlier = settled.get(claim.member);
     if (earlier !== undefined) return earlier === claim.token ? 'already' : 'gone';
-    const run = claimed(model, claim);
+    const run = completing(model, claim);
     if (typeof run === 'string') return run;
     settled.set(claim.member, claim.token);
     return finish(model, { claim, run, windowMs, outcome: 'd' });
   });
 }
 
-export function commit(model: Model, claim: Claim, call: { windowMs: number; effects: number }): SettleReply {
-  const run = claimed(model, claim);
+/** What Redis says to a command that it refuses, and that the calls of the model bring now and then. */
+export const REFUSAL = 'ERR value is not an integer or out of range';
+
+/** `effects` are accepted; the one after them is refused, if there is one. */
+export function commit(
+  model: Model,
+  claim: Claim,
+  { windowMs, effects, refused }: { windowMs: number; effects: number; refused: boolean },
+): CommitReply {
+  const run = completing(model, claim);
+  if (run === 'gone' && jobOf(model, claim.member).stub?.token === claim.token) {
+    return jobOf(model, claim.member).stub?.outcome === 'x' ? 'already' : 'gone';
+  }
   if (typeof run === 'string') return run;
-  const reply = finish(model, { claim, run, windowMs: call.windowMs, outcome: 'd' });
-  if (reply === 'ok') model.effects += call.effects;
-  return reply;
+  if (run.cancel) return finish(model, { claim, run, windowMs, outcome: 'd' });
+  if (refused && effects === 0) throw new Error(REFUSAL);
+  model.effects += effects;
+  if (!refused) return finish(model, { claim, run, windowMs, outcome: 'd' });
+  const message = `command ${effects + 1} of the commit was refused: ${REFUSAL}`;
+  const line = JSON.stringify({ t: model.nowMs, a: run.attempts, k: 'failure', m: message });
+  const history = [...run.history, line].slice(-5);
+  const letter = letterOf(claim.member, jobOf(model, claim.member), { reason: 'half-committed', history });
+  model.letters.push(letter);
+  finish(model, { claim, run, windowMs, outcome: 'x', letter });
+  return `half ${effects + 1} ${REFUSAL}`;
 }
 
 /** A job that failed or was put aside waits again, where nobody has put it meanwhile. */

@@ -112,7 +112,7 @@ function startOne(
   const job = jobOf(model, delivery.member);
   const { record = '' } = job;
   const mine = isMine(job.run, entry, call.consumer);
-  if (!mine && isLate(record, { due: delivery.dueMs, nowMs: model.nowMs })) return { kind: 'late' };
+  if (!mine && isLate(job, { due: delivery.dueMs, nowMs: model.nowMs })) return { kind: 'late' };
   if (reply.size > 0 && reply.size + record.length > call.bytesMax) return { kind: 'later' };
   reply.size += record.length;
   const run: Run = job.run ?? freshRun({ generation: 0 });
@@ -138,7 +138,7 @@ export function expire(model: Model, deliveries: readonly Delivery[], call: { co
     if (!entry) return 'lost';
     const { record, run } = job;
     if (record === undefined || run?.owner !== undefined || job.due !== undefined) return 'kept';
-    if (!isLate(record, { due: delivery.dueMs, nowMs: model.nowMs })) return 'kept';
+    if (!isLate(job, { due: delivery.dueMs, nowMs: model.nowMs })) return 'kept';
     const isDead = /^[^|]*;p=x/.test(record);
     const letter = isDead
       ? letterOf(delivery.member, job, { reason: 'expired', history: run?.history ?? [] })

@@ -122,11 +122,16 @@ export function stubOf(job: Job, outcome: Stub['outcome'], letter?: Letter): Stu
   };
 }
 
-export function isLate(record: string, { due, nowMs }: { readonly due: number; readonly nowMs: number }): boolean {
-  const header = /^1\w+(;[^|]*)\|/.exec(record)?.[1] ?? '';
+export function isLate(
+  { record = '', run }: Pick<Job, 'record' | 'run'>,
+  { due, nowMs }: { readonly due: number; readonly nowMs: number },
+): boolean {
+  const [, asked = '0', header = ''] = /^1(\w+)(;[^|]*)\|/.exec(record) ?? [];
   const value = (letter: string) => Number.parseInt(new RegExp(`;${letter}=(\\w+)`).exec(header)?.[1] ?? '', 36);
   if (header.includes(';p=r')) return false;
-  return nowMs > value('e') || nowMs - due > value('l');
+  // The due of the job counts, not that of an entry, which may be an older one; a start cut off by a crash was in time.
+  const since = run?.next ?? (asked === '0' ? due : Number.parseInt(asked, 36));
+  return nowMs > value('e') || (!run?.entry && nowMs - since > value('l'));
 }
 
 /** Names what Redis has just named: entries and letters stand in the order in which they were added. */
@@ -173,8 +178,8 @@ export function stored(snapshot: Snapshot): Stored {
     dead: snapshot.dead.map(({ letter, fields }) => [letter, ...LETTER.map((name) => fields.get(name) ?? '')]),
     group: snapshot.delivered !== undefined,
     leader: snapshot.leader,
-    // The last token is checked to grow and to cover all that were given: I7. The schema is a mark for people.
-    meta: sorted([...snapshot.meta].filter(([name]) => name !== 'token' && name !== 'schema')),
+    // The last token is checked to grow and to cover all that were given: I7.
+    meta: sorted([...snapshot.meta].filter(([name]) => name !== 'token')),
   };
 }
 

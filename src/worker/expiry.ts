@@ -1,0 +1,69 @@
+/**
+ * Jobs past their expiry → over without a start. One that was started before may have left half of its work outside,
+ * like one that dies; so its heir comes in the same step. Lateness is rare, and it costs one more read only where
+ * somebody wants to be told.
+ */
+import type { Clock } from '../core/clock.ts';
+import { idOf } from '../core/codec.ts';
+import type { Emitter } from '../core/events.ts';
+import type { Redis } from '../redis/connect.ts';
+import { peek } from '../redis/inspect.ts';
+import type { Jobs } from '../redis/jobs.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import type { Delivery, Heir } from '../redis/replies.ts';
+import { withRetry } from '../redis/weather.ts';
+import { heirOf } from './abandoned.ts';
+
+export interface ExpiryParts {
+  readonly commands: Redis;
+  readonly jobs: Jobs;
+  readonly consumer: string;
+  readonly windowMs: number;
+  /** Whether anybody takes half-done work back. */
+  readonly heirs: boolean;
+  readonly clock: Clock;
+  readonly serverNowMs: () => number;
+  readonly events: Emitter;
+}
+
+/** Ends what is late, and returns what is not late after all. Without a reply the entries are left to adoption. */
+export type Expire = (
+  ref: PartitionRef,
+  deliveries: readonly Delivery[],
+  signal: AbortSignal,
+) => Promise<readonly Delivery[]>;
+
+const BUDGET_MS = 10_000;
+
+export function createExpire(parts: ExpiryParts): Expire {
+  const { commands, jobs, consumer, windowMs, heirs, clock, serverNowMs, events } = parts;
+
+  async function expire(ref: PartitionRef, deliveries: readonly Delivery[], signal: AbortSignal) {
+    const policy = { clock, budgetMs: BUDGET_MS, signal };
+    const replies = await withRetry('expire', () => judge(ref, deliveries), policy).catch(() => undefined);
+    for (const [index, { member }] of deliveries.entries()) {
+      const reply = replies?.[index];
+      if (reply !== 'expired' && reply !== 'dead') continue;
+      events.emit('job.expired', { queue: ref.queue, id: idOf(member).id, dead: reply === 'dead' });
+    }
+    return deliveries.filter((_, index) => replies?.[index] === 'kept');
+  }
+
+  async function judge(ref: PartitionRef, deliveries: readonly Delivery[]) {
+    const late = heirs ? await Promise.all(deliveries.map((one) => withHeir(ref, one))) : deliveries;
+    return jobs.expire(ref, late, { consumer, windowMs });
+  }
+
+  /** Nobody starts the job meanwhile, because its entry is ours; if it is replaced, `expire` keeps it. */
+  async function withHeir(ref: PartitionRef, delivery: Delivery): Promise<Delivery & { heir?: Heir | undefined }> {
+    const found = await peek(commands, ref, delivery.member);
+    if (!found || 'kind' in found || !found.run || found.record === undefined) return delivery;
+    const { run, record } = found;
+    const nowMs = Math.round(serverNowMs());
+    const error = { atMs: nowMs, attempt: run.attempts, kind: 'refused' as const, message: 'past its expiry' };
+    const death = { member: delivery.member, started: { ...run, record }, reason: 'expired', error };
+    return { ...delivery, heir: heirOf(death, nowMs) };
+  }
+
+  return expire;
+}
