@@ -82,14 +82,13 @@ export function createSettle({ jobs, inflight, windowMs, clock, events, signal }
         acknowledged(ended, ended.run, reply);
         continue;
       }
-      if (reply === 'ok') events.emit('job.completed', { ...named(ended), tookMs: ended.tookMs });
+      if (isMine(reply)) events.emit('job.completed', { ...named(ended), tookMs: ended.tookMs });
       conclude(ended, 'complete', reply);
     }
   }
 
-  /** `already` is this very call repeated: the script answers it for a job that this token completed, and no other. */
   function acknowledged(ended: Waiting, run: () => void, reply: SettleReply | undefined): void {
-    if (reply === 'ok' || reply === 'already') {
+    if (isMine(reply)) {
       ended.held.acknowledged = true;
       run();
     } else conclude(ended, 'complete', reply);
@@ -109,7 +108,7 @@ export function createSettle({ jobs, inflight, windowMs, clock, events, signal }
       api.settle(ended, otherwise(refusal));
       return;
     }
-    if (reply === 'ok') events.emit('job.completed', { ...named(ended), tookMs: ended.tookMs });
+    if (isMine(reply)) events.emit('job.completed', { ...named(ended), tookMs: ended.tookMs });
     const outcome = reply?.startsWith('half ') && otherwise(new Unrecoverable(reply.replace('half ', 'command ')));
     if (outcome && outcome.kind === 'dead') tell(ended, { ...outcome, reason: 'half-committed' });
     conclude(ended, 'commit', reply);
@@ -196,6 +195,9 @@ export function createSettle({ jobs, inflight, windowMs, clock, events, signal }
 interface Waiting extends Ended {
   readonly run?: () => void;
 }
+
+/** `already` is this very call repeated: the script answers it for a job that this token completed, and no other. */
+const isMine = (reply: CommitReply | undefined) => reply === 'ok' || reply === 'already';
 
 /** An effect that Redis refuses is the handler's error, not weather: repeating it would be refused again. */
 function refused(error: unknown): never {
