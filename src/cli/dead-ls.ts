@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { systemClock } from '../core/clock.ts';
 import { type Exit, type Register, whole, withExamples } from './desk.ts';
-import { addressOf, contentOf, newestLetters } from './letters.ts';
+import { addressOf, contentOf, newestLetters, type Placed } from './letters.ts';
 import { partitionsOfQueue, type Session, withRedis } from './session.ts';
 import { line, table } from './text.ts';
 import { moment } from './when.ts';
@@ -21,12 +21,12 @@ export const deadLs: Register = (parent, desk) => {
 async function run(session: Session, queue: string, limit: number): Promise<Exit> {
   const letters = await withRedis(session, async (redis) => {
     const refs = await partitionsOfQueue(session, redis, queue);
-    const newest = await newestLetters(redis, refs, limit);
-    return newest.map((placed) => {
-      const { record: _record, letter: _entry, ...rest } = placed.letter;
-      const { name } = contentOf(placed.letter.record);
+    const keep = (placed: Placed) => {
+      const { record, letter: _entry, ...rest } = placed.letter;
+      const { name } = contentOf(record);
       return { letter: addressOf(placed, refs.length), partition: placed.ref.partition, name, ...rest };
-    });
+    };
+    return newestLetters(redis, refs, { limit, keep });
   });
   session.out.answer({ queue, letters }, () => {
     if (letters.length === 0) return [line`no dead letters in ${queue}`];

@@ -9,10 +9,11 @@ import { DuestreamError } from '../core/errors.ts';
 import type { Redis } from '../redis/connect.ts';
 import { createJobs, type Jobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
+import { everyLetter } from '../redis/pages.ts';
 import type { ReplayReply } from '../redis/replies.ts';
 import { withRetry } from '../redis/weather.ts';
 import { type Exit, type Register, whole, withExamples } from './desk.ts';
-import { addressOf, everyLetter, findLetter, type Placed } from './letters.ts';
+import { addressOf, findLetter, type Placed } from './letters.ts';
 import { partitionsOfQueue, type Session, withRedis } from './session.ts';
 import { line } from './text.ts';
 

@@ -6,8 +6,9 @@ import { decodeHeader, decodeRecord } from '../core/codec.ts';
 import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { Redis } from '../redis/connect.ts';
-import { type Letter, letter, letters } from '../redis/inspect.ts';
+import { type Letter, letter } from '../redis/inspect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
+import { everyLetter } from '../redis/pages.ts';
 
 export interface Placed {
   readonly ref: PartitionRef;
@@ -43,34 +44,20 @@ export async function findLetter(redis: Redis, refs: readonly PartitionRef[], ad
   throw new DuestreamError('bad-input', `several partitions have a letter ${show(address)}; allowed: ${choices}`);
 }
 
-/** The newest letters of all partitions. */
-export async function newestLetters(
+/** The newest letters of all partitions. `keep` says what is kept of each: never the record, which may be large. */
+export async function newestLetters<Kept extends { readonly atMs: number }>(
   redis: Redis,
   refs: readonly PartitionRef[],
-  limit: number,
-): Promise<readonly Placed[]> {
-  const pages = await Promise.all(
-    refs.map(async (ref) => (await letters(redis, ref, { limit })).map((found) => ({ ref, letter: found }))),
-  );
-  return pages
-    .flat()
-    .sort((a, b) => b.letter.atMs - a.letter.atMs)
-    .slice(0, limit);
-}
-
-/** Backwards through one partition, from the newest letter there was at the beginning, at most `max` of them. */
-export async function* everyLetter(redis: Redis, ref: PartitionRef, max: number): AsyncGenerator<Letter> {
-  let before: string | undefined;
-  for (let seen = 0; seen < max; ) {
-    const page = await letters(redis, ref, { limit: Math.min(PAGE, max - seen), ...(before && { before }) });
-    yield* page;
-    seen += page.length;
-    before = page.at(-1)?.letter;
-    if (before === undefined) return;
+  { limit, keep }: { readonly limit: number; readonly keep: (placed: Placed) => Kept },
+): Promise<readonly Kept[]> {
+  let newest: readonly Kept[] = [];
+  for (const ref of refs) {
+    const own: Kept[] = [];
+    for await (const found of everyLetter(redis, ref, limit)) own.push(keep({ ref, letter: found }));
+    newest = [...newest, ...own].sort((a, b) => b.atMs - a.atMs).slice(0, limit);
   }
+  return newest;
 }
-
-const PAGE = 100;
 
 /** What a record says, as far as it can be read. */
 export function contentOf(record: string | undefined): {

@@ -5,14 +5,15 @@ import { decodeHeader, decodeRecord, memberOf } from '../core/codec.ts';
 import { DEFAULT_NAME } from '../core/job.ts';
 import type { JobState } from '../core/state.ts';
 import type { Redis } from '../redis/connect.ts';
-import { type Letter, letters, page, peek, type Row } from '../redis/inspect.ts';
+import { type Letter, peek } from '../redis/inspect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
+import { everyLetter, page, type Row } from '../redis/pages.ts';
 import { type Exit, type Register, whole, withExamples } from './desk.ts';
 import { partitionsOfQueue, type Session, withRedis } from './session.ts';
 import { table } from './text.ts';
 import { moment } from './when.ts';
 
-const STATES: readonly JobState[] = ['scheduled', 'ready', 'running', 'done', 'cancelled', 'dead'];
+const STATES: readonly JobState[] = ['scheduled', 'ready', 'running', 'done', 'cancelled', 'expired', 'dead'];
 
 interface Flags {
   readonly state: JobState;
@@ -32,6 +33,14 @@ interface Listed {
   readonly overMs: number | undefined;
 }
 
+interface Found {
+  readonly ref: PartitionRef;
+  readonly job: Listed;
+}
+
+/** A reply may hold a whole record. */
+const PEEKS_AT_ONCE = 16;
+
 export const ls: Register = (parent, desk) => {
   const command = parent
     .command('ls <queue>')
@@ -48,11 +57,7 @@ export const ls: Register = (parent, desk) => {
 async function run(session: Session, queue: string, { state, limit, offset }: Flags): Promise<Exit> {
   const jobs = await withRedis(session, async (redis) => {
     const refs = await partitionsOfQueue(session, redis, queue);
-    const pages = await Promise.all(refs.map((ref) => listOf(redis, ref, { state, limit: limit + offset })));
-    return pages
-      .flat()
-      .sort(orderOf(state))
-      .slice(offset, offset + limit);
+    return detailed(redis, await pageOf(redis, refs, { state, limit, offset }));
   });
   session.out.answer({ queue, state, jobs }, () => {
     if (jobs.length === 0) return [`no ${state} jobs${offset > 0 ? ` after the first ${offset}` : ''}`];
@@ -75,30 +80,58 @@ async function run(session: Session, queue: string, { state, limit, offset }: Fl
   return 0;
 }
 
-/** A page of one partition. What the page does not say is asked per job; a job may have moved on meanwhile. */
-async function listOf(
-  redis: Redis,
-  ref: PartitionRef,
-  { state, limit }: { readonly state: JobState; readonly limit: number },
-): Promise<readonly Listed[]> {
-  if (state === 'dead') return (await letters(redis, ref, { limit })).map((letter) => buried(ref, letter));
-  const rows = await page(redis, ref, { state, limit });
-  return Promise.all(rows.map((row) => detailed(redis, ref, row)));
+/** One partition is entered at the offset; of several each may hold the whole page, and all that comes before it. */
+async function pageOf(redis: Redis, refs: readonly PartitionRef[], flags: Flags): Promise<readonly Found[]> {
+  const { state, limit, offset } = flags;
+  const [only, ...others] = refs;
+  if (only !== undefined && others.length === 0) return listOf(redis, only, flags);
+  let merged: readonly Found[] = [];
+  for (const ref of refs) {
+    const own = await listOf(redis, ref, { state, limit: offset + limit, offset: 0 });
+    merged = [...merged, ...own].sort(orderOf(state)).slice(0, offset + limit);
+  }
+  return merged.slice(offset);
 }
 
-async function detailed(redis: Redis, ref: PartitionRef, row: Row): Promise<Listed> {
-  const seen = row.state === 'scheduled' ? undefined : await peek(redis, ref, memberOf(row.id, row));
+async function listOf(redis: Redis, ref: PartitionRef, { state, limit, offset }: Flags): Promise<readonly Found[]> {
+  if (state !== 'dead') return (await page(redis, ref, { state, limit, offset })).map((row) => listed(ref, row));
+  const found: Found[] = [];
+  let skip = offset;
+  for await (const letter of everyLetter(redis, ref, offset + limit)) {
+    if (skip > 0) skip -= 1;
+    else found.push({ ref, job: buried(ref, letter) });
+  }
+  return found;
+}
+
+/** What the page does not say is asked per job, a few at a time; a job may have moved on meanwhile. */
+async function detailed(redis: Redis, found: readonly Found[]): Promise<readonly Listed[]> {
+  const jobs: Listed[] = [];
+  for (let from = 0; from < found.length; from += PEEKS_AT_ONCE) {
+    const some = found.slice(from, from + PEEKS_AT_ONCE);
+    jobs.push(...(await Promise.all(some.map((one) => withStory(redis, one)))));
+  }
+  return jobs;
+}
+
+async function withStory(redis: Redis, { ref, job }: Found): Promise<Listed> {
+  if (job.state === 'scheduled' || job.state === 'dead') return job;
+  const seen = await peek(redis, ref, memberOf(job.id, job));
   const story = seen === undefined || 'kind' in seen ? undefined : seen;
   return {
-    id: row.id,
-    bare: row.bare,
-    partition: ref.partition,
-    state: row.state,
-    name: row.name ?? (row.state === 'scheduled' ? DEFAULT_NAME : nameOf(story?.record)),
-    dueMs: row.dueMs ?? story?.run?.nextDueMs,
+    ...job,
+    name: job.name ?? nameOf(story?.record),
     attempts: story?.run?.attempts ?? story?.stub?.attempts,
     owner: story?.run?.owner,
-    overMs: story?.overMs,
+  };
+}
+
+function listed(ref: PartitionRef, { id, bare, state, name, dueMs, overMs }: Row): Found {
+  const known = state === 'scheduled' ? (name ?? DEFAULT_NAME) : name;
+  const { partition } = ref;
+  return {
+    ref,
+    job: { id, bare, partition, state, name: known, dueMs, attempts: undefined, owner: undefined, overMs },
   };
 }
 
@@ -126,7 +159,7 @@ function nameOf(record: string | undefined): string | undefined {
 }
 
 /** Live jobs by due, soonest first; jobs that are over by their end, latest first. */
-function orderOf(state: JobState): (a: Listed, b: Listed) => number {
+function orderOf(state: JobState): (a: Found, b: Found) => number {
   const live = state === 'scheduled' || state === 'ready' || state === 'running';
-  return (a, b) => (live ? (a.dueMs ?? 0) - (b.dueMs ?? 0) : (b.overMs ?? 0) - (a.overMs ?? 0));
+  return ({ job: a }, { job: b }) => (live ? (a.dueMs ?? 0) - (b.dueMs ?? 0) : (b.overMs ?? 0) - (a.overMs ?? 0));
 }

@@ -1,17 +1,8 @@
 /**
- * Reading without touching: counts of a partition, one job's whole story, and pages of jobs by state. Pages are for
- * people and tools; they are bounded and not one moment in time.
+ * Reading without touching: counts of a partition, one job's whole story, and dead letters. `pages.ts` has the pages of
+ * jobs by state.
  */
-import {
-  decodeHeader,
-  decodeHistory,
-  decodeRun,
-  decodeStub,
-  idOf,
-  isStub,
-  type Run,
-  type Stub,
-} from '../core/codec.ts';
+import { decodeHistory, decodeRun, decodeStub, idOf, isStub, type Run, type Stub } from '../core/codec.ts';
 import type { Attempted } from '../core/outcome.ts';
 import type { JobState } from '../core/state.ts';
 import type { Redis } from './connect.ts';
@@ -62,14 +53,6 @@ export interface Letter {
   readonly attempts: number;
   readonly generation: number;
   readonly atMs: number;
-}
-
-export interface Row {
-  readonly id: string;
-  readonly bare: boolean;
-  readonly state: JobState;
-  readonly dueMs: number | undefined;
-  readonly name: string | undefined;
 }
 
 export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionStats> {
@@ -133,85 +116,10 @@ export async function letter(redis: Redis, ref: PartitionRef, entry: string): Pr
   return found[0] === undefined ? undefined : letterOf(found[0]);
 }
 
-/** A page of jobs in one state: scheduled by due, ready and running by entry, over by time (newest first). */
-export async function page(
-  redis: Redis,
-  ref: PartitionRef,
-  { state, limit, offset = 0 }: { readonly state: JobState; readonly limit: number; readonly offset?: number },
-): Promise<readonly Row[]> {
-  const { scheduled, runs, jobs } = ref.keys;
-  if (state === 'dead') {
-    const found = await letters(redis, ref, { limit: offset + limit });
-    return found.slice(offset).map(({ id, bare, record }) => row({ id, bare }, state, undefined, record));
-  }
-  if (state === 'scheduled') {
-    const flat = await redis.zrange(scheduled, String(offset), String(offset + limit - 1), 'WITHSCORES');
-    const members = flat.filter((_, index) => index % 2 === 0);
-    const records = members.length === 0 ? [] : await redis.hmget(jobs, ...members);
-    return members.map((member, i) => row(idOf(member), state, score(flat[2 * i + 1] ?? ''), records[i] ?? null));
-  }
-  if (state === 'running') {
-    const all = Object.entries(await redis.hgetall(runs));
-    const owned = all.filter(([, value]) => decodeRun(value)?.owner !== undefined).slice(offset, offset + limit);
-    return owned.map(([member]) => row(idOf(member), state, undefined, null));
-  }
-  const chunks = state === 'ready' ? readyRows(redis, ref) : overRows(redis, ref, state);
-  const rows: Row[] = [];
-  for await (const chunk of chunks) {
-    rows.push(...chunk);
-    if (rows.length >= offset + limit) break;
-  }
-  return rows.slice(offset, offset + limit);
-}
-
-/** How much one page looks through, and in which steps: a filter may leave little of a step. */
-const LOOK_MAX = 10_000;
-const LOOK_STEP = 500;
-
-/** Entries whose job neither runs nor is over, in their order. */
-async function* readyRows(redis: Redis, { keys }: PartitionRef): AsyncGenerator<readonly Row[]> {
-  let from = '-';
-  for (let looked = 0; looked < LOOK_MAX; looked += LOOK_STEP) {
-    const entries = list((await redis.call('XRANGE', keys.ready, from, '+', 'COUNT', LOOK_STEP)) as Reply).map(list);
-    if (entries.length === 0) return;
-    from = `(${text(entries.at(-1)?.[0])}`;
-    const fields = entries.map(([, flat]) => fieldsOf(flat));
-    const members = fields.map((entry) => entry.get('member') ?? '');
-    const [records, started] = [await redis.hmget(keys.jobs, ...members), await redis.hmget(keys.runs, ...members)];
-    yield members.flatMap((member, at) => {
-      const record = records[at] ?? null;
-      const waits = record !== null && !isStub(record) && decodeRun(started[at] ?? '')?.owner === undefined;
-      return waits ? [row(idOf(member), 'ready', Number(fields[at]?.get('due')), record)] : [];
-    });
-  }
-}
-
-/** Jobs that ended in one way and are in the done window, newest first. */
-async function* overRows(redis: Redis, { keys }: PartitionRef, state: JobState): AsyncGenerator<readonly Row[]> {
-  for (let from = 0; from < LOOK_MAX; from += LOOK_STEP) {
-    const over = await redis.zrevrange(keys.done, String(from), String(from + LOOK_STEP - 1));
-    if (over.length === 0) return;
-    const stubs = (await redis.hmget(keys.jobs, ...over)).map((value) => decodeStub(value ?? ''));
-    yield over.flatMap((member, at) =>
-      stubs[at]?.outcome === state ? [row(idOf(member), state, stubs[at]?.askedDueMs, null)] : [],
-    );
-  }
-}
-
 function stateOf({ stub, due, run: started }: { stub: Stub | undefined; due: string; run: Run | undefined }): JobState {
   if (stub) return stub.outcome;
   if (started?.owner !== undefined) return 'running';
   return due === '' ? 'ready' : 'scheduled';
-}
-
-function row(
-  of: { id: string; bare: boolean },
-  state: JobState,
-  dueMs: number | undefined,
-  record: string | null,
-): Row {
-  const name = record === null ? undefined : /^[^|]*\|\{"n":"([^"]*)"/.exec(record)?.[1];
-  return { ...of, state, dueMs: dueMs ?? (record ? decodeHeader(record)?.askedDueMs : undefined), name };
 }
 
 function letterOf(reply: Reply): Letter {

@@ -143,8 +143,22 @@ describe('ls', () => {
       ).toEqual(ids);
     }
     const { out } = await due(['ls', 'q', '--state', 'running']);
-    expect(out).toMatch(/^id +name +due +attempts +worker\nrunning +default +- +1 +w1\n$/);
+    expect(out).toMatch(/^id +name +due +attempts +worker\nrunning +default +\S+Z \([^)]+\) +1 +w1\n$/);
     await the.complete([running]);
+  });
+
+  test('lists jobs that expired, and enters the dead and the done at an offset', async () => {
+    await the.redis.hset(the.keys.jobs, 'j:late', '.e1mi8or6w8 0123456789abcdef 0 0 -');
+    await the.redis.zadd(the.keys.done, T0, 'j:late');
+    for (const id of ['a', 'b', 'c']) await the.dead(id);
+    for (const id of ['d', 'e']) await the.complete([await the.running(id)]);
+    const listed = async (...flags: readonly string[]) =>
+      (await answer(['ls', 'q', ...flags])).jobs.map(({ id }: { readonly id: string }) => id);
+    expect(await listed('--state', 'expired')).toEqual(['late']);
+    expect((await due(['ls', 'q', '--state', 'expired'])).out).toMatch(/^id +name +due +attempts +over\nlate +- /);
+    expect(await listed('--state', 'dead', '--offset', '1', '--limit', '1')).toEqual(['b']);
+    expect((await listed('--state', 'done')).toSorted()).toEqual(['d', 'e']);
+    expect(await listed('--state', 'done', '--offset', '1')).toHaveLength(1);
   });
 
   test('merges the partitions of a queue by due, and pages through them', async () => {

@@ -1,7 +1,8 @@
 /** Pages of jobs by state, and letters: for people and tools. */
 import { describe, expect, test } from 'vitest';
 import type { JobState } from '../../src/core/state.ts';
-import { letter, letters, page } from '../../src/redis/inspect.ts';
+import { letter, letters } from '../../src/redis/inspect.ts';
+import { everyLetter, page } from '../../src/redis/pages.ts';
 import { item, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
@@ -80,6 +81,39 @@ describe('a page', () => {
     expect(await ids('dead', { limit: 1, offset: 1 })).toEqual(['a']);
   });
 
+  test('of jobs that expired has those', async () => {
+    await p.redis.hset(p.keys.jobs, 'j:late', '.e1mi8or6w8 0123456789abcdef 0 0 -');
+    await p.redis.zadd(p.keys.done, T0 + 5, 'j:late');
+    expect(await page(p.redis, p.ref, { state: 'expired', limit: 5 })).toMatchObject([{ id: 'late', overMs: T0 + 5 }]);
+  });
+
+  test('of running jobs is bounded, and takes no notice of the many that were ever started', async () => {
+    await p.scheduleAll(Array.from({ length: 250 }, (_, at) => item(`job-${String(at).padStart(3, '0')}`)));
+    await p.promote({ limit: 250 });
+    await p.claim(await p.read('w1', 230));
+    const asked: string[] = [];
+    const redis = new Proxy(p.redis, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name);
+        if (typeof value !== 'function') return value;
+        asked.push(String(name));
+        return value.bind(target);
+      },
+    });
+    const rows = await page(redis, p.ref, { state: 'running', limit: 2, offset: 99 });
+    expect(rows.map(({ id }) => id)).toEqual(['job-099', 'job-100']);
+    expect(asked).not.toContain('hgetall');
+    expect(asked.filter((name) => name === 'hmget')).toHaveLength(2);
+    expect(await ids('running', { limit: 300 })).toHaveLength(230);
+  });
+
+  test('of jobs goes on over the steps in which it is read', async () => {
+    const all = Array.from({ length: 230 }, (_, at) => `job-${String(at).padStart(3, '0')}`);
+    await p.scheduleAll(all.map((id, at) => item(id, { dueMs: T0 + 1000 + at })));
+    expect(await ids('scheduled', { limit: 150, offset: 60 })).toEqual(all.slice(60, 210));
+    expect(await ids('scheduled', { limit: 500, offset: 200 })).toEqual(all.slice(200));
+  });
+
   test('of any state is empty in an empty partition', async () => {
     const states = ['scheduled', 'ready', 'running', 'done', 'cancelled', 'expired', 'dead'] as const;
     for (const state of states) expect(await ids(state)).toEqual([]);
@@ -92,6 +126,18 @@ describe('letters', () => {
     const second = await p.dead('b');
     expect((await letters(p.redis, p.ref, { limit: 1 })).map(({ letter }) => letter)).toEqual([second]);
     expect((await letters(p.redis, p.ref, { limit: 5, before: second })).map(({ letter }) => letter)).toEqual([first]);
+  });
+
+  test('are read in steps that fit their size, each once and the newest first', async () => {
+    const data = 'x'.repeat(200_000);
+    const ids = Array.from({ length: 15 }, (_, at) => `job-${at}`);
+    for (const id of ids) await p.bury(await p.running(id, { data }));
+    const found: string[] = [];
+    for await (const { id } of everyLetter(p.redis, p.ref, 14)) found.push(id);
+    expect(found).toEqual(ids.toReversed().slice(0, 14));
+    expect((await page(p.redis, p.ref, { state: 'dead', limit: 2, offset: 12 })).map(({ id }) => id)).toEqual([
+      ...['job-2', 'job-1'],
+    ]);
   });
 
   test('are found one by one, or not', async () => {
