@@ -32,7 +32,7 @@ All options that have no flag are in [the configuration](configuration.md).
 | exit code | means |
 |---|---|
 | 0 | ok |
-| 1 | failed: not found, not cancelled, a queue that is not empty, some lines refused, a check of \`doctor\` failed |
+| 1 | failed: not found, not cancelled, a queue that is not empty, some lines refused, a check of \`doctor\` failed, \`fsck\` left something |
 | 64 | wrong use: an unknown flag, a value outside its range |
 | 69 | Redis is unavailable, refuses, or is out of memory |
 | 78 | the configuration is wrong |

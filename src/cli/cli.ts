@@ -15,6 +15,7 @@ import type { Desk, Exit, Register } from './desk.ts';
 import { dev } from './dev.ts';
 import { doctor } from './doctor.ts';
 import { report } from './failure.ts';
+import { fsck } from './fsck.ts';
 import { leaders } from './leaders.ts';
 import { ls } from './ls.ts';
 import { queuesPause, queuesResume } from './pauses.ts';
@@ -49,6 +50,7 @@ const verbs: readonly Register[] = [
   leaders,
   workers,
   doctor,
+  fsck,
   (program, desk) => {
     configPrint(program.command('config').description('look at the configuration'), desk);
   },

@@ -1,0 +1,143 @@
+/** `fsck`: a partition that is whole is told so, each flaw is named, and a repair does what is safe and no more. */
+import { beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/core/clock.ts';
+import { examine } from '../../src/redis/fsck.ts';
+import { declareQueue } from '../../src/redis/queues.ts';
+import { useCli } from '../support/cli.ts';
+import { only, T0, usePartition } from '../support/partition.ts';
+
+/** By the server's own clock as well. */
+const LATER = T0 + 5 * 365 * 86_400_000;
+
+const cli = useCli();
+const p = usePartition();
+
+beforeEach(async () => {
+  await declareQueue(p.redis, { namespace: 't', queue: 'q', partitions: 1 });
+});
+
+/** No test waits the two seconds; `between` happens meanwhile. */
+const look = (between: () => Promise<unknown> = async () => undefined, atomicMax = 20_000) => {
+  const sleep = async () => {
+    await between();
+    return true;
+  };
+  return examine(p.redis, p.ref, { clock: { ...systemClock, sleep }, atomicMax });
+};
+const flaws = async (atomicMax?: number) =>
+  (await look(undefined, atomicMax)).flaws.map(({ invariant, what, name }) => `${invariant} ${what} ${name}`);
+const fsck = (...args: readonly string[]) => cli.run(['fsck', ...args, '--redis', p.server.url, '--namespace', 't']);
+
+/** One job in every state. */
+async function crowd(): Promise<void> {
+  await p.complete([await p.running('done')]);
+  await p.dead('dead');
+  await p.running('runs');
+  await p.schedule('ready');
+  await p.promote();
+  await p.schedule('waits', { dueMs: LATER });
+}
+
+describe('what it finds', () => {
+  test.each([20_000, 0])('nothing, when all is whole (at one moment up to %i things)', async (atomicMax) => {
+    await crowd();
+    expect(await look(undefined, atomicMax)).toMatchObject({ flaws: [], more: false, atomic: atomicMax > 0 });
+    expect((await look()).looked).toBeGreaterThanOrEqual(8);
+  });
+
+  test.each([20_000, 0])('jobs and stubs that lost their index (%i)', async (atomicMax) => {
+    await crowd();
+    await p.redis.del(p.keys.ready, p.keys.scheduled, p.keys.done);
+    expect((await flaws(atomicMax)).toSorted()).toEqual([
+      'I2 orphan j:ready',
+      'I2 orphan j:runs',
+      'I2 orphan j:waits',
+      'I2 stub j:dead',
+      'I2 stub j:done',
+    ]);
+    await p.reset();
+  });
+
+  test('members without a record, runs without a record, and what they do to the counters', async () => {
+    await p.schedule('a', { dueMs: LATER });
+    await p.redis.hset(p.keys.runs, 'j:a', '0 0 0 0 0 - - - 0 - -');
+    await p.redis.hdel(p.keys.jobs, 'j:a');
+    expect((await flaws()).toSorted()).toEqual(['I11 balance ', 'I12 idle j:a', 'I3 unrecorded j:a']);
+    await p.reset();
+  });
+
+  test('entries that nobody would deliver, and a group that is gone', async () => {
+    for (const id of ['a', 'b']) await p.schedule(id);
+    await p.promote();
+    const { entry } = only(await p.read('w1', 1));
+    await p.redis.call('XGROUP', 'DELCONSUMER', p.keys.ready, 'workers', 'w1');
+    expect(await flaws()).toEqual([`I5 stuck ${entry}`]);
+    await p.redis.call('XGROUP', 'DESTROY', p.keys.ready, 'workers');
+    expect(await flaws()).toEqual(['I6 group ']);
+    await p.reset();
+  });
+
+  test('a lease that never ends, a key that expires, and a job nobody promotes', async () => {
+    await p.lead();
+    await p.schedule('a');
+    await p.redis.persist(p.keys.leader);
+    await p.redis.pexpire(p.keys.jobs, 1_000_000);
+    await p.redis.hset(p.keys.meta, 'wake', '9007199254740991');
+    expect((await flaws()).toSorted()).toEqual([`I10 expiring ${p.keys.jobs}`, 'I10 lease ', 'I9 overdue ']);
+  });
+
+  test('nothing that was only on its way: it must be seen twice', async () => {
+    await p.schedule('a', { dueMs: LATER });
+    await p.redis.zrem(p.keys.scheduled, 'j:a');
+    const { flaws: found } = await look(() => p.redis.zadd(p.keys.scheduled, T0, 'j:a'));
+    expect(found).toEqual([]);
+  });
+});
+
+describe('the command', () => {
+  test('ends with 0 when all is whole', async () => {
+    await crowd();
+    const { code, out } = await fsck('q');
+    expect(out).toMatch(/^q:0 {2}whole, \d+ looked at at one moment\nall is whole, in 1 partition\n$/);
+    expect(code).toBe(0);
+  });
+
+  test('tells each flaw and ends with 1, and a plan touches nothing', async () => {
+    await crowd();
+    await p.redis.del(p.keys.scheduled);
+    const { code, out, err } = await p.withoutWrite(() => fsck('--repair'));
+    expect(code).toBe(1);
+    expect(out).toContain('  I2   orphan j:waits: its record is in no index: it would never run');
+    expect(out).toContain('nothing was touched: add --yes to carry out the plan');
+    expect(err).toMatch(/^plan for q:0: 1 × orphan: schedule it at its due/);
+    await p.redis.zadd(p.keys.scheduled, T0, 'j:waits');
+  });
+
+  test('repairs what is safe, leaves the rest to a person, and finds nothing the next time', async () => {
+    await crowd();
+    await p.redis.del(p.keys.scheduled, p.keys.done);
+    await p.put('j:nobody', LATER);
+    const first = await fsck('q', '--repair', '--yes', '--json');
+    expect(first.code).toBe(1);
+    expect(JSON.parse(first.out)).toMatchObject({ ok: false, left: 1, repaired: 3 });
+    await p.redis.zrem(p.keys.scheduled, 'j:nobody');
+    const second = await fsck('q', '--repair', '--yes', '--json');
+    expect(JSON.parse(second.out)).toMatchObject({ ok: true, left: 0, repaired: 0 });
+    expect(second.code).toBe(0);
+    expect((await p.picture()).scheduled).toEqual({ 'j:waits': LATER });
+  });
+
+  test('a heartbeat without an end is found', async () => {
+    await p.redis.sadd('t:v1:{control}:alive', 'x');
+    await p.redis.set('t:v1:{control}:beat:x', '{}');
+    const { code, out } = await fsck();
+    expect(code).toBe(1);
+    expect(out).toContain('I10  immortal t:v1:{control}:beat:x');
+  });
+
+  test('consent without a repair ends with 64, and a Redis that is away with 69', async () => {
+    expect((await fsck('--yes')).code).toBe(64);
+    expect((await cli.run(['fsck', '--redis', 'redis://127.0.0.1:1'])).code).toBe(69);
+    expect((await fsck('nobody')).code).toBe(1);
+  });
+});
