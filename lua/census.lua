@@ -15,7 +15,7 @@ local part, cursor, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local stored, waits, entries = redis.call('HLEN', jobs), redis.call('ZCARD', scheduled), redis.call('XLEN', ready)
 local size = stored + waits + entries + redis.call('HLEN', runs)
 if part == 'all' and size > limit then return { 'large', size } end
-local found, looked, bytes, live, seen, waiting, look, grouped = {}, 0, 0, 0, {}, {}, {}, false
+local found, looked, bytes, live, seen, waiting, look, grouped = { '0', 0, 0, 0 }, 0, 0, 0, {}, {}, {}, false
 local token = tonumber(redis.call('HGET', meta, 'token') or 0)
 for _, group in ipairs(entries > 0 and redis.call('XINFO', 'GROUPS', ready) or {}) do grouped = grouped or group[2] == 'workers' end
 if entries <= limit then for _, one in ipairs(redis.call('XRANGE', ready, '-', '+')) do waiting[one[2][2]] = true end end
@@ -58,4 +58,5 @@ for _, name in ipairs(part == 'all' and { 'jobs', 'runs', 'scheduled' } or { par
     cursor = page[1]
   until cursor == '0' or part ~= 'all' and (looked >= limit or bytes > 1048576)
 end
-return { cursor, looked, live, stored - redis.call('ZCARD', done) - waits - entries, unpack(found, 1, math.min(#found, 3000)) }
+found[1], found[2], found[3], found[4] = cursor, looked, live, stored - redis.call('ZCARD', done) - waits - entries
+return found

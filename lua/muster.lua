@@ -10,7 +10,7 @@
 -- not in ready. A delivered entry is compared with one page of what is held; the few that are not in it are asked for.
 local ready, part, after, limit = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
 if redis.call('EXISTS', ready) == 0 then return { '', 0, '-' } end
-local found, delivered, held = {}, '', {}
+local found, delivered, held = { '', 0, '' }, '', {}
 for _, group in ipairs(redis.call('XINFO', 'GROUPS', ready)) do
   if group[2] == 'workers' then delivered = group[8] end
 end
@@ -26,17 +26,18 @@ if part == 'pending' then
   for _, one in ipairs(page) do
     if #redis.call('XRANGE', ready, one[1], one[1]) == 0 then add('vanished', one[1], '') end
   end
-  return { #page < limit and '' or page[#page][1], #page, delivered, unpack(found) }
+  found[1], found[2], found[3] = #page < limit and '' or page[#page][1], #page, delivered
+  return found
 end
 local page = redis.call('XRANGE', ready, from, '+', 'COUNT', limit)
 for _, one in ipairs(delivered ~= '' and redis.call('XPENDING', ready, 'workers', from, '+', limit) or {}) do held[one[1]] = true end
-local next = #page < limit and '' or page[#page][1]
+found[1], found[2], found[3] = #page < limit and '' or page[#page][1], #page, delivered
 for _, one in ipairs(page) do
   local entry, fields = one[1], one[2]
-  if part == 'front' and not isDelivered(entry) then next = '' break end
+  if part == 'front' and not isDelivered(entry) then found[1] = '' break end
   if (tonumber(fields[4]) or 0) > tonumber(entry:match('^%d+')) + 20 then add('early', entry, fields[2] or '') end
   if isDelivered(entry) and not held[entry] and #redis.call('XPENDING', ready, 'workers', entry, entry, 1) == 0 then
     add('stuck', entry, fields[2] or '')
   end
 end
-return { next, #page, delivered, unpack(found) }
+return found

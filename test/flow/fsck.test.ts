@@ -4,7 +4,7 @@ import { systemClock } from '../../src/core/clock.ts';
 import { examine } from '../../src/redis/fsck.ts';
 import { declareQueue } from '../../src/redis/queues.ts';
 import { useCli } from '../support/cli.ts';
-import { only, T0, usePartition } from '../support/partition.ts';
+import { item, only, T0, usePartition } from '../support/partition.ts';
 
 /** By the server's own clock as well. */
 const LATER = T0 + 5 * 365 * 86_400_000;
@@ -55,6 +55,14 @@ describe('what it finds', () => {
       'I2 stub j:dead',
       'I2 stub j:done',
     ]);
+    await p.reset();
+  });
+
+  test.each([20_000, 0])('thousands of them, with none left out (%i)', async (atomicMax) => {
+    const all = Array.from({ length: 3000 }, (_, nth) => item(`n${nth}`, { dueMs: LATER }));
+    await p.scheduleAll(all);
+    await p.redis.del(p.keys.scheduled);
+    expect(new Set(await flaws(atomicMax)).size).toBe(3000);
     await p.reset();
   });
 

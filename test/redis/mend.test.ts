@@ -131,6 +131,21 @@ test('a group that is gone is made again from the beginning', async () => {
   expect(await p.read()).toHaveLength(1);
 });
 
+test('a Redis at its memory limit is mended all the same', async () => {
+  await p.schedule('a');
+  const { entry } = only(await p.deliver());
+  await p.redis.call('XGROUP', 'DELCONSUMER', p.keys.ready, 'workers', 'w1');
+  await p.schedule('b');
+  await p.redis.del(p.keys.scheduled);
+  await p.redis.config('SET', 'maxmemory', '1');
+  try {
+    expect(await heal('orphan', 'j:b')).toBe('mended');
+    expect(await heal('stuck', entry)).toBe('mended');
+  } finally {
+    await p.redis.config('SET', 'maxmemory', '0');
+  }
+});
+
 test('when ready has grown by too much since it was read, nothing is touched', async () => {
   await p.schedule('a');
   await p.redis.del(p.keys.scheduled);
