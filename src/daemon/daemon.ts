@@ -9,6 +9,7 @@ import { hostname } from 'node:os';
 import { defineConfig, queueOptions } from '../config/load.ts';
 import type { Config, ConfigInput } from '../config/options.ts';
 import { systemClock } from '../core/clock.ts';
+import { DuestreamError } from '../core/errors.ts';
 import { createEmitter, type EventName, type EventSource } from '../core/events.ts';
 import { newJobId } from '../core/job.ts';
 import { type Log, silentLog } from '../core/log.ts';
@@ -51,6 +52,8 @@ export interface Daemon {
 
 /** A loop that has not turned for this long is stuck: every command has a time-out far below. */
 const STUCK_AFTER_MS = 30_000;
+/** How long start tries to reach Redis. */
+const START_WITHIN_MS = 5000;
 
 /**
  * A daemon with the roles of its configuration.
@@ -89,6 +92,7 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
   let address: { host: string; port: number } | undefined;
   let state: 'new' | 'running' | 'stopping' = 'new';
   let stopped: Promise<void> | undefined;
+  const stopAsked = new AbortController();
 
   async function queueStats() {
     const led = (movers?.partitions() ?? []).flatMap(({ ref, leadership }) =>
@@ -127,10 +131,12 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
   }
 
   async function begin(): Promise<void> {
-    await Promise.all([whenReady(redis), subscriber && whenReady(subscriber)]);
+    const { signal } = stopAsked;
+    await Promise.all([redis, subscriber].map((one) => one && whenReady(one, START_WITHIN_MS, signal)));
     if (movers) await declareQueues(redis, config);
     await movers?.start();
     await Promise.all(workers.map((worker) => worker.start()));
+    signal.throwIfAborted();
     state = 'running';
     address = await http?.start();
   }
@@ -146,6 +152,7 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
   }
 
   function stop(): Promise<void> {
+    stopAsked.abort();
     stopped ??= shutDown();
     return stopped;
   }
@@ -155,8 +162,9 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
       try {
         await begin();
       } catch (error) {
+        const cutShort = stopAsked.signal.aborted;
         await stop();
-        throw error;
+        throw cutShort ? new DuestreamError('stopped', 'this daemon was stopped while it started') : error;
       }
     },
     stop,

@@ -3,7 +3,7 @@
  * The only place that listens to signals or ends the process.
  */
 import closeWithGrace from 'close-with-grace';
-import { messageOf } from '../core/errors.ts';
+import { DuestreamError, messageOf } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { safe } from './log.ts';
 
@@ -13,13 +13,13 @@ export interface Service {
 }
 
 /**
- * Resolves once the service has started; the process then lives until a signal, and ends with 0 after an orderly stop,
+ * Resolves once the service has started (`false`: a signal came first); the process then lives until a signal, and ends with 0 after an orderly stop,
  * 1 after an uncaught error or when the stop took longer than `shutdownMs` and a second.
  */
 export async function runUntilSignal(
   service: Service,
   { shutdownMs, log }: { readonly shutdownMs: number; readonly log: Log },
-): Promise<void> {
+): Promise<boolean> {
   const grace = closeWithGrace(
     {
       delay: shutdownMs + 1000,
@@ -41,7 +41,10 @@ export async function runUntilSignal(
   });
   try {
     await service.start();
+    return true;
   } catch (error) {
+    // A signal that came meanwhile ends the process by itself, with 0; it is no failure of the start.
+    if (error instanceof DuestreamError && error.code === 'stopped') return false;
     grace.uninstall();
     throw error;
   }

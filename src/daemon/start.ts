@@ -15,7 +15,8 @@ export async function runStart(config: Config, { only }: { readonly only?: reado
     await daemon.stop();
     unlog();
   };
-  await runUntilSignal({ start: daemon.start, stop }, { shutdownMs: config.worker.shutdownMs, log });
+  const { shutdownMs } = config.worker;
+  if (!(await runUntilSignal({ start: daemon.start, stop }, { shutdownMs, log }))) return daemon;
   const address = daemon.http();
   log.info({ redis: daemon.redisLabel, roles: config.roles, ...(address ? { http: address } : {}) }, 'started');
   return daemon;
