@@ -62,6 +62,14 @@ export async function readEntries(
   return found.flatMap((reply) => list(reply as Reply).map(deliveryOf));
 }
 
+/**
+ * Shows a consumer to the others before its first entry: Redis 7.0 does not know one that has only waited so far, and
+ * the survivors of a crash would not count on it.
+ */
+export async function join(redis: Redis, keys: PartitionKeys, consumer: string): Promise<void> {
+  await redis.call('XGROUP', 'CREATECONSUMER', keys.ready, GROUP, consumer);
+}
+
 export async function consumers(redis: Redis, keys: PartitionKeys): Promise<readonly ConsumerInfo[]> {
   const reply = list((await redis.call('XINFO', 'CONSUMERS', keys.ready, GROUP)) as Reply);
   return reply.map((item) => {

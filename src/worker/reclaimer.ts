@@ -22,6 +22,7 @@ import {
   type ConsumerInfo,
   consumers,
   ensureGroup,
+  join,
   ownPending,
   proveWritable,
   reclaim,
@@ -78,7 +79,7 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
   }
 
   async function watch(ref: PartitionRef): Promise<void> {
-    const others = (await consumers(commands, ref.keys)).filter(({ name }) => name !== consumer);
+    const others = await othersOf(ref);
     await proveWritable(commands, ref.keys);
     const missing = new Set(
       await withoutBeat(
@@ -97,6 +98,14 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
     for (const sighting of missingSince.keys()) {
       if (sighting.startsWith(`${ref.partition} `) && !known.has(sighting)) forgive(sighting);
     }
+  }
+
+  async function othersOf(ref: PartitionRef): Promise<readonly ConsumerInfo[]> {
+    const members = await consumers(commands, ref.keys);
+    const others = members.filter(({ name }) => name !== consumer);
+    // Only for the sharing: at the memory limit it is refused, and the rest must go on.
+    if (others.length === members.length) await join(commands, ref.keys, consumer).catch(() => undefined);
+    return others;
   }
 
   function forgive(sighting: string): void {
