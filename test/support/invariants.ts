@@ -4,7 +4,7 @@
  *
  * I1, I7 and I9 speak of more than one moment: `Since` brings what was before, and what should have happened by now.
  */
-import { decodeRun, decodeStub, isStub } from '../../src/core/codec.ts';
+import { decodeRun, decodeStub, isStub, type Run } from '../../src/core/codec.ts';
 import type { Redis } from '../../src/redis/connect.ts';
 import type { PartitionKeys } from '../../src/redis/keys.ts';
 import { fieldsOf, list, type Reply, score, text } from '../../src/redis/scripts.ts';
@@ -90,114 +90,128 @@ export async function takeSnapshot(redis: Redis, keys: PartitionKeys): Promise<S
 
 /** Sentences of the design that do not hold, each beginning with its number. */
 export function broken(now: Snapshot, since: Since = {}): readonly string[] {
-  return [
-    ...places(now, since),
-    ...stream(now, since),
-    ...growth(now, since),
-    ...times(now, since),
-    ...sums(now, since),
-  ];
+  const all = [places, stream, owners, growth, promotion, times, sums];
+  return all.flatMap((check) => check(now, since));
 }
 
 const isLive = (content: string | undefined) => content !== undefined && !isStub(content);
 
+/** The sentences that hold. */
+const said = (sentences: readonly (string | false | undefined)[]) =>
+  sentences.filter((sentence): sentence is string => typeof sentence === 'string');
+
 /** I2, I3, I12: whatever has a part of a job has all of it. */
-function* places(now: Snapshot, { foreign, cutOff = false }: Since): Generator<string> {
+function places(now: Snapshot, { foreign, cutOff = false }: Since): readonly string[] {
   const ready = new Set(now.ready.map(({ member }) => member));
-  for (const [member, content] of now.jobs) {
-    const indexed = now.scheduled.has(member) || ready.has(member);
-    if (isLive(content) && !indexed) yield `I2 ${member} is lost: it has a record and is nowhere`;
-    if (isStub(content) && decodeStub(content) === undefined) yield `I2 the stub of ${member} cannot be read`;
-    if (isStub(content) && !cutOff && !now.done.has(member) && !ready.has(member)) {
-      yield `I2 the stub of ${member} is never swept`;
-    }
-  }
-  for (const member of cutOff ? [] : now.scheduled.keys()) {
-    if (member.startsWith('j:') && !foreign?.has(member) && !isLive(now.jobs.get(member))) {
-      yield `I3 ${member} is scheduled without a record`;
-    }
-  }
-  for (const [member, value] of now.runs) {
-    if (decodeRun(value) === undefined) yield `I12 the run of ${member} cannot be read`;
-    if (!cutOff && !isLive(now.jobs.get(member))) yield `I12 the run of ${member} has no record`;
-  }
+  const contents = [...now.jobs].flatMap(([member, content]) => {
+    const isReady = ready.has(member);
+    if (isLive(content))
+      return said([!isReady && !now.scheduled.has(member) && `I2 ${member} is lost: it has a record and is nowhere`]);
+    return said([
+      decodeStub(content) === undefined && `I2 the stub of ${member} cannot be read`,
+      !cutOff && !now.done.has(member) && !isReady && `I2 the stub of ${member} is never swept`,
+    ]);
+  });
+  const indexed = [...now.scheduled.keys()].map((member) => {
+    const isOurs = member.startsWith('j:') && !foreign?.has(member);
+    return !cutOff && isOurs && !isLive(now.jobs.get(member)) && `I3 ${member} is scheduled without a record`;
+  });
+  const runs = [...now.runs].flatMap(([member, value]) => [
+    decodeRun(value) === undefined && `I12 the run of ${member} cannot be read`,
+    !cutOff && !isLive(now.jobs.get(member)) && `I12 the run of ${member} has no record`,
+  ]);
+  return [...contents, ...said(indexed), ...said(runs)];
 }
 
-/** I1, I4, I5, I6: the entries, who holds them, and which of them runs. */
-function* stream(now: Snapshot, { groupless = false, regrouped = false, cutOff = false }: Since): Generator<string> {
-  const entries = new Map(now.ready.map((item) => [item.entry, item]));
-  for (const entry of now.pending.keys()) {
-    // Between XDEL and XACK a call that was cut off leaves this; whoever adopts or reclaims the entry ends it.
-    if (!cutOff && !entries.has(entry)) yield `I4 ${entry} is pending and not in ready`;
-  }
-  if (now.delivered === undefined && now.ready.length > 0 && !groupless) {
-    yield 'I6 ready has entries and no group';
-  }
-  for (const { entry, member } of now.delivered === undefined ? [] : now.ready) {
-    if (compareIds(entry, now.delivered ?? '') <= 0 && !now.pending.has(entry)) {
-      yield `I5 ${entry} of ${member} was acknowledged and is still in ready`;
-    }
-  }
-  for (const [member, value] of now.runs) {
-    const run = decodeRun(value);
-    if (run?.owner === undefined) continue;
-    if (run.entry === undefined) yield `I1 ${member} is owned and has no entry`;
-    const holder = now.pending.get(run.entry ?? '');
-    if (entries.get(run.entry ?? '')?.member !== member && !cutOff)
-      yield `I1 ${member} runs under an entry that is not its own`;
-    if (!regrouped && holder !== undefined && holder !== run.owner)
-      yield `I1 ${member} runs with ${run.owner}, but ${holder} holds it`;
-  }
+/** I4, I5, I6: the entries, and who holds them. */
+function stream(now: Snapshot, { groupless = false, cutOff = false }: Since): readonly string[] {
+  const entries = new Set(now.ready.map(({ entry }) => entry));
+  const { delivered } = now;
+  // Between XDEL and XACK a call that was cut off leaves an I4; whoever adopts or reclaims the entry ends it.
+  const pending = [...now.pending.keys()].map(
+    (entry) => !cutOff && !entries.has(entry) && `I4 ${entry} is pending and not in ready`,
+  );
+  if (delivered === undefined)
+    return said([...pending, now.ready.length > 0 && !groupless && 'I6 ready has entries and no group']);
+  const stuck = now.ready
+    .filter(({ entry }) => compareIds(entry, delivered) <= 0 && !now.pending.has(entry))
+    .map(({ entry, member }) => `I5 ${entry} of ${member} was acknowledged and is still in ready`);
+  return [...said(pending), ...stuck];
+}
+
+/** I1: who runs a job has its entry, and nobody else has. */
+function owners(now: Snapshot, { regrouped = false, cutOff = false }: Since): readonly string[] {
+  const entries = new Map(now.ready.map(({ entry, member }) => [entry, member]));
+  return [...now.runs].flatMap(([member, value]) => {
+    const { entry = '', owner } = decodeRun(value) ?? {};
+    if (owner === undefined) return [];
+    const holder = now.pending.get(entry) ?? owner;
+    return said([
+      entry === '' && `I1 ${member} is owned and has no entry`,
+      !cutOff && entries.get(entry) !== member && `I1 ${member} runs under an entry that is not its own`,
+      !regrouped && holder !== owner && `I1 ${member} runs with ${owner}, but ${holder} holds it`,
+    ]);
+  });
 }
 
 /** I7: tokens and epochs only grow, and within a generation so do failures, crashes and attempts. */
-function* growth(now: Snapshot, { before }: Since): Generator<string> {
-  const last = Number(now.meta.get('token') ?? 0);
-  for (const name of ['token', 'epoch']) {
-    const was = Number(before?.meta.get(name) ?? 0);
-    if (Number(now.meta.get(name) ?? 0) < was) yield `I7 the last ${name} of the partition fell`;
-  }
-  for (const [member, value] of now.runs) {
+function growth(now: Snapshot, { before }: Since): readonly string[] {
+  const metaOf = (snapshot: Snapshot | undefined, name: string) => Number(snapshot?.meta.get(name) ?? 0);
+  const fell = ['token', 'epoch']
+    .filter((name) => metaOf(now, name) < metaOf(before, name))
+    .map((name) => `I7 the last ${name} of the partition fell`);
+  const runs = [...now.runs].flatMap(([member, value]) => {
     const run = decodeRun(value);
     const was = decodeRun(before?.runs.get(member) ?? '');
-    if (run && Number(run.token) > last) yield `I7 ${member} has a token that the partition has yet to give`;
-    if (!run || !was || run.generation < was.generation) {
-      if (run && was && run.generation < was.generation) yield `I7 the generation of ${member} fell`;
-      continue;
-    }
-    if (run.generation > was.generation) continue;
-    if (Number(run.token) < Number(was.token)) yield `I7 the token of ${member} fell`;
-    const names = (['attempts', 'failures', 'crashes'] as const).filter((name) => run[name] < was[name]);
-    if (names.length > 0) yield `I7 of ${member} fell within a generation: ${names.join(', ')}`;
-    // One start may count as both: its worker was believed dead, and settled in time all the same.
-    if (Math.max(run.failures, run.crashes) > run.attempts) yield `I7 ${member} failed more often than it was started`;
-  }
+    if (!run) return [];
+    const isAhead =
+      Number(run.token) > metaOf(now, 'token') && `I7 ${member} has a token that the partition has yet to give`;
+    return [...said([isAhead]), ...(was ? fallen(member, { run, was }) : [])];
+  });
+  return [...fell, ...runs];
 }
 
-/** I8, I9, I10: never early, never forgotten, and nothing expires but what should. */
-function* times(now: Snapshot, { before, promotedUpTo, spoiled = false }: Since): Generator<string> {
-  if (before && promotedUpTo !== undefined) {
-    const old = new Set(before.ready.map(({ entry }) => entry));
-    for (const { entry, member, due } of now.ready) {
-      if (!old.has(entry) && due > promotedUpTo) yield `I8 ${member} was promoted before it was due`;
-    }
-    for (const [member, due] of now.scheduled) if (due <= promotedUpTo) yield `I9 ${member} is overdue`;
-  }
-  const [, , leaseMs] = now.leader.split(':');
-  if (now.leader !== '' && !spoiled && !(now.leaderTtlMs >= 0 && now.leaderTtlMs <= Number(leaseMs))) {
-    yield `I10 the lease lives for ${now.leaderTtlMs} of ${leaseMs} ms`;
-  }
-  if (now.ttls.some((ttl) => ttl >= 0)) yield 'I10 a key that should stay expires';
+function fallen(member: string, { run, was }: { run: Run; was: Run }): readonly string[] {
+  if (run.generation !== was.generation)
+    return said([run.generation < was.generation && `I7 the generation of ${member} fell`]);
+  const names = (['attempts', 'failures', 'crashes'] as const).filter((name) => run[name] < was[name]);
+  return said([
+    Number(run.token) < Number(was.token) && `I7 the token of ${member} fell`,
+    names.length > 0 && `I7 of ${member} fell within a generation: ${names.join(', ')}`,
+    // One start may count as both: its worker was believed dead, and settled in time all the same.
+    Math.max(run.failures, run.crashes) > run.attempts && `I7 ${member} failed more often than it was started`,
+  ]);
+}
+
+/** I8, I9: never early, never forgotten. */
+function promotion(now: Snapshot, { before, promotedUpTo }: Since): readonly string[] {
+  if (!before || promotedUpTo === undefined) return [];
+  const old = new Set(before.ready.map(({ entry }) => entry));
+  const early = now.ready
+    .filter(({ entry, due }) => !old.has(entry) && due > promotedUpTo)
+    .map(({ member }) => `I8 ${member} was promoted before it was due`);
+  const overdue = [...now.scheduled].filter(([, due]) => due <= promotedUpTo);
+  return [...early, ...overdue.map(([member]) => `I9 ${member} is overdue`)];
+}
+
+/** I10: nothing expires but what should. */
+function times({ leader, leaderTtlMs, ttls }: Snapshot, { spoiled = false }: Since): readonly string[] {
+  const leaseMs = Number(leader.split(':')[2]);
+  const isSane = leaderTtlMs >= 0 && leaderTtlMs <= leaseMs;
+  return said([
+    leader !== '' && !spoiled && !isSane && `I10 the lease lives for ${leaderTtlMs} of ${leaseMs} ms`,
+    ttls.some((ttl) => ttl >= 0) && 'I10 a key that should stay expires',
+  ]);
 }
 
 /** I11: what came in is what is live and what went out. */
-function* sums(now: Snapshot, { cutOff = false }: Since): Generator<string> {
-  if (cutOff) return;
+function sums(now: Snapshot, { cutOff = false }: Since): readonly string[] {
+  if (cutOff) return [];
   const sum = (...names: string[]) => names.reduce((total, name) => total + Number(now.meta.get(`n.${name}`) ?? 0), 0);
   const live = [...now.jobs.values()].filter(isLive).length;
   const into = sum('scheduled', 'replayed', 'adopted');
   const out = sum('done', 'dead', 'cancelled', 'expired');
-  if (into !== live + out) yield `I11 ${into} came in, ${live} are live and ${out} went out`;
+  return said([into !== live + out && `I11 ${into} came in, ${live} are live and ${out} went out`]);
 }
 
 function compareIds(one: string, other: string): number {

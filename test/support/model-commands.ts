@@ -22,38 +22,71 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   ...{ bury: 4, replay: 3, advance: 4, expire: 3, release: 3, defer: 2, commit: 2, extend: 2, repeat: 3, elect: 2 },
 };
 
-const oneOf = Object.keys(words).map((word) => ({
-  weight: WEIGHTS[word] ?? 1,
-  arbitrary: fc.tuple(fc.constant(word), fc.nat(23), fc.nat(23), fc.nat(23)),
-}));
+const number = fc.nat(23);
+const one = (...known: readonly string[]) => fc.tuple(fc.constantFrom(...known), number, number, number);
+const anything = fc.oneof(...Object.keys(words).map((word) => ({ weight: WEIGHTS[word] ?? 1, arbitrary: one(word) })));
+
+/** The way of a job, with something in between: chance alone seldom gets that far. */
+const flow = fc
+  .record({
+    born: one('schedule', 'schedule', 'put'),
+    who: number,
+    between: one('cancel', 'put', 'advance', 'pause', 'reclaim', 'schedule', 'retry', 'destroyGroup', 'lose'),
+    where: fc.nat(8),
+    end: one('complete', 'commit', 'retry', 'defer', 'bury', 'bury', 'release', 'expire', 'reclaim', 'start'),
+    after: one('replay', 'cancel', 'schedule', 'sweep', 'repeat', 'repeat', 'again', 'promote'),
+  })
+  .map(({ born, who, between, where, end, after }): List => {
+    const [word, a, b, c] = end;
+    const aimed: Command = ['release', 'expire', 'reclaim', 'start'].includes(word)
+      ? [word, who, b % 18, c]
+      : [word, a % 3, b, c];
+    const way: List = [born, ['promote', 0, 0, 0], ['read', who, 2, 0], ['start', who, 0, 0], aimed, after];
+    return [...way.slice(0, where), between, ...way.slice(where)];
+  });
 
 /** Lists of a seed. Every list begins with a leader, because nothing moves without one. */
 export function lists({ seed, runs, length }: { seed: number; runs: number; length: number }): readonly List[] {
-  const list = fc.array(fc.oneof(...oneOf), { minLength: length, maxLength: length, size: 'max' });
-  return fc.sample(list, { seed, numRuns: runs }).map((rest) => [['elect', 0, 0, 0], ...rest]);
+  const part: fc.Arbitrary<List> = fc.oneof(
+    { weight: 6, arbitrary: anything.map((command) => [command]) },
+    { weight: 1, arbitrary: flow },
+  );
+  const list = fc.array(part, { minLength: length, maxLength: length, size: 'max' });
+  return fc
+    .sample(list, { seed, numRuns: runs })
+    .map((parts) => [['elect', 0, 0, 0], ...parts.flat().slice(0, length)]);
 }
 
+type Fails = (list: List) => Promise<boolean>;
+
 /** The shortest list that still fails: whole stretches are left out first, then single commands, then numbers. */
-export async function shorten(list: List, fails: (list: List) => Promise<boolean>): Promise<List> {
+export async function shorten(list: List, fails: Fails): Promise<List> {
   let best = list;
-  for (let size = Math.ceil(best.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
-    for (let at = 0; at < best.length; ) {
-      const shorter = [...best.slice(0, at), ...best.slice(at + size)];
-      if (await fails(shorter)) best = shorter;
-      else at += size;
-    }
-  }
+  for (let size = Math.ceil(list.length / 2); size > 1; size = Math.ceil(size / 2))
+    best = await without(best, { size, fails });
+  best = await without(best, { size: 1, fails });
   for (const at of best.keys()) {
     for (const place of [1, 2, 3]) {
-      const simpler = best.map((command, index): Command => {
-        const [word, ...numbers] = command;
-        const [a = 0, b = 0, c = 0] = numbers.map((n, i) => (index === at && i + 1 === place ? 0 : n));
-        return [word, a, b, c];
-      });
+      const simpler = best.with(at, withZero(best[at] ?? ['', 0, 0, 0], place));
       if (best[at]?.[place] !== 0 && (await fails(simpler))) best = simpler;
     }
   }
   return best;
+}
+
+async function without(list: List, { size, fails }: { size: number; fails: Fails }): Promise<List> {
+  let best = list;
+  for (let at = 0; at < best.length; ) {
+    const shorter = best.toSpliced(at, size);
+    const stillFails = await fails(shorter);
+    best = stillFails ? shorter : best;
+    at += stillFails ? 0 : size;
+  }
+  return best;
+}
+
+function withZero([word, a, b, c]: Command, place: number): Command {
+  return [word, place === 1 ? 0 : a, place === 2 ? 0 : b, place === 3 ? 0 : c];
 }
 
 export function resolve(world: World, [word, a, b, c]: Command): Call | undefined {

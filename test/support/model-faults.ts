@@ -2,7 +2,7 @@
 import { GROUP } from '../../src/redis/keys.ts';
 import { ensureGroup } from '../../src/redis/ready.ts';
 import { jobOf } from './model.ts';
-import { MEMBERS, pick } from './model-calls.ts';
+import { pick } from './model-calls.ts';
 import type { Resolve } from './model-commands.ts';
 
 /** A foreign producer: plain ZADD, of a bare member, of nonsense, or of a member of ours that does not exist. */

@@ -51,45 +51,33 @@ export function promote(model: Model, call: { term: string; limit: number; cap: 
   const backlog = length >= call.cap ? waiting : length;
   const room = model.paused === undefined ? Math.min(call.limit, call.cap - backlog) : 0;
   const due = inOrder(model, (job) => job.due).filter(([, , at]) => at <= model.nowMs);
-  const lateness = new Map<number, number>();
-  let letters = 0;
-  for (const [member, job, at] of due.slice(0, Math.max(0, room))) {
-    const late = promoteOne(model, { member, job, at });
-    if (late === 'letter') letters += 1;
-    else if (late !== 'waits') lateness.set(late, (lateness.get(late) ?? 0) + 1);
-  }
-  const moved = [...lateness.values()].reduce((sum, many) => sum + many, 0);
-  count(model, 'promoted', moved);
+  const fates = due.slice(0, Math.max(0, room)).map(([member, job, at]) => promoteOne(model, { member, job, at }));
+  const late = fates.filter((fate) => typeof fate === 'number');
+  const lateness = new Map(late.map((ms) => [ms, late.filter((other) => other === ms).length]));
+  count(model, 'promoted', late.length);
   const head = inOrder(model, (job) => job.due)[0]?.[2];
   const next = head === undefined ? undefined : Math.ceil(Math.max(0, Math.min(head, MAX_MS)));
   model.wake = room <= 0 ? 0 : (next ?? MAX_MS);
   return {
     kind: room > 0 ? 'moved' : model.paused === undefined ? 'capped' : 'paused',
-    ...{ nowMs: model.nowMs, nextMs: next, backlog: backlog + moved, letters, count: moved },
+    ...{ nowMs: model.nowMs, nextMs: next, backlog: backlog + late.length, count: late.length },
+    letters: fates.filter((fate) => fate === 'letter').length,
     lateness: [...lateness].sort(([one], [other]) => one - other),
   };
 }
 
-function promoteOne(
-  model: Model,
-  { member, job, at }: { member: string; job: Job; at: number },
-): number | 'letter' | 'waits' {
+interface Due {
+  readonly member: string;
+  readonly job: Job;
+  readonly at: number;
+}
+
+function promoteOne(model: Model, { member, job, at }: Due): number | 'letter' | 'waits' {
   const managed = member.startsWith('j:');
   const readable = /^[!-~]+$/.test(member) && member.length <= (managed ? 200 : 130);
-  const runs = job.run?.entry !== undefined;
-  if ((at !== 0 && at < 1e11) || !readable) {
-    const record = runs ? undefined : job.record;
-    const reason = at !== 0 && at < 1e11 ? 'bad-due' : 'bad-member';
-    const letter = { member, record: record ?? '', reason, history: [], token: '0', attempts: 0, generation: 0 };
-    model.letters.push(letter);
-    count(model, record === undefined ? 'refused' : 'dead');
-    job.due = undefined;
-    if (record === undefined) return 'letter';
-    const stub = { ...stubOf({ record }, 'x', letter), token: '0', attempts: 0 };
-    Object.assign(job, { record: undefined, run: undefined, stub, overMs: model.nowMs });
-    return 'letter';
-  }
-  if (!managed && runs) {
+  if (at !== 0 && at < 1e11) return refuse(model, { member, job, reason: 'bad-due' });
+  if (!readable) return refuse(model, { member, job, reason: 'bad-member' });
+  if (!managed && job.run?.entry !== undefined) {
     job.due = model.nowMs + 1000;
     return 'waits';
   }
@@ -103,30 +91,41 @@ function promoteOne(
   return model.nowMs - due;
 }
 
+/** Nonsense becomes a letter, with the job if there is one that does not run. */
+function refuse(model: Model, { member, job, reason }: { member: string; job: Job; reason: string }): 'letter' {
+  const record = job.run?.entry === undefined ? job.record : undefined;
+  const letter = { member, record: record ?? '', reason, history: [], token: '0', attempts: 0, generation: 0 };
+  model.letters.push(letter);
+  count(model, record === undefined ? 'refused' : 'dead');
+  job.due = undefined;
+  if (record === undefined) return 'letter';
+  Object.assign(job, { record: undefined, run: undefined, overMs: model.nowMs, stub: stubOf({ record }, 'x', letter) });
+  return 'letter';
+}
+
 export function cancel(model: Model, members: readonly string[], windowMs: number): CancelReply[] {
-  return members.map((member): CancelReply => {
-    const job = jobOf(model, member);
-    const waited = job.due !== undefined;
-    if (job.record === undefined) {
-      // A bare member that was not adopted yet: it was never counted, and what is known of an earlier life stays.
-      job.due = undefined;
-      if (waited) return { kind: 'cancelled' };
-      return job.stub ? { kind: 'over', over: stubLetters[job.stub.outcome] } : { kind: 'unknown' };
-    }
-    job.due = undefined;
-    if (job.run?.owner !== undefined) {
-      job.run.cancel = true;
-      return { kind: 'requested' };
-    }
-    // The stub of a ready job waits for its entry, which start drops.
-    const { record } = job;
-    const stub = { ...stubOf(job, 'c'), asked: askedOf(record), digest: digestOf(record) };
-    job.stub = windowMs > 0 || !waited ? stub : undefined;
-    if (waited && windowMs > 0) job.overMs = model.nowMs;
-    job.record = job.run = undefined;
-    count(model, 'cancelled');
-    return { kind: 'cancelled' };
-  });
+  return members.map((member) => cancelOne(model, jobOf(model, member), windowMs));
+}
+
+function cancelOne(model: Model, job: Job, windowMs: number): CancelReply {
+  const { record } = job;
+  const waited = job.due !== undefined;
+  job.due = undefined;
+  if (record === undefined) {
+    // A bare member that was not adopted yet: it was never counted, and what is known of an earlier life stays.
+    if (waited) return { kind: 'cancelled' };
+    return job.stub ? { kind: 'over', over: stubLetters[job.stub.outcome] } : { kind: 'unknown' };
+  }
+  if (job.run?.owner !== undefined) {
+    job.run.cancel = true;
+    return { kind: 'requested' };
+  }
+  // The stub of a ready job waits for its entry, which start drops.
+  if (windowMs > 0 || !waited) job.stub = { ...stubOf(job, 'c'), asked: askedOf(record), digest: digestOf(record) };
+  if (windowMs > 0 && waited) job.overMs = model.nowMs;
+  job.record = job.run = undefined;
+  count(model, 'cancelled');
+  return { kind: 'cancelled' };
 }
 
 export function replay(model: Model, id: string, dueMs = model.nowMs): ReplayReply {
@@ -212,12 +211,12 @@ export function remove(model: Model, force: boolean): { kind: 'ok' | 'holds'; ho
   const scheduled = inOrder(model, (job) => job.due).length;
   const holds = { scheduled, entries: model.entries.length, dead: model.letters.length };
   if (!force && scheduled + holds.entries + holds.dead > 0) return { kind: 'holds', holds };
-  const { nowMs, lastToken, nudges, effects } = model;
+  const { nowMs, nudges, effects } = model;
   model.counters.clear();
   model.jobs.clear();
   const { jobs, counters, ...empty } = createModel(nowMs);
   const unset = { leader: undefined, epoch: undefined, wake: undefined, paused: undefined };
-  Object.assign(model, { ...empty, ...unset, lastToken, nudges, effects });
+  Object.assign(model, { ...empty, ...unset, nudges, effects });
   return { kind: 'ok', holds };
 }
 

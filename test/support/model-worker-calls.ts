@@ -139,12 +139,24 @@ const commit: Resolve = (world, [a, b, c]) => {
   const { jobs, ref, model } = world;
   const claim = claimOf(world, a);
   const windowMs = windowOf(c);
-  const effects = Array.from({ length: b % 3 }, () => ({ command: 'INCRBY', key: effectKey(ref), args: [1] }));
+  const [accepted, refused] = pick(
+    [
+      [0, false],
+      [1, false],
+      [2, false],
+      [1, true],
+      [2, true],
+      [0, true],
+    ] as const,
+    b,
+  ) ?? [0, false];
+  const effects = Array.from({ length: accepted }, () => ({ command: 'INCRBY', key: effectKey(ref), args: [1] }));
+  const wrong = refused ? [{ command: 'INCRBY', key: effectKey(ref), args: ['a word'] }] : [];
   if (!claim) return undefined;
   return {
     verb: 'commit',
-    real: () => jobs.commit(ref, claim, { windowMs, effects, nowMs: model.nowMs }),
-    model: () => settles.commit(model, claim, { windowMs, effects: effects.length }),
+    real: () => jobs.commit(ref, claim, { windowMs, effects: [...effects, ...wrong], nowMs: model.nowMs }),
+    model: () => settles.commit(model, claim, { windowMs, effects: accepted, refused }),
   };
 };
 

@@ -134,24 +134,27 @@ export function expire(model: Model, deliveries: readonly Delivery[], call: { co
   const gone: Entry[] = [];
   const replies = deliveries.map((delivery): ExpireReply => {
     const entry = heldBy(model, delivery.entry, call.consumer);
-    const job = jobOf(model, delivery.member);
     if (!entry) return 'lost';
-    const { record, run } = job;
-    if (record === undefined || run?.owner !== undefined || job.due !== undefined) return 'kept';
-    if (!isLate(job, { due: delivery.dueMs, nowMs: model.nowMs })) return 'kept';
-    const isDead = /^[^|]*;p=x/.test(record);
-    const letter = isDead
-      ? letterOf(delivery.member, job, { reason: 'expired', history: run?.history ?? [] })
-      : undefined;
-    if (letter) model.letters.push(letter);
-    const stub = { ...stubOf(job, isDead ? 'x' : 'e', letter), asked: askedOf(record), digest: digestOf(record) };
-    end(model, job, { stub, windowMs: call.windowMs });
-    count(model, isDead ? 'dead' : 'expired');
-    gone.push(entry);
-    return isDead ? 'dead' : 'expired';
+    const kind = expireOne(model, delivery, call.windowMs);
+    if (kind !== 'kept') gone.push(entry);
+    return kind;
   });
   drop(model, gone);
   return replies;
+}
+
+function expireOne(model: Model, { member, dueMs }: Delivery, windowMs: number): ExpireReply {
+  const job = jobOf(model, member);
+  const { record = '', run } = job;
+  if (job.record === undefined || run?.owner !== undefined || job.due !== undefined) return 'kept';
+  if (!isLate(job, { due: dueMs, nowMs: model.nowMs })) return 'kept';
+  const isDead = /^[^|]*;p=x/.test(record);
+  const letter = isDead ? letterOf(member, job, { reason: 'expired', history: run?.history ?? [] }) : undefined;
+  if (letter) model.letters.push(letter);
+  const stub = { ...stubOf(job, isDead ? 'x' : 'e', letter), asked: askedOf(record), digest: digestOf(record) };
+  end(model, job, { stub, windowMs });
+  count(model, isDead ? 'dead' : 'expired');
+  return isDead ? 'dead' : 'expired';
 }
 
 export function release(model: Model, deliveries: readonly Delivery[], consumer: string) {

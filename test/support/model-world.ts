@@ -63,7 +63,7 @@ export async function make(world: World, call: Call): Promise<void> {
   const { model } = world;
   const reply = await call.real().catch(refused);
   const snapshot = await takeSnapshot(world.redis, world.ref.keys);
-  const expected = call.model(reply);
+  const expected = expectedOf(call, reply);
   bind(model, snapshot);
   same(`${call.verb} replied`, reply, expected);
   const [real, wanted] = [stored(snapshot), render(model)];
@@ -94,6 +94,15 @@ export async function make(world: World, call: Call): Promise<void> {
 export async function settleUp(world: World, heard: readonly string[]): Promise<void> {
   same('the nudges', heard, world.model.nudges);
   same('the effects', Number((await world.redis.get(effectKey(world.ref))) ?? 0), world.model.effects);
+}
+
+/** A model that throws expects Redis to refuse the call with these words, and nothing to change. */
+function expectedOf(call: Call, reply: unknown): unknown {
+  try {
+    return call.model(reply);
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 function refused(error: unknown): string {
