@@ -1,0 +1,144 @@
+/**
+ * The processes of a run: real daemons, workers and producers. A worker or daemon that ends without being asked to is
+ * started again, as a supervisor would, and every beginning, end and freeze is written down. A process is ended by the
+ * pid we were given and by nothing else.
+ */
+import { createWriteStream, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { spawnGuarded } from '../../src/embedded/guard.mjs';
+
+/** @typedef {'daemon' | 'worker' | 'producer'} Role */
+/**
+ * @typedef {object} Actor
+ * @property {string} name
+ * @property {Role} role
+ * @property {number} pid
+ * @property {string} log
+ * @property {Promise<void>} started
+ * @property {Promise<{ code: number | null, signal: NodeJS.Signals | null }>} exited
+ * @property {() => boolean} isGone
+ */
+/** @typedef {ReturnType<typeof createCast>} Cast */
+
+const HANDLERS = fileURLToPath(new URL('./handlers.mjs', import.meta.url));
+const PRODUCER = fileURLToPath(new URL('./producer.mjs', import.meta.url));
+const RESTARTS_MAX = 300;
+
+/** Shortened, so that what takes a quarter of a minute in earnest takes seconds here. */
+const SHORT_TIMES = {
+  DUESTREAM_MOVER__LEASE_MS: '1500',
+  DUESTREAM_WORKER__CONCURRENCY: '8',
+  DUESTREAM_WORKER__JOB_LEASE_MS: '3000',
+  DUESTREAM_WORKER__EXTEND_EVERY_MS: '1000',
+  DUESTREAM_WORKER__BEAT_TTL_MS: '1500',
+  DUESTREAM_WORKER__GRACE_MS: '500',
+};
+
+/**
+ * @param {object} settings
+ * @param {string} settings.product the folder whose `dist` and `lua` run
+ * @param {string} settings.folder of the run
+ * @param {string} settings.url of Redis
+ * @param {ReturnType<typeof import('./history.mjs').createRecorder>} settings.note
+ * @param {Readonly<Record<string, string>>} [settings.env]
+ */
+export function createCast({ product, folder, url, note, env = {} }) {
+  const main = join(product, 'dist', 'main.js');
+  /** @type {Actor[]} */
+  const actors = [];
+  /** @type {Set<number>} */
+  const dismissed = new Set();
+  let born = 0;
+  let closing = false;
+  mkdirSync(join(folder, 'history'), { recursive: true });
+
+  /**
+   * @param {Role} role
+   * @param {readonly string[]} args
+   * @param {Readonly<Record<string, string>>} [more]
+   * @returns {Actor}
+   */
+  function launch(role, args, more = {}) {
+    born += 1;
+    const name = `${role}-${born}`;
+    const effects = join(folder, 'effects.jsonl');
+    const settings = { PATH: process.env.PATH ?? '', HOME: folder, ...SHORT_TIMES, ...env, ...more };
+    const all = { ...settings, DUESTREAM_REDIS_URL: url, CHAOS_EFFECTS: effects, CHAOS_ACTOR: name };
+    const assigned = Object.entries(all).map(([key, value]) => `${key}=${value}`);
+    const history = `CHAOS_HISTORY=${join(folder, 'history', `${name}.jsonl`)}`;
+    const command = ['env', '-i', ...assigned, history, process.execPath, ...args];
+    const child = spawnGuarded({ path: '/bin/sh', args: ['-c', 'cd "$0" && exec "$@"', folder, ...command] });
+    const { pid } = child;
+    if (pid === undefined) throw new Error(`${name} never started`);
+    const log = join(folder, `${name}.log`);
+    const file = createWriteStream(log);
+    child.stdout.pipe(file, { end: false });
+    child.stderr.pipe(file, { end: false });
+    let gone = false;
+    /** @type {Actor['exited']} */
+    const exited = new Promise((resolve) => {
+      child.once('exit', (code, signal) => {
+        gone = true;
+        note('exit', { actor: name, child: pid, code, signal });
+        resolve({ code, signal });
+        if (role !== 'producer' && !closing && !dismissed.has(pid) && born < RESTARTS_MAX) launch(role, args, more);
+      });
+    });
+    /** @type {Promise<void>} */
+    const started = new Promise((resolve, reject) => {
+      const look = (/** @type {Buffer} */ chunk) => {
+        if (!chunk.includes('"msg":"started"')) return;
+        child.stdout.off('data', look);
+        resolve();
+      };
+      child.stdout.on('data', look);
+      child.once('exit', () => reject(new Error(`${name} ended before it had started: see ${log}`)));
+    });
+    started.catch(() => {});
+    note('spawn', { actor: name, child: pid });
+    const actor = { name, role, pid, log, started, exited, isGone: () => gone };
+    actors.push(actor);
+    return actor;
+  }
+
+  const living = (/** @type {Role} */ role) => actors.filter((actor) => actor.role === role && !actor.isGone());
+
+  /**
+   * @param {Actor} actor
+   * @param {NodeJS.Signals} signal
+   */
+  function send({ name, pid, isGone }, signal) {
+    if (isGone()) return;
+    if (signal === 'SIGSTOP' || signal === 'SIGCONT') note(signal === 'SIGSTOP' ? 'pause' : 'resume', { child: pid });
+    else note('signal', { actor: name, child: pid, signal });
+    process.kill(pid, signal);
+  }
+
+  return {
+    actors,
+    living,
+    send,
+    daemon: () => launch('daemon', [main, 'start', '--roles', 'mover']),
+    worker: () => launch('worker', [main, 'worker', HANDLERS, '--queue', 'chaos']),
+    /** @param {readonly import('./workload.mjs').PlannedJob[]} plan */
+    producer(plan) {
+      const file = join(folder, `plan-${born}.json`);
+      writeFileSync(file, JSON.stringify(plan));
+      return launch('producer', [PRODUCER], { CHAOS_PLAN: file });
+    },
+    /** Asks one to end in order; nobody replaces it. @param {Actor} actor */
+    dismiss(actor) {
+      dismissed.add(actor.pid);
+      send(actor, 'SIGTERM');
+      return actor.exited;
+    },
+    /** Ends all. */
+    async close() {
+      closing = true;
+      const rest = actors.filter((actor) => !actor.isGone());
+      for (const actor of rest) process.kill(actor.pid, 'SIGKILL');
+      await Promise.all(rest.map(({ exited }) => exited));
+    },
+  };
+}

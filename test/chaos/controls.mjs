@@ -1,0 +1,109 @@
+/**
+ * Negative controls: builds that are broken on purpose. A judge that finds nothing wrong with them is worth nothing, so
+ * a control passes only when the row complains about what the build was broken for.
+ */
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { processRows } from './rows-processes.mjs';
+import { redisRows } from './rows-redis.mjs';
+import { runRow } from './run.mjs';
+
+/** @typedef {{ file: string, from: string, to: string }} Patch */
+/**
+ * @typedef {object} Control
+ * @property {string} id
+ * @property {string} title
+ * @property {string} row in which it must be caught
+ * @property {readonly string[]} expected anomalies, one of which must be found
+ * @property {Partial<import('./workload.mjs').Workload>} [workload]
+ * @property {readonly Patch[]} patches
+ */
+
+const REMOVAL = "if #gone > 0 then redis.call('ZREM', scheduled, unpack(gone)) end\n";
+
+/** @type {readonly Control[]} */
+export const controls = [
+  {
+    id: 'N1',
+    title: 'promote removes before it adds, and is sometimes cut off in between',
+    row: 'F14',
+    expected: ['LOST', 'MENDED'],
+    patches: [
+      { file: 'lua/promote.lua', from: REMOVAL, to: '' },
+      {
+        file: 'lua/promote.lua',
+        from: 'local moved, late, gone',
+        to: [
+          "for at = 1, #due, 2 do redis.call('ZREM', scheduled, due[at]) end",
+          "if #due > 0 and now % 10 == 0 then error('cut off') end",
+          'local moved, late, gone',
+        ].join('\n'),
+      },
+    ],
+  },
+  {
+    id: 'N2',
+    title: 'promote does not ask whose term it is',
+    row: 'F4',
+    expected: ['TWO-LEADERS'],
+    patches: [
+      { file: 'lua/promote.lua', from: "if redis.call('GET', leader) ~= term then return { 'fenced' } end\n", to: '' },
+    ],
+  },
+  {
+    id: 'N3',
+    title: 'jobs are taken over by idle time alone, from the living too',
+    row: 'F33',
+    workload: { jobs: 200, workMs: [300, 1500] },
+    expected: ['DUP-START', 'OVERLAP', 'ZOMBIE'],
+    patches: [
+      { file: 'dist/worker/reclaimer.js', from: 'if (!missing.has(other.name))', to: 'if (false)' },
+      { file: 'dist/worker/reclaimer.js', from: 'else if (isNominated(sighting))', to: 'else' },
+      { file: 'dist/worker/reclaimer.js', from: 'idleMs: parts.jobLeaseMs };', to: 'idleMs: 300 };' },
+      { file: 'dist/worker/reclaimer.js', from: 'idleMs: parts.jobLeaseMs, limit', to: 'idleMs: 300, limit' },
+    ],
+  },
+];
+
+/**
+ * @param {Control} control
+ * @param {import('./run.mjs').Settings} settings
+ */
+export async function runControl({ id, title, row: rowId, expected, patches, workload }, settings) {
+  const row = [...processRows, ...redisRows].find((candidate) => candidate.id === rowId);
+  if (!row) throw new Error(`control ${id} names no row: ${rowId}`);
+  const product = brokenCopy(settings.product, patches);
+  try {
+    const verdict = await runRow(workload ? { ...row, workload } : row, { ...settings, product });
+    const found = expected.filter((kind) => (verdict.anomalies[kind] ?? 0) > 0);
+    const passed = found.length > 0;
+    if (verdict.kept && !settings.keep) rmSync(verdict.kept, { recursive: true, force: true });
+    const complaints = passed ? [] : [`not caught: no ${expected.join(', ')} in ${rowId}`, ...verdict.complaints];
+    return { ...verdict, id, title: `${title} (${rowId})`, passed, complaints, kept: undefined };
+  } finally {
+    rmSync(product, { recursive: true, force: true });
+  }
+}
+
+/**
+ * @param {string} product
+ * @param {readonly Patch[]} patches
+ */
+function brokenCopy(product, patches) {
+  const copy = mkdtempSync(join(tmpdir(), 'due-broken-'));
+  mkdirSync(join(copy, 'dist'), { recursive: true });
+  for (const part of ['dist', 'lua', 'package.json'])
+    cpSync(join(product, part), join(copy, part), { recursive: true });
+  symlinkSync(join(product, 'node_modules'), join(copy, 'node_modules'));
+  for (const { file, from, to } of patches) {
+    const text = readFileSync(join(copy, file), 'utf8');
+    // A patch that no longer fits would turn the control into a run of the good build.
+    if (!text.includes(from)) throw new Error(`the patch of ${file} does not fit any more: ${from}`);
+    writeFileSync(
+      join(copy, file),
+      text.replace(from, () => to),
+    );
+  }
+  return copy;
+}

@@ -1,0 +1,88 @@
+/** What Redis holds of a queue in the end, read from the wire format as documented and not through the product. */
+
+/** @typedef {import('ioredis').Redis} Redis */
+/** @typedef {import('./checker.mjs').Member} Member */
+
+export const PARTITIONS = [0, 1];
+
+/**
+ * @param {number} partition
+ * @param {string} name
+ */
+export const keyOf = (partition, name) => `duestream:v1:{chaos:${partition}}:${name}`;
+
+/**
+ * @param {Redis} redis
+ * @returns {Promise<readonly Member[]>}
+ */
+export async function membersOf(redis) {
+  const all = await Promise.all(PARTITIONS.map((partition) => partitionOf(redis, partition)));
+  return all.flat();
+}
+
+/**
+ * @param {Redis} redis
+ * @param {number} partition
+ */
+async function partitionOf(redis, partition) {
+  const scheduled = new Set(await redis.zrange(keyOf(partition, 'scheduled'), '0', '-1'));
+  const entries = await redis.xrange(keyOf(partition, 'ready'), '-', '+');
+  const ready = new Set(entries.map(([, fields]) => fields[fields.indexOf('member') + 1]));
+  const jobs = Object.entries(await redis.hgetall(keyOf(partition, 'jobs')));
+  return jobs.map(([member, content]) => {
+    const live = !content.startsWith('.');
+    return {
+      id: member.startsWith('j:') ? member.slice(2) : member,
+      partition,
+      live,
+      indexed: scheduled.has(member) || ready.has(member),
+      outcome: live ? '' : content.charAt(1),
+      token: live ? '' : (content.split(' ')[2] ?? ''),
+    };
+  });
+}
+
+/**
+ * What must be empty when all is done.
+ *
+ * @param {Redis} redis
+ * @returns {Promise<Readonly<Record<string, number>>>}
+ */
+export async function leftIn(redis) {
+  const left = { scheduled: 0, ready: 0, pending: 0, runs: 0 };
+  for (const partition of PARTITIONS) {
+    left.scheduled += await redis.zcard(keyOf(partition, 'scheduled'));
+    left.ready += await redis.xlen(keyOf(partition, 'ready'));
+    left.runs += await redis.hlen(keyOf(partition, 'runs'));
+    left.pending += await pendingIn(redis, partition);
+  }
+  return left;
+}
+
+/**
+ * @param {Redis} redis
+ * @param {number} partition
+ */
+async function pendingIn(redis, partition) {
+  const summary = await redis.call('XPENDING', keyOf(partition, 'ready'), 'workers').catch(() => [0]);
+  return Array.isArray(summary) ? Number(summary[0]) : 0;
+}
+
+/** Reason → how many dead letters. @param {Redis} redis */
+export async function lettersIn(redis) {
+  /** @type {Record<string, number>} */
+  const reasons = {};
+  for (const partition of PARTITIONS) {
+    for (const [, fields] of await redis.xrange(keyOf(partition, 'dead'), '-', '+')) {
+      const reason = fields[fields.indexOf('reason') + 1] ?? '';
+      reasons[reason] = (reasons[reason] ?? 0) + 1;
+    }
+  }
+  return reasons;
+}
+
+/** The sum of a durable counter. @param {Redis} redis @param {string} name */
+export async function counted(redis, name) {
+  const values = await Promise.all(PARTITIONS.map((partition) => redis.hget(keyOf(partition, 'meta'), `n.${name}`)));
+  return values.reduce((total, value) => total + Number(value ?? 0), 0);
+}

@@ -1,0 +1,111 @@
+/**
+ * A line between the actors and Redis that can be bad: it loses replies after Redis has carried out what was asked,
+ * holds a request back until much later, goes deaf, or is cut.
+ */
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
+
+/** @typedef {Awaited<ReturnType<typeof openLine>>} Line */
+
+/** @param {{ socketPath: string, folder: string, product: string }} to */
+export async function openLine({ socketPath, folder, product }) {
+  const path = join(folder, 'line.sock');
+  /** @type {Set<import('node:net').Socket>} */
+  const sockets = new Set();
+  /** @type {readonly string[]} */
+  let unanswered = [];
+  /** @type {((reply: Buffer) => boolean) | undefined} */
+  let worth;
+  /** @type {{ marks: readonly string[], held: (request: string, release: () => void) => void } | undefined} */
+  let trap;
+  let deaf = false;
+  let lost = 0;
+
+  const server = createServer((client) => {
+    const upstream = connect(socketPath);
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => socket.destroy());
+      socket.on('close', () => {
+        sockets.delete(socket);
+        client.destroy();
+        upstream.destroy();
+      });
+    }
+    let doomed = false;
+    client.on('data', (request) => {
+      if (deaf) return;
+      if (trap?.marks.some((mark) => request.includes(mark))) {
+        const { held } = trap;
+        trap = undefined;
+        held(request.toString('latin1'), () => upstream.write(request));
+        return;
+      }
+      if (unanswered.some((mark) => request.includes(mark))) {
+        doomed = true;
+        if (worth === undefined) unanswered = [];
+      }
+      upstream.write(request);
+    });
+    upstream.on('data', (reply) => {
+      if (deaf) return;
+      if (!doomed || (worth !== undefined && !worth(reply))) {
+        client.write(reply);
+        return;
+      }
+      doomed = false;
+      unanswered = [];
+      worth = undefined;
+      lost += 1;
+      client.destroy();
+    });
+  });
+  server.listen(path);
+  await once(server, 'listening');
+
+  /** @param {string} verb */
+  const marksOf = (verb) => {
+    const lua = readFileSync(join(product, 'lua', `${verb}.lua`), 'utf8');
+    return [createHash('sha1').update(lua).digest('hex'), `-- ${verb}: `];
+  };
+
+  return {
+    url: `unix://${path}`,
+    /** The reply to the next call of a script is lost with its connection. @param {string} verb */
+    loseReplyTo(verb) {
+      worth = undefined;
+      unanswered = marksOf(verb);
+    },
+    /** The next reply to a blocking read that brings jobs is lost with its connection. */
+    loseNextRead() {
+      unanswered = ['xreadgroup', 'XREADGROUP'];
+      worth = (reply) => reply.includes('member');
+    },
+    /**
+     * The next call of a script does not arrive before it is released, whatever became of its caller.
+     *
+     * @param {string} verb
+     * @returns {Promise<{ request: string, release: () => void }>}
+     */
+    hold: (verb) =>
+      new Promise((resolve) => {
+        trap = { marks: marksOf(verb), held: (request, release) => resolve({ request, release }) };
+      }),
+    /** While deaf, nothing passes and nothing is closed. @param {boolean} now */
+    setDeaf(now) {
+      deaf = now;
+    },
+    cut() {
+      for (const socket of sockets) socket.destroy();
+    },
+    lost: () => lost,
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

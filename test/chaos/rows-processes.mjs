@@ -1,0 +1,163 @@
+/** Faults of our own processes. Times are shortened: a lease is 1.5 s, a dead worker is known after 2 s and its jobs are
+ * taken over after 3 s without a sign of life. */
+import { keyOf, PARTITIONS } from './dump.mjs';
+
+/** @typedef {import('./run.mjs').Row} Row */
+/** @typedef {import('./run.mjs').Outcome} Outcome */
+
+const LEASE_MS = 1500;
+const SLOTS = 8;
+
+/** @type {readonly Row[]} */
+export const processRows = [
+  {
+    id: 'F1',
+    title: 'the leader is killed, three times',
+    watch: true,
+    async inject({ cast, leaderOf, sleep, random }) {
+      for (let time = 0; time < 3; time += 1) {
+        cast.send(await leaderOf(time % 2), 'SIGKILL');
+        await sleep(800 + random() * 800);
+      }
+    },
+    pass: (outcome) => lateBy(outcome, LEASE_MS + 1000),
+  },
+  {
+    id: 'F2',
+    title: 'a worker is killed in the middle of its jobs, twice',
+    async inject({ cast, anyWorker, runningOn, until, sleep }) {
+      for (let time = 0; time < 2; time += 1) {
+        const worker = await anyWorker();
+        await until(async () => (await runningOn(worker)) > 0, 'a worker that runs something');
+        cast.send(worker, 'SIGKILL');
+        await sleep(900);
+      }
+    },
+    pass: ({ report, effects }) => [
+      ...atMost('starts again besides failures', report.counts.again - failures(effects), 2 * SLOTS),
+    ],
+  },
+  {
+    id: 'F4',
+    title: 'the leader freezes for three leases, and its last promote arrives late',
+    line: true,
+    watch: true,
+    async inject({ cast, theLine, pidOf, redis, until, sleep, asked }) {
+      const { request, release } = await theLine().hold('promote');
+      const [, id = '', term = ''] = /(d-[\w-]+):(\d+):\d+/.exec(request) ?? [];
+      const pid = await pidOf(id);
+      const leader = cast.living('daemon').find((actor) => actor.pid === pid);
+      const partition = PARTITIONS.find((at) => request.includes(keyOf(at, 'leader'))) ?? 0;
+      if (!leader) throw new Error('whose promote is this?');
+      const frozenMs = Date.now();
+      cast.send(leader, 'SIGSTOP');
+      const promoted = async () => Number(await redis.hget(keyOf(partition, 'meta'), 'n.promoted'));
+      await until(async () => {
+        const epoch = (await redis.get(keyOf(partition, 'leader')))?.split(':')[1];
+        return epoch !== undefined && epoch !== term;
+      }, 'another leader');
+      const before = await promoted();
+      await until(async () => (await promoted()) > before, 'a promotion of the new leader');
+      // Bare jobs nudge nobody, so the old term finds something to promote if it is let through.
+      for (const id of ['late-1', 'late-2', 'late-3']) {
+        asked(id);
+        await redis.zadd(keyOf(partition, 'scheduled'), Date.now(), id);
+      }
+      release();
+      await sleep(Math.max(0, 3 * LEASE_MS - (Date.now() - frozenMs)));
+      cast.send(leader, 'SIGCONT');
+    },
+    pass: (outcome) => lateBy(outcome, LEASE_MS + 1500),
+  },
+  {
+    id: 'F5',
+    title: 'a worker freezes until its jobs are taken over, and wakes up',
+    async inject({ cast, anyWorker, runningOn, until, sleep }) {
+      const worker = await anyWorker();
+      await until(async () => (await runningOn(worker)) > 0, 'a worker that runs something');
+      cast.send(worker, 'SIGSTOP');
+      await sleep(7000);
+      cast.send(worker, 'SIGCONT');
+    },
+    pass: ({ report, effects }) => atMost('starts again', report.counts.again - failures(effects), SLOTS),
+  },
+  {
+    id: 'F10',
+    title: 'handlers throw undefined, texts, circular and frozen things, getters that throw and 10 MB',
+    workload: { jobs: 600, odd: 0.3 },
+    inject: async () => {},
+    pass: ({ report, effects, actors }) => [
+      ...exactly('starts again', report.counts.again, failures(effects)),
+      ...exactly('processes', actors.filter(({ role }) => role === 'worker').length, 3),
+    ],
+  },
+  {
+    id: 'F12',
+    title: 'jobs that take their worker with them, once or always',
+    workload: { jobs: 600, crashes: 0.01, poison: 0.005 },
+    drainMs: 20_000,
+    inject: async () => {},
+    pass({ letters, effects, report }) {
+      const crashed = new Set(effects.filter(({ ev }) => ev === 'crash').map(({ id }) => id));
+      const starts = [...crashed].map(
+        (id) => effects.filter((event) => event.id === id && event.ev === 'start').length,
+      );
+      const dead = Object.values(letters).reduce((total, count) => total + count, 0);
+      return [
+        ...atMost('starts of a job that kills', Math.max(0, ...starts), 3),
+        ...(crashed.size === 0 ? ['nothing crashed: another seed'] : []),
+        ...(dead === 0 ? ['no poison became a dead letter'] : []),
+        ...exactly('bystanders that became dead letters', report.counts.bystanders, 0),
+      ];
+    },
+  },
+  {
+    id: 'F13',
+    title: 'a worker is asked to end while it works, and another takes its place',
+    workload: { jobs: 250, workMs: [50, 900] },
+    env: { DUESTREAM_WORKER__SHUTDOWN_MS: '400' },
+    async inject({ cast, anyWorker, runningOn, until }) {
+      const worker = await anyWorker();
+      await until(async () => (await runningOn(worker)) > 2, 'a busy worker');
+      const askedMs = Date.now();
+      const { code } = await cast.dismiss(worker);
+      cast.worker();
+      return { exitMs: Date.now() - askedMs, code: code ?? -1 };
+    },
+    pass: ({ noted, crashed }) => [
+      ...atMost('ms until it ended', noted.exitMs ?? 0, 1600),
+      ...exactly('exit code', noted.code ?? -1, 0),
+      ...exactly('crashes', crashed, 0),
+    ],
+  },
+  {
+    id: 'F14',
+    title: 'the leader is asked to end',
+    watch: true,
+    async inject({ cast, leaderOf }) {
+      await cast.dismiss(await leaderOf(0));
+      cast.daemon();
+    },
+    pass: (outcome) => lateBy(outcome, 500),
+  },
+];
+
+/** @param {Outcome} outcome @param {number} ms */
+function lateBy({ effects, fromMs, toMs }, ms) {
+  const during = effects.filter(
+    ({ ev, ms: at, attempt }) => ev === 'start' && attempt === 1 && at >= fromMs && at <= toMs + 5000,
+  );
+  return atMost('ms late at most', Math.max(0, ...during.map(({ ms: at, due = 0 }) => at - due)), ms);
+}
+
+/** @param {Outcome['effects']} effects */
+export const failures = (effects) => effects.filter(({ ev, how }) => ev === 'finish' && how === 'error').length;
+
+/** @param {string} what @param {number} value @param {number} most */
+export const atMost = (what, value, most) => (value <= most ? [] : [`${what}: ${value}, allowed ${most}`]);
+
+/** @param {string} what @param {number} value @param {number} least */
+export const atLeast = (what, value, least) => (value >= least ? [] : [`${what}: ${value}, expected ${least} or more`]);
+
+/** @param {string} what @param {number} value @param {number} wanted */
+export const exactly = (what, value, wanted) => (value === wanted ? [] : [`${what}: ${value}, expected ${wanted}`]);

@@ -1,0 +1,67 @@
+/**
+ * A Redis of one run: on a unix socket in the run's folder, with the durability that the run asks for. It can be killed,
+ * frozen and started again with the same data, and cannot outlive us.
+ */
+import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { answersPing } from '../../src/embedded/ask.mjs';
+import { spawnGuarded } from '../../src/embedded/guard.mjs';
+
+/** @typedef {'always' | 'everysec' | 'none'} Mode of the append-only file */
+/** @typedef {Awaited<ReturnType<typeof startServer>>} Server */
+
+const START_TIMEOUT_MS = 10_000;
+
+/** @param {{ binary: string, folder: string, mode: Mode }} settings */
+export async function startServer({ binary, folder, mode }) {
+  const dir = join(folder, 'redis');
+  mkdirSync(dir, { recursive: true });
+  const socketPath = join(folder, 'r.sock');
+  const settings = {
+    ...{ port: '0', unixsocket: socketPath, unixsocketperm: '700', dir, save: '', daemonize: 'no' },
+    appendonly: mode === 'none' ? 'no' : 'yes',
+    appendfsync: mode === 'none' ? 'no' : mode,
+    'maxmemory-policy': 'noeviction',
+    'enable-debug-command': 'local',
+  };
+  const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+  let child = await launch();
+
+  async function launch() {
+    const started = spawnGuarded({ path: binary, args });
+    started.stdout.resume();
+    started.stderr.resume();
+    const deadlineMs = Date.now() + START_TIMEOUT_MS;
+    while (!(await answersPing({ socketPath }))) {
+      if (started.exitCode !== null || Date.now() > deadlineMs) throw new Error('redis-server did not start');
+      await sleep(5);
+    }
+    return started;
+  }
+
+  const isGone = () => child.exitCode !== null || child.signalCode !== null;
+
+  return {
+    socketPath,
+    url: `unix://${socketPath}`,
+    /** @param {NodeJS.Signals} signal */
+    signal(signal) {
+      if (child.pid !== undefined && !isGone()) process.kill(child.pid, signal);
+    },
+    /** Resolves when it has ended, by whatever was done to it before. */
+    async ended() {
+      if (!isGone()) await once(child, 'exit');
+    },
+    async start() {
+      child = await launch();
+    },
+    async stop() {
+      if (isGone()) return;
+      const exited = once(child, 'exit');
+      if (child.pid !== undefined) process.kill(child.pid, 'SIGKILL');
+      await exited;
+    },
+  };
+}

@@ -1,0 +1,56 @@
+/** The starts of handlers, as their log of effects tells them, and what explains one. */
+
+/** @typedef {import('./history.mjs').Event} Event */
+/** @typedef {Event & { token: string, finish: Event | undefined, effectCount: number }} Start */
+
+/** A settle is on its way for a moment after its handler has ended. */
+const SETTLING_US = 1_500_000;
+
+/** @param {readonly Event[]} effects */
+export function startsOf(effects) {
+  /** @type {Map<string, Start[]>} */
+  const starts = new Map();
+  for (const event of effects) {
+    const { ev, id = '', token = '', pid } = event;
+    const of = starts.get(id) ?? [];
+    starts.set(id, of);
+    const current = of.findLast((start) => start.token === token && start.pid === pid);
+    if (ev === 'start') of.push({ ...event, token, finish: undefined, effectCount: 0 });
+    else if (current && ev === 'effect') current.effectCount += 1;
+    else if (current && ev === 'finish') current.finish = event;
+  }
+  return starts;
+}
+
+/**
+ * It failed, its worker told it to stop, or its worker died or froze before it could settle.
+ *
+ * @param {Start} start
+ * @param {import('./checker.mjs').Story} story
+ */
+export function isExplained({ pid, us, finish }, { exits, pauses }) {
+  if (finish?.how === 'error' || finish?.how === 'aborted') return true;
+  if (hasDied({ pid, us, finish }, exits)) return true;
+  const untilUs = settledUs(finish);
+  return pauses.some((pause) => pause.pid === pid && pause.fromUs < untilUs && pause.toUs > us);
+}
+
+/**
+ * Its worker ended before it can have settled.
+ *
+ * @param {Pick<Start, 'pid' | 'us' | 'finish'>} start
+ * @param {import('./checker.mjs').Story['exits']} exits
+ */
+export function hasDied({ pid, us, finish }, exits) {
+  return exits.some((exit) => exit.pid === pid && exit.us > us && exit.us < settledUs(finish));
+}
+
+/** @param {Event | undefined} finish */
+function settledUs(finish) {
+  return finish === undefined ? Number.POSITIVE_INFINITY : finish.us + SETTLING_US;
+}
+
+/** Tokens are decimal numbers without leading zeros. @param {string} one @param {string} other */
+export function isNewer(one, other) {
+  return one.length === other.length ? one > other : one.length > other.length;
+}

@@ -1,0 +1,91 @@
+/**
+ * The work that goes on while something breaks. Everything about it follows from the seed: which jobs there are, when
+ * each is scheduled and due, how long its handler takes, and which handlers throw or take their worker with them.
+ */
+
+/** @typedef {'plain' | 'throw' | 'crash' | 'poison' | 'odd'} Kind what the handler of a job does */
+/**
+ * @typedef {object} PlannedJob
+ * @property {string} id
+ * @property {number} callMs when it is scheduled, ms after the start of its producer
+ * @property {number} delayMs
+ * @property {Kind} kind
+ * @property {number} workMs how long its handler takes
+ * @property {number} padBytes of data
+ */
+/**
+ * @typedef {object} Workload
+ * @property {number} jobs
+ * @property {number} callsMs over which the calls are spread
+ * @property {number} nearMs 60 % are due within this of their call, 10 % at once
+ * @property {number} farMs 30 % are due within this
+ * @property {number} throws parts of all jobs
+ * @property {number} crashes
+ * @property {number} poison
+ * @property {number} odd
+ * @property {readonly [number, number]} workMs
+ * @property {number} padBytes
+ */
+
+/** @type {Workload} */
+export const FULL = {
+  ...{ jobs: 2000, callsMs: 6000, nearMs: 5000, farMs: 15_000 },
+  ...{ throws: 0.05, crashes: 0.001, poison: 0.0005, odd: 0, workMs: [5, 60], padBytes: 0 },
+};
+
+/** For a look that takes seconds. */
+/** @type {Workload} */
+export const QUICK = { ...FULL, jobs: 500, callsMs: 3500, nearMs: 1500, farMs: 4000, crashes: 0, poison: 0 };
+
+/**
+ * @param {Workload} workload
+ * @param {{ random: () => number, producers: number }} by
+ * @returns {readonly (readonly PlannedJob[])[]} per producer
+ */
+export function planOf(workload, { random, producers }) {
+  const { jobs, callsMs, nearMs, farMs, padBytes } = workload;
+  const [shortest, longest] = workload.workMs;
+  const all = Array.from({ length: jobs }, (_, index) => {
+    const when = random();
+    const delayMs = Math.floor(when < 0.1 ? 0 : random() * (when < 0.7 ? nearMs : farMs));
+    const workMs = Math.round(shortest + random() * (longest - shortest));
+    return {
+      id: `job-${index}`,
+      callMs: Math.floor(random() * callsMs),
+      delayMs,
+      kind: kindOf(workload, random()),
+      workMs,
+      padBytes,
+    };
+  });
+  return Array.from({ length: producers }, (_, producer) =>
+    all.filter((_job, index) => index % producers === producer).sort((a, b) => a.callMs - b.callMs),
+  );
+}
+
+/**
+ * @param {Workload} workload
+ * @param {number} at from 0 up to 1
+ * @returns {Kind}
+ */
+function kindOf({ throws, crashes, poison, odd }, at) {
+  if (at < throws) return 'throw';
+  if (at < throws + crashes) return 'crash';
+  if (at < throws + crashes + poison) return 'poison';
+  return at < throws + crashes + poison + odd ? 'odd' : 'plain';
+}
+
+/**
+ * Small, fast, good enough: mulberry32. Numbers from 0 up to 1.
+ *
+ * @param {number} seed
+ */
+export function seeded(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

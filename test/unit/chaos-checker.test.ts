@@ -1,0 +1,150 @@
+/**
+ * The judge of the chaos runs is judged itself: in a story without a flaw it finds nothing, and each kind of flaw,
+ * planted once, is found and called by its name.
+ */
+import { describe, expect, test } from 'vitest';
+import { check } from '../chaos/checker.mjs';
+import { planOf, QUICK, seeded } from '../chaos/workload.mjs';
+
+type Story = Parameters<typeof check>[0];
+type Event = Story['effects'][number];
+type Member = Story['members'][number];
+
+const DUE = 1_800_000_000_000;
+const WORKER = 10;
+const OTHER = 20;
+
+describe('a story without a flaw', () => {
+  test('has no anomalies', () => {
+    expect(kindsIn(healthy())).toEqual([]);
+  });
+
+  test('may have failures, deaths and freezes, which explain the starts they caused', () => {
+    expect(kindsIn(retried())).toEqual([]);
+    expect(kindsIn(taken({ exits: [{ pid: WORKER, us: 1500 }] }))).toEqual([]);
+    expect(kindsIn(taken({ pauses: [{ pid: WORKER, fromUs: 1500, toUs: 9000 }] }))).toEqual([]);
+  });
+
+  test('counts what ran although its producer was never told that Redis has it', () => {
+    const calls = [call('enq.call', 'a'), call('enq.unknown', 'a')];
+    const { anomalies, counts } = check({ ...healthy(), calls });
+    expect({ anomalies, recovered: counts.recovered }).toEqual({ anomalies: [], recovered: 1 });
+  });
+
+  test('may lose what a declared loss covers, and nothing that was asked for later', () => {
+    const story = { ...healthy(), effects: [], members: [] };
+    expect(kindsIn({ ...story, lossUntilUs: 500 })).toEqual([]);
+    expect(kindsIn({ ...story, lossUntilUs: 50 })).toEqual(['LOST']);
+  });
+});
+
+describe('each anomaly, planted once, is found', () => {
+  const planted: readonly [string, string, Story][] = [
+    ['LOST', 'Redis forgot it', { ...healthy(), effects: [], members: [] }],
+    ['LOST', 'it is done without having run', { ...healthy(), effects: [] }],
+    ['LOST', 'its record is in no index', { ...healthy(), members: [done('a', '5'), live('b', { indexed: false })] }],
+    ['UNEXPECTED', 'nobody asked', { ...healthy(), calls: [] }],
+    ['DUP-ENQ', 'two partitions', { ...healthy(), members: [live('a'), live('a', { partition: 1 })] }],
+    ['DUP-START', 'nothing explains it', taken({})],
+    ['DUP-EFFECT', 'one token twice', withEffects([...run('a', '5'), effect('effect', 'a', '5', 1900)])],
+    ['OVERLAP', 'the older one counted', { ...taken({}), members: [done('a', '5')] }],
+    ['ZOMBIE', 'after the end', withEffects([...run('a', '5'), ...run('a', '9', { us: 5000, attempt: 2 })])],
+    ['EARLY', 'before its due', withEffects(run('a', '5').map((event) => ({ ...event, ms: DUE - 1 })))],
+    ['TOKEN-REGRESS', 'one token, two starts', withEffects([...run('a', '5'), ...run('a', '5', { pid: OTHER })])],
+    [
+      'TOKEN-REGRESS',
+      'an older token later in one process',
+      withEffects([...run('a', '9', { attempt: 2 }), ...run('a', '5', { us: 5000 })]),
+    ],
+    ['ATTEMPT-REGRESS', 'the same attempt', withEffects([...run('a', '4', { how: 'error' }), ...run('a', '5')])],
+    ['TWO-LEADERS', 'an old term', { ...healthy(), passes: [pass(1), pass(2), pass(1)] }],
+    ['UNDULY-DEAD', 'it never crashed', { ...healthy(), members: [{ ...done('a', '5'), outcome: 'x' }] }],
+    ['STUCK', 'it is ready for ever', { ...healthy(), members: [done('a', '5'), live('b')] }],
+    ['MENDED', 'only the healer found it', { ...healthy(), mended: 1 }],
+    ['LEAK', 'an entry is left', { ...healthy(), left: { pending: 1 } }],
+  ];
+
+  test.each(planted)('%s: %s', (kind, _why, story) => {
+    expect(kindsIn(story)).toContain(kind);
+  });
+
+  test('and the plants cover every kind that the judge knows', () => {
+    const kinds = ['LOST', 'UNEXPECTED', 'DUP-ENQ', 'DUP-START', 'DUP-EFFECT', 'OVERLAP', 'ZOMBIE', 'EARLY'];
+    const others = ['TOKEN-REGRESS', 'ATTEMPT-REGRESS', 'TWO-LEADERS', 'UNDULY-DEAD', 'STUCK', 'MENDED', 'LEAK'];
+    expect([...new Set(planted.map(([kind]) => kind))].sort()).toEqual([...kinds, ...others].sort());
+  });
+});
+
+test('a workload follows from its seed alone', () => {
+  const plan = (seed: number) => planOf(QUICK, { random: seeded(seed), producers: 2 });
+  expect(plan(7)).toEqual(plan(7));
+  expect(plan(7)).not.toEqual(plan(8));
+  expect(plan(7).flat()).toHaveLength(QUICK.jobs);
+});
+
+function kindsIn(story: Story): readonly string[] {
+  return [...new Set(check(story).anomalies.map(({ kind }) => kind))];
+}
+
+/** One job, asked for, run once, done. */
+function healthy(): Story {
+  return {
+    kinds: new Map([['a', 'plain']]),
+    calls: [call('enq.call', 'a'), call('enq.ok', 'a')],
+    effects: run('a', '5'),
+    ...{ exits: [], pauses: [], passes: [pass(1), pass(1), pass(2)] },
+    members: [done('a', '5')],
+    left: { scheduled: 0, pending: 0 },
+  };
+}
+
+function withEffects(effects: readonly Event[]): Story {
+  return { ...healthy(), effects };
+}
+
+/** It threw once and then returned. */
+function retried(): Story {
+  const first = run('a', '5', { how: 'error' });
+  return { ...healthy(), effects: [...first, ...run('a', '9', { us: 5000, attempt: 2 })], members: [done('a', '9')] };
+}
+
+/** It was started again elsewhere before its first start had ended, and the second one counted. */
+function taken(lives: Partial<Pick<Story, 'exits' | 'pauses'>>): Story {
+  const first = [effect('start', 'a', '5', 1000), effect('finish', 'a', '5', 8000, { how: 'ok' })];
+  const second = run('a', '9', { us: 5000, attempt: 2, pid: OTHER });
+  return { ...healthy(), effects: [...first, ...second], members: [done('a', '9')], ...lives };
+}
+
+function call(ev: string, id: string): Event {
+  return { ev, id, us: 100, ms: DUE - 5000, actor: 'producer', pid: 1, due: DUE };
+}
+
+function effect(ev: string, id: string, token: string, us: number, more: Partial<Event> = {}): Event {
+  return { ev, id, token, us, ms: DUE + us / 1000, actor: 'worker', pid: WORKER, attempt: 1, due: DUE, ...more };
+}
+
+interface RunOptions {
+  readonly us?: number;
+  readonly attempt?: number;
+  readonly pid?: number;
+  readonly how?: string;
+}
+
+function run(id: string, token: string, options: RunOptions = {}): readonly Event[] {
+  const { us = 1000, attempt = 1, pid = WORKER, how = 'ok' } = options;
+  const line = (ev: string, at: number) => effect(ev, id, token, at, { attempt, pid });
+  const middle = how === 'ok' ? [line('effect', us + 500)] : [];
+  return [line('start', us), ...middle, { ...line('finish', us + 600), how }];
+}
+
+function done(id: string, token: string): Member {
+  return { id, partition: 0, live: false, indexed: false, outcome: 'd', token };
+}
+
+function live(id: string, more: Partial<Member> = {}): Member {
+  return { id, partition: 0, live: true, indexed: true, outcome: '', token: '', ...more };
+}
+
+function pass(epoch: number) {
+  return { partition: 0, epoch };
+}
