@@ -11,7 +11,7 @@ import { keptIn } from '../support/model-kept.ts';
 import { type Bench, startBench } from '../support/model-run.ts';
 
 const RUNS = Number(process.env.PROOF_RUNS ?? 1000);
-const SEED = Number(process.env.PROOF_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const SEED = Number(process.env.PROOF_SEED ?? 1);
 const LENGTH = 40;
 
 let bench: Bench;

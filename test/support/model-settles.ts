@@ -1,5 +1,5 @@
 /** How a running job ends on the model, and what every end has in common: see `model.ts`. */
-import type { Claim, CommitReply, SettleReply } from '../../src/redis/replies.ts';
+import type { Claim, CommitReply, Heir, SettleReply } from '../../src/redis/replies.ts';
 import { count, type Entry, type Job, jobOf, type Letter, type Model, nudge, type Run, stubOf } from './model.ts';
 
 /** The run a settle speaks of, or why it is refused. */
@@ -90,7 +90,7 @@ export function again(
 export function bury(
   model: Model,
   claim: Claim,
-  call: { windowMs: number; reason: string; error: string; heir?: { member: string; record: string } | undefined },
+  call: { windowMs: number; reason: string; error: string; heir?: Heir | undefined },
 ): SettleReply {
   const run = claimed(model, claim);
   if (typeof run === 'string') return run;
@@ -98,13 +98,17 @@ export function bury(
   const history = [...run.history, ...(error === '' ? [] : [error])].slice(-5);
   const letter = run.cancel ? undefined : letterOf(claim.member, jobOf(model, claim.member), { reason, history });
   if (letter) model.letters.push(letter);
-  const heirJob = heir && letter && jobOf(model, heir.member);
-  if (heirJob && heirJob.record === undefined && !heirJob.stub) {
-    Object.assign(heirJob, { record: heir.record, due: model.nowMs });
-    count(model, 'scheduled');
-    nudge(model, model.nowMs);
-  }
+  if (heir && letter && inherit(model, heir)) nudge(model, model.nowMs);
   return finish(model, { claim, run, windowMs: call.windowMs, outcome: 'x', letter });
+}
+
+/** A job that takes half-done effects back is due at once, unless there is one or was one. */
+export function inherit(model: Model, heir: Heir): boolean {
+  const job = jobOf(model, heir.member);
+  if (job.record !== undefined || job.stub) return false;
+  Object.assign(job, { record: heir.record, due: model.nowMs });
+  count(model, 'scheduled');
+  return true;
 }
 
 interface Finish {

@@ -81,7 +81,8 @@ function startsOf(reply: unknown): readonly StartReply[] {
 const expire: Resolve = (world, [a, b, c]) => {
   const { jobs, ref, model } = world;
   const call = { consumer: consumerOf(a), windowMs: windowOf(c) };
-  const deliveries = chosen(world, { consumer: call.consumer, which: b });
+  const heir = c % 4 === 1 ? heirOf(model.nowMs) : undefined;
+  const deliveries = chosen(world, { consumer: call.consumer, which: b }).map((delivery) => ({ ...delivery, heir }));
   if (deliveries.length === 0) return undefined;
   return {
     verb: 'expire',
@@ -89,6 +90,11 @@ const expire: Resolve = (world, [a, b, c]) => {
     model: () => worker.expire(model, deliveries, call),
   };
 };
+
+const heirOf = (nowMs: number) => ({
+  member: 'j:heir',
+  record: encodeRecord(nowMs, encodeBody({ name: 'heir', data: 'of a job' })),
+});
 
 const release: Resolve = (world, [a, b]) => {
   const { jobs, ref, model } = world;
@@ -188,8 +194,7 @@ const defer: Resolve = (world, [a, b, c]) => {
 const bury: Resolve = (world, [a, b, c]) => {
   const { jobs, ref, model } = world;
   const claim = claimOf(world, a);
-  const record = encodeRecord(model.nowMs, encodeBody({ name: 'heir', data: claim?.token }));
-  const heir = b % 3 === 2 ? { member: 'j:heir', record } : undefined;
+  const heir = b % 3 === 2 ? heirOf(model.nowMs) : undefined;
   const attempted = { atMs: model.nowMs, attempt: a, kind: 'failure' as const, message: 'the last' };
   const error = b % 2 === 0 ? encodeAttempted(attempted) : '';
   const call = { windowMs: windowOf(c), reason: 'attempts', error, heir };

@@ -1,6 +1,14 @@
 /** What workers call, on the model: see `model.ts`. Each returns the reply it expects. */
 import { decodeHistory } from '../../src/core/codec.ts';
-import type { Claim, Delivery, ExpireReply, ExtendReply, ReleaseReply, StartReply } from '../../src/redis/replies.ts';
+import type {
+  Claim,
+  Delivery,
+  ExpireReply,
+  ExtendReply,
+  Heir,
+  ReleaseReply,
+  StartReply,
+} from '../../src/redis/replies.ts';
 import {
   askedOf,
   count,
@@ -14,7 +22,7 @@ import {
   type Run,
   stubOf,
 } from './model.ts';
-import { drop, end, letterOf } from './model-settles.ts';
+import { drop, end, inherit, letterOf } from './model-settles.ts';
 import { freshRun } from './model-verbs.ts';
 
 /** What a Redis without the group answers to whoever asks it for pending entries. */
@@ -129,7 +137,9 @@ function startOne(
   return { kind: mine ? 'again' : 'run', ...seen, history: decodeHistory(run.history), record };
 }
 
-export function expire(model: Model, deliveries: readonly Delivery[], call: { consumer: string; windowMs: number }) {
+type Expiring = Delivery & { readonly heir?: Heir | undefined };
+
+export function expire(model: Model, deliveries: readonly Expiring[], call: { consumer: string; windowMs: number }) {
   if (!model.group) return NO_GROUP;
   const gone: Entry[] = [];
   const replies = deliveries.map((delivery): ExpireReply => {
@@ -143,11 +153,12 @@ export function expire(model: Model, deliveries: readonly Delivery[], call: { co
   return replies;
 }
 
-function expireOne(model: Model, { member, dueMs }: Delivery, windowMs: number): ExpireReply {
+function expireOne(model: Model, { member, dueMs, heir }: Expiring, windowMs: number): ExpireReply {
   const job = jobOf(model, member);
   const { record = '', run } = job;
   if (job.record === undefined || run?.owner !== undefined || job.due !== undefined) return 'kept';
   if (!isLate(job, { due: dueMs, nowMs: model.nowMs })) return 'kept';
+  if (heir) inherit(model, heir);
   const isDead = /^[^|]*;p=x/.test(record);
   const letter = isDead ? letterOf(member, job, { reason: 'expired', history: run?.history ?? [] }) : undefined;
   if (letter) model.letters.push(letter);

@@ -1,0 +1,136 @@
+/**
+ * Cuts a script off before one of its writes, and lets a partition run dry afterwards as workers and movers would. A cut
+ * counts every call that is not a reading one, so XDEL and XACK, counters and nudges are writes like any other.
+ */
+
+import { isStub } from '../../src/core/codec.ts';
+import type { Redis } from '../../src/redis/connect.ts';
+import { createJobs } from '../../src/redis/jobs.ts';
+import { GROUP, type PartitionRef } from '../../src/redis/keys.ts';
+import { elect } from '../../src/redis/lease.ts';
+import { ensureGroup, ownPending, readEntries, readNew } from '../../src/redis/ready.ts';
+import type { Delivery } from '../../src/redis/replies.ts';
+import { scriptOptions } from '../../src/redis/scripts.ts';
+import type { Snapshot } from './invariants.ts';
+
+const READING = ['TIME', 'GET', 'PTTL', 'EXISTS', 'HGET', 'HMGET', 'HGETALL', 'HLEN', 'ZSCORE', 'ZMSCORE', 'ZCARD'];
+READING.push('ZRANGE', 'ZRANGEBYSCORE', 'XLEN', 'XRANGE', 'XREVRANGE', 'XPENDING', 'XINFO');
+
+/** Stands in the place of the first comment, so that lines keep their numbers. */
+const counting = (allowed: number) =>
+  `local real, left, reading = redis, ${allowed}, { ${READING.map((name) => `${name} = 1`).join(', ')} } ` +
+  `local function cut(how) return function(command, ...) if not reading[command] then ` +
+  `if left == 0 then error('cut off at ' .. command, 2) end left = left - 1 end return how(command, ...) end end ` +
+  `local redis = { sha1hex = real.sha1hex, call = cut(real.call), pcall = cut(real.pcall) }`;
+
+/** The command before which the script was cut off, and its line; undefined when it had no more writes and ended. */
+export async function cutOff(
+  redis: Redis,
+  { verb, allowed, call }: { verb: string; allowed: number; call: () => Promise<unknown> },
+): Promise<string | undefined> {
+  const name = `duestream_${verb}`;
+  const { lua = '', numberOfKeys } = scriptOptions[name] ?? {};
+  const script = lua.split('\n').with(1, counting(allowed)).join('\n');
+  const whole: unknown = Reflect.get(redis, name);
+  const fixed = numberOfKeys === undefined ? [] : [numberOfKeys];
+  Reflect.set(redis, name, (...parts: (string | number)[]) => redis.call('EVAL', script, ...fixed, ...parts));
+  try {
+    await call();
+    return undefined;
+  } catch (error) {
+    const [, line, command] = /(?:user_script:(\d+): )?cut off at (\w+)/.exec(String(error)) ?? [];
+    if (command === undefined) throw error;
+    return `${verb}:${line ?? 'tail'} ${command}`;
+  } finally {
+    Reflect.set(redis, name, whole);
+  }
+}
+
+/** Redis itself refuses a write of such a script. */
+export function isReadOnly(verb: string): boolean {
+  return (scriptOptions[`duestream_${verb}`]?.lua ?? '').startsWith('#!lua flags=no-writes\n');
+}
+
+/** Every write a script names, as `cutOff` names them. */
+export function writesOf(verb: string): readonly string[] {
+  const lines = (scriptOptions[`duestream_${verb}`]?.lua ?? '').split('\n');
+  return lines.flatMap((line, at) =>
+    [...line.matchAll(/(return )?redis\.p?call\s*\('([A-Z]+)'/g)]
+      .filter(([, , command = '']) => !READING.includes(command))
+      // Lua keeps no line of a call that is returned.
+      .map(([, returned, command]) => `${verb}:${returned === undefined ? at + 1 : 'tail'} ${command}`),
+  );
+}
+
+/** Everything in the database, and a way back to it. */
+export async function savePoint(redis: Redis): Promise<() => Promise<void>> {
+  const keys = await redis.keys('*');
+  const saved = await Promise.all(
+    keys.map(async (key) => ({ key, ttl: Math.max(0, await redis.pttl(key)), dump: await redis.dumpBuffer(key) })),
+  );
+  return async () => {
+    await redis.flushall();
+    await Promise.all(saved.map(({ key, ttl, dump }) => dump && redis.restore(key, ttl, dump)));
+  };
+}
+
+const LATER_MS = 200_000;
+const ROUNDS_MAX = 8;
+
+/** Promotes, adopts, starts and completes until nothing is left to do. */
+export async function drain(redis: Redis, ref: PartitionRef, fromMs: number): Promise<void> {
+  const jobs = createJobs(redis);
+  const call = { windowMs: 600_000, nowMs: fromMs + LATER_MS };
+  await redis.hdel(ref.keys.meta, 'paused');
+  await redis.del(ref.keys.leader);
+  await ensureGroup(redis, ref.keys);
+  const { term } = await elect(redis, ref, { processId: 'drain', leaseMs: 60_000, nowMs: call.nowMs });
+
+  async function work(consumer: string, deliveries: readonly Delivery[]): Promise<void> {
+    if (deliveries.length === 0) return;
+    const starts = await jobs.start(ref, deliveries, { ...call, consumer, bytesMax: 1_000_000 });
+    const late = deliveries.filter((_, at) => starts[at]?.kind === 'late');
+    if (late.length > 0) await jobs.expire(ref, late, { ...call, consumer });
+    const claims = deliveries.flatMap(({ entry, member }, at) => {
+      const started = starts[at];
+      return started && 'token' in started ? [{ entry, member, token: started.token }] : [];
+    });
+    if (claims.length > 0) await jobs.complete(ref, claims, call);
+  }
+
+  for (let round = 0; round < ROUNDS_MAX; round += 1) {
+    for (const consumer of ['w1', 'w2']) {
+      const own = await ownPending(redis, ref.keys, { consumer, idleMs: 0, limit: 100 });
+      const deliveries = await readEntries(redis, ref.keys, own);
+      const ghosts = own.filter((entry) => !deliveries.some((delivery) => delivery.entry === entry));
+      if (ghosts.length > 0) await redis.xack(ref.keys.ready, GROUP, ...ghosts);
+      await work(consumer, deliveries);
+    }
+    await jobs.promote(ref, { term, leaseMs: 60_000, limit: 500, cap: 10_000, nowMs: call.nowMs + 1000 * round });
+    const read = await readNew(redis, [ref], { consumer: 'w1', count: 100, blockMs: 0 });
+    const idle = read.length === 0 && (await redis.zcard(ref.keys.scheduled)) === 0;
+    for (const { deliveries } of read) await work('w1', deliveries);
+    if (idle) return;
+  }
+}
+
+/** Letters about nonsense: who was cut off after one writes it again, and there is nothing in it to replay. */
+const NONSENSE = ['bad-due', 'bad-member'];
+/** Without a done window nothing says that an entry's job is over: what is left of a cut-off end becomes this letter. */
+const NOTHING_LEFT = 'record-missing';
+
+/** How every job ended; what has not ended is said to be somewhere. */
+export function endsOf(snapshot: Snapshot): readonly string[] {
+  const live = [...snapshot.jobs].filter(([, content]) => !isStub(content)).map(([member]) => `${member} is live`);
+  const over = [...snapshot.jobs]
+    .filter(([, content]) => isStub(content))
+    .map(([member, stub]) => `${member} ${stub[1]}`);
+  const waiting = [...snapshot.scheduled.keys()].map((member) => `${member} is scheduled`);
+  const entries = snapshot.ready.map(({ member }) => `${member} has an entry`);
+  const dead = snapshot.dead.filter(({ fields }) => fields.get('reason') !== NOTHING_LEFT);
+  const letters = dead.map(({ fields }) => `letter of ${fields.get('member')}: ${fields.get('reason')}`);
+  const once = letters.filter(
+    (letter, at) => letters.indexOf(letter) === at || !NONSENSE.some((why) => letter.endsWith(why)),
+  );
+  return [...live, ...over, ...waiting, ...entries, ...once].sort();
+}
