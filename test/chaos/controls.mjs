@@ -5,8 +5,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { processRows } from './rows-processes.mjs';
-import { redisRows } from './rows-redis.mjs';
+import { rows } from './rows.mjs';
 import { runRow } from './run.mjs';
 
 /** @typedef {{ file: string, from: string, to: string }} Patch */
@@ -71,7 +70,7 @@ export const controls = [
  * @param {import('./run.mjs').Settings} settings
  */
 export async function runControl({ id, title, row: rowId, expected, patches, workload }, settings) {
-  const row = [...processRows, ...redisRows].find((candidate) => candidate.id === rowId);
+  const row = rows.find((candidate) => candidate.id === rowId);
   if (!row) throw new Error(`control ${id} names no row: ${rowId}`);
   const product = brokenCopy(settings.product, patches);
   try {

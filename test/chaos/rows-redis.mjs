@@ -1,15 +1,10 @@
-/** Faults of Redis, of its data, and of the way to it. */
+/** Faults of Redis and of the way to it. */
 import { ask } from '../../src/embedded/ask.mjs';
-import { keyOf, PARTITIONS } from './dump.mjs';
-import { atLeast, atMost, exactly } from './rows-processes.mjs';
-import { linesWithin } from './said.mjs';
+import { atLeast, exactly, resumed, settled } from './predicates.mjs';
 
 /** @typedef {import('./run.mjs').Row} Row */
-/** @typedef {import('./run.mjs').Outcome} Outcome */
 
 const SLOTS = 3 * 8;
-/** The retry budget of a producer and one command more. */
-const SETTLE_MS = 15_000;
 const VERBS = ['schedule', 'promote', 'start', 'complete', 'retry', 'extend', 'renew'];
 
 /** @type {readonly Row[]} */
@@ -83,7 +78,7 @@ export const redisRows = [
     id: 'F28',
     title: 'replies to XREADGROUP get lost with the jobs in them',
     line: true,
-    workload: { farMs: 7000 },
+    workload: { jobs: 600, callsMs: 3500, farMs: 7000 },
     async inject({ theLine, repeatedly }) {
       await repeatedly(2500, 250, async () => theLine().loseNextRead());
       return { lost: theLine().lost() };
@@ -117,6 +112,25 @@ export const redisRows = [
     pass: (outcome) => [...settled(outcome), ...resumed(outcome, 5000)],
   },
   {
+    id: 'F31',
+    title: 'Redis is busy for 4 seconds, longer than any lease',
+    workload: { crashes: 0, poison: 0 },
+    async inject({ redis }) {
+      await redis.call('DEBUG', 'SLEEP', '4');
+    },
+    pass: (outcome) => [...settled(outcome), ...resumed(outcome, 5000), ...exactly('crashes', outcome.crashed, 0)],
+  },
+  {
+    id: 'F32',
+    title: 'CLIENT PAUSE of all commands for 5 seconds',
+    workload: { crashes: 0, poison: 0 },
+    async inject({ redis, sleep }) {
+      await redis.call('CLIENT', 'PAUSE', '5000', 'ALL');
+      await sleep(5000);
+    },
+    pass: (outcome) => [...settled(outcome), ...resumed(outcome, 5000), ...exactly('crashes', outcome.crashed, 0)],
+  },
+  {
     id: 'F33',
     title: 'SCRIPT FLUSH ten times a second',
     async inject({ repeatedly, redis }) {
@@ -125,32 +139,9 @@ export const redisRows = [
     pass: ({ calls }) => exactly('calls that failed', calls.filter(({ ev }) => /fail|unknown/.test(ev)).length, 0),
   },
   {
-    id: 'F35',
-    title: 'FLUSHALL while everything runs',
-    declaredLoss: true,
-    async inject({ redis }) {
-      await redis.flushall();
-    },
-    pass: (outcome) => [...flow(outcome), ...calm(outcome)],
-  },
-  {
-    id: 'F36',
-    title: 'the ready stream is deleted, and then its group',
-    async inject({ redis, sleep }) {
-      for (const partition of PARTITIONS) await redis.del(keyOf(partition, 'ready'));
-      await sleep(1500);
-      for (const partition of PARTITIONS) {
-        await redis.call('XGROUP', 'DESTROY', keyOf(partition, 'ready'), 'workers').catch(() => {});
-      }
-    },
-    drainMs: 30_000,
-    allow: { 'DUP-START': SLOTS, MENDED: 1 },
-    pass: (outcome) => resumed(outcome, 5000),
-  },
-  {
     id: 'F39',
     title: 'Redis is full for 6 seconds while producers push',
-    workload: { padBytes: 2000 },
+    workload: { padBytes: 2000, crashes: 0, poison: 0 },
     async inject({ redis, sleep }) {
       const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
       await redis.config('SET', 'maxmemory', String(used + 20_000));
@@ -167,69 +158,4 @@ export const redisRows = [
       ];
     },
   },
-  {
-    id: 'F69',
-    title: 'foreign members and records that nobody can read',
-    async inject({ redis, asked }) {
-      const now = Date.now();
-      const scheduled = keyOf(0, 'scheduled');
-      const bad = [Buffer.alloc(0), Buffer.alloc(1_000_000, 'm'), Buffer.from([0, 255, 254]), 'has space', 'j:ghost'];
-      for (const member of bad) await redis.zadd(scheduled, now, member);
-      await redis.zadd(scheduled, 1_700_000_000, 'in-seconds');
-      const records = ['{bad json', `{"d":${'['.repeat(1200)}${']'.repeat(1200)}}`, '{"d":{"__proto__":{"x":1}}}'];
-      for (const [at, record] of records.entries()) {
-        asked(`odd-${at}`);
-        await redis.hset(keyOf(0, 'jobs'), `j:odd-${at}`, `1${now.toString(36)}|${record}`);
-        await redis.zadd(scheduled, now, `j:odd-${at}`);
-      }
-      asked('order-1042');
-      await redis.zadd(scheduled, now, 'order-1042');
-    },
-    pass({ letters, report }) {
-      const dead = Object.values(letters).reduce((total, count) => total + count, 0);
-      return [
-        ...exactly('letters about members', (letters['bad-member'] ?? 0) + (letters['bad-due'] ?? 0), 5),
-        ...exactly('letters about missing records', letters['record-missing'] ?? 0, 1),
-        ...atLeast('dead letters', dead, 7),
-        ...atMost('ms late at most', report.counts.lateMaxMs, 3000),
-      ];
-    },
-  },
 ];
-
-/** Every promise of a producer settled, in time. @param {Outcome} outcome */
-function settled({ calls }) {
-  /** @type {Map<string, number>} */
-  const open = new Map();
-  let longest = 0;
-  for (const { ev, id = '', us } of calls) {
-    if (ev === 'enq.call') open.set(id, us);
-    else if (ev.startsWith('enq.')) {
-      longest = Math.max(longest, us - (open.get(id) ?? us));
-      open.delete(id);
-    }
-  }
-  return [
-    ...exactly('calls that never settled', open.size, 0),
-    ...atMost('ms until a call settled', longest / 1000, SETTLE_MS),
-  ];
-}
-
-/** Work goes on soon after the end of the fault. @param {Outcome} outcome @param {number} ms */
-function resumed({ effects, toMs }, ms) {
-  const first = effects.find((event) => event.ev === 'effect' && event.ms > toMs);
-  return first ? atMost('ms until work went on', first.ms - toMs, ms) : ['work never went on'];
-}
-
-/** Jobs that were asked for after the loss run. @param {Outcome} outcome */
-function flow({ calls, effects, toMs }) {
-  const after = new Set(calls.filter(({ ev, ms }) => ev === 'enq.ok' && ms > toMs).map(({ id }) => id));
-  const first = effects.find(({ ev, id, ms }) => ev === 'effect' && ms > toMs && after.has(id));
-  return first ? atMost('ms until a new job ran', first.ms - toMs, 5000) : ['no new job ran'];
-}
-
-/** Nobody floods a log. @param {Outcome} outcome */
-function calm({ actors, fromMs }) {
-  const most = Math.max(0, ...actors.map(({ log }) => linesWithin(log, fromMs, fromMs + 10_000)));
-  return atMost('lines of one log within 10 s', most, 10 + SLOTS);
-}

@@ -134,8 +134,14 @@ async function act({ row, cast, scene, plans, note, redis }) {
   await Promise.all(producers.map(({ exited }) => exited));
   const lastDueMs = begunMs + Math.max(...plans.flat().map(({ callMs, delayMs }) => callMs + delayMs));
   const untilMs = Math.max(lastDueMs, Date.now()) + (row.drainMs ?? DRAIN_MS);
-  while (Date.now() < untilMs && Object.values(await leftIn(redis)).some((count) => count > 0)) await sleep(100);
+  while (Date.now() < untilMs && !(await isOver(redis))) await sleep(100);
   return noted;
+}
+
+/** A job may live without being in any index: until the healer finds it, it is only in the hash. @param {Redis} redis */
+async function isOver(redis) {
+  if (Object.values(await leftIn(redis)).some((count) => count > 0)) return false;
+  return (await membersOf(redis)).every(({ live }) => !live);
 }
 
 /**

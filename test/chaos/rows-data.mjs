@@ -1,0 +1,93 @@
+/** Faults of what Redis holds: somebody else deletes, trims or plants. */
+import { keyOf, PARTITIONS } from './dump.mjs';
+import { atLeast, atMost, calm, exactly, flow, resumed } from './predicates.mjs';
+
+/** @typedef {import('./run.mjs').Row} Row */
+
+const SLOTS = 3 * 8;
+/** Longer than it takes until jobs that somebody ran are found again. */
+const HEALED_MS = 30_000;
+
+/** @type {readonly Row[]} */
+export const dataRows = [
+  {
+    id: 'F35',
+    title: 'FLUSHALL while everything runs',
+    declaredLoss: true,
+    async inject({ redis }) {
+      await redis.flushall();
+    },
+    pass: (outcome) => [...flow(outcome), ...calm(outcome)],
+  },
+  {
+    id: 'F36',
+    title: 'the ready stream is deleted, and then its group',
+    async inject({ redis, sleep }) {
+      for (const partition of PARTITIONS) await redis.del(keyOf(partition, 'ready'));
+      await sleep(1500);
+      for (const partition of PARTITIONS) {
+        await redis.call('XGROUP', 'DESTROY', keyOf(partition, 'ready'), 'workers').catch(() => {});
+      }
+    },
+    drainMs: 30_000,
+    allow: { 'DUP-START': SLOTS, MENDED: 1 },
+    pass: (outcome) => resumed(outcome, 5000),
+  },
+  {
+    id: 'F37',
+    title: 'somebody trims the ready stream to nothing',
+    workload: { workMs: [20, 400] },
+    async inject({ redis, until }) {
+      await until(async () => (await redis.xlen(keyOf(0, 'ready'))) > 0, 'an entry');
+      for (const partition of PARTITIONS) await redis.xtrim(keyOf(partition, 'ready'), 'MAXLEN', 0);
+    },
+    drainMs: HEALED_MS,
+    allow: { 'DUP-START': SLOTS, MENDED: 1 },
+    pass: (outcome) => resumed(outcome, 5000),
+  },
+  {
+    id: 'F38',
+    title: 'somebody removes the consumer of a busy worker',
+    workload: { workMs: [20, 400] },
+    async inject({ redis }) {
+      for (const partition of PARTITIONS) {
+        const key = keyOf(partition, 'ready');
+        const pending = await redis.xpending(key, 'workers', '-', '+', 1);
+        const entry = pending[0];
+        if (Array.isArray(entry)) await redis.xgroup('DELCONSUMER', key, 'workers', String(entry[1]));
+      }
+    },
+    drainMs: HEALED_MS,
+    allow: { 'DUP-START': SLOTS, MENDED: 1 },
+    pass: (outcome) => resumed(outcome, 5000),
+  },
+  {
+    id: 'F69',
+    title: 'foreign members and records that nobody can read',
+    workload: { crashes: 0, poison: 0 },
+    async inject({ redis, asked }) {
+      const now = Date.now();
+      const scheduled = keyOf(0, 'scheduled');
+      const bad = [Buffer.alloc(0), Buffer.alloc(1_000_000, 'm'), Buffer.from([0, 255, 254]), 'has space', 'j:ghost'];
+      for (const member of bad) await redis.zadd(scheduled, now, member);
+      await redis.zadd(scheduled, 1_700_000_000, 'in-seconds');
+      const records = ['{bad json', `{"d":${'['.repeat(1200)}${']'.repeat(1200)}}`, '{"d":{"__proto__":{"x":1}}}'];
+      for (const [at, record] of records.entries()) {
+        asked(`odd-${at}`);
+        await redis.hset(keyOf(0, 'jobs'), `j:odd-${at}`, `1${now.toString(36)}|${record}`);
+        await redis.zadd(scheduled, now, `j:odd-${at}`);
+      }
+      asked('order-1042');
+      await redis.zadd(scheduled, now, 'order-1042');
+    },
+    pass({ letters, report }) {
+      const dead = Object.values(letters).reduce((total, count) => total + count, 0);
+      return [
+        ...exactly('letters about members', (letters['bad-member'] ?? 0) + (letters['bad-due'] ?? 0), 5),
+        ...exactly('letters about missing records', letters['record-missing'] ?? 0, 1),
+        ...atLeast('dead letters', dead, 7),
+        ...atMost('ms late at most', report.counts.lateMaxMs, 3000),
+      ];
+    },
+  },
+];
