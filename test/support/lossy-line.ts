@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import type { Redis } from '../../src/redis/connect.ts';
 import type { TestRedis } from './redis.ts';
 
 export type LossyLine = Awaited<ReturnType<typeof openLossyLine>>;
@@ -77,4 +78,15 @@ export async function openLossyLine(server: TestRedis) {
       await once(line, 'close');
     },
   };
+}
+
+/**
+ * Drops the connections over which workers send commands, with whatever is on the way. Those that wait for entries stay:
+ * what a lost read strands comes back only by adoption, which takes seconds and has tests of its own.
+ */
+export async function cutCommands(redis: Redis): Promise<void> {
+  const clients = String(await redis.call('CLIENT', 'LIST'));
+  for (const [, id] of clients.matchAll(/^id=(\d+) .* name=duestream:worker:/gm)) {
+    await redis.call('CLIENT', 'KILL', 'ID', id ?? '').catch(() => undefined);
+  }
 }
