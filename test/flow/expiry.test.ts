@@ -6,9 +6,10 @@ import type { Job } from '../../src/core/job.ts';
 import { defineQueue } from '../../src/core/queue.ts';
 import { createMetrics } from '../../src/metrics/metrics.ts';
 import { stats } from '../../src/redis/inspect.ts';
+import { readNew } from '../../src/redis/ready.ts';
 import type { Abandoned } from '../../src/worker/abandoned.ts';
 import { openLossyLine } from '../support/lossy-line.ts';
-import { aborted, eventually, NAMESPACE, useLine } from '../support/worker-line.ts';
+import { aborted, eventually, NAMESPACE, QUICK, useLine } from '../support/worker-line.ts';
 
 const line = useLine();
 
@@ -174,6 +175,22 @@ describe('onAbandoned', () => {
         history: [{ kind: 'timeout' }, { kind: 'refused', message: 'past its expiry' }],
       },
     ]);
+  });
+
+  it('is told of a job that expired while its dead worker was waited for', async () => {
+    const producer = await open();
+    await producer.schedule(line.queue, 'x', { id: 'a', expiresAt: new Date(Date.now() + 300) });
+    await producer.schedule(line.queue, 'x', { id: 'b', maxLateness: 300 });
+    await eventually(async () => (await line.picture()).ready?.length).toBe(2);
+    const [batch] = await readNew(line.redis, [line.ref], { consumer: 'ghost', count: 2, blockMs: 0 });
+    await line.jobs.start(line.ref, batch?.deliveries ?? [], { consumer: 'ghost', bytesMax: 1000, windowMs: 60_000 });
+    const heirs: Job<Abandoned>[] = [];
+    const worker = await line.worker(() => undefined, { ...QUICK, onAbandoned: (job) => heirs.push(job) });
+    await eventually(() => heirs.map(({ data }) => data)).toMatchObject([
+      { id: 'a', reason: 'expired', history: [{ kind: 'crash' }, { kind: 'refused' }] },
+    ]);
+    // The other was started in time, so its lateness is no reason to leave it half done.
+    await eventually(() => worker.heard.of('job.completed').map(({ id }) => id)).toContain('b');
   });
 
   it('is not told of a late job that only failed, or was never started', async () => {
