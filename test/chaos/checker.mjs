@@ -192,7 +192,8 @@ function* undulyDead({ story, starts, members }) {
     if (outcome !== 'x' || story.kinds.get(id) === undefined || story.kinds.get(id) === 'poison') continue;
     const died = (starts.get(id) ?? []).filter((start) => hasDied(start, story.exits)).length;
     // A worker may end between a start and the first line of its handler, so what handlers saw is the least.
-    if (died === 0 || story.exits.length < CRASHES_MAX) yield anomaly('UNDULY-DEAD', id, `dead after ${died} starts under which its worker ended`);
+    if (died === 0 || story.exits.length < CRASHES_MAX)
+      yield anomaly('UNDULY-DEAD', id, `dead after ${died} starts under which its worker ended`);
   }
 }
 
