@@ -6,7 +6,8 @@
 -- RETURN {'ok', due, member} | {'live', member} (a job of this id is live: the letter stays) | {'gone'} (no such letter) |
 --        {'empty', member} (the letter has no record to replay) | {'moved', generation}
 -- Zset, run and record are written before the letter is removed. If the call was cut off in between, the live job has
--- the letter's next generation: the second call then only removes the letter and replies ok.
+-- the letter's next generation and its token: the second call then only removes the letter and replies ok. The letter of
+-- another death of the same job stays.
 local scheduled, jobs, runs, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local done, meta, wake, letter = KEYS[5], KEYS[6], KEYS[7], ARGV[3]
 local now = tonumber(ARGV[1])
@@ -25,8 +26,8 @@ record = record:gsub('^(1%w+)(;[^|]*)', function(asked, letters) return asked ..
 local generation = (tonumber(fields.generation) or 0) + 1
 local here = redis.call('HGET', jobs, member)
 if here and here:byte() ~= 46 then
-  local life = (redis.call('HGET', runs, member) or ''):match('^%d+ (%d+)')
-  if here ~= record or tonumber(life) ~= generation then return { 'live', member } end
+  local token, life = (redis.call('HGET', runs, member) or ''):match('^(%d+) (%d+)')
+  if here ~= record or token ~= fields.token or tonumber(life) ~= generation then return { 'live', member } end
   redis.call('ZREM', done, member)
   redis.call('XDEL', dead, letter)
   return { 'ok', redis.call('ZSCORE', scheduled, member) or due, member }
