@@ -130,7 +130,7 @@ test('an entry that a cut-off end has deleted is taken off its consumer by a rec
     const { pending } = await takeSnapshot(redis, ref.keys);
     const [entry = ''] = [...pending.keys()].filter((held) => pending.get(held) === 'w1');
     await redis.xdel(ref.keys.ready, entry);
-    const call = reclaimCall(world, { owner: 'w1', consumer: 'w2', entries: [entry], idle: true });
+    const call = reclaimCall(world, { owner: 'w1', consumer: 'w2', entries: [entry], onlyIdle: false });
     const site = await cutOff(redis, { verb: 'reclaim', allowed: 0, call: call.real });
     expect(site).toMatch(/XACK/);
     if (site !== undefined) sites.set(site, (sites.get(site) ?? 0) + 1);

@@ -76,6 +76,26 @@ const spoilLease: Resolve = ({ redis, ref, model }, [a]) => {
   };
 };
 
+/** Time passes in which nobody touches what is pending. */
+const idle: Resolve = ({ redis, ref, model }) => {
+  const held = model.entries.filter(({ holder }) => holder !== undefined);
+  if (held.length === 0) return undefined;
+  return {
+    verb: 'idle',
+    once: true,
+    real: async () => {
+      const age = (id = '', holder = '') =>
+        redis.call('XCLAIM', ref.keys.ready, GROUP, holder, 0, id, 'IDLE', 7_200_000, 'JUSTID');
+      await Promise.all(held.map(({ id, holder }) => age(id, holder)));
+      return 'idle';
+    },
+    model: () => {
+      for (const entry of held) entry.idle = true;
+      return 'idle';
+    },
+  };
+};
+
 /** The clock of Redis went back: the tokens that were given are ahead of it. */
 const tokenAhead: Resolve = ({ redis, ref, model }) => {
   const ahead = Math.max(model.lastToken, 3e15) + 1000;
@@ -99,4 +119,4 @@ const lose: Resolve = (world) => {
   return undefined;
 };
 
-export const disturbing = { put, scriptFlush, destroyGroup, heal, advance, spoilLease, tokenAhead, repeat, lose };
+export const disturbing = { put, scriptFlush, destroyGroup, heal, advance, spoilLease, idle, tokenAhead, repeat, lose };

@@ -212,16 +212,22 @@ const reclaim: Resolve = (world, [a, b, c]) => {
   const one = pick(world.model.entries, c)?.id;
   // Entries of its own, or one that may be somebody else's.
   const entries = b > 19 && one !== undefined ? [one] : held;
-  return reclaimCall(world, { owner, consumer: consumerOf(a + 1), entries, idle: b % 5 !== 4 });
+  return reclaimCall(world, { owner, consumer: consumerOf(a + 1), entries, onlyIdle: b % 5 === 4 });
 };
 
 export function reclaimCall(
   world: World,
-  call: { owner: string; consumer: string; entries: readonly string[]; idle: boolean },
+  call: { owner: string; consumer: string; entries: readonly string[]; onlyIdle: boolean },
 ): Call {
   const { redis, ref, model } = world;
   const entries = call.entries as readonly EntryId[];
-  const take = { owner: call.owner, consumer: call.consumer, entries, idleMs: call.idle ? 0 : 3_600_000, limit: 100 };
+  const take = {
+    owner: call.owner,
+    consumer: call.consumer,
+    entries,
+    idleMs: call.onlyIdle ? 3_600_000 : 0,
+    limit: 100,
+  };
   return {
     verb: 'reclaim',
     real: async () => (await ready.reclaim(redis, ref, { ...take, nowMs: model.nowMs })).deliveries,

@@ -31,7 +31,7 @@ export const NO_GROUP = 'NOGROUP';
 export function read(model: Model, { consumer, limit }: { consumer: string; limit: number }) {
   if (!model.group) return NO_GROUP;
   const fresh = model.entries.filter(({ delivered }) => !delivered).slice(0, limit);
-  for (const entry of fresh) Object.assign(entry, { delivered: true, holder: consumer });
+  for (const entry of fresh) Object.assign(entry, { delivered: true, holder: consumer, idle: false });
   return fresh.map(({ id, member, due }) => ({ entry: id, member, dueMs: due }));
 }
 
@@ -207,7 +207,7 @@ export function extend(
     if (!model.group) failed = true;
     if (run.entry.holder === undefined) return 'gone';
     // A group that was made again may have given the entry to another, who has not started it yet.
-    run.entry.holder = consumer;
+    Object.assign(run.entry, { holder: consumer, idle: false });
     return run.cancel ? 'cancel' : 'ok';
   });
   return failed ? NO_GROUP : replies;
@@ -215,16 +215,16 @@ export function extend(
 
 export function reclaim(
   model: Model,
-  call: { owner: string; consumer: string; entries: readonly string[]; idle: boolean },
+  call: { owner: string; consumer: string; entries: readonly string[]; onlyIdle: boolean },
 ) {
   if (!model.group) return call.entries.length === 0 ? [] : NO_GROUP;
   const taken = call.entries.flatMap((id) => {
     const entry = heldBy(model, id, call.owner);
-    return entry && call.idle ? [entry] : [];
+    return entry && (entry.idle || !call.onlyIdle) ? [entry] : [];
   });
   for (const entry of taken) {
     const { run } = jobOf(model, entry.member);
-    entry.holder = call.consumer;
+    Object.assign(entry, { holder: call.consumer, idle: false });
     if (run?.entry !== entry || run.owner !== call.owner) continue;
     const line = { t: model.nowMs, a: run.attempts, k: 'crash', m: `worker ${call.owner} was lost` };
     run.history = [...run.history, JSON.stringify(line)].slice(-5);

@@ -13,6 +13,8 @@ export interface Entry {
   readonly member: string;
   readonly due: number;
   delivered: boolean;
+  /** Nobody has touched it for longer than any lease. */
+  idle?: boolean;
   holder?: string | undefined;
 }
 
