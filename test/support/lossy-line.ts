@@ -10,8 +10,6 @@ import { join } from 'node:path';
 import type { Redis } from '../../src/redis/connect.ts';
 import type { TestRedis } from './redis.ts';
 
-export type LossyLine = Awaited<ReturnType<typeof openLossyLine>>;
-
 let lines = 0;
 
 export async function openLossyLine(server: TestRedis) {
