@@ -83,7 +83,7 @@ const promote: Resolve = (world, [a, b, c]) => {
       return reply.kind === 'fenced' ? reply : { ...reply, lateness: [...reply.lateness].sort(([x], [y]) => x - y) };
     },
     model: () => verbs.promote(model, { term, limit, cap }),
-    promotes: limit === 500 && cap === 10_000,
+    promotes: limit === 500 && cap === 10_000 && [...model.jobs.keys()].every(({ length }) => length < 1_000_000),
   };
 };
 

@@ -4,13 +4,23 @@ import { ensureGroup } from '../../src/redis/ready.ts';
 import { jobOf } from './model.ts';
 import { pick } from './model-calls.ts';
 import type { Resolve } from './model-commands.ts';
+import type { Call, World } from './model-world.ts';
 
-/** A foreign producer: plain ZADD, of a bare member, of nonsense, or of a member of ours that does not exist. */
-const put: Resolve = ({ redis, ref, model }, [a, b]) => {
-  const member = pick(['bare', 'bare', 'bare2', 'bare', 'not ok', 'j:ghost', 'x'.repeat(131), 'bare'], a) ?? 'bare';
-  const now = model.nowMs;
-  const due =
-    pick([now, now, now, now + 100, now - 100, 0, 5, -3, 1e11, 99_999_999_999, now + 0.5, now - 0.5], b) ?? now;
+/** Bare, of ours without a record, not readable, and as long as a member may be or longer. */
+const PUT = ['bare', 'bare', 'bare2', 'bare', 'not ok', 'j:ghost', 'x'.repeat(131), 'bare', 'x'.repeat(130), ''];
+
+/** A foreign producer: plain ZADD, of a bare member or of nonsense. */
+const put: Resolve = (world, [a, b]) => {
+  const now = world.model.nowMs;
+  const dues = [now, now, now, now + 100, now - 100, 0, 5, -3, 1e11, 99_999_999_999, now + 0.5, now - 0.5];
+  return putCall(world, { member: pick(PUT, a) ?? 'bare', due: pick(dues, b) ?? now });
+};
+
+/** A member that is as large as all the members of a pass may be together. */
+const putHuge: Resolve = (world, [a]) =>
+  putCall(world, { member: String(a % 4).repeat(1_048_577), due: world.model.nowMs });
+
+function putCall({ redis, ref, model }: World, { member, due }: { member: string; due: number }): Call {
   return {
     verb: 'put',
     real: () => redis.zadd(ref.keys.scheduled, due, member).then(() => 'put'),
@@ -19,7 +29,7 @@ const put: Resolve = ({ redis, ref, model }, [a, b]) => {
       return 'put';
     },
   };
-};
+}
 
 /** Nothing of ours is lost when the scripts are: they are loaded again. */
 const scriptFlush: Resolve = ({ redis }) => ({
@@ -119,4 +129,16 @@ const lose: Resolve = (world) => {
   return undefined;
 };
 
-export const disturbing = { put, scriptFlush, destroyGroup, heal, advance, spoilLease, idle, tokenAhead, repeat, lose };
+export const disturbing = {
+  put,
+  putHuge,
+  scriptFlush,
+  destroyGroup,
+  heal,
+  advance,
+  spoilLease,
+  idle,
+  tokenAhead,
+  repeat,
+  lose,
+};

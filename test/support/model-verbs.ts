@@ -51,7 +51,8 @@ export function promote(model: Model, call: { term: string; limit: number; cap: 
   const backlog = length >= call.cap ? waiting : length;
   const room = model.paused === undefined ? Math.min(call.limit, call.cap - backlog) : 0;
   const due = inOrder(model, (job) => job.due).filter(([, , at]) => at <= model.nowMs);
-  const fates = due.slice(0, Math.max(0, room)).map(([member, job, at]) => promoteOne(model, { member, job, at }));
+  const pass = withinBytes(due.slice(0, Math.max(0, room)));
+  const fates = pass.map(([member, job, at]) => promoteOne(model, { member, job, at }));
   const late = fates.filter((fate) => typeof fate === 'number');
   const lateness = new Map(late.map((ms) => [ms, late.filter((other) => other === ms).length]));
   count(model, 'promoted', late.length);
@@ -64,6 +65,16 @@ export function promote(model: Model, call: { term: string; limit: number; cap: 
     letters: fates.filter((fate) => fate === 'letter').length,
     lateness: [...lateness].sort(([one], [other]) => one - other),
   };
+}
+
+/** A pass ends before the member with which it would be too large; the first one always goes. */
+function withinBytes<T extends readonly [string, ...unknown[]]>(due: readonly T[]): readonly T[] {
+  let bytes = 0;
+  const end = due.findIndex(([member], at) => {
+    bytes += member.length;
+    return bytes > 1_048_576 && at > 0;
+  });
+  return end === -1 ? due : due.slice(0, end);
 }
 
 interface Due {
