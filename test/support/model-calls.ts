@@ -33,12 +33,15 @@ function itemOf(
   world: World,
   { id, off, kind, n }: { id: string; off: number; kind: number; n: number },
 ): ScheduleItem {
-  const dueMs = n === 7 ? 5 : world.model.nowMs + off;
+  const dueMs = n === 7 ? 99_999_999_999 : n === 15 ? 1e11 : n === 3 ? 0 : world.model.nowMs + off;
   const late = lateness(dueMs, kind);
   const empty = encodeRecord(dueMs, encodeBody({ name: 'default', data: '' }), late).length;
   const text = n % 8 === 6 ? 'x'.repeat(bytesMax - empty + Math.floor(n / 8)) : String(n % 4);
   const record = encodeRecord(dueMs, encodeBody({ name: 'default', data: text }), late);
-  return { member: memberOf(id), record, dueMs };
+  const [prefix, header] = [n === 11 ? 'no ' : '', n === 19 ? '2' : ''];
+  // As long as a member may be, and longer.
+  const suffix = n === 12 ? 'y'.repeat(197) : n === 13 ? 'y'.repeat(198) : '';
+  return { member: `${prefix}${memberOf(id)}${suffix}`, record: `${header}${record}`, dueMs };
 }
 
 const schedule: Resolve = (world, [a, b, c]) => {
@@ -83,7 +86,7 @@ const promote: Resolve = (world, [a, b, c]) => {
       return reply.kind === 'fenced' ? reply : { ...reply, lateness: [...reply.lateness].sort(([x], [y]) => x - y) };
     },
     model: () => verbs.promote(model, { term, limit, cap }),
-    promotes: limit === 500 && cap === 10_000 && [...model.jobs.keys()].every(({ length }) => length < 1_000_000),
+    promotes: limit === 500 && cap === 10_000 && [...model.jobs.keys()].every(({ length }) => length < 500_000),
   };
 };
 

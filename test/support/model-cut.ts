@@ -8,7 +8,7 @@ import type { Redis } from '../../src/redis/connect.ts';
 import { createJobs } from '../../src/redis/jobs.ts';
 import { GROUP, type PartitionRef } from '../../src/redis/keys.ts';
 import { elect } from '../../src/redis/lease.ts';
-import { ensureGroup, ownPending, readEntries, readNew } from '../../src/redis/ready.ts';
+import { ensureGroup, ownPending, readEntries, readNew, reclaim } from '../../src/redis/ready.ts';
 import type { Delivery } from '../../src/redis/replies.ts';
 import { scriptOptions } from '../../src/redis/scripts.ts';
 import type { Snapshot } from './invariants.ts';
@@ -26,10 +26,10 @@ const counting = (allowed: number) =>
 /** The command before which the script was cut off, and its line; undefined when it had no more writes and ended. */
 export async function cutOff(
   redis: Redis,
-  { verb, allowed, call }: { verb: string; allowed: number; call: () => Promise<unknown> },
+  { verb, lua, allowed, call }: { verb: string; lua: string; allowed: number; call: () => Promise<unknown> },
 ): Promise<string | undefined> {
   const name = `duestream_${verb}`;
-  const { lua = '', numberOfKeys } = scriptOptions[name] ?? {};
+  const { numberOfKeys } = scriptOptions[name] ?? {};
   const script = lua.split('\n').with(1, counting(allowed)).join('\n');
   const whole: unknown = Reflect.get(redis, name);
   const fixed = numberOfKeys === undefined ? [] : [numberOfKeys];
@@ -46,14 +46,16 @@ export async function cutOff(
   }
 }
 
+export const luaOf = (verb: string): string => scriptOptions[`duestream_${verb}`]?.lua ?? '';
+
 /** Redis itself refuses a write of such a script. */
 export function isReadOnly(verb: string): boolean {
-  return (scriptOptions[`duestream_${verb}`]?.lua ?? '').startsWith('#!lua flags=no-writes\n');
+  return luaOf(verb).startsWith('#!lua flags=no-writes\n');
 }
 
 /** Every write a script names, as `cutOff` names them. */
 export function writesOf(verb: string): readonly string[] {
-  const lines = (scriptOptions[`duestream_${verb}`]?.lua ?? '').split('\n');
+  const lines = luaOf(verb).split('\n');
   return lines.flatMap((line, at) =>
     [...line.matchAll(/(return )?redis\.p?call\s*\('([A-Z]+)'/g)]
       .filter(([, , command = '']) => !READING.includes(command))
@@ -99,13 +101,13 @@ export async function drain(redis: Redis, ref: PartitionRef, fromMs: number): Pr
   }
 
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
-    for (const consumer of ['w1', 'w2']) {
-      const own = await ownPending(redis, ref.keys, { consumer, idleMs: 0, limit: 100 });
-      const deliveries = await readEntries(redis, ref.keys, own);
-      const ghosts = own.filter((entry) => !deliveries.some((delivery) => delivery.entry === entry));
-      if (ghosts.length > 0) await redis.xack(ref.keys.ready, GROUP, ...ghosts);
-      await work(consumer, deliveries);
-    }
+    // The second worker is dead. The first takes what it had, and adopts what it does not know it has.
+    await reclaim(redis, ref, { owner: 'w2', consumer: 'w1', idleMs: 0, limit: 100, nowMs: call.nowMs });
+    const own = await ownPending(redis, ref.keys, { consumer: 'w1', idleMs: 0, limit: 100 });
+    const deliveries = await readEntries(redis, ref.keys, own);
+    const ghosts = own.filter((entry) => !deliveries.some((delivery) => delivery.entry === entry));
+    if (ghosts.length > 0) await redis.xack(ref.keys.ready, GROUP, ...ghosts);
+    await work('w1', deliveries);
     await jobs.promote(ref, { term, leaseMs: 60_000, limit: 500, cap: 10_000, nowMs: call.nowMs + 1000 * round });
     const read = await readNew(redis, [ref], { consumer: 'w1', count: 100, blockMs: 0 });
     const idle = read.length === 0 && (await redis.zcard(ref.keys.scheduled)) === 0;

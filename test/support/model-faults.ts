@@ -16,9 +16,9 @@ const put: Resolve = (world, [a, b]) => {
   return putCall(world, { member: pick(PUT, a) ?? 'bare', due: pick(dues, b) ?? now });
 };
 
-/** A member that is as large as all the members of a pass may be together. */
+/** A member that is as large as all the members of a pass may be together, or half as large. */
 const putHuge: Resolve = (world, [a]) =>
-  putCall(world, { member: String(a % 4).repeat(1_048_577), due: world.model.nowMs });
+  putCall(world, { member: String(a % 4).repeat(a % 4 < 2 ? 1_048_577 : 524_288), due: world.model.nowMs });
 
 function putCall({ redis, ref, model }: World, { member, due }: { member: string; due: number }): Call {
   return {

@@ -26,7 +26,10 @@ export function schedule(model: Model, items: readonly ScheduleItem[], mode: 'ke
 
 function judged(model: Model, { member, record, dueMs }: ScheduleItem, mode: 'keep' | 'replace'): ScheduleReply {
   const { record: live, stub, run, due } = jobOf(model, member);
-  if (!(dueMs >= 1e11 && dueMs <= model.nowMs + LIMITS.horizonMs)) return { kind: 'bad-due', nowMs: model.nowMs };
+  if (dueMs !== 0 && !(dueMs >= 1e11 && dueMs <= model.nowMs + LIMITS.horizonMs))
+    return { kind: 'bad-due', nowMs: model.nowMs };
+  if (!/^j:[!-~]+$/.test(member) || member.length > 200) return { kind: 'bad-member' };
+  if (!/^1[0-9a-z]+[;|]/.test(record)) return { kind: 'bad-record' };
   if (record.length > LIMITS.bytesMax) return { kind: 'too-large' };
   if (stub && stub.asked === askedOf(record) && stub.digest === digestOf(record)) {
     return { kind: 'already', over: stubLetters[stub.outcome] };

@@ -42,13 +42,12 @@ function chosen(world: World, { consumer, which }: { consumer: string; which: nu
 
 const start: Resolve = (world, [a, b, c]) => {
   const consumer = consumerOf(a);
-  const bytesMax = c % 6 === 5 ? 60 : 1_000_000;
-  return startCall(world, {
-    deliveries: chosen(world, { consumer, which: b }),
-    consumer,
-    bytesMax,
-    windowMs: windowOf(c),
-  });
+  const deliveries = chosen(world, { consumer, which: b });
+  // Room for the first record, for two of them and not a byte more, or a byte less.
+  const lengths = deliveries.map(({ member }) => world.model.jobs.get(member)?.record?.length ?? 0);
+  const two = (lengths[0] ?? 0) + (lengths[1] ?? 0);
+  const bytesMax = pick([1_000_000, 1_000_000, 1_000_000, 1, two, two - 1], c % 6) ?? 1;
+  return startCall(world, { deliveries, consumer, bytesMax, windowMs: windowOf(c) });
 };
 
 export function startCall(
@@ -246,7 +245,12 @@ const adopt: Resolve = (world, [a]) => {
 
 const retire: Resolve = ({ redis, ref, model }, [a]) => ({
   verb: 'retire',
-  real: () => ready.retire(redis, ref, consumerOf(a)),
+  real: async () => {
+    const reply = await ready.retire(redis, ref, consumerOf(a));
+    if (reply !== 'ok') return reply;
+    const left = await ready.consumers(redis, ref.keys);
+    return left.some(({ name }) => name === consumerOf(a)) ? 'still there' : reply;
+  },
   model: () => {
     if (!model.stream) return 'gone';
     if (!model.group) return worker.NO_GROUP;
