@@ -132,7 +132,8 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
 
   async function begin(): Promise<void> {
     const { signal } = stopAsked;
-    await Promise.all([redis, subscriber].map((one) => one && whenReady(one, START_WITHIN_MS, signal)));
+    const connections = subscriber ? [redis, subscriber] : [redis];
+    await Promise.all(connections.map((one) => whenReady(one, START_WITHIN_MS, signal)));
     if (movers) await declareQueues(redis, config);
     await movers?.start();
     await Promise.all(workers.map((worker) => worker.start()));
