@@ -1,0 +1,105 @@
+/**
+ * A check that finds nothing may be blind. Here the scripts are broken on purpose, in every way on a list and one at a
+ * time, and the model or the cut must notice each. `killers.json` holds the shortest lists that did so when a mutant was
+ * new; without one random lists are tried.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { scriptOptions } from '../../src/redis/scripts.ts';
+import { type List, lists } from '../support/model-commands.ts';
+import { luaOf } from '../support/model-cut.ts';
+import { cutList } from '../support/model-cutter.ts';
+import { keptIn, parse } from '../support/model-kept.ts';
+import { type Bench, startBench } from '../support/model-run.ts';
+import { EQUIVALENT, type Mutant, mutants } from '../support/mutants.ts';
+
+let bench: Bench;
+beforeAll(async () => {
+  bench = await startBench();
+});
+afterAll(() => bench.stop());
+
+const scenes: readonly List[] = keptIn('test/proof/scenes.json').map(({ commands }) => [
+  ...parse('elect 0 0 0'),
+  ...commands,
+]);
+const kept: readonly List[] = [...keptIn('test/proof/killers.json').map(({ commands }) => commands), ...scenes];
+const random = lists({ seed: 1, runs: 100, length: 40 });
+
+/** Commands that call a script of another name. */
+const CALLED_BY: Readonly<Record<string, readonly string[]>> = {
+  schedule: ['schedule', 'again'],
+  start: ['start', 'adopt'],
+};
+/** The lists that speak of a script; what noticed its last mutant comes first, because it often notices the next. */
+const speaking = new Map<string, readonly List[]>();
+
+function listsOf(verb: string): readonly List[] {
+  const words = CALLED_BY[verb] ?? [verb];
+  return speaking.get(verb) ?? kept.filter((list) => list.some(([word]) => words.includes(word)));
+}
+
+const fails = (list: List) =>
+  bench.run(list).then(
+    () => false,
+    () => true,
+  );
+
+function define(verb: string, lua: string): void {
+  const name = `duestream_${verb}`;
+  const { numberOfKeys } = scriptOptions[name] ?? {};
+  bench.redis.defineCommand(name, numberOfKeys === undefined ? { lua } : { lua, numberOfKeys });
+}
+
+async function isNoticed(mutant: Mutant): Promise<boolean> {
+  const { verb } = mutant;
+  const known = listsOf(verb);
+  for (const list of known) {
+    if (!(await fails(list))) continue;
+    speaking.set(verb, [list, ...known.filter((other) => other !== list)]);
+    return true;
+  }
+  return (await isNoticedByCuts(mutant)) || (await someFails(random));
+}
+
+async function someFails(all: readonly List[]): Promise<boolean> {
+  for (const list of all) if (await fails(list)) return true;
+  return false;
+}
+
+/** What reclaim has to clear away is left by others. */
+async function isNoticedByCuts({ verb, lua }: Mutant): Promise<boolean> {
+  const open = verb === 'reclaim' ? ['reclaim', 'complete'] : [verb];
+  const cutting = {
+    isOpen: (other: string) => open.includes(other),
+    luaOf: (other: string) => (other === verb ? lua : luaOf(other)),
+  };
+  const words = new Set(open.flatMap((one) => CALLED_BY[one] ?? [one]));
+  for (const list of scenes.filter((scene) => scene.some(([word]) => words.has(word)))) {
+    if ((await cutList(bench, list, cutting)).length > 0) return true;
+  }
+  return false;
+}
+
+const planted = mutants();
+
+test('the lists that notice mutants find nothing in the scripts as they are', { timeout: 60_000 }, async () => {
+  for (const list of kept) await bench.run(list);
+});
+
+test(`each of ${planted.length} planted bugs is noticed`, { timeout: 240_000 }, async () => {
+  const survivors: string[] = [];
+  for (const mutant of planted) {
+    if (EQUIVALENT.has(mutant.name)) continue;
+    define(mutant.verb, mutant.lua);
+    if (!(await isNoticed(mutant))) survivors.push(mutant.name);
+    define(mutant.verb, luaOf(mutant.verb));
+    // A mutant that never ends would make all that follow it look noticed.
+    expect(await fails(parse('elect 0 0 0')), `after ${mutant.name}`).toBe(false);
+  }
+  expect(survivors).toEqual([]);
+});
+
+test('every mutant that is said to change nothing is one of them', () => {
+  const names = new Set(planted.map(({ name }) => name));
+  expect([...EQUIVALENT.keys()].filter((name) => !names.has(name))).toEqual([]);
+});
