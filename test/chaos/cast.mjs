@@ -42,8 +42,9 @@ const SHORT_TIMES = {
  * @param {string} settings.url of Redis
  * @param {ReturnType<typeof import('./history.mjs').createRecorder>} settings.note
  * @param {Readonly<Record<string, string>>} [settings.env]
+ * @param {import('./clocks.mjs').Clocks | undefined} [settings.clocks]
  */
-export function createCast({ product, folder, url, note, env = {} }) {
+export function createCast({ product, folder, url, note, env = {}, clocks }) {
   const main = join(product, 'dist', 'main.js');
   /** @type {Actor[]} */
   const actors = [];
@@ -64,7 +65,8 @@ export function createCast({ product, folder, url, note, env = {} }) {
     const name = `${role}-${born}`;
     const effects = join(folder, 'effects.jsonl');
     const settings = { PATH: process.env.PATH ?? '', HOME: folder, ...SHORT_TIMES, ...env, ...more };
-    const all = { ...settings, DUESTREAM_REDIS_URL: url, CHAOS_EFFECTS: effects, CHAOS_ACTOR: name };
+    const clock = clocks?.envFor(role, name);
+    const all = { ...settings, ...clock, DUESTREAM_REDIS_URL: url, CHAOS_EFFECTS: effects, CHAOS_ACTOR: name };
     const assigned = Object.entries(all).map(([key, value]) => `${key}=${value}`);
     const history = `CHAOS_HISTORY=${join(folder, 'history', `${name}.jsonl`)}`;
     const command = ['env', '-i', ...assigned, history, process.execPath, ...args];

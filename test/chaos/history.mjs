@@ -1,16 +1,18 @@
 /**
  * What really happened, written down by those to whom it happened. Every actor appends to a file of its own, one line
  * of JSON per event and one write per line, so that SIGKILL loses nothing that was said. Handlers write to a log of
- * their own, the effects, which stands for the store of a user: its order is the order in which effects took place.
+ * their own, the effects, which stands for the store of a user: its order is the order in which effects took place. The
+ * times are true, even where the clock of the actor is wrong.
  */
 import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { trueTime } from './clocks.mjs';
 
 /**
  * @typedef {object} Event
  * @property {string} ev what happened: `enq.call`, `start`, `exit` …
  * @property {number} us microseconds of the clock that all processes of a machine share
- * @property {number} ms wall clock, the same that Redis reads
+ * @property {number} ms wall clock
  * @property {string} actor
  * @property {number} pid
  * @property {string} [id] of the job
@@ -28,8 +30,8 @@ import { join } from 'node:path';
  */
 export function createRecorder(file, actor) {
   return (ev, more = {}) => {
-    const us = Number(process.hrtime.bigint() / 1000n);
-    appendFileSync(file, `${JSON.stringify({ ev, us, ms: Date.now(), actor, pid: process.pid, ...more })}\n`);
+    const now = trueTime(process.env.CLOCK_SHIM_FILE);
+    appendFileSync(file, `${JSON.stringify({ ev, ...now, actor, pid: process.pid, ...more })}\n`);
   };
 }
 

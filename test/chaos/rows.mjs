@@ -2,9 +2,12 @@
 import { dataRows } from './rows-data.mjs';
 import { processRows } from './rows-processes.mjs';
 import { redisRows } from './rows-redis.mjs';
+import { timeRows } from './rows-time.mjs';
 
 /** @type {readonly import('./run.mjs').Row[]} */
-export const rows = [...processRows, ...redisRows, ...dataRows].sort((a, b) => numberOf(a.id) - numberOf(b.id));
+export const rows = [...processRows, ...redisRows, ...dataRows, ...timeRows].sort(
+  (a, b) => numberOf(a.id) - numberOf(b.id),
+);
 
 /** @param {string} id */
 function numberOf(id) {

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { createCast } from './cast.mjs';
 import { check } from './checker.mjs';
+import { createClocks } from './clocks.mjs';
 import { counted, leftIn, lettersIn, membersOf } from './dump.mjs';
 import { createRecorder, readAll, readEvents } from './history.mjs';
 import { openLine } from './line.mjs';
@@ -36,10 +37,13 @@ import { FULL, planOf, QUICK, seeded } from './workload.mjs';
  * @property {string} id of the fault matrix
  * @property {string} title
  * @property {(scene: Scene) => Promise<Readonly<Record<string, number>> | void>} inject breaks and mends
+ * @property {string} [how] how the fault is injected, for the report
+ * @property {string} [wanted] what else must hold, for the report
  * @property {import('./server.mjs').Mode} [mode] the only one that makes sense
  * @property {Partial<import('./workload.mjs').Workload>} [workload]
  * @property {Readonly<Record<string, string>>} [env]
  * @property {boolean} [line] the actors reach Redis over a line that can be bad
+ * @property {import('./clocks.mjs').WrongClocks} [clocks] whose clocks are wrong
  * @property {boolean} [watch] who promotes is watched
  * @property {Readonly<Record<string, number>>} [allow] anomaly → how many
  * @property {boolean} [declaredLoss] what was asked for before the end of the fault may be lost
@@ -71,22 +75,23 @@ export async function runRow(row, settings) {
   mkdirSync(join(folder, 'history'));
   const { binary, product, seed } = settings;
   const mode = row.mode ?? settings.mode;
-  const server = await startServer({ binary, folder, mode });
+  const clocks = row.clocks ? await createClocks(folder, row.clocks) : undefined;
+  const server = await startServer({ binary, folder, mode, env: clocks?.envFor('redis', 'redis') ?? {} });
   const line = row.line ? await openLine({ socketPath: server.socketPath, folder, product }) : undefined;
   const redis = new Redis({ path: server.socketPath, maxRetriesPerRequest: null, retryStrategy: () => 50 });
   redis.on('error', () => {});
   const note = createRecorder(join(folder, 'nemesis.jsonl'), 'nemesis');
   const url = line?.url ?? server.url;
-  const cast = createCast({ product, folder, url, note, ...(row.env ? { env: row.env } : {}) });
+  const cast = createCast({ product, folder, url, note, clocks, ...(row.env ? { env: row.env } : {}) });
   let failed = true;
   try {
     const watch = row.watch ? await watchPromotes(redis, product) : undefined;
     const random = seeded(seed);
     const workload = { ...(settings.quick ? QUICK : FULL), ...row.workload };
     const plans = planOf(workload, { random, producers: PRODUCERS });
-    const scene = createScene({ redis, server, cast, line, random, note });
+    const scene = createScene({ redis, server, cast, line, clocks, random, note });
     const noted = await act({ row, cast, scene, plans, note, redis });
-    const { report, ...seen } = await look({ row, folder, plans, redis, scene, passes: watch?.passes ?? [] });
+    const { report, ...seen } = await look({ row, folder, plans, redis, scene, clocks, passes: watch?.passes ?? [] });
     watch?.stop();
     const outcome = { report, ...seen, actors: cast.actors, noted };
     const complaints = [...seen.troubles, ...excess(report.anomalies, row.allow), ...(row.pass?.(outcome) ?? [])];
@@ -102,6 +107,7 @@ export async function runRow(row, settings) {
     redis.disconnect();
     await line?.close();
     await server.stop();
+    clocks?.close();
     if (!settings.keep && !failed) rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -153,11 +159,16 @@ async function isOver(redis) {
  * @param {readonly (readonly import('./workload.mjs').PlannedJob[])[]} parts.plans
  * @param {Redis} parts.redis
  * @param {Scene} parts.scene
+ * @param {import('./clocks.mjs').Clocks | undefined} parts.clocks
  * @param {readonly import('./watch.mjs').Pass[]} parts.passes
  */
-async function look({ row, folder, plans, redis, scene, passes }) {
+async function look({ row, folder, plans, redis, scene, clocks, passes }) {
   const calls = [...readAll(join(folder, 'history'), '.jsonl'), ...scene.foreign()].sort((a, b) => a.us - b.us);
-  const effects = readEvents(join(folder, 'effects.jsonl'));
+  // A due is a moment of the clock of Redis, so what handlers did is judged by that clock, however wrong it was.
+  const effects = readEvents(join(folder, 'effects.jsonl')).map((event) => ({
+    ...event,
+    ms: event.ms + (clocks?.redisOffsetMs(event.us) ?? 0),
+  }));
   const nemesis = readEvents(join(folder, 'nemesis.jsonl'));
   const begun = nemesis.find(({ ev }) => ev === 'fault.begin');
   const ended = nemesis.find(({ ev }) => ev === 'fault.end');

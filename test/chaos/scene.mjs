@@ -12,11 +12,12 @@ const PATIENCE_MS = 10_000;
  * @param {import('./server.mjs').Server} parts.server
  * @param {import('./cast.mjs').Cast} parts.cast
  * @param {import('./line.mjs').Line | undefined} parts.line
+ * @param {import('./clocks.mjs').Clocks | undefined} parts.clocks
  * @param {() => number} parts.random
  * @param {ReturnType<typeof import('./history.mjs').createRecorder>} parts.note
  */
 export function createScene(parts) {
-  const { redis, cast, line, random } = parts;
+  const { redis, cast, line, clocks, random } = parts;
   /** @type {import('./history.mjs').Event[]} */
   const foreign = [];
 
@@ -75,6 +76,11 @@ export function createScene(parts) {
     theLine() {
       if (!line) throw new Error('this row has no line');
       return line;
+    },
+    /** The wrong clock of a process: `redis`, or the name of an actor. @param {string} name */
+    clockOf(name) {
+      if (!clocks) throw new Error('all clocks of this row are true');
+      return clocks.of(name);
     },
     /** Does something again and again. @param {number} forMs @param {number} everyMs @param {() => Promise<unknown>} act */
     async repeatedly(forMs, everyMs, act) {

@@ -14,8 +14,8 @@ import { spawnGuarded } from '../../src/embedded/guard.mjs';
 
 const START_TIMEOUT_MS = 10_000;
 
-/** @param {{ binary: string, folder: string, mode: Mode }} settings */
-export async function startServer({ binary, folder, mode }) {
+/** @param {{ binary: string, folder: string, mode: Mode, env?: Readonly<Record<string, string>> }} settings */
+export async function startServer({ binary, folder, mode, env = {} }) {
   const dir = join(folder, 'redis');
   mkdirSync(dir, { recursive: true });
   const socketPath = join(folder, 'r.sock');
@@ -27,10 +27,11 @@ export async function startServer({ binary, folder, mode }) {
     'enable-debug-command': 'local',
   };
   const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+  const assigned = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   let child = await launch();
 
   async function launch() {
-    const started = spawnGuarded({ path: binary, args });
+    const started = spawnGuarded({ path: '/usr/bin/env', args: [...assigned, binary, ...args] });
     started.stdout.resume();
     started.stderr.resume();
     const deadlineMs = Date.now() + START_TIMEOUT_MS;
