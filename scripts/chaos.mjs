@@ -39,7 +39,7 @@ async function main() {
   }
   await build();
   // Only now: these import what was installed and built.
-  const { rows } = await import('../test/chaos/rows.mjs');
+  const { rows, variantsOf } = await import('../test/chaos/rows.mjs');
   const { runRow } = await import('../test/chaos/run.mjs');
   const { controls, runControl } = await import('../test/chaos/controls.mjs');
   if (options.list) {
@@ -58,7 +58,7 @@ async function main() {
   process.stderr.write(`chaos: --seed ${options.seed}\n`);
   const verdicts = [];
   const namesControl = controls.some(({ id }) => options.only.includes(id));
-  for (const row of options.controls ? [] : rows.filter(wanted))
+  for (const row of options.controls ? [] : rows.filter(wanted).flatMap(variantsOf))
     verdicts.push(tell(await runRow(row, settings), options));
   for (const control of options.controls || namesControl ? controls.filter(wanted) : []) {
     verdicts.push(tell(await runControl(control, settings), options));

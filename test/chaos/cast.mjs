@@ -3,10 +3,11 @@
  * started again, as a supervisor would, and every beginning, end and freeze is written down. A process is ended by the
  * pid we were given and by nothing else.
  */
-import { createWriteStream, mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { createWriteStream, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { spawnGuarded } from '../../src/embedded/guard.mjs';
+import { SLOTS } from './workload.mjs';
 
 /** @typedef {'daemon' | 'worker' | 'producer'} Role */
 /**
@@ -21,6 +22,12 @@ import { spawnGuarded } from '../../src/embedded/guard.mjs';
  */
 /** @typedef {ReturnType<typeof createCast>} Cast */
 
+/**
+ * @typedef {object} Special one actor that is not like the others
+ * @property {string} [product] another folder whose `dist` and `lua` it runs
+ * @property {Readonly<Record<string, string>>} [env]
+ */
+
 const HANDLERS = fileURLToPath(new URL('./handlers.mjs', import.meta.url));
 const PRODUCER = fileURLToPath(new URL('./producer.mjs', import.meta.url));
 const RESTARTS_MAX = 300;
@@ -28,7 +35,7 @@ const RESTARTS_MAX = 300;
 /** Shortened, so that what takes a quarter of a minute in earnest takes seconds here. */
 const SHORT_TIMES = {
   DUESTREAM_MOVER__LEASE_MS: '1500',
-  DUESTREAM_WORKER__CONCURRENCY: '8',
+  DUESTREAM_WORKER__CONCURRENCY: String(SLOTS),
   DUESTREAM_WORKER__JOB_LEASE_MS: '3000',
   DUESTREAM_WORKER__EXTEND_EVERY_MS: '1000',
   DUESTREAM_WORKER__BEAT_TTL_MS: '1500',
@@ -45,7 +52,7 @@ const SHORT_TIMES = {
  * @param {import('./clocks.mjs').Clocks | undefined} [settings.clocks]
  */
 export function createCast({ product, folder, url, note, env = {}, clocks }) {
-  const main = join(product, 'dist', 'main.js');
+  const go = join(folder, 'go');
   /** @type {Actor[]} */
   const actors = [];
   /** @type {Set<number>} */
@@ -66,7 +73,8 @@ export function createCast({ product, folder, url, note, env = {}, clocks }) {
     const effects = join(folder, 'effects.jsonl');
     const settings = { PATH: process.env.PATH ?? '', HOME: folder, ...SHORT_TIMES, ...env, ...more };
     const clock = clocks?.envFor(role, name);
-    const all = { ...settings, ...clock, DUESTREAM_REDIS_URL: url, CHAOS_EFFECTS: effects, CHAOS_ACTOR: name };
+    const files = { CHAOS_EFFECTS: effects, CHAOS_ACTOR: name, CHAOS_GO: go };
+    const all = { ...settings, ...clock, DUESTREAM_REDIS_URL: url, ...files };
     const assigned = Object.entries(all).map(([key, value]) => `${key}=${value}`);
     const history = `CHAOS_HISTORY=${join(folder, 'history', `${name}.jsonl`)}`;
     const command = ['env', '-i', ...assigned, history, process.execPath, ...args];
@@ -104,6 +112,7 @@ export function createCast({ product, folder, url, note, env = {}, clocks }) {
     return actor;
   }
 
+  const mainOf = (/** @type {Special | undefined} */ special) => join(special?.product ?? product, 'dist', 'main.js');
   const living = (/** @type {Role} */ role) => actors.filter((actor) => actor.role === role && !actor.isGone());
 
   /**
@@ -121,14 +130,21 @@ export function createCast({ product, folder, url, note, env = {}, clocks }) {
     actors,
     living,
     send,
-    daemon: () => launch('daemon', [main, 'start', '--roles', 'mover']),
-    worker: () => launch('worker', [main, 'worker', HANDLERS, '--queue', 'chaos']),
+    /** @param {Special} [special] */
+    daemon: (special) => launch('daemon', [mainOf(special), 'start', '--roles', 'mover'], special?.env),
+    /** @param {Special} [special] */
+    worker(special) {
+      const handlers = ofCopy(special?.product ?? product, HANDLERS);
+      return launch('worker', [mainOf(special), 'worker', handlers, '--queue', 'chaos'], special?.env);
+    },
     /** @param {readonly import('./workload.mjs').PlannedJob[]} plan */
     producer(plan) {
       const file = join(folder, `plan-${born}.json`);
       writeFileSync(file, JSON.stringify(plan));
-      return launch('producer', [PRODUCER], { CHAOS_PLAN: file });
+      return launch('producer', [ofCopy(product, PRODUCER)], { CHAOS_PLAN: file });
     },
+    /** The producers may begin. */
+    go: () => writeFileSync(go, ''),
     /** Asks one to end in order; nobody replaces it. @param {Actor} actor */
     dismiss(actor) {
       dismissed.add(actor.pid);
@@ -143,4 +159,15 @@ export function createCast({ product, folder, url, note, env = {}, clocks }) {
       await Promise.all(rest.map(({ exited }) => exited));
     },
   };
+}
+
+/**
+ * A script of ours as a copy of the product has it, so that what it imports is that copy; else this one.
+ *
+ * @param {string} product
+ * @param {string} path
+ */
+function ofCopy(product, path) {
+  const own = join(product, 'test', 'chaos', basename(path));
+  return existsSync(own) ? own : path;
 }

@@ -92,7 +92,7 @@ export async function runControl({ id, title, row: rowId, expected, patches, wor
 function brokenCopy(product, patches) {
   const copy = mkdtempSync(join(tmpdir(), 'due-broken-'));
   mkdirSync(join(copy, 'dist'), { recursive: true });
-  for (const part of ['dist', 'lua', 'package.json'])
+  for (const part of ['dist', 'lua', 'package.json', 'test/chaos'])
     cpSync(join(product, part), join(copy, part), { recursive: true });
   symlinkSync(join(product, 'node_modules'), join(copy, 'node_modules'));
   for (const { file, from, to } of patches) {

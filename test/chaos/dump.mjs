@@ -3,7 +3,8 @@
 /** @typedef {import('ioredis').Redis} Redis */
 /** @typedef {import('./checker.mjs').Member} Member */
 
-export const PARTITIONS = [0, 1];
+/** Of the queue: the one list that handlers, producers, rows and this file go by. */
+export const PARTITIONS = [0, 1, 2, 3, 4, 5, 6, 7];
 
 /**
  * @param {number} partition
@@ -49,14 +50,15 @@ async function partitionOf(redis, partition) {
  * @returns {Promise<Readonly<Record<string, number>>>}
  */
 export async function leftIn(redis) {
-  const left = { scheduled: 0, ready: 0, pending: 0, runs: 0 };
-  for (const partition of PARTITIONS) {
-    left.scheduled += await redis.zcard(keyOf(partition, 'scheduled'));
-    left.ready += await redis.xlen(keyOf(partition, 'ready'));
-    left.runs += await redis.hlen(keyOf(partition, 'runs'));
-    left.pending += await pendingIn(redis, partition);
-  }
-  return left;
+  const sum = async (/** @type {(partition: number) => Promise<number>} */ count) =>
+    (await Promise.all(PARTITIONS.map(count))).reduce((total, value) => total + value, 0);
+  const [scheduled, ready, runs, pending] = await Promise.all([
+    sum((partition) => redis.zcard(keyOf(partition, 'scheduled'))),
+    sum((partition) => redis.xlen(keyOf(partition, 'ready'))),
+    sum((partition) => redis.hlen(keyOf(partition, 'runs'))),
+    sum((partition) => pendingIn(redis, partition)),
+  ]);
+  return { scheduled, ready, pending, runs };
 }
 
 /**

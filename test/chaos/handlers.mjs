@@ -4,8 +4,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defineHandlers, defineQueue } from 'duestream';
+import { PARTITIONS } from './dump.mjs';
 import { createRecorder } from './history.mjs';
 
+const partitions = Number(process.env.CHAOS_PARTITIONS ?? PARTITIONS.length);
 const write = createRecorder(process.env.CHAOS_EFFECTS ?? '', `worker-${process.pid}`);
 
 /** @typedef {{ readonly kind: import('./workload.mjs').Kind, readonly workMs: number } | undefined} Wish */
@@ -35,7 +37,7 @@ const handler = async ({ id, attempt, failures, crashes, data, dueMs }, { token,
 };
 
 // biome-ignore lint/style/noDefaultExport: a handler module is looked up by its default export.
-export default defineHandlers({ chaos: handler }, { queues: [defineQueue('chaos', { partitions: 2 })] });
+export default defineHandlers({ chaos: handler }, { queues: [defineQueue('chaos', { partitions })] });
 
 /**
  * Things that JavaScript lets a handler throw.

@@ -1,14 +1,17 @@
 /**
  * A process that schedules its part of the workload, each job at its moment, and writes down what it asked for and what
  * it was told. What failed or stayed open is asked again with the same id and due, as the library tells its users to.
- * It ends when every call has settled.
+ * It begins when it is given the word, so that all can start while nothing is asked of them yet, and ends when every call
+ * has settled.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createProducer, DuestreamError, defineQueue, fixed } from 'duestream';
+import { PARTITIONS } from './dump.mjs';
 import { createRecorder } from './history.mjs';
 
-const { CHAOS_PLAN = '', CHAOS_HISTORY = '', CHAOS_ACTOR = '', DUESTREAM_REDIS_URL = '' } = process.env;
+const { CHAOS_PLAN = '', CHAOS_HISTORY = '', CHAOS_ACTOR = '', CHAOS_GO = '' } = process.env;
+const { CHAOS_PARTITIONS = PARTITIONS.length, DUESTREAM_REDIS_URL = '' } = process.env;
 const TRIES_MAX = 150;
 const REST_MS = 250;
 const AGAIN = new Set(['indeterminate', 'unavailable', 'out-of-memory', 'refused']);
@@ -16,9 +19,10 @@ const AGAIN = new Set(['indeterminate', 'unavailable', 'out-of-memory', 'refused
 /** @type {readonly import('./workload.mjs').PlannedJob[]} */
 const plan = JSON.parse(readFileSync(CHAOS_PLAN, 'utf8'));
 const note = createRecorder(CHAOS_HISTORY, CHAOS_ACTOR);
-const queue = defineQueue('chaos', { partitions: 2 });
+const queue = defineQueue('chaos', { partitions: Number(CHAOS_PARTITIONS) });
 const producer = await createProducer({ redis: DUESTREAM_REDIS_URL });
 console.log(JSON.stringify({ msg: 'started' }));
+while (!existsSync(CHAOS_GO)) await sleep(20);
 const startedMs = Date.now();
 
 const calls = [];

@@ -1,10 +1,12 @@
 /** Faults of what Redis holds: somebody else deletes, trims or plants. */
 import { keyOf, PARTITIONS } from './dump.mjs';
 import { atLeast, atMost, calm, exactly, flow, resumed } from './predicates.mjs';
+import { SLOTS, WORKERS } from './workload.mjs';
 
 /** @typedef {import('./run.mjs').Row} Row */
 
-const SLOTS = 3 * 8;
+/** Jobs that can run at once. */
+const IN_FLIGHT = WORKERS * SLOTS;
 /** Longer than it takes until jobs that somebody ran are found again. */
 const HEALED_MS = 30_000;
 
@@ -30,7 +32,7 @@ export const dataRows = [
       }
     },
     drainMs: 30_000,
-    allow: { 'DUP-START': SLOTS, MENDED: 1 },
+    allow: { 'DUP-START': IN_FLIGHT, MENDED: 1 },
     pass: (outcome) => resumed(outcome, 5000),
   },
   {
@@ -42,7 +44,7 @@ export const dataRows = [
       for (const partition of PARTITIONS) await redis.xtrim(keyOf(partition, 'ready'), 'MAXLEN', 0);
     },
     drainMs: HEALED_MS,
-    allow: { 'DUP-START': SLOTS, MENDED: 1 },
+    allow: { 'DUP-START': IN_FLIGHT, MENDED: 1 },
     pass: (outcome) => resumed(outcome, 5000),
   },
   {
@@ -58,7 +60,7 @@ export const dataRows = [
       }
     },
     drainMs: HEALED_MS,
-    allow: { 'DUP-START': SLOTS, MENDED: 1 },
+    allow: { 'DUP-START': IN_FLIGHT, MENDED: 1 },
     pass: (outcome) => resumed(outcome, 5000),
   },
   {

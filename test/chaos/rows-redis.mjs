@@ -1,10 +1,12 @@
 /** Faults of Redis and of the way to it. */
 import { ask } from '../../src/embedded/ask.mjs';
 import { atLeast, exactly, resumed, settled } from './predicates.mjs';
+import { SLOTS, WORKERS } from './workload.mjs';
 
 /** @typedef {import('./run.mjs').Row} Row */
 
-const SLOTS = 3 * 8;
+/** Jobs that can run at once. */
+const IN_FLIGHT = WORKERS * SLOTS;
 const VERBS = ['schedule', 'promote', 'start', 'complete', 'retry', 'extend', 'renew'];
 
 /** @type {readonly Row[]} */
@@ -21,7 +23,7 @@ export const redisRows = [
         await sleep(1000 + random() * 500);
       }
     },
-    allow: { 'DUP-START': SLOTS },
+    allow: { 'DUP-START': IN_FLIGHT },
     pass: settled,
   },
   {
@@ -33,7 +35,7 @@ export const redisRows = [
       await server.ended();
       await server.start();
     },
-    allow: { 'DUP-START': SLOTS },
+    allow: { 'DUP-START': IN_FLIGHT },
     pass: settled,
   },
   {
@@ -46,7 +48,7 @@ export const redisRows = [
       await server.ended();
       await server.start();
     },
-    allow: { 'DUP-START': SLOTS },
+    allow: { 'DUP-START': IN_FLIGHT },
     pass: settled,
   },
   {
@@ -108,7 +110,7 @@ export const redisRows = [
       theLine().cut();
     },
     drainMs: 20_000,
-    allow: { 'DUP-START': SLOTS },
+    allow: { 'DUP-START': IN_FLIGHT },
     pass: (outcome) => [...settled(outcome), ...resumed(outcome, 5000)],
   },
   {

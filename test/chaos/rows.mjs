@@ -9,6 +9,16 @@ export const rows = [...processRows, ...redisRows, ...dataRows, ...timeRows].sor
   (a, b) => numberOf(a.id) - numberOf(b.id),
 );
 
+/**
+ * A row once for each mode that it is to be run in; those that leave it open are run in the one that is asked for.
+ *
+ * @param {import('./run.mjs').Row} row
+ * @returns {readonly import('./run.mjs').Row[]}
+ */
+export function variantsOf(row) {
+  return row.variants ? row.variants.map((mode) => ({ ...row, mode })) : [row];
+}
+
 /** @param {string} id */
 function numberOf(id) {
   return Number(id.slice(1));

@@ -10,13 +10,14 @@ import { Redis } from 'ioredis';
 import { createCast } from './cast.mjs';
 import { check } from './checker.mjs';
 import { createClocks } from './clocks.mjs';
-import { counted, leftIn, lettersIn, membersOf } from './dump.mjs';
-import { createRecorder, readAll, readEvents } from './history.mjs';
+import { leftIn, membersOf } from './dump.mjs';
+import { createRecorder } from './history.mjs';
 import { openLine } from './line.mjs';
+import { look } from './look.mjs';
 import { createScene } from './scene.mjs';
 import { startServer } from './server.mjs';
 import { watchPromotes } from './watch.mjs';
-import { FULL, planOf, QUICK, seeded } from './workload.mjs';
+import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './workload.mjs';
 
 /** @typedef {import('./scene.mjs').Scene} Scene */
 /** @typedef {Awaited<ReturnType<typeof runRow>>} Verdict */
@@ -36,10 +37,15 @@ import { FULL, planOf, QUICK, seeded } from './workload.mjs';
  * @typedef {object} Row
  * @property {string} id of the fault matrix
  * @property {string} title
+ * @property {string} [how] in the report: how it is injected, as `SIGKILL to the leader, 3 times`
+ * @property {string} [wanted] in the report: the numbers of `pass`, as `late <= lease + 1 s`
  * @property {(scene: Scene) => Promise<Readonly<Record<string, number>> | void>} inject breaks and mends
- * @property {string} [how] how the fault is injected, for the report
- * @property {string} [wanted] what else must hold, for the report
  * @property {import('./server.mjs').Mode} [mode] the only one that makes sense
+ * @property {readonly import('./server.mjs').Mode[]} [variants] modes in each of which it is to be run
+ * @property {import('./server.mjs').Special} [server] what it needs of its server
+ * @property {number} [daemons] how many there are
+ * @property {number} [workers]
+ * @property {number} [partitions] fewer than usual
  * @property {Partial<import('./workload.mjs').Workload>} [workload]
  * @property {Readonly<Record<string, string>>} [env]
  * @property {boolean} [line] the actors reach Redis over a line that can be bad
@@ -61,11 +67,12 @@ import { FULL, planOf, QUICK, seeded } from './workload.mjs';
  */
 
 const DRAIN_MS = 12_000;
-const DAEMONS = 2;
-const WORKERS = 3;
-const PRODUCERS = 2;
+/** A row that is not over by then never will be. */
+const ROW_LIMIT_MS = 120_000;
 
 /**
+ * One verdict, whatever happens: a row that throws or does not end in time is red.
+ *
  * @param {Row} row
  * @param {Settings} settings
  */
@@ -73,43 +80,82 @@ export async function runRow(row, settings) {
   const startedMs = performance.now();
   const folder = mkdtempSync(join(tmpdir(), 'due-chaos-'));
   mkdirSync(join(folder, 'history'));
-  const { binary, product, seed } = settings;
   const mode = row.mode ?? settings.mode;
+  /** @type {(() => unknown)[]} */
+  const endings = [];
+  const limit = new AbortController();
+  const overtime = sleep(ROW_LIMIT_MS, undefined, { signal: limit.signal }).then(() => {
+    throw new Error(`it did not end within ${ROW_LIMIT_MS / 1000} s`);
+  });
+  let seen = NOTHING_SEEN;
+  try {
+    seen = await Promise.race([play({ row, settings: { ...settings, mode }, folder, endings }), overtime]);
+  } catch (error) {
+    seen = { ...NOTHING_SEEN, complaints: [`the run failed: ${error instanceof Error ? error.message : error}`] };
+  } finally {
+    limit.abort();
+    await overtime.catch(() => {});
+    for (const end of endings.reverse()) await end();
+  }
+  const passed = seen.complaints.length === 0;
+  if (!settings.keep && passed) rmSync(folder, { recursive: true, force: true });
+  return {
+    ...{ id: row.id, title: row.title, how: row.how ?? '', wanted: row.wanted ?? '' },
+    ...{ mode, seed: settings.seed, passed, ...seen },
+    seconds: Math.round((performance.now() - startedMs) / 100) / 10,
+    kept: settings.keep || !passed ? folder : undefined,
+  };
+}
+
+/** What a row that broke down has to say. */
+const NOTHING_SEEN = {
+  /** @type {readonly string[]} */
+  complaints: [],
+  /** @type {Readonly<Record<string, number>>} */
+  anomalies: {},
+  ...check({ kinds: new Map(), calls: [], effects: [], exits: [], pauses: [], passes: [], members: [], left: {} })
+    .counts,
+  /** @type {Readonly<Record<string, number>>} */
+  noted: {},
+  /** @type {Readonly<Record<string, number>>} */
+  letters: {},
+};
+
+/**
+ * @param {object} parts
+ * @param {Row} parts.row
+ * @param {Settings} parts.settings
+ * @param {string} parts.folder
+ * @param {(() => unknown)[]} parts.endings what is to be done afterwards, in any case, the last first
+ * @returns {Promise<typeof NOTHING_SEEN>}
+ */
+async function play({ row, settings, folder, endings }) {
+  const { binary, product, seed, mode } = settings;
   const clocks = row.clocks ? await createClocks(folder, row.clocks) : undefined;
-  const server = await startServer({ binary, folder, mode, env: clocks?.envFor('redis', 'redis') ?? {} });
+  endings.push(() => clocks?.close());
+  const serverEnv = { ...clocks?.envFor('redis', 'redis'), ...row.server?.env };
+  const server = await startServer({ binary, folder, mode, settings: row.server?.settings ?? {}, env: serverEnv });
+  endings.push(() => server.stop());
   const line = row.line ? await openLine({ socketPath: server.socketPath, folder, product }) : undefined;
+  if (line) endings.push(() => line.close());
   const redis = new Redis({ path: server.socketPath, maxRetriesPerRequest: null, retryStrategy: () => 50 });
   redis.on('error', () => {});
+  endings.push(() => redis.disconnect());
   const note = createRecorder(join(folder, 'nemesis.jsonl'), 'nemesis');
-  const url = line?.url ?? server.url;
-  const cast = createCast({ product, folder, url, note, clocks, ...(row.env ? { env: row.env } : {}) });
-  let failed = true;
-  try {
-    const watch = row.watch ? await watchPromotes(redis, product) : undefined;
-    const random = seeded(seed);
-    const workload = { ...(settings.quick ? QUICK : FULL), ...row.workload };
-    const plans = planOf(workload, { random, producers: PRODUCERS });
-    const scene = createScene({ redis, server, cast, line, clocks, random, note });
-    const noted = await act({ row, cast, scene, plans, note, redis });
-    const { report, ...seen } = await look({ row, folder, plans, redis, scene, clocks, passes: watch?.passes ?? [] });
-    watch?.stop();
-    const outcome = { report, ...seen, actors: cast.actors, noted };
-    const complaints = [...seen.troubles, ...excess(report.anomalies, row.allow), ...(row.pass?.(outcome) ?? [])];
-    failed = complaints.length > 0;
-    return {
-      ...{ id: row.id, title: row.title, mode, seed, passed: !failed, complaints },
-      ...{ anomalies: countBy(report.anomalies), ...report.counts, noted, letters: seen.letters },
-      seconds: Math.round((performance.now() - startedMs) / 100) / 10,
-      kept: settings.keep || failed ? folder : undefined,
-    };
-  } finally {
-    await cast.close();
-    redis.disconnect();
-    await line?.close();
-    await server.stop();
-    clocks?.close();
-    if (!settings.keep && !failed) rmSync(folder, { recursive: true, force: true });
-  }
+  const env = { ...row.env, ...(row.partitions ? { CHAOS_PARTITIONS: String(row.partitions) } : {}) };
+  const cast = createCast({ product, folder, url: line?.url ?? server.url, note, env, clocks });
+  endings.push(() => cast.close());
+  const watch = row.watch ? await watchPromotes(redis, product) : undefined;
+  endings.push(() => watch?.stop());
+  const random = seeded(seed);
+  const workload = { ...(settings.quick ? QUICK : FULL), ...row.workload };
+  const plans = planOf(workload, { random, producers: PRODUCERS });
+  const scene = createScene({ redis, server, cast, line, clocks, random, note });
+  const noted = await act({ row, cast, scene, plans, note, redis });
+  const { report, ...seen } = await look({ row, folder, plans, redis, scene, clocks, passes: watch?.passes ?? [] });
+  const outcome = { report, ...seen, actors: cast.actors, noted };
+  const complaints = [...seen.troubles, ...excess(report.anomalies, row.allow), ...(row.pass?.(outcome) ?? [])];
+  return { complaints, anomalies: countBy(report.anomalies), ...report.counts, noted, letters: seen.letters };
 }
 
 /**
@@ -122,10 +168,11 @@ export async function runRow(row, settings) {
  * @param {Redis} parts.redis
  */
 async function act({ row, cast, scene, plans, note, redis }) {
-  const standing = [...Array.from({ length: DAEMONS }, cast.daemon), ...Array.from({ length: WORKERS }, cast.worker)];
-  await Promise.all(standing.map(({ started }) => started));
+  const daemons = Array.from({ length: row.daemons ?? DAEMONS }, () => cast.daemon());
+  const workers = Array.from({ length: row.workers ?? WORKERS }, () => cast.worker());
   const producers = plans.map((plan) => cast.producer(plan));
-  await Promise.all(producers.map(({ started }) => started));
+  await Promise.all([...daemons, ...workers, ...producers].map(({ started }) => started));
+  cast.go();
   const begunMs = Date.now();
   await sleep(1000 + scene.random() * 1200);
   note('fault.begin');
@@ -148,58 +195,6 @@ async function act({ row, cast, scene, plans, note, redis }) {
 async function isOver(redis) {
   if (Object.values(await leftIn(redis)).some((count) => count > 0)) return false;
   return (await membersOf(redis)).every(({ live }) => !live);
-}
-
-/**
- * What everybody wrote down and what Redis holds, with the judge's report.
- *
- * @param {object} parts
- * @param {Row} parts.row
- * @param {string} parts.folder
- * @param {readonly (readonly import('./workload.mjs').PlannedJob[])[]} parts.plans
- * @param {Redis} parts.redis
- * @param {Scene} parts.scene
- * @param {import('./clocks.mjs').Clocks | undefined} parts.clocks
- * @param {readonly import('./watch.mjs').Pass[]} parts.passes
- */
-async function look({ row, folder, plans, redis, scene, clocks, passes }) {
-  const calls = [...readAll(join(folder, 'history'), '.jsonl'), ...scene.foreign()].sort((a, b) => a.us - b.us);
-  // A due is a moment of the clock of Redis, so what handlers did is judged by that clock, however wrong it was.
-  const effects = readEvents(join(folder, 'effects.jsonl')).map((event) => ({
-    ...event,
-    ms: event.ms + (clocks?.redisOffsetMs(event.us) ?? 0),
-  }));
-  const nemesis = readEvents(join(folder, 'nemesis.jsonl'));
-  const begun = nemesis.find(({ ev }) => ev === 'fault.begin');
-  const ended = nemesis.find(({ ev }) => ev === 'fault.end');
-  const report = check({
-    kinds: new Map(plans.flat().map(({ id, kind }) => [id, kind])),
-    ...{ calls, effects, ...livesOf(nemesis), passes },
-    members: await membersOf(redis),
-    left: await leftIn(redis),
-    mended: await counted(redis, 'mended'),
-    ...(row.declaredLoss && ended ? { lossUntilUs: ended.us } : {}),
-  });
-  const letters = await lettersIn(redis);
-  const crashed = await counted(redis, 'crashed');
-  const troubles = nemesis.filter(({ ev }) => ev === 'fault.failed').map(({ code }) => `the fault failed: ${code}`);
-  return { report, troubles, calls, effects, letters, crashed, fromMs: begun?.ms ?? 0, toMs: ended?.ms ?? 0 };
-}
-
-/**
- * Ends and freezes of processes.
- *
- * @param {readonly import('./history.mjs').Event[]} nemesis
- */
-function livesOf(nemesis) {
-  /** @param {import('./history.mjs').Event} event */
-  const childOf = (event) => Number(Object.entries(event).find(([name]) => name === 'child')?.[1]);
-  const of = (/** @type {string} */ what) => nemesis.filter(({ ev }) => ev === what);
-  const pauses = of('pause').map((pause) => {
-    const resumed = of('resume').find((event) => childOf(event) === childOf(pause) && event.us > pause.us);
-    return { pid: childOf(pause), fromUs: pause.us, toUs: resumed?.us ?? Number.POSITIVE_INFINITY };
-  });
-  return { exits: of('exit').map((event) => ({ pid: childOf(event), us: event.us })), pauses };
 }
 
 /**

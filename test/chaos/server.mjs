@@ -14,8 +14,14 @@ import { spawnGuarded } from '../../src/embedded/guard.mjs';
 
 const START_TIMEOUT_MS = 10_000;
 
-/** @param {{ binary: string, folder: string, mode: Mode, env?: Readonly<Record<string, string>> }} settings */
-export async function startServer({ binary, folder, mode, env = {} }) {
+/**
+ * @typedef {object} Special what a row needs of its server besides the usual
+ * @property {Readonly<Record<string, string>>} [settings] of redis-server; they win
+ * @property {Readonly<Record<string, string>>} [env] `LD_PRELOAD` …
+ */
+
+/** @param {{ binary: string, folder: string, mode: Mode } & Special} settings */
+export async function startServer({ binary, folder, mode, settings: special = {}, env = {} }) {
   const dir = join(folder, 'redis');
   mkdirSync(dir, { recursive: true });
   const socketPath = join(folder, 'r.sock');
@@ -25,13 +31,14 @@ export async function startServer({ binary, folder, mode, env = {} }) {
     appendfsync: mode === 'none' ? 'no' : mode,
     'maxmemory-policy': 'noeviction',
     'enable-debug-command': 'local',
+    ...special,
   };
-  const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
   const assigned = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  const args = [...assigned, binary, ...Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value])];
   let child = await launch();
 
   async function launch() {
-    const started = spawnGuarded({ path: '/usr/bin/env', args: [...assigned, binary, ...args] });
+    const started = spawnGuarded({ path: '/usr/bin/env', args });
     started.stdout.resume();
     started.stderr.resume();
     const deadlineMs = Date.now() + START_TIMEOUT_MS;
@@ -46,6 +53,10 @@ export async function startServer({ binary, folder, mode, env = {} }) {
 
   return {
     socketPath,
+    /** Where its files are. */
+    dir,
+    /** Of the running one; another after `start`. */
+    pid: () => child.pid,
     url: `unix://${socketPath}`,
     /** @param {NodeJS.Signals} signal */
     signal(signal) {

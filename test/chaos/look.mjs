@@ -1,0 +1,57 @@
+/** Gathers what a run left behind: what everybody wrote down, and what Redis holds in the end. */
+import { join } from 'node:path';
+import { check } from './checker.mjs';
+import { counted, leftIn, lettersIn, membersOf } from './dump.mjs';
+import { readAll, readEvents } from './history.mjs';
+
+/**
+ * What everybody wrote down and what Redis holds, with the judge's report.
+ *
+ * @param {object} parts
+ * @param {import('./run.mjs').Row} parts.row
+ * @param {string} parts.folder
+ * @param {readonly (readonly import('./workload.mjs').PlannedJob[])[]} parts.plans
+ * @param {import('ioredis').Redis} parts.redis
+ * @param {import('./scene.mjs').Scene} parts.scene
+ * @param {import('./clocks.mjs').Clocks | undefined} parts.clocks
+ * @param {readonly import('./watch.mjs').Pass[]} parts.passes
+ */
+export async function look({ row, folder, plans, redis, scene, clocks, passes }) {
+  const calls = [...readAll(join(folder, 'history'), '.jsonl'), ...scene.foreign()].sort((a, b) => a.us - b.us);
+  // A due is a moment of the clock of Redis, so what handlers did is judged by that clock, however wrong it was.
+  const effects = readEvents(join(folder, 'effects.jsonl')).map((event) => ({
+    ...event,
+    ms: event.ms + (clocks?.redisOffsetMs(event.us) ?? 0),
+  }));
+  const nemesis = readEvents(join(folder, 'nemesis.jsonl'));
+  const begun = nemesis.find(({ ev }) => ev === 'fault.begin');
+  const ended = nemesis.find(({ ev }) => ev === 'fault.end');
+  const report = check({
+    kinds: new Map(plans.flat().map(({ id, kind }) => [id, kind])),
+    ...{ calls, effects, ...livesOf(nemesis), passes },
+    members: await membersOf(redis),
+    left: await leftIn(redis),
+    mended: await counted(redis, 'mended'),
+    ...(row.declaredLoss && ended ? { lossUntilUs: ended.us } : {}),
+  });
+  const letters = await lettersIn(redis);
+  const crashed = await counted(redis, 'crashed');
+  const troubles = nemesis.filter(({ ev }) => ev === 'fault.failed').map(({ code }) => `the fault failed: ${code}`);
+  return { report, troubles, calls, effects, letters, crashed, fromMs: begun?.ms ?? 0, toMs: ended?.ms ?? 0 };
+}
+
+/**
+ * Ends and freezes of processes.
+ *
+ * @param {readonly import('./history.mjs').Event[]} nemesis
+ */
+function livesOf(nemesis) {
+  /** @param {import('./history.mjs').Event} event */
+  const childOf = (event) => Number(Object.entries(event).find(([name]) => name === 'child')?.[1]);
+  const of = (/** @type {string} */ what) => nemesis.filter(({ ev }) => ev === what);
+  const pauses = of('pause').map((pause) => {
+    const resumed = of('resume').find((event) => childOf(event) === childOf(pause) && event.us > pause.us);
+    return { pid: childOf(pause), fromUs: pause.us, toUs: resumed?.us ?? Number.POSITIVE_INFINITY };
+  });
+  return { exits: of('exit').map((event) => ({ pid: childOf(event), us: event.us })), pauses };
+}
