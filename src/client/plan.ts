@@ -3,19 +3,18 @@
  * here, before anything is sent, so that one bad job never costs its neighbours in the same script call. Pure: the
  * clock's reading is passed in, and the same plan can be sent again and is the same call.
  */
-import { type Backoff, exponential, fixed, ladder, linear } from '../core/backoff.ts';
 import { encodeBody, encodeRecord, type JobOverrides, memberOf } from '../core/codec.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs, show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { newJobId, parseJobId, parseJobName } from '../core/job.ts';
-import { whole } from '../core/queue.ts';
-import { type LatenessOptions, latenessOf } from './lateness.ts';
+import { type LatenessOptions, latenessOf } from '../core/lateness.ts';
+import { type OverrideOptions, overridesOf } from '../core/overrides.ts';
 
 /** What to do when a job of the same id waits already. */
 export type IfExists = 'keep' | 'replace' | 'error';
 
 /** When a job runs, and how it differs from its queue's other jobs. */
-export interface ScheduleOptions extends LatenessOptions {
+export interface ScheduleOptions extends LatenessOptions, OverrideOptions {
   /** Wait this long from now: milliseconds, `"5m"`, `"PT1H30M"`; 0 to the producer's horizon. Not together with `at`. */
   readonly delay?: DurationInput | undefined;
   /** Run at this instant: a `Date`, an ISO 8601 text with offset or Z, a luxon `DateTime`. One that is past runs now. */
@@ -29,12 +28,6 @@ export interface ScheduleOptions extends LatenessOptions {
    * place unless it runs, `error` throws `exists`. The very same call again is never a conflict: it is `already` there.
    */
   readonly ifExists?: IfExists | undefined;
-  /** How often handlers may fail before the job is dead, 1 to 1000. Default: the queue's. */
-  readonly attempts?: number | undefined;
-  /** How long a handler may run. Default: the queue's. */
-  readonly timeout?: DurationInput | undefined;
-  /** `fixed(…)`, `linear(…)`, `exponential(…)` or `ladder(…)`; a function cannot be stored. Default: the queue's. */
-  readonly backoff?: Backoff | undefined;
 }
 
 /** One job, ready to be sent any number of times. */
@@ -138,33 +131,6 @@ function checkNames(options: ScheduleOptions): void {
   for (const name in options) {
     if (OPTIONS.has(name)) continue;
     throw new DuestreamError('bad-input', `unknown option ${show(name)}; allowed: ${[...OPTIONS].join(', ')}`);
-  }
-}
-
-function overridesOf({ attempts, timeout, backoff }: ScheduleOptions): JobOverrides {
-  return {
-    ...(attempts === undefined ? {} : { attempts: whole(attempts, { what: 'attempts', min: 1, max: 1000 }) }),
-    ...(timeout === undefined ? {} : { timeoutMs: durationMs(timeout, 'timeout') }),
-    ...(backoff === undefined ? {} : { backoff: storable(backoff) }),
-  };
-}
-
-/** Made anew by its own function, which checks it: it may come from a place without types. */
-function storable(backoff: Backoff): Backoff {
-  switch (backoff?.kind) {
-    case 'fixed':
-      return fixed(backoff.delayMs, backoff);
-    case 'linear':
-      return linear(backoff.delayMs, { max: backoff.maxMs, jitter: backoff.jitter });
-    case 'exponential':
-      return exponential(backoff.delayMs, { factor: backoff.factor, max: backoff.maxMs, jitter: backoff.jitter });
-    case 'ladder':
-      return ladder(backoff.stepsMs, backoff);
-    default:
-      throw new DuestreamError(
-        'bad-input',
-        `backoff is ${show(backoff)}; allowed for one job: fixed(…), linear(…), exponential(…), ladder(…); a function belongs to the queue, because it cannot be stored`,
-      );
   }
 }
 

@@ -2,9 +2,9 @@
  * When a job is too late to start: an instant, a most lateness, or both, and what happens then. Part of the record's
  * header, so that Redis can judge it without reading the job.
  */
-import type { Lateness, OnLate } from '../core/codec.ts';
-import { type DurationInput, durationMs, type InstantInput, instantMs, show } from '../core/duration.ts';
-import { DuestreamError } from '../core/errors.ts';
+import type { Lateness, OnLate } from './codec.ts';
+import { type DurationInput, durationMs, type InstantInput, instantMs, show } from './duration.ts';
+import { DuestreamError } from './errors.ts';
 
 export interface LatenessOptions {
   /** The instant after which no handler starts any more. */
