@@ -6,6 +6,7 @@
  *  UNEXPECTED      a job ran that nobody asked for
  *  DUP-ENQ         one id lives twice
  *  DUP-START       a start that no failure, no death and no freeze of a worker explains
+ *  DUP-STRAY       such a start of a job that was not under way when the fault was on
  *  DUP-EFFECT      two effects under one token, or one after a newer start had begun and was let through
  *  OVERLAP         two starts ran at once, and the end of the older one counted
  *  ZOMBIE          a start after the end that counted
@@ -19,7 +20,8 @@
  *  LEAK            something is left that belongs to no job
  */
 
-import { hasDied, isExplained, isNewer, startsOf } from './starts.mjs';
+import { countsOf } from './counts.mjs';
+import { hasDied, isExplained, isNewer, isUnderway, startsOf } from './starts.mjs';
 
 /** @typedef {import('./history.mjs').Event} Event */
 /**
@@ -42,6 +44,7 @@ import { hasDied, isExplained, isNewer, startsOf } from './starts.mjs';
  * @property {readonly Member[]} members
  * @property {Readonly<Record<string, number>>} left what should be empty in the end → how much is in it
  * @property {number} [mended] jobs that the healer put right
+ * @property {{ fromUs: number, toUs: number }} [fault] when it was on
  * @property {number} [lossUntilUs] what was asked for before may be lost: it was declared
  */
 /** @typedef {{ kind: string, id: string, detail: string }} Anomaly */
@@ -112,6 +115,9 @@ function* doubled({ story, starts, members }) {
     const unexplained = of.filter((start) => !isExplained(start, story));
     // One start needs no explanation: the one that counted, or the one that still will.
     if (unexplained.length <= 1) continue;
+    if (story.fault && !unexplained.some((start) => isUnderway(start, story.fault))) {
+      yield anomaly('DUP-STRAY', id, 'it started again, and was not under way when the fault was on');
+    }
     const winner = unexplained.find(({ token }) => token === members.get(id)?.token) ?? unexplained[0];
     for (const { token } of unexplained.filter((start) => start !== winner)) {
       yield anomaly('DUP-START', id, `nothing explains its start ${token}`);
@@ -206,35 +212,6 @@ function* left({ story }) {
   for (const [place, count] of Object.entries(story.left)) {
     if (count > 0) yield anomaly('LEAK', place, `${count} are left`);
   }
-}
-
-/** @param {Seen} seen */
-function countsOf({ story, starts, members }) {
-  const only = (/** @type {string} */ what) => new Set(story.calls.filter(({ ev }) => ev === what).map(({ id }) => id));
-  const ok = only('enq.ok');
-  const open = new Set([...only('enq.unknown'), ...only('enq.fail')]);
-  const all = [...starts.values()].flat();
-  const again = [...starts.values()].reduce((total, of) => total + Math.max(0, of.length - 1), 0);
-  const late = all.map(({ ms, due = 0 }) => ms - due).sort((a, b) => a - b);
-  return {
-    asked: only('enq.call').size,
-    ok: ok.size,
-    unknown: only('enq.unknown').size,
-    recovered: [...open].filter((id) => !ok.has(id) && (starts.get(id ?? '')?.length ?? 0) > 0).length,
-    starts: all.length,
-    again,
-    /** Dead because others took their workers with them. */
-    bystanders: [...members.values()].filter(({ id, outcome }) => outcome === 'x' && isHarmless(story, id)).length,
-    died: all.filter(({ finish }) => finish === undefined).length,
-    lateP99Ms: late[Math.floor(late.length * 0.99)] ?? 0,
-    lateMaxMs: late.at(-1) ?? 0,
-  };
-}
-
-/** Its handler never ends its worker. @param {Story} story @param {string} id */
-function isHarmless({ kinds }, id) {
-  const kind = kinds.get(id);
-  return kind !== undefined && kind !== 'poison' && kind !== 'crash';
 }
 
 /**

@@ -1,8 +1,13 @@
 /** Gathers what a run left behind: what everybody wrote down, and what Redis holds in the end. */
 import { join } from 'node:path';
 import { check } from './checker.mjs';
+import { judgeConduct } from './conduct.mjs';
 import { counted, leftIn, lettersIn, membersOf } from './dump.mjs';
 import { readAll, readEvents } from './history.mjs';
+import { outcriesIn } from './said.mjs';
+
+/** After unrest, a new leader is found within its lease and a second. */
+const SETTLED_US = 4_000_000;
 
 /**
  * What everybody wrote down and what Redis holds, with the judge's report.
@@ -15,8 +20,11 @@ import { readAll, readEvents } from './history.mjs';
  * @param {import('./scene.mjs').Scene} parts.scene
  * @param {import('./clocks.mjs').Clocks | undefined} parts.clocks
  * @param {readonly import('./watch.mjs').Pass[]} parts.passes
+ * @param {readonly import('./vitals.mjs').Vital[]} parts.vitals
+ * @param {readonly import('./terms.mjs').Term[]} parts.terms
+ * @param {readonly import('./cast.mjs').Actor[]} parts.actors
  */
-export async function look({ row, folder, plans, redis, scene, clocks, passes }) {
+export async function look({ row, folder, plans, redis, scene, clocks, passes, vitals, terms, actors }) {
   const calls = [...readAll(join(folder, 'history'), '.jsonl'), ...scene.foreign()].sort((a, b) => a.us - b.us);
   // A due is a moment of the clock of Redis, so what handlers did is judged by that clock, however wrong it was.
   const effects = readEvents(join(folder, 'effects.jsonl')).map((event) => ({
@@ -26,14 +34,19 @@ export async function look({ row, folder, plans, redis, scene, clocks, passes })
   const nemesis = readEvents(join(folder, 'nemesis.jsonl'));
   const begun = nemesis.find(({ ev }) => ev === 'fault.begin');
   const ended = nemesis.find(({ ev }) => ev === 'fault.end');
-  const report = check({
+  const fault = { fromUs: begun?.us ?? 0, toUs: ended?.us ?? Number.POSITIVE_INFINITY };
+  const { anomalies, counts } = check({
     kinds: new Map(plans.flat().map(({ id, kind }) => [id, kind])),
     ...{ calls, effects, ...livesOf(nemesis), passes },
     members: await membersOf(redis),
     left: await leftIn(redis),
     mended: await counted(redis, 'mended'),
+    fault,
     ...(row.declaredLoss && ended ? { lossUntilUs: ended.us } : {}),
   });
+  const outcries = actors.flatMap(({ name, log }) => outcriesIn(log).map((line) => ({ actor: name, line })));
+  const conduct = judgeConduct({ vitals, outcries, terms, calm: calmOf(nemesis) });
+  const report = { anomalies: [...anomalies, ...conduct], counts };
   const letters = await lettersIn(redis);
   const crashed = await counted(redis, 'crashed');
   const troubles = nemesis.filter(({ ev }) => ev === 'fault.failed').map(({ code }) => `the fault failed: ${code}`);
@@ -54,4 +67,24 @@ function livesOf(nemesis) {
     return { pid: childOf(pause), fromUs: pause.us, toUs: resumed?.us ?? Number.POSITIVE_INFINITY };
   });
   return { exits: of('exit').map((event) => ({ pid: childOf(event), us: event.us })), pauses };
+}
+
+/**
+ * The stretches in which nothing was wrong: from the go to the fault, after the fault, and never soon after the birth,
+ * the end or a freeze of a process that could lead.
+ *
+ * @param {readonly import('./history.mjs').Event[]} nemesis
+ */
+function calmOf(nemesis) {
+  const isUnrest = (/** @type {import('./history.mjs').Event} */ { ev, actor }) =>
+    ['fault.begin', 'fault.end', 'pause', 'resume'].includes(ev) || (ev !== 'signal' && actor.startsWith('daemon'));
+  const goUs = nemesis.find(({ ev }) => ev === 'go')?.us ?? Number.POSITIVE_INFINITY;
+  const endUs = nemesis.find(({ ev }) => ev === 'over')?.us ?? 0;
+  const begunUs = nemesis.find(({ ev }) => ev === 'fault.begin')?.us ?? 0;
+  const endedUs = nemesis.find(({ ev }) => ev === 'fault.end')?.us ?? Number.POSITIVE_INFINITY;
+  const later = nemesis
+    .filter((event) => isUnrest(event) && event.us >= endedUs && event.us < endUs)
+    .map(({ us }) => us);
+  const after = later.map((us, at) => ({ fromUs: us + SETTLED_US, toUs: later[at + 1] ?? endUs }));
+  return [{ fromUs: goUs, toUs: begunUs }, ...after].filter(({ fromUs, toUs }) => fromUs < toUs);
 }

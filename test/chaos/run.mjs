@@ -16,6 +16,8 @@ import { openLine } from './line.mjs';
 import { look } from './look.mjs';
 import { createScene } from './scene.mjs';
 import { startServer } from './server.mjs';
+import { watchTerms } from './terms.mjs';
+import { vitalsNow, vitalsSince } from './vitals.mjs';
 import { watchPromotes } from './watch.mjs';
 import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './workload.mjs';
 
@@ -151,8 +153,11 @@ async function play({ row, settings, folder, endings }) {
   const workload = { ...(settings.quick ? QUICK : FULL), ...row.workload };
   const plans = planOf(workload, { random, producers: PRODUCERS });
   const scene = createScene({ redis, server, cast, line, clocks, random, note });
-  const noted = await act({ row, cast, scene, plans, note, redis });
-  const { report, ...seen } = await look({ row, folder, plans, redis, scene, clocks, passes: watch?.passes ?? [] });
+  const watchedTerms = watchTerms(redis);
+  endings.push(() => watchedTerms.stop());
+  const { noted, vitals } = await act({ row, cast, scene, plans, note, redis });
+  const gathered = { vitals, terms: watchedTerms.terms, passes: watch?.passes ?? [], actors: cast.actors };
+  const { report, ...seen } = await look({ row, folder, plans, redis, scene, clocks, ...gathered });
   const outcome = { report, ...seen, actors: cast.actors, noted };
   const complaints = [...seen.troubles, ...excess(report.anomalies, row.allow), ...(row.pass?.(outcome) ?? [])];
   return { complaints, anomalies: countBy(report.anomalies), ...report.counts, noted, letters: seen.letters };
@@ -172,6 +177,8 @@ async function act({ row, cast, scene, plans, note, redis }) {
   const workers = Array.from({ length: row.workers ?? WORKERS }, () => cast.worker());
   const producers = plans.map((plan) => cast.producer(plan));
   await Promise.all([...daemons, ...workers, ...producers].map(({ started }) => started));
+  const baseline = vitalsNow(cast);
+  note('go');
   cast.go();
   const begunMs = Date.now();
   await sleep(1000 + scene.random() * 1200);
@@ -188,7 +195,8 @@ async function act({ row, cast, scene, plans, note, redis }) {
   const lastDueMs = begunMs + Math.max(...plans.flat().map(({ callMs, delayMs }) => callMs + delayMs));
   const untilMs = Math.max(lastDueMs, Date.now()) + (row.drainMs ?? DRAIN_MS);
   while (Date.now() < untilMs && !(await isOver(redis))) await sleep(100);
-  return noted;
+  note('over');
+  return { noted, vitals: vitalsSince(baseline) };
 }
 
 /** A job may live without being in any index: until the healer finds it, it is only in the hash. @param {Redis} redis */

@@ -16,3 +16,18 @@ export function linesWithin(file, fromMs, toMs) {
     .map((time) => (/^\d+$/.test(time) ? Number(time) : Date.parse(time)))
     .filter((ms) => ms >= fromMs && ms < toMs).length;
 }
+
+const OUTCRY = /uncaught|unhandled|nobody listened|^\s+at .+:\d+:\d+\)?$|^\w*Error: /i;
+
+/**
+ * The lines that tell of an error which nobody caught, as Node.js prints them or as our own processes log them.
+ *
+ * @param {string} file
+ */
+export function outcriesIn(file) {
+  if (!existsSync(file)) return [];
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => OUTCRY.test(line))
+    .map((line) => line.slice(0, 300));
+}

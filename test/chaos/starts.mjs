@@ -45,6 +45,16 @@ export function hasDied({ pid, us, finish }, exits) {
   return exits.some((exit) => exit.pid === pid && exit.us > us && exit.us < settledUs(finish));
 }
 
+/**
+ * It ran, or its end was on its way, at some moment of a stretch.
+ *
+ * @param {Pick<Start, 'us' | 'finish'>} start
+ * @param {{ fromUs: number, toUs: number } | undefined} stretch
+ */
+export function isUnderway({ us, finish }, stretch = { fromUs: 0, toUs: Number.POSITIVE_INFINITY }) {
+  return us < stretch.toUs + SETTLING_US && settledUs(finish) > stretch.fromUs;
+}
+
 /** @param {Event | undefined} finish */
 function settledUs(finish) {
   return finish === undefined ? Number.POSITIVE_INFINITY : finish.us + SETTLING_US;

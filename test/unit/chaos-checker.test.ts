@@ -46,6 +46,7 @@ describe('each anomaly, planted once, is found', () => {
     ['UNEXPECTED', 'nobody asked', { ...healthy(), calls: [] }],
     ['DUP-ENQ', 'two partitions', { ...healthy(), members: [live('a'), live('a', { partition: 1 })] }],
     ['DUP-START', 'nothing explains it', taken({})],
+    ['DUP-STRAY', 'it began after the fault', { ...taken({}), fault: { fromUs: -3e6, toUs: -2e6 } }],
     ['DUP-EFFECT', 'one token twice', withEffects([...run('a', '5'), effect('effect', 'a', '5', 1900)])],
     ['OVERLAP', 'the older one counted', { ...taken({}), members: [done('a', '5')] }],
     ['ZOMBIE', 'after the end', withEffects([...run('a', '5'), ...run('a', '9', { us: 5000, attempt: 2 })])],
@@ -70,8 +71,34 @@ describe('each anomaly, planted once, is found', () => {
 
   test('and the plants cover every kind that the judge knows', () => {
     const kinds = ['LOST', 'UNEXPECTED', 'DUP-ENQ', 'DUP-START', 'DUP-EFFECT', 'OVERLAP', 'ZOMBIE', 'EARLY'];
-    const others = ['TOKEN-REGRESS', 'ATTEMPT-REGRESS', 'TWO-LEADERS', 'UNDULY-DEAD', 'STUCK', 'MENDED', 'LEAK'];
+    const others = [
+      'DUP-STRAY',
+      'TOKEN-REGRESS',
+      'ATTEMPT-REGRESS',
+      'TWO-LEADERS',
+      'UNDULY-DEAD',
+      'STUCK',
+      'MENDED',
+      'LEAK',
+    ];
     expect([...new Set(planted.map(([kind]) => kind))].sort()).toEqual([...kinds, ...others].sort());
+  });
+});
+
+test('a start again of what was under way when the fault was on is a double start and nothing worse', () => {
+  expect(kindsIn({ ...taken({}), fault: { fromUs: 1500, toUs: 1600 } })).toEqual(['DUP-START']);
+});
+
+describe('the counts', () => {
+  test('tell duplicates from what a failure started again', () => {
+    expect(check(retried()).counts).toMatchObject({ starts: 2, again: 1, duplicates: 0 });
+    expect(check(taken({})).counts).toMatchObject({ starts: 2, again: 1, duplicates: 1 });
+  });
+
+  test('tell how late first starts were before the fault and since', () => {
+    const effects = [...run('a', '5', { us: 1000 }), ...run('b', '7', { us: 900_000 })];
+    const { counts } = check({ ...withEffects(effects), fault: { fromUs: 500_000, toUs: 600_000 } });
+    expect(counts).toMatchObject({ lateBeforeMs: 1, lateSinceMs: 900 });
   });
 });
 

@@ -1,0 +1,44 @@
+/** Who led when, as the leader keys say five times a second. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { keyOf, PARTITIONS } from './dump.mjs';
+
+/** @typedef {{ partition: number, epoch: number, us: number }} Term a leader that was not seen before, and when */
+
+const EVERY_MS = 200;
+
+/** @param {import('ioredis').Redis} redis */
+export function watchTerms(redis) {
+  /** @type {Term[]} */
+  const terms = [];
+  /** @type {Map<number, number>} */
+  const last = new Map();
+  let watching = true;
+
+  async function look() {
+    const leaders = await redis.mget(PARTITIONS.map((partition) => keyOf(partition, 'leader')));
+    const us = Number(process.hrtime.bigint() / 1000n);
+    for (const [at, partition] of PARTITIONS.entries()) {
+      const epoch = Number(leaders[at]?.split(':')[1]);
+      if (Number.isNaN(epoch) || last.get(partition) === epoch) continue;
+      last.set(partition, epoch);
+      terms.push({ partition, epoch, us });
+    }
+  }
+
+  const watched = (async () => {
+    while (watching) {
+      // A Redis that is away, busy or full of other types has nothing to say; the next look may.
+      await look().catch(() => {});
+      await sleep(EVERY_MS);
+    }
+  })();
+
+  return {
+    terms,
+    /** Does not wait for a look that may never be answered. */
+    stop() {
+      watching = false;
+      watched.catch(() => {});
+    },
+  };
+}
