@@ -4,6 +4,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import { options } from '../src/config/options.ts';
+import { SIGNS } from '../src/redis/weather.ts';
 import { read, walk } from './support/repository.ts';
 
 test('every option is in the reference', () => {
@@ -47,3 +48,12 @@ function found(folder: string, pattern: RegExp): readonly string[] {
   const texts = walk(folder).map(read);
   return [...new Set(texts.flatMap((text) => [...text.matchAll(pattern)].map(([, name = '']) => name)))];
 }
+
+describe('errors of Redis', () => {
+  const listed = [...read('docs/reference/redis-errors.md').matchAll(/^\| ([^|`]+?) \| `([a-z-]+)` \|/gm)];
+
+  test('are in the reference, each with its kind', () => {
+    const told = listed.map(([, sign, weather]) => ({ sign, weather }));
+    expect(told).toEqual(SIGNS.map(({ sign, weather }) => ({ sign, weather })));
+  });
+});

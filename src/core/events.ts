@@ -81,14 +81,19 @@ export interface Events {
     readonly what: string;
     readonly count: number;
   };
-  /** Weather: once per change of state, never once per failed call. */
+  /** Weather: once per change of state or of reason, never once per failed call. */
   'redis.away': {
     readonly who: string;
     readonly why: string;
     /** Redis answered, with an error: it is there and refuses. */
     readonly answered: boolean;
   };
-  'redis.back': { readonly who: string; readonly awayMs: number };
+  'redis.back': {
+    readonly who: string;
+    readonly awayMs: number;
+    /** Whoever said that Redis is away has stopped; whether it is back nobody knows. */
+    readonly stopped?: boolean;
+  };
 }
 
 export type EventName = keyof Events;

@@ -27,46 +27,65 @@ export interface LoopParts {
   readonly events: Emitter;
   /** Called after a failed pass, for example to heal. */
   readonly onError?: (error: unknown) => void | Promise<void>;
+  /** How long to wait after so many failed passes in a row. Default: 25 ms, growing to a second. */
+  readonly pauseAfter?: (error: unknown, failures: number, random: number) => number;
   readonly random?: () => number;
 }
 
 const PAUSE_MAX_MS = 1000;
 const TELL_EVERY_MS = 5000;
+/** A wake cuts the pause after a failure short, but not below this: nudges must not make a failing loop a hot one. */
+const UNDISTURBED_MS = 250;
 
-export function createLoop({ who, pass, clock, events, onError, random = Math.random }: LoopParts): Loop {
+export function createLoop(parts: LoopParts): Loop {
+  const { who, pass, clock, events, onError, pauseAfter = growing, random = Math.random } = parts;
   const waiter = createWaiter();
+  const breather = createWaiter();
   let stopping = false;
   let running: Promise<void> | undefined;
   let progressMs = clock.monotonicMs();
   let turnMs = progressMs;
   let failures = 0;
-  let awaySinceMs = Number.NEGATIVE_INFINITY;
-  let toldAway = false;
+  let awaySinceMs = 0;
+  let toldMs = Number.NEGATIVE_INFINITY;
+  /** What was told: the first word of an answer, '' for silence. LOADING after silence is news, more silence is not. */
+  let told: string | undefined;
 
   async function step(): Promise<number> {
     try {
       const waitMs = await pass();
       progressMs = clock.monotonicMs();
       failures = 0;
-      if (toldAway) events.emit('redis.back', { who, awayMs: Math.round(progressMs - awaySinceMs) });
-      toldAway = false;
+      tellBack();
       return waitMs;
     } catch (error) {
       failures += 1;
       tellAway(error);
       await healing(error);
-      return Math.min(PAUSE_MAX_MS, 25 * 2 ** Math.min(failures, 6)) * (0.5 + random() / 2);
+      const waitMs = pauseAfter(error, failures, random());
+      if (!stopping) await breather.wait(Math.min(waitMs, UNDISTURBED_MS));
+      return Math.max(1, waitMs - UNDISTURBED_MS);
     }
+  }
+
+  function tellBack(stopped = false): void {
+    if (told === undefined) return;
+    told = undefined;
+    const awayMs = Math.round(clock.monotonicMs() - awaySinceMs);
+    events.emit('redis.back', { who, awayMs, ...(stopped ? { stopped } : {}) });
   }
 
   /** Once per change of state, and not more often than every few seconds when the state flaps. */
   function tellAway(error: unknown): void {
     const nowMs = clock.monotonicMs();
-    if (toldAway || nowMs - awaySinceMs < TELL_EVERY_MS) return;
-    awaySinceMs = nowMs;
-    toldAway = true;
+    const why = messageOf(error);
     const answered = error instanceof Error && error.name === 'ReplyError';
-    events.emit('redis.away', { who, why: messageOf(error), answered });
+    const news = answered ? why.slice(0, 40).split(' ', 1).join() : '';
+    if (told === news || nowMs - toldMs < TELL_EVERY_MS) return;
+    if (told === undefined) awaySinceMs = nowMs;
+    toldMs = nowMs;
+    told = news;
+    events.emit('redis.away', { who, why, answered });
   }
 
   async function healing(error: unknown): Promise<void> {
@@ -87,17 +106,25 @@ export function createLoop({ who, pass, clock, events, onError, random = Math.ra
 
   return {
     start() {
-      if (!stopping) running ??= forever();
+      if (stopping || running) return;
+      turnMs = clock.monotonicMs();
+      running = forever();
     },
     async stop() {
       stopping = true;
+      breather.wake();
       waiter.wake();
       await running;
+      tellBack(true);
     },
     wake: waiter.wake,
     lastProgressMs: () => progressMs,
     lastTurnMs: () => turnMs,
   };
+}
+
+function growing(_error: unknown, failures: number, random: number): number {
+  return Math.min(PAUSE_MAX_MS, 25 * 2 ** Math.min(failures, 6)) * (0.5 + random / 2);
 }
 
 /** A wait that can be cut short. A wake without a wait is remembered for the next one. */

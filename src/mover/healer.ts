@@ -15,6 +15,7 @@ import { census, type Damage, damageKey, muster } from '../redis/census.ts';
 import type { Redis } from '../redis/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { isMendable, mend, notReady } from '../redis/mend.ts';
+import { pauseAfter } from '../redis/weather.ts';
 import type { Leadership } from './election.ts';
 
 export interface HealerOptions {
@@ -104,6 +105,6 @@ export function createHealer({ redis, ref, options = {}, leading, clock, events 
 
   const patience = ({ kind, detail }: Damage) => (kind === 'orphan' && detail !== '-' ? ownedApartMs : apartMs);
 
-  const loop = createLoop({ who: `healer of ${ref.queue}:${ref.partition}`, pass, clock, events });
+  const loop = createLoop({ who: `healer of ${ref.queue}:${ref.partition}`, pass, clock, events, pauseAfter });
   return { start: loop.start, stop: loop.stop, pass };
 }

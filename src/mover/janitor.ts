@@ -8,6 +8,7 @@ import { createLoop } from '../core/loop.ts';
 import type { Redis } from '../redis/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { type SweepLimits, sweep } from '../redis/lease.ts';
+import { pauseAfter } from '../redis/weather.ts';
 import type { Leadership } from './election.ts';
 
 export interface JanitorParts {
@@ -38,6 +39,6 @@ export function createJanitor({ redis, ref, limits, leading, clock, events }: Ja
     if (swept === 'fenced' || swept.stubs + swept.letters === 0) return IDLE_REST_MS;
     return swept.stubs >= limits.batch || swept.letters >= Math.min(limits.batch, 100) ? BUSY_REST_MS : REST_MS;
   }
-  const loop = createLoop({ who: `janitor of ${ref.queue}:${ref.partition}`, pass, clock, events });
+  const loop = createLoop({ who: `janitor of ${ref.queue}:${ref.partition}`, pass, clock, events, pauseAfter });
   return { start: loop.start, stop: loop.stop, pass };
 }

@@ -15,6 +15,7 @@ import type { Redis } from '../redis/connect.ts';
 import { createJobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { PromoteReply } from '../redis/replies.ts';
+import { pauseAfter } from '../redis/weather.ts';
 import { createElection, type Leadership, RANK_STEP_MS } from './election.ts';
 import { createPace } from './pace.ts';
 
@@ -179,7 +180,7 @@ export function createMover(parts: MoverParts): Mover {
     loop.wake();
   }
 
-  const loop = createLoop({ who: `mover of ${ref.queue}:${ref.partition}`, pass, clock, events });
+  const loop = createLoop({ who: `mover of ${ref.queue}:${ref.partition}`, pass, clock, events, pauseAfter });
   return {
     ref,
     start: loop.start,

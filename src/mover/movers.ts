@@ -13,6 +13,7 @@ import { controlKeys, type PartitionRef } from '../redis/keys.ts';
 import type { SweepLimits } from '../redis/lease.ts';
 import { beat, forget, type Identity, leave, presence } from '../redis/presence.ts';
 import { listQueues, partitionsOf } from '../redis/queues.ts';
+import { pauseAfter } from '../redis/weather.ts';
 import type { Leadership } from './election.ts';
 import { createHealer, type Healer } from './healer.ts';
 import { createJanitor, type Janitor } from './janitor.ts';
@@ -162,7 +163,7 @@ export function createMovers(parts: MoversParts): Movers {
     for (const { mover } of byWake.values()) mover.wake();
   }
 
-  const loop = createLoop({ who: 'registry', pass, clock, events });
+  const loop = createLoop({ who: 'registry', pass, clock, events, pauseAfter });
   return {
     start() {
       starting ??= begin();

@@ -8,6 +8,7 @@ import { Redis, type RedisOptions } from 'ioredis';
 import { show } from '../core/duration.ts';
 import { DuestreamError, messageOf } from '../core/errors.ts';
 import { withoutCredentials } from '../core/redact.ts';
+import { createDialing } from './dialing.ts';
 import { scriptOptions } from './scripts.ts';
 
 export type { Redis };
@@ -100,6 +101,7 @@ export function describe(redis: Redis): string {
 }
 
 function open(settings: ConnectSettings, profile: RedisOptions): Redis {
+  const dialing = createDialing();
   const options: RedisOptions & { replyMapping: 'legacy' } = {
     ...parse(settings.redis),
     connectionName: `duestream:${settings.name}`.replace(/[^!-~]/g, '_'),
@@ -112,7 +114,9 @@ function open(settings: ConnectSettings, profile: RedisOptions): Redis {
     disconnectTimeout: 200,
     noDelay: true,
     protocol: 2,
-    retryStrategy: (times) => Math.round(Math.min(3000, 100 * 2 ** Math.min(times, 6)) * (0.5 + Math.random() / 2)),
+    // A server that loads its data is asked about it this often; commands are refused meanwhile.
+    maxLoadingRetryTime: 500,
+    retryStrategy: dialing.down,
     reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 1 : false),
     scripts: scriptOptions,
     ...profile,
@@ -121,6 +125,7 @@ function open(settings: ConnectSettings, profile: RedisOptions): Redis {
   const redis = new Redis(options);
   // Errors reach whoever awaits a command and whoever listens to weather; without a listener Node would exit.
   redis.on('error', () => undefined);
+  redis.on('ready', dialing.up);
   redialWhenSilent(redis);
   return redis;
 }

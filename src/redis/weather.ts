@@ -1,46 +1,77 @@
 /**
  * What an error of Redis or of the network means, and the one retry layer. An error is either *definite* (the command
  * was not carried out) or *indeterminate* (it may have been); both are repeated with the **same** arguments, because
- * every script recognises its own call. Weather passes; a fatal error is a wrong set-up and is not repeated.
+ * every script recognises its own call. Weather passes; a fatal error is a wrong set-up, which only a person can mend.
  *
- *  kind           means                                          what follows
- *  away           not connected, command was not sent            wait, repeat
- *  lost           time-out or reset, outcome unknown             wait, repeat the same call; else Indeterminate
- *  busy           LOADING, BUSY, TRYAGAIN, CLUSTERDOWN, …        wait, repeat
- *  readonly       the primary became a replica                   reconnect, repeat
- *  full           OOM: Redis is at maxmemory                     tell the producer at once
- *  no-group       the stream or its group vanished               heal, repeat
- *  fatal          WRONGTYPE, NOPERM, WRONGPASS, NOAUTH, CROSSSLOT tell, do not repeat
- *  unknown        anything else                                  wait at least 1 s, repeat
+ *  kind           means                                          a caller                     a service
+ *  away           not connected, command was not sent            repeats, then `unavailable`  dials, goes on
+ *  lost           time-out or reset, outcome unknown             repeats, then Indeterminate  dials, repeats the same call
+ *  busy           LOADING, BUSY, MISCONF, CLUSTERDOWN, …         repeats, then `unavailable`  waits, repeats
+ *  readonly       the primary became a replica                   repeats, then `unavailable`  dials, repeats
+ *  full           OOM: Redis is at maxmemory                     is told at once              goes on: only new jobs need memory
+ *  no-group       the stream or its group vanished               repeats                      makes it again at 0
+ *  fatal          WRONGTYPE, NOPERM, WRONGPASS, CROSSSLOT, …     is told at once              looks again every few seconds
+ *  unknown        anything else                                  waits at least 1 s, repeats  waits at least 1 s, repeats
  */
 import type { Clock } from '../core/clock.ts';
 import { DuestreamError, Indeterminate, messageOf } from '../core/errors.ts';
 
 export type Weather = 'away' | 'lost' | 'busy' | 'readonly' | 'full' | 'no-group' | 'fatal' | 'unknown';
 
-const PREFIXES: readonly (readonly [RegExp, Weather])[] = [
-  [/^(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|NOTBUSY)\b/, 'busy'],
-  [/^(READONLY\b|UNBLOCKED .*(master|replica))/, 'readonly'],
-  [/^OOM\b|command not allowed when used memory/, 'full'],
-  [/NOGROUP|UNBLOCKED the stream key no longer exists|requires the key to exist/, 'no-group'],
-  [
-    /^(WRONGTYPE|CROSSSLOT|NOPERM|NOAUTH|WRONGPASS|DENIED|ERR (invalid|unknown|wrong|syntax|user_script|Error))/,
-    'fatal',
-  ],
-  [
-    /enableOfflineQueue options is false|Connection is closed|ECONNREFUSED|ENOENT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|maxclients/,
-    'away',
-  ],
-  [/Command timed out|ETIMEDOUT|ECONNRESET|EPIPE|max retries per request|Socket timeout|connection lost/i, 'lost'],
+/**
+ * The taxonomy: the first row whose pattern is found in the message decides. `sign` is what people know the error by;
+ * `docs/reference/redis-errors.md` has a line for each, and a test for each uses the words of a real server.
+ */
+export const SIGNS: readonly { readonly sign: string; readonly pattern: RegExp; readonly weather: Weather }[] = [
+  // Of Redis. A script's error is wrapped in some versions: "ERR WRONGTYPE … script: …, on @user_script:3."
+  { sign: 'NOSCRIPT', pattern: /^NOSCRIPT\b/, weather: 'busy' },
+  { sign: 'LOADING', pattern: /^LOADING\b/, weather: 'busy' },
+  { sign: 'BUSY', pattern: /^(BUSY\b|ERR Script killed by user)/, weather: 'busy' },
+  { sign: 'MASTERDOWN', pattern: /^MASTERDOWN\b/, weather: 'busy' },
+  { sign: 'NOREPLICAS', pattern: /^NOREPLICAS\b/, weather: 'busy' },
+  { sign: 'MISCONF', pattern: /^(ERR )?MISCONF\b/, weather: 'busy' },
+  { sign: 'CLUSTERDOWN', pattern: /^CLUSTERDOWN\b/, weather: 'busy' },
+  { sign: 'TRYAGAIN', pattern: /^TRYAGAIN\b/, weather: 'busy' },
+  { sign: 'ASK', pattern: /^ASK\b/, weather: 'busy' },
+  { sign: 'READONLY', pattern: /^(ERR )?READONLY\b/, weather: 'readonly' },
+  { sign: 'UNBLOCKED (became a replica)', pattern: /^UNBLOCKED .*(master|replica)/, weather: 'readonly' },
+  { sign: 'OOM', pattern: /^(ERR )?OOM\b|command not allowed when used memory/, weather: 'full' },
+  { sign: 'NOGROUP', pattern: /^(ERR )?NOGROUP\b/, weather: 'no-group' },
+  { sign: 'UNBLOCKED (stream gone)', pattern: /^UNBLOCKED the stream key no longer exists/, weather: 'no-group' },
+  { sign: 'XGROUP without its stream', pattern: /requires the key to exist/, weather: 'no-group' },
+  { sign: 'WRONGTYPE', pattern: /^(ERR )?WRONGTYPE\b/, weather: 'fatal' },
+  { sign: 'CROSSSLOT', pattern: /^CROSSSLOT\b/, weather: 'fatal' },
+  { sign: 'MOVED', pattern: /^MOVED\b/, weather: 'fatal' },
+  { sign: 'NOPERM', pattern: /^NOPERM\b|^ERR (The user executing the script|ACL failure)/, weather: 'fatal' },
+  { sign: 'NOAUTH', pattern: /^NOAUTH\b/, weather: 'fatal' },
+  { sign: 'WRONGPASS', pattern: /^WRONGPASS\b|^ERR invalid (username-)?password/, weather: 'fatal' },
+  { sign: 'DENIED', pattern: /^DENIED\b/, weather: 'fatal' },
+  { sign: 'too many clients', pattern: /max number of clients/, weather: 'away' },
+  {
+    sign: 'ERR (command or script)',
+    pattern: /^ERR (invalid|unknown|wrong|syntax|user_script|Error)/i,
+    weather: 'fatal',
+  },
+  // Of the network and of ioredis.
+  { sign: 'not connected', pattern: /enableOfflineQueue options is false/, weather: 'away' },
+  {
+    sign: 'cannot connect',
+    pattern: /ECONNREFUSED|ENOENT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH/,
+    weather: 'away',
+  },
+  { sign: 'Command timed out', pattern: /Command timed out|ETIMEDOUT|Socket timeout/, weather: 'lost' },
+  {
+    sign: 'connection lost',
+    pattern: /^Connection is closed|ECONNRESET|EPIPE|max retries per request|connection (lost|close)/i,
+    weather: 'lost',
+  },
 ];
 
 /** Which kind of weather an error is. A closed connection counts as lost unless the command surely was not sent. */
 export function weatherOf(error: unknown): Weather {
-  const message = messageOf(error);
-  // A script's error is wrapped: "ERR WRONGTYPE … script: …" or "WRONGTYPE … script: …, on @user_script:3."
-  const inner = message.replace(/^ERR (?=(WRONGTYPE|OOM|NOGROUP|READONLY|MISCONF)\b)/, '');
-  if (/^Connection is closed/.test(inner)) return 'lost';
-  return PREFIXES.find(([pattern]) => pattern.test(inner))?.[1] ?? 'unknown';
+  // Ours carry what Redis said as their cause.
+  const message = messageOf(error instanceof DuestreamError ? (error.cause ?? error) : error);
+  return SIGNS.find(({ pattern }) => pattern.test(message))?.weather ?? 'unknown';
 }
 
 export interface RetryPolicy {
@@ -51,6 +82,8 @@ export interface RetryPolicy {
   readonly random?: () => number;
   /** Called with each failure: for heal actions and for counting. */
   readonly onFailure?: (weather: Weather, error: unknown) => void | Promise<void>;
+  /** For what has happened already and only has to be written down: also a refusal is waited out. */
+  readonly insist?: boolean;
 }
 
 /**
@@ -68,7 +101,8 @@ export async function withRetry<T>(what: string, call: () => Promise<T>, policy:
       return await call();
     } catch (error) {
       const weather = weatherOf(error);
-      throwIfFinal(what, weather, error);
+      if (!policy.insist) throwIfFinal(what, weather, error);
+      else if (error instanceof DuestreamError) throw error;
       unknownOutcome ||= weather === 'lost' || weather === 'unknown';
       await policy.onFailure?.(weather, error);
       const waitMs = pauseMs(weather, attempt, random());
@@ -97,8 +131,19 @@ function givingUp(what: string, unknownOutcome: boolean, cause: unknown): Duestr
     : new DuestreamError('unavailable', `${what}: Redis is not available (${why}); nothing was sent`, { cause });
 }
 
-/** Exponential with jitter, 25 ms … 1 s; an unknown error waits a second, so that nothing loops hot. */
+/**
+ * Exponential with jitter, 25 ms … 1 s. An unknown error waits a second at least, so that nothing loops hot; what only
+ * a person can mend is looked at again every few seconds.
+ */
 export function pauseMs(weather: Weather, attempt: number, random: number): number {
   if (weather === 'unknown') return 1000 + random * 500;
+  if (weather === 'fatal') return FATAL_PAUSE_MS * (0.5 + random / 2);
   return Math.min(1000, 25 * 2 ** Math.min(attempt, 6)) * (0.5 + random / 2);
+}
+
+const FATAL_PAUSE_MS = 4000;
+
+/** The same for a loop: how long it waits after so many failed passes in a row. */
+export function pauseAfter(error: unknown, failures: number, random: number): number {
+  return pauseMs(weatherOf(error), failures, random);
 }

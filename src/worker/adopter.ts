@@ -9,7 +9,7 @@ import { createLoop } from '../core/loop.ts';
 import type { Redis } from '../redis/connect.ts';
 import { GROUP, type PartitionRef } from '../redis/keys.ts';
 import { ownPending, readEntries } from '../redis/ready.ts';
-import { weatherOf } from '../redis/weather.ts';
+import { pauseAfter, weatherOf } from '../redis/weather.ts';
 import type { Consumer } from './consumer.ts';
 import type { Inflight } from './inflight.ts';
 
@@ -65,7 +65,7 @@ export function createAdopter(parts: AdopterParts): Adopter {
     return left;
   }
 
-  const loop = createLoop({ who: `adopter of ${refs[0]?.queue ?? ''}`, pass, clock, events });
+  const loop = createLoop({ who: `adopter of ${refs[0]?.queue ?? ''}`, pass, clock, events, pauseAfter });
   return { start: loop.start, stop: loop.stop, wake: loop.wake, pass };
 }
 

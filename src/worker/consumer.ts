@@ -15,7 +15,7 @@ import type { Jobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { ensureGroup, readNew } from '../redis/ready.ts';
 import type { Delivery, StartReply } from '../redis/replies.ts';
-import { weatherOf, withRetry } from '../redis/weather.ts';
+import { pauseAfter, weatherOf, withRetry } from '../redis/weather.ts';
 import type { Execute } from './execute.ts';
 import type { Expire } from './expiry.ts';
 import type { Held, Inflight } from './inflight.ts';
@@ -180,7 +180,14 @@ export function createConsumer(parts: ConsumerParts): Consumer {
     else if (weather === 'lost' && blocking.status === 'ready') redial(blocking);
   }
 
-  const loop = createLoop({ who: `consumer of ${refs[0]?.queue ?? ''}`, pass, clock, events, onError: heal });
+  const loop = createLoop({
+    who: `consumer of ${refs[0]?.queue ?? ''}`,
+    pass,
+    clock,
+    events,
+    pauseAfter,
+    onError: heal,
+  });
   return {
     start: loop.start,
     wake: loop.wake,

@@ -9,6 +9,7 @@ import { createLoop } from '../core/loop.ts';
 import type { Jobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { ExtendReply } from '../redis/replies.ts';
+import { pauseAfter } from '../redis/weather.ts';
 import { claimOf, type Held, type Inflight } from './inflight.ts';
 
 export interface ExtenderParts {
@@ -65,7 +66,7 @@ export function createExtender(parts: ExtenderParts): Extender {
     for (const held of inflight.all()) held.abort?.('lease lost');
   }
 
-  const loop = createLoop({ who: `extender of ${parts.queue}`, pass, clock, events, onError: fenceSelf });
+  const loop = createLoop({ who: `extender of ${parts.queue}`, pass, clock, events, pauseAfter, onError: fenceSelf });
   return { start: loop.start, stop: loop.stop, wake: loop.wake, pass };
 }
 

@@ -8,6 +8,7 @@ import { createLoop } from '../core/loop.ts';
 import type { Redis } from '../redis/connect.ts';
 import { beat, type Identity, leave } from '../redis/presence.ts';
 import type { ServerClock } from '../redis/server-clock.ts';
+import { pauseAfter } from '../redis/weather.ts';
 
 export interface HeartbeatParts {
   readonly redis: Redis;
@@ -43,7 +44,7 @@ export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
     return beatTtlMs / 3;
   }
 
-  const loop = createLoop({ who: `heartbeat of ${identity.id}`, pass, clock, events });
+  const loop = createLoop({ who: `heartbeat of ${identity.id}`, pass, clock, events, pauseAfter });
   return {
     async start() {
       await pass();

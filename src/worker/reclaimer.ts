@@ -28,7 +28,7 @@ import {
   reclaim,
   retire,
 } from '../redis/ready.ts';
-import { weatherOf } from '../redis/weather.ts';
+import { pauseAfter, weatherOf } from '../redis/weather.ts';
 import type { Consumer } from './consumer.ts';
 import type { Inflight } from './inflight.ts';
 import { sharesOf } from './shares.ts';
@@ -155,6 +155,14 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
     if (weatherOf(error) === 'no-group') for (const ref of refs) await ensureGroup(commands, ref.keys);
   }
 
-  const loop = createLoop({ who: `reclaimer of ${refs[0]?.queue ?? ''}`, pass, clock, events, onError, random });
+  const loop = createLoop({
+    who: `reclaimer of ${refs[0]?.queue ?? ''}`,
+    pass,
+    clock,
+    events,
+    pauseAfter,
+    onError,
+    random,
+  });
   return { start: loop.start, stop: loop.stop, pass };
 }

@@ -163,9 +163,10 @@ export function createSettle({ jobs, inflight, windowMs, clock, events, signal }
 
   async function persist<T>(what: string, send: () => Promise<T>): Promise<T | undefined> {
     try {
-      return await withRetry(what, send, { clock, budgetMs: Number.POSITIVE_INFINITY, signal });
+      // The handler has run: also what Redis refuses is repeated, because the only other way is to run it once more.
+      return await withRetry(what, send, { clock, budgetMs: Number.POSITIVE_INFINITY, signal, insist: true });
     } catch {
-      // The worker stops, or Redis refuses for good. The entry stays pending in Redis and is recovered from there.
+      // The worker stops. The entry stays pending in Redis and is recovered from there.
       return undefined;
     }
   }

@@ -121,6 +121,54 @@ it('weather is told once when it comes and once when it goes, however many passe
   expect(healed).toEqual(['rain 1', 'rain 2', 'rain 3']);
 });
 
+it('an answer is told after a silence, and another answer after that, not more often than every few seconds', async () => {
+  let nowMs = 0;
+  const replies = ['connect ECONNREFUSED', 'Connection is closed.', 'LOADING data', 'LOADING more', 'WRONGTYPE key'];
+  const events = createEmitter();
+  const said: string[] = [];
+  events.on('redis.away', ({ why, answered }) => said.push(`${why} ${answered}`));
+  events.on('redis.back', ({ awayMs, stopped }) => said.push(`back ${awayMs} ${stopped}`));
+  const pass = async () => {
+    nowMs += 6000;
+    const message = replies.shift();
+    if (message === undefined) return 60_000;
+    throw Object.assign(new Error(message), /^[A-Z]{2}/.test(message) ? { name: 'ReplyError' } : {});
+  };
+  const clock = { ...systemClock, monotonicMs: () => nowMs };
+  const loop = createLoop({ who: 'it', pass, clock, events, pauseAfter: () => 1 });
+  loop.start();
+  const told = ['connect ECONNREFUSED false', 'LOADING data true', 'WRONGTYPE key true', 'back 30000 undefined'];
+  await until(() => said).toEqual(told);
+  await loop.stop();
+  expect(said).toEqual(told);
+});
+
+it('a loop that stops in bad weather says so, and not that Redis is back', async () => {
+  const events = createEmitter();
+  const stopped: unknown[] = [];
+  events.on('redis.back', (e) => stopped.push(e.stopped));
+  const pass = () => Promise.reject(new Error('away'));
+  const loop = createLoop({ who: 'it', pass, clock: systemClock, events });
+  loop.start();
+  await loop.stop();
+  expect(stopped).toEqual([true]);
+});
+
+it('wakes do not make a failing loop a hot one', async () => {
+  let passes = 0;
+  const pass = () => {
+    passes += 1;
+    return Promise.reject(new Error('no'));
+  };
+  const loop = createLoop({ who: 'it', pass, clock: systemClock, events: createEmitter(), pauseAfter: () => 60_000 });
+  loop.start();
+  const waking = setInterval(loop.wake, 1);
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  clearInterval(waking);
+  await loop.stop();
+  expect(passes).toBeLessThanOrEqual(3);
+});
+
 it('a failed pass is a turn and no progress', async () => {
   const loop = loopOf(() => Promise.reject(new Error('away')));
   const progressMs = loop.lastProgressMs();

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
 import { DuestreamError, Indeterminate } from '../../src/core/errors.ts';
-import { pauseMs, type Weather, weatherOf, withRetry } from '../../src/redis/weather.ts';
+import { pauseAfter, pauseMs, type Weather, weatherOf, withRetry } from '../../src/redis/weather.ts';
 
 const TAXONOMY: readonly (readonly [message: string, weather: Weather])[] = [
   ["Stream isn't writeable and enableOfflineQueue options is false", 'away'],
@@ -57,6 +57,17 @@ test('the pause grows from 25 ms to a second, and is never short for what is unk
   expect(pauseMs('lost', 1, 0)).toBe(25);
   expect(pauseMs('unknown', 1, 0)).toBe(1000);
   expect(pauseMs('unknown', 1, 1)).toBe(1500);
+});
+
+test('what only a person can mend is looked at again every 2 to 4 seconds', () => {
+  const wrong = new Error('NOPERM this user has no permissions');
+  expect([pauseAfter(wrong, 1, 0), pauseAfter(wrong, 50, 1)]).toEqual([2000, 4000]);
+});
+
+test('an error of ours is judged by what Redis said', () => {
+  const cause = new Error('WRONGTYPE Operation');
+  expect(weatherOf(new DuestreamError('refused', 'start: Redis refused', { cause }))).toBe('fatal');
+  expect(weatherOf(new DuestreamError('moved', 'elsewhere'))).toBe('unknown');
 });
 
 /** A clock whose time passes only by sleeping. */
@@ -127,6 +138,14 @@ describe('the retry layer', () => {
     const full = failing("OOM command not allowed when used memory > 'maxmemory'.");
     await expect(withRetry('schedule', full.call, policy)).rejects.toMatchObject({ code: 'out-of-memory' });
     expect([fatal.calls(), full.calls(), policy.clock.slept]).toEqual([1, 1, []]);
+  });
+
+  test('waits out a refusal as well, where it is told to insist', async () => {
+    const clock = sleeper();
+    const { call } = failing('NOPERM no', 'WRONGTYPE no', 'OOM command not allowed');
+    const insisting = { clock, budgetMs: Number.POSITIVE_INFINITY, random, insist: true };
+    expect(await withRetry('complete', call, insisting)).toBe('reply');
+    expect(clock.slept.slice(0, 2)).toEqual([3000, 3000]);
   });
 
   test('passes on an error of ours as it is', async () => {
