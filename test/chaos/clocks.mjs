@@ -46,8 +46,13 @@ export async function createClocks(folder, wrongOf) {
       if (!clock) throw new Error(`the clock of ${name} is true`);
       return clock;
     },
-    /** How wrong the clock of Redis was at a moment. @param {number} us */
-    redisOffsetMs: (us) => clocks.get('redis')?.offsetAt(us) ?? 0,
+    /**
+     * What the clock of Redis had reached by then: after a step back that is the moment of the step, because what was
+     * due before it may rightly run after it.
+     *
+     * @param {{ us: number, ms: number }} moment in true time
+     */
+    reachedMs: ({ us, ms }) => clocks.get('redis')?.reachedMs({ us, ms }) ?? ms,
     close() {
       for (const clock of clocks.values()) clock.close();
     },
@@ -61,7 +66,7 @@ export async function createClocks(folder, wrongOf) {
 function createClock(file, { offsetMs: first = 0, ratePpm = 0 }) {
   const handle = openSync(file, 'w');
   const sinceNs = process.hrtime.bigint();
-  const jumps = [{ us: 0, offsetMs: first }];
+  const jumps = [{ us: 0, ms: 0, offsetMs: first }];
   write(first);
 
   /** @param {number} offsetMs */
@@ -73,11 +78,14 @@ function createClock(file, { offsetMs: first = 0, ratePpm = 0 }) {
   return {
     /** The wall clock is wrong by so much from now on. @param {number} offsetMs */
     jump(offsetMs) {
-      jumps.push({ us: Number(process.hrtime.bigint() / 1000n), offsetMs });
       write(offsetMs);
+      jumps.push({ ...trueTime(undefined), offsetMs });
     },
-    /** @param {number} us */
-    offsetAt: (us) => jumps.findLast((jump) => jump.us <= us)?.offsetMs ?? 0,
+    /** The latest moment that the clock showed until then. @param {{ us: number, ms: number }} moment */
+    reachedMs({ us, ms }) {
+      const past = jumps.filter((jump) => jump.us <= us);
+      return Math.max(...past.map(({ offsetMs }, at) => (past[at + 1]?.ms ?? ms) + offsetMs));
+    },
     close: () => closeSync(handle),
   };
 }

@@ -29,7 +29,7 @@ export async function look({ row, folder, plans, redis, scene, clocks, passes, v
   // A due is a moment of the clock of Redis, so what handlers did is judged by that clock, however wrong it was.
   const effects = readEvents(join(folder, 'effects.jsonl')).map((event) => ({
     ...event,
-    ms: event.ms + (clocks?.redisOffsetMs(event.us) ?? 0),
+    ms: clocks?.reachedMs(event) ?? event.ms,
   }));
   const nemesis = readEvents(join(folder, 'nemesis.jsonl'));
   const begun = nemesis.find(({ ev }) => ev === 'fault.begin');
