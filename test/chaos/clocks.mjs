@@ -53,6 +53,8 @@ export async function createClocks(folder, wrongOf) {
      * @param {{ us: number, ms: number }} moment in true time
      */
     reachedMs: ({ us, ms }) => clocks.get('redis')?.reachedMs({ us, ms }) ?? ms,
+    /** What it shows at that moment. @param {{ us: number, ms: number }} moment */
+    shownMs: ({ us, ms }) => clocks.get('redis')?.shownMs({ us, ms }) ?? ms,
     close() {
       for (const clock of clocks.values()) clock.close();
     },
@@ -86,6 +88,8 @@ function createClock(file, { offsetMs: first = 0, ratePpm = 0 }) {
       const past = jumps.filter((jump) => jump.us <= us);
       return Math.max(...past.map(({ offsetMs }, at) => (past[at + 1]?.ms ?? ms) + offsetMs));
     },
+    /** @param {{ us: number, ms: number }} moment */
+    shownMs: ({ us, ms }) => ms + (jumps.findLast((jump) => jump.us <= us)?.offsetMs ?? 0),
     close: () => closeSync(handle),
   };
 }

@@ -7,10 +7,11 @@ export function countsOf({ story, starts, members }) {
   const open = new Set([...only('enq.unknown'), ...only('enq.fail')]);
   const all = [...starts.values()].flat();
   const again = [...starts.values()].reduce((total, of) => total + Math.max(0, of.length - 1), 0);
-  const late = all.map(({ ms, due = 0 }) => ms - due).sort((a, b) => a - b);
+  const late = all.map(({ ms, shownMs = ms, due = 0 }) => shownMs - due).sort((a, b) => a - b);
   const faultUs = story.fault?.fromUs ?? Number.POSITIVE_INFINITY;
   const first = all.filter(({ attempt }) => attempt === 1);
-  const latest = (/** @type {typeof all} */ of) => Math.max(0, ...of.map(({ ms, due = 0 }) => ms - due));
+  const latest = (/** @type {typeof all} */ of) =>
+    Math.max(0, ...of.map(({ ms, shownMs = ms, due = 0 }) => shownMs - due));
   return {
     asked: only('enq.call').size,
     ok: ok.size,

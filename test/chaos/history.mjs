@@ -13,6 +13,7 @@ import { trueTime } from './clocks.mjs';
  * @property {string} ev what happened: `enq.call`, `start`, `exit` …
  * @property {number} us microseconds of the clock that all processes of a machine share
  * @property {number} ms wall clock
+ * @property {number} [shownMs] what lateness is counted from, where the clock of Redis jumps
  * @property {string} actor
  * @property {number} pid
  * @property {string} [id] of the job

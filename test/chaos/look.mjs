@@ -26,10 +26,11 @@ const SETTLED_US = 4_000_000;
  */
 export async function look({ row, folder, plans, redis, scene, clocks, passes, vitals, terms, actors }) {
   const calls = [...readAll(join(folder, 'history'), '.jsonl'), ...scene.foreign()].sort((a, b) => a.us - b.us);
-  // A due is a moment of the clock of Redis, so what handlers did is judged by that clock, however wrong it was.
+  // A due is a moment of the clock of Redis, so what handlers did is judged by that clock, however wrong it was; but a
+  // jump of the clock makes nothing late.
   const effects = readEvents(join(folder, 'effects.jsonl')).map((event) => ({
     ...event,
-    ms: clocks?.reachedMs(event) ?? event.ms,
+    ...(clocks ? { ms: clocks.reachedMs(event), shownMs: Math.min(event.ms, clocks.shownMs(event)) } : {}),
   }));
   const nemesis = readEvents(join(folder, 'nemesis.jsonl'));
   const begun = nemesis.find(({ ev }) => ev === 'fault.begin');

@@ -27,7 +27,7 @@ export const timeRows = [
     title: 'the clock of Redis jumps an hour ahead',
     how: 'a clock shim under redis-server: +1 h, for good',
     wanted: `early by the clock of Redis 0, false deaths 0, nobody leads <= ${LEASE_MS} + 1000 ms`,
-    workload: { ...HARMLESS, workMs: [20, 400] },
+    workload: { ...HARMLESS, workMs: [20, 120] },
     clocks: (role) => (role === 'redis' ? {} : undefined),
     watch: true,
     async inject(scene) {
