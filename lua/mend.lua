@@ -26,7 +26,7 @@ function mend.orphan(member)
   if record:byte() == 46 or waiting[member] or redis.call('ZSCORE', scheduled, member) then return 'sound' end
   if here and here ~= '-' and redis.call('XRANGE', ready, here, here)[1] then return 'sound' end
   if #newer == 1000 then return 'unsure' end
-  due = math.max(now, tonumber(due or '') or tonumber(record:match('^1(%w+)') or '0', 36))
+  due = math.max(now, tonumber(due or '') or tonumber(record:match('^%d(%w+)') or '0', 36))
   redis.call('ZADD', scheduled, 'NX', ('%.0f'):format(due), member)
   if head then redis.call('HSET', runs, member, ('%s - - %.0f %s'):format(head, due, rest)) end
   soonest = math.min(soonest, due)

@@ -32,7 +32,7 @@ local function bury(member, record, reason)
   if not live then return end
   redis.call('ZADD', done, now, member)
   redis.call('HDEL', runs, member)
-  redis.call('HSET', jobs, member, ('.x%s %s 0 0 %s'):format(record:match('^1(%w+)') or '0', redis.sha1hex(record):sub(1, 16), id))
+  redis.call('HSET', jobs, member, ('.x%s %s 0 0 %s'):format(record:match('^%d(%w+)') or '0', redis.sha1hex(record):sub(1, 16), id))
 end
 
 local moved, late, gone, bytes, adopted = 0, {}, {}, 0, 0

@@ -32,7 +32,7 @@ local function judge(member, record, due)
   local generation, owner = (run or '0 -1 0 0 0 - - '):match('^%d+ (%S+) %d+ %d+ %d+ %S+ (%S+)')
   if mode == 'replace' then return owner == '-' and 'replaced' or 'running', false, run and tonumber(generation) end
   local score = redis.call('ZSCORE', scheduled, member)
-  return ('exists %.0f'):format(tonumber(score) or tonumber(current:match('^1(%w+)') or '0', 36))
+  return ('exists %.0f'):format(tonumber(score) or tonumber(current:match('^%d(%w+)') or '0', 36))
 end
 
 local replies, added, soonest = {}, 0, math.huge

@@ -6,8 +6,8 @@
 --       now ms, '' = server time; bytes of records per reply; window ms of stubs, 0 = keep none; entries ascending
 -- RETURN per entry {kind, ...}: run, token, attempts, failures, crashes, generation, history, record |
 --        again, the same (a repeated call: nothing is counted twice) | later (too many bytes: call again) |
---        dropped | cancelled | released (paused) | late (past its expiry: call expire) | letter |
---        lost (not owned by the caller)
+--        dropped | cancelled | released (paused) | parked (a record of a later version, back in 4 s) | letter |
+--        late (past its expiry: call expire) | lost (not owned by the caller)
 -- The attempt is counted before anything is parsed, so that a record that kills its reader is still counted. A start
 -- that never settled loses its entry when its job goes back to scheduled: its late end is then of no effect. Late is
 -- judged by the due of the job, not of the entry, which may be an older one; a start that a crash cut off was in time, so only its expiry counts.
@@ -36,13 +36,13 @@ local function judge(entry, member, due)
   end
   local last, generation, attempts, failures, crashes, at, owner, nextDue, cancel, asked, digest, history =
     (run or '0 0 0 0 0 - - - 0 - -'):match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (%S+) (%d) (%S+) (%S+)(.*)$')
-  local mine, stub = at == entry and owner == consumer, record:byte() == 46
+  local mine, stub, later = at == entry and owner == consumer, record:byte() == 46, record:find('^[2-9]%w+[;|]')
   if not stub and redis.call('ZSCORE', scheduled, member) then
     if at == entry then redis.call('HSET', runs, member, pack(last, generation, attempts, failures, crashes, '- - - 0', asked, digest) .. history) end
     return { 'dropped' }
   end
   if not stub and at ~= entry and at ~= '-' and isPending(at) then return { 'dropped' } end
-  if asked == '-' and not stub then asked, digest = record:match('^1(%w+)') or '0', redis.sha1hex(record):sub(1, 16) end
+  if asked == '-' and not stub then asked, digest = record:match('^%d(%w+)') or '0', redis.sha1hex(record):sub(1, 16) end
   if stub or (cancel == '1' and not mine) then
     if not stub then
       redis.call('HSET', jobs, member, ('.c%s %s %s %s -'):format(asked, digest, last, attempts))
@@ -51,10 +51,10 @@ local function judge(entry, member, due)
     if run then redis.call('HDEL', runs, member) end
     if window > 0 then redis.call('ZADD', done, 'NX', now, member) else redis.call('HDEL', jobs, member) end
     return { stub and 'dropped' or 'cancelled' }
-  elseif state[2] and not mine then
-    redis.call('ZADD', scheduled, due, member)
+  elseif (state[2] or later) and not mine then
+    if not state[2] then due = ('%.0f'):format(now + 4000) end redis.call('ZADD', scheduled, due, member)
     if run then redis.call('HSET', runs, member, pack(last, generation, attempts, failures, crashes, '- -', due, 0, asked, digest) .. history) end
-    return { 'released' }
+    return { state[2] and 'released' or 'parked' }
   end
   gone[#gone] = nil
   local header = not mine and record:match('^1%w+(;[^|]*)|') or ''

@@ -66,6 +66,17 @@ export interface Events {
   'job.expired': { readonly queue: string; readonly id: string; readonly dead: boolean };
   'job.cancelled': { readonly queue: string; readonly id: string; readonly name: string };
   'job.fenced': { readonly queue: string; readonly id: string; readonly verb: string; readonly reply: string };
+  /** Jobs whose record is of a later version than this worker reads: back in scheduled for one that does. */
+  'jobs.parked': { readonly queue: string; readonly partition: number; readonly count: number };
+  /** A handler that ignores its signal keeps its slot (or gave it back after all): how many are lost now. */
+  'slots.lost': {
+    readonly queue: string;
+    readonly id: string;
+    readonly lost: number;
+    readonly concurrency: number;
+  };
+  /** So many slots are lost that only a new process helps. Once per worker. */
+  'worker.exhausted': { readonly queue: string; readonly lost: number; readonly concurrency: number };
   'entries.reclaimed': {
     readonly queue: string;
     readonly partition: number;
@@ -88,6 +99,10 @@ export interface Events {
     /** Redis answered, with an error: it is there and refuses. */
     readonly answered: boolean;
   };
+  /** A promise of a handler was rejected and nobody listened. Nobody knows of which job it was. */
+  'promise.rejected': { readonly error: string };
+  /** How much later than asked a timer of this process fired. */
+  'process.ticked': { readonly lagMs: number };
   'redis.back': {
     readonly who: string;
     readonly awayMs: number;

@@ -58,7 +58,7 @@ export interface Started {
 
 export type StartReply =
   | Started
-  | { readonly kind: 'later' | 'late' | 'dropped' | 'cancelled' | 'released' | 'letter' | 'lost' };
+  | { readonly kind: 'later' | 'late' | 'dropped' | 'cancelled' | 'released' | 'parked' | 'letter' | 'lost' };
 
 /** One Redis command on one key of the partition's slot, carried out together with `commit`. */
 export interface Effect {
@@ -131,7 +131,7 @@ export function promoteReply(reply: readonly Reply[]): PromoteReply {
 export function startReply(reply: readonly Reply[]): StartReply {
   const [kind, token, attempts, failures, crashes, generation, history, record] = reply;
   if (kind !== 'run' && kind !== 'again') {
-    return { kind: kind as 'later' | 'late' | 'dropped' | 'cancelled' | 'released' | 'letter' | 'lost' };
+    return { kind: kind as Exclude<StartReply, Started>['kind'] };
   }
   return {
     kind,

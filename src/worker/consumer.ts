@@ -128,6 +128,8 @@ export function createConsumer(parts: ConsumerParts): Consumer {
       return [];
     }
     const answers = held.map((one, index) => began(one, replies[index]));
+    const parked = replies.filter(({ kind }) => kind === 'parked').length;
+    if (parked > 0) events.emit('jobs.parked', { queue: ref.queue, partition: ref.partition, count: parked });
     const late = held.filter((_, index) => answers[index] === 'late');
     if (late.length > 0) await expireSome(ref, late);
     return held.filter((_, index) => answers[index] === 'later');

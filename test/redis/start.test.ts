@@ -243,6 +243,51 @@ describe('a cancel request', () => {
   });
 });
 
+describe('a record of a later version', () => {
+  const later = (header = '') => `2${T0.toString(36)}${header}|what nobody here can read`;
+  async function delivered(record: string) {
+    await p.schedule('a');
+    const deliveries = await p.deliver();
+    await p.redis.hset(p.keys.jobs, 'j:a', record);
+    return deliveries;
+  }
+
+  test.each(['', ';z=new', ';e=1'])(
+    'with the header %j is parked for four seconds, and nothing is counted',
+    async (h) => {
+      const deliveries = await delivered(later(h));
+      expect(kinds(await p.start(deliveries))).toEqual(['parked']);
+      expect(await p.picture()).toEqual({ scheduled: { 'j:a': T0 + 4000 }, jobs: { 'j:a': 'record' } });
+      expect(await p.redis.hgetall(p.keys.meta)).not.toHaveProperty('token');
+      expect(kinds(await p.withoutWrite(() => p.start(deliveries)))).toEqual(['lost']);
+    },
+  );
+
+  test('is parked again when it comes back, and waits at its due in a paused queue', async () => {
+    await p.start(await delivered(later()));
+    const again = await p.deliver({ nowMs: T0 + 4000 });
+    await p.redis.hset(p.keys.meta, 'paused', '1');
+    expect(kinds(await p.start(again, { nowMs: T0 + 4000 }))).toEqual(['released']);
+    expect(await p.picture()).toMatchObject({ scheduled: { 'j:a': T0 + 4000 } });
+  });
+
+  test('that somebody had started keeps its counts, and the late end of that start is refused', async () => {
+    const late = await p.running('a');
+    await p.redis.hset(p.keys.jobs, 'j:a', later());
+    const { deliveries } = await p.reclaim('w1');
+    expect(kinds(await p.start(deliveries, { consumer: 'w2' }))).toEqual(['parked']);
+    expect(await p.complete([late])).toEqual(['fenced']);
+    expect(await runOf('j:a')).toMatchObject({ attempts: 1, crashes: 1, nextDueMs: T0 + 4000 });
+  });
+
+  test.each(['{bad json', '2|{}', '21aa', 'x1aa|{}'])(
+    '%j is none: it is started, to become a dead letter',
+    async (record) => {
+      expect(kinds(await p.start(await delivered(record)))).toEqual(['run']);
+    },
+  );
+});
+
 describe('a paused queue', () => {
   test('releases what was delivered: back to scheduled at its due, no attempt used', async () => {
     await p.schedule('a', { dueMs: T0 - 3 });

@@ -63,7 +63,10 @@ export function start(
   return replies;
 }
 
-type Ended = 'letter' | 'dropped' | 'cancelled' | 'released';
+/** How long a record of a later version waits for a worker that can read it. */
+const PARK_MS = 4000;
+
+type Ended = 'letter' | 'dropped' | 'cancelled' | 'released' | 'parked';
 
 /** Why an entry ends at its start, if it does. */
 function ending(
@@ -98,11 +101,11 @@ function ending(
     forgetOver(model, job, call.windowMs);
     return 'cancelled';
   }
-  if (model.paused === undefined) return undefined;
-  job.due = delivery.dueMs;
-  if (run)
-    Object.assign(run, { ...origin(job), entry: undefined, owner: undefined, next: delivery.dueMs, cancel: false });
-  return 'released';
+  const later = /^[2-9][0-9A-Za-z]+[;|]/.test(job.record);
+  if (model.paused === undefined && !later) return undefined;
+  job.due = model.paused === undefined ? model.nowMs + PARK_MS : delivery.dueMs;
+  if (run) Object.assign(run, { ...origin(job), entry: undefined, owner: undefined, next: job.due, cancel: false });
+  return model.paused === undefined ? 'parked' : 'released';
 }
 
 const isMine = (run: Run | undefined, entry: Entry, consumer: string) => run?.entry === entry && run.owner === consumer;

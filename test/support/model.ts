@@ -108,7 +108,7 @@ export function nudge(model: Model, due: number): void {
   model.nudges.push(String(due));
 }
 
-export const askedOf = (record: string): string => /^1(\w+)/.exec(record)?.[1] ?? '0';
+export const askedOf = (record: string): string => /^\d(\w+)/.exec(record)?.[1] ?? '0';
 export const digestOf = (record: string): string => createHash('sha1').update(record).digest('hex').slice(0, 16);
 
 export function stubOf(job: Job, outcome: Stub['outcome'], letter?: Letter): Stub {
