@@ -7,6 +7,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Config } from '../config/options.ts';
+import { createEmitter } from '../core/events.ts';
 import { withoutCredentials } from '../core/redact.ts';
 import { freePort } from '../embedded/port.mjs';
 import { resolveRedis } from '../embedded/resolve.mjs';
@@ -54,14 +55,16 @@ async function run(session: Session, module: string | undefined, flags: Flags): 
     const handlers = module === undefined ? undefined : await loadHandlers(resolve(world.cwd, module));
     const config = await devConfig(session, { url: place.url, worker: handlers !== undefined });
     const log = createDevLog(out);
-    const daemon = await createDaemon(config, { log, ...(handlers && { handlers }) });
+    const around = createEmitter();
+    const daemon = await createDaemon(config, { log, around, ...(handlers && { handlers }) });
     tellEvents(out, daemon.events);
     const stop = async () => {
       await daemon.stop();
       if (place.kind === 'started') removeDevFile(world.cwd, process.pid);
       await place.stop();
     };
-    await runUntilSignal({ start: daemon.start, stop }, { shutdownMs: config.worker.shutdownMs, log });
+    const { shutdownMs } = config.worker;
+    await runUntilSignal({ start: daemon.start, stop }, { shutdownMs, log, events: around });
     const address = daemon.http();
     const http = address && `http://${address.host}:${address.port}`;
     if (place.kind === 'started') writeDevFile(world.cwd, { url: place.url, pid: process.pid, http });

@@ -150,6 +150,16 @@ const worker = z.strictObject({
   beatTtlMs: ms(10_000, [500, HOUR], 'How long a heartbeat of a worker is valid.'),
   graceMs: ms(5000, [0, HOUR], 'How long a worker must be seen dead before its jobs are taken over.'),
   shutdownMs: ms(25_000, [0, DAY], 'How long running handlers may take to end at shutdown.'),
+  abortGraceMs: ms(
+    5000,
+    [0, HOUR],
+    'How long a handler whose time is up may take to end before its slot counts as lost.',
+  ),
+  recycleAtPercent: whole(50, {
+    min: 0,
+    max: 100,
+    doc: 'The share of lost slots in percent at which the process ends with 1, to be started anew; 0 = never.',
+  }),
   timeoutMs: ms(
     900_000,
     [1, 7 * DAY],

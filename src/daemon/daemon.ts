@@ -22,6 +22,7 @@ import { stats } from '../redis/inspect.ts';
 import { presence } from '../redis/presence.ts';
 import { declareQueue } from '../redis/queues.ts';
 import type { Handlers } from '../worker/handlers.ts';
+import { createLagWatch } from './lag.ts';
 import { version } from './version.ts';
 import { createWorkers, loadHandlers } from './workers.ts';
 
@@ -29,6 +30,8 @@ export interface DaemonParts {
   readonly log?: Log;
   /** Handlers that are already in memory; otherwise `worker.module` is loaded when the role `worker` is on. */
   readonly handlers?: Handlers;
+  /** Events of the process around it, which its log and its metrics show as well. */
+  readonly around?: EventSource;
   /** Only these queues of the handlers. */
   readonly only?: readonly string[];
 }
@@ -73,6 +76,8 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
   const handlers = has('worker') ? (parts.handlers ?? (await loadHandlers(config.worker.module))) : undefined;
   const workers = handlers ? createWorkers(handlers, { config, log, ...(parts.only ? { only: parts.only } : {}) }) : [];
   for (const worker of workers) forward(worker.events, events);
+  const unforward = parts.around ? forward(parts.around, events) : () => {};
+  const lag = createLagWatch({ clock: systemClock, events });
   const { commandTimeoutMs, connectTimeoutMs, url } = config.redis;
   const settings = { redis: url, commandTimeoutMs, connectTimeoutMs };
   const redis = openCommands({ ...settings, name: 'daemon' });
@@ -138,6 +143,7 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
     await movers?.start();
     await Promise.all(workers.map((worker) => worker.start()));
     signal.throwIfAborted();
+    lag.start();
     state = 'running';
     address = await http?.start();
   }
@@ -147,6 +153,8 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
     await Promise.all(workers.map((worker) => worker.stop()));
     await movers?.stop();
     await http?.stop();
+    lag.stop();
+    unforward();
     unobserve();
     if (subscriber) close(subscriber);
     close(redis);
@@ -207,12 +215,16 @@ function moversOf(parts: {
 }
 
 /** Every event of one source goes on to another. */
-function forward(from: EventSource, to: ReturnType<typeof createEmitter>): void {
-  for (const name of FORWARDED) from.on(name, (payload) => to.emit(name, payload));
+function forward(from: EventSource, to: ReturnType<typeof createEmitter>): () => void {
+  const offs = FORWARDED.map((name) => from.on(name, (payload) => to.emit(name, payload)));
+  return () => {
+    for (const off of offs) off();
+  };
 }
 
 const FORWARDED: readonly EventName[] = [
   ...(['job.started', 'job.completed', 'job.retried', 'job.deferred', 'job.dead', 'job.cancelled'] as const),
   ...(['job.failed', 'job.expired'] as const),
   ...(['job.fenced', 'entries.reclaimed', 'entries.adopted', 'consumer.retired', 'redis.away', 'redis.back'] as const),
+  ...(['jobs.parked', 'slots.lost', 'worker.exhausted', 'promise.rejected'] as const),
 ];

@@ -3,6 +3,7 @@
  * outside are cut to one line before they become events, and what looks like a URL with a password is masked here.
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { systemClock } from '../core/clock.ts';
 import { oneLine } from '../core/errors.ts';
 import type { EventSource } from '../core/events.ts';
 import { withoutCredentials } from '../core/redact.ts';
@@ -58,6 +59,24 @@ export function logEvents(events: EventSource, log: Logger): () => void {
     ),
     events.on('job.cancelled', (e) => log.debug(e, 'job cancelled')),
     events.on('job.fenced', (e) => log.warn(e, 'an older start of this job was refused')),
+    events.on(
+      'jobs.parked',
+      sparing(PARKED_EVERY_MS, ({ queue, partition, count }, missed) =>
+        log.warn({ queue, partition, count, missed }, 'jobs of a later version wait for a worker that can read them'),
+      ),
+    ),
+    events.on('slots.lost', (e) => log.warn(e, 'handlers ignore that they were told to stop; their slots are lost')),
+    events.on('worker.exhausted', (e) => log.error(e, 'too many slots are lost; only a new process frees them')),
+    events.on(
+      'promise.rejected',
+      sparing(REJECTED_EVERY_MS, ({ error }, missed) =>
+        log.error({ error: safe(error), missed }, 'a promise was rejected and nobody listened'),
+      ),
+    ),
+    events.on('process.ticked', ({ lagMs }) => {
+      if (lagMs < LAG_TOLD_MS) return;
+      log.warn({ lagMs: round(lagMs) }, 'the event loop stood still: a handler held it, or the process was frozen');
+    }),
     events.on('entries.reclaimed', (e) => log.warn(e, 'took over what a dead worker left')),
     events.on('entries.adopted', (e) => log.warn(e, 'found entries of a lost reply')),
     events.on('partition.mended', (e) => log.warn(e, 'somebody removed parts of jobs; they are whole again')),
@@ -69,6 +88,27 @@ export function logEvents(events: EventSource, log: Logger): () => void {
   ];
   return () => {
     for (const off of offs) off();
+  };
+}
+
+const PARKED_EVERY_MS = 60_000;
+const REJECTED_EVERY_MS = 1000;
+/** What a lease or a heartbeat begins to notice. */
+const LAG_TOLD_MS = 1000;
+
+/** Tells at most once in a while, and then how many times it did not. */
+function sparing<T>(everyMs: number, tell: (payload: T, missed: number) => void): (payload: T) => void {
+  let toldMs = Number.NEGATIVE_INFINITY;
+  let missed = 0;
+  return (payload) => {
+    const nowMs = systemClock.monotonicMs();
+    if (nowMs - toldMs < everyMs) {
+      missed += 1;
+      return;
+    }
+    tell(payload, missed);
+    toldMs = nowMs;
+    missed = 0;
   };
 }
 

@@ -4,22 +4,27 @@
  */
 import closeWithGrace from 'close-with-grace';
 import { DuestreamError, messageOf } from '../core/errors.ts';
+import type { Emitter } from '../core/events.ts';
 import type { Log } from '../core/log.ts';
 import { safe } from './log.ts';
 
 export interface Service {
   readonly start: () => Promise<void>;
   readonly stop: () => Promise<void>;
+  /** Calls `end` when the service cannot go on in this process. */
+  readonly doomed?: (end: (why: string) => void) => void;
 }
 
 /**
- * Resolves once the service has started (`false`: a signal came first); the process then lives until a signal, and ends with 0 after an orderly stop,
- * 1 after an uncaught error or when the stop took longer than `shutdownMs` and a second.
+ * Resolves once the service has started (`false`: a signal came first); the process then lives until a signal. It ends
+ * with 0 after an orderly stop, and with 1 after an uncaught error, when the service was doomed, or when the stop took
+ * longer than `shutdownMs` and a second.
  */
 export async function runUntilSignal(
   service: Service,
-  { shutdownMs, log }: { readonly shutdownMs: number; readonly log: Log },
+  { shutdownMs, log, events }: { readonly shutdownMs: number; readonly log: Log; readonly events: Emitter },
 ): Promise<boolean> {
+  let doom: Error | undefined;
   const grace = closeWithGrace(
     {
       delay: shutdownMs + 1000,
@@ -31,13 +36,18 @@ export async function runUntilSignal(
     },
     async ({ signal, err }) => {
       if (err) log.error({ error: safe(messageOf(err)), stack: safe(err.stack ?? '') }, 'uncaught error, stopping');
-      else log.info({ signal }, 'stopping');
+      else log.info({ signal: signal ?? 'none' }, 'stopping');
       await service.stop();
       log.info({}, 'stopped');
+      // A rejection is what ends the process with 1.
+      if (doom) throw doom;
     },
   );
-  process.on('unhandledRejection', (reason) => {
-    log.error({ error: safe(messageOf(reason)) }, 'a promise was rejected and nobody listened');
+  process.on('unhandledRejection', (reason) => events.emit('promise.rejected', { error: messageOf(reason) }));
+  service.doomed?.((why) => {
+    if (doom) return;
+    doom = new Error(why);
+    grace.close();
   });
   try {
     await service.start();

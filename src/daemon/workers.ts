@@ -72,6 +72,8 @@ function workerOptions(config: Config, log: Log) {
     beatTtl: worker.beatTtlMs,
     grace: worker.graceMs,
     shutdown: worker.shutdownMs,
+    abortGrace: worker.abortGraceMs,
+    recycleAtPercent: worker.recycleAtPercent,
     doneWindow: done.max === 0 ? 0 : done.windowMs,
   };
 }

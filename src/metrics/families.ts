@@ -13,6 +13,8 @@ export type Families = ReturnType<typeof createFamilies>;
 const LATENESS = [0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 /** A pass is meant to take 5 ms at most; a second means that Redis or this process was stuck. */
 const PASS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
+/** From a busy loop to one that was held for longer than a job lease. */
+const LAG = [0.005, 0.02, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];
 /** Up to the default time-out of 15 minutes, and an hour for those who raised it. */
 const RUN = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600];
 
@@ -161,6 +163,29 @@ export function createFamilies(registry: Registry, { queueWide }: { readonly que
       name: 'duestream_adopted_total',
       help: 'Entries this worker found under its own name after their delivery had been lost.',
       labelNames: ['queue'],
+      registers: own,
+    }),
+    parked: new Counter({
+      name: 'duestream_jobs_parked_total',
+      help: 'Starts put off because the record is of a later version than this worker reads.',
+      labelNames: ['queue'],
+      registers: own,
+    }),
+    lostSlots: new Gauge({
+      name: 'duestream_lost_slots',
+      help: 'Slots of this process that handlers keep although they were told to stop.',
+      labelNames: ['queue'],
+      registers: own,
+    }),
+    rejections: new Counter({
+      name: 'duestream_unhandled_rejections_total',
+      help: 'Promises that were rejected and that nobody listened to.',
+      registers: own,
+    }),
+    eventLoopLag: new Histogram({
+      name: 'duestream_event_loop_lag_seconds',
+      help: 'How much later than asked a timer of this process fired, two looks a second.',
+      buckets: LAG,
       registers: own,
     }),
     redisUp: new Gauge({

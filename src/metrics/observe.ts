@@ -33,6 +33,10 @@ export function observeEvents({ events, families, away }: Observed): () => void 
     events.on('job.failed', ran('failed')),
     events.on('job.fenced', ({ queue }) => families.fenced.inc({ queue })),
     events.on('entries.adopted', ({ queue, count }) => families.adopted.inc({ queue }, count)),
+    events.on('jobs.parked', ({ queue, count }) => families.parked.inc({ queue }, count)),
+    events.on('slots.lost', ({ queue, lost }) => families.lostSlots.set({ queue }, lost)),
+    events.on('promise.rejected', () => families.rejections.inc()),
+    events.on('process.ticked', ({ lagMs }) => families.eventLoopLag.observe(seconds(lagMs))),
     events.on('redis.away', ({ who, answered }) => {
       if (answered) return;
       away.add(who);

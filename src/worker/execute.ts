@@ -16,6 +16,7 @@ import { createContext, createCord } from './context.ts';
 import { type Handler, type HandlerContext, pickHandler, type QueueHandlers } from './handlers.ts';
 import type { AbortReason, Held, Inflight } from './inflight.ts';
 import type { Settle } from './settle.ts';
+import type { Slots } from './slots.ts';
 import { verdict } from './verdict.ts';
 
 export interface ExecuteParts<Data> {
@@ -24,6 +25,7 @@ export interface ExecuteParts<Data> {
   readonly onAbandoned: Handler<Abandoned> | undefined;
   readonly inflight: Inflight;
   readonly settle: Settle;
+  readonly slots: Slots;
   readonly clock: Clock;
   readonly serverNowMs: () => number;
   readonly random: () => number;
@@ -46,7 +48,7 @@ type Ending =
   | { readonly startedMs: number; readonly thrown: unknown; readonly aborted: AbortReason | undefined };
 
 export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
-  const { queue, handlers, onAbandoned, inflight, settle, clock, serverNowMs, random, events, log } = parts;
+  const { queue, handlers, onAbandoned, inflight, settle, slots, clock, serverNowMs, random, events, log } = parts;
   const once = queue.delivery === 'at-most-once';
 
   function execute(held: Held, started: Started): void {
@@ -98,11 +100,12 @@ export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
       ...{ job, ref: held.ref, cord, token: started.token, deadlineMs: startedMs + timeoutMs, clock, log },
       effects: once ? undefined : effects,
     });
-    const disarm = clock.timer(timeoutMs, () => {
+    let disarm = clock.timer(timeoutMs, () => {
       // The time is up: the outcome is settled now. The handler keeps its slot until it ends, so that one which
       // ignores its signal is seen as a slot that is missing rather than as unbounded concurrency.
       cord.pull('timeout');
       held.overtaken = true;
+      disarm = slots.watch(held, job.id);
       log.warn({ job: job.id, timeoutMs }, 'job timed out; its handler was told to stop');
       end(start, { thrown: new Error(`timed out after ${timeoutMs} ms`), aborted: cord.pulled(), startedMs });
     });
@@ -123,6 +126,7 @@ export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
         return;
       }
       held.overtaken = false;
+      slots.free(held, job.id);
       if (held.settled) inflight.remove(held);
       else inflight.setPhase(held, 'settling');
     });

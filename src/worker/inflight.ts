@@ -21,6 +21,8 @@ export interface Held {
   abort: ((why: AbortReason) => void) | undefined;
   /** The handler runs on although its time was up and its outcome is being settled: it keeps its slot. */
   overtaken: boolean;
+  /** It did not end in the time it was given after that: nobody waits for it any more. */
+  lost: boolean;
   /** Redis gave its final reply. */
   settled: boolean;
   /** Delivered at most once: the job is over in Redis although its handler runs. */
@@ -38,7 +40,11 @@ export interface Inflight {
   readonly setPhase: (held: Held, phase: Phase) => void;
   /** Resolves when `busy() < limit` and the settling backlog is small, or when the signal aborts. */
   readonly whenFree: (limit: number, signal: AbortSignal) => Promise<void>;
-  /** Resolves when nothing is held, or when the signal aborts. */
+  /** Its slot counts as lost until its handler ends. */
+  readonly lose: (held: Held) => void;
+  /** Slots whose handlers ignore that they were told to stop. */
+  readonly lost: () => number;
+  /** Resolves when nothing is held but lost slots whose outcome is settled, or when the signal aborts. */
   readonly whenEmpty: (signal: AbortSignal) => Promise<void>;
 }
 
@@ -73,6 +79,7 @@ export function createInflight(): Inflight {
         token: undefined,
         abort: undefined,
         overtaken: false,
+        lost: false,
         settled: false,
         acknowledged: false,
       };
@@ -94,7 +101,12 @@ export function createInflight(): Inflight {
       if (waiting.size > 0) notify();
     },
     whenFree: (limit, signal) => until(() => map.size - settling < limit && settling < 2 * limit, signal),
-    whenEmpty: (signal) => until(() => map.size === 0, signal),
+    lose(held) {
+      held.lost = true;
+      if (waiting.size > 0) notify();
+    },
+    lost: () => [...map.values()].filter((held) => held.lost).length,
+    whenEmpty: (signal) => until(() => [...map.values()].every((held) => held.lost && held.settled), signal),
   };
 }
 

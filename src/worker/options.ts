@@ -28,6 +28,13 @@ export interface WorkerOptions {
   readonly grace?: DurationInput;
   /** How long `stop` waits for running handlers. Default 25 s. */
   readonly shutdown?: DurationInput;
+  /** How long a handler whose time is up may take to end before its slot counts as lost. Default 5 s. */
+  readonly abortGrace?: DurationInput;
+  /**
+   * The share of slots, in percent, that may be lost to handlers that ignore their signal. From then on the worker is
+   * not live and emits `worker.exhausted`: end its process, nothing else frees the slots. 0 = never. Default 50.
+   */
+  readonly recycleAtPercent?: number;
   /** How long the end of a job is remembered; 0 = not at all. Default 10 min. */
   readonly doneWindow?: DurationInput;
   /**
@@ -55,6 +62,8 @@ export function readWorkerOptions(options: WorkerOptions) {
     }),
     graceMs: whole(durationMs(options.grace ?? '5s', 'grace'), { what: 'grace in ms', min: 50, max: 3_600_000 }),
     shutdownMs: durationMs(options.shutdown ?? '25s', 'shutdown'),
+    abortGraceMs: durationMs(options.abortGrace ?? '5s', 'abortGrace'),
+    recycleAtPercent: whole(options.recycleAtPercent ?? 50, { what: 'recycleAtPercent', min: 0, max: 100 }),
     windowMs: durationMs(options.doneWindow ?? '10m', 'doneWindow'),
     onAbandoned: options.onAbandoned,
     log: options.log ?? silentLog,

@@ -29,6 +29,7 @@ import { createInflight } from './inflight.ts';
 import { checkDelivery, readWorkerOptions, type WorkerOptions } from './options.ts';
 import { createReclaimer } from './reclaimer.ts';
 import { createSettle } from './settle.ts';
+import { createSlots } from './slots.ts';
 
 export interface Worker {
   /** Connects and begins to read. @throws DuestreamError `unavailable`, `refused` */
@@ -38,7 +39,7 @@ export interface Worker {
   readonly events: EventSource;
   /** Connected, reading and sending heartbeats with success, not stopping. */
   readonly ready: () => boolean;
-  /** Its loops turn, and not every slot is taken by a handler that ignores its signal. */
+  /** Its loops turn, and too many slots are not taken by handlers that ignore their signal. */
   readonly live: () => boolean;
   /** Jobs whose handlers run now. */
   readonly running: () => number;
@@ -91,9 +92,10 @@ export function createWorker<Data>(
   };
   const base = { clock, events, inflight, random: Math.random };
   const settle = createSettle({ ...base, jobs, windowMs, signal: giveUp.signal });
+  const slots = createSlots({ ...base, ...settings, queue: definition.name });
   const serverNowMs = serverClock.nowMs;
   const queueLog = log.child({ queue: definition.name });
-  const running = { queue: definition, handlers, onAbandoned, settle, serverNowMs, log: queueLog };
+  const running = { queue: definition, handlers, onAbandoned, settle, slots, serverNowMs, log: queueLog };
   const execute = createExecute({ ...base, ...running });
   const heartbeat = createHeartbeat({
     ...{ redis: commands, namespace, identity, beatTtlMs: settings.beatTtlMs, serverClock, clock, events },
@@ -206,7 +208,7 @@ export function createWorker<Data>(
     const full = inflight.busy() >= concurrency;
     const turning = full || clock.monotonicMs() - Math.min(lastTurnMs(), heartbeat.lastTurnMs()) < STUCK_AFTER_MS;
     const ignoring = [...inflight.all()].filter((held) => held.overtaken).length;
-    return turning && ignoring < concurrency;
+    return turning && ignoring < concurrency && !slots.exhausted();
   }
 
   function ready(): boolean {
