@@ -21,7 +21,8 @@
  */
 
 import { countsOf } from './counts.mjs';
-import { hasDied, isExplained, isNewer, isUnderway, startsOf } from './starts.mjs';
+import { hasEnded, takenOutside } from './loss.mjs';
+import { hasDied, isExplained, isForgotten, isNewer, isUnderway, isWithin, startsOf } from './starts.mjs';
 
 /** @typedef {import('./history.mjs').Event} Event */
 /**
@@ -45,7 +46,7 @@ import { hasDied, isExplained, isNewer, isUnderway, startsOf } from './starts.mj
  * @property {Readonly<Record<string, number>>} left what should be empty in the end → how much is in it
  * @property {number} [mended] jobs that the healer put right
  * @property {{ fromUs: number, toUs: number }} [fault] when it was on
- * @property {number} [lossUntilUs] what was asked for before may be lost: it was declared
+ * @property {import('./starts.mjs').Loss | undefined} [loss] what Redis was told in this time may be gone: it was declared
  */
 /** @typedef {{ kind: string, id: string, detail: string }} Anomaly */
 /** @typedef {import('./starts.mjs').Start} Start */
@@ -76,10 +77,9 @@ export function check(story) {
 
 /** @param {Seen} seen */
 function* lost({ story, starts, members }) {
-  const taken = story.calls.filter(({ ev, us }) => ev === 'enq.ok' && us >= (story.lossUntilUs ?? 0));
-  for (const id of new Set(taken.map(({ id = '' }) => id))) {
+  for (const id of takenOutside(story)) {
     const member = members.get(id);
-    const ended = starts.get(id)?.some(({ finish }) => finish?.how === 'ok') ?? false;
+    const ended = hasEnded(starts, id);
     if (!member && !ended) yield anomaly('LOST', id, 'Redis took it, and nothing is left of it');
     if (member?.outcome === 'd' && !ended) yield anomaly('LOST', id, 'it is done, and never ran to its end');
   }
@@ -154,12 +154,12 @@ function* after(id, counted, of) {
 }
 
 /** @param {Seen} seen */
-function* growth({ starts }) {
+function* growth({ story, starts }) {
   for (const [id, of] of starts) {
-    const sorted = [...of].sort((a, b) => (isNewer(a.token, b.token) ? 1 : -1));
+    const sorted = [...of].sort((a, b) => (a.token === b.token ? a.us - b.us : isNewer(a.token, b.token) ? 1 : -1));
     for (const [at, start] of sorted.entries()) {
       const before = sorted[at - 1];
-      if (before) yield* regress(id, before, start);
+      if (before) yield* regress(id, before, start, story);
     }
   }
 }
@@ -171,10 +171,14 @@ function* growth({ starts }) {
  * @param {string} id
  * @param {Start} before
  * @param {Start} start
+ * @param {Story} story
  */
-function* regress(id, before, start) {
-  if (before.token === start.token) yield anomaly('TOKEN-REGRESS', id, `two starts with the token ${start.token}`);
-  else if ((start.attempt ?? 0) <= (before.attempt ?? 0)) {
+function* regress(id, before, start, story) {
+  // Where Redis forgot how a start had ended, its worker finds it under its own name and goes on with it.
+  const isSame = before.pid === start.pid && isForgotten(before, story);
+  if (before.token === start.token) {
+    if (!isSame) yield anomaly('TOKEN-REGRESS', id, `two starts with the token ${start.token}`);
+  } else if ((start.attempt ?? 0) <= (before.attempt ?? 0) && !isWithin(story.loss, before.us)) {
     yield anomaly('ATTEMPT-REGRESS', id, `attempt ${start.attempt} after attempt ${before.attempt}`);
   }
   if (before.pid === start.pid && before.us > start.us) {

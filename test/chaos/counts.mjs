@@ -1,4 +1,5 @@
 /** Numbers about a story, for people: they are reported and judge nothing. */
+import { excusedIn, forgottenIn } from './loss.mjs';
 
 /** @param {import('./checker.mjs').Seen} seen */
 export function countsOf({ story, starts, members }) {
@@ -17,6 +18,9 @@ export function countsOf({ story, starts, members }) {
     ok: ok.size,
     unknown: only('enq.unknown').size,
     recovered: [...open].filter((id) => !ok.has(id) && (starts.get(id ?? '')?.length ?? 0) > 0).length,
+    /** Jobs that are gone within a declared loss, and starts whose end Redis forgot in it. */
+    excused: excusedIn({ story, starts, members }),
+    forgotten: forgottenIn({ story, starts, members }),
     starts: all.length,
     again,
     /** Starts besides one for every job and one for every failure. */

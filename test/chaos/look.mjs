@@ -14,6 +14,7 @@ const SETTLED_US = 4_000_000;
  *
  * @param {object} parts
  * @param {import('./run.mjs').Row} parts.row
+ * @param {import('./server.mjs').Mode} parts.mode
  * @param {string} parts.folder
  * @param {readonly (readonly import('./workload.mjs').PlannedJob[])[]} parts.plans
  * @param {import('ioredis').Redis} parts.redis
@@ -24,7 +25,7 @@ const SETTLED_US = 4_000_000;
  * @param {readonly import('./terms.mjs').Term[]} parts.terms
  * @param {readonly import('./cast.mjs').Actor[]} parts.actors
  */
-export async function look({ row, folder, plans, redis, scene, clocks, passes, vitals, terms, actors }) {
+export async function look({ row, mode, folder, plans, redis, scene, clocks, passes, vitals, terms, actors }) {
   const calls = [...readAll(join(folder, 'history'), '.jsonl'), ...scene.foreign()].sort((a, b) => a.us - b.us);
   // A due is a moment of the clock of Redis, so what handlers did is judged by that clock, however wrong it was; but a
   // jump of the clock makes nothing late.
@@ -43,7 +44,7 @@ export async function look({ row, folder, plans, redis, scene, clocks, passes, v
     left: await leftIn(redis),
     mended: await counted(redis, 'mended'),
     fault,
-    ...(row.declaredLoss && ended ? { lossUntilUs: ended.us } : {}),
+    loss: lossIn(nemesis, row.declaredLossMs?.[mode]),
   });
   const outcries = actors.flatMap(({ name, log }) => outcriesIn(log).map((line) => ({ actor: name, line })));
   const conduct = judgeConduct({ vitals, outcries, terms, calm: calmOf(nemesis) });
@@ -52,6 +53,17 @@ export async function look({ row, folder, plans, redis, scene, clocks, passes, v
   const crashed = await counted(redis, 'crashed');
   const troubles = nemesis.filter(({ ev }) => ev === 'fault.failed').map(({ code }) => `the fault failed: ${code}`);
   return { report, troubles, calls, effects, letters, crashed, fromMs: begun?.ms ?? 0, toMs: ended?.ms ?? 0 };
+}
+
+/**
+ * @param {readonly import('./history.mjs').Event[]} nemesis
+ * @param {number | undefined} beforeMs
+ */
+function lossIn(nemesis, beforeMs) {
+  if (beforeMs === undefined) return undefined;
+  const at = (/** @type {string} */ name) =>
+    nemesis.find(({ ev }) => ev === `loss.${name}`) ?? nemesis.find(({ ev }) => ev === `fault.${name}`);
+  return { fromUs: (at('begin')?.us ?? 0) - beforeMs * 1000, toUs: at('end')?.us ?? 0 };
 }
 
 /**

@@ -1,11 +1,13 @@
 /** The fault matrix as far as it can be run here: one table, in the order of the faults' numbers. */
 import { dataRows } from './rows-data.mjs';
+import { diskRows } from './rows-disk.mjs';
+import { foreignRows } from './rows-foreign.mjs';
 import { processRows } from './rows-processes.mjs';
 import { redisRows } from './rows-redis.mjs';
 import { timeRows } from './rows-time.mjs';
 
 /** @type {readonly import('./run.mjs').Row[]} */
-export const rows = [...processRows, ...redisRows, ...dataRows, ...timeRows].sort(
+export const rows = [...processRows, ...redisRows, ...dataRows, ...diskRows, ...foreignRows, ...timeRows].sort(
   (a, b) => numberOf(a.id) - numberOf(b.id),
 );
 

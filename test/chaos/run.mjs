@@ -11,6 +11,7 @@ import { createCast } from './cast.mjs';
 import { check } from './checker.mjs';
 import { createClocks } from './clocks.mjs';
 import { leftIn, membersOf } from './dump.mjs';
+import { flawsOf } from './fsck.mjs';
 import { createRecorder } from './history.mjs';
 import { openLine } from './line.mjs';
 import { look } from './look.mjs';
@@ -26,6 +27,7 @@ import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './work
 /**
  * @typedef {object} Outcome what a row's own predicate looks at
  * @property {ReturnType<typeof check>} report
+ * @property {import('./server.mjs').Mode} mode
  * @property {readonly import('./history.mjs').Event[]} calls
  * @property {readonly import('./history.mjs').Event[]} effects
  * @property {readonly import('./cast.mjs').Actor[]} actors
@@ -54,7 +56,12 @@ import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './work
  * @property {import('./clocks.mjs').WrongClocks} [clocks] whose clocks are wrong
  * @property {boolean} [watch] who promotes is watched
  * @property {Readonly<Record<string, number>>} [allow] anomaly → how many
- * @property {boolean} [declaredLoss] what was asked for before the end of the fault may be lost
+ * @property {Partial<Record<import('./server.mjs').Mode, number>>} [declaredLossMs] in these modes: so long before the
+ *   loss begins, what Redis acknowledged may be lost with it; the loss is the fault, or what lies between the notes
+ *   `loss.begin` and `loss.end`
+ * @property {(folder: string) => Promise<import('./server.mjs').Special>} [prepare] what its server needs and must be made
+ * @property {(folder: string) => string | undefined} [impossible] why it cannot be run on this host
+ * @property {boolean} [fsck] in the end the product's own check of the invariants finds nothing
  * @property {number} [drainMs]
  * @property {(outcome: Outcome) => readonly string[]} [pass] what is wrong besides anomalies
  */
@@ -135,8 +142,10 @@ async function play({ row, settings, folder, endings }) {
   const { binary, product, seed, mode } = settings;
   const clocks = row.clocks ? await createClocks(folder, row.clocks) : undefined;
   endings.push(() => clocks?.close());
-  const serverEnv = { ...clocks?.envFor('redis', 'redis'), ...row.server?.env };
-  const server = await startServer({ binary, folder, mode, settings: row.server?.settings ?? {}, env: serverEnv });
+  const special = { ...row.server, ...(await row.prepare?.(folder)) };
+  endings.push(() => special.release?.());
+  const serverEnv = { ...clocks?.envFor('redis', 'redis'), ...special.env };
+  const server = await startServer({ binary, folder, mode, settings: special.settings ?? {}, env: serverEnv });
   endings.push(() => server.stop());
   const line = row.line ? await openLine({ socketPath: server.socketPath, folder, product }) : undefined;
   if (line) endings.push(() => line.close());
@@ -152,14 +161,20 @@ async function play({ row, settings, folder, endings }) {
   const random = seeded(seed);
   const workload = { ...(settings.quick ? QUICK : FULL), ...row.workload };
   const plans = planOf(workload, { random, producers: PRODUCERS });
-  const scene = createScene({ redis, server, cast, line, clocks, random, note });
+  const scene = createScene({ product, mode, redis, server, cast, line, clocks, random, note });
   const watchedTerms = watchTerms(redis);
   endings.push(() => watchedTerms.stop());
   const { noted, vitals } = await act({ row, cast, scene, plans, note, redis });
   const gathered = { vitals, terms: watchedTerms.terms, passes: watch?.passes ?? [], actors: cast.actors };
-  const { report, ...seen } = await look({ row, folder, plans, redis, scene, clocks, ...gathered });
-  const outcome = { report, ...seen, actors: cast.actors, noted };
-  const complaints = [...seen.troubles, ...excess(report.anomalies, row.allow), ...(row.pass?.(outcome) ?? [])];
+  const flaws = row.fsck ? await flawsOf({ product, url: server.url }) : [];
+  const { report, ...seen } = await look({ row, mode, folder, plans, redis, scene, clocks, ...gathered });
+  const outcome = { report, ...seen, mode, actors: cast.actors, noted };
+  const complaints = [
+    ...seen.troubles,
+    ...flaws,
+    ...excess(report.anomalies, row.allow),
+    ...(row.pass?.(outcome) ?? []),
+  ];
   return { complaints, anomalies: countBy(report.anomalies), ...report.counts, noted, letters: seen.letters };
 }
 

@@ -31,3 +31,18 @@ export function outcriesIn(file) {
     .filter((line) => OUTCRY.test(line))
     .map((line) => line.slice(0, 300));
 }
+
+/**
+ * The lines of a log that say something.
+ *
+ * @param {string} file
+ * @param {string} words
+ * @returns {readonly { line: string, ms: number }[]}
+ */
+export function said(file, words) {
+  if (!existsSync(file)) return [];
+  const lines = readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line.includes(words));
+  return lines.map((line) => ({ line, ms: Date.parse(/"time":"?([^",]+)/.exec(line)?.[1] ?? '') }));
+}

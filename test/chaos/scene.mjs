@@ -8,6 +8,8 @@ const PATIENCE_MS = 10_000;
 
 /**
  * @param {object} parts
+ * @param {string} parts.product the folder whose `dist` and `lua` run
+ * @param {import('./server.mjs').Mode} parts.mode
  * @param {import('ioredis').Redis} parts.redis not over the line
  * @param {import('./server.mjs').Server} parts.server
  * @param {import('./cast.mjs').Cast} parts.cast

@@ -18,6 +18,7 @@ const START_TIMEOUT_MS = 10_000;
  * @typedef {object} Special what a row needs of its server besides the usual
  * @property {Readonly<Record<string, string>>} [settings] of redis-server; they win
  * @property {Readonly<Record<string, string>>} [env] `LD_PRELOAD` …
+ * @property {() => void} [release] what was taken for it, in the end
  */
 
 /** @param {{ binary: string, folder: string, mode: Mode } & Special} settings */
@@ -34,22 +35,30 @@ export async function startServer({ binary, folder, mode, settings: special = {}
     ...special,
   };
   const assigned = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-  const args = [...assigned, binary, ...Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value])];
-  let child = await launch();
+  let child = launch();
+  await answering();
 
-  async function launch() {
+  /** @param {Readonly<Record<string, string>>} [once] settings of this start alone */
+  function launch(once = {}) {
+    const all = Object.entries({ ...settings, ...once });
+    const args = [...assigned, binary, ...all.flatMap(([name, value]) => [`--${name}`, value])];
     const started = spawnGuarded({ path: '/usr/bin/env', args });
     started.stdout.resume();
     started.stderr.resume();
-    const deadlineMs = Date.now() + START_TIMEOUT_MS;
-    while (!(await answersPing({ socketPath }))) {
-      if (started.exitCode !== null || Date.now() > deadlineMs) throw new Error('redis-server did not start');
-      await sleep(5);
-    }
     return started;
   }
 
-  const isGone = () => child.exitCode !== null || child.signalCode !== null;
+  async function answering() {
+    const deadlineMs = Date.now() + START_TIMEOUT_MS;
+    while (!(await answersPing({ socketPath }))) {
+      if (isGone() || Date.now() > deadlineMs) throw new Error('redis-server did not start');
+      await sleep(5);
+    }
+  }
+
+  function isGone() {
+    return child.exitCode !== null || child.signalCode !== null;
+  }
 
   return {
     socketPath,
@@ -67,8 +76,15 @@ export async function startServer({ binary, folder, mode, settings: special = {}
       if (!isGone()) await once(child, 'exit');
     },
     async start() {
-      child = await launch();
+      child = launch();
+      await answering();
     },
+    /** Starts it and does not wait until it has loaded its data. @param {Readonly<Record<string, string>>} once */
+    begin(once) {
+      child = launch(once);
+    },
+    answering,
+    isGone,
     async stop() {
       if (isGone()) return;
       const exited = once(child, 'exit');

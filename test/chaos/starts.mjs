@@ -3,6 +3,8 @@
 /** @typedef {import('./history.mjs').Event} Event */
 /** @typedef {Event & { token: string, finish: Event | undefined, effectCount: number }} Start */
 
+/** @typedef {{ fromUs: number, toUs: number }} Loss what Redis was told in this time it may have forgotten */
+
 /** A settle is on its way for a moment after its handler has ended. */
 const SETTLING_US = 1_500_000;
 
@@ -23,12 +25,15 @@ export function startsOf(effects) {
 }
 
 /**
- * It failed, its worker told it to stop, or its worker died or froze before it could settle.
+ * It failed, its worker told it to stop, its worker died or froze before it could settle, or Redis forgot its end.
  *
  * @param {Start} start
  * @param {import('./checker.mjs').Story} story
  */
-export function isExplained({ pid, us, finish }, { exits, pauses }) {
+export function isExplained(start, story) {
+  const { pid, us, finish } = start;
+  const { exits, pauses } = story;
+  if (isForgotten(start, story)) return true;
   if (finish?.how === 'error' || finish?.how === 'aborted') return true;
   if (hasDied({ pid, us, finish }, exits)) return true;
   const untilUs = settledUs(finish);
@@ -53,6 +58,16 @@ export function hasDied({ pid, us, finish }, exits) {
  */
 export function isUnderway({ us, finish }, stretch = { fromUs: 0, toUs: Number.POSITIVE_INFINITY }) {
   return us < stretch.toUs + SETTLING_US && settledUs(finish) > stretch.fromUs;
+}
+
+/** Redis was told of its end in a time of which it may have forgotten all. @param {Start} start @param {import('./checker.mjs').Story} story */
+export function isForgotten({ us, finish }, { loss }) {
+  return loss !== undefined && us <= loss.toUs && settledUs(finish) >= loss.fromUs;
+}
+
+/** @param {Loss | undefined} loss @param {number} us */
+export function isWithin(loss, us) {
+  return loss !== undefined && us >= loss.fromUs && us < loss.toUs;
 }
 
 /** @param {Event | undefined} finish */

@@ -31,10 +31,30 @@ describe('a story without a flaw', () => {
     expect({ anomalies, recovered: counts.recovered }).toEqual({ anomalies: [], recovered: 1 });
   });
 
-  test('may lose what a declared loss covers, and nothing that was asked for later', () => {
+  test('may lose what a declared loss covers, and nothing that was taken before or after it', () => {
     const story = { ...healthy(), effects: [], members: [] };
-    expect(kindsIn({ ...story, lossUntilUs: 500 })).toEqual([]);
-    expect(kindsIn({ ...story, lossUntilUs: 50 })).toEqual(['LOST']);
+    expect(kindsIn({ ...story, loss: { fromUs: 50, toUs: 500 } })).toEqual([]);
+    expect(check({ ...story, loss: { fromUs: 50, toUs: 500 } }).counts.excused).toBe(1);
+    expect(kindsIn({ ...story, loss: { fromUs: 50, toUs: 100 } })).toEqual(['LOST']);
+    expect(kindsIn({ ...story, loss: { fromUs: 101, toUs: 500 } })).toEqual(['LOST']);
+  });
+
+  test('may start again what Redis forgot, under a new token and with an attempt that is counted again', () => {
+    const loss = { fromUs: 1000, toUs: 4000 };
+    const again = run('a', '9', { us: 5000, pid: OTHER });
+    const story = { ...withEffects([...run('a', '5'), ...again]), members: [done('a', '9')], loss };
+    expect(kindsIn(story)).toEqual([]);
+    expect(check(story).counts.forgotten).toBe(1);
+    expect(kindsIn({ ...story, loss: undefined })).toEqual(['DUP-START', 'ATTEMPT-REGRESS']);
+    // The settle had time enough before the loss began.
+    expect(kindsIn({ ...story, loss: { fromUs: 2_000_000, toUs: 4_000_000 } })).toEqual([
+      'DUP-START',
+      'ATTEMPT-REGRESS',
+    ]);
+    // The worker that had it may go on under the same token, and nobody else.
+    const resumed = (pid: number) => [...run('a', '5'), ...run('a', '5', { us: 5000, pid })];
+    expect(kindsIn({ ...story, effects: resumed(WORKER), members: [done('a', '5')] })).toEqual([]);
+    expect(kindsIn({ ...story, effects: resumed(OTHER), members: [done('a', '5')] })).toEqual(['TOKEN-REGRESS']);
   });
 });
 
