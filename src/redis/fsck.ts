@@ -11,6 +11,8 @@ import type { Redis } from './connect.ts';
 import { type PartitionStats, stats } from './inspect.ts';
 import { controlKeys, type PartitionRef } from './keys.ts';
 import { isMendable, notReady } from './mend.ts';
+import { list, type Reply } from './scripts.ts';
+import { wrongTypes, wrongTypeText } from './wrong-type.ts';
 
 export interface Flaw {
   readonly invariant: string;
@@ -33,7 +35,7 @@ export interface Examination {
   readonly more: boolean;
 }
 
-type StateKind = 'overdue' | 'lease' | 'expiring' | 'balance' | 'immortal';
+type StateKind = 'overdue' | 'lease' | 'expiring' | 'balance' | 'immortal' | 'type' | 'hollow';
 type Kind = Flaw['what'];
 
 export interface ExamineOptions {
@@ -81,11 +83,16 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
   immortal: ['I10', 'a heartbeat without an end: its process looks alive for ever; DEL it if the process is gone'],
   balance: ['I11', 'the counters do not add up: a record was removed, or put, by somebody else'],
   idle: ['I12', 'a run without a record', 'remove the run, unless a worker is at it'],
+  type: ['key', 'somebody put another type where our key belongs, and all stands still: rename or delete it'],
+  hollow: ['key', 'a stream that is empty and yet has nodes: newer versions refuse to load its dump. DEL it at once'],
 };
 
 /** Looks once, and again when something was found. */
 export async function examine(redis: Redis, ref: PartitionRef, options: ExamineOptions): Promise<Examination> {
   const { clock, atomicMax = ATOMIC_MAX, apartMs = APART_MS } = options;
+  const wrong = (await wrongTypes(redis, ref.keys)).map((one) => flawOf('type', one.key, wrongTypeText(one)));
+  // With one of those nothing else can be looked at.
+  if (wrong.length > 0) return { looked: 0, atomic: true, flaws: wrong, more: false };
   const first = await sight(redis, ref, atomicMax);
   if (first.found.size === 0) return { looked: first.looked, atomic: first.atomic, flaws: [], more: false };
   await clock.sleep(apartMs);
@@ -165,6 +172,7 @@ async function stateFlaws(
   const { headDueMs = Number.POSITIVE_INFINITY } = now;
   const held = now.paused || now.wakeMs === 0 || now.term === undefined;
   if (!held && headDueMs < now.nowMs - OVERDUE_MS) flaws.push(flawOf('overdue', '', `due at ${headDueMs}`));
+  for (const key of [keys.ready, keys.dead]) if (await isHollow(redis, key)) flaws.push(flawOf('hollow', key));
   if (records === undefined) return flaws;
   const sum = (...names: readonly string[]) => names.reduce((total, name) => total + (now.counters[name] ?? 0), 0);
   const into = sum('scheduled', 'replayed', 'adopted');
@@ -172,6 +180,14 @@ async function stateFlaws(
   if (into !== records + out)
     flaws.push(flawOf('balance', '', `${into} came in, ${records} are live, ${out} went out`));
   return flaws;
+}
+
+/** Trimming can leave one (redis#15808); nothing of ours trims. */
+async function isHollow(redis: Redis, key: string): Promise<boolean> {
+  if ((await redis.exists(key)) === 0) return false;
+  const flat = list((await redis.call('XINFO', 'STREAM', key)) as Reply);
+  const of = (name: string) => Number(flat[flat.indexOf(name) + 1]);
+  return of('length') === 0 && of('radix-tree-keys') > 0;
 }
 
 /** Nothing was counted between the two, so what was read in between belongs to both. */

@@ -9,6 +9,7 @@ import { BLOCK_MS, type Redis } from './connect.ts';
 import { GROUP, type PartitionKeys, type PartitionRef } from './keys.ts';
 import type { Delivery } from './replies.ts';
 import { fieldsOf, list, type Reply, run, text } from './scripts.ts';
+import { naming } from './wrong-type.ts';
 
 export interface ConsumerInfo {
   readonly name: string;
@@ -19,7 +20,7 @@ export interface ConsumerInfo {
 /** Makes the stream and its group if they are not there. Safe to call at any time. */
 export async function ensureGroup(redis: Redis, keys: PartitionKeys): Promise<void> {
   try {
-    await redis.call('XGROUP', 'CREATE', keys.ready, GROUP, '0', 'MKSTREAM');
+    await naming(redis, [keys], redis.call('XGROUP', 'CREATE', keys.ready, GROUP, '0', 'MKSTREAM'));
   } catch (error) {
     if (!messageOf(error).startsWith('BUSYGROUP')) throw error;
   }
@@ -40,9 +41,14 @@ export async function readNew(
 ): Promise<readonly { readonly ref: PartitionRef; readonly deliveries: readonly Delivery[] }[]> {
   const block = blockMs > 0 ? ['BLOCK', blockMs] : [];
   const streams = refs.map((ref) => ref.keys.ready);
-  const reply = await redis.call(
+  const sent = redis.call(
     'XREADGROUP',
     ...['GROUP', GROUP, consumer, 'COUNT', count, ...block, 'STREAMS', ...streams, ...streams.map(() => '>')],
+  );
+  const reply = await naming(
+    redis,
+    refs.map(({ keys }) => keys),
+    sent,
   );
   if (reply === null) return [];
   return list(reply as Reply).flatMap((stream) => {
@@ -67,11 +73,11 @@ export async function readEntries(
  * the survivors of a crash would not count on it.
  */
 export async function join(redis: Redis, keys: PartitionKeys, consumer: string): Promise<void> {
-  await redis.call('XGROUP', 'CREATECONSUMER', keys.ready, GROUP, consumer);
+  await naming(redis, [keys], redis.call('XGROUP', 'CREATECONSUMER', keys.ready, GROUP, consumer));
 }
 
 export async function consumers(redis: Redis, keys: PartitionKeys): Promise<readonly ConsumerInfo[]> {
-  const reply = list((await redis.call('XINFO', 'CONSUMERS', keys.ready, GROUP)) as Reply);
+  const reply = list((await naming(redis, [keys], redis.call('XINFO', 'CONSUMERS', keys.ready, GROUP))) as Reply);
   return reply.map((item) => {
     const fields = fieldsOf(item);
     return {
@@ -94,7 +100,8 @@ export async function ownPending(
   },
 ): Promise<readonly EntryId[]> {
   const from = of.after === undefined ? '-' : `(${of.after}`;
-  const reply = await redis.call('XPENDING', keys.ready, GROUP, 'IDLE', of.idleMs, from, '+', of.limit, of.consumer);
+  const sent = redis.call('XPENDING', keys.ready, GROUP, 'IDLE', of.idleMs, from, '+', of.limit, of.consumer);
+  const reply = await naming(redis, [keys], sent);
   return list(reply as Reply).map((item) => text(list(item)[0]) as EntryId);
 }
 
@@ -133,7 +140,7 @@ export async function retire(redis: Redis, ref: PartitionRef, consumer: string):
 
 /** A write that changes nothing and needs no memory: proof that this partition's primary takes writes. */
 export async function proveWritable(redis: Redis, keys: PartitionKeys): Promise<void> {
-  await redis.call('XACK', keys.ready, GROUP, '0-1');
+  await naming(redis, [keys], redis.call('XACK', keys.ready, GROUP, '0-1'));
 }
 
 function deliveryOf(reply: Reply): Delivery {

@@ -8,6 +8,7 @@
 import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 import type { PartitionKeys } from './keys.ts';
+import { naming } from './wrong-type.ts';
 
 type KeyName = keyof PartitionKeys;
 
@@ -144,7 +145,8 @@ export function run<V extends Verb>(
   if (!send) throw new Error(`connection was made without the script ${verb}`);
   const keys = [...script.keys.map((key) => call.keys[key]), ...(call.moreKeys ?? [])];
   const args = script.args.map((name) => named[name] ?? '');
-  return send.call(redis, ...(script.moreKeys ? [keys.length] : []), ...keys, ...args, ...(call.each ?? []));
+  const sent = send.call(redis, ...(script.moreKeys ? [keys.length] : []), ...keys, ...args, ...(call.each ?? []));
+  return naming(redis, [call.keys], sent);
 }
 
 /** A list reply, or a bug. */

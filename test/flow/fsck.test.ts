@@ -28,6 +28,8 @@ const flaws = async (atomicMax?: number) =>
   (await look(undefined, atomicMax)).flaws.map(({ invariant, what, name }) => `${invariant} ${what} ${name}`);
 const fsck = (...args: readonly string[]) => cli.run(['fsck', ...args, '--redis', p.server.url, '--namespace', 't']);
 
+const typeOf = (name: string) => (name === 'scheduled' ? 'zset' : 'hash');
+
 /** One job in every state. */
 async function crowd(): Promise<void> {
   await p.complete([await p.running('done')]);
@@ -39,6 +41,33 @@ async function crowd(): Promise<void> {
 }
 
 describe('what it finds', () => {
+  test.each([...(['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'] as const)])(
+    'another type where %s belongs, by the name of the key, and so does every error',
+    async (name) => {
+      const key = p.keys[name];
+      await p.redis.del(key);
+      await p.redis.set(key, 'x');
+      expect(await flaws()).toEqual([`key type ${key}`]);
+      const stuck = await p.schedule('a').then(
+        () => p.redis.set(p.keys.leader, 'x'),
+        (error: Error) => error.message,
+      );
+      if (['scheduled', 'jobs', 'meta'].includes(name)) {
+        expect(stuck).toBe(`WRONGTYPE ${key}: it is a string and must be a ${typeOf(name)}; rename or delete it`);
+      }
+      await p.reset();
+    },
+  );
+
+  test('a stream that is empty and has nodes', async () => {
+    await p.redis.xadd(p.keys.dead, '1-0', 'a', '1');
+    await p.redis.xadd(p.keys.dead, '2-0', 'a', '1');
+    await p.redis.xdel(p.keys.dead, '2-0');
+    await p.redis.call('XTRIM', p.keys.dead, 'MINID', '=', '2-0');
+    expect(await flaws()).toEqual([`key hollow ${p.keys.dead}`]);
+    await p.reset();
+  });
+
   test.each([20_000, 0])('nothing, when all is whole (at one moment up to %i things)', async (atomicMax) => {
     await crowd();
     expect(await look(undefined, atomicMax)).toMatchObject({ flaws: [], more: false, atomic: atomicMax > 0 });
