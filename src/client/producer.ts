@@ -5,7 +5,7 @@
  */
 import { DuestreamError } from '../core/errors.ts';
 import { close, openCommands, type Redis, whenReady } from '../redis/connect.ts';
-import { createJobs } from '../redis/jobs.ts';
+import { createJobs, type Jobs } from '../redis/jobs.ts';
 import { createBatch } from './batch.ts';
 import { checkList, planAll, scheduleAll } from './bulk.ts';
 import { type Cancelled, createCancel } from './cancel.ts';
@@ -15,6 +15,7 @@ import { createLayouts } from './layouts.ts';
 import { dueOf, planJob, type ScheduleOptions } from './plan.ts';
 import { createReach } from './reach.ts';
 import { withReadRetry } from './read-retry.ts';
+import { createRefusal } from './refusal.ts';
 import { createReplay, parseLetterId, type Replayed } from './replay.ts';
 import type { Scheduled } from './scheduled.ts';
 import {
@@ -114,13 +115,14 @@ export async function createProducer(options: ProducerOptions): Promise<Producer
   const { clock, budgetMs, horizonMs, dataBytesMax } = settings;
   const redis = openCommands(settings);
   const ending = new AbortController();
-  const { dueClock, layouts, batch, cancel, get, replay } = wire(settings, redis, ending.signal);
+  const { dueClock, layouts, refusal, batch, cancel, get, replay } = wire(settings, redis, ending.signal);
   const underWay = new Set<Promise<unknown>>();
   let stopping: Promise<void> | undefined;
 
   try {
     await whenReady(redis);
     await withReadRetry('read the clock', dueClock.measure, { clock, budgetMs });
+    await refusal.look();
   } catch (error) {
     close(redis);
     throw error;
@@ -128,6 +130,7 @@ export async function createProducer(options: ProducerOptions): Promise<Producer
   const onReady = () => {
     dueClock.doubt();
     layouts.doubt();
+    void refusal.look();
   };
   redis.on('ready', onReady);
 
@@ -203,6 +206,13 @@ export async function createProducer(options: ProducerOptions): Promise<Producer
 function wire(settings: ProducerSettings, redis: Redis, signal: AbortSignal) {
   const { clock, budgetMs, namespace, windowMs } = settings;
   const jobs = createJobs(redis);
+  const refusal = createRefusal(redis, clock);
+  const keeping: Pick<Jobs, 'schedule'> = {
+    async schedule(...call) {
+      await refusal.check();
+      return jobs.schedule(...call);
+    },
+  };
   const layouts = createLayouts({ redis, namespace, clock, budgetMs, signal });
   const slots = createSlots({ max: CALLS_MAX, waitingMax: CALLS_WAITING_MAX });
   const reach = createReach({ layouts, slots, clock, budgetMs });
@@ -210,8 +220,9 @@ function wire(settings: ProducerSettings, redis: Redis, signal: AbortSignal) {
   const horizonMs = settings.horizonMs + HORIZON_SLACK_MS;
   return {
     layouts,
+    refusal,
     dueClock: createDueClock(redis, clock),
-    batch: createBatch({ jobs, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
+    batch: createBatch({ jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
     cancel: createCancel({ jobs, reach, windowMs }),
     get: createGet({ redis, reach }),
     replay: createReplay({ redis, jobs, reach }),

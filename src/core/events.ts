@@ -103,6 +103,10 @@ export interface Events {
   'promise.rejected': { readonly error: string };
   /** How much later than asked a timer of this process fired. */
   'process.ticked': { readonly lagMs: number };
+  /** Redis may delete keys when its memory is full; `jobs`: any key, and not only those with a TTL. */
+  'redis.evicts': { readonly policy: string; readonly limitBytes: number; readonly jobs: boolean };
+  /** It no longer does. */
+  'redis.keeps': { readonly after: string };
   'redis.back': {
     readonly who: string;
     readonly awayMs: number;

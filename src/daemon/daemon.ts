@@ -16,6 +16,7 @@ import { type Log, silentLog } from '../core/log.ts';
 import { defineQueue } from '../core/queue.ts';
 import { createHttp } from '../http/server.ts';
 import { createMetrics } from '../metrics/metrics.ts';
+import { createGuard } from '../mover/guard.ts';
 import { createMovers } from '../mover/movers.ts';
 import { close, describe, openCommands, openSubscriber, type Redis, whenReady } from '../redis/connect.ts';
 import { stats } from '../redis/inspect.ts';
@@ -83,6 +84,7 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
   const redis = openCommands({ ...settings, name: 'daemon' });
   const subscriber = has('mover') ? openSubscriber({ ...settings, name: 'nudges' }) : undefined;
   const movers = subscriber ? moversOf({ config, redis, subscriber, id, events }) : undefined;
+  const guard = createGuard({ redis, clock: systemClock, events });
   const metrics = createMetrics({
     version,
     state: { ready: () => state === 'running' },
@@ -141,6 +143,7 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
     await Promise.all(connections.map((one) => whenReady(one, START_WITHIN_MS, signal)));
     if (movers) await declareQueues(redis, config);
     await movers?.start();
+    if (movers) guard.start();
     await Promise.all(workers.map((worker) => worker.start()));
     signal.throwIfAborted();
     lag.start();
@@ -151,6 +154,7 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
   async function shutDown(): Promise<void> {
     state = 'stopping';
     await Promise.all(workers.map((worker) => worker.stop()));
+    await guard.stop();
     await movers?.stop();
     await http?.stop();
     lag.stop();

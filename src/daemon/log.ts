@@ -84,6 +84,10 @@ export function logEvents(events: EventSource, log: Logger): () => void {
     events.on('redis.away', ({ answered, who, why }) =>
       log.warn({ who, why: safe(why) }, answered ? 'Redis refuses' : 'Redis is away'),
     ),
+    events.on('redis.evicts', (e) =>
+      log.error(e, 'Redis may evict keys, and jobs with them: CONFIG SET maxmemory-policy noeviction'),
+    ),
+    events.on('redis.keeps', (e) => log.info(e, 'Redis evicts nothing any more')),
     events.on('redis.back', (e) => log.info(e, 'Redis is back')),
   ];
   return () => {

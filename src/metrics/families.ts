@@ -193,6 +193,11 @@ export function createFamilies(registry: Registry, { queueWide }: { readonly que
       help: '1 while every part of this process reaches Redis, else 0.',
       registers: own,
     }),
+    redisEvicts: new Gauge({
+      name: 'duestream_redis_evicts',
+      help: '1 while Redis may evict keys, so that jobs can be lost, else 0.',
+      registers: own,
+    }),
     ready: new Gauge({
       name: 'duestream_ready',
       help: '1 while this process is ready to do its work, else 0.',

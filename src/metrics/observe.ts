@@ -43,6 +43,8 @@ export function observeEvents({ events, families, away }: Observed): () => void 
       mine.add(who);
     }),
     events.on('redis.back', ({ who }) => away.delete(who)),
+    events.on('redis.evicts', () => families.redisEvicts.set(1)),
+    events.on('redis.keeps', () => families.redisEvicts.set(0)),
   ];
   return () => {
     for (const stop of stops) stop();
