@@ -1,4 +1,4 @@
-/** Runs lists of commands, each list in a world of its own on one private server. */
+/** Runs lists of commands, each list in a world of its own on one private server, or on another one that is named. */
 import { close, openCommands, openSubscriber, type Redis, whenReady } from '../../src/redis/connect.ts';
 import { type Command, resolve } from './model-commands.ts';
 import { createWorld, make, settleUp, type World } from './model-world.ts';
@@ -13,8 +13,10 @@ export interface Bench {
   readonly stop: () => Promise<void>;
 }
 
-export async function startBench(): Promise<Bench> {
-  const server = await startRedis();
+export async function startBench(
+  open: () => Promise<{ readonly socketPath: string; readonly stop: () => Promise<void> }> = startRedis,
+): Promise<Bench> {
+  const server = await open();
   const redis = openCommands({ redis: { path: server.socketPath }, name: 'proof' });
   const subscriber = openSubscriber({ redis: { path: server.socketPath }, name: 'proof-nudges' });
   await Promise.all([whenReady(redis), whenReady(subscriber)]);

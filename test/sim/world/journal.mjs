@@ -1,0 +1,62 @@
+/** What happened in a simulation, in the words of the chaos harness's judge, and what is wrong besides. */
+
+/** @typedef {import('../../chaos/history.mjs').Event} Event */
+/** @typedef {import('../../chaos/checker.mjs').Anomaly} Anomaly */
+/** @typedef {import('./time.mjs').Process} Process */
+/** @typedef {ReturnType<typeof createJournal>} Journal */
+
+/**
+ * @param {object} by
+ * @param {() => number} by.nowUs
+ * @param {() => number} by.serverMs
+ * @param {(line: string) => void} [by.print]
+ */
+export function createJournal({ nowUs, serverMs, print }) {
+  /** @type {Event[]} */
+  const calls = [];
+  /** @type {Event[]} */
+  const effects = [];
+  /** @type {{ pid: number, us: number }[]} */
+  const exits = [];
+  /** @type {{ pid: number, fromUs: number, toUs: number }[]} */
+  const pauses = [];
+  /** @type {{ partition: number, epoch: number }[]} */
+  const passes = [];
+  /** @type {Anomaly[]} */
+  const complaints = [];
+  /** The clock of the server as far as it ever got: what was due once stays due when it is put back. */
+  let latestMs = 0;
+
+  /** @param {string} line */
+  const tell = (line) => print?.(`${(nowUs() / 1e6).toFixed(6)} ${line}`);
+
+  return {
+    ...{ calls, effects, exits, pauses, passes, complaints, tell },
+    /** @param {Process} process @param {string} ev @param {object} more */
+    note({ name, pid }, ev, more) {
+      latestMs = Math.max(latestMs, serverMs());
+      const event = { ev, us: nowUs(), ms: latestMs, actor: name, pid, ...more };
+      (ev.startsWith('enq.') ? calls : effects).push(event);
+      tell(`${name} ${ev} ${JSON.stringify(more)}`);
+    },
+    /** @param {Process} process @param {string} how */
+    exit({ name, pid }, how) {
+      exits.push({ pid, us: nowUs() });
+      tell(`${name} ends: ${how}`);
+    },
+    /** It stands still, or hears nothing, from now on. @param {Process} process @param {number} ms @param {string} why */
+    pause({ name, pid }, ms, why) {
+      pauses.push({ pid, fromUs: nowUs(), toUs: nowUs() + ms * 1000 });
+      tell(`${name} ${why} for ${Math.round(ms)} ms`);
+    },
+    /** @param {string} kind @param {string} id @param {string} detail */
+    complain(kind, id, detail) {
+      complaints.push({ kind, id, detail });
+      tell(`${kind} ${id} ${detail}`);
+    },
+    /** Forgets what is over. */
+    turn() {
+      for (const list of [calls, effects, passes]) list.length = 0;
+    },
+  };
+}

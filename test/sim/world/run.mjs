@@ -1,0 +1,118 @@
+/**
+ * One simulation: a world from a seed, episode after episode until the hours are over. In each episode producers
+ * schedule jobs while things go wrong; then all is well until nothing is left to do, and everything is judged.
+ */
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { check } from '../../chaos/checker.mjs';
+import { planOf, seeded } from '../../chaos/workload.mjs';
+import { createCast } from './cast.mjs';
+import { FAULTS, strike } from './faults.mjs';
+import { install } from './globals.mjs';
+import { createJournal } from './journal.mjs';
+import { createLook } from './look.mjs';
+import { createMachine } from './machine.mjs';
+import { createNetwork, takeOver } from './network.mjs';
+import { createTime } from './time.mjs';
+
+/** @typedef {import('../../chaos/checker.mjs').Anomaly} Anomaly */
+/**
+ * @typedef {object} Settings
+ * @property {string} product the folder whose `dist` and `lua` run
+ * @property {number} seed
+ * @property {number} hours
+ * @property {readonly string[]} [faults] all unless named
+ * @property {(line: string) => void} [print] everything that happens
+ */
+
+const EPOCH_MS = 1_763_719_000_000;
+const CALLS_MS = 12_000;
+const DRAIN_MS = 120_000;
+
+/** @param {Settings} settings */
+export async function simulate({ product: folder, seed, hours, faults = Object.keys(FAULTS), print }) {
+  const random = seeded(seed);
+  const time = createTime({ random });
+  install({ time, random, epochMs: EPOCH_MS });
+  const [host, director] = [time.process('server'), time.process('director')];
+  const network = createNetwork({ time, random, host });
+  takeOver(network, time);
+  const partitions = 1 + Math.floor(random() * 3);
+  const journal = createJournal({ nowUs: time.nowUs, serverMs: () => machine.nowMs(), ...(print ? { print } : {}) });
+  const machine = createMachine({ time, host, director, network, epochMs: EPOCH_MS, tell: journal.tell, ran });
+  const product = await import(pathToFileURL(join(folder, 'dist', 'index.js')).href);
+  const cast = createCast({ product, time, network, journal, random, partitions, director });
+  const look = createLook(machine.ask, partitions);
+  const stage = { time, network, cast, journal, director, machine, random };
+  const untilUs = hours * 3600e6;
+  const totals = { episodes: 0, jobs: 0, starts: 0, again: 0, faults: 0 };
+
+  /** @param {string} verb @param {readonly string[]} keys @param {readonly string[]} args @param {unknown} reply */
+  function ran(verb, keys, args, reply) {
+    if (verb !== 'promote' || !Array.isArray(reply) || reply[0] === 'fenced') return;
+    const partition = Number(/:(\d+)\}/.exec(keys[0] ?? '')?.[1]);
+    journal.passes.push({ partition, epoch: Number(args[1]?.split(':')[1]) });
+  }
+
+  for (let count = 0; count < 2 + random() * 2; count += 1) cast.daemon();
+  for (let count = 0; count < 2 + random() * 3; count += 1) cast.worker();
+  /** @type {Anomaly[]} */
+  let anomalies = [];
+  while (time.nowUs() < untilUs && anomalies.length === 0) anomalies = await episode();
+  return { seed, anomalies, ...totals, events: time.events(), virtualMs: time.nowUs() / 1000 };
+
+  /** @returns {Promise<Anomaly[]>} */
+  async function episode() {
+    totals.episodes += 1;
+    const mendedBefore = look.mended();
+    const jobs = 20 + Math.floor(random() * 150);
+    const farMs = 1000 + random() * 20_000;
+    const wishes = { throws: 0.1, crashes: 0.01, poison: random() < 0.1 ? 0.01 : 0, odd: 0 };
+    const workMs = /** @type {const} */ ([1, 10 + random() ** 2 * 4000]);
+    const workload = { ...wishes, jobs, callsMs: CALLS_MS, nearMs: farMs / 4, farMs, workMs, padBytes: 0 };
+    const name = (/** @type {string} */ id) => `${totals.episodes}-${id}`;
+    const plans = planOf(workload, { random, producers: 2 }).map((plan) =>
+      plan.map((job) => ({ ...job, id: name(job.id) })),
+    );
+    let open = plans.length;
+    const ended = () => {
+      open -= 1;
+    };
+    for (const plan of plans) cast.producer(plan, ended);
+    await troubled();
+    const quietUs = time.nowUs();
+    await time.run(quietUs + DRAIN_MS * 1000, () => open === 0 && look.isEmpty());
+    // What settles last is noted a moment later.
+    await time.run(time.nowUs() + 100_000 + random() * 20e6);
+    if (open > 0) journal.complain('UNSETTLED', 'producers', `${open} never ended`);
+    return judge(plans.flat(), mendedBefore);
+  }
+
+  async function troubled() {
+    const spanUs = (CALLS_MS + random() * 10_000) * 1000;
+    const endUs = time.nowUs() + spanUs;
+    for (let left = Math.floor(random() ** 2 * 12); left > 0 && faults.length > 0; left -= 1) {
+      const waitUs = random() * random() * spanUs;
+      time.schedule(director, waitUs, () => strike(stage, faults));
+      totals.faults += 1;
+    }
+    await time.run(endUs);
+  }
+
+  /** @param {readonly import('../../chaos/workload.mjs').PlannedJob[]} plan @param {number} mendedBefore @returns {Anomaly[]} */
+  function judge(plan, mendedBefore) {
+    const { calls, effects, exits, pauses, passes } = journal;
+    const report = check({
+      kinds: new Map(plan.map(({ id, kind }) => [id, kind])),
+      ...{ calls, effects, exits, pauses, passes, left: look.left(), mended: look.mended() - mendedBefore },
+      members: look.members().filter(({ id }) => id.startsWith(`${totals.episodes}-`)),
+    });
+    const flaws = look.flaws(join(folder, 'lua')).map((detail) => ({ kind: 'FLAW', id: 'redis', detail }));
+    const found = [...report.anomalies, ...journal.complaints, ...flaws];
+    totals.jobs += plan.length;
+    totals.starts += report.counts.starts;
+    totals.again += report.counts.again;
+    journal.turn();
+    return found;
+  }
+}
