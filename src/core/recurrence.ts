@@ -1,0 +1,164 @@
+/**
+ * A recurrence → the instants at which it fires: strictly increasing, none twice. They follow from the definition alone,
+ * never from the last run, so that any process at any time finds the same ones.
+ *
+ * Cron names wall-clock times. Between two clock changes they map to instants one to one; at a change:
+ *
+ *                        the clock goes forward (gap)           the clock goes back (overlap)
+ *  some hours are named  `shift`: later by the gap, or `skip`   `first`, `second` or `both`
+ *  every hour, or n-th   only times that the clock shows        each time that the clock shows them
+ *
+ * `every` counts elapsed time and knows no clock changes. The calendar is asked last.
+ */
+import type { Calendar } from './calendar.ts';
+import type { Cron } from './cron.ts';
+import { DEFAULT_DST, type DstPolicy, instantsOf, type Stretch, type Zone } from './zone.ts';
+
+export interface Recurrence {
+  readonly rule: { readonly cron: Cron } | { readonly everyMs: number; readonly anchorMs: number };
+  readonly zone: Zone;
+  readonly dst: DstPolicy;
+  readonly calendar?: Calendar | undefined;
+  /** No instant before it. */
+  readonly startMs?: number | undefined;
+  /** No instant at it or after it. */
+  readonly endMs?: number | undefined;
+}
+
+/** What was decided about one time that the rule names. */
+export interface Occurrence {
+  /** The instant at which it fires, or would have. */
+  readonly atMs: number;
+  /** The wall-clock time that the rule names, as ms of a clock without a zone. */
+  readonly wallMs: number;
+  readonly dst?: 'shifted' | 'first' | 'second' | 'gap' | undefined;
+  readonly calendar?: 'moved' | 'skip-date' | 'outside-hours' | undefined;
+  /** Why it does not fire; undefined when it does. */
+  readonly dropped?: 'gap' | 'overlap' | 'skip-date' | 'outside-hours' | 'coincides' | undefined;
+}
+
+/** Nothing is looked for further ahead. */
+const SEARCH_MS = 30 * 366 * 86_400_000;
+
+/** The instants after one, with what was decided; those that do not fire are marked as dropped. */
+export function* occurrences(recurrence: Recurrence, afterMs: number): Generator<Occurrence, void, undefined> {
+  const { startMs = Number.NEGATIVE_INFINITY, endMs = Number.POSITIVE_INFINITY } = recurrence;
+  const fromMs = Math.max(afterMs, startMs - 1);
+  let lastMs = fromMs;
+  for (const named of namedAfter(recurrence, lookFrom(recurrence, fromMs))) {
+    if (named.atMs >= endMs || named.atMs - fromMs > SEARCH_MS) return;
+    const decided = workingTime(recurrence, named);
+    if (decided.atMs >= endMs || decided.atMs <= fromMs) continue;
+    if (decided.dropped === undefined && decided.atMs <= lastMs) yield { ...decided, dropped: 'coincides' };
+    else yield decided;
+    if (decided.dropped === undefined) lastMs = decided.atMs;
+  }
+}
+
+/** The instants that fire, after one. */
+export function* fires(recurrence: Recurrence, afterMs: number): Generator<number, void, undefined> {
+  for (const { atMs, dropped } of occurrences(recurrence, afterMs)) if (!dropped) yield atMs;
+}
+
+/** The first instant that fires after one. @returns undefined when none ever will */
+export function nextFire(recurrence: Recurrence, afterMs: number): number | undefined {
+  return fires(recurrence, afterMs).next().value ?? undefined;
+}
+
+/** A time that was moved to now may have been named long ago: it is found by looking from the last working moment. */
+function lookFrom({ calendar, zone }: Recurrence, afterMs: number): number {
+  if (calendar?.outside !== 'next') return afterMs;
+  const wallMs = afterMs + zone.offsetMs(afterMs);
+  return Math.min(afterMs, ...instantsOf(zone, calendar.closedSince(wallMs), DEFAULT_DST)) - 1;
+}
+
+function workingTime({ calendar, zone }: Recurrence, named: Occurrence): Occurrence {
+  if (!calendar || named.dropped) return named;
+  const wallMs = named.atMs + zone.offsetMs(named.atMs);
+  const closed = calendar.closed(wallMs);
+  if (!closed) return named;
+  const opensMs = calendar.outside === 'next' ? calendar.opens(wallMs) : undefined;
+  const [atMs] = opensMs === undefined ? [] : instantsOf(zone, opensMs, DEFAULT_DST);
+  if (atMs === undefined) return { ...named, calendar: closed, dropped: closed };
+  return { ...named, atMs: Math.max(atMs, named.atMs), calendar: 'moved' };
+}
+
+function namedAfter(recurrence: Recurrence, afterMs: number): Iterable<Occurrence> {
+  const { rule, zone } = recurrence;
+  return 'cron' in rule ? cronTimes(rule.cron, recurrence, afterMs) : everyTimes({ ...rule, zone, afterMs });
+}
+
+interface Every {
+  readonly everyMs: number;
+  readonly anchorMs: number;
+  readonly zone: Zone;
+  readonly afterMs: number;
+}
+
+function* everyTimes({ everyMs, anchorMs, zone, afterMs }: Every): Generator<Occurrence> {
+  let count = Math.max(0, Math.floor((afterMs - anchorMs) / everyMs) + 1);
+  for (; ; count += 1) {
+    const atMs = anchorMs + count * everyMs;
+    yield { atMs, wallMs: atMs + zone.offsetMs(atMs) };
+  }
+}
+
+function* cronTimes(cron: Cron, { zone, dst }: Recurrence, afterMs: number): Generator<Occurrence> {
+  const endMs = afterMs + SEARCH_MS;
+  let fromMs = afterMs + 1;
+  while (fromMs < endMs) {
+    const stretch = zone.stretchAt(fromMs);
+    const shown = shownTimes(cron, stretch, { dst, fromMs });
+    const hidden = cron.interval ? [] : hiddenTimes(cron, stretch, { dst, fromMs });
+    yield* merged(shown, hidden);
+    fromMs = stretch.toMs;
+  }
+}
+
+interface Part {
+  readonly dst: DstPolicy;
+  readonly fromMs: number;
+}
+
+/** Times that a clock shows within a stretch. */
+function* shownTimes(cron: Cron, stretch: Stretch, { dst, fromMs }: Part): Generator<Occurrence> {
+  const { offsetMs, toMs } = stretch;
+  let wallMs = cron.next(fromMs + offsetMs - 1);
+  while (wallMs !== undefined && wallMs - offsetMs < toMs) {
+    const atMs = wallMs - offsetMs;
+    const coming = comingOf(stretch, atMs);
+    const unwanted = coming !== undefined && !cron.interval && dst.overlap !== 'both' && dst.overlap !== coming;
+    yield { atMs, wallMs, dst: coming, dropped: unwanted ? 'overlap' : undefined };
+    wallMs = cron.next(wallMs);
+  }
+}
+
+/** Whether the clock shows a time twice, and which of the two this is. */
+function comingOf(
+  { fromMs, toMs, offsetMs, beforeMs, afterMs }: Stretch,
+  atMs: number,
+): 'first' | 'second' | undefined {
+  if (atMs - fromMs < beforeMs - offsetMs) return 'second';
+  return toMs - atMs <= offsetMs - afterMs ? 'first' : undefined;
+}
+
+/** Times that the clock left out at the beginning of a stretch, which count from where it left them. */
+function* hiddenTimes(cron: Cron, stretch: Stretch, { dst, fromMs }: Part): Generator<Occurrence> {
+  const { beforeMs, offsetMs } = stretch;
+  const shifts = dst.gap === 'shift';
+  let wallMs = offsetMs > beforeMs ? cron.next(Math.max(fromMs, stretch.fromMs) + beforeMs - 1) : undefined;
+  while (wallMs !== undefined && wallMs < stretch.fromMs + offsetMs) {
+    yield { atMs: wallMs - beforeMs, wallMs, dst: shifts ? 'shifted' : 'gap', dropped: shifts ? undefined : 'gap' };
+    wallMs = cron.next(wallMs);
+  }
+}
+
+/** Both in the order of time; where two meet, the one that the clock shows comes first. */
+function* merged(shown: Iterable<Occurrence>, hidden: Iterable<Occurrence>): Generator<Occurrence> {
+  const waiting = [...hidden];
+  for (const one of shown) {
+    while (waiting[0] && waiting[0].atMs < one.atMs) yield* waiting.splice(0, 1);
+    yield one;
+  }
+  yield* waiting;
+}
