@@ -25,13 +25,11 @@ export function firesDue(
   const { policy, windowMs, limit } = catchUp;
   const reachMs = policy === 'skip' ? ON_TIME_MS : Math.max(windowMs, ON_TIME_MS);
   const most = policy === 'all' ? limit : 1;
-  const found = lastFires(recurrence, { fromMs: Math.max(afterMs, nowMs - reachMs), nowMs, most: most + 1 });
-  const [first] = found;
-  const older = first === undefined ? nextFire(recurrence, afterMs) : nextFire(recurrence, afterMs) !== first;
-  const passed = typeof older === 'number' ? older <= nowMs : older;
+  const instants = lastFires(recurrence, { fromMs: Math.max(afterMs, nowMs - reachMs), nowMs, most });
+  const oldestMs = nextFire(recurrence, afterMs);
   return {
-    instants: found.slice(-most),
-    missed: found.length > most || passed,
+    instants,
+    missed: oldestMs !== undefined && oldestMs <= nowMs && oldestMs !== instants[0],
     nextMs: nextFire(recurrence, Math.max(nowMs, afterMs)),
   };
 }
