@@ -16,6 +16,18 @@ export {
   type ScheduleOptions,
 } from './client/producer.ts';
 export { Unconfirmed, type UnconfirmedJob } from './client/scheduled.ts';
+export {
+  type BackfillOptions,
+  createSchedules,
+  type FiredJob,
+  type PreviewOptions,
+  type PreviewRow,
+  type ScheduleChange,
+  type ScheduleInput,
+  type Schedules,
+  type SchedulesOptions,
+  type ScheduleView,
+} from './client/schedules.ts';
 export type { Config, ConfigInput } from './config/options.ts';
 export { type Backoff, type BackoffPolicy, exponential, fixed, type Jitter, ladder, linear } from './core/backoff.ts';
 export type { DurationInput, InstantInput } from './core/duration.ts';

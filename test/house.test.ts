@@ -47,6 +47,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   zod: ['config'],
   yaml: ['config'],
   luxon: ['core', 'client'],
+  'cron-parser': ['core'],
   ms: ['core', 'client'],
   uuid: ['core', 'client'],
 };

@@ -17,6 +17,29 @@ export interface Events {
     readonly lateness: readonly (readonly [lateMs: number, count: number])[];
     readonly tookMs: number;
   };
+  /** An instant of a schedule was handled. `outcome`: ok, already, skipped, waiting, ended. */
+  'schedule.fired': {
+    readonly queue: string;
+    readonly partition: number;
+    readonly schedule: string;
+    readonly atMs: number;
+    readonly outcome: string;
+    readonly latenessMs: number;
+  };
+  /** Instants passed while nobody fired, the first of them after `sinceMs`; the policy fired so many of them. */
+  'schedule.missed': {
+    readonly queue: string;
+    readonly partition: number;
+    readonly schedule: string;
+    readonly sinceMs: number;
+    readonly fired: number;
+  };
+  'schedule.unreadable': {
+    readonly queue: string;
+    readonly partition: number;
+    readonly schedule: string;
+    readonly why: string;
+  };
   'mover.passed': {
     readonly queue: string;
     readonly partition: number;

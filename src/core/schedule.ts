@@ -46,10 +46,10 @@ export interface Schedule {
   readonly overlap: OverlapPolicy;
   readonly catchUp: CatchUp;
   readonly tags: readonly string[];
-  readonly source: 'call' | 'file';
   /** Instants before it do not count: when its rule was last changed, or it was resumed. */
   readonly sinceMs: number;
-  readonly paused?: { readonly reason: string; readonly atMs: number } | undefined;
+  /** Why it does not fire; undefined while it does. */
+  readonly paused?: string | undefined;
 }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/;

@@ -79,6 +79,8 @@ export function logEvents(events: EventSource, log: Logger): () => void {
     }),
     events.on('entries.reclaimed', (e) => log.warn(e, 'took over what a dead worker left')),
     events.on('entries.adopted', (e) => log.warn(e, 'found entries of a lost reply')),
+    events.on('schedule.missed', (e) => log.warn(e, 'instants of a schedule passed while nobody fired them')),
+    events.on('schedule.unreadable', (e) => log.error(e, 'a schedule cannot be read and does not fire')),
     events.on('partition.mended', (e) => log.warn(e, 'somebody removed parts of jobs; they are whole again')),
     events.on('consumer.retired', (e) => log.info(e, 'a dead worker is gone')),
     events.on('redis.away', ({ answered, who, why }) =>

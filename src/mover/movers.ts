@@ -1,5 +1,5 @@
 /**
- * All movers of one process: a mover, a janitor and a healer per partition of every declared queue. Watches the
+ * All movers of one process: a mover, a firer of schedules, a janitor and a healer per partition of every declared queue. Watches the
  * registry for new queues, ranks itself among the living daemons, and hands the nudges of every `K:wake` to the right
  * mover.
  */
@@ -15,6 +15,7 @@ import { beat, forget, type Identity, leave, presence } from '../redis/presence.
 import { listQueues, partitionsOf } from '../redis/queues.ts';
 import { pauseAfter } from '../redis/weather.ts';
 import type { Leadership } from './election.ts';
+import { createFirer, type Firer } from './firer.ts';
 import { createHealer, type Healer } from './healer.ts';
 import { createJanitor, type Janitor } from './janitor.ts';
 import { createMover, type Mover, type MoverOptions } from './mover.ts';
@@ -44,13 +45,20 @@ export interface Movers {
   readonly pass: () => Promise<number>;
 }
 
+/** Who works for one partition. */
+interface Led {
+  readonly mover: Mover;
+  readonly firer: Firer;
+  readonly chores: readonly (Firer | Janitor | Healer)[];
+}
+
 /** Long enough for people to see in `workers` that somebody is missing. */
 const FORGET_AFTER_MS = 600_000;
 
 export function createMovers(parts: MoversParts): Movers {
   const { redis, subscriber, namespace, identity, beatTtlMs, options, limits, clock, events } = parts;
   const control = controlKeys(namespace);
-  const byWake = new Map<string, { readonly mover: Mover; readonly chores: readonly (Janitor | Healer)[] }>();
+  const byWake = new Map<string, Led>();
   let daemons: readonly string[] = [identity.id];
   const missingSince = new Map<string, number>();
   let subscribed = false;
@@ -89,10 +97,11 @@ export function createMovers(parts: MoversParts): Movers {
     const rank = () => rendezvous(ref.keys.leader, daemons).indexOf(identity.id);
     const mover = createMover({ redis, ref, processId: identity.id, options, clock, events, rank });
     const duty = { redis, ref, leading: mover.leading, clock, events };
-    const chores = [createJanitor({ ...duty, limits }), createHealer(duty)];
+    const firer = createFirer({ ...duty, namespace });
+    const chores = [firer, createJanitor({ ...duty, limits }), createHealer(duty)];
     await subscribe(ref.keys.wake);
     if (stopped) return;
-    byWake.set(ref.keys.wake, { mover, chores });
+    byWake.set(ref.keys.wake, { mover, firer, chores });
     for (const service of [mover, ...chores]) service.start();
   }
 
@@ -106,6 +115,7 @@ export function createMovers(parts: MoversParts): Movers {
 
   function onMessage(channel: string, message: string): void {
     if (channel === control.wake) loop.wake();
+    else if (message === 'schedules') byWake.get(channel)?.firer.wake();
     else byWake.get(channel)?.mover.nudge(message);
   }
 
@@ -154,8 +164,7 @@ export function createMovers(parts: MoversParts): Movers {
     await leave(redis, namespace, identity.id).catch(() => undefined);
   }
 
-  const stopAll = ({ mover, chores }: { readonly mover: Mover; readonly chores: readonly (Janitor | Healer)[] }) =>
-    Promise.all([mover, ...chores].map((service) => service.stop()));
+  const stopAll = ({ mover, chores }: Led) => Promise.all([mover, ...chores].map((service) => service.stop()));
 
   /** After a reconnect nobody should wait out the pause of its last failure. */
   function wakeAll(): void {

@@ -12,11 +12,14 @@
  *  K:leader     string   <process>:<epoch>:<leaseMs>, with a TTL
  *  K:meta       hash     schema, generation, token, epoch, paused, wake, durable counters n.*
  *  K:wake       channel  nudges to the leader
+ *  K:fires      zset     schedule → ms when the leader looks at it next; 0 = at once
+ *  K:fired      hash     schedule → how far it was fired: reached runs skipped waiting last
  *
  *  C is `<namespace>:v1:{control}`:
  *  C:queues     hash     queue → JSON of its partitions and generation
  *  C:alive      set      ids of processes that sent a heartbeat
  *  C:beat:<id>  string   one heartbeat with a TTL; its value says who it is
+ *  C:schedules  hash     schedule → JSON of its definition
  *  C:wake       channel  a queue was declared, a process came or left
  */
 
@@ -36,10 +39,13 @@ export interface PartitionKeys {
   readonly leader: string;
   readonly meta: string;
   readonly wake: string;
+  readonly fires: string;
+  readonly fired: string;
 }
 
 export interface ControlKeys {
   readonly queues: string;
+  readonly schedules: string;
   readonly alive: string;
   readonly wake: string;
   readonly beat: (processId: string) => string;
@@ -69,6 +75,8 @@ export function partitionKeys(place: {
     leader: `${k}:leader`,
     meta: `${k}:meta`,
     wake: `${k}:wake`,
+    fires: `${k}:fires`,
+    fired: `${k}:fired`,
   });
 }
 
@@ -76,6 +84,7 @@ export function controlKeys(namespace: string): ControlKeys {
   const c = `${namespace}:v1:{control}`;
   return Object.freeze({
     queues: `${c}:queues`,
+    schedules: `${c}:schedules`,
     alive: `${c}:alive`,
     wake: `${c}:wake`,
     beat: (processId: string) => `${c}:beat:${processId}`,

@@ -82,6 +82,13 @@ export const scripts = {
     keys: ['scheduled', 'jobs', 'runs', 'dead', 'done', 'meta', 'wake'],
     args: ['now', 'generation', 'letter', 'due'],
   }),
+  arm: define({ keys: ['fires', 'fired', 'meta', 'wake'], args: ['generation', 'name'] }),
+  disarm: define({ keys: ['fires', 'fired'], args: ['name', 'state'] }),
+  fire: define({
+    keys: ['leader', 'fires', 'fired', 'scheduled', 'jobs', 'meta', 'wake'],
+    args: ['now', 'term', 'name', 'state', 'reached', 'look', 'overlap', 'most'],
+    each: ['member', 'record', 'due'],
+  }),
   elect: define({ keys: ['leader', 'meta'], args: ['now', 'process', 'lease'] }),
   renew: define({ keys: ['leader'], args: ['term', 'lease'] }),
   resign: define({ keys: ['leader', 'wake'], args: ['term'] }),
@@ -105,7 +112,10 @@ export const scripts = {
   pause: define({ keys: ['meta'], args: ['now', 'reason'] }),
   resume: define({ keys: ['meta', 'wake'], args: [] }),
   purge: define({ keys: ['dead', 'meta'], args: ['now', 'age', 'reason', 'after', 'limit', 'mode'] }),
-  remove: define({ keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta'], args: ['force'] }),
+  remove: define({
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta', 'fires', 'fired'],
+    args: ['force'],
+  }),
   peek: define({ keys: ['scheduled', 'jobs', 'runs', 'done', 'meta'], args: ['generation', 'member'] }),
   stats: define({ keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta'], args: [] }),
 } as const satisfies Record<string, Script>;

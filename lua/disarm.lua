@@ -1,0 +1,11 @@
+#!lua flags=allow-oom
+-- disarm: a schedule that is gone fires no more, and what it fired is forgotten. Its jobs stay.
+-- KEYS  1 fires  2 fired
+-- ARGV  1 name  2 state
+--       state: only while it fired nothing since it was read; '' = whatever it did
+-- RETURN ok | unknown | changed
+local fires, fired, name, state = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
+local current = redis.call('HGET', fired, name)
+if state ~= '' and current and current ~= state then return 'changed' end
+local gone = redis.call('ZREM', fires, name) + redis.call('HDEL', fired, name)
+return gone > 0 and 'ok' or 'unknown'

@@ -1,0 +1,60 @@
+#!lua
+-- fire: instants of a schedule become jobs, once each, and the next look is set.
+-- KEYS  1 leader  2 fires  3 fired  4 scheduled  5 jobs  6 meta  7 wake
+-- ARGV  1 now  2 term  3 name  4 state  5 reached  6 look  7 overlap  8 most  then per job: member, record, due
+--       now ms, '' = server time; term: the leader's value; state: as it was read; reached: the last instant handled;
+--       look ms, '' = never again, sooner while a job waits; overlap allow | skip | queue | replace; most jobs ever, 0 = any; due ms
+-- RETURN {fired, now, state, then per job ok | already | skipped | waiting | ended}, {'fenced'} when the term is not the
+--        leader's, {'passed', now, state} when it was fired since, or {'early', now} when an instant is still to come
+-- State: reached runs skipped waiting last, the latter two members or -. It changes with every call that fires, so a
+-- call that is sent twice fires once; and an id that is known, live or over, is never scheduled again.
+-- Jobs first, the state last: a call that was cut off finds its own jobs. No allow-oom: a full Redis refuses it up front.
+local leader, fires, fired, scheduled, jobs, meta, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local now, term, name, reached = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[5])
+local look, overlap, most = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8])
+if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
+if redis.call('GET', leader) ~= term then return { 'fenced' } end
+local state = redis.call('HGET', fired, name) or ''
+if state ~= ARGV[4] or state == '' then return { 'passed', now, state } end
+if reached > now then return { 'early', now } end
+local _, runs, skipped, waiting, last = state:match('^(%d+) (%d+) (%d+) (%S+) (%S+)$')
+runs, skipped = tonumber(runs), tonumber(skipped)
+
+local function is_live(member)
+  local record = redis.call('HGET', jobs, member)
+  return record and record:byte() ~= 46
+end
+
+local function place(member)
+  if redis.call('HEXISTS', jobs, member) == 1 then return 'already' end
+  if most > 0 and runs >= most then return 'ended' end
+  if overlap == 'allow' or last == '-' or not is_live(last) then return 'ok' end
+  if overlap == 'skip' or overlap == 'queue' and waiting ~= '-' and waiting ~= member then return 'skipped' end
+  return 'waiting'
+end
+
+local replies, added, soonest = { 'fired', now, '' }, 0, math.huge
+for at = 9, #ARGV, 3 do
+  local member, due = ARGV[at], tonumber(ARGV[at + 2])
+  local reply = place(member)
+  if reply == 'ok' then
+    redis.call('ZADD', scheduled, ('%.0f'):format(due), member)
+    redis.call('HSET', jobs, member, ARGV[at + 1])
+    added, runs, soonest = added + 1, runs + 1, math.min(soonest, due)
+  end
+  if reply == 'ok' or reply == 'already' then last = member end
+  if reply == 'skipped' or reply == 'waiting' and waiting ~= '-' and waiting ~= member then skipped = skipped + 1 end
+  if reply == 'waiting' then waiting = member elseif waiting == member then waiting = '-' end
+  replies[#replies + 1] = reply
+end
+if added > 0 then redis.call('HINCRBY', meta, 'n.scheduled', added) end
+replies[3] = ('%.0f %d %d %s %s'):format(reached, runs, skipped, waiting, last)
+redis.call('HSET', fired, name, replies[3])
+if waiting ~= '-' then look = math.min(look or math.huge, now + 500) end
+if not look or waiting == '-' and most > 0 and runs >= most then redis.call('ZREM', fires, name)
+else redis.call('ZADD', fires, ('%.0f'):format(look), name) end
+if soonest < (tonumber(redis.call('HGET', meta, 'wake')) or -1) then
+  redis.call('HSET', meta, 'wake', ('%.0f'):format(soonest))
+  redis.call('SPUBLISH', wake, ('%.0f'):format(soonest))
+end
+return replies

@@ -1,0 +1,176 @@
+/**
+ * Definitions of schedules: put, found, paused, removed. Every call names a whole definition, so the second identical
+ * call changes nothing, and a lost reply is simply asked for again.
+ */
+import { DuestreamError } from '../core/errors.ts';
+import { defineQueue } from '../core/queue.ts';
+import { parseScheduleName, type Schedule } from '../core/schedule.ts';
+import type { ScheduleInput } from '../core/schedule-input.ts';
+import {
+  type Definition,
+  decodeDefinition,
+  defineSchedule,
+  encodeDefinition,
+  firesAlike,
+  isSame,
+  type Source,
+} from '../core/schedule-text.ts';
+import type { Redis } from '../redis/connect.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import { declareQueue, findQueue, type QueueLayout } from '../redis/queues.ts';
+import {
+  arm,
+  definitions,
+  deleteDefinition,
+  disarm,
+  type Fired,
+  firedOf,
+  partitionOfSchedule,
+  writeDefinition,
+} from '../redis/schedules.ts';
+
+/** What a `put` did. */
+export interface ScheduleChange {
+  readonly name: string;
+  /** `unchanged`: the very same definition was there. */
+  readonly status: 'created' | 'changed' | 'unchanged';
+}
+
+export interface StoredSchedule {
+  readonly definition: Definition;
+  /** Undefined before its first look. */
+  readonly fired: Fired | undefined;
+  readonly ref: PartitionRef;
+}
+
+const MOVES_MAX = 5;
+const CHUNK = 1000;
+
+export function createScheduleStore({ redis, namespace }: { readonly redis: Redis; readonly namespace: string }) {
+  async function refOf(queue: string, name: string): Promise<PartitionRef> {
+    const { partitions } = defineQueue(queue);
+    return partitionOfSchedule(namespace, await declareQueue(redis, { namespace, queue, partitions }), name);
+  }
+
+  /** For reading many: a queue's layout is asked for once. */
+  async function knownRef(layouts: Map<string, QueueLayout>, { queue, name }: Schedule): Promise<PartitionRef> {
+    const layout = layouts.get(queue) ??
+      (await findQueue(redis, namespace, queue)) ?? { queue, partitions: 1, generation: 0 };
+    layouts.set(queue, layout);
+    return partitionOfSchedule(namespace, layout, name);
+  }
+
+  async function firedIn(ref: PartitionRef, all: readonly Definition[]): Promise<readonly StoredSchedule[]> {
+    const found: StoredSchedule[] = [];
+    for (let from = 0; from < all.length; from += CHUNK) {
+      const slice = all.slice(from, from + CHUNK);
+      const states = await firedOf(
+        redis,
+        ref,
+        slice.map(({ schedule }) => schedule.name),
+      );
+      found.push(...slice.map((definition, at) => ({ definition, ref, fired: states[at] })));
+    }
+    return found;
+  }
+
+  async function armIn(queue: string, name: string): Promise<void> {
+    for (let tries = 0; tries < MOVES_MAX; tries += 1) {
+      if ((await arm(redis, await refOf(queue, name), name)) !== 'moved') return;
+    }
+    throw new DuestreamError('moved', `schedule ${name}: queue ${queue} is being resized; try again in a moment`);
+  }
+
+  async function definitionOf(name: string): Promise<Definition | undefined> {
+    const [content] = await definitions(redis, namespace, [parseScheduleName(name)]);
+    return content === undefined ? undefined : decodeDefinition(name, content);
+  }
+
+  /** One that cannot be read may be replaced. */
+  async function replaceable(name: string): Promise<Definition | undefined> {
+    try {
+      return await definitionOf(name);
+    } catch (error) {
+      if (error instanceof DuestreamError && error.code === 'bad-input') return undefined;
+      throw error;
+    }
+  }
+
+  async function nowMs(): Promise<number> {
+    const [seconds, micros] = await redis.time();
+    return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+  }
+
+  /** A rule that changed counts from now; anything else goes on where it was. */
+  async function put(name: string, input: ScheduleInput, source: Source = 'call'): Promise<ScheduleChange> {
+    parseScheduleName(name);
+    const before = await replaceable(name);
+    const fresh = defineSchedule(name, input, { sinceMs: await nowMs(), source });
+    const { sinceMs = 0 } = before?.schedule ?? {};
+    const kept = before ? defineSchedule(name, input, { sinceMs, source }) : fresh;
+    const definition = before && firesAlike(before, kept) ? kept : fresh;
+    await armIn(definition.schedule.queue, name);
+    if (before && isSame(before, definition)) return { name, status: 'unchanged' };
+    await writeDefinition(redis, namespace, name, encodeDefinition(definition));
+    await armIn(definition.schedule.queue, name);
+    if (before && before.schedule.queue !== definition.schedule.queue) await forget(before.schedule.queue, name);
+    return { name, status: before ? 'changed' : 'created' };
+  }
+
+  async function forget(queue: string, name: string): Promise<void> {
+    const layout = await findQueue(redis, namespace, queue);
+    if (layout) await disarm(redis, partitionOfSchedule(namespace, layout, name), name);
+  }
+
+  return {
+    nowMs,
+    put,
+    definitionOf,
+
+    async find(name: string): Promise<StoredSchedule | undefined> {
+      const definition = await definitionOf(name);
+      if (!definition) return undefined;
+      const ref = await refOf(definition.schedule.queue, name);
+      const [fired] = await firedOf(redis, ref, [name]);
+      return { definition, fired, ref };
+    },
+
+    /** The same for many, a few round trips per partition. */
+    async findAll(all: readonly Definition[]): Promise<readonly StoredSchedule[]> {
+      const layouts = new Map<string, QueueLayout>();
+      const byRef = new Map<string, { readonly ref: PartitionRef; readonly of: Definition[] }>();
+      for (const definition of all) {
+        const ref = await knownRef(layouts, definition.schedule);
+        const group = byRef.get(ref.keys.fired) ?? { ref, of: [] };
+        byRef.set(ref.keys.fired, group);
+        group.of.push(definition);
+      }
+      const found = await Promise.all([...byRef.values()].map(({ ref, of }) => firedIn(ref, of)));
+      return found.flat();
+    },
+
+    /** Its jobs stay. @returns whether there was one */
+    async remove(name: string): Promise<boolean> {
+      const before = await replaceable(name);
+      const removed = await deleteDefinition(redis, namespace, parseScheduleName(name));
+      if (before) await forget(before.schedule.queue, name);
+      return removed;
+    },
+
+    /** `paused` undefined: it fires again, from now on. @throws DuestreamError `unknown-schedule` */
+    async setPaused(name: string, paused: string | undefined): Promise<ScheduleChange> {
+      const before = await definitionOf(name);
+      if (!before) throw unknownSchedule(name);
+      return put(name, { ...before.input, paused: paused === undefined ? undefined : paused || true }, before.source);
+    },
+  };
+}
+
+export type ScheduleStore = ReturnType<typeof createScheduleStore>;
+
+export function unknownSchedule(name: string): DuestreamError {
+  return new DuestreamError(
+    'bad-input',
+    `schedule is ${JSON.stringify(name)}, and there is none; see: duestream schedules ls`,
+  );
+}

@@ -1,0 +1,241 @@
+/**
+ * Schedules as an application uses them: put, looked at, previewed, paused, run out of turn. The leader of their queue's
+ * partition makes the jobs; this side only writes definitions. One connection; every promise settles.
+ */
+import { type Clock, systemClock } from '../core/clock.ts';
+import { type DurationInput, durationMs, type InstantInput } from '../core/duration.ts';
+import { DuestreamError } from '../core/errors.ts';
+import { parseJobId } from '../core/job.ts';
+import { type PreviewRow, previewOf } from '../core/preview.ts';
+import { whole } from '../core/queue.ts';
+import { nextFire } from '../core/recurrence.ts';
+import { recurrenceOf, type Schedule } from '../core/schedule.ts';
+import { momentOf, type ScheduleInput } from '../core/schedule-input.ts';
+import { type Definition, decodeDefinition, defineSchedule, type Source } from '../core/schedule-text.ts';
+import { DEFAULT_DST, parseZone } from '../core/zone.ts';
+import { close, openCommands, type RedisInput, whenReady } from '../redis/connect.ts';
+import { createJobs } from '../redis/jobs.ts';
+import { allDefinitions } from '../redis/schedules.ts';
+import { withRetry } from '../redis/weather.ts';
+import { backfill, type FiredJob, instantsOfRange, trigger, triggerId } from './schedule-runs.ts';
+import { createScheduleStore, type ScheduleChange, type StoredSchedule, unknownSchedule } from './schedule-store.ts';
+import { settingsOf } from './settings.ts';
+
+export type { FiredJob, PreviewRow, ScheduleChange, ScheduleInput };
+
+export interface SchedulesOptions {
+  /** `redis://[user:pass@]host[:port][/db]`, `rediss://…`, `unix:///path/to.sock`, or options of ioredis. */
+  readonly redis: RedisInput;
+  /** Prefix of every key. Default `duestream`. */
+  readonly namespace?: string | undefined;
+  /** How long a call is repeated in bad weather. Default `10s`. */
+  readonly retryBudget?: DurationInput | undefined;
+  /** For tests. */
+  readonly clock?: Clock | undefined;
+}
+
+/** A schedule as it is stored, and how far it was fired. */
+export interface ScheduleView {
+  readonly name: string;
+  readonly queue: string;
+  readonly source: Source;
+  /** As it was written, instants in UTC. */
+  readonly input: ScheduleInput;
+  readonly schedule: Schedule;
+  /** Why it is paused; undefined while it fires. */
+  readonly paused: string | undefined;
+  /** Its next instant; undefined when it is paused or over. */
+  readonly next: Date | undefined;
+  /** The instants up to here were handled. */
+  readonly reached: Date | undefined;
+  /** Jobs that it made. */
+  readonly runs: number;
+  /** Instants that made none, because an earlier job was not over. */
+  readonly skipped: number;
+}
+
+export interface PreviewOptions {
+  /** How many instants that fire. Default 10 without `until`. */
+  readonly next?: number | undefined;
+  /** Up to here. A text without offset is a local time of the schedule's zone. */
+  readonly until?: InstantInput | undefined;
+  /** Default now. */
+  readonly from?: InstantInput | undefined;
+}
+
+export interface BackfillOptions {
+  readonly from: InstantInput;
+  readonly to: InstantInput;
+  /** Only tells what would be scheduled. */
+  readonly dryRun?: boolean | undefined;
+  /** Most jobs. Default 1000, at most 100,000. */
+  readonly limit?: number | undefined;
+}
+
+/**
+ * All methods reject with a `DuestreamError`: `bad-input` before anything is sent, also for a schedule that is not
+ * there · `unavailable` or `indeterminate` in bad weather, when the same call may be repeated · `refused`.
+ */
+export interface Schedules {
+  /**
+   * Creates a schedule or changes it. The same definition again changes nothing.
+   *
+   * @example
+   * await schedules.put('nightly', { queue: 'reports', cron: '30 2 * * *', zone: 'Europe/Berlin' });
+   */
+  put(name: string, input: ScheduleInput): Promise<ScheduleChange>;
+  get(name: string): Promise<ScheduleView | undefined>;
+  /** All of them, by name. Definitions that nobody can read are left out and told to `onUnreadable`. */
+  list(options?: {
+    readonly queue?: string | undefined;
+    readonly tag?: string | undefined;
+    readonly onUnreadable?: ((name: string, error: DuestreamError) => void) | undefined;
+  }): Promise<readonly ScheduleView[]>;
+  /** Its jobs stay. @returns whether there was one */
+  remove(name: string): Promise<boolean>;
+  pause(name: string, reason?: string): Promise<ScheduleChange>;
+  /** It fires from now on; what it missed while it was paused is not caught up. */
+  resume(name: string): Promise<ScheduleChange>;
+  /** What it will do, or would do: a name, or a definition that is not stored. */
+  preview(schedule: string | ScheduleInput, options?: PreviewOptions): Promise<readonly PreviewRow[]>;
+  /** One job of it now, out of turn. The same `id` makes one job only. */
+  trigger(name: string, options?: { readonly id?: string | undefined }): Promise<FiredJob>;
+  /** The jobs of a range of instants, due at once. An instant whose job is live or just over is not run again. */
+  backfill(name: string, options: BackfillOptions): Promise<readonly FiredJob[]>;
+  stop(): Promise<void>;
+}
+
+/**
+ * @throws DuestreamError `bad-input`, `unavailable`
+ * @example
+ * const schedules = await createSchedules({ redis: 'redis://127.0.0.1:6379' });
+ * await schedules.put('nightly', { queue: 'reports', cron: '30 2 * * *', zone: 'Europe/Berlin' });
+ * for (const { local, dst } of await schedules.preview('nightly', { next: 5 })) console.log(local, dst ?? '');
+ */
+export async function createSchedules(options: SchedulesOptions): Promise<Schedules> {
+  const { clock = systemClock } = options;
+  const settings = settingsOf({ ...options, name: 'schedules' });
+  const { namespace, budgetMs } = settings;
+  const redis = openCommands(settings);
+  const jobs = createJobs(redis);
+  const store = createScheduleStore({ redis, namespace });
+  let stopped = false;
+  await whenReady(redis).catch((error: unknown) => {
+    close(redis);
+    throw error;
+  });
+
+  const call = <T>(what: string, work: () => Promise<T>): Promise<T> =>
+    stopped
+      ? Promise.reject(new DuestreamError('stopped', 'the schedules were stopped; nothing was sent'))
+      : withRetry(what, work, { clock, budgetMs });
+
+  async function found(name: string): Promise<StoredSchedule> {
+    const stored = await store.find(name);
+    if (!stored) throw unknownSchedule(name);
+    return stored;
+  }
+
+  return {
+    put: (name, input) => call('put a schedule', () => store.put(name, input)),
+    remove: (name) => call('remove a schedule', () => store.remove(name)),
+    pause: (name, reason = '') => call('pause a schedule', () => store.setPaused(name, reason)),
+    resume: (name) => call('resume a schedule', () => store.setPaused(name, undefined)),
+    get: (name) =>
+      call('read a schedule', async () => {
+        const stored = await store.find(name);
+        return stored && viewOf(stored, await store.nowMs());
+      }),
+    list: (filter = {}) =>
+      call('list schedules', async () => {
+        const all = new Map<string, Definition>();
+        for await (const page of allDefinitions(redis, namespace)) {
+          for (const [name, content] of page) readInto(all, { name, content, ...filter });
+        }
+        const { queue, tag } = filter;
+        const wanted = [...all.values()].filter(
+          ({ schedule }) =>
+            (queue === undefined || schedule.queue === queue) && (tag === undefined || schedule.tags.includes(tag)),
+        );
+        const nowMs = await store.nowMs();
+        const views = (await store.findAll(wanted)).map((stored) => viewOf(stored, nowMs));
+        return views.sort((a, b) => (a.name < b.name ? -1 : 1));
+      }),
+    preview: (schedule, range = {}) =>
+      call('preview a schedule', async () => {
+        const nowMs = await store.nowMs();
+        const definition =
+          typeof schedule === 'string'
+            ? (await found(schedule)).definition
+            : defineSchedule('preview', schedule, { sinceMs: 0, source: 'call' });
+        return previewRows(definition.schedule, range, nowMs);
+      }),
+    trigger: (name, { id } = {}) =>
+      call('trigger a schedule', async () => {
+        const given = id === undefined ? triggerId(name) : `${triggerId(name).split('now:')[0]}now:${parseJobId(id)}`;
+        const { definition, ref } = await found(name);
+        return trigger(jobs, ref, { schedule: definition.schedule, nowMs: await store.nowMs(), id: given });
+      }),
+    backfill: (name, range) =>
+      call('backfill a schedule', async () => {
+        const { definition, ref } = await found(name);
+        const { schedule } = definition;
+        const instants = instantsOfRange(schedule, rangeOf(schedule, range));
+        if (!range.dryRun) return backfill(jobs, ref, { schedule, instants });
+        return instants.map((atMs) => ({ id: '', atMs, status: 'would' }));
+      }),
+    async stop() {
+      stopped = true;
+      close(redis);
+    },
+  };
+}
+
+function readInto(
+  all: Map<string, Definition>,
+  one: {
+    readonly name: string;
+    readonly content: string;
+    readonly onUnreadable?: ((name: string, error: DuestreamError) => void) | undefined;
+  },
+): void {
+  try {
+    all.set(one.name, decodeDefinition(one.name, one.content));
+  } catch (error) {
+    if (!(error instanceof DuestreamError)) throw error;
+    one.onUnreadable?.(one.name, error);
+  }
+}
+
+function viewOf({ definition, fired }: StoredSchedule, nowMs: number): ScheduleView {
+  const { schedule, source, input } = definition;
+  const { name, queue, paused, maxRuns, sinceMs } = schedule;
+  const runs = fired?.runs ?? 0;
+  const isOver = paused !== undefined || (maxRuns !== undefined && runs >= maxRuns);
+  const nextMs = isOver ? undefined : nextFire(recurrenceOf(schedule), Math.max(nowMs, sinceMs));
+  return {
+    ...{ name, queue, source, input, schedule, paused, runs, skipped: fired?.skipped ?? 0 },
+    next: nextMs === undefined ? undefined : new Date(nextMs),
+    reached: fired && fired.reachedMs > 0 ? new Date(fired.reachedMs) : undefined,
+  };
+}
+
+function previewRows(schedule: Schedule, options: PreviewOptions, nowMs: number): readonly PreviewRow[] {
+  const { next, until, from } = options;
+  const place = { zone: parseZone(schedule.zone), dst: DEFAULT_DST };
+  const fromMs = momentOf(from, { what: 'from', ...place }) ?? nowMs;
+  const untilMs = momentOf(until, { what: 'until', ...place });
+  const most = next === undefined ? undefined : whole(next, { what: 'next', min: 1, max: 100_000 });
+  return [...previewOf(schedule, { fromMs, next: most ?? (untilMs === undefined ? 10 : undefined), untilMs })];
+}
+
+function rangeOf(schedule: Schedule, { from, to, limit = 1000 }: BackfillOptions) {
+  const place = { zone: parseZone(schedule.zone), dst: DEFAULT_DST };
+  const fromMs = momentOf(from, { what: 'from', ...place }) ?? 0;
+  const toMs = momentOf(to, { what: 'to', ...place }) ?? 0;
+  if (toMs < fromMs) throw new DuestreamError('bad-input', 'to is before from; allowed: an instant after it');
+  if (durationMs(toMs - fromMs, 'range') > 3660 * 86_400_000) {
+    throw new DuestreamError('bad-input', 'the range is longer than ten years; allowed: ten years');
+  }
+  return { fromMs, toMs, limit: whole(limit, { what: 'limit', min: 1, max: 100_000 }) };
+}

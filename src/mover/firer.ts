@@ -1,0 +1,187 @@
+/**
+ * Makes jobs of the instants of the schedules in a led partition. Which instants there are follows from the definition
+ * and from how far it was fired, both in Redis; nothing is chained from job to job, so nothing can stop silently.
+ *
+ *  K:fires ─▶ who is to be looked at ─▶ definition, state ─▶ instants by policy ─▶ fire (jobs, state, next look at once)
+ *
+ * What must always hold: an instant becomes one job, whoever fires it and however often; the clock is that of Redis.
+ */
+import { firesDue } from '../core/catch-up.ts';
+import type { Clock } from '../core/clock.ts';
+import { encodeRecord, idOf } from '../core/codec.ts';
+import { messageOf } from '../core/errors.ts';
+import type { Emitter } from '../core/events.ts';
+import { createLoop } from '../core/loop.ts';
+import { nextFire, type Recurrence } from '../core/recurrence.ts';
+import { dueOfFire, firedBy, fireMember, recurrenceOf, type Schedule } from '../core/schedule.ts';
+import { decodeDefinition } from '../core/schedule-text.ts';
+import type { Redis } from '../redis/connect.ts';
+import { createJobs } from '../redis/jobs.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import { arm, definitions, disarm, type Fired, type FireItem, fire, firedOf, lookedAt } from '../redis/schedules.ts';
+import type { Leadership } from './election.ts';
+
+export interface FirerParts {
+  readonly redis: Redis;
+  readonly ref: PartitionRef;
+  readonly namespace: string;
+  readonly leading: () => Leadership | undefined;
+  readonly clock: Clock;
+  readonly events: Emitter;
+  /** Time of Redis for tests; production leaves it out. */
+  readonly nowMs?: () => number;
+}
+
+export interface Firer {
+  readonly start: () => void;
+  readonly stop: () => Promise<void>;
+  /** Looks at what is due, up to a batch. Returns milliseconds until the next look. */
+  readonly pass: () => Promise<number>;
+  /** A schedule was put or resumed. */
+  readonly wake: () => void;
+}
+
+const BATCH = 100;
+/** Longest rest, for a lost nudge. */
+const REST_MS = 5000;
+const FOLLOWING_REST_MS = 250;
+/** A definition that is not there may be about to be written. */
+const MISSING_LOOK_MS = 5000;
+const MISSING_MS = 60_000;
+const UNREADABLE_LOOK_MS = 60_000;
+const KNOWN_MAX = 10_000;
+
+interface Known {
+  readonly text: string;
+  readonly schedule: Schedule;
+  readonly recurrence: Recurrence;
+}
+
+interface Look {
+  readonly term: string;
+  readonly name: string;
+  readonly fired: Fired;
+  readonly nowMs: number;
+}
+
+export function createFirer(parts: FirerParts): Firer {
+  const { redis, ref, namespace, leading, clock, events } = parts;
+  const jobs = createJobs(redis);
+  const known = new Map<string, Known>();
+  const missingSince = new Map<string, number>();
+
+  async function pass(): Promise<number> {
+    const leadership = leading();
+    if (!leadership) return FOLLOWING_REST_MS;
+    const { names, nowMs, nextMs } = await lookedAt(redis, ref, { limit: BATCH, nowMs: parts.nowMs?.() });
+    if (names.length === 0) return nextMs === undefined ? REST_MS : Math.min(REST_MS, nextMs - nowMs);
+    const [texts, states] = await Promise.all([definitions(redis, namespace, names), firedOf(redis, ref, names)]);
+    await Promise.all(
+      names.map((name, at) => {
+        const fired = states[at];
+        return fired ? lookAt({ term: leadership.term, name, fired, nowMs }, texts[at]) : arm(redis, ref, name);
+      }),
+    );
+    return 0;
+  }
+
+  async function lookAt(look: Look, content: string | undefined): Promise<void> {
+    if (content === undefined) return lookAtNothing(look);
+    missingSince.delete(look.name);
+    const found = read(look, content);
+    if (!found) return postpone(look, UNREADABLE_LOOK_MS);
+    if (found.schedule.queue !== ref.queue) await disarm(redis, ref, look.name, look.fired.text);
+    else if (found.schedule.paused !== undefined) await send(look, found.schedule, { instants: [], nextMs: undefined });
+    else await fireDue(look, found);
+  }
+
+  async function fireDue(look: Look, { schedule, recurrence }: Known): Promise<void> {
+    const afterMs = Math.max(look.fired.reachedMs, schedule.sinceMs);
+    const { instants, missed, nextMs } = firesDue(recurrence, { ...look, afterMs, catchUp: schedule.catchUp });
+    const { last } = look.fired;
+    if (schedule.overlap === 'replace' && last !== undefined && instants.length > 0) {
+      await jobs.cancel(ref, [last], { windowMs: REPLACED_WINDOW_MS });
+    }
+    if (missed) {
+      const { queue, partition } = ref;
+      const sinceMs = nextFire(recurrence, afterMs) ?? afterMs;
+      events.emit('schedule.missed', { queue, partition, schedule: look.name, sinceMs, fired: instants.length });
+    }
+    await send(look, schedule, { instants, nextMs });
+  }
+
+  async function send(
+    { term, name, fired, nowMs }: Look,
+    schedule: Schedule,
+    { instants, nextMs }: { readonly instants: readonly number[]; readonly nextMs: number | undefined },
+  ): Promise<void> {
+    const waitingMs = fired.waiting === undefined ? undefined : firedBy(idOf(fired.waiting).id)?.atMs;
+    const atMs = [...(waitingMs === undefined ? [] : [waitingMs]), ...instants];
+    const reachedMs = Math.max(fired.reachedMs, instants.length > 0 || schedule.paused === undefined ? nowMs : 0);
+    const reply = await fire(redis, ref, {
+      ...{ term, name, state: fired.text, reachedMs, lookMs: nextMs },
+      ...{ overlap: schedule.overlap, maxRuns: schedule.maxRuns, nowMs: parts.nowMs?.() },
+      items:
+        schedule.paused === undefined ? atMs.map((instant) => itemOf(schedule, instant, { waitingMs, nowMs })) : [],
+    });
+    if (reply.kind !== 'fired') return;
+    const { queue, partition } = ref;
+    for (const [at, outcome] of reply.outcomes.entries()) {
+      const instant = atMs[at] ?? 0;
+      const latenessMs = reply.nowMs - instant;
+      events.emit('schedule.fired', { queue, partition, schedule: name, atMs: instant, outcome, latenessMs });
+    }
+  }
+
+  async function lookAtNothing(look: Look): Promise<void> {
+    const sinceMs = missingSince.get(look.name) ?? clock.monotonicMs();
+    missingSince.set(look.name, sinceMs);
+    if (clock.monotonicMs() - sinceMs < MISSING_MS) return postpone(look, MISSING_LOOK_MS);
+    missingSince.delete(look.name);
+    known.delete(look.name);
+    await disarm(redis, ref, look.name, look.fired.text);
+  }
+
+  async function postpone({ term, name, fired, nowMs }: Look, byMs: number): Promise<void> {
+    const kept = { reachedMs: fired.reachedMs, lookMs: nowMs + byMs, overlap: 'allow' as const, items: [] };
+    await fire(redis, ref, { term, name, state: fired.text, ...kept, nowMs: parts.nowMs?.() });
+  }
+
+  /** Read once per text. One that nobody can read is told once. */
+  function read({ name }: Look, content: string): Known | undefined {
+    const before = known.get(name);
+    if (before?.text === content) return before;
+    try {
+      const { schedule } = decodeDefinition(name, content);
+      const found = { text: content, schedule, recurrence: recurrenceOf(schedule) };
+      if (known.size >= KNOWN_MAX) known.clear();
+      known.set(name, found);
+      return found;
+    } catch (error) {
+      const { queue, partition } = ref;
+      events.emit('schedule.unreadable', { queue, partition, schedule: name, why: messageOf(error) });
+      return undefined;
+    }
+  }
+
+  const loop = createLoop({ who: `firer of ${ref.queue}:${ref.partition}`, pass, clock, events });
+  return { start: loop.start, stop: loop.stop, pass, wake: loop.wake };
+}
+
+/** How long the stub of a replaced job stays. */
+const REPLACED_WINDOW_MS = 600_000;
+
+/** A job that waited for another is due when it stops waiting; its record keeps the due of its instant. */
+function itemOf(
+  schedule: Schedule,
+  atMs: number,
+  { waitingMs, nowMs }: { readonly waitingMs: number | undefined; readonly nowMs: number },
+): FireItem {
+  const dueMs = dueOfFire(schedule, atMs);
+  const record = encodeRecord(dueMs, schedule.body, schedule.lateness);
+  return {
+    member: fireMember(schedule.name, atMs),
+    record,
+    dueMs: atMs === waitingMs ? Math.max(dueMs, nowMs) : dueMs,
+  };
+}
