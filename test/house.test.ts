@@ -171,7 +171,7 @@ describe('texts', () => {
 });
 
 function imports(code: string): readonly string[] {
-  return [...code.matchAll(/\b(?:from|import)\s*\(?\s*'([^']+)'/g)].map(([, to = '']) => to);
+  return [...code.matchAll(/\b(?:from|import)\s*\(?\s*'([^'\s,]+)'/g)].map(([, to = '']) => to);
 }
 
 /** The files of src that use something, except where it belongs. */

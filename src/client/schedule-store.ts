@@ -166,8 +166,6 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
   };
 }
 
-export type ScheduleStore = ReturnType<typeof createScheduleStore>;
-
 export function unknownSchedule(name: string): DuestreamError {
   return new DuestreamError(
     'bad-input',

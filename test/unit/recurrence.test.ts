@@ -1,0 +1,179 @@
+/** The instants of a recurrence, and what clock changes and working time do to them. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type CalendarInput, parseCalendar } from '../../src/core/calendar.ts';
+import { parseCron } from '../../src/core/cron.ts';
+import { fires, nextFire, occurrences, type Recurrence } from '../../src/core/recurrence.ts';
+import { DEFAULT_DST, type DstPolicy, parseZone } from '../../src/core/zone.ts';
+
+interface Asked {
+  readonly zone?: string;
+  readonly dst?: Partial<DstPolicy>;
+  readonly calendar?: CalendarInput;
+  readonly start?: string;
+  readonly end?: string;
+}
+
+function cron(text: string, { zone = 'UTC', dst, calendar, start, end }: Asked = {}): Recurrence {
+  return {
+    rule: { cron: parseCron(text, 'seed') },
+    zone: parseZone(zone),
+    dst: { ...DEFAULT_DST, ...dst },
+    calendar: calendar && parseCalendar(calendar),
+    startMs: start === undefined ? undefined : Date.parse(start),
+    endMs: end === undefined ? undefined : Date.parse(end),
+  };
+}
+
+function firstOf(recurrence: Recurrence, after: string, count: number): readonly string[] {
+  const found: string[] = [];
+  for (const atMs of fires(recurrence, Date.parse(after))) {
+    found.push(new Date(atMs).toISOString().slice(0, 16));
+    if (found.length === count) break;
+  }
+  return found;
+}
+
+const NEW_YORK = { zone: 'America/New_York' };
+const SPRING = '2026-03-08T05:00:00Z';
+const AUTUMN = '2026-11-01T04:00:00Z';
+
+describe('when the clock goes forward', () => {
+  test.each([
+    ['30 2 * * *', {}, ['2026-03-08T07:30', '2026-03-09T06:30']],
+    ['30 2 * * *', { dst: { gap: 'skip' as const } }, ['2026-03-09T06:30', '2026-03-10T06:30']],
+    ['*/30 2 * * *', {}, ['2026-03-08T07:00', '2026-03-08T07:30', '2026-03-09T06:00']],
+    ['30 * * * *', {}, ['2026-03-08T05:30', '2026-03-08T06:30', '2026-03-08T07:30']],
+    ['0 */2 * * *', {}, ['2026-03-08T08:00', '2026-03-08T10:00']],
+    ['0 2,3 * * *', {}, ['2026-03-08T07:00', '2026-03-09T06:00', '2026-03-09T07:00']],
+  ])('%s with %o', (text, more, expected) => {
+    expect(firstOf(cron(text, { ...NEW_YORK, ...more }), SPRING, expected.length)).toEqual(expected);
+  });
+
+  test('at midnight, the day keeps its run', () => {
+    const midnight = cron('0 0 * * *', { zone: 'Africa/Cairo' });
+    expect(firstOf(midnight, '2026-04-22T23:00:00Z', 3)).toEqual([
+      ...['2026-04-23T22:00', '2026-04-24T21:00', '2026-04-25T21:00'],
+    ]);
+  });
+
+  test('over a whole day, its run and that of the next day are one', () => {
+    const nine = cron('0 9 * * *', { zone: 'Pacific/Apia' });
+    expect(firstOf(nine, '2011-12-28T20:00:00Z', 3)).toEqual([
+      '2011-12-29T19:00',
+      '2011-12-30T19:00',
+      '2011-12-31T19:00',
+    ]);
+  });
+});
+
+describe('when the clock goes back', () => {
+  test.each([
+    ['30 1 * * *', {}, ['2026-11-01T05:30', '2026-11-02T06:30']],
+    ['30 1 * * *', { dst: { overlap: 'second' as const } }, ['2026-11-01T06:30', '2026-11-02T06:30']],
+    ['30 1 * * *', { dst: { overlap: 'both' as const } }, ['2026-11-01T05:30', '2026-11-01T06:30', '2026-11-02T06:30']],
+    ['30 * * * *', {}, ['2026-11-01T04:30', '2026-11-01T05:30', '2026-11-01T06:30', '2026-11-01T07:30']],
+  ])('%s with %o', (text, more, expected) => {
+    expect(firstOf(cron(text, { ...NEW_YORK, ...more }), AUTUMN, expected.length)).toEqual(expected);
+  });
+
+  test('by half an hour, only what is shown twice is doubled', () => {
+    const all = cron('15,45 1 * * *', { zone: 'Australia/Lord_Howe', dst: { overlap: 'both' } });
+    expect(firstOf(all, '2026-04-04T10:00:00Z', 3)).toEqual([
+      '2026-04-04T14:15',
+      '2026-04-04T14:45',
+      '2026-04-04T15:15',
+    ]);
+  });
+});
+
+describe('working time', () => {
+  const calendar = { hours: { 'mon-fri': '09:00-17:00' }, skip: ['2026-11-24'] };
+  const late = (outside: 'skip' | 'next') =>
+    cron('0 22 * * *', { zone: 'Europe/Berlin', calendar: { ...calendar, outside } });
+
+  test('moves to the next working moment, and runs that meet there are one', () => {
+    expect(firstOf(late('next'), '2026-11-19T12:00:00Z', 3)).toEqual([
+      '2026-11-20T08:00',
+      '2026-11-23T08:00',
+      '2026-11-25T08:00',
+    ]);
+  });
+
+  test('drops what lies outside, and tells why', () => {
+    const [first, second] = [
+      ...occurrences(
+        { ...late('skip'), endMs: Date.parse('2026-11-25T00:00:00Z') },
+        Date.parse('2026-11-22T22:00:00Z'),
+      ),
+    ];
+    expect(first).toMatchObject({ dropped: 'outside-hours' });
+    expect(second).toMatchObject({ dropped: 'skip-date' });
+  });
+
+  test('found from within closed time is the same as from before it', () => {
+    for (const from of ['2026-11-20T16:00:00Z', '2026-11-21T12:00:00Z', '2026-11-23T07:59:00Z']) {
+      expect(firstOf(late('next'), from, 1)).toEqual(['2026-11-23T08:00']);
+    }
+  });
+});
+
+describe('bounds', () => {
+  test('nothing comes before the start, at the end or after it', () => {
+    const daily = cron('0 0 * * *', { start: '2026-01-02T00:00:00Z', end: '2026-01-04T00:00:00Z' });
+    expect([...fires(daily, 0)].map((atMs) => new Date(atMs).toISOString().slice(0, 10))).toEqual([
+      '2026-01-02',
+      '2026-01-03',
+    ]);
+    expect(nextFire(daily, Date.parse('2026-01-03T00:00:00Z'))).toBeUndefined();
+  });
+
+  test('leap days come in leap years only', () => {
+    expect(firstOf(cron('0 0 29 2 *'), '2026-01-01T00:00:00Z', 2)).toEqual(['2028-02-29T00:00', '2032-02-29T00:00']);
+  });
+
+  test('every counts elapsed time from its anchor', () => {
+    const every = { rule: { everyMs: 90_000, anchorMs: 1000 }, zone: parseZone('UTC'), dst: DEFAULT_DST };
+    expect(nextFire(every, 1000)).toBe(91_000);
+    expect(nextFire(every, -5_000_000)).toBe(1000);
+  });
+});
+
+const ZONES = ['UTC', 'America/New_York', 'Australia/Lord_Howe', 'Africa/Cairo', 'Antarctica/Troll', 'Asia/Kathmandu'];
+const TEXTS = [
+  '0 * * * *',
+  '30 2 * * *',
+  '*/20 1-3 * * *',
+  '0 0 L * *',
+  '15 6 * * 1#2',
+  '0 12 29 2 *',
+  '*/5 0 */3 * * *',
+];
+
+test('instants grow, none is left out, and the next of each is the next in the list', () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...ZONES),
+      fc.constantFrom(...TEXTS),
+      fc.constantFrom<DstPolicy['gap']>('shift', 'skip'),
+      fc.constantFrom<DstPolicy['overlap']>('first', 'second', 'both'),
+      fc.integer({ min: Date.UTC(2000, 0), max: Date.UTC(2037, 0) }),
+      (zone, text, gap, overlap, fromMs) => {
+        const recurrence = cron(text, { zone, dst: { gap, overlap } });
+        const list: number[] = [];
+        for (const atMs of fires(recurrence, fromMs)) {
+          list.push(atMs);
+          if (list.length === 12) break;
+        }
+        let lastMs = fromMs;
+        for (const atMs of list) {
+          expect(atMs).toBeGreaterThan(lastMs);
+          expect(nextFire(recurrence, lastMs)).toBe(atMs);
+          expect(nextFire(recurrence, atMs - 1)).toBe(atMs);
+          lastMs = atMs;
+        }
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
