@@ -64,10 +64,11 @@ async function main() {
     verdicts.push(tell(await runControl(control, settings), options));
   }
   const failed = verdicts.filter(({ passed }) => !passed);
+  const notRun = verdicts.filter((verdict) => verdict.notRun !== undefined).length;
   const seconds = verdicts.reduce((total, verdict) => total + verdict.seconds, 0);
   const names = failed.length === 0 ? '' : `: ${failed.map(({ id }) => id).join(', ')}`;
   process.stderr.write(
-    `chaos: ${verdicts.length - failed.length} passed, ${failed.length} failed${names}, ${Math.round(seconds)} s\n`,
+    `chaos: ${verdicts.length - failed.length - notRun} passed, ${failed.length} failed${names}, ${notRun} not run, ${Math.round(seconds)} s\n`,
   );
   return failed.length === 0 ? 0 : 1;
 }
@@ -121,6 +122,7 @@ function linesOf(verdict) {
   const noted = Object.entries({ ...anomalies, ...verdict.noted }).map(([name, value]) => `${name} ${value}`);
   const numbers = [`${asked} jobs`, `${starts} starts`, `${again} again`, `late p99 ${lateP99Ms} max ${lateMaxMs} ms`];
   const summary = [...numbers, ...noted, `${seconds} s`].join(' · ');
+  if (verdict.notRun !== undefined) return [`none ${id.padEnd(4)} ${title}`, `          not run: ${verdict.notRun}`];
   const head = `${passed ? 'pass' : 'FAIL'} ${id.padEnd(4)} ${title}`;
   return [
     head,

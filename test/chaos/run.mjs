@@ -80,7 +80,8 @@ const DRAIN_MS = 12_000;
 const ROW_LIMIT_MS = 120_000;
 
 /**
- * One verdict, whatever happens: a row that throws or does not end in time is red.
+ * One verdict, whatever happens: a row that throws or does not end in time is red. One that this host cannot run says
+ * why, and is neither green nor red: `notRun`.
  *
  * @param {Row} row
  * @param {Settings} settings
@@ -97,8 +98,10 @@ export async function runRow(row, settings) {
     throw new Error(`it did not end within ${ROW_LIMIT_MS / 1000} s`);
   });
   let seen = NOTHING_SEEN;
+  const notRun = row.impossible?.(folder);
   try {
-    seen = await Promise.race([play({ row, settings: { ...settings, mode }, folder, endings }), overtime]);
+    if (notRun === undefined)
+      seen = await Promise.race([play({ row, settings: { ...settings, mode }, folder, endings }), overtime]);
   } catch (error) {
     seen = { ...NOTHING_SEEN, complaints: [`the run failed: ${error instanceof Error ? error.message : error}`] };
   } finally {
@@ -110,7 +113,7 @@ export async function runRow(row, settings) {
   if (!settings.keep && passed) rmSync(folder, { recursive: true, force: true });
   return {
     ...{ id: row.id, title: row.title, how: row.how ?? '', wanted: row.wanted ?? '' },
-    ...{ mode, seed: settings.seed, passed, ...seen },
+    ...{ mode, seed: settings.seed, passed, notRun, ...seen },
     seconds: Math.round((performance.now() - startedMs) / 100) / 10,
     kept: settings.keep || !passed ? folder : undefined,
   };
