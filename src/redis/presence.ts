@@ -8,6 +8,7 @@
 import { messageOf } from '../core/errors.ts';
 import type { Redis } from './connect.ts';
 import { controlKeys } from './keys.ts';
+import { naming } from './wrong-type.ts';
 
 export interface Identity {
   /** Random per process start; for workers it is the consumer's name. */
@@ -34,7 +35,7 @@ export async function beat(
   const key = keys.beat(identity.id);
   if ((await redis.pexpire(key, ttlMs)) === 1) return 'kept';
   await redis.set(key, JSON.stringify({ ...identity, beatTtlMs: ttlMs }), 'PX', ttlMs);
-  await redis.sadd(keys.alive, identity.id);
+  await naming(redis, [keys], redis.sadd(keys.alive, identity.id));
   await redis.spublish(keys.wake, `here ${identity.id}`);
   return 'anew';
 }
@@ -53,7 +54,7 @@ export async function presence(
   namespace: string,
 ): Promise<readonly { readonly id: string; readonly identity: Identity | undefined }[]> {
   const keys = controlKeys(namespace);
-  const ids = await redis.smembers(keys.alive);
+  const ids = await naming(redis, [keys], redis.smembers(keys.alive));
   if (ids.length === 0) return [];
   const values = await redis.mget(ids.map((id) => keys.beat(id)));
   return ids

@@ -6,6 +6,7 @@ import { DuestreamError } from '../core/errors.ts';
 import { parseName } from '../core/job.ts';
 import type { Redis } from './connect.ts';
 import { controlKeys, type PartitionRef, partitionRef } from './keys.ts';
+import { naming } from './wrong-type.ts';
 
 export interface QueueLayout {
   readonly queue: string;
@@ -19,7 +20,7 @@ export async function declareQueue(
   { namespace, queue, partitions }: { readonly namespace: string; readonly queue: string; readonly partitions: number },
 ): Promise<QueueLayout> {
   const keys = controlKeys(namespace);
-  const known = await redis.hget(keys.queues, queue);
+  const known = await naming(redis, [keys], redis.hget(keys.queues, queue));
   if (known !== null) return decode(queue, known);
   const made = await redis.hsetnx(keys.queues, queue, JSON.stringify({ partitions, generation: 0 }));
   if (made === 1) await redis.spublish(keys.wake, `queue ${queue}`);
@@ -35,7 +36,8 @@ export async function undeclareQueue(redis: Redis, namespace: string, queue: str
 
 /** All declared queues, by name. An entry that nobody can read is left out: it must not stop the others. */
 export async function listQueues(redis: Redis, namespace: string): Promise<readonly QueueLayout[]> {
-  const all = await redis.hgetall(controlKeys(namespace).queues);
+  const keys = controlKeys(namespace);
+  const all = await naming(redis, [keys], redis.hgetall(keys.queues));
   return Object.entries(all)
     .flatMap(([queue, value]) => readable(queue, value) ?? [])
     .sort((a, b) => (a.queue < b.queue ? -1 : 1));
@@ -43,7 +45,8 @@ export async function listQueues(redis: Redis, namespace: string): Promise<reado
 
 /** The layout of a queue if it was declared. */
 export async function findQueue(redis: Redis, namespace: string, queue: string): Promise<QueueLayout | undefined> {
-  const known = await redis.hget(controlKeys(namespace).queues, queue);
+  const keys = controlKeys(namespace);
+  const known = await naming(redis, [keys], redis.hget(keys.queues, queue));
   return known === null ? undefined : decode(queue, known);
 }
 

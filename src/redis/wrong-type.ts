@@ -5,7 +5,7 @@
  */
 import type { Redis } from 'ioredis';
 import { messageOf } from '../core/errors.ts';
-import type { PartitionKeys } from './keys.ts';
+import type { ControlKeys, PartitionKeys } from './keys.ts';
 
 export interface WrongType {
   readonly key: string;
@@ -24,9 +24,9 @@ const TYPES: readonly (readonly [name: keyof PartitionKeys, wanted: string])[] =
   ['meta', 'hash'],
 ];
 
-/** Keys of a partition that are there and of another type than ours. */
-export async function wrongTypes(redis: Redis, keys: PartitionKeys): Promise<readonly WrongType[]> {
-  const typed = TYPES.map(([name, wanted]) => ({ key: keys[name], wanted }));
+/** Keys of a partition, or of all queues, that are there and of another type than ours. */
+export async function wrongTypes(redis: Redis, keys: PartitionKeys | ControlKeys): Promise<readonly WrongType[]> {
+  const typed = 'alive' in keys ? controlTypes(keys) : TYPES.map(([name, wanted]) => ({ key: keys[name], wanted }));
   const types = await Promise.all(typed.map(({ key }) => redis.type(key)));
   return typed.flatMap(({ key, wanted }, at) => {
     const is = types[at] ?? 'none';
@@ -37,8 +37,12 @@ export async function wrongTypes(redis: Redis, keys: PartitionKeys): Promise<rea
 /** What to tell of one. */
 export const wrongTypeText = ({ is, wanted }: WrongType): string => `it is a ${is} and must be a ${wanted}`;
 
-/** Runs a call on a partition; an error about a wrong type names its key. */
-export async function naming<T>(redis: Redis, all: readonly PartitionKeys[], call: Promise<T>): Promise<T> {
+/** Runs a call on such keys; an error about a wrong type names the one it means. */
+export async function naming<T>(
+  redis: Redis,
+  all: readonly (PartitionKeys | ControlKeys)[],
+  call: Promise<T>,
+): Promise<T> {
   try {
     return await call;
   } catch (error) {
@@ -48,8 +52,13 @@ export async function naming<T>(redis: Redis, all: readonly PartitionKeys[], cal
 }
 
 /** The error stays what it was, so that everybody still knows its kind. */
-async function nameIn(error: Error, redis: Redis, all: readonly PartitionKeys[]): Promise<void> {
+async function nameIn(error: Error, redis: Redis, all: readonly (PartitionKeys | ControlKeys)[]): Promise<void> {
   const found = await Promise.all(all.map((keys) => wrongTypes(redis, keys).catch(() => [])));
   const [wrong] = found.flat();
   if (wrong) error.message = `WRONGTYPE ${wrong.key}: ${wrongTypeText(wrong)}; rename or delete it`;
 }
+
+const controlTypes = ({ queues, alive }: ControlKeys) => [
+  { key: queues, wanted: 'hash' },
+  { key: alive, wanted: 'set' },
+];

@@ -17,6 +17,7 @@ local ends = seconds() + tonumber(ARGV[1])
 repeat until seconds() > ends
 return 1`;
 const OURS = ['leader', 'scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'];
+const CONTROL = ['queues', 'alive'];
 /** KEYS  1 one of ours  2 where it is put aside. */
 const PLANT = `
 if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('RENAME', KEYS[1], KEYS[2]) end
@@ -118,23 +119,26 @@ export const foreignRows = [
     workload: { ...HARMLESS, callsMs: 9000 },
     fsck: true,
     async inject({ redis, cast, product, server, sleep }) {
-      const key = (/** @type {string} */ name) => keyOf(0, name);
+      const ours = [...OURS.map((name) => keyOf(0, name)), ...CONTROL.map((name) => `duestream:v1:{control}:${name}`)];
       let unnamed = 0;
-      for (const name of OURS) {
-        await redis.eval(PLANT, 2, key(name), key('aside'));
+      for (const key of ours) {
+        const aside = `${key.slice(0, key.indexOf('}') + 1)}:aside`;
+        await redis.eval(PLANT, 2, key, aside);
         const [flaws] = await Promise.all([flawsOf({ product, url: server.url }), sleep(1000)]);
-        await redis.eval(UPROOT, 2, key(name), key('aside'));
-        if (!flaws.some((flaw) => flaw.includes(key(name)))) unnamed += 1;
+        await redis.eval(UPROOT, 2, key, aside);
+        if (!flaws.some((flaw) => flaw.includes(key))) unnamed += 1;
         await sleep(200);
       }
       const logs = cast.actors.flatMap(({ log }) => said(log, 'WRONGTYPE'));
-      return { unnamed, silent: logs.filter(({ line }) => !line.includes(keyOf(0, ''))).length, logs: logs.length };
+      const silent = logs.filter(({ line }) => !ours.some((key) => line.includes(key)));
+      return { unnamed, silent: silent.length, logs: logs.length };
     },
     drainMs: 25_000,
     pass: (outcome) => [
       ...exactly('keys that nobody named', outcome.noted.unnamed ?? 0, 0),
       ...exactly('alarms without a name', outcome.noted.silent ?? 0, 0),
       ...atLeast('alarms', outcome.noted.logs ?? 0, 1),
+      ...exactly('workers believed dead', outcome.crashed, 0),
       ...calm(outcome),
       ...resumed(outcome, 5000),
     ],
