@@ -8,7 +8,9 @@ import { type DurationInput, durationMs, type InstantInput, instantMs, show } fr
 import { DuestreamError } from '../core/errors.ts';
 import { newJobId, parseJobId, parseJobName } from '../core/job.ts';
 import { type LatenessOptions, latenessOf } from '../core/lateness.ts';
+import { momentOf } from '../core/moment.ts';
 import { type OverrideOptions, overridesOf } from '../core/overrides.ts';
+import { DEFAULT_DST, parseZone } from '../core/zone.ts';
 
 /** What to do when a job of the same id waits already. */
 export type IfExists = 'keep' | 'replace' | 'error';
@@ -19,6 +21,11 @@ export interface ScheduleOptions extends LatenessOptions, OverrideOptions {
   readonly delay?: DurationInput | undefined;
   /** Run at this instant: a `Date`, an ISO 8601 text with offset or Z, a luxon `DateTime`. One that is past runs now. */
   readonly at?: InstantInput | undefined;
+  /**
+   * The IANA zone in which an `at` without offset, such as `"2026-03-08T09:00"`, is a local time. A time that a clock
+   * change skips is later by the gap; of one that comes twice, the first is meant: as in schedules.
+   */
+  readonly zone?: string | undefined;
   /** 1 to 128 printable ASCII characters without space, `{` and `}`. Default: a new uuid v7 in 22 characters. */
   readonly id?: string | undefined;
   /** Picks the handler: 1 to 64 of `A-Z a-z 0-9 . _ : -`. Default `default`. */
@@ -56,6 +63,7 @@ const MODES: readonly IfExists[] = ['keep', 'replace', 'error'];
 const OPTIONS: ReadonlySet<string> = new Set([
   'delay',
   'at',
+  'zone',
   'id',
   'name',
   'ifExists',
@@ -96,7 +104,7 @@ export function planJob(data: unknown, options: ScheduleOptions, limits: PlanLim
 
 /** The absolute due of a delay, an instant, or neither (now). @throws DuestreamError `bad-input` */
 export function dueOf(
-  { delay, at }: Pick<ScheduleOptions, 'delay' | 'at'>,
+  { delay, at, zone }: Pick<ScheduleOptions, 'delay' | 'at' | 'zone'>,
   { horizonMs, nowMs }: Pick<PlanLimits, 'horizonMs' | 'nowMs'>,
 ): number {
   if (at !== undefined) {
@@ -106,10 +114,13 @@ export function dueOf(
         `delay is ${show(delay)} and at is ${show(at)}; allowed: one of them or neither`,
       );
     }
-    const dueMs = instantMs(at, 'at');
+    const dueMs = zone === undefined ? instantMs(at, 'at') : localMs(at, zone);
     if (dueMs >= EARLIEST_MS && dueMs <= nowMs + horizonMs) return dueMs;
     const allowed = `${textOf(EARLIEST_MS)} to ${textOf(nowMs + horizonMs)} (the horizon of ${days(horizonMs)})`;
     throw new DuestreamError('bad-input', `at is ${textOf(dueMs)}; allowed: ${allowed}`);
+  }
+  if (zone !== undefined) {
+    throw new DuestreamError('bad-input', `zone is ${show(zone)} without at; allowed: with at, a local time`);
   }
   if (delay === undefined) return Math.floor(nowMs);
   const delayMs = durationMs(delay, 'delay');
@@ -121,6 +132,10 @@ export function dueOf(
   }
   // Rounded up, because a part of a millisecond too soon is too soon; nothing can be too soon for a delay of 0.
   return delayMs === 0 ? Math.floor(nowMs) : Math.ceil(nowMs + delayMs);
+}
+
+function localMs(at: InstantInput, zone: string): number {
+  return momentOf(at, { what: 'at', zone: parseZone(zone), dst: DEFAULT_DST }) ?? 0;
 }
 
 /** A misspelt `delay` would otherwise run at once. */

@@ -5,15 +5,16 @@
 import { type CalendarInput, parseCalendar } from './calendar.ts';
 import { encodeBody } from './codec.ts';
 import { parseCron } from './cron.ts';
-import { type DurationInput, durationMs, type InstantInput, instantMs, show } from './duration.ts';
+import { type DurationInput, durationMs, type InstantInput, show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
 import { parseJobName, parseName } from './job.ts';
 import { type LatenessOptions, latenessOf } from './lateness.ts';
+import { momentOf } from './moment.ts';
 import { type OverrideOptions, overridesOf } from './overrides.ts';
 import { whole } from './queue.ts';
 import { nextFire } from './recurrence.ts';
 import { type CatchUp, type OverlapPolicy, parseScheduleName, recurrenceOf, type Schedule } from './schedule.ts';
-import { DEFAULT_DST, type DstPolicy, instantsOf, parseZone, type Zone } from './zone.ts';
+import { DEFAULT_DST, type DstPolicy, parseZone } from './zone.ts';
 
 export interface ScheduleInput<Data = unknown>
   extends OverrideOptions,
@@ -113,20 +114,6 @@ function ruleOf(name: string, { cron, every, align = 'epoch' }: ScheduleInput, s
   oneOf('align', align, ['epoch', 'start']);
   const everyMs = between(every ?? 0, 'every', [SECOND_MS, 3650 * DAY_MS]);
   return { everyMs, anchorMs: align === 'start' ? startMs : 0 };
-}
-
-/** An instant; a text without offset is a local time of the zone. */
-export function momentOf(
-  input: InstantInput | undefined,
-  { what, zone, dst }: { readonly what: string; readonly zone: Zone; readonly dst: DstPolicy },
-): number | undefined {
-  if (input === undefined) return undefined;
-  const local = typeof input === 'string' && /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?$/.test(input);
-  if (!local) return instantMs(input, what);
-  const wallMs = Date.parse(`${input.includes('T') ? input : `${input}T00:00`}Z`);
-  const [atMs] = Number.isFinite(wallMs) ? instantsOf(zone, wallMs, dst) : [];
-  if (atMs === undefined) throw bad(what, input, `a local time that exists in ${zone.name}`);
-  return atMs;
 }
 
 function dstOf(input: Partial<DstPolicy> = {}): DstPolicy {

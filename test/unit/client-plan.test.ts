@@ -21,6 +21,9 @@ describe('when a job is due', () => {
     ['a Date', { at: new Date(nowMs + 7) }, nowMs + 7],
     ['a text with an offset', { at: '2026-03-01T10:00:00+01:00' }, nowMs + 9 * 3_600_000],
     ['a luxon DateTime', { at: DateTime.fromMillis(nowMs + 8) }, nowMs + 8],
+    ['a local time of a zone', { at: '2026-03-08T01:30', zone: 'America/New_York' }, Date.parse('2026-03-08T06:30Z')],
+    ['one that the clock skips', { at: '2026-03-08T02:30', zone: 'America/New_York' }, Date.parse('2026-03-08T07:30Z')],
+    ['one that comes twice', { at: '2026-11-01T01:30', zone: 'America/New_York' }, Date.parse('2026-11-01T05:30Z')],
     ['an instant that is past', { at: new Date(nowMs - DAY) }, nowMs - DAY],
     ['nothing', {}, nowMs],
     ['the horizon itself', { delay: '3650d' }, nowMs + 3650 * DAY],
@@ -46,6 +49,8 @@ describe('a job is refused with what was given and what is allowed', () => {
     ['a delay of another type', { delay: {} }, /delay is a value of type object; allowed/],
     ['a delay in calendar units', { delay: 'P1M' }, /delay is "P1M"; allowed.*without years and months/],
     ['a delay past the horizon', { delay: '3651d' }, /delay is "3651d"; allowed: 0 to 315360000000 ms .*3650 days/],
+    ['an unknown zone', { at: '2026-03-08T01:30', zone: 'Mars/Base' }, /zone is "Mars\/Base"; allowed: UTC or an IANA/],
+    ['a zone without a time', { zone: 'UTC' }, /zone is "UTC" without at/],
     ['an invalid Date', { at: missing }, /at is an invalid Date; allowed/],
     ['an instant without a zone', { at: '2026-03-01T10:00' }, /at is "2026-03-01T10:00"; allowed.*offset/],
     ['an instant as a number', { at: 1_763_719_000_000 }, /at is 1763719000000; allowed/],
@@ -64,7 +69,7 @@ describe('a job is refused with what was given and what is allowed', () => {
     ['a backoff that is a function', { backoff: () => 1 }, /backoff is a value of type function; allowed for one job/],
     ['a backoff of no known kind', { backoff: { kind: 'magic' } }, /backoff is a value of type object; allowed/],
     ['a backoff with a wrong number', { backoff: { kind: 'fixed', delayMs: -5 } }, /fixed delay is -5; allowed/],
-    ['a misspelt option', { dealy: '5m' }, /unknown option "dealy"; allowed: delay, at, id/],
+    ['a misspelt option', { dealy: '5m' }, /unknown option "dealy"; allowed: delay, at, zone, id/],
   ])('%s', (_, options, message) => {
     refusal(options).toThrow(badInput(message));
   });
