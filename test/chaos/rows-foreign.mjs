@@ -18,10 +18,10 @@ repeat until seconds() > ends
 return 1`;
 const OURS = ['leader', 'scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'];
 const CONTROL = ['queues', 'alive'];
-/** KEYS  1 one of ours  2 where it is put aside. */
+/** KEYS  1 one of ours  2 where it is put aside. Only the leader's is a string. */
 const PLANT = `
 if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('RENAME', KEYS[1], KEYS[2]) end
-if redis.call('EXISTS', KEYS[2]) == 1 and redis.call('TYPE', KEYS[2]).ok == 'string' then return redis.call('RPUSH', KEYS[1], 'x') end
+if KEYS[1]:find(':leader$') then return redis.call('RPUSH', KEYS[1], 'x') end
 return redis.call('SET', KEYS[1], 'x')`;
 const UPROOT = `
 redis.call('DEL', KEYS[1])
