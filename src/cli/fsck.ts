@@ -7,10 +7,12 @@ import type { Command } from 'commander';
 import { systemClock } from '../core/clock.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { Redis } from '../redis/connect.ts';
-import { type Examination, examine, examineControl, type Flaw } from '../redis/fsck.ts';
+import { type Examination, examine, examineControl, type Flaw, growthFlaws } from '../redis/fsck.ts';
+import { type Growth, growth } from '../redis/growth.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { mend } from '../redis/mend.ts';
 import { listQueues, partitionsOf } from '../redis/queues.ts';
+import { wrongTypes } from '../redis/wrong-type.ts';
 import { type Exit, type Register, withExamples } from './desk.ts';
 import type { Paint } from './output.ts';
 import { partitionsOfQueue, type Session, withRedis } from './session.ts';
@@ -32,6 +34,8 @@ interface Told extends Omit<Flaw, 'damage'> {
   readonly repaired?: boolean;
 }
 
+/** The two states that are compared for what fell are at least so far apart. */
+const GROWTH_APART_MS = 2000;
 /** Many flaws of one kind have one cause; JSON has all of them. */
 const LINES_MAX = 20;
 
@@ -52,8 +56,16 @@ async function run(session: Session, queue: string | undefined, { repair = false
   const { namespace } = session.config;
   const { reports, control } = await withRedis(session, async (redis) => {
     const refs = await refsOf(session, redis, queue);
-    const reports: Report[] = [];
-    for (const ref of refs) reports.push(await report(session, redis, { ref, repair, yes }));
+    const before = await growths(redis, refs);
+    const sinceMs = systemClock.monotonicMs();
+    const examined: Report[] = [];
+    for (const ref of refs) examined.push(await report(session, redis, { ref, repair, yes }));
+    await systemClock.sleep(Math.max(0, GROWTH_APART_MS - (systemClock.monotonicMs() - sinceMs)));
+    const now = await growths(redis, refs);
+    const reports = examined.map((one, at) => ({
+      ...one,
+      flaws: [...one.flaws, ...growthFlaws(before[at], now[at]).map(told)],
+    }));
     return { reports, control: queue === undefined ? await examineControl(redis, namespace) : [] };
   });
   const left = [...control, ...reports.flatMap(({ flaws }) => flaws.filter(({ repaired }) => repaired !== true))]
@@ -94,6 +106,16 @@ async function report(
   const after = await examine(redis, ref, { clock: systemClock });
   const flaws = [...repaired.map((flaw) => ({ ...told(flaw), repaired: true })), ...after.flaws.map(told)];
   return { queue, partition, ...after, flaws };
+}
+
+/** What must only grow, of each partition that can be read at all. */
+async function growths(redis: Redis, refs: readonly PartitionRef[]): Promise<readonly (Growth | undefined)[]> {
+  const all: (Growth | undefined)[] = [];
+  for (const ref of refs) {
+    const readable = (await wrongTypes(redis, ref.keys)).length === 0;
+    all.push(readable ? await growth(redis, ref) : undefined);
+  }
+  return all;
 }
 
 /** What a repair does, told before it begins: one line per kind. */

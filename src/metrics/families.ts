@@ -72,6 +72,18 @@ export function createFamilies(registry: Registry, { queueWide }: { readonly que
       labelNames: ['queue'],
       registers: led,
     }),
+    jobsMended: new Counter({
+      name: 'duestream_jobs_mended_total',
+      help: 'Parts of jobs that somebody had removed and that were put right.',
+      labelNames: ['queue'],
+      registers: led,
+    }),
+    lettersForgotten: new Counter({
+      name: 'duestream_dead_forgotten_total',
+      help: 'Dead letters removed by retention or a purge.',
+      labelNames: ['queue'],
+      registers: led,
+    }),
     reclaimed: new Counter({
       name: 'duestream_reclaimed_total',
       help: 'Entries taken over from dead workers.',

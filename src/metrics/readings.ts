@@ -41,6 +41,8 @@ function addPartition(families: Families, queue: string, stats: PartitionStats):
   families.jobsDead.inc({ queue }, counted('dead') + counted('refused'));
   families.jobsExpired.inc({ queue }, counted('expired'));
   families.jobsCancelled.inc({ queue }, counted('cancelled'));
+  families.jobsMended.inc({ queue }, counted('mended'));
+  families.lettersForgotten.inc({ queue }, counted('forgotten'));
   families.reclaimed.inc({ queue }, counted('reclaimed'));
   families.scheduledJobs.inc({ queue }, stats.scheduled);
   families.readyJobs.inc({ queue }, stats.ready);
@@ -69,6 +71,8 @@ function queueWide(families: Families): readonly { readonly reset: () => void }[
     families.jobsDead,
     families.jobsExpired,
     families.jobsCancelled,
+    families.jobsMended,
+    families.lettersForgotten,
     families.reclaimed,
     families.scheduledJobs,
     families.readyJobs,

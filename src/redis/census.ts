@@ -21,7 +21,7 @@ export type DamageKind =
 
 export interface Damage {
   readonly kind: DamageKind;
-  /** The member, or the entry of `stuck`, `early` and `vanished`; empty for the group. */
+  /** The member, byte by byte (`latin1`), or the entry of `stuck`, `early` and `vanished`; empty for the group. */
   readonly name: string;
   /** Owner, holder or member, as the kind has it. */
   readonly detail: string;
@@ -50,7 +50,9 @@ export async function census(
   of: { readonly part: 'all' | 'jobs' | 'runs' | 'scheduled'; readonly cursor?: string; readonly limit: number },
 ): Promise<Counted | { readonly kind: 'large'; readonly size: number }> {
   const args = { part: of.part, cursor: of.cursor ?? '0', limit: of.limit };
-  const [cursor, looked, records, surplus, ...found] = list(await run(redis, 'census', { keys: ref.keys, args }));
+  const [cursor, looked, records, surplus, ...found] = list(
+    await run(redis, 'census', { keys: ref.keys, args, bytes: true }),
+  );
   if (cursor === 'large') return { kind: 'large', size: Number(looked) };
   const next = cursor === '0' ? undefined : text(cursor);
   return { kind: 'counted', next, looked: Number(looked), ...counts(records, surplus), found: damages(found) };
@@ -62,7 +64,7 @@ export async function muster(
   of: { readonly part: 'ready' | 'front' | 'pending'; readonly after?: string | undefined; readonly limit: number },
 ): Promise<Mustered> {
   const args = { part: of.part, after: of.after ?? '', limit: of.limit };
-  const [next, looked, delivered, ...found] = list(await run(redis, 'muster', { keys: ref.keys, args }));
+  const [next, looked, delivered, ...found] = list(await run(redis, 'muster', { keys: ref.keys, args, bytes: true }));
   const group: readonly Damage[] = delivered === '' ? [{ kind: 'group', name: '', detail: '' }] : [];
   return {
     next: next === '' ? undefined : text(next),

@@ -2,12 +2,13 @@
  * The invariants of the design over one live partition. A small one is read in one script, at one moment; a large one
  * page by page. Whatever is found must be seen again two seconds later: what was only on its way is gone by then.
  *
- * Not judged, because one look at Redis cannot tell: that tokens and counts grew between two states (I7; a token nobody
- * gave yet and more failures than starts are found), and in a large or busy partition whether the counters add up (I11).
+ * That tokens and counts only grow (I7) takes two states to compare: `growth.ts`. Not judged: in a large or busy partition
+ * whether the counters add up (I11).
  */
 import type { Clock } from '../core/clock.ts';
 import { census, type Damage, type DamageKind, damageKey, muster } from './census.ts';
 import type { Redis } from './connect.ts';
+import { type Growth, shrunk } from './growth.ts';
 import { type PartitionStats, stats } from './inspect.ts';
 import { controlKeys, type PartitionRef } from './keys.ts';
 import { isMendable, notReady } from './mend.ts';
@@ -35,7 +36,7 @@ export interface Examination {
   readonly more: boolean;
 }
 
-type StateKind = 'overdue' | 'lease' | 'expiring' | 'balance' | 'immortal' | 'type' | 'hollow';
+type StateKind = 'overdue' | 'lease' | 'expiring' | 'balance' | 'immortal' | 'shrunk' | 'type' | 'hollow';
 type Kind = Flaw['what'];
 
 export interface ExamineOptions {
@@ -50,7 +51,7 @@ interface Sighting {
   readonly found: ReadonlyMap<string, Flaw>;
 }
 
-/** One script over 20,000 things took 82 ms, in which nothing is promoted; so many took 11 ms. */
+/** Nothing is promoted meanwhile. `npm run bench:fsck` tells how long that is, and why no more are read at once. */
 const ATOMIC_MAX = 5000;
 const APART_MS = 2000;
 const PAGE = 1000;
@@ -76,11 +77,12 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
   group: ['I6', 'ready has no consumer group: nobody can read it', 'make the group again, from the first entry'],
   shared: ['I1', 'its run names another owner than the consumer that holds its entry; the next start decides'],
   ahead: ['I7', 'its run cannot be: unreadable, a token that was never given, or more failures than starts'],
+  shrunk: ['I7', 'an older state was put back, by a backup, a replica or a hand: tokens were given twice, or will be'],
   early: ['I8', 'its entry is older than its due: it was promoted early, or the clock of Redis went back'],
   overdue: ['I9', 'somebody leads, and the first job is late by more than 5 s and does not move'],
   lease: ['I10', 'the lease lives for ever or longer than it was taken for; the next election takes it over'],
   expiring: ['I10', 'this key expires, and what it holds is lost then; PERSIST it at once'],
-  immortal: ['I10', 'a heartbeat without an end: its process looks alive for ever; DEL it if the process is gone'],
+  immortal: ['I10', 'a heartbeat that outlives its process by hours or for ever; DEL it if the process is gone'],
   balance: ['I11', 'the counters do not add up: a record was removed, or put, by somebody else'],
   idle: ['I12', 'a run without a record', 'remove the run, unless a worker is at it'],
   type: ['key', 'somebody put another type where our key belongs, and all stands still: rename or delete it'],
@@ -102,12 +104,23 @@ export async function examine(redis: Redis, ref: PartitionRef, options: ExamineO
   return { looked: second.looked, atomic: second.atomic, flaws, more };
 }
 
-/** Heartbeats that would never end. */
+/** Longer than any heartbeat can be told to live. */
+const BEAT_MS_MAX = 3_600_000;
+
+/** Heartbeats that would never end, or not soon. */
 export async function examineControl(redis: Redis, namespace: string): Promise<readonly Flaw[]> {
   const { alive, beat } = controlKeys(namespace);
   const keys = (await redis.smembers(alive)).slice(0, FLAWS_MAX).map(beat);
   const ttls = await Promise.all(keys.map((key) => redis.pttl(key)));
-  return keys.filter((_, at) => ttls[at] === -1).map((key) => flawOf('immortal', key));
+  return keys.filter((_, at) => isImmortal(ttls[at])).map((key) => flawOf('immortal', key));
+}
+
+const isImmortal = (ttlMs = 0) => ttlMs === -1 || ttlMs > BEAT_MS_MAX;
+
+/** What fell between two states. */
+export function growthFlaws(before: Growth | undefined, now: Growth | undefined): readonly Flaw[] {
+  if (!before || !now) return [];
+  return shrunk(before, now).map(({ name, what }) => flawOf('shrunk', name, what));
 }
 
 async function sight(redis: Redis, ref: PartitionRef, atomicMax: number): Promise<Sighting> {
@@ -195,8 +208,10 @@ function isSame(one: PartitionStats, other: PartitionStats): boolean {
   return JSON.stringify(one.counters) === JSON.stringify(other.counters);
 }
 
+/** For people: a member that is no text cannot be shown as it is. */
 function damageFlaw(damage: Damage): Flaw {
-  return { ...flawOf(damage.kind, damage.name, damage.detail === '-' ? '' : damage.detail), damage };
+  const [name, detail] = [damage.name, damage.detail].map((bytes) => Buffer.from(bytes, 'latin1').toString());
+  return { ...flawOf(damage.kind, name, detail === '-' ? '' : detail), damage };
 }
 
 function flawOf(what: Kind, name = '', detail = ''): Flaw {

@@ -5,7 +5,7 @@
 import { type Damage, type DamageKind, damageKey } from './census.ts';
 import type { Redis } from './connect.ts';
 import type { PartitionKeys, PartitionRef } from './keys.ts';
-import { list, type Reply, run, text } from './scripts.ts';
+import { bytesOf, list, run, text } from './scripts.ts';
 
 /** `sound`: there was nothing to mend, or no longer. `unsure`: it cannot be proved now; look again later. */
 export type MendReply = 'mended' | 'sound' | 'unsure';
@@ -27,7 +27,7 @@ export async function mend(
   const { absent, seen } = await notReady(redis, ref.keys, damages.filter(isMendable));
   for (let from = 0; from < absent.length; from += BATCH) {
     const batch = absent.slice(from, from + BATCH);
-    const each = batch.flatMap(({ kind, name }) => [kind, name]);
+    const each = batch.flatMap(({ kind, name }) => [kind, Buffer.from(name, 'latin1')]);
     const reply = list(await run(redis, 'mend', { keys: ref.keys, args: { now: nowMs ?? '', seen }, each }));
     for (const [at, damage] of batch.entries()) replies.set(damage, text(reply[at]) as MendReply);
   }
@@ -45,7 +45,7 @@ export async function notReady(
   let seen = '-';
   for (let more = suspects.size > 0; more; ) {
     const from = seen === '-' ? '-' : `(${seen}`;
-    const page = list((await redis.call('XRANGE', keys.ready, from, '+', 'COUNT', PAGE)) as Reply);
+    const page = list(bytesOf(await redis.callBuffer('XRANGE', keys.ready, from, '+', 'COUNT', PAGE)));
     for (const item of page) {
       const [entry, fields] = list(item);
       seen = text(entry);

@@ -144,19 +144,27 @@ export function run<V extends Verb>(
   call: {
     readonly keys: PartitionKeys;
     readonly args: ArgsOf<V>;
-    readonly each?: readonly (string | number)[];
+    readonly each?: readonly (string | number | Buffer)[];
     readonly moreKeys?: readonly string[];
+    /** The reply as bytes, one character from 0 to 255 each: a foreign member need not be text. */
+    readonly bytes?: boolean;
   },
 ): Promise<Reply> {
   const script: Script = scripts[verb];
   const named = call.args as Readonly<Record<string, string | number>>;
-  const commands = redis as unknown as Record<string, (...parts: (string | number)[]) => Promise<Reply>>;
-  const send = commands[command(verb)];
+  const commands = redis as unknown as Record<string, (...parts: (string | number | Buffer)[]) => Promise<Reply>>;
+  const send = commands[call.bytes ? `${command(verb)}Buffer` : command(verb)];
   if (!send) throw new Error(`connection was made without the script ${verb}`);
   const keys = [...script.keys.map((key) => call.keys[key]), ...(call.moreKeys ?? [])];
   const args = script.args.map((name) => named[name] ?? '');
   const sent = send.call(redis, ...(script.moreKeys ? [keys.length] : []), ...keys, ...args, ...(call.each ?? []));
-  return naming(redis, [call.keys], sent);
+  return naming(redis, [call.keys], call.bytes ? sent.then(bytesOf) : sent);
+}
+
+/** A reply of buffers as texts of bytes. */
+export function bytesOf(reply: unknown): Reply {
+  if (Buffer.isBuffer(reply)) return reply.toString('latin1');
+  return Array.isArray(reply) ? reply.map(bytesOf) : (reply as Reply);
 }
 
 /** A list reply, or a bug. */

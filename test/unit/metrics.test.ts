@@ -48,6 +48,8 @@ describe('whole queues', () => {
     refused: 4,
     cancelled: 6,
     reclaimed: 8,
+    mended: 15,
+    forgotten: 16,
   };
 
   test('durable counters and counts become the values of the queue', async () => {
@@ -64,6 +66,8 @@ describe('whole queues', () => {
       dead: emails('jobs_dead_total'),
       cancelled: emails('jobs_cancelled_total'),
       reclaimed: emails('reclaimed_total'),
+      mended: emails('jobs_mended_total'),
+      forgotten: emails('dead_forgotten_total'),
     }).toEqual({
       scheduled: 10,
       promoted: 9,
@@ -73,6 +77,8 @@ describe('whole queues', () => {
       dead: 7,
       cancelled: 6,
       reclaimed: 8,
+      mended: 15,
+      forgotten: 16,
     });
     expect(['scheduled_jobs', 'ready_jobs', 'running_jobs', 'dead_jobs'].map(emails)).toEqual([11, 12, 13, 14]);
     expect(emails('oldest_due_age_seconds')).toBe(2.5);
