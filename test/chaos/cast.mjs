@@ -127,7 +127,7 @@ export function createCast({ product, folder, url, note, env = {}, clocks }) {
   }
 
   return {
-    actors,
+    ...{ actors, folder, url, main: mainOf(undefined), lua: join(product, 'lua') },
     living,
     send,
     /** @param {Special} [special] */
@@ -137,6 +137,9 @@ export function createCast({ product, folder, url, note, env = {}, clocks }) {
       const handlers = ofCopy(special?.product ?? product, HANDLERS);
       return launch('worker', [mainOf(special), 'worker', handlers, '--queue', 'chaos'], special?.env);
     },
+    /** One that runs other handlers than those of the workload. @param {string} module @param {string} queue @param {Readonly<Record<string, string>>} [more] */
+    otherWorker: (module, queue, more) =>
+      launch('worker', [mainOf(undefined), 'worker', module, '--queue', queue], more),
     /** @param {readonly import('./workload.mjs').PlannedJob[]} plan */
     producer(plan) {
       const file = join(folder, `plan-${born}.json`);

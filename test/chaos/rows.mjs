@@ -1,15 +1,18 @@
 /** The fault matrix as far as it can be run here: one table, in the order of the faults' numbers. */
+import { abuseRows } from './rows-abuse.mjs';
 import { dataRows } from './rows-data.mjs';
 import { diskRows } from './rows-disk.mjs';
 import { foreignRows } from './rows-foreign.mjs';
+import { loadRows } from './rows-load.mjs';
 import { processRows } from './rows-processes.mjs';
 import { redisRows } from './rows-redis.mjs';
 import { timeRows } from './rows-time.mjs';
 
 /** @type {readonly import('./run.mjs').Row[]} */
-export const rows = [...processRows, ...redisRows, ...dataRows, ...diskRows, ...foreignRows, ...timeRows].sort(
-  (a, b) => numberOf(a.id) - numberOf(b.id),
-);
+export const rows = [
+  ...[...processRows, ...redisRows, ...dataRows, ...diskRows, ...foreignRows, ...timeRows],
+  ...[...loadRows, ...abuseRows],
+].sort((a, b) => numberOf(a.id) - numberOf(b.id));
 
 /**
  * A row once for each mode that it is to be run in; those that leave it open are run in the one that is asked for.
