@@ -6,6 +6,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writ
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { rows } from './rows.mjs';
+import { loseReplies } from './rows-redis.mjs';
 import { runRow } from './run.mjs';
 
 /** @typedef {{ file: string, from: string, to: string }} Patch */
@@ -15,7 +16,7 @@ import { runRow } from './run.mjs';
  * @property {string} title
  * @property {string} row in which it must be caught
  * @property {readonly string[]} expected anomalies, one of which must be found
- * @property {Partial<import('./workload.mjs').Workload>} [workload]
+ * @property {Partial<import('./run.mjs').Row>} [change] of the row
  * @property {readonly Patch[]} patches
  */
 
@@ -54,7 +55,7 @@ export const controls = [
     id: 'N3',
     title: 'jobs are taken over by idle time alone, from the living too',
     row: 'F33',
-    workload: { jobs: 200, workMs: [300, 1500] },
+    change: { workload: { jobs: 200, workMs: [300, 1500] } },
     expected: ['DUP-START', 'OVERLAP', 'ZOMBIE'],
     patches: [
       { file: 'dist/worker/reclaimer.js', from: 'if (!missing.has(other.name))', to: 'if (false)' },
@@ -63,18 +64,48 @@ export const controls = [
       { file: 'dist/worker/reclaimer.js', from: 'idleMs: parts.jobLeaseMs, limit', to: 'idleMs: 300, limit' },
     ],
   },
+  {
+    id: 'N4',
+    title: 'the client sends a call again as another call, with a due of its own',
+    row: 'F27',
+    change: {
+      // Jobs that are over by the time at which their call is sent again.
+      workload: { jobs: 800, callsMs: 8000, nearMs: 0, farMs: 0, workMs: [1, 5], throws: 0, crashes: 0, poison: 0 },
+      inject: ({ theLine, sleep }) => loseReplies(theLine(), { verbs: ['schedule'], each: 30, sleep }),
+      pass: () => [],
+    },
+    expected: ['DUP-START', 'ZOMBIE'],
+    patches: [
+      {
+        file: 'dist/client/batch.js',
+        from: 'jobs.schedule(ref, plans, settings)',
+        to: 'jobs.schedule(ref, plans.map(anew), settings)',
+      },
+      {
+        file: 'dist/client/batch.js',
+        from: 'const neverSent =',
+        to: [
+          'function anew({ record, ...plan }) {',
+          '  const dueMs = Math.max(plan.dueMs, Date.now());',
+          "  return { ...plan, dueMs, record: '1' + dueMs.toString(36) + record.slice(record.search(/[;|]/)) };",
+          '}',
+          'const neverSent =',
+        ].join('\n'),
+      },
+    ],
+  },
 ];
 
 /**
  * @param {Control} control
  * @param {import('./run.mjs').Settings} settings
  */
-export async function runControl({ id, title, row: rowId, expected, patches, workload }, settings) {
+export async function runControl({ id, title, row: rowId, expected, patches, change }, settings) {
   const row = rows.find((candidate) => candidate.id === rowId);
   if (!row) throw new Error(`control ${id} names no row: ${rowId}`);
   const product = brokenCopy(settings.product, patches);
   try {
-    const verdict = await runRow(workload ? { ...row, workload } : row, { ...settings, product });
+    const verdict = await runRow({ ...row, ...change }, { ...settings, product });
     const found = expected.filter((kind) => (verdict.anomalies[kind] ?? 0) > 0);
     const passed = found.length > 0;
     if (verdict.kept && !settings.keep) rmSync(verdict.kept, { recursive: true, force: true });
@@ -92,7 +123,7 @@ export async function runControl({ id, title, row: rowId, expected, patches, wor
 function brokenCopy(product, patches) {
   const copy = mkdtempSync(join(tmpdir(), 'due-broken-'));
   mkdirSync(join(copy, 'dist'), { recursive: true });
-  for (const part of ['dist', 'lua', 'package.json', 'test/chaos'])
+  for (const part of ['dist', 'lua', 'package.json', 'src/embedded', 'test/chaos'])
     cpSync(join(product, part), join(copy, part), { recursive: true });
   symlinkSync(join(product, 'node_modules'), join(copy, 'node_modules'));
   for (const { file, from, to } of patches) {

@@ -15,8 +15,10 @@ export async function openLine({ socketPath, folder, product }) {
   const path = join(folder, 'line.sock');
   /** @type {Set<import('node:net').Socket>} */
   const sockets = new Set();
-  /** @type {readonly string[]} */
+  /** @type {readonly { name: string, marks: readonly string[] }[]} */
   let unanswered = [];
+  /** @type {Map<string, number>} */
+  const lostTo = new Map();
   /** @type {((reply: Buffer) => boolean) | undefined} */
   let worth;
   /** @type {{ marks: readonly string[], held: (request: string, release: () => void) => void } | undefined} */
@@ -35,7 +37,7 @@ export async function openLine({ socketPath, folder, product }) {
         upstream.destroy();
       });
     }
-    let doomed = false;
+    let doomed = '';
     client.on('data', (request) => {
       if (deaf) return;
       if (trap?.marks.some((mark) => request.includes(mark))) {
@@ -44,19 +46,21 @@ export async function openLine({ socketPath, folder, product }) {
         held(request.toString('latin1'), () => upstream.write(request));
         return;
       }
-      if (unanswered.some((mark) => request.includes(mark))) {
-        doomed = true;
+      const asked = unanswered.find(({ marks }) => marks.some((mark) => request.includes(mark)));
+      if (asked) {
+        doomed = asked.name;
         if (worth === undefined) unanswered = [];
       }
       upstream.write(request);
     });
     upstream.on('data', (reply) => {
       if (deaf) return;
-      if (!doomed || (worth !== undefined && !worth(reply))) {
+      if (doomed === '' || (worth !== undefined && !worth(reply))) {
         client.write(reply);
         return;
       }
-      doomed = false;
+      lostTo.set(doomed, (lostTo.get(doomed) ?? 0) + 1);
+      doomed = '';
       unanswered = [];
       worth = undefined;
       lost += 1;
@@ -74,14 +78,14 @@ export async function openLine({ socketPath, folder, product }) {
 
   return {
     url: `unix://${path}`,
-    /** The reply to the next call of a script is lost with its connection. @param {string} verb */
-    loseReplyTo(verb) {
+    /** The reply to the next call of one of these scripts is lost with its connection. @param {string[]} verbs */
+    loseReplyTo(...verbs) {
       worth = undefined;
-      unanswered = marksOf(verb);
+      unanswered = verbs.map((verb) => ({ name: verb, marks: marksOf(verb) }));
     },
     /** The next reply to a blocking read that brings jobs is lost with its connection. */
     loseNextRead() {
-      unanswered = ['xreadgroup', 'XREADGROUP'];
+      unanswered = [{ name: 'read', marks: ['xreadgroup', 'XREADGROUP'] }];
       worth = (reply) => reply.includes('member');
     },
     /**
@@ -102,6 +106,8 @@ export async function openLine({ socketPath, folder, product }) {
       for (const socket of sockets) socket.destroy();
     },
     lost: () => lost,
+    /** How many replies to a script were lost. @param {string} verb */
+    lostTo: (verb) => lostTo.get(verb) ?? 0,
     async close() {
       for (const socket of sockets) socket.destroy();
       server.close();

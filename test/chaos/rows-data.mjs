@@ -21,6 +21,8 @@ export const dataRows = [
   {
     id: 'F35',
     title: 'FLUSHALL while everything runs',
+    how: 'FLUSHALL under load',
+    wanted: 'new jobs run <= 5 s; a log <= 42 lines in 10 s; the loss is declared',
     declaredLossMs: EVERYTHING,
     async inject({ redis }) {
       await redis.flushall();
@@ -30,6 +32,8 @@ export const dataRows = [
   {
     id: 'F36',
     title: 'the ready stream is deleted, and then its group',
+    how: 'DEL of the ready streams, XGROUP DESTROY 1.5 s later',
+    wanted: 'work goes on <= 5 s; found again <= 30 s',
     async inject({ redis, sleep }) {
       for (const partition of PARTITIONS) await redis.del(keyOf(partition, 'ready'));
       await sleep(1500);
@@ -44,6 +48,8 @@ export const dataRows = [
   {
     id: 'F37',
     title: 'somebody trims the ready stream to nothing',
+    how: 'XTRIM MAXLEN 0 on streams with pending entries',
+    wanted: 'work goes on <= 5 s; found again <= 30 s',
     workload: { workMs: [20, 400] },
     async inject({ redis, until }) {
       await until(async () => (await redis.xlen(keyOf(0, 'ready'))) > 0, 'an entry');
@@ -56,6 +62,8 @@ export const dataRows = [
   {
     id: 'F38',
     title: 'somebody removes the consumer of a busy worker',
+    how: 'XGROUP DELCONSUMER of a busy worker in every partition',
+    wanted: 'work goes on <= 5 s; found again <= 30 s',
     workload: { workMs: [20, 400] },
     async inject({ redis }) {
       for (const partition of PARTITIONS) {
@@ -72,6 +80,8 @@ export const dataRows = [
   {
     id: 'F69',
     title: 'foreign members and records that nobody can read',
+    how: 'ZADD of 6 bad members, 3 odd records and a good bare job',
+    wanted: 'a letter with a reason for each bad one; late <= 3 s',
     workload: { crashes: 0, poison: 0 },
     async inject({ redis, asked }) {
       const now = Date.now();

@@ -31,6 +31,8 @@ export const processRows = [
   {
     id: 'F2',
     title: 'a worker is killed in the middle of its jobs, twice',
+    how: 'SIGKILL to a worker that runs something, twice',
+    wanted: 'starts again <= 8 per kill',
     workload: HARMLESS,
     async inject({ cast, anyWorker, runningOn, until, sleep }) {
       for (let time = 0; time < 2; time += 1) {
@@ -47,6 +49,8 @@ export const processRows = [
   {
     id: 'F3',
     title: 'a producer is killed between a call and its reply',
+    how: 'SIGKILL to a producer',
+    wanted: 'no half a job',
     async inject({ cast }) {
       const producer = cast.living('producer')[0];
       if (!producer) throw new Error('no producer lives');
@@ -56,6 +60,8 @@ export const processRows = [
   {
     id: 'F4',
     title: 'the leader freezes for three leases, and its last promote arrives late',
+    how: 'SIGSTOP to the leader while its promote is on the way, SIGCONT after 3 leases',
+    wanted: 'promotions of the old term 0; late <= lease + 1.5 s',
     workload: HARMLESS,
     line: true,
     watch: true,
@@ -89,6 +95,8 @@ export const processRows = [
   {
     id: 'F5',
     title: 'a worker freezes until its jobs are taken over, and wakes up',
+    how: 'SIGSTOP to a worker that runs something, SIGCONT after 7 s',
+    wanted: 'starts again <= 8',
     workload: HARMLESS,
     async inject({ cast, anyWorker, runningOn, until, sleep }) {
       const worker = await anyWorker();
@@ -102,6 +110,8 @@ export const processRows = [
   {
     id: 'F6',
     title: 'all workers freeze for 6 seconds and wake up together',
+    how: 'SIGSTOP to all workers, SIGCONT after 6 s',
+    wanted: 'starts again <= slots of all workers',
     workload: HARMLESS,
     async inject({ cast, sleep }) {
       const workers = cast.living('worker');
@@ -114,6 +124,8 @@ export const processRows = [
   {
     id: 'F10',
     title: 'handlers throw undefined, texts, circular and frozen things, getters that throw and 10 MB',
+    how: '3 handlers in 10 throw such a thing',
+    wanted: 'one start again per failure; no worker ends',
     workload: { ...HARMLESS, jobs: 600, odd: 0.3 },
     inject: async () => {},
     pass: ({ report, effects, actors }) => [
@@ -124,6 +136,8 @@ export const processRows = [
   {
     id: 'F12',
     title: 'jobs that take their worker with them, once or always',
+    how: 'handlers that SIGKILL their own process: 1 % once, 0.5 % always',
+    wanted: 'starts of a killer <= 3, then dead; bystanders dead 0',
     workload: { jobs: 600, crashes: 0.01, poison: 0.005 },
     drainMs: 20_000,
     inject: async () => {},
@@ -144,6 +158,8 @@ export const processRows = [
   {
     id: 'F13',
     title: 'a worker is asked to end while it works, and another takes its place',
+    how: 'SIGTERM to a busy worker that may take 400 ms',
+    wanted: 'gone <= 1.6 s with status 0; crashes counted 0',
     workload: { ...HARMLESS, jobs: 250, workMs: [50, 900] },
     env: { DUESTREAM_WORKER__SHUTDOWN_MS: '400' },
     async inject({ cast, anyWorker, runningOn, until }) {
@@ -163,6 +179,8 @@ export const processRows = [
   {
     id: 'F14',
     title: 'the leader is asked to end',
+    how: 'SIGTERM to the leader',
+    wanted: 'late <= 500 ms',
     workload: HARMLESS,
     watch: true,
     async inject({ cast, leaderOf }) {
