@@ -7,15 +7,24 @@
  *     --controls              builds that are broken on purpose must be caught
  *     --json                  one line of JSON per row   --keep          the folder with all histories
  *     --list                  what there is
+ *     --all                   every row and control, and docs/reliability.md from what they found; goes on where it was
+ *                             interrupted, unless it is --fresh
+ *     --report                the same documents from docs/reliability.json, without running anything
  *
  * Ends with 0 when every row passed, 1 when one did not, 64 for wrong arguments.
  */
+import { execFileSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { EmbeddedRedisError } from '../src/embedded/error.mjs';
 import { Failed } from './run.mjs';
 import { build, dependencies, redis, root } from './steps.mjs';
 
+/** `--all` without a seed runs the same moments each time, so that it can go on where it was interrupted. */
+const SEED_OF_ALL = 7;
 const MODES = /** @type {const} */ (['everysec', 'always', 'none']);
 
 process.exitCode = await main().catch((error) => {
@@ -30,6 +39,7 @@ async function main() {
     process.stderr.write(`${options}\n`);
     return 64;
   }
+  if (options.report) return report();
   await dependencies();
   const { env } = await redis(process.env);
   const binary = env.DUESTREAM_REDIS_SERVER_BIN;
@@ -55,6 +65,7 @@ async function main() {
     );
     return 64;
   }
+  if (options.all) return campaign(settings);
   process.stderr.write(`chaos: --seed ${options.seed}\n`);
   const verdicts = [];
   const namesControl = controls.some(({ id }) => options.only.includes(id));
@@ -63,6 +74,67 @@ async function main() {
   for (const control of options.controls || namesControl ? controls.filter(wanted) : []) {
     verdicts.push(tell(await runControl(control, settings), options));
   }
+  return sum(verdicts);
+}
+
+/**
+ * @param {import('../test/chaos/run.mjs').Settings & { fresh: boolean, json: boolean, quick: boolean }} settings
+ */
+async function campaign(settings) {
+  const { rows, variantsOf } = await import('../test/chaos/rows.mjs');
+  const { runRow } = await import('../test/chaos/run.mjs');
+  const { controls, runControl } = await import('../test/chaos/controls.mjs');
+  const { fingerprintOf, runCampaign } = await import('../test/chaos/campaign.mjs');
+  const { resultOf } = await import('../test/chaos/report.mjs');
+  const work = await import('../test/chaos/workload.mjs');
+  const { PARTITIONS } = await import('../test/chaos/dump.mjs');
+  const { seed, mode, quick, fresh } = settings;
+  const tasks = [
+    ...rows.flatMap(variantsOf).map((row) => ({
+      name: row.variants ? `${row.id} ${row.mode}` : row.id,
+      run: () => runRow(row, settings),
+    })),
+    ...controls.map((control) => ({ name: control.id, run: () => runControl(control, settings) })),
+  ];
+  const verdicts = await runCampaign({
+    ...{ file: join(root, '.cache', 'chaos', `all${quick ? '-quick' : ''}.jsonl`), tasks, fresh },
+    terms: { seed, mode, quick, of: fingerprintOf(root, ['src', 'lua', 'test/chaos']) },
+    say: (line) => process.stderr.write(`chaos: ${line}\n`),
+    tell: (verdict) => tell(verdict, settings),
+  });
+  if (quick) return sum(verdicts);
+  const of = (/** @type {readonly { id: string }[]} */ list) =>
+    verdicts.filter(({ id }) => list.some((one) => one.id === id)).map(resultOf);
+  const made = {
+    date: new Date().toISOString().slice(0, 10),
+    duestream: JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version,
+    node: process.versions.node,
+    redis:
+      /v=(\S+)/.exec(execFileSync(settings.binary, ['--version'], { encoding: 'utf8' }))?.[1] ?? 'of unknown version',
+    ...{ cores: availableParallelism(), seed, mode, jobs: work.FULL.jobs, producers: work.PRODUCERS },
+    ...{ nearMs: work.FULL.nearMs, farMs: work.FULL.farMs, throws: work.FULL.throws },
+    ...{ crashes: work.FULL.crashes, poison: work.FULL.poison },
+    ...{ daemons: work.DAEMONS, workers: work.WORKERS, slots: work.SLOTS, partitions: PARTITIONS.length },
+  };
+  const findings = { made, rows: of(rows), controls: of(controls) };
+  writeFileSync(join(root, 'docs', 'reliability.json'), `${JSON.stringify(findings, null, 2)}\n`);
+  await report();
+  return sum(verdicts);
+}
+
+/** Writes what follows from `docs/reliability.json`. */
+async function report() {
+  const { markdownOf, withDurability } = await import('../test/chaos/report.mjs');
+  const findings = JSON.parse(readFileSync(join(root, 'docs', 'reliability.json'), 'utf8'));
+  writeFileSync(join(root, 'docs', 'reliability.md'), markdownOf(findings));
+  const readme = join(root, 'README.md');
+  writeFileSync(readme, withDurability(readFileSync(readme, 'utf8'), findings));
+  process.stderr.write('chaos: docs/reliability.md and the README say what docs/reliability.json says\n');
+  return 0;
+}
+
+/** @param {readonly import('../test/chaos/run.mjs').Verdict[]} verdicts */
+function sum(verdicts) {
   const failed = verdicts.filter(({ passed }) => !passed);
   const notRun = verdicts.filter((verdict) => verdict.notRun !== undefined).length;
   const seconds = verdicts.reduce((total, verdict) => total + verdict.seconds, 0);
@@ -88,17 +160,23 @@ function argumentsOf() {
         json: flag,
         keep: flag,
         list: flag,
+        all: flag,
+        fresh: flag,
+        report: flag,
       },
     });
     const mode = MODES.find((name) => name === (values.mode ?? 'everysec'));
-    const seed = Number(values.seed ?? randomInt(1_000_000));
+    const seed = Number(values.seed ?? (values.all ? SEED_OF_ALL : randomInt(1_000_000)));
     if (mode === undefined) return `--mode ${values.mode}; allowed: ${MODES.join(', ')}`;
     if (!Number.isSafeInteger(seed)) return `--seed ${values.seed}; allowed: a whole number`;
     const only = [values.fault, values.only]
       .flatMap((list) => list?.split(',') ?? [])
       .map((id) => id.trim().toUpperCase());
-    const { quick, controls, json, keep, list } = values;
-    return { mode, seed, only, quick, controls, json, keep, list };
+    const { quick, controls, json, keep, list, all, fresh, report } = values;
+    if (all && (only.length > 0 || controls))
+      return '--all is every row and control; not together with --fault or --controls';
+    if (fresh && !all) return '--fresh is for --all';
+    return { mode, seed, only, quick, controls, json, keep, list, all, fresh, report };
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

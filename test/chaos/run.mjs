@@ -120,7 +120,7 @@ export async function runRow(row, settings) {
 }
 
 /** What a row that broke down has to say. */
-const NOTHING_SEEN = {
+export const NOTHING_SEEN = {
   /** @type {readonly string[]} */
   complaints: [],
   /** @type {Readonly<Record<string, number>>} */

@@ -1,0 +1,103 @@
+/**
+ * The fault report says what was found and nothing else: it and the README's table are made from the committed results,
+ * and every fault of the matrix is in it, with a result or with a reason.
+ */
+import { describe, expect, test } from 'vitest';
+import { FAULTS, notHere } from '../chaos/not-here.mjs';
+import { durabilityOf, markdownOf, openFaults, resultOf, withDurability } from '../chaos/report.mjs';
+import { rows } from '../chaos/rows.mjs';
+import { NOTHING_SEEN } from '../chaos/run.mjs';
+import { read } from '../support/repository.ts';
+
+type Findings = Parameters<typeof markdownOf>[0];
+type Result = Findings['rows'][number];
+
+const findings: Findings = JSON.parse(read('docs/reliability.json'));
+
+describe('the committed report', () => {
+  test('is what its results make of it', () => {
+    expect(read('docs/reliability.md')).toBe(markdownOf(findings));
+  });
+
+  test('gives the README its table', () => {
+    const readme = read('README.md');
+    expect(readme).toBe(withDurability(readme, findings));
+  });
+
+  test('names every fault of the matrix once: with a result, with a reason, or as not in this run', () => {
+    const results = findings.rows.map(({ id }) => id);
+    const reasons = notHere.map(({ id }) => id);
+    const named = [...new Set(results), ...reasons, ...openFaults(findings.rows)].sort();
+    expect(named).toEqual(Array.from({ length: FAULTS }, (_, at) => `F${at + 1}`).sort());
+  });
+
+  test('has no path of the machine it was made on', () => {
+    expect(read('docs/reliability.json')).not.toMatch(/"[^"]*(?<![\w)])\/(tmp|home|root|var|work)\//);
+  });
+});
+
+describe('every row', () => {
+  test.each(rows)('$id says how it breaks things and what it asks for', ({ how, wanted }) => {
+    expect(how).toMatch(/\w/);
+    expect(wanted).toMatch(/\w/);
+  });
+
+  test('is for a fault that is not said to be missing', () => {
+    const reasons = notHere.map(({ id }) => id);
+    expect(rows.filter(({ id }) => reasons.includes(id)).map(({ id }) => id)).toEqual([]);
+  });
+});
+
+describe('the table of durability', () => {
+  test('tells a promise only where its row held', () => {
+    const table = durabilityOf(foundBy([result({ id: 'F21', mode: 'always' })]));
+    expect(table).toContain('`appendfsync always` | everything (F21: 0 of 2000 lost) | everything *(not measured)*');
+  });
+
+  test('says so where a row broke', () => {
+    const table = durabilityOf(foundBy([result({ id: 'F21', mode: 'always', passed: false, lost: 3 })]));
+    expect(table).toContain('**broken** (F21: 3 of 2000 lost)');
+  });
+
+  test('needs all rows of a cell, each in its own mode', () => {
+    const table = durabilityOf(foundBy([result({ id: 'F22', mode: 'everysec' }), result({ id: 'F24', mode: 'none' })]));
+    expect(table).toContain('`appendfsync everysec` | everything *(not measured)*');
+  });
+});
+
+test('a result keeps no path in its complaints', () => {
+  const complaints = ['daemon-1 ended before it had started: see /tmp/due-chaos-x1/daemon-1.log'];
+  const texts = { id: 'F1', title: '', how: '', wanted: '', mode: 'everysec' } as const;
+  const rest = { seed: 7, passed: false, seconds: 1, kept: '/tmp/due-chaos-x1', notRun: undefined };
+  expect(resultOf({ ...NOTHING_SEEN, ...texts, ...rest, complaints }).complaints).toBe(
+    'daemon-1 ended before it had started: see its folder',
+  );
+});
+
+function foundBy(results: readonly Result[]): Findings {
+  return { ...findings, rows: results };
+}
+
+function result(more: Partial<Result>): Result {
+  const texts = {
+    id: 'F1',
+    title: '',
+    how: '',
+    wanted: '',
+    mode: 'everysec',
+    anomalies: '',
+    complaints: '',
+    notRun: '',
+  };
+  const numbers = {
+    jobs: 2000,
+    lost: 0,
+    excused: 0,
+    starts: 2000,
+    duplicates: 0,
+    unexplained: 0,
+    extraLateMs: 0,
+    seconds: 17,
+  };
+  return { ...texts, ...numbers, passed: true, ...more };
+}
