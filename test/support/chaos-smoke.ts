@@ -1,0 +1,29 @@
+/** Rows of the fault matrix as tests, with a small workload, so that every run of the tests breaks something. */
+import { expect, test } from 'vitest';
+import { build } from '../../scripts/steps.mjs';
+import { rows } from '../chaos/rows.mjs';
+import { runRow } from '../chaos/run.mjs';
+import { testBinary } from './redis-binary.ts';
+import { root } from './repository.ts';
+
+/** The same moments every time; `npm run chaos` takes another seed each time. */
+const SEED = 7;
+const ROW_TIMEOUT_MS = 130_000;
+
+/** A test for each of these rows. One that fails says why, with which seed, and where everything it wrote is kept. */
+export function smoke(ids: readonly string[]): void {
+  const chosen = rows.filter(({ id }) => ids.includes(id));
+
+  test('the rows are all there', () => {
+    expect(chosen.map(({ id }) => id)).toEqual(ids);
+  });
+
+  test.each(chosen)('$id $title', { timeout: ROW_TIMEOUT_MS }, async (row) => {
+    await build();
+    const binary = await testBinary();
+    const verdict = await runRow(row, { binary, product: root, seed: SEED, mode: 'everysec', quick: true });
+    const { complaints, seed, kept } = verdict;
+    expect({ complaints, seed, kept }).toEqual({ complaints: [], seed: SEED, kept: undefined });
+    expect(verdict.asked).toBeGreaterThanOrEqual(250);
+  });
+}
