@@ -1,0 +1,119 @@
+/**
+ * The test kit: jobs, retries and schedules in virtual time, without Redis and without waiting. A year of schedules
+ * or a ladder of three days passes as fast as the handlers run.
+ *
+ * Options, budgets, backoff, lateness, schedules and clock changes follow the very code of the product. Not played are
+ * crashes, several workers and lost replies: those are the product's business, and its own tests show them.
+ */
+import type { ScheduleOptions } from '../client/plan.ts';
+import type { Scheduled } from '../client/scheduled.ts';
+import type { Clock } from '../core/clock.ts';
+import { type DurationInput, durationMs, type InstantInput, instantMs } from '../core/duration.ts';
+import type { Job } from '../core/job.ts';
+import { defineQueue, type Queue } from '../core/queue.ts';
+import type { ScheduleInput } from '../core/schedule-input.ts';
+import { defineHandlers, type Handlers, type QueueHandlers } from '../worker/handlers.ts';
+import { createAgenda } from './agenda.ts';
+import { createJobBook, type TestJob } from './jobs.ts';
+import type { Run } from './runner.ts';
+import { createScheduleBook } from './schedules.ts';
+
+export type { Run, TestJob };
+
+export interface TestKitOptions {
+  /** What `defineHandlers` returned, or the map that it takes. */
+  readonly handlers: Handlers | Readonly<Record<string, QueueHandlers<never>>>;
+  /** Definitions whose attempts, backoff and timeout count; those of `handlers` count too. */
+  readonly queues?: readonly Queue[] | undefined;
+  /** The moment at which time begins. Default 2026-01-01T00:00:00Z. */
+  readonly start?: InstantInput | undefined;
+  /** Schedules by name, as in a file or in `schedules.put`. */
+  readonly schedules?: Readonly<Record<string, ScheduleInput>> | undefined;
+  /** How long the run of a job lasts in virtual time, which matters to overlapping schedules. Default 0. */
+  readonly lasts?: ((job: Job<unknown>) => DurationInput) | undefined;
+  /** What jitter follows from, 0 up to 1. Default 0.5, always. */
+  readonly random?: (() => number) | undefined;
+  /** Handlers run at once when a job is scheduled, whatever its due; retries too. Default false. */
+  readonly inline?: boolean | undefined;
+}
+
+export interface TestKit {
+  /** Schedules a job, with the options of a producer. */
+  schedule<Data>(queue: Queue<Data> | string, data: Data, options?: ScheduleOptions): Promise<Scheduled>;
+  /** Cancels a job; one that runs is settled as cancelled instead of tried again. */
+  cancel(queue: Queue<unknown> | string, id: string): 'cancelled' | 'requested' | 'over' | 'unknown';
+  readonly schedules: ReturnType<typeof createScheduleBook>;
+  /** Lets time pass: everything that comes due happens, in its order, and has ended when this resolves. */
+  advance(by: DurationInput): Promise<void>;
+  advanceTo(instant: InstantInput): Promise<void>;
+  /** Goes to the next thing that comes due. @returns whether there was one */
+  next(): Promise<boolean>;
+  /** Time passes while nothing runs, as when every daemon and worker is down. What was due is late. */
+  outage(lasting: DurationInput): void;
+  /** The moment it is. */
+  readonly now: Date;
+  /** Every start that has ended, in the order of their ends. */
+  readonly runs: readonly Run[];
+  /** Every job there was. */
+  jobs(filter?: { readonly queue?: string; readonly state?: TestJob['state'] }): readonly TestJob[];
+}
+
+/**
+ * @throws DuestreamError `bad-input` for handlers, queues or schedules that the product would refuse
+ * @example
+ * const kit = createTestKit({ handlers: { reminders: async (job) => mail(job.data) } });
+ * await kit.schedule('reminders', { to: 'a@example.org' }, { delay: '3d' });
+ * await kit.advance('3d');
+ * expect(kit.runs).toHaveLength(1);
+ */
+export function createTestKit(options: TestKitOptions): TestKit {
+  const { start = '2026-01-01T00:00:00Z', lasts = () => 0, random = () => 0.5, inline = false } = options;
+  const handlers = handlersIn(options.handlers);
+  const agenda = createAgenda(instantMs(start, 'start'));
+  const known = new Map([...handlers.queues, ...(options.queues ?? [])].map((queue) => [queue.name, queue]));
+  const queueOf = (name: string) => known.get(name) ?? defineQueue(name);
+  const runs: Run[] = [];
+  const jobs = createJobBook({
+    ...{ agenda, queueOf, random, runs, inline, clock: clockOf(agenda.nowMs) },
+    handlersOf: (queue) => (Object.hasOwn(handlers.map, queue) ? handlers.map[queue] : undefined),
+    lastsMs: (job) => durationMs(lasts(job), 'lasts'),
+  });
+  const schedules = createScheduleBook({ agenda, jobs, queueOf });
+  for (const [name, input] of Object.entries(options.schedules ?? {})) schedules.put(name, input);
+
+  return {
+    schedule: (queue, data, given = {}) =>
+      jobs.schedule(typeof queue === 'string' ? queueOf(queue) : queue, data, given),
+    cancel: (queue, id) => jobs.cancel(typeof queue === 'string' ? queue : queue.name, id),
+    schedules,
+    advance: (by) => agenda.advanceTo(agenda.nowMs() + durationMs(by, 'advance')),
+    advanceTo: (instant) => agenda.advanceTo(instantMs(instant, 'advanceTo')),
+    async next() {
+      const nextMs = agenda.nextMs();
+      if (nextMs !== undefined) await agenda.advanceTo(Math.max(nextMs, agenda.nowMs()));
+      return nextMs !== undefined;
+    },
+    outage: (lasting) => agenda.skipTo(agenda.nowMs() + durationMs(lasting, 'outage')),
+    get now() {
+      return new Date(agenda.nowMs());
+    },
+    runs,
+    jobs: ({ queue, state } = {}) =>
+      jobs
+        .all()
+        .filter((job) => (queue === undefined || job.queue === queue) && (state === undefined || job.state === state)),
+  };
+}
+
+function handlersIn(given: TestKitOptions['handlers']): Handlers {
+  return isHandlers(given) ? given : defineHandlers(given);
+}
+
+function isHandlers(given: TestKitOptions['handlers']): given is Handlers {
+  return 'kind' in given && given.kind === 'duestream.handlers';
+}
+
+/** Both clocks are the agenda's; nobody waits on it. */
+function clockOf(nowMs: () => number): Clock {
+  return { wallMs: nowMs, monotonicMs: nowMs, sleep: async () => true, timer: () => () => undefined };
+}

@@ -1,0 +1,111 @@
+/**
+ * The jobs there are in virtual time: scheduled, replaced, cancelled, looked at, with the very options and answers of a
+ * producer. What happens when one comes due is `runner.ts`.
+ */
+import { type Plan, planJob, type ScheduleOptions } from '../client/plan.ts';
+import type { Scheduled } from '../client/scheduled.ts';
+import { decodeRecord } from '../core/codec.ts';
+import { DuestreamError } from '../core/errors.ts';
+import type { Queue } from '../core/queue.ts';
+import type { JobState, OverState } from '../core/state.ts';
+import { createRunner, type Kept, type RunnerParts } from './runner.ts';
+
+/** A job that is not over, or how it ended. */
+export interface TestJob {
+  readonly id: string;
+  readonly queue: string;
+  readonly state: JobState;
+  readonly due: Date | undefined;
+  readonly attempts: number;
+  readonly failures: number;
+  /** With `dead`: the reason, such as `attempts-exhausted`. */
+  readonly reason: string | undefined;
+}
+
+type Wanted = Pick<Plan, 'id' | 'record' | 'dueMs' | 'mode' | 'strict'>;
+
+export type JobBook = ReturnType<typeof createJobBook>;
+
+const LIVE: readonly JobState[] = ['scheduled', 'ready', 'running'];
+const LIMITS = { horizonMs: 3650 * 86_400_000, dataBytesMax: 262_144 };
+
+export function createJobBook(parts: RunnerParts) {
+  const { agenda } = parts;
+  const runner = createRunner(parts);
+  const kept = new Map<string, Kept>();
+
+  const keyOf = (queue: string, id: string) => `${queue} ${id}`;
+  const isLive = (queue: string, id: string) => LIVE.includes(kept.get(keyOf(queue, id))?.state ?? 'done');
+
+  async function schedule(queue: Queue, data: unknown, options: ScheduleOptions): Promise<Scheduled> {
+    return add(queue, planJob(data, options, { ...LIMITS, nowMs: agenda.nowMs() }));
+  }
+
+  /** The same answers as `schedule.lua`. */
+  async function add(queue: Queue, plan: Wanted): Promise<Scheduled> {
+    const { id, record, dueMs } = plan;
+    const told = { id, queue: queue.name, dueMs };
+    const before = kept.get(keyOf(queue.name, id));
+    const known = before && replyTo(before, plan);
+    if (known) return { ...told, ...known };
+    const live = before !== undefined && LIVE.includes(before.state);
+    before?.strike();
+    const fresh = { attempts: 0, failures: 0, history: [], reason: undefined, cancelRequested: false };
+    const job: Kept = {
+      ...{
+        queue,
+        id,
+        record,
+        content: decodeRecord(record),
+        state: 'scheduled',
+        dueMs,
+        ...fresh,
+        strike: () => undefined,
+      },
+    };
+    kept.set(keyOf(queue.name, id), job);
+    await runner.begin(job, dueMs);
+    return { ...told, status: live ? 'replaced' : 'scheduled' };
+  }
+
+  return {
+    schedule,
+    add,
+    isLive,
+    cancel(queue: string, id: string): 'cancelled' | 'requested' | 'over' | 'unknown' {
+      const job = kept.get(keyOf(queue, id));
+      if (!job) return 'unknown';
+      if (job.state === 'running') {
+        job.cancelRequested = true;
+        return 'requested';
+      }
+      if (job.state !== 'scheduled') return 'over';
+      job.strike();
+      job.state = 'cancelled';
+      return 'cancelled';
+    },
+    all: (): readonly TestJob[] =>
+      [...kept.values()].map(({ id, queue, state, dueMs, attempts, failures, reason }) => ({
+        ...{ id, queue: queue.name, state, attempts, failures, reason },
+        due: state === 'scheduled' ? new Date(dueMs) : undefined,
+      })),
+  };
+}
+
+/** What is told about a job of this id that is there already; undefined when the wanted one takes its place. */
+function replyTo(
+  before: Kept,
+  { record, mode, strict }: Wanted,
+): Pick<Scheduled, 'status' | 'dueMs' | 'over'> | undefined {
+  const { state, dueMs, queue, id } = before;
+  const over = overOf(state);
+  if (before.record === record) return { status: 'already', dueMs, ...(over ? { over } : {}) };
+  if (over) return undefined;
+  if (strict) throw new DuestreamError('exists', `job ${id} of queue ${queue.name} exists`);
+  if (mode === 'keep') return { status: 'exists', dueMs };
+  return state === 'running' ? { status: 'running', dueMs } : undefined;
+}
+
+function overOf(state: JobState): OverState | undefined {
+  return state === 'scheduled' || state === 'ready' || state === 'running' ? undefined : state;
+}

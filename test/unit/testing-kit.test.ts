@@ -1,0 +1,159 @@
+/** The test kit plays jobs and schedules by the product's rules, in virtual time. */
+import { describe, expect, test } from 'vitest';
+import { Defer, defineQueue, exponential, ladder, Unrecoverable } from '../../src/index.ts';
+import { createTestKit } from '../../src/testing/index.ts';
+
+const start = '2026-03-01T00:00:00Z';
+const at = (run: { readonly at: Date }) => run.at.toISOString();
+
+describe('jobs', () => {
+  test('run at their due, in its order, and not before', async () => {
+    const order: unknown[] = [];
+    const kit = createTestKit({ start, handlers: { emails: (job) => order.push(job.data) } });
+    await kit.schedule('emails', 'third', { delay: '3d' });
+    await kit.schedule('emails', 'first', { delay: '1h' });
+    await kit.schedule('emails', 'second', { at: '2026-03-02T00:00:00Z' });
+    await kit.advance('2d');
+    expect(order).toEqual(['first', 'second']);
+    await kit.advance('1d');
+    expect(order).toEqual(['first', 'second', 'third']);
+    expect(kit.now.toISOString()).toBe('2026-03-04T00:00:00.000Z');
+  });
+
+  test('climb a ladder of days, and are dead at its end', async () => {
+    const reminders = defineQueue('reminders', { attempts: 4, backoff: ladder(['1h', '1d', '3d']) });
+    const handlers = { reminders: () => Promise.reject(new Error('not paid')) };
+    const kit = createTestKit({ start, queues: [reminders], handlers });
+    await kit.schedule(reminders, { invoice: 7 }, { id: 'invoice-7' });
+    await kit.advance('7d');
+    expect(kit.runs.map(at)).toEqual([
+      ...['2026-03-01T00:00:00.000Z', '2026-03-01T01:00:00.000Z', '2026-03-02T01:00:00.000Z'],
+      '2026-03-05T01:00:00.000Z',
+    ]);
+    expect(kit.jobs({ state: 'dead' })).toMatchObject([{ id: 'invoice-7', attempts: 4, reason: 'attempts-exhausted' }]);
+  });
+
+  test('are put aside, given up and cancelled as their handlers and callers say', async () => {
+    let locked = true;
+    const handlers = {
+      locks: () => {
+        if (locked) throw new Defer('8s');
+      },
+      dead: () => {
+        throw new Unrecoverable('customer is gone');
+      },
+      late: () => undefined,
+    };
+    const kit = createTestKit({ start, handlers });
+    await kit.schedule('locks', 1);
+    await kit.schedule('dead', 2);
+    await kit.schedule('late', 3, { id: 'x', delay: '1h' });
+    await kit.advance('5s');
+    locked = false;
+    expect(kit.cancel('late', 'x')).toBe('cancelled');
+    await kit.advance('1d');
+    expect(kit.runs.map(({ queue, outcome, error }) => [queue, outcome, error])).toEqual([
+      ['locks', 'defer', undefined],
+      ['dead', 'dead', 'customer is gone'],
+      ['locks', 'done', undefined],
+    ]);
+    expect(kit.jobs({ queue: 'locks' })).toMatchObject([{ state: 'done', attempts: 2, failures: 0 }]);
+    expect(kit.cancel('late', 'x')).toBe('over');
+  });
+
+  test('keep, replace and recognise one another as in Redis', async () => {
+    const kit = createTestKit({ start, handlers: { q: () => undefined } });
+    const once = await kit.schedule('q', 1, { id: 'a', delay: '1h' });
+    expect(once.status).toBe('scheduled');
+    expect((await kit.schedule('q', 1, { id: 'a', at: new Date(once.dueMs) })).status).toBe('already');
+    expect((await kit.schedule('q', 2, { id: 'a', delay: '2h' })).status).toBe('exists');
+    expect((await kit.schedule('q', 2, { id: 'a', delay: '2h', ifExists: 'replace' })).status).toBe('replaced');
+    await expect(kit.schedule('q', 3, { id: 'a', ifExists: 'error' })).rejects.toMatchObject({ code: 'exists' });
+    await kit.advance('3h');
+    expect(kit.runs.map(({ data }) => data)).toEqual([2]);
+  });
+
+  test('that nobody ran in time expire after an outage', async () => {
+    const kit = createTestKit({ start, handlers: { q: () => undefined } });
+    await kit.schedule('q', 'stale', { delay: '1m', maxLateness: '5m' });
+    await kit.schedule('q', 'fresh', { delay: '1m' });
+    kit.outage('1h');
+    await kit.advance('1s');
+    expect(kit.runs.map(({ data }) => data)).toEqual(['fresh']);
+    expect(kit.jobs({ state: 'expired' })).toHaveLength(1);
+  });
+
+  test('run at once in inline mode, retries included', async () => {
+    let failures = 2;
+    const q = defineQueue('q', { backoff: exponential('1h') });
+    const handlers = {
+      q: () => {
+        failures -= 1;
+        if (failures >= 0) throw new Error('not yet');
+      },
+    };
+    const kit = createTestKit({ start, queues: [q], inline: true, handlers });
+    await kit.schedule(q, 1, { delay: '30d' });
+    expect(kit.runs.map(({ outcome }) => outcome)).toEqual(['retry', 'retry', 'done']);
+    expect(kit.now.toISOString()).toBe('2026-03-01T00:00:00.000Z');
+  });
+});
+
+describe('schedules', () => {
+  test('a year of nights passes with every clock change decided', async () => {
+    const schedules = { nightly: { queue: 'reports', cron: '30 2 * * *', zone: 'America/New_York' } };
+    const kit = createTestKit({ start: '2026-01-01T00:00:00Z', handlers: { reports: () => undefined }, schedules });
+    await kit.advance('365d');
+    expect(kit.runs).toHaveLength(365);
+    expect(kit.runs.map(at)).toContain('2026-03-08T07:30:00.000Z');
+    expect(kit.runs[0]?.id).toBe('{schedule:nightly}2026-01-01T07:30:00Z');
+  });
+
+  test.each([
+    ['allow', ['00:00', '00:01', '00:02', '00:03'], 4],
+    ['skip', ['00:00', '00:03'], 2],
+    ['queue', ['00:00', '00:02'], 2],
+  ] as const)('overlap %s', async (overlap, starts, count) => {
+    const kit = createTestKit({
+      ...{ start: '2026-02-28T23:59:30Z', handlers: { slow: () => undefined }, lasts: () => '150s' },
+      schedules: { tick: { queue: 'slow', every: '1m', overlap } },
+    });
+    await kit.advanceTo('2026-03-01T00:03:10Z');
+    await kit.advance('0s');
+    const begun = kit.jobs({ queue: 'slow' }).length;
+    expect(begun).toBe(count);
+    await kit.advance('3m');
+    expect(kit.runs.slice(0, count).map((run) => at(run).slice(11, 16))).toEqual(starts);
+  });
+
+  test.each([
+    ['skip', 0],
+    ['once', 1],
+    ['all', 6],
+  ] as const)('catch-up %s after an outage', async (catchUp, count) => {
+    const kit = createTestKit({
+      ...{ start: '2026-03-01T00:30:00Z', handlers: { q: () => undefined } },
+      schedules: { hourly: { queue: 'q', cron: '0 * * * *', catchUp } },
+    });
+    await kit.advance('1m');
+    kit.outage('6h');
+    await kit.advance('1s');
+    expect(kit.runs).toHaveLength(count);
+  });
+
+  test('end after their last run', async () => {
+    const kit = createTestKit({
+      ...{ start, handlers: { q: () => undefined }, schedules: { thrice: { queue: 'q', every: '1h', maxRuns: 3 } } },
+    });
+    await kit.advance('30d');
+    expect(kit.runs).toHaveLength(3);
+    expect(await kit.next()).toBe(false);
+  });
+});
+
+test('what the product refuses, the kit refuses with the same words', async () => {
+  const kit = createTestKit({ start, handlers: { q: () => undefined } });
+  await expect(kit.schedule('q', 1, { delay: '2 fortnights' })).rejects.toMatchObject({ code: 'bad-input' });
+  expect(() => kit.schedules.put('x', { queue: 'q', cron: '* * * *' })).toThrow(/5 fields/);
+  expect(() => createTestKit({ handlers: { q: 7 as never } })).toThrow(/handlers of queue q/);
+});
