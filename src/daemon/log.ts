@@ -3,10 +3,11 @@
  * outside are cut to one line before they become events, and what looks like a URL with a password is masked here.
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { systemClock } from '../core/clock.ts';
+import { type Clock, systemClock } from '../core/clock.ts';
 import { oneLine } from '../core/errors.ts';
 import type { EventSource } from '../core/events.ts';
 import { withoutCredentials } from '../core/redact.ts';
+import { createWeatherLog, fewer } from './weather-log.ts';
 
 export interface LogOptions {
   readonly level: string;
@@ -27,11 +28,16 @@ export function createLog({ level, role, id, to }: LogOptions): Logger {
   return to ? pino(options, to) : pino(options);
 }
 
-/** Subscribes the log to the events. Per-job events are debug, what somebody should look at is warn. */
-export function logEvents(events: EventSource, log: Logger): () => void {
+/**
+ * Subscribes the log to the events. Per-job events are debug, what somebody should look at is warn. What an outage makes
+ * many of is told sparingly.
+ */
+export function logEvents(events: EventSource, log: Logger, clock: Clock = systemClock): () => void {
+  const few = fewer(log, clock);
+  const weather = createWeatherLog({ log: few, clock });
   const offs = [
-    events.on('leader.elected', (e) => log.info(e, 'leader elected')),
-    events.on('leader.lost', (e) => log.info(e, 'leader lost')),
+    events.on('leader.elected', (e) => few.info(e, 'leader elected')),
+    events.on('leader.lost', (e) => few.info(e, 'leader lost')),
     events.on('jobs.promoted', ({ queue, partition, count, letters, tookMs }) => {
       if (letters > 0) log.warn({ queue, partition, letters }, 'members nobody can run became dead letters');
       log.debug({ queue, partition, count, tookMs: round(tookMs) }, 'jobs promoted');
@@ -58,14 +64,14 @@ export function logEvents(events: EventSource, log: Logger): () => void {
       log.info(e, e.dead ? 'job was too late: it is a dead letter' : 'job was too late: it is dropped'),
     ),
     events.on('job.cancelled', (e) => log.debug(e, 'job cancelled')),
-    events.on('job.fenced', (e) => log.warn(e, 'an older start of this job was refused')),
+    events.on('job.fenced', (e) => few.warn(e, 'an older start of this job was refused')),
     events.on(
       'jobs.parked',
       sparing(PARKED_EVERY_MS, ({ queue, partition, count }, missed) =>
         log.warn({ queue, partition, count, missed }, 'jobs of a later version wait for a worker that can read them'),
       ),
     ),
-    events.on('slots.lost', (e) => log.warn(e, 'handlers ignore that they were told to stop; their slots are lost')),
+    events.on('slots.lost', (e) => few.warn(e, 'handlers ignore that they were told to stop; their slots are lost')),
     events.on('worker.exhausted', (e) => log.error(e, 'too many slots are lost; only a new process frees them')),
     events.on(
       'promise.rejected',
@@ -77,20 +83,19 @@ export function logEvents(events: EventSource, log: Logger): () => void {
       if (lagMs < LAG_TOLD_MS) return;
       log.warn({ lagMs: round(lagMs) }, 'the event loop stood still: a handler held it, or the process was frozen');
     }),
-    events.on('entries.reclaimed', (e) => log.warn(e, 'took over what a dead worker left')),
-    events.on('entries.adopted', (e) => log.warn(e, 'found entries of a lost reply')),
-    events.on('schedule.missed', (e) => log.warn(e, 'instants of a schedule passed while nobody fired them')),
+    events.on('entries.reclaimed', (e) => few.warn(e, 'took over what a dead worker left')),
+    events.on('entries.adopted', (e) => few.warn(e, 'found entries of a lost reply')),
+    events.on('schedule.missed', (e) => few.warn(e, 'instants of a schedule passed while nobody fired them')),
     events.on('schedule.unreadable', (e) => log.error(e, 'a schedule cannot be read and does not fire')),
-    events.on('partition.mended', (e) => log.warn(e, 'somebody removed parts of jobs; they are whole again')),
-    events.on('consumer.retired', (e) => log.info(e, 'a dead worker is gone')),
-    events.on('redis.away', ({ answered, who, why }) =>
-      log.warn({ who, why: safe(why) }, answered ? 'Redis refuses' : 'Redis is away'),
-    ),
+    events.on('partition.mended', (e) => few.warn(e, 'somebody removed parts of jobs; they are whole again')),
+    events.on('consumer.retired', (e) => few.info(e, 'a dead worker is gone')),
+    events.on('redis.away', (e) => weather.away({ ...e, why: safe(e.why) })),
     events.on('redis.evicts', (e) =>
       log.error(e, 'Redis may evict keys, and jobs with them: CONFIG SET maxmemory-policy noeviction'),
     ),
     events.on('redis.keeps', (e) => log.info(e, 'Redis evicts nothing any more')),
-    events.on('redis.back', (e) => log.info(e, 'Redis is back')),
+    events.on('redis.back', weather.back),
+    weather.stop,
   ];
   return () => {
     for (const off of offs) off();

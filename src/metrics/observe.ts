@@ -38,7 +38,10 @@ export function observeEvents({ events, families, away }: Observed): () => void 
     events.on('promise.rejected', () => families.rejections.inc()),
     events.on('process.ticked', ({ lagMs }) => families.eventLoopLag.observe(seconds(lagMs))),
     events.on('redis.away', ({ who, answered }) => {
-      if (answered) return;
+      if (answered) {
+        away.delete(who);
+        return;
+      }
       away.add(who);
       mine.add(who);
     }),

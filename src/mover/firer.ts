@@ -19,6 +19,7 @@ import type { Redis } from '../redis/connect.ts';
 import { createJobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { arm, definitions, disarm, type Fired, type FireItem, fire, firedOf, lookedAt } from '../redis/schedules.ts';
+import { pauseAfter } from '../redis/weather.ts';
 import type { Leadership } from './election.ts';
 
 export interface FirerParts {
@@ -164,7 +165,7 @@ export function createFirer(parts: FirerParts): Firer {
     }
   }
 
-  const loop = createLoop({ who: `firer of ${ref.queue}:${ref.partition}`, pass, clock, events });
+  const loop = createLoop({ who: `firer of ${ref.queue}:${ref.partition}`, pass, clock, events, pauseAfter });
   return { start: loop.start, stop: loop.stop, pass, wake: loop.wake };
 }
 

@@ -7,6 +7,7 @@ import type { Emitter } from '../core/events.ts';
 import { createLoop } from '../core/loop.ts';
 import type { Redis } from '../redis/connect.ts';
 import { EVICTION_LOOK_MS, evictionOf } from '../redis/eviction.ts';
+import { pauseAfter } from '../redis/weather.ts';
 
 export interface Guard {
   readonly start: () => void;
@@ -31,6 +32,6 @@ export function createGuard(parts: { readonly redis: Redis; readonly clock: Cloc
     return EVICTION_LOOK_MS;
   }
 
-  const loop = createLoop({ who: 'guard', pass, clock, events });
+  const loop = createLoop({ who: 'guard', pass, clock, events, pauseAfter });
   return { start: loop.start, stop: loop.stop, pass };
 }

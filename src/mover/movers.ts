@@ -183,8 +183,12 @@ export function createMovers(parts: MoversParts): Movers {
       return stopped;
     },
     partitions: () => [...byWake.values()].map(({ mover }) => ({ ref: mover.ref, leadership: mover.leading() })),
+    // The registry rests for longer than a mover: until its next pass is due, it is on time.
     lastProgressMs: () =>
-      Math.min(loop.lastProgressMs(), ...[...byWake.values()].map(({ mover }) => mover.lastProgressMs())),
+      Math.min(
+        loop.lastProgressMs() + beatTtlMs / 3,
+        ...[...byWake.values()].map(({ mover }) => mover.lastProgressMs()),
+      ),
     lastTurnMs: () => Math.min(loop.lastTurnMs(), ...[...byWake.values()].map(({ mover }) => mover.lastTurnMs())),
     pass,
   };

@@ -205,8 +205,9 @@ export function createWorker<Data>(
   function live(): boolean {
     if (!parts) return state !== 'stopped';
     const { lastTurnMs } = parts.consuming;
-    const full = inflight.busy() >= concurrency;
-    const turning = full || clock.monotonicMs() - Math.min(lastTurnMs(), heartbeat.lastTurnMs()) < STUCK_AFTER_MS;
+    // Without a free slot the reader rests; the heartbeat never does.
+    const turnedMs = inflight.busy() >= concurrency ? Number.POSITIVE_INFINITY : lastTurnMs();
+    const turning = clock.monotonicMs() - Math.min(turnedMs, heartbeat.lastTurnMs()) < STUCK_AFTER_MS;
     const ignoring = [...inflight.all()].filter((held) => held.overtaken).length;
     return turning && ignoring < concurrency && !slots.exhausted();
   }
