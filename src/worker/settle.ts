@@ -18,6 +18,8 @@ export interface SettleParts {
   readonly jobs: Jobs;
   readonly inflight: Inflight;
   readonly windowMs: number;
+  /** Whether Redis is at its memory limit: then errors are stored short. */
+  readonly isFull: (ref: PartitionRef) => Promise<boolean>;
   readonly clock: Clock;
   readonly events: Emitter;
   /** Ends the repetitions when the worker gives up at last. */
@@ -50,8 +52,10 @@ type Unhappy = Exclude<Outcome, { kind: 'done' }>;
 
 /** Most completions per call: a call of 200 takes Redis about a millisecond. */
 const BATCH_MAX = 200;
+/** What is kept of an error's message under memory pressure. */
+const SHORT_CHARS = 80;
 
-export function createSettle({ jobs, inflight, windowMs, clock, events, signal }: SettleParts): Settle {
+export function createSettle({ jobs, inflight, windowMs, isFull, clock, events, signal }: SettleParts): Settle {
   let waiting = new Map<PartitionRef, Waiting[]>();
   let flushing = false;
 
@@ -116,27 +120,27 @@ export function createSettle({ jobs, inflight, windowMs, clock, events, signal }
 
   async function sendOne(ended: Ended, outcome: Unhappy): Promise<void> {
     const verb = outcome.kind === 'dead' ? 'bury' : outcome.kind;
-    const reply = await persist(verb, () => call(ended.held, outcome));
+    const error = outcome.kind === 'defer' ? '' : await errorLine(ended.held.ref, outcome.error);
+    const reply = await persist(verb, () => call(ended.held, outcome, error));
     if (reply === 'ok') tell(ended, outcome);
     conclude(ended, verb, reply);
   }
 
-  function call(held: Held, outcome: Unhappy): Promise<SettleReply> {
+  /** Decided once, so that every repetition is the same call. */
+  async function errorLine(ref: PartitionRef, error: Attempted): Promise<string> {
+    const whole = error.message.length <= SHORT_CHARS || !(await isFull(ref));
+    return encodeAttempted(whole ? error : { ...error, message: oneLine(error.message, SHORT_CHARS) });
+  }
+
+  function call(held: Held, outcome: Unhappy, error: string): Promise<SettleReply> {
     const claim = claimOf(held);
     switch (outcome.kind) {
       case 'retry':
-        return jobs.retry(held.ref, claim, {
-          windowMs,
-          delayMs: outcome.delayMs,
-          error: encodeAttempted(outcome.error),
-        });
+        return jobs.retry(held.ref, claim, { windowMs, delayMs: outcome.delayMs, error });
       case 'defer':
         return jobs.defer(held.ref, claim, { windowMs, delayMs: outcome.delayMs });
       case 'dead':
-        return jobs.bury(held.ref, claim, {
-          ...{ windowMs, reason: outcome.reason, heir: outcome.heir },
-          error: encodeAttempted(outcome.error),
-        });
+        return jobs.bury(held.ref, claim, { windowMs, reason: outcome.reason, heir: outcome.heir, error });
     }
   }
 

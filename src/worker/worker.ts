@@ -13,6 +13,7 @@ import { defineQueue, type Queue } from '../core/queue.ts';
 import { BLOCK_MS, close, openBlocking, openCommands, whenReady } from '../redis/connect.ts';
 import { createJobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
+import { isFull } from '../redis/pressure.ts';
 import { declareQueue, partitionsOf, type QueueLayout } from '../redis/queues.ts';
 import { ensureGroup } from '../redis/ready.ts';
 import { createServerClock } from '../redis/server-clock.ts';
@@ -91,7 +92,13 @@ export function createWorker<Data>(
     ...{ startedMs: clock.wallMs(), queues: [definition.name] },
   };
   const base = { clock, events, inflight, random: Math.random };
-  const settle = createSettle({ ...base, jobs, windowMs, signal: giveUp.signal });
+  const settle = createSettle({
+    ...base,
+    jobs,
+    windowMs,
+    signal: giveUp.signal,
+    isFull: (ref) => isFull(commands, ref.keys),
+  });
   const slots = createSlots({ ...base, ...settings, queue: definition.name });
   const serverNowMs = serverClock.nowMs;
   const queueLog = log.child({ queue: definition.name });

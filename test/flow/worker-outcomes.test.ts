@@ -245,3 +245,20 @@ it('a backoff function that throws or returns nonsense costs ten seconds, not th
   await line.plan({});
   await eventually(() => worker.heard.of('job.retried')).toMatchObject([{ delayMs: 10_000 }]);
 });
+
+it('an error is stored short while Redis is at its memory limit, and whole otherwise', async () => {
+  const worker = await line.worker(
+    () => {
+      throw new Error('long '.repeat(100));
+    },
+    { attempts: 2, backoff: fixed('300ms') },
+  );
+  await line.plan({ id: 'a' });
+  await eventually(() => worker.heard.of('job.retried').length).toBe(1);
+  await line.redis.config('SET', 'maxmemory', '1');
+  await eventually(() => worker.heard.of('job.dead').length).toBe(1);
+  await line.redis.config('SET', 'maxmemory', '0');
+  const [letter] = await line.letters();
+  const history = decodeHistory((letter?.history ?? '').split('\n'));
+  expect(history.map(({ message }) => message.length)).toEqual([499, 80]);
+});

@@ -1,6 +1,7 @@
 /** A Redis at its memory limit: no new jobs, and everything that frees or keeps alive still works. */
 import { describe, expect, test } from 'vitest';
 import { elect, renew, resign } from '../../src/redis/lease.ts';
+import { isFull } from '../../src/redis/pressure.ts';
 import { weatherOf } from '../../src/redis/weather.ts';
 import { failure, item, only, T0, usePartition } from '../support/partition.ts';
 
@@ -79,4 +80,10 @@ test('leaders are elected, stay and resign', async () => {
     expect(await renew(p.redis, p.ref, { term, leaseMs: 5000 })).toBe('ok');
     expect(await resign(p.redis, p.ref, term)).toBe('ok');
   });
+});
+
+test('whether it is full can be asked, and nothing is written for it', async () => {
+  expect(await isFull(p.redis, p.ref.keys)).toBe(false);
+  expect(await p.redis.exists(p.ref.keys.done)).toBe(0);
+  expect(await whileFull(() => isFull(p.redis, p.ref.keys))).toBe(true);
 });
