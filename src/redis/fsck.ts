@@ -107,9 +107,12 @@ export async function examine(redis: Redis, ref: PartitionRef, options: ExamineO
 /** Longer than any heartbeat can be told to live. */
 const BEAT_MS_MAX = 3_600_000;
 
-/** Heartbeats that would never end, or not soon. */
+/** Keys of all queues that are of a wrong type; heartbeats that would never end, or not soon. */
 export async function examineControl(redis: Redis, namespace: string): Promise<readonly Flaw[]> {
-  const { alive, beat } = controlKeys(namespace);
+  const control = controlKeys(namespace);
+  const wrong = await wrongTypes(redis, control);
+  if (wrong.length > 0) return wrong.map((one) => flawOf('type', one.key, wrongTypeText(one)));
+  const { alive, beat } = control;
   const keys = (await redis.smembers(alive)).slice(0, FLAWS_MAX).map(beat);
   const ttls = await Promise.all(keys.map((key) => redis.pttl(key)));
   return keys.filter((_, at) => isImmortal(ttls[at])).map((key) => flawOf('immortal', key));

@@ -59,6 +59,15 @@ describe('what it finds', () => {
     },
   );
 
+  test('another type where the alive set belongs, by the name of the key', async () => {
+    const alive = 't:v1:{control}:alive';
+    await p.redis.del(alive);
+    await p.redis.set(alive, 'x');
+    const { out, code } = await fsck('--json');
+    expect([code, JSON.parse(out).control]).toMatchObject([1, [{ invariant: 'key', what: 'type', name: alive }]]);
+    await p.redis.del(alive);
+  });
+
   test('a stream that is empty and has nodes', async () => {
     await p.redis.xadd(p.keys.dead, '1-0', 'a', '1');
     await p.redis.xadd(p.keys.dead, '2-0', 'a', '1');
