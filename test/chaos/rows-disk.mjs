@@ -106,8 +106,8 @@ export const diskRows = [
         ...resumed(outcome, 5000),
         ...calm(outcome),
         ...atLeast('ms of loading', loadingMs, LOADING_MIN_MS),
-        // Each connection comes back once; what is more than that are attempts.
-        ...atMost('connections while loading', opened, processes * (CONNECTIONS + loadingMs / 1000)),
+        // Each connection comes back once; what is more than that are attempts, of which one in four seconds is enough.
+        ...atMost('connections while loading', opened, processes * (CONNECTIONS + loadingMs / 4000)),
         ...exactly('processes that ended', ended, 0),
         ...exactly('workers believed dead', outcome.crashed, 0),
       ];
