@@ -109,7 +109,7 @@ export function createCast({ product, time, network, journal, random, partitions
   const daemon = () =>
     launch('daemon', () =>
       createDaemon({
-        ...{ redis: { url: URL }, roles: ['mover'], mover: { leaseMs: 1500 } },
+        ...{ redis: { url: URL }, roles: ['mover'] },
         queues: { [QUEUE]: { partitions } },
       }),
     );
@@ -117,8 +117,7 @@ export function createCast({ product, time, network, journal, random, partitions
   const worker = () =>
     launch('worker', (actor) =>
       createWorker(queue, handlerOf(actor), {
-        ...{ redis: URL, concurrency: 8, jobLease: 3000, extendEvery: 1000, beatTtl: 1500, grace: 500 },
-        shutdown: SHUTDOWN_MS,
+        ...{ redis: URL, concurrency: 8, shutdown: SHUTDOWN_MS },
       }),
     );
 

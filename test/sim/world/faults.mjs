@@ -17,6 +17,9 @@
 /** @template T @param {readonly T[]} list @param {() => number} random */
 const oneOf = (list, random) => list[Math.floor(random() * list.length)];
 
+/** Longer than the lease of a job and the grace of its worker together. */
+const LONG_MS = 30_000;
+
 /** Mostly short, seldom as long as it may be. @param {() => number} random @param {number} maxMs */
 const spanMs = (random, maxMs) => 20 + random() ** 3 * maxMs;
 
@@ -44,7 +47,7 @@ export const FAULTS = {
   freeze: {
     weight: 4,
     act: toOne(EVERYBODY, ({ process }, { time, journal, random }) => {
-      const ms = spanMs(random, 9000);
+      const ms = spanMs(random, LONG_MS);
       journal.pause(process, ms, 'stands still');
       process.pausedUntilUs = time.nowUs() + ms * 1000;
     }),
@@ -52,7 +55,7 @@ export const FAULTS = {
   hold: {
     weight: 4,
     act: toOne(EVERYBODY, ({ process }, { network, journal, random }) => {
-      const ms = spanMs(random, 9000);
+      const ms = spanMs(random, LONG_MS);
       journal.pause(process, ms, 'has a line that is held');
       network.hold(process, ms);
     }),
@@ -80,7 +83,7 @@ export const FAULTS = {
     act: toOne(EVERYBODY, ({ process }, { network, journal, random }) => {
       const link = oneOf(network.linksOf(process), random);
       // Until its commands time out, nothing of this process counts on the others.
-      journal.pause(process, 6000, 'hears nothing on a connection');
+      journal.pause(process, 12_000, 'hears nothing on a connection');
       if (link) link.mute = true;
     }),
   },
@@ -93,7 +96,7 @@ export const FAULTS = {
   },
   'freeze server': {
     weight: 2,
-    act: ({ machine, random }) => machine.freeze(spanMs(random, 9000)),
+    act: ({ machine, random }) => machine.freeze(spanMs(random, LONG_MS)),
   },
   'restart server': {
     weight: 2,

@@ -26,8 +26,9 @@ import { createTime } from './time.mjs';
  */
 
 const EPOCH_MS = 1_763_719_000_000;
-const CALLS_MS = 12_000;
-const DRAIN_MS = 120_000;
+const CALLS_MS = 20_000;
+/** A lease of a job, a grace, a look of the healer and the retries of a job, several times over. */
+const DRAIN_MS = 300_000;
 
 /** @param {Settings} settings */
 export async function simulate({ product: folder, seed, hours, faults = Object.keys(FAULTS), print }) {
