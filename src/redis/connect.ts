@@ -89,10 +89,18 @@ export function close(redis: Redis): void {
   if (redis.status !== 'end') redis.disconnect(false);
 }
 
-/** Drops the socket and dials again: for a watchdog that sees no progress. */
+/**
+ * Drops the socket and dials again: for a watchdog that sees no progress. A dropped socket lingers for a moment, in
+ * which many commands may run out of time; dropping it for each would pile up listeners on it.
+ */
 export function redial(redis: Redis): void {
+  if (dropping.has(redis)) return;
+  dropping.add(redis);
+  redis.once('close', () => dropping.delete(redis));
   redis.disconnect(true);
 }
+
+const dropping = new WeakSet<Redis>();
 
 /** Where a connection points to, without credentials. */
 export function describe(redis: Redis): string {

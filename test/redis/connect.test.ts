@@ -162,6 +162,22 @@ describe('a server that is frozen', () => {
     expect(await commands.ping()).toBe('PONG');
   });
 
+  test('dials again once, however many commands ran out of time on that socket', async () => {
+    const redis = open(server.url, { commandTimeoutMs: 100 });
+    await whenReady(redis);
+    const drop = vi.spyOn(redis, 'disconnect');
+    await server.kill('SIGSTOP');
+    try {
+      await Promise.allSettled(Array.from({ length: 50 }, () => redis.ping()));
+    } finally {
+      await server.kill('SIGCONT');
+    }
+    // Each would leave a listener on the socket, and Node warns of a leak from the eleventh on.
+    expect(drop).toHaveBeenCalledTimes(1);
+    await once(redis, 'ready');
+    expect(await redis.ping()).toBe('PONG');
+  });
+
   test('settles a blocking read too', async () => {
     const blocking = open(server.url, { with: openBlocking });
     await whenReady(blocking);
