@@ -1,30 +1,67 @@
 /**
  * `npm run simulate -- --seed 7 --hours 1`: our processes in virtual time over a model of Redis.
  *
- *  --seed 7      the whole run follows from it
- *  --seeds 50    as many seeds, from --seed on, each in a process of its own
- *  --hours 1     how much virtual time each seed takes at least
- *  --faults a,b  only these (see test/sim/world/faults.mjs)
+ *  --seed 7      everything follows from it
+ *  --seeds 50    as many seeds, from --seed on, each in a process of its own; says which of them found something
+ *  --hours 0.1   virtual time per seed, at least
+ *  --faults a,b  only these (test/sim/world/faults.mjs names them); empty = none
+ *  --density 3  three times as many faults
  *  --trace       prints everything that happens
+ *
+ * Ends with 1 when anything is wrong. What runs is the build in `dist` and the scripts in `lua`; `--product` names
+ * another folder that has both.
  */
-import { parseArgs } from 'node:util';
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { parseArgs, promisify } from 'node:util';
 import { simulate } from '../test/sim/world/run.mjs';
+import { build } from './steps.mjs';
 
+const here = fileURLToPath(import.meta.url);
+const root = fileURLToPath(new URL('..', import.meta.url));
 const { values } = parseArgs({
   options: {
     seed: { type: 'string', default: '1' },
+    seeds: { type: 'string', default: '1' },
     hours: { type: 'string', default: '0.1' },
     faults: { type: 'string' },
+    density: { type: 'string', default: '1' },
     trace: { type: 'boolean', default: false },
-    product: { type: 'string', default: process.cwd() },
+    product: { type: 'string' },
   },
 });
-const result = await simulate({
-  product: values.product,
-  seed: Number(values.seed),
-  hours: Number(values.hours),
-  ...(values.faults === undefined ? {} : { faults: values.faults.split(',').filter(Boolean) }),
-  ...(values.trace ? { print: console.log } : {}),
-});
-console.log(JSON.stringify(result, null, 1));
-process.exit(result.anomalies.length > 0 ? 1 : 0);
+const [seed, seeds] = [Number(values.seed), Number(values.seeds)];
+if (values.product === undefined) await build();
+process.exitCode = (await (seeds > 1 ? many() : one())) ? 0 : 1;
+
+async function one() {
+  const result = await simulate({
+    ...{ product: values.product ?? root, seed, hours: Number(values.hours) },
+    density: Number(values.density),
+    ...(values.faults === undefined ? {} : { faults: values.faults.split(',').filter((name) => name !== '') }),
+    ...(values.trace ? { print: console.log } : {}),
+  });
+  console.log(JSON.stringify(result, null, 1));
+  return result.anomalies.length === 0;
+}
+
+async function many() {
+  const begunMs = performance.now();
+  let [failed, virtualMs] = [0, 0];
+  for (let next = seed; next < seed + seeds; next += 1) {
+    const rest = ['--hours', values.hours, '--density', values.density, '--product', values.product ?? root];
+    if (values.faults !== undefined) rest.push('--faults', values.faults);
+    const ended = promisify(execFile)(process.execPath, [here, '--seed', String(next), ...rest]);
+    const { stdout } = await ended.catch((/** @type {{ stdout: string }} */ error) => error);
+    const { anomalies = [{ kind: 'BROKEN', id: '', detail: stdout }], ...told } = JSON.parse(stdout || '{}');
+    virtualMs += told.virtualMs ?? 0;
+    if (anomalies.length > 0) failed += 1;
+    console.log(`seed ${next}: ${anomalies.length === 0 ? 'nothing' : JSON.stringify(anomalies)}`);
+  }
+  const minutes = (performance.now() - begunMs) / 60_000;
+  const hours = virtualMs / 3600e3;
+  console.log(
+    `${failed} of ${seeds} seeds found something; ${hours.toFixed(2)} hours in ${minutes.toFixed(1)} minutes`,
+  );
+  return failed === 0;
+}

@@ -117,10 +117,12 @@ export async function runControl({ id, title, row: rowId, expected, patches, cha
 }
 
 /**
+ * A folder with a build that is broken on purpose. The caller removes it.
+ *
  * @param {string} product
  * @param {readonly Patch[]} patches
  */
-function brokenCopy(product, patches) {
+export function brokenCopy(product, patches) {
   const copy = mkdtempSync(join(tmpdir(), 'due-broken-'));
   mkdirSync(join(copy, 'dist'), { recursive: true });
   for (const part of ['dist', 'lua', 'package.json', 'src/embedded', 'test/chaos'])

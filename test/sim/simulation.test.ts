@@ -1,13 +1,15 @@
 /**
- * Our processes in virtual time over the model of Redis, some seeds of it. Each runs in a process of its own, because
- * time and randomness of that process are replaced. A seed that fails here fails again with
+ * Our processes in virtual time over the model of Redis: some seeds, and some builds that are broken on purpose. Each
+ * run is a process of its own, because its time and randomness are replaced. What fails here fails again with
  * `npm run simulate -- --seed <n> --hours <h> --trace`.
  */
 import { execFile } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { build } from '../../scripts/steps.mjs';
+import { brokenCopy } from '../chaos/controls.mjs';
 import { root } from '../support/repository.ts';
 
 const run = promisify(execFile);
@@ -16,25 +18,64 @@ beforeAll(async () => {
   await build();
 }, 120_000);
 
-async function simulate(...args: readonly string[]): Promise<string> {
+async function simulate(product: string, ...args: readonly string[]): Promise<string> {
   const script = join(root, 'scripts', 'simulate.mjs');
-  const ended = run(process.execPath, [script, '--product', root, ...args], { maxBuffer: 64 * 1024 * 1024 });
+  const ended = run(process.execPath, [script, '--product', product, ...args], { maxBuffer: 64 * 1024 * 1024 });
   const { stdout } = await ended.catch((error: { stdout: string }) => error);
   return stdout;
 }
 
-test.each([1, 2, 3])(
-  'seed %i: nothing is lost, doubled, early, stuck or left',
-  async (seed) => {
-    const { anomalies, jobs } = JSON.parse(await simulate('--seed', String(seed), '--hours', '0.04'));
-    expect(anomalies).toEqual([]);
-    expect(jobs).toBeGreaterThan(100);
-  },
-  60_000,
-);
+test.each([1, 2, 3])('seed %i: nothing is lost, doubled, early, stuck or left', { timeout: 180_000 }, async (seed) => {
+  const { anomalies, jobs } = JSON.parse(await simulate(root, '--seed', String(seed), '--hours', '0.04'));
+  expect(anomalies).toEqual([]);
+  expect(jobs).toBeGreaterThan(100);
+});
 
-test('the same seed is the same run, to the microsecond', async () => {
-  const [one, other] = await Promise.all([1, 2].map(() => simulate('--seed', '4', '--hours', '0.01', '--trace')));
+test('the same seed is the same run, to the microsecond', { timeout: 180_000 }, async () => {
+  const [one, other] = await Promise.all([1, 2].map(() => simulate(root, '--seed', '4', '--hours', '0.01', '--trace')));
   expect(one?.length).toBeGreaterThan(1000);
   expect(other).toBe(one);
-}, 60_000);
+});
+
+/** What is broken, what gives it away, under which faults, and how. */
+const CONTROLS = [
+  {
+    title: 'does not look for entries it holds without knowing',
+    wanted: ['STUCK'],
+    faults: 'ambush,cut,mute',
+    file: 'dist/worker/adopter.js',
+    from: 'const unseen = pending.filter((entry) => !inflight.has(ref, entry));',
+    to: 'const unseen = [];',
+  },
+  {
+    title: 'promotes without asking whose term it is',
+    wanted: ['TWO-LEADERS'],
+    faults: 'freeze,hold',
+    file: 'lua/promote.lua',
+    from: "if redis.call('GET', leader) ~= term then return { 'fenced' } end\n",
+    to: '',
+  },
+  {
+    title: 'leaves it to the connection to send again',
+    wanted: ['STUCK', 'UNSETTLED'],
+    faults: 'ambush,mute,freeze server',
+    file: 'dist/redis/connect.js',
+    from: 'maxRetriesPerRequest: 0,',
+    to: 'maxRetriesPerRequest: null,',
+  },
+];
+
+test.each(CONTROLS)('a build that $title is caught', { timeout: 180_000 }, async (control) => {
+  const { wanted, faults, ...patch } = control;
+  const product = brokenCopy(root, [patch]);
+  const found: string[] = [];
+  try {
+    for (let seed = 1; seed <= 6 && found.length === 0; seed += 1) {
+      const words = ['--seed', String(seed), '--hours', '0.03', '--density', '4', '--faults', faults];
+      for (const { kind } of JSON.parse(await simulate(product, ...words)).anomalies) found.push(kind);
+    }
+    expect(wanted.some((kind) => found.includes(kind))).toBe(true);
+  } finally {
+    rmSync(product, { recursive: true, force: true });
+  }
+});

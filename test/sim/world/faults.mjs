@@ -21,7 +21,7 @@ const oneOf = (list, random) => list[Math.floor(random() * list.length)];
 const LONG_MS = 30_000;
 
 /** Mostly short, seldom as long as it may be. @param {() => number} random @param {number} maxMs */
-const spanMs = (random, maxMs) => 20 + random() ** 3 * maxMs;
+const spanMs = (random, maxMs) => 20 + random() ** 2 * maxMs;
 
 /** @param {Role[]} roles @param {(actor: Actor, stage: Stage) => void} act @returns {Fault['act']} */
 const toOne = (roles, act) => (stage) => {
@@ -111,7 +111,10 @@ export const FAULTS = {
   },
   'jump clock': {
     weight: 1,
-    act: ({ machine, random }) => machine.jump((random() < 0.5 ? -1 : 1) * spanMs(random, 4000)),
+    act({ machine, journal, random }) {
+      journal.look();
+      machine.jump((random() < 0.5 ? -1 : 1) * spanMs(random, 4000));
+    },
   },
 };
 

@@ -32,9 +32,13 @@ export function createJournal({ nowUs, serverMs, print }) {
 
   return {
     ...{ calls, effects, exits, pauses, passes, complaints, tell },
+    /** Looks at the clock of the server: before it is changed, and whenever something happens. */
+    look() {
+      latestMs = Math.max(latestMs, serverMs());
+    },
     /** @param {Process} process @param {string} ev @param {object} more */
     note({ name, pid }, ev, more) {
-      latestMs = Math.max(latestMs, serverMs());
+      this.look();
       const event = { ev, us: nowUs(), ms: latestMs, actor: name, pid, ...more };
       (ev.startsWith('enq.') ? calls : effects).push(event);
       tell(`${name} ${ev} ${JSON.stringify(more)}`);

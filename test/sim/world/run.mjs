@@ -22,6 +22,7 @@ import { createTime } from './time.mjs';
  * @property {number} seed
  * @property {number} hours
  * @property {readonly string[]} [faults] all unless named
+ * @property {number} [density] how many times as many faults
  * @property {(line: string) => void} [print] everything that happens
  */
 
@@ -31,7 +32,7 @@ const CALLS_MS = 20_000;
 const DRAIN_MS = 300_000;
 
 /** @param {Settings} settings */
-export async function simulate({ product: folder, seed, hours, faults = Object.keys(FAULTS), print }) {
+export async function simulate({ product: folder, seed, hours, faults = Object.keys(FAULTS), density = 1, print }) {
   const random = seeded(seed);
   const time = createTime({ random });
   install({ time, random, epochMs: EPOCH_MS });
@@ -69,7 +70,7 @@ export async function simulate({ product: folder, seed, hours, faults = Object.k
     const jobs = 20 + Math.floor(random() * 150);
     const farMs = 1000 + random() * 20_000;
     const wishes = { throws: 0.1, crashes: 0.01, poison: random() < 0.1 ? 0.01 : 0, odd: 0 };
-    const workMs = /** @type {const} */ ([1, 10 + random() ** 2 * 4000]);
+    const workMs = /** @type {const} */ ([1, 10 + random() ** 2 * (random() < 0.2 ? 20_000 : 4000)]);
     const workload = { ...wishes, jobs, callsMs: CALLS_MS, nearMs: farMs / 4, farMs, workMs, padBytes: 0 };
     const name = (/** @type {string} */ id) => `${totals.episodes}-${id}`;
     const plans = planOf(workload, { random, producers: 2 }).map((plan) =>
@@ -92,7 +93,7 @@ export async function simulate({ product: folder, seed, hours, faults = Object.k
   async function troubled() {
     const spanUs = (CALLS_MS + random() * 10_000) * 1000;
     const endUs = time.nowUs() + spanUs;
-    for (let left = Math.floor(random() ** 2 * 12); left > 0 && faults.length > 0; left -= 1) {
+    for (let left = Math.floor(random() ** 2 * 12 * density); left > 0 && faults.length > 0; left -= 1) {
       const waitUs = random() * random() * spanUs;
       time.schedule(director, waitUs, () => strike(stage, faults));
       totals.faults += 1;
