@@ -3,7 +3,7 @@
  *
  *  HOARD     a process that lived through it all holds more files than at first, or far more memory
  *  UNCAUGHT  an error that nobody caught, or a promise that was rejected and nobody listened
- *  FLAP      the leader of a partition changed twice while nothing was wrong
+ *  FLAP      a daemon led a partition again that it had lost while nothing was wrong
  */
 
 /** @typedef {import('./checker.mjs').Anomaly} Anomaly */
@@ -19,8 +19,6 @@
 const FDS_PART = 0.1;
 /** A heap grows when its process has worked: V8 gives memory back only when it must. */
 const RSS_GROWTH_KB = 64 * 1024;
-/** A leader gives way once to a daemon of better rank. */
-const CHANGES_MAX = 1;
 
 /**
  * @param {Conduct} conduct
@@ -46,16 +44,17 @@ function hoarded({ actor, before, after }) {
 }
 
 /**
+ * A leader gives way to a daemon of better rank, and that one to a better one still; nobody ever comes back.
+ *
  * @param {Conduct['terms']} terms
  * @param {Conduct['calm'][number]} stretch
  */
 function flaps(terms, { fromUs, toUs }) {
-  /** @type {Map<number, number>} */
-  const changes = new Map();
-  for (const { partition, us } of terms) {
-    if (us >= fromUs && us <= toUs) changes.set(partition, (changes.get(partition) ?? 0) + 1);
-  }
-  return [...changes]
-    .filter(([, count]) => count > CHANGES_MAX)
-    .map(([partition, count]) => ({ kind: 'FLAP', id: `partition ${partition}`, detail: `${count} changes in calm` }));
+  return [...new Set(terms.map(({ partition }) => partition))].flatMap((partition) => {
+    const of = terms.filter((term) => term.partition === partition && term.us <= toUs);
+    const leaders = [...of.filter(({ us }) => us < fromUs).slice(-1), ...of.filter(({ us }) => us >= fromUs)];
+    const names = leaders.map(({ leader }) => leader);
+    if (new Set(names).size === names.length) return [];
+    return [{ kind: 'FLAP', id: `partition ${partition}`, detail: `led in calm by ${names.join(', ')}` }];
+  });
 }

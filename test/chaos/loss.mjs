@@ -3,9 +3,22 @@ import { isExplained, isForgotten, isWithin } from './starts.mjs';
 
 /** @typedef {import('./checker.mjs').Seen} Seen */
 
-/** Ids that Redis took at a moment at which nothing may get lost. @param {import('./checker.mjs').Story} story */
+/**
+ * Ids that Redis took at a moment at which nothing may get lost: it was somewhere between the call and its reply.
+ *
+ * @param {import('./checker.mjs').Story} story
+ */
 export function takenOutside({ calls, loss }) {
-  return new Set(calls.filter(({ ev, us }) => ev === 'enq.ok' && !isWithin(loss, us)).map(({ id = '' }) => id));
+  /** @type {Map<string, number>} */
+  const called = new Map();
+  /** @type {Set<string>} */
+  const outside = new Set();
+  for (const { ev, id = '', us } of calls) {
+    if (ev === 'enq.call') called.set(id, us);
+    const overlaps = isWithin(loss, us) || isWithin(loss, called.get(id) ?? us);
+    if (ev === 'enq.ok' && !overlaps) outside.add(id);
+  }
+  return outside;
 }
 
 /** @param {Seen['starts']} starts @param {string} id */

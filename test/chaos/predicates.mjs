@@ -1,14 +1,13 @@
 /** What the rows of the matrix ask for besides the absence of anomalies. A predicate returns what is wrong. */
 import { PARTITIONS } from './dump.mjs';
 import { linesWithin } from './said.mjs';
-import { SLOTS } from './workload.mjs';
 
 /** @typedef {import('./run.mjs').Outcome} Outcome */
 
 /** The retry budget of a producer and one command more. */
 const SETTLE_MS = 15_000;
-/** A line per job that was cut off and per partition, and some about the weather. */
-const LINES_MAX = 10 + 3 * SLOTS + PARTITIONS.length;
+/** A line a second, and of each partition: a leader lost and elected, a worker gone and what it left taken over. */
+const LINES_MAX = 10 + 4 * PARTITIONS.length;
 
 /** @param {Outcome} outcome @param {number} ms */
 export function lateBy({ effects, fromMs, toMs }, ms) {

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { keyOf, PARTITIONS } from './dump.mjs';
 
-/** @typedef {{ partition: number, epoch: number, us: number }} Term a leader that was not seen before, and when */
+/** @typedef {{ partition: number, leader: string, us: number }} Term whose term, one that was not seen before, and when */
 
 const EVERY_MS = 200;
 
@@ -10,7 +10,7 @@ const EVERY_MS = 200;
 export function watchTerms(redis) {
   /** @type {Term[]} */
   const terms = [];
-  /** @type {Map<number, number>} */
+  /** @type {Map<number, string>} */
   const last = new Map();
   let watching = true;
 
@@ -18,10 +18,10 @@ export function watchTerms(redis) {
     const leaders = await redis.mget(PARTITIONS.map((partition) => keyOf(partition, 'leader')));
     const us = Number(process.hrtime.bigint() / 1000n);
     for (const [at, partition] of PARTITIONS.entries()) {
-      const epoch = Number(leaders[at]?.split(':')[1]);
-      if (Number.isNaN(epoch) || last.get(partition) === epoch) continue;
-      last.set(partition, epoch);
-      terms.push({ partition, epoch, us });
+      const term = leaders[at] ?? undefined;
+      if (term === undefined || last.get(partition) === term) continue;
+      last.set(partition, term);
+      terms.push({ partition, leader: term.split(':')[0] ?? '', us });
     }
   }
 

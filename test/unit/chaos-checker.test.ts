@@ -58,6 +58,13 @@ describe('a story without a flaw', () => {
   });
 });
 
+test('a call that was on its way when a declared loss ended may have been lost', () => {
+  const story = { ...healthy(), effects: [], members: [], loss: { fromUs: 0, toUs: 150 } };
+  const calls = [call('enq.call', 'a'), { ...call('enq.ok', 'a'), us: 200 }];
+  expect(kindsIn({ ...story, calls })).toEqual([]);
+  expect(kindsIn({ ...story, calls: calls.map((event) => ({ ...event, us: 200 })) })).toEqual(['LOST']);
+});
+
 describe('each anomaly, planted once, is found', () => {
   const planted: readonly [string, string, Story][] = [
     ['LOST', 'Redis forgot it', { ...healthy(), effects: [], members: [] }],
