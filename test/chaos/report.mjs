@@ -184,7 +184,9 @@ function durabilityCell(promise, results) {
   const found = results.flatMap((result) => result ?? []);
   if (found.length === 0 || found.length < results.length) return `${promise} *(not measured)*`;
   const evidence = found.map(({ id, lost, excused, jobs }) => `${id}: ${lost + excused} of ${jobs} lost`).join(', ');
-  return found.every(({ passed }) => passed) ? `${promise} (${evidence})` : `**broken** (${evidence})`;
+  if (found.some(({ lost }) => lost > 0)) return `**broken** (${evidence})`;
+  const otherwise = found.filter(({ passed }) => !passed).map(({ id }) => `; ${id} broke otherwise`);
+  return `${promise} (${evidence}${otherwise.join('')})`;
 }
 
 /**
