@@ -163,14 +163,14 @@ export const redisRows = [
   },
   {
     id: 'F39',
-    title: 'Redis is full for 6 seconds while producers push',
-    how: 'maxmemory just above what is used, for 6 s',
+    title: 'Redis is full for 10 seconds while producers push',
+    how: 'maxmemory just above what is used, for 10 s',
     wanted: 'jobs end meanwhile; calls are refused; workers believed dead 0',
     workload: { padBytes: 2000, crashes: 0, poison: 0 },
     async inject({ redis, sleep }) {
       const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
       await redis.config('SET', 'maxmemory', String(used + 20_000));
-      await sleep(6000);
+      await sleep(10_000);
       await redis.config('SET', 'maxmemory', '0');
     },
     pass({ effects, calls, crashed, fromMs, toMs }) {
