@@ -3,13 +3,13 @@
  * started again, as a supervisor would, and every beginning, end and freeze is written down. A process is ended by the
  * pid we were given and by nothing else.
  */
-import { createWriteStream, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { createWriteStream, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { spawnGuarded } from '../../src/embedded/guard.mjs';
 import { SLOTS } from './workload.mjs';
 
-/** @typedef {'daemon' | 'worker' | 'producer'} Role */
+/** @typedef {'daemon' | 'worker' | 'producer' | 'fleet'} Role a fleet is one process with many workers */
 /**
  * @typedef {object} Actor
  * @property {string} name
@@ -29,6 +29,7 @@ import { SLOTS } from './workload.mjs';
  */
 
 const HANDLERS = fileURLToPath(new URL('./handlers.mjs', import.meta.url));
+const FLEET = fileURLToPath(new URL('./fleet.mjs', import.meta.url));
 const PRODUCER = fileURLToPath(new URL('./producer.mjs', import.meta.url));
 const RESTARTS_MAX = 300;
 
@@ -92,7 +93,8 @@ export function createCast({ product, folder, url, note, env = {}, clocks }) {
         gone = true;
         note('exit', { actor: name, child: pid, code, signal });
         resolve({ code, signal });
-        if (role !== 'producer' && !closing && !dismissed.has(pid) && born < RESTARTS_MAX) launch(role, args, more);
+        if ((role === 'daemon' || role === 'worker') && !closing && !dismissed.has(pid) && born < RESTARTS_MAX)
+          launch(role, args, more);
       });
     });
     /** @type {Promise<void>} */
@@ -127,7 +129,7 @@ export function createCast({ product, folder, url, note, env = {}, clocks }) {
   }
 
   return {
-    ...{ actors, folder, url, main: mainOf(undefined), lua: join(product, 'lua') },
+    ...{ product, actors, folder, url, main: mainOf(undefined), lua: join(product, 'lua') },
     living,
     send,
     /** @param {Special} [special] */
@@ -146,6 +148,10 @@ export function createCast({ product, folder, url, note, env = {}, clocks }) {
       writeFileSync(file, JSON.stringify(plan));
       return launch('producer', [ofCopy(product, PRODUCER)], { CHAOS_PLAN: file });
     },
+    /** @param {number} size */
+    fleet: (size) => launch('fleet', [ofCopy(product, FLEET)], { CHAOS_FLEET: String(size) }),
+    /** The text of a script. @param {string} verb @param {string} [of] another folder than the product's */
+    textOf: (verb, of = product) => readFileSync(join(of, 'lua', `${verb}.lua`), 'utf8'),
     /** The producers may begin. */
     go: () => writeFileSync(go, ''),
     /** Asks one to end in order; nobody replaces it. @param {Actor} actor */

@@ -2,14 +2,12 @@
  * Negative controls: builds that are broken on purpose. A judge that finds nothing wrong with them is worth nothing, so
  * a control passes only when the row complains about what the build was broken for.
  */
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
+import { patchedCopy } from './copies.mjs';
 import { rows } from './rows.mjs';
 import { loseReplies } from './rows-redis.mjs';
 import { runRow } from './run.mjs';
 
-/** @typedef {{ file: string, from: string, to: string }} Patch */
 /**
  * @typedef {object} Control
  * @property {string} id
@@ -17,7 +15,7 @@ import { runRow } from './run.mjs';
  * @property {string} row in which it must be caught
  * @property {readonly string[]} expected anomalies, one of which must be found
  * @property {Partial<import('./run.mjs').Row>} [change] of the row
- * @property {readonly Patch[]} patches
+ * @property {readonly import('./copies.mjs').Patch[]} patches
  */
 
 const REMOVAL = "if #gone > 0 then redis.call('ZREM', scheduled, unpack(gone)) end\n";
@@ -103,7 +101,7 @@ export const controls = [
 export async function runControl({ id, title, row: rowId, expected, patches, change }, settings) {
   const row = rows.find((candidate) => candidate.id === rowId);
   if (!row) throw new Error(`control ${id} names no row: ${rowId}`);
-  const product = brokenCopy(settings.product, patches);
+  const product = patchedCopy(settings.product, patches);
   try {
     const verdict = await runRow({ ...row, ...change }, { ...settings, product });
     const found = expected.filter((kind) => (verdict.anomalies[kind] ?? 0) > 0);
@@ -114,28 +112,4 @@ export async function runControl({ id, title, row: rowId, expected, patches, cha
   } finally {
     rmSync(product, { recursive: true, force: true });
   }
-}
-
-/**
- * A folder with a build that is broken on purpose. The caller removes it.
- *
- * @param {string} product
- * @param {readonly Patch[]} patches
- */
-export function brokenCopy(product, patches) {
-  const copy = mkdtempSync(join(tmpdir(), 'due-broken-'));
-  mkdirSync(join(copy, 'dist'), { recursive: true });
-  for (const part of ['dist', 'lua', 'package.json', 'src/embedded', 'test/chaos'])
-    cpSync(join(product, part), join(copy, part), { recursive: true });
-  symlinkSync(join(product, 'node_modules'), join(copy, 'node_modules'));
-  for (const { file, from, to } of patches) {
-    const text = readFileSync(join(copy, file), 'utf8');
-    // A patch that no longer fits would turn the control into a run of the good build.
-    if (!text.includes(from)) throw new Error(`the patch of ${file} does not fit any more: ${from}`);
-    writeFileSync(
-      join(copy, file),
-      text.replace(from, () => to),
-    );
-  }
-  return copy;
 }

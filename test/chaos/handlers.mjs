@@ -6,11 +6,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { defineHandlers, defineQueue } from 'duestream';
 import { PARTITIONS } from './dump.mjs';
 import { createRecorder } from './history.mjs';
+import { misbehave } from './misdeeds.mjs';
 
 const partitions = Number(process.env.CHAOS_PARTITIONS ?? PARTITIONS.length);
 const write = createRecorder(process.env.CHAOS_EFFECTS ?? '', `worker-${process.pid}`);
 
-/** @typedef {{ readonly kind: import('./workload.mjs').Kind, readonly workMs: number } | undefined} Wish */
+/** @typedef {{
+ *   readonly kind?: import('./workload.mjs').Kind | import('./misdeeds.mjs').Misdeed,
+ *   readonly workMs?: number,
+ *   readonly blockMs?: number,
+ * } | undefined} Wish */
 
 /** @type {import('duestream').Handler<Wish>} */
 const handler = async ({ id, attempt, failures, crashes, data, dueMs }, { token, signal }) => {
@@ -18,8 +23,9 @@ const handler = async ({ id, attempt, failures, crashes, data, dueMs }, { token,
     write(ev, { id, token, attempt, ...more });
   const kind = data?.kind ?? 'plain';
   note('start', { due: dueMs, crashes, failures });
+  const moreMs = await misbehave(kind, { attempt, blockMs: data?.blockMs ?? 0, note });
   try {
-    await sleep(data?.workMs ?? 5, undefined, { signal });
+    await sleep((data?.workMs ?? 5) + moreMs, undefined, { signal });
   } catch (error) {
     note('finish', { how: 'aborted' });
     throw error;
@@ -28,7 +34,7 @@ const handler = async ({ id, attempt, failures, crashes, data, dueMs }, { token,
     note('crash');
     process.kill(process.pid, 'SIGKILL');
   }
-  if (failures === 0 && (kind === 'throw' || kind === 'odd')) {
+  if (kind === 'fail' || (failures === 0 && (kind === 'throw' || kind === 'odd'))) {
     note('finish', { how: 'error' });
     throw kind === 'odd' ? oddity(id) : new Error('planned');
   }
@@ -37,7 +43,7 @@ const handler = async ({ id, attempt, failures, crashes, data, dueMs }, { token,
 };
 
 // biome-ignore lint/style/noDefaultExport: a handler module is looked up by its default export.
-export default defineHandlers({ chaos: handler }, { queues: [defineQueue('chaos', { partitions })] });
+export default defineHandlers({ chaos: { default: handler } }, { queues: [defineQueue('chaos', { partitions })] });
 
 /**
  * Things that JavaScript lets a handler throw.

@@ -2,7 +2,9 @@
 import { abuseRows } from './rows-abuse.mjs';
 import { dataRows } from './rows-data.mjs';
 import { diskRows } from './rows-disk.mjs';
+import { fleetRows } from './rows-fleet.mjs';
 import { foreignRows } from './rows-foreign.mjs';
+import { handlerRows } from './rows-handlers.mjs';
 import { loadRows } from './rows-load.mjs';
 import { processRows } from './rows-processes.mjs';
 import { redisRows } from './rows-redis.mjs';
@@ -11,7 +13,7 @@ import { timeRows } from './rows-time.mjs';
 /** @type {readonly import('./run.mjs').Row[]} */
 export const rows = [
   ...[...processRows, ...redisRows, ...dataRows, ...diskRows, ...foreignRows, ...timeRows],
-  ...[...loadRows, ...abuseRows],
+  ...[...loadRows, ...abuseRows, ...handlerRows, ...fleetRows],
 ].sort((a, b) => numberOf(a.id) - numberOf(b.id));
 
 /**

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { build } from '../../scripts/steps.mjs';
-import { brokenCopy } from '../chaos/controls.mjs';
+import { patchedCopy } from '../chaos/copies.mjs';
 import { root } from '../support/repository.ts';
 
 const run = promisify(execFile);
@@ -67,7 +67,7 @@ const CONTROLS = [
 
 test.each(CONTROLS)('a build that $title is caught', { timeout: 180_000 }, async (control) => {
   const { wanted, faults, ...patch } = control;
-  const product = brokenCopy(root, [patch]);
+  const product = patchedCopy(root, [patch]);
   const found: string[] = [];
   try {
     for (let seed = 1; seed <= 6 && found.length === 0; seed += 1) {
