@@ -15,7 +15,7 @@ export function patchedCopy(product, patches) {
   const copy = mkdtempSync(join(tmpdir(), 'due-copy-'));
   process.once('exit', () => rmSync(copy, { recursive: true, force: true }));
   mkdirSync(join(copy, 'dist'), { recursive: true });
-  for (const part of ['dist', 'lua', 'package.json', 'test/chaos'])
+  for (const part of ['dist', 'lua', 'package.json', 'test/chaos', 'src/embedded'])
     cpSync(join(product, part), join(copy, part), { recursive: true });
   symlinkSync(join(product, 'node_modules'), join(copy, 'node_modules'));
   for (const { file, from, to } of patches) {

@@ -130,7 +130,9 @@ export const fleetRows = [
       const fleets = Array.from({ length: FLEETS }, () => cast.fleet(CROWD));
       await Promise.all(fleets.map(({ started }) => started));
       const pids = new Set(fleets.map(({ pid }) => pid));
-      const inHand = () => effectsSoFar(scene).filter(({ ev, pid }) => ev === 'start' && pids.has(pid)).length;
+      const inHand = () =>
+        effectsSoFar(scene).filter(({ ev, pid, id = '' }) => ev === 'start' && pids.has(pid) && id.startsWith('hold'))
+          .length;
       let asked = 0;
       /** @type {string[]} */
       const ids = [];
