@@ -102,12 +102,14 @@ export const handlerRows = [
       );
       const dead = async () => (await lettersIn(scene.redis))['attempts-exhausted'] === STUBBORN;
       await within(30_000, dead, 'the dead letters');
+      await within(20_000, () => scene.cast.living('worker').length === WORKERS, 'a successor of each worker');
+      await Promise.all(scene.cast.living('worker').map(({ started }) => started));
       const probes = idsOf('probe', 2 * WORKERS * SLOTS);
       await ask(
         scene,
-        probes.map((id) => ({ id, data: { workMs: 1000 } })),
+        probes.map((id) => ({ id, data: { workMs: 2000 } })),
       );
-      await within(30_000, () => mostAtOnce(effectsSoFar(scene), 'probe') >= SLOTS * WORKERS - SLOTS / 2, 'all slots');
+      await within(30_000, () => mostAtOnce(scene) >= WORKERS * SLOTS, 'all slots');
       const restoredMs = Math.round(performance.now() - startedMs);
       await within(15_000, () => doneOf(scene, probes) === probes.length, 'the probes');
       const gone = scene.cast.actors.filter(({ role, isGone }) => role === 'worker' && isGone());
@@ -294,19 +296,21 @@ function chiSquare(delays, widthMs) {
 }
 
 /**
- * How many handlers of these jobs ran at the same time at most.
+ * How many handlers that behave ran at the same time at most, from the first probe on.
  *
- * @param {Outcome['effects']} effects
- * @param {string} prefix
+ * @param {import('./scene.mjs').Scene} scene
  */
-function mostAtOnce(effects, prefix) {
-  const steps = effects
-    .filter(({ id = '', ev }) => id.startsWith(prefix) && (ev === 'start' || ev === 'finish'))
-    .toSorted((a, b) => a.us - b.us);
-  let [now, most] = [0, 0];
-  for (const { ev } of steps) {
-    now += ev === 'start' ? 1 : -1;
-    most = Math.max(most, now);
+function mostAtOnce(scene) {
+  const effects = effectsSoFar(scene).filter(({ id = '' }) => !id.startsWith('stubborn'));
+  const first = effects.findIndex(({ id = '' }) => id.startsWith('probe'));
+  if (first === -1) return 0;
+  let most = 0;
+  /** @type {Set<string>} */
+  const running = new Set();
+  for (const { ev, token = '' } of effects.slice(first)) {
+    if (ev === 'start') running.add(token);
+    if (ev === 'finish') running.delete(token);
+    most = Math.max(most, running.size);
   }
   return most;
 }
