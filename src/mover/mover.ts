@@ -74,6 +74,8 @@ export function createMover(parts: MoverParts): Mover {
   let soonestLookMs = 0;
   let promotedMs = Number.NEGATIVE_INFINITY;
   let prolongedMs = Number.NEGATIVE_INFINITY;
+  /** The last promote failed. Being elected again is then no progress: the pass goes on until it has promoted. */
+  let stuck = false;
   let outrankedSinceMs: number | undefined;
   let campaignFromMs = Number.NEGATIVE_INFINITY;
 
@@ -99,7 +101,9 @@ export function createMover(parts: MoverParts): Mover {
     if (waitMs > 0) return waitMs;
     nextLookMs = 0;
     promotedMs = Number.NEGATIVE_INFINITY;
-    return election.campaign();
+    const nextMs = await election.campaign();
+    const leadership = election.leading();
+    return stuck && leadership ? promote(leadership) : nextMs;
   }
 
   async function promote({ term }: Leadership): Promise<number> {
@@ -108,9 +112,11 @@ export function createMover(parts: MoverParts): Mover {
     const reply = await jobs
       .promote(ref, { term, leaseMs: options.leaseMs, limit: options.batchMax, cap: options.readyMax })
       .catch((error: unknown) => {
+        stuck = true;
         election.concede('promote got no reply');
         throw error;
       });
+    stuck = false;
     const receivedMs = clock.monotonicMs();
     if (reply.kind === 'fenced') {
       election.concede('fenced');
