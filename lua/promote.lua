@@ -15,10 +15,8 @@ redis.call('PEXPIRE', leader, lease)
 if redis.call('EXISTS', ready) == 0 then redis.call('XGROUP', 'CREATE', ready, 'workers', '0', 'MKSTREAM') end
 
 local backlog = redis.call('XLEN', ready)
-if backlog >= cap then
-  for _, group in ipairs(redis.call('XINFO', 'GROUPS', ready)) do
-    if group[2] == 'workers' then backlog = backlog - group[6] end
-  end
+for _, group in ipairs(backlog >= cap and redis.call('XINFO', 'GROUPS', ready) or {}) do
+  if group[2] == 'workers' then backlog = backlog - group[6] end
 end
 local paused = redis.call('HGET', meta, 'paused')
 local room = paused and 0 or math.min(limit, cap - backlog)
@@ -56,8 +54,7 @@ for at = 1, #due, 2 do
       adopted = adopted + 1
     end
     redis.call('XADD', ready, '*', 'member', member, 'due', ('%.0f'):format(score))
-    local ms = math.floor(now - score)
-    late[ms], moved = (late[ms] or 0) + 1, moved + 1
+    late[now - score], moved = (late[now - score] or 0) + 1, moved + 1
   end
   if bad or entry == '-' then gone[#gone + 1] = member end
 end

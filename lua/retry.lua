@@ -4,12 +4,13 @@
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 delay  7 error
 --       now ms, '' = server time; window ms of stubs; delay ms; error: one line of JSON
 -- RETURN {'ok', due} | {'cancelled'} (a cancel was requested) | {'already'} | {'fenced'} | {'gone'}
--- A member that is in scheduled meanwhile stays as it is there: its producer's newer wish wins.
+-- A member that is in scheduled meanwhile stays as it is there: its producer's newer wish wins. A start costs one budget:
+-- where its worker was taken for dead, and a crash counted, no failure is.
 local scheduled, jobs, runs, ready, done, meta, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local now, window, entry, member, token = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
-local last, generation, attempts, failures, crashes, here, cancel, asked, digest, history =
-  (redis.call('HGET', runs, member) or ''):match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) %S+ %S+ (%d) (%S+) (%S+)(.*)$')
+local last, generation, attempts, failures, crashes, here, owner, cancel, asked, digest, history =
+  (redis.call('HGET', runs, member) or ''):match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+) %S+ (%d) (%S+) (%S+)(.*)$')
 if not last then
   local settled = (redis.call('HGET', jobs, member) or ''):match('^%.%w+ %S+ (%d+)')
   return { settled == token and 'already' or 'gone' }
@@ -29,8 +30,9 @@ if cancel == '1' then
 else
   redis.call('ZADD', scheduled, 'NX', due, member)
   history = history .. '\n' .. ARGV[7]
+  if owner ~= '-' then failures = failures + 1 end
   while select(2, history:gsub('\n', '')) > 5 do history = history:gsub('^\n[^\n]*', '', 1) end
-  redis.call('HSET', runs, member, table.concat({ token, generation, attempts, failures + 1, crashes, '- -', due, '0', asked, digest }, ' ') .. history)
+  redis.call('HSET', runs, member, table.concat({ token, generation, attempts, failures, crashes, '- -', due, '0', asked, digest }, ' ') .. history)
   redis.call('HINCRBY', meta, 'n.retried', 1)
   if tonumber(due) < (tonumber(redis.call('HGET', meta, 'wake') or -1)) then
     redis.call('HSET', meta, 'wake', due)

@@ -2,10 +2,12 @@
 -- start: entries a consumer was given become running jobs, each with a token of its own. Lets exactly one of several
 -- entries of a member through.
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta
--- ARGV  1 now  2 consumer  3 bytes  4 window  then per entry: entry, member, due
---       now ms, '' = server time; bytes of records per reply; window ms of stubs, 0 = keep none; entries ascending
+-- ARGV  1 now  2 consumer  3 bytes  4 window  5 suspects  then per entry: entry, member, due
+--       now ms, '' = server time; bytes of records per reply; window ms of stubs, 0 = keep none; entries ascending;
+--       suspects: run | refuse, jobs under which a worker died before
 -- RETURN per entry {kind, ...}: run, token, attempts, failures, crashes, generation, history, record |
 --        again, the same (a repeated call: nothing is counted twice) | later (too many bytes: call again) |
+--        suspect, token of its last start (a worker died under it: nothing is written, start it alone) |
 --        dropped | cancelled | released (paused) | parked (a record of a later version, back in 4 s) | letter |
 --        late (past its expiry: call expire) | lost (not owned by the caller)
 -- The attempt is counted before anything is parsed, so that a record that kills its reader is still counted. A start
@@ -16,10 +18,8 @@ local consumer, bytes, window, time = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[
 local now = tonumber(ARGV[1]) or time[1] * 1000 + math.floor(time[2] / 1000)
 local state = redis.call('HMGET', meta, 'token', 'paused')
 local first = math.max((tonumber(state[1]) or 0) + 1, time[1] * 1000000 + time[2])
-local count, size, gone, replies, owned, token = (#ARGV - 4) / 3, 0, {}, {}, {}, first
-for _, pending in ipairs(redis.call('XPENDING', ready, 'workers', ARGV[5], ARGV[#ARGV - 2], count + 100, consumer)) do
-  owned[pending[1]] = true
-end
+local count, size, gone, replies, owned, token = (#ARGV - 5) / 3, 0, {}, {}, {}, first
+for _, pending in ipairs(redis.call('XPENDING', ready, 'workers', ARGV[6], ARGV[#ARGV - 2], count + 100, consumer)) do owned[pending[1]] = true end
 local function pack(...) return table.concat({ ... }, ' ') end
 local function isPending(entry, ...) return #redis.call('XPENDING', ready, 'workers', entry, entry, 1, ...) > 0 end
 
@@ -44,10 +44,8 @@ local function judge(entry, member, due)
   if not stub and at ~= entry and at ~= '-' and isPending(at) then return { 'dropped' } end
   if asked == '-' and not stub then asked, digest = record:match('^%d(%w+)') or '0', redis.sha1hex(record):sub(1, 16) end
   if stub or (cancel == '1' and not mine) then
-    if not stub then
-      redis.call('HSET', jobs, member, ('.c%s %s %s %s -'):format(asked, digest, last, attempts))
-      redis.call('HINCRBY', meta, 'n.cancelled', 1)
-    end
+    if not stub then redis.call('HSET', jobs, member, ('.c%s %s %s %s -'):format(asked, digest, last, attempts)) end
+    if not stub then redis.call('HINCRBY', meta, 'n.cancelled', 1) end
     if run then redis.call('HDEL', runs, member) end
     if window > 0 then redis.call('ZADD', done, 'NX', now, member) else redis.call('HDEL', jobs, member) end
     return { stub and 'dropped' or 'cancelled' }
@@ -61,15 +59,16 @@ local function judge(entry, member, due)
   local expiry, lateMax = tonumber(header:match(';e=(%w+)') or '', 36), at == '-' and tonumber(header:match(';l=(%w+)') or '', 36)
   local since = tonumber(nextDue) or asked ~= '0' and tonumber(asked, 36) or due
   if not header:find(';p=r', 1, true) and (expiry and now > expiry or lateMax and now - since > lateMax) then return { 'late' } end
-  if size > 0 and size + #record > bytes then return { 'later' } end size = size + #record
+  if ARGV[5] == 'refuse' and crashes ~= '0' and not mine then return { 'suspect', last } end
+  if size > 0 and size + #record > bytes then return { 'later' } end
+  size = size + #record
   if mine then return { 'again', last, attempts, failures, crashes, generation, history, record } end
   if token == first then redis.call('HSET', meta, 'token', ('%.0f'):format(token + count)) end
-  local minted = ('%.0f'):format(token + 1)
-  redis.call('HSET', runs, member, pack(minted, generation, attempts + 1, failures, crashes, entry, consumer, '- 0', asked, digest) .. history)
-  token = token + 1
-  return { 'run', minted, attempts + 1, failures, crashes, generation, history, record }
+  token, last, attempts = token + 1, ('%.0f'):format(token + 1), attempts + 1
+  redis.call('HSET', runs, member, pack(last, generation, attempts, failures, crashes, entry, consumer, '- 0', asked, digest) .. history)
+  return { 'run', last, attempts, failures, crashes, generation, history, record }
 end
 
-for at = 5, #ARGV, 3 do replies[#replies + 1] = judge(ARGV[at], ARGV[at + 1], ('%.0f'):format(tonumber(ARGV[at + 2]) or now)) end
+for at = 6, #ARGV, 3 do replies[#replies + 1] = judge(ARGV[at], ARGV[at + 1], ('%.0f'):format(tonumber(ARGV[at + 2]) or now)) end
 if #gone > 0 then redis.call('XDEL', ready, unpack(gone)) redis.call('XACK', ready, 'workers', unpack(gone)) end
 return replies

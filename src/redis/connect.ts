@@ -27,7 +27,8 @@ export interface ConnectSettings {
 
 /** How long a blocking read waits for data. Never an alarm clock: Redis serves such time-outs up to 100 ms late. */
 export const BLOCK_MS = 2000;
-const BLOCKING_TIMEOUT_MS = 5000;
+/** A read without a reply for so long is lost: it is dropped here, whatever arrives. */
+export const BLOCKING_TIMEOUT_MS = 5000;
 
 /** For scripts and short commands. */
 export function openCommands(settings: ConnectSettings): Redis {

@@ -31,6 +31,15 @@ import {
 } from './replies.ts';
 import { list, run, text } from './scripts.ts';
 
+export interface StartSettings {
+  readonly consumer: string;
+  readonly bytesMax: number;
+  readonly windowMs: number;
+  /** Jobs under which a worker died before. Default run. */
+  readonly suspects?: 'run' | 'refuse';
+  readonly nowMs?: number;
+}
+
 export interface BuryOptions {
   readonly windowMs: number;
   readonly reason: string;
@@ -72,13 +81,13 @@ export function createJobs(redis: Redis) {
       return promoteReply(list(await run(redis, 'promote', { keys: ref.keys, args })));
     },
 
-    /** Deliveries must be in ascending order of their entry ids. */
+    /** Deliveries must be in ascending order of their entry ids. Suspects run unless they are refused. */
     async start(
       ref: PartitionRef,
       deliveries: readonly Delivery[],
-      { consumer, bytesMax, windowMs, nowMs }: { consumer: string; bytesMax: number; windowMs: number; nowMs?: number },
+      { consumer, bytesMax, windowMs, suspects = 'run', nowMs }: StartSettings,
     ): Promise<readonly StartReply[]> {
-      const args = { now: nowMs ?? '', consumer, bytes: bytesMax, window: windowMs };
+      const args = { now: nowMs ?? '', consumer, bytes: bytesMax, window: windowMs, suspects };
       const reply = await run(redis, 'start', { keys: ref.keys, args, each: deliveries.flatMap(deliveryArgs) });
       return list(reply).map((item) => startReply(list(item)));
     },

@@ -1,6 +1,6 @@
 /**
- * Heartbeats: one key with a TTL and one member of the alive set per process, in the control slot. Renewed with
- * PEXPIRE, because a Redis at its memory limit refuses SET and everybody would look dead at once.
+ * Heartbeats: one key with a TTL and one member of the alive set per process, in the control slot. A script, because a
+ * Redis at its memory limit refuses a plain SET: everybody would look dead at once, and nobody could start to drain it.
  *
  * They only *nominate* the dead. A wall clock that jumps, or Redis away for longer than a TTL, removes every heartbeat
  * in one instant; that is why an observer looks twice, a grace apart, and why XCLAIM's min-idle decides.
@@ -8,6 +8,7 @@
 import { messageOf } from '../core/errors.ts';
 import type { Redis } from './connect.ts';
 import { controlKeys } from './keys.ts';
+import { run, text } from './scripts.ts';
 import { naming } from './wrong-type.ts';
 
 export interface Identity {
@@ -32,12 +33,9 @@ export async function beat(
   { namespace, identity, ttlMs }: { readonly namespace: string; readonly identity: Identity; readonly ttlMs: number },
 ): Promise<'kept' | 'anew'> {
   const keys = controlKeys(namespace);
-  const key = keys.beat(identity.id);
-  if ((await redis.pexpire(key, ttlMs)) === 1) return 'kept';
-  await redis.set(key, JSON.stringify({ ...identity, beatTtlMs: ttlMs }), 'PX', ttlMs);
-  await naming(redis, [keys], redis.sadd(keys.alive, identity.id));
-  await redis.spublish(keys.wake, `here ${identity.id}`);
-  return 'anew';
+  const args = { process: identity.id, identity: JSON.stringify({ ...identity, beatTtlMs: ttlMs }), ttl: ttlMs };
+  const reply = await run(redis, 'beat', { keys: { ...keys, beat: keys.beat(identity.id) }, args });
+  return text(reply) === 'kept' ? 'kept' : 'anew';
 }
 
 /** Leaves in an orderly way: nobody has to wait for a TTL. */

@@ -6,6 +6,7 @@ import { DuestreamError } from '../core/errors.ts';
 import { parseName } from '../core/job.ts';
 import type { Redis } from './connect.ts';
 import { controlKeys, type PartitionRef, partitionRef } from './keys.ts';
+import { run, text } from './scripts.ts';
 import { naming } from './wrong-type.ts';
 
 export interface QueueLayout {
@@ -22,9 +23,8 @@ export async function declareQueue(
   const keys = controlKeys(namespace);
   const known = await naming(redis, [keys], redis.hget(keys.queues, queue));
   if (known !== null) return decode(queue, known);
-  const made = await redis.hsetnx(keys.queues, queue, JSON.stringify({ partitions, generation: 0 }));
-  if (made === 1) await redis.spublish(keys.wake, `queue ${queue}`);
-  return decode(queue, (await redis.hget(keys.queues, queue)) ?? '');
+  const args = { queue, layout: JSON.stringify({ partitions, generation: 0 }) };
+  return decode(queue, text(await run(redis, 'declare', { keys, args })));
 }
 
 /** Takes a queue out of the registry and tells the movers, which let its partitions go. */

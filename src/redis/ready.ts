@@ -3,7 +3,6 @@
  * always created at `0`, never at `$`: a group made again must see what arrived before it.
  */
 
-import { messageOf } from '../core/errors.ts';
 import type { EntryId } from '../core/job.ts';
 import { BLOCK_MS, type Redis } from './connect.ts';
 import { GROUP, type PartitionKeys, type PartitionRef } from './keys.ts';
@@ -19,11 +18,7 @@ export interface ConsumerInfo {
 
 /** Makes the stream and its group if they are not there. Safe to call at any time. */
 export async function ensureGroup(redis: Redis, keys: PartitionKeys): Promise<void> {
-  try {
-    await naming(redis, [keys], redis.call('XGROUP', 'CREATE', keys.ready, GROUP, '0', 'MKSTREAM'));
-  } catch (error) {
-    if (!messageOf(error).startsWith('BUSYGROUP')) throw error;
-  }
+  await run(redis, 'enrol', { keys, args: { consumer: '' } });
 }
 
 /**
@@ -73,7 +68,7 @@ export async function readEntries(
  * the survivors of a crash would not count on it.
  */
 export async function join(redis: Redis, keys: PartitionKeys, consumer: string): Promise<void> {
-  await naming(redis, [keys], redis.call('XGROUP', 'CREATECONSUMER', keys.ready, GROUP, consumer));
+  await run(redis, 'enrol', { keys, args: { consumer } });
 }
 
 export async function consumers(redis: Redis, keys: PartitionKeys): Promise<readonly ConsumerInfo[]> {

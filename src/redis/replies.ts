@@ -58,6 +58,8 @@ export interface Started {
 
 export type StartReply =
   | Started
+  /** A worker died under it, and the caller runs other jobs: nothing was written. The token is that of its last start. */
+  | { readonly kind: 'suspect'; readonly token: Token }
   | { readonly kind: 'later' | 'late' | 'dropped' | 'cancelled' | 'released' | 'parked' | 'letter' | 'lost' };
 
 /** One Redis command on one key of the partition's slot, carried out together with `commit`. */
@@ -130,8 +132,9 @@ export function promoteReply(reply: readonly Reply[]): PromoteReply {
 
 export function startReply(reply: readonly Reply[]): StartReply {
   const [kind, token, attempts, failures, crashes, generation, history, record] = reply;
+  if (kind === 'suspect') return { kind, token: text(token) as Token };
   if (kind !== 'run' && kind !== 'again') {
-    return { kind: kind as Exclude<StartReply, Started>['kind'] };
+    return { kind: kind as Exclude<StartReply, Started | { kind: 'suspect' }>['kind'] };
   }
   return {
     kind,

@@ -8,9 +8,10 @@
 import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 import type { PartitionKeys } from './keys.ts';
-import { naming } from './wrong-type.ts';
+import { naming, type TypedKeys } from './wrong-type.ts';
 
-type KeyName = keyof PartitionKeys;
+/** Keys of a partition, and those of the control slot. */
+type KeyName = keyof PartitionKeys | 'queues' | 'alive' | 'beat';
 
 export interface Script {
   readonly keys: readonly KeyName[];
@@ -36,7 +37,7 @@ export const scripts = {
   }),
   start: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'],
-    args: ['now', 'consumer', 'bytes', 'window'],
+    args: ['now', 'consumer', 'bytes', 'window', 'suspects'],
     each: ['entry', 'member', 'due'],
   }),
   expire: define({
@@ -97,7 +98,10 @@ export const scripts = {
     args: ['now', 'owner', 'consumer', 'idle'],
     each: ['entry'],
   }),
+  enrol: define({ keys: ['ready'], args: ['consumer'] }),
   retire: define({ keys: ['ready'], args: ['consumer'] }),
+  beat: define({ keys: ['beat', 'alive', 'wake'], args: ['process', 'identity', 'ttl'] }),
+  declare: define({ keys: ['queues', 'wake'], args: ['queue', 'layout'] }),
   sweep: define({
     keys: ['leader', 'jobs', 'done', 'dead', 'meta'],
     args: ['now', 'term', 'limit', 'window', 'stubs', 'retention', 'letters'],
@@ -121,6 +125,7 @@ export const scripts = {
 } as const satisfies Record<string, Script>;
 
 export type Verb = keyof typeof scripts;
+type KeysOf<V extends Verb> = { readonly [name in (typeof scripts)[V]['keys'][number]]: string };
 type ArgsOf<V extends Verb> = { readonly [name in (typeof scripts)[V]['args'][number]]: string | number };
 
 /** What `new Redis({ scripts })` takes: ioredis loads each on first use and falls back to EVAL after a flush. */
@@ -135,14 +140,14 @@ export const scriptOptions: Readonly<Record<string, { lua: string; numberOfKeys?
 export type Reply = string | number | null | readonly Reply[];
 
 /**
- * Runs one script on one partition. `each` is the flat list of repeated arguments of a bulk call.
+ * Runs one script on one slot. `each` is the flat list of repeated arguments of a bulk call.
  * Tests pass `now`; production passes '' and the server's clock decides.
  */
 export function run<V extends Verb>(
   redis: Redis,
   verb: V,
   call: {
-    readonly keys: PartitionKeys;
+    readonly keys: KeysOf<V> & TypedKeys;
     readonly args: ArgsOf<V>;
     readonly each?: readonly (string | number | Buffer)[];
     readonly moreKeys?: readonly string[];
@@ -151,11 +156,12 @@ export function run<V extends Verb>(
   },
 ): Promise<Reply> {
   const script: Script = scripts[verb];
+  const held = call.keys as Readonly<Record<string, string>>;
   const named = call.args as Readonly<Record<string, string | number>>;
   const commands = redis as unknown as Record<string, (...parts: (string | number | Buffer)[]) => Promise<Reply>>;
   const send = commands[call.bytes ? `${command(verb)}Buffer` : command(verb)];
   if (!send) throw new Error(`connection was made without the script ${verb}`);
-  const keys = [...script.keys.map((key) => call.keys[key]), ...(call.moreKeys ?? [])];
+  const keys = [...script.keys.map((key) => held[key] ?? ''), ...(call.moreKeys ?? [])];
   const args = script.args.map((name) => named[name] ?? '');
   const sent = send.call(redis, ...(script.moreKeys ? [keys.length] : []), ...keys, ...args, ...(call.each ?? []));
   return naming(redis, [call.keys], call.bytes ? sent.then(bytesOf) : sent);

@@ -7,6 +7,9 @@ import type { Redis } from 'ioredis';
 import { messageOf } from '../core/errors.ts';
 import type { ControlKeys, PartitionKeys } from './keys.ts';
 
+/** Keys of a partition, or of all queues. */
+export type TypedKeys = PartitionKeys | Pick<ControlKeys, 'queues' | 'alive'>;
+
 export interface WrongType {
   readonly key: string;
   readonly is: string;
@@ -25,7 +28,7 @@ const TYPES: readonly (readonly [name: keyof PartitionKeys, wanted: string])[] =
 ];
 
 /** Keys of a partition, or of all queues, that are there and of another type than ours. */
-export async function wrongTypes(redis: Redis, keys: PartitionKeys | ControlKeys): Promise<readonly WrongType[]> {
+export async function wrongTypes(redis: Redis, keys: TypedKeys): Promise<readonly WrongType[]> {
   const typed = 'alive' in keys ? controlTypes(keys) : TYPES.map(([name, wanted]) => ({ key: keys[name], wanted }));
   const types = await Promise.all(typed.map(({ key }) => redis.type(key)));
   return typed.flatMap(({ key, wanted }, at) => {
@@ -38,11 +41,7 @@ export async function wrongTypes(redis: Redis, keys: PartitionKeys | ControlKeys
 export const wrongTypeText = ({ is, wanted }: WrongType): string => `it is a ${is} and must be a ${wanted}`;
 
 /** Runs a call on such keys; an error about a wrong type names the one it means. */
-export async function naming<T>(
-  redis: Redis,
-  all: readonly (PartitionKeys | ControlKeys)[],
-  call: Promise<T>,
-): Promise<T> {
+export async function naming<T>(redis: Redis, all: readonly TypedKeys[], call: Promise<T>): Promise<T> {
   try {
     return await call;
   } catch (error) {
@@ -52,13 +51,13 @@ export async function naming<T>(
 }
 
 /** The error stays what it was, so that everybody still knows its kind. */
-async function nameIn(error: Error, redis: Redis, all: readonly (PartitionKeys | ControlKeys)[]): Promise<void> {
+async function nameIn(error: Error, redis: Redis, all: readonly TypedKeys[]): Promise<void> {
   const found = await Promise.all(all.map((keys) => wrongTypes(redis, keys).catch(() => [])));
   const [wrong] = found.flat();
   if (wrong) error.message = `WRONGTYPE ${wrong.key}: ${wrongTypeText(wrong)}; rename or delete it`;
 }
 
-const controlTypes = ({ queues, alive }: ControlKeys) => [
+const controlTypes = ({ queues, alive }: Pick<ControlKeys, 'queues' | 'alive'>) => [
   { key: queues, wanted: 'hash' },
   { key: alive, wanted: 'set' },
 ];

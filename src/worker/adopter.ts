@@ -1,10 +1,15 @@
 /**
  * Finds entries that Redis gave this consumer and that it never saw: a lost reply to XREADGROUP strands them with a
- * *living* consumer, so nobody else may take them. Compares what Redis says this consumer holds with the in-flight map,
- * for entries idle longer than a read can be under way; what is not in the map is started like a fresh delivery.
+ * *living* consumer, so nobody else may take them. Compares what Redis says this consumer holds with the in-flight map;
+ * what is not in the map is started like a fresh delivery.
+ *
+ * An entry may also be on its way to us in a reply. So only those are looked at that were delivered longer ago than a
+ * read can be under way, or before the reader's connection was made: the old one brings nothing any more. To be wrong
+ * here would cost a call and no more: the map and `start` both let an entry through once.
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
+import type { EntryId } from '../core/job.ts';
 import { createLoop } from '../core/loop.ts';
 import type { Redis } from '../redis/connect.ts';
 import { GROUP, type PartitionRef } from '../redis/keys.ts';
@@ -19,8 +24,10 @@ export interface AdopterParts {
   readonly consumer: string;
   readonly inflight: Inflight;
   readonly take: Consumer['take'];
-  /** How long an entry must be idle: longer than BLOCK and the command time-out together. */
+  /** How long an entry must be idle: as long as a read can be under way. */
   readonly idleMs: number;
+  /** Monotonic ms at which the reader's present connection was ready. */
+  readonly connectedMs: () => number;
   readonly concurrency: number;
   readonly clock: Clock;
   readonly events: Emitter;
@@ -29,18 +36,19 @@ export interface AdopterParts {
 export interface Adopter {
   readonly start: () => void;
   readonly stop: () => Promise<void>;
-  /** After a reconnect: look soon. */
+  /** After a reconnect, of the reader above all: look at once. */
   readonly wake: () => void;
   readonly pass: () => Promise<number>;
 }
 
-const REST_MS = 10_000;
+/** With the time-out of a read, a lost entry is found within 8 s where its connection was not lost with it. */
+const REST_MS = 3000;
 /** Strange entries are left that had no free slot. */
 const SOON_MS = 500;
-const SCAN_MAX = 1000;
+const PAGE = 1000;
 
 export function createAdopter(parts: AdopterParts): Adopter {
-  const { commands, refs, consumer, inflight, take, idleMs, concurrency, clock, events } = parts;
+  const { commands, refs, consumer, inflight, take, idleMs, connectedMs, concurrency, clock, events } = parts;
 
   async function pass(): Promise<number> {
     let left = 0;
@@ -50,9 +58,8 @@ export function createAdopter(parts: AdopterParts): Adopter {
 
   /** Returns how many had to wait for a free slot. */
   async function adopt(ref: PartitionRef): Promise<number> {
-    const pending = await ownPending(commands, ref.keys, { consumer, idleMs, limit: SCAN_MAX }).catch(noGroup);
-    const unseen = pending.filter((entry) => !inflight.has(ref, entry));
-    const strange = unseen.slice(0, Math.max(0, concurrency - inflight.busy()));
+    const unseen = await unseenOf(ref);
+    const strange = unseen.slice(0, inflight.free(concurrency));
     const left = unseen.length - strange.length;
     if (strange.length === 0) return left;
     const deliveries = await readEntries(commands, ref.keys, strange);
@@ -63,6 +70,19 @@ export function createAdopter(parts: AdopterParts): Adopter {
     events.emit('entries.adopted', { queue: ref.queue, partition: ref.partition, count: deliveries.length });
     await take(ref, deliveries);
     return left;
+  }
+
+  async function unseenOf(ref: PartitionRef): Promise<readonly EntryId[]> {
+    const unseen: EntryId[] = [];
+    let after: EntryId | undefined;
+    do {
+      const sinceMs = Math.ceil(clock.monotonicMs() - connectedMs()) + 1;
+      const of = { consumer, idleMs: Math.min(idleMs, sinceMs), limit: PAGE, after };
+      const page = await ownPending(commands, ref.keys, of).catch(noGroup);
+      unseen.push(...page.filter((entry) => !inflight.has(ref, entry)));
+      after = page.length < PAGE ? undefined : page.at(-1);
+    } while (after !== undefined && unseen.length < PAGE);
+    return unseen;
   }
 
   const loop = createLoop({ who: `adopter of ${refs[0]?.queue ?? ''}`, pass, clock, events, pauseAfter });

@@ -3,7 +3,8 @@
  * started would only wait here and be late if this worker died. Started in bulk, run at once.
  *
  * What must always hold: an entry is in the in-flight map before `start` is called, and leaves it only on a final
- * reply. What `start` lets through is executed; everything else was settled inside the script.
+ * reply. What `start` lets through is executed; a suspect waits in the quarantine; everything else was settled inside
+ * the script.
  */
 import type { Clock } from '../core/clock.ts';
 import { idOf } from '../core/codec.ts';
@@ -19,6 +20,8 @@ import { pauseAfter, weatherOf, withRetry } from '../redis/weather.ts';
 import type { Execute } from './execute.ts';
 import type { Expire } from './expiry.ts';
 import type { Held, Inflight } from './inflight.ts';
+import { processQuarantine } from './quarantine.ts';
+import { unblock } from './unblock.ts';
 
 export interface ConsumerParts {
   readonly commands: Redis;
@@ -61,12 +64,13 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   const stopping = new AbortController();
   const untilStop = { clock, budgetMs: START_BUDGET_MS, signal: stopping.signal };
   const starts = new Set<Promise<void>>();
+  const ward = processQuarantine.join({ inflight, clock, start: startAlone });
   let first = 0;
 
   async function pass(): Promise<number> {
     await inflight.whenFree(concurrency, stopping.signal);
     if (stopping.signal.aborted) return 0;
-    const free = Math.min(READ_MAX, concurrency - inflight.busy());
+    const free = Math.min(READ_MAX, inflight.free(concurrency));
     for (const { ref, deliveries } of await read(free)) dispatch(ref, deliveries);
     return 0;
   }
@@ -98,16 +102,23 @@ export function createConsumer(parts: ConsumerParts): Consumer {
 
   async function take(ref: PartitionRef, deliveries: readonly Delivery[]): Promise<void> {
     const fresh = deliveries.filter(({ entry }) => !inflight.has(ref, entry));
-    // A read and a take-over can both have counted on the same free slot; and a stopping worker has none.
-    const room = stopping.signal.aborted ? 0 : Math.max(0, concurrency - inflight.busy());
+    // A read and a take-over can both have counted on the same free slot. Or a suspect is alone meanwhile.
+    const room = stopping.signal.aborted || !inflight.isOpen() ? 0 : inflight.free(concurrency);
     let rest: readonly Held[] = fresh.slice(0, room).map((delivery) => inflight.add(ref, delivery));
     await handBack(ref, fresh.slice(room));
-    while (rest.length > 0 && !stopping.signal.aborted) rest = await startSome(ref, rest);
+    while (rest.length > 0 && inflight.isOpen() && !stopping.signal.aborted)
+      rest = await startSome(ref, rest, 'refuse');
     for (const one of rest) inflight.remove(one);
     await handBack(
       ref,
       rest.map(({ delivery }) => delivery),
     );
+  }
+
+  /** What another worker had waits until a suspect is through: handed back, it would only come again. */
+  async function takeOver(ref: PartitionRef, deliveries: readonly Delivery[]): Promise<void> {
+    await inflight.until(inflight.isOpen, stopping.signal);
+    await take(ref, deliveries);
   }
 
   /** Back to scheduled, where another worker finds them. Without a reply they stay ours, and adoption finds them. */
@@ -117,10 +128,14 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   }
 
   /** Starts what fits into one reply; returns what was answered `later`. */
-  async function startSome(ref: PartitionRef, held: readonly Held[]): Promise<readonly Held[]> {
+  async function startSome(
+    ref: PartitionRef,
+    held: readonly Held[],
+    suspects: 'run' | 'refuse',
+  ): Promise<readonly Held[]> {
     const { bytesMax, windowMs } = parts;
     const deliveries = held.map(({ delivery }) => delivery);
-    const start = () => jobs.start(ref, deliveries, { consumer, bytesMax, windowMs });
+    const start = () => jobs.start(ref, deliveries, { consumer, bytesMax, windowMs, suspects });
     const replies = await withRetry('start', start, untilStop).catch(() => undefined);
     if (!replies) {
       // Nobody knows whether they were started. Adoption finds them by their idle time and asks again.
@@ -133,6 +148,10 @@ export function createConsumer(parts: ConsumerParts): Consumer {
     const late = held.filter((_, index) => answers[index] === 'late');
     if (late.length > 0) await expireSome(ref, late);
     return held.filter((_, index) => answers[index] === 'later');
+  }
+
+  async function startAlone(held: Held): Promise<void> {
+    await startSome(held.ref, [held], 'run');
   }
 
   /** Jobs past their expiry. One that is not late after all goes back and comes again. */
@@ -149,10 +168,14 @@ export function createConsumer(parts: ConsumerParts): Consumer {
         return 'late';
       case 'run':
       case 'again':
+        held.startedMs = clock.monotonicMs();
         execute(held, reply);
         return 'begun';
       case 'later':
         return 'later';
+      case 'suspect':
+        ward.admit(held, reply.token);
+        return 'begun';
       case 'cancelled':
         events.emit('job.cancelled', { queue: held.ref.queue, id: idOf(held.delivery.member).id, name: DEFAULT_NAME });
         inflight.remove(held);
@@ -204,37 +227,14 @@ export function createConsumer(parts: ConsumerParts): Consumer {
       }
       await ended;
       await Promise.all(starts);
+      const unstarted = ward.leave();
+      await Promise.all(unstarted.map(({ ref, delivery }) => handBack(ref, [delivery])));
     },
     pass,
-    take,
+    take: takeOver,
     lastTurnMs: loop.lastTurnMs,
     lastProgressMs: loop.lastProgressMs,
   };
 }
 
 const UNBLOCK_EVERY_MS = 50;
-
-/** Ends a blocking read with an empty reply, so that nothing can be delivered into a closing socket. */
-async function unblock(commands: Redis, blocking: Redis): Promise<void> {
-  const id = clientIds.get(blocking);
-  try {
-    if (id !== undefined) await commands.call('CLIENT', 'UNBLOCK', id);
-  } catch {
-    // Not permitted or not reachable: the read ends by itself within BLOCK_MS, or with the connection.
-  }
-}
-
-/** Remembers the server's id of each blocking connection; it changes with every reconnect. */
-const clientIds = new WeakMap<Redis, number>();
-
-/** Learns the id of a blocking connection now and after every reconnect. */
-export function watchClientId(blocking: Redis): void {
-  const learn = () => {
-    blocking
-      .call('CLIENT', 'ID')
-      .then((id) => clientIds.set(blocking, Number(id)))
-      .catch(() => undefined);
-  };
-  blocking.on('ready', learn);
-  if (blocking.status === 'ready') learn();
-}

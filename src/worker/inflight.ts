@@ -7,8 +7,11 @@ import type { Token } from '../core/job.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { Claim, Delivery } from '../redis/replies.ts';
 
-/** starting: read, start under way · running: its handler runs · settling: the handler ended, its outcome is on the way. */
-export type Phase = 'starting' | 'running' | 'settling';
+/**
+ * suspected: waits until it can be started alone · starting: read, start under way · running: its handler runs ·
+ * settling: the handler ended, its outcome is on the way.
+ */
+export type Phase = 'suspected' | 'starting' | 'running' | 'settling';
 
 export type AbortReason = 'timeout' | 'cancelled' | 'lease lost' | 'shutdown';
 
@@ -17,6 +20,8 @@ export interface Held {
   readonly delivery: Delivery;
   phase: Phase;
   token: Token | undefined;
+  /** Monotonic ms at which Redis had started it. */
+  startedMs: number | undefined;
   /** Aborts the handler's signal. Set while it runs. */
   abort: ((why: AbortReason) => void) | undefined;
   /** The handler runs on although its time was up and its outcome is being settled: it keeps its slot. */
@@ -37,8 +42,13 @@ export interface Inflight {
   readonly size: () => number;
   /** Slots in use: what is starting or running. What is settling uses none, so reading goes on meanwhile. */
   readonly busy: () => number;
+  /** Slots without a job, and without a suspect that waits. */
+  readonly free: (limit: number) => number;
+  readonly isOpen: () => boolean;
+  /** Closed, nothing more is to be started. */
+  readonly setOpen: (open: boolean) => void;
   readonly setPhase: (held: Held, phase: Phase) => void;
-  /** Resolves when `busy() < limit` and the settling backlog is small, or when the signal aborts. */
+  /** Resolves when it is open, a slot is free and the settling backlog is small, or when the signal aborts. */
   readonly whenFree: (limit: number, signal: AbortSignal) => Promise<void>;
   /** Its slot counts as lost until its handler ends. */
   readonly lose: (held: Held) => void;
@@ -46,13 +56,18 @@ export interface Inflight {
   readonly lost: () => number;
   /** Resolves when nothing is held but lost slots whose outcome is settled, or when the signal aborts. */
   readonly whenEmpty: (signal: AbortSignal) => Promise<void>;
+  /** Resolves when this holds, looked at after every change, or when the signal aborts. */
+  readonly until: (holds: () => boolean, signal: AbortSignal) => Promise<void>;
 }
 
 export function createInflight(): Inflight {
   const map = new Map<string, Held>();
   const waiting = new Set<() => void>();
-  let settling = 0;
+  const count = { suspected: 0, starting: 0, running: 0, settling: 0 };
+  let open = true;
 
+  const busy = () => count.starting + count.running;
+  const free = (limit: number) => Math.max(0, limit - Math.max(busy(), count.suspected));
   const keyOf = (ref: PartitionRef, entry: string) => `${ref.partition}:${entry}`;
   const notify = () => {
     for (const check of waiting) check();
@@ -77,6 +92,7 @@ export function createInflight(): Inflight {
         delivery,
         phase: 'starting',
         token: undefined,
+        startedMs: undefined,
         abort: undefined,
         overtaken: false,
         lost: false,
@@ -84,29 +100,40 @@ export function createInflight(): Inflight {
         acknowledged: false,
       };
       map.set(keyOf(ref, delivery.entry), held);
+      count.starting += 1;
       return held;
     },
     has: (ref, entry) => map.has(keyOf(ref, entry)),
     remove(held) {
       if (!map.delete(keyOf(held.ref, held.delivery.entry))) return;
-      if (held.phase === 'settling') settling -= 1;
+      count[held.phase] -= 1;
       if (waiting.size > 0) notify();
     },
     all: () => map.values(),
     size: () => map.size,
-    busy: () => map.size - settling,
+    busy,
+    free,
+    isOpen: () => open,
+    setOpen(next) {
+      open = next;
+      if (waiting.size > 0) notify();
+    },
     setPhase(held, phase) {
-      if (phase === 'settling' && held.phase !== 'settling') settling += 1;
+      if (map.get(keyOf(held.ref, held.delivery.entry)) === held) {
+        count[held.phase] -= 1;
+        count[phase] += 1;
+      }
       held.phase = phase;
       if (waiting.size > 0) notify();
     },
-    whenFree: (limit, signal) => until(() => map.size - settling < limit && settling < 2 * limit, signal),
+    whenFree: (limit, signal) => until(() => open && free(limit) > 0 && count.settling < 2 * limit, signal),
     lose(held) {
       held.lost = true;
       if (waiting.size > 0) notify();
     },
     lost: () => [...map.values()].filter((held) => held.lost).length,
     whenEmpty: (signal) => until(() => [...map.values()].every((held) => held.lost && held.settled), signal),
+    until,
   };
 }
 

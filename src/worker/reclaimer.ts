@@ -132,8 +132,8 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
     if (entries.length === 0) return;
     const round = rounds.get(sighting) ?? 0;
     rounds.set(sighting, round + 1);
-    const limit = Math.min(BATCH_MAX, concurrency - inflight.busy());
-    const wanted = sharesOf(entries, { consumer, living, round }).slice(0, Math.max(0, limit));
+    const limit = Math.min(BATCH_MAX, inflight.free(concurrency));
+    const wanted = sharesOf(entries, { consumer, living, round }).slice(0, limit);
     if (wanted.length === 0) return;
     const take = { owner: dead.name, consumer, idleMs: parts.jobLeaseMs, limit, entries: wanted };
     const { deliveries } = await reclaim(commands, ref, take);

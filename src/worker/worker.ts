@@ -10,7 +10,7 @@ import { DuestreamError } from '../core/errors.ts';
 import { createEmitter, type EventSource } from '../core/events.ts';
 import { newJobId } from '../core/job.ts';
 import { defineQueue, type Queue } from '../core/queue.ts';
-import { BLOCK_MS, close, openBlocking, openCommands, whenReady } from '../redis/connect.ts';
+import { BLOCKING_TIMEOUT_MS, close, openBlocking, openCommands, whenReady } from '../redis/connect.ts';
 import { createJobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { isFull } from '../redis/pressure.ts';
@@ -19,7 +19,7 @@ import { ensureGroup } from '../redis/ready.ts';
 import { createServerClock } from '../redis/server-clock.ts';
 import { withRetry } from '../redis/weather.ts';
 import { createAdopter } from './adopter.ts';
-import { createConsumer, watchClientId } from './consumer.ts';
+import { createConsumer } from './consumer.ts';
 import { createExecute } from './execute.ts';
 import { createExpire } from './expiry.ts';
 import { createExtender } from './extender.ts';
@@ -31,6 +31,7 @@ import { checkDelivery, readWorkerOptions, type WorkerOptions } from './options.
 import { createReclaimer } from './reclaimer.ts';
 import { createSettle } from './settle.ts';
 import { createSlots } from './slots.ts';
+import { watchClientId } from './unblock.ts';
 
 export interface Worker {
   /** Connects and begins to read. @throws DuestreamError `unavailable`, `refused` */
@@ -54,8 +55,6 @@ type State = 'new' | 'running' | 'stopping' | 'stopped';
 const START_BYTES_MAX = 1024 * 1024;
 /** How long `start` tries to reach Redis. */
 const START_BUDGET_MS = 5000;
-/** A read that is still under way after BLOCK and the command time-out will not come back. */
-const ADOPT_IDLE_MS = BLOCK_MS + 5000;
 
 /**
  * A worker for one queue.
@@ -110,6 +109,7 @@ export function createWorker<Data>(
   });
   const extender = createExtender({ ...base, ...settings, jobs, consumer, queue: definition.name });
   let state: State = 'new';
+  let connectedMs = Number.NEGATIVE_INFINITY;
   let refs: readonly PartitionRef[] = [];
   const handover = createHandover({ commands, jobs, inflight, consumer, windowMs, refs: () => refs });
   let parts: ReturnType<typeof assemble> | undefined;
@@ -121,7 +121,13 @@ export function createWorker<Data>(
     const expire = createExpire({ ...base, ...reading, heirs: onAbandoned !== undefined, serverNowMs });
     const consuming = createConsumer({ ...base, ...reading, bytesMax: START_BYTES_MAX, execute, expire });
     const { take } = consuming;
-    const adopter = createAdopter({ ...base, ...reading, take, idleMs: ADOPT_IDLE_MS });
+    const adopter = createAdopter({
+      ...base,
+      ...reading,
+      take,
+      idleMs: BLOCKING_TIMEOUT_MS,
+      connectedMs: () => connectedMs,
+    });
     const beatenMs = heartbeat.lastProgressMs;
     const reclaimer = createReclaimer({ ...base, ...settings, commands, refs, consumer, take, beatenMs });
     return { consuming, adopter, reclaimer };
@@ -151,7 +157,11 @@ export function createWorker<Data>(
     commands.on('ready', () => {
       for (const one of [heartbeat, extender, adopter]) one.wake();
     });
-    blocking.on('ready', consuming.wake);
+    blocking.on('ready', () => {
+      connectedMs = clock.monotonicMs();
+      adopter.wake();
+      consuming.wake();
+    });
     extender.start();
     parts.adopter.start();
     parts.reclaimer.start();
@@ -239,5 +249,5 @@ export function createWorker<Data>(
 
 /** How long after the grace a stop may take to hand over what is left. */
 const HANG_UP_AFTER_MS = 2000;
-/** Three reads without an answer. */
-const STUCK_AFTER_MS = 3 * ADOPT_IDLE_MS;
+/** Four reads without an answer. */
+const STUCK_AFTER_MS = 4 * BLOCKING_TIMEOUT_MS;

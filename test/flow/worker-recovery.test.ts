@@ -6,6 +6,7 @@ import { createEmitter } from '../../src/core/events.ts';
 import { readNew, reclaim } from '../../src/redis/ready.ts';
 import { createAdopter } from '../../src/worker/adopter.ts';
 import { createInflight } from '../../src/worker/inflight.ts';
+import { openLossyLine } from '../support/lossy-line.ts';
 import { aborted, eventually, gate, listen, QUICK, useLine } from '../support/worker-line.ts';
 
 const line = useLine();
@@ -79,7 +80,7 @@ it('three crashes are the default budget: a job is started three times at most u
 
 it('a worker that reclaims while it reads still runs no more than its concurrency', async () => {
   await line.plan(...line.many(3, 'old'));
-  await giveToGhost(3);
+  await giveToGhost(3, { start: false });
   const doors: (() => void)[] = [];
   let running = 0;
   const counts: number[] = [];
@@ -177,6 +178,7 @@ it('a delivery whose reply was lost is found by the adopter and runs', async () 
   const adopter = createAdopter({
     ...parts,
     idleMs: 30,
+    connectedMs: () => Number.NEGATIVE_INFINITY,
     concurrency: 10,
     take: async (_ref, deliveries) => void taken.push(...deliveries.map(({ member }) => member)),
   });
@@ -190,6 +192,52 @@ it('a delivery whose reply was lost is found by the adopter and runs', async () 
   await line.jobs.release(line.ref, await held(), { consumer: 'me' });
 });
 
+it('a delivery that was lost with its connection is found as soon as the reader is connected again', async () => {
+  await line.plan({}, { id: 'b' });
+  await giveToGhost(1, { start: false, ghost: 'me' });
+  const taken: string[] = [];
+  const inflight = createInflight();
+  let connectedMs = systemClock.monotonicMs();
+  const adopter = createAdopter({
+    ...{
+      commands: line.redis,
+      refs: [line.ref],
+      consumer: 'me',
+      inflight,
+      clock: systemClock,
+      events: createEmitter(),
+    },
+    ...{ idleMs: 60_000, connectedMs: () => connectedMs, concurrency: 10 },
+    take: async (_ref, deliveries) => void taken.push(...deliveries.map(({ member }) => member)),
+  });
+  // Redis counts idle time in whole milliseconds.
+  await systemClock.sleep(5);
+  connectedMs = systemClock.monotonicMs();
+  // This one may be on its way over the new connection.
+  await giveToGhost(1, { start: false, ghost: 'me' });
+  await adopter.pass();
+  expect(taken).toEqual(['j:a']);
+  await line.jobs.release(line.ref, await held(), { consumer: 'me' });
+});
+
+it('a worker whose reader loses a reply and its connection runs the job after a moment', async () => {
+  const lossy = await openLossyLine(line.server);
+  line.onEnd(lossy.close);
+  const worker = await line.worker(() => undefined, { redis: lossy.url });
+  await eventually(async () => String(await line.redis.call('CLIENT', 'LIST'))).toMatch(
+    /name=duestream:reader:.* cmd=xreadgroup/,
+  );
+  lossy.loseReplyTo('XREADGROUP');
+  // The read that waits now brings its reply; the next one loses it.
+  await line.plan({});
+  await eventually(() => worker.heard.of('job.completed').length).toBe(1);
+  await eventually(async () => lossy.lost()).toBe(0);
+  await line.plan({ id: 'b' });
+  await eventually(() => lossy.lost()).toBe(1);
+  await eventually(() => worker.heard.of('job.completed').length, 4000).toBe(2);
+  expect(worker.heard.of('entries.adopted')).toMatchObject([{ count: 1 }]);
+});
+
 async function held() {
   const found = await line.redis.xrange(line.ref.keys.ready, '-', '+');
   return found.map(([entry, fields]) => ({ entry: entry as never, member: fields[1] ?? '', dueMs: Number(fields[3]) }));
@@ -201,7 +249,7 @@ it('an adopted entry that somebody deleted is only forgotten', async () => {
   await line.redis.xdel(line.ref.keys.ready, delivery?.entry ?? '');
   const adopter = createAdopter({
     ...{ commands: line.redis, refs: [line.ref], consumer: 'me', inflight: createInflight() },
-    ...{ idleMs: 0, concurrency: 10, clock: systemClock, events: createEmitter() },
+    ...{ idleMs: 0, connectedMs: () => 0, concurrency: 10, clock: systemClock, events: createEmitter() },
     take: () => Promise.reject(new Error('there is nothing to take')),
   });
   await adopter.pass();

@@ -1,7 +1,10 @@
 /** A Redis at its memory limit: no new jobs, and everything that frees or keeps alive still works. */
 import { describe, expect, test } from 'vitest';
 import { elect, renew, resign } from '../../src/redis/lease.ts';
+import { beat, presence } from '../../src/redis/presence.ts';
 import { isFull } from '../../src/redis/pressure.ts';
+import { declareQueue } from '../../src/redis/queues.ts';
+import { consumers, ensureGroup, join } from '../../src/redis/ready.ts';
 import { weatherOf } from '../../src/redis/weather.ts';
 import { failure, item, only, T0, usePartition } from '../support/partition.ts';
 
@@ -71,6 +74,20 @@ describe('what is there is still worked off', () => {
       expect(await p.defer(waits)).toBe('ok');
       expect(only((await p.reclaim('w1')).deliveries).member).toBe('j:lost');
     });
+  });
+});
+
+test('a worker and a daemon that start are let in: heartbeat, registry, stream and group', async () => {
+  await whileFull(async () => {
+    const identity = { id: 'w9', role: 'worker' as const, host: 'h', pid: 1, startedMs: T0, queues: ['q'] };
+    expect(await beat(p.redis, { namespace: 't', identity, ttlMs: 5000 })).toBe('anew');
+    expect(await beat(p.redis, { namespace: 't', identity, ttlMs: 5000 })).toBe('kept');
+    expect((await presence(p.redis, 't')).map(({ id }) => id)).toEqual(['w9']);
+    const layout = { queue: 'fresh', partitions: 2, generation: 0 };
+    expect(await declareQueue(p.redis, { namespace: 't', queue: 'fresh', partitions: 2 })).toEqual(layout);
+    await ensureGroup(p.redis, p.keys);
+    await join(p.redis, p.keys, 'w9');
+    expect((await consumers(p.redis, p.keys)).map(({ name }) => name)).toEqual(['w9']);
   });
 });
 

@@ -17,6 +17,12 @@ test('a process that beats is present with its identity, until its time to live'
   expect(ttl > 0 && ttl <= 5000).toBe(true);
 });
 
+test('a beat that was cut off before its last write is sent anew', async () => {
+  await p.redis.sadd(keys.alive, 'w1');
+  expect(await beats('w1')).toBe('anew');
+  expect(await beats('w1')).toBe('kept');
+});
+
 test('a second beat prolongs the first', async () => {
   await beats('w1', 1000);
   await beats('w1', 60_000);

@@ -349,3 +349,38 @@ test('a whole batch of a thousand starts in one call', async () => {
   const replies = await p.start(await p.read());
   expect(new Set(tokens(replies)).size).toBe(1000);
 });
+
+describe('a job under which a worker died', () => {
+  test('is held back from a caller who runs others, with the token of its last start', async () => {
+    const lost = await p.running('a');
+    await p.schedule('b');
+    await p.promote();
+    const { deliveries } = await p.reclaim('w1');
+    const all = [...deliveries, ...(await p.read('w2'))];
+    const call = { consumer: 'w2', suspects: 'refuse' } as const;
+    const [first, second] = await p.start(all, call);
+    expect(first).toEqual({ kind: 'suspect', token: lost.token });
+    expect(second?.kind).toBe('run');
+    expect(await p.withoutWrite(() => p.start(deliveries, call))).toEqual([first]);
+  });
+
+  test('runs when it is asked for alone, and that call may be repeated in any company', async () => {
+    await p.running('a');
+    const { deliveries } = await p.reclaim('w1');
+    expect(await p.start(deliveries, { consumer: 'w2' })).toMatchObject([{ kind: 'run', crashes: 1 }]);
+    const again = await p.start(deliveries, { consumer: 'w2', suspects: 'refuse' });
+    expect(again).toMatchObject([{ kind: 'again', crashes: 1 }]);
+  });
+
+  test('does not use up the bytes of a reply', async () => {
+    await p.running('a', { data: 'x'.repeat(400) });
+    await p.schedule('b', { data: 'x'.repeat(400) });
+    await p.promote();
+    const { deliveries } = await p.reclaim('w1');
+    const all = [...deliveries, ...(await p.read('w2'))];
+    expect(kinds(await p.start(all, { consumer: 'w2', suspects: 'refuse', bytesMax: 500 }))).toEqual([
+      'suspect',
+      'run',
+    ]);
+  });
+});

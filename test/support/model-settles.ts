@@ -73,7 +73,8 @@ export function again(
   } else {
     if (run.entry) drop(model, [run.entry]);
     job.due ??= due;
-    run.failures += call.error === undefined ? 0 : 1;
+    // One start costs one budget: its crash may be counted already.
+    run.failures += call.error === undefined || run.owner === undefined ? 0 : 1;
     if (call.error !== undefined) run.history = [...run.history, call.error].slice(-5);
     Object.assign(run, { entry: undefined, owner: undefined, next: due, cancel: false });
     count(model, call.error === undefined ? 'deferred' : 'retried');

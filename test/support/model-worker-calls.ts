@@ -47,13 +47,19 @@ const start: Resolve = (world, [a, b, c]) => {
   const lengths = deliveries.map(({ member }) => world.model.jobs.get(member)?.record?.length ?? 0);
   const two = (lengths[0] ?? 0) + (lengths[1] ?? 0);
   const bytesMax = pick([1_000_000, 1_000_000, 1_000_000, 1, two, two - 1], c % 6) ?? 1;
-  return startCall(world, { deliveries, consumer, bytesMax, windowMs: windowOf(c) });
+  const suspects = c % 6 === 1 ? 'refuse' : 'run';
+  return startCall(world, { deliveries, consumer, bytesMax, windowMs: windowOf(c), suspects });
 };
 
-export function startCall(
-  world: World,
-  { deliveries, ...call }: { deliveries: readonly Delivery[]; consumer: string; bytesMax: number; windowMs: number },
-): Call | undefined {
+interface StartedBy {
+  readonly deliveries: readonly Delivery[];
+  readonly consumer: string;
+  readonly bytesMax: number;
+  readonly windowMs: number;
+  readonly suspects?: 'run' | 'refuse';
+}
+
+export function startCall(world: World, { deliveries, ...call }: StartedBy): Call | undefined {
   const { jobs, ref, model } = world;
   if (deliveries.length === 0) return undefined;
   return {
@@ -61,12 +67,14 @@ export function startCall(
     real: () => jobs.start(ref, deliveries, { ...call, nowMs: model.nowMs }),
     model: (reply) => {
       const given = startsOf(reply).flatMap((one) => (one.kind === 'run' ? [one.token] : []));
-      return worker.start(model, deliveries, { ...call, mint: () => given.shift() ?? 'none given' });
+      return worker.start(model, deliveries, { suspects: 'run', ...call, mint: () => given.shift() ?? 'none given' });
     },
     learn: (reply) => {
       const claims = startsOf(reply).flatMap((one, at): Claim[] => {
         const delivery = deliveries[at];
-        return delivery && 'token' in one ? [{ entry: delivery.entry, member: delivery.member, token: one.token }] : [];
+        return delivery && 'record' in one
+          ? [{ entry: delivery.entry, member: delivery.member, token: one.token }]
+          : [];
       });
       world.claims = [...claims.map((claim) => ({ consumer: call.consumer, claim })), ...world.claims];
     },

@@ -39,6 +39,7 @@ interface Start {
   readonly consumer: string;
   readonly bytesMax: number;
   readonly windowMs: number;
+  readonly suspects: 'run' | 'refuse';
   /** Gives the tokens that Redis gave, in their order. */
   readonly mint: () => string;
 }
@@ -124,6 +125,9 @@ function startOne(
   const { record = '' } = job;
   const mine = isMine(job.run, entry, call.consumer);
   if (!mine && isLate(job, { due: delivery.dueMs, nowMs: model.nowMs })) return { kind: 'late' };
+  if (!mine && call.suspects === 'refuse' && job.run && job.run.crashes > 0) {
+    return { kind: 'suspect', token: job.run.token as Claim['token'] };
+  }
   if (reply.size > 0 && reply.size + record.length > call.bytesMax) return { kind: 'later' };
   reply.size += record.length;
   const run: Run = job.run ?? freshRun({ generation: 0 });

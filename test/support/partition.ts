@@ -115,7 +115,10 @@ export function usePartition(options: StartOptions = {}) {
       const got = await ready.readNew(the().redis, [ref], { consumer, count, blockMs: 0 });
       return got.flatMap(({ deliveries }) => deliveries);
     },
-    start(deliveries: readonly Delivery[], call: Settle & { consumer?: string; bytesMax?: number } = {}) {
+    start(
+      deliveries: readonly Delivery[],
+      call: Settle & { consumer?: string; bytesMax?: number; suspects?: 'run' | 'refuse' } = {},
+    ) {
       const defaults = { consumer: 'w1', bytesMax: 1_000_000, windowMs: WINDOW_MS, nowMs: T0 };
       return the().jobs.start(ref, deliveries, { ...defaults, ...call });
     },

@@ -1,0 +1,27 @@
+/** Ends a blocking read from another connection, by the id that Redis gave the blocking one. */
+import type { Redis } from '../redis/connect.ts';
+
+/** Ends a blocking read with an empty reply, so that nothing can be delivered into a closing socket. */
+export async function unblock(commands: Redis, blocking: Redis): Promise<void> {
+  const id = clientIds.get(blocking);
+  try {
+    if (id !== undefined) await commands.call('CLIENT', 'UNBLOCK', id);
+  } catch {
+    // Not permitted or not reachable: the read ends by itself within BLOCK_MS, or with the connection.
+  }
+}
+
+/** Remembers the server's id of each blocking connection; it changes with every reconnect. */
+const clientIds = new WeakMap<Redis, number>();
+
+/** Learns the id of a blocking connection now and after every reconnect. */
+export function watchClientId(blocking: Redis): void {
+  const learn = () => {
+    blocking
+      .call('CLIENT', 'ID')
+      .then((id) => clientIds.set(blocking, Number(id)))
+      .catch(() => undefined);
+  };
+  blocking.on('ready', learn);
+  if (blocking.status === 'ready') learn();
+}

@@ -1,0 +1,53 @@
+/** One job that kills its worker each time it runs does not take its neighbours with it. */
+import { expect, it } from 'vitest';
+import { readNew } from '../../src/redis/ready.ts';
+import { eventually, gate, QUICK, useLine } from '../support/worker-line.ts';
+
+const line = useLine();
+
+/** Jobs that ran together when their worker died. */
+async function leave(...ids: readonly string[]): Promise<void> {
+  await line.plan(...ids.map((id) => ({ id })));
+  await eventually(async () => (await line.picture()).ready?.length).toBe(ids.length);
+  const [batch] = await readNew(line.redis, [line.ref], { consumer: 'ghost', count: ids.length, blockMs: 0 });
+  await line.jobs.start(line.ref, batch?.deliveries ?? [], { consumer: 'ghost', bytesMax: 1e7, windowMs: 60_000 });
+}
+
+it('jobs that shared a crash run one at a time, and what comes meanwhile is not beside them', async () => {
+  await leave('s0', 's1', 's2', 's3');
+  let running: string[] = [];
+  const company = new Map<string, readonly string[]>();
+  const doors = new Map<string, () => void>();
+  const worker = await line.worker(async ({ id }) => {
+    running.push(id);
+    for (const one of running) company.set(one, running);
+    const door = gate();
+    doors.set(id, door.open);
+    if (id.startsWith('s')) await door.opened;
+    running = running.filter((one) => one !== id);
+  }, QUICK);
+  await eventually(() => doors.size).toBe(1);
+  await line.plan(...line.many(3, 'fresh'));
+  for (let ended = 1; ended <= 4; ended += 1) {
+    await eventually(() => [...doors.keys()].filter((id) => id.startsWith('s')).length).toBe(ended);
+    [...doors]
+      .filter(([id]) => id.startsWith('s'))
+      .at(-1)?.[1]();
+  }
+  await eventually(() => worker.heard.of('job.completed').length).toBe(7);
+  for (const id of ['s0', 's1', 's2', 's3']) expect(company.get(id)).toEqual([id]);
+});
+
+it('suspects that were not started go back when their worker stops, and cost no attempt', async () => {
+  await leave('a', 'b');
+  const door = gate();
+  const worker = await line.worker(() => door.opened, QUICK);
+  await eventually(() => worker.heard.of('job.started').length).toBe(1);
+  const stopped = worker.stop({ graceMs: 2000 });
+  await eventually(async () => Object.keys((await line.picture()).pending ?? {})).toEqual([worker.consumer]);
+  door.open();
+  await stopped;
+  const next = await line.worker(() => undefined, QUICK);
+  await eventually(() => next.heard.of('job.completed').length).toBe(1);
+  expect(next.heard.of('job.started')).toMatchObject([{ attempt: 2 }]);
+});

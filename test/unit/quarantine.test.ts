@@ -1,0 +1,198 @@
+/** The quarantine: a job under which a worker died starts when nothing young runs, and nothing starts beside it. */
+import { expect, it } from 'vitest';
+import type { Clock } from '../../src/core/clock.ts';
+import { memberOf } from '../../src/core/codec.ts';
+import type { EntryId, Token } from '../../src/core/job.ts';
+import { partitionRef } from '../../src/redis/keys.ts';
+import { createInflight, type Held } from '../../src/worker/inflight.ts';
+import { ALONE_MS, createQuarantine } from '../../src/worker/quarantine.ts';
+
+const ref = partitionRef('t', { queue: 'q', partition: 0, generation: 0 });
+const SLOTS = 4;
+
+/** Lets every microtask that waits have its turn. */
+const breathe = () => new Promise((resolve) => setImmediate(resolve));
+
+/** A clock that stands still until it is moved on. */
+function handClock() {
+  let nowMs = 0;
+  let timers: { readonly atMs: number; readonly ring: () => void }[] = [];
+  const timer = (ms: number, ring: () => void) => {
+    const one = { atMs: nowMs + ms, ring };
+    timers.push(one);
+    return () => {
+      timers = timers.filter((other) => other !== one);
+    };
+  };
+  const sleep = (ms: number, signal?: AbortSignal) =>
+    new Promise<boolean>((resolve) => {
+      const disarm = timer(ms, () => resolve(true));
+      signal?.addEventListener('abort', () => {
+        disarm();
+        resolve(false);
+      });
+    });
+  const clock: Clock = { wallMs: () => nowMs, monotonicMs: () => nowMs, sleep, timer };
+  return {
+    clock,
+    waiting: () => timers.length,
+    async advance(ms: number) {
+      nowMs += ms;
+      const due = timers.filter(({ atMs }) => atMs <= nowMs);
+      timers = timers.filter((one) => !due.includes(one));
+      for (const { ring } of due) ring();
+      await breathe();
+    },
+  };
+}
+
+function setUp() {
+  const quarantine = createQuarantine();
+  const { clock, advance, waiting } = handClock();
+  let nth = 0;
+  /** A worker of this process. */
+  const worker = () => {
+    const inflight = createInflight();
+    const started: string[] = [];
+    const start = async (held: Held) => {
+      held.startedMs = clock.monotonicMs();
+      inflight.setPhase(held, 'running');
+      started.push(held.delivery.member);
+    };
+    const ward = quarantine.join({ inflight, clock, start });
+    const add = (id: string) => {
+      nth += 1;
+      return inflight.add(ref, { entry: `${nth}-0` as EntryId, member: memberOf(id), dueMs: 1 });
+    };
+    return {
+      ...{ inflight, started, ward },
+      runs(id: string): Held {
+        const held = add(id);
+        held.startedMs = clock.monotonicMs();
+        inflight.setPhase(held, 'running');
+        return held;
+      },
+      suspect(id: string, token = '1'): Held {
+        const held = add(id);
+        ward.admit(held, token as Token);
+        return held;
+      },
+      ends: async (held: Held) => {
+        inflight.remove(held);
+        await breathe();
+      },
+    };
+  };
+  return { advance, waiting, worker };
+}
+
+it('a suspect waits for what runs, and nothing new starts meanwhile or beside it', async () => {
+  const { worker } = setUp();
+  const { inflight, started, runs, suspect, ends } = worker();
+  const [one, two] = [runs('a'), runs('b')];
+  const held = suspect('s');
+  await breathe();
+  expect([inflight.isOpen(), started]).toEqual([false, []]);
+  await ends(one);
+  expect(started).toEqual([]);
+  await ends(two);
+  expect([inflight.isOpen(), started]).toEqual([false, ['j:s']]);
+  await ends(held);
+  expect(inflight.isOpen()).toBe(true);
+});
+
+it('a job that is being settled counts as running: its worker may die before Redis has heard of its end', async () => {
+  const { worker } = setUp();
+  const { inflight, started, runs, suspect, ends } = worker();
+  const held = runs('a');
+  inflight.setPhase(held, 'settling');
+  suspect('s');
+  await breathe();
+  expect(started).toEqual([]);
+  await ends(held);
+  expect(started).toEqual(['j:s']);
+});
+
+it('a job that is over in Redis before its handler ends is not waited for', async () => {
+  const { worker } = setUp();
+  const { started, runs, suspect } = worker();
+  runs('a').acknowledged = true;
+  suspect('s');
+  await breathe();
+  expect(started).toEqual(['j:s']);
+});
+
+it('a long job holds up a suspect for two seconds at most, and a long suspect the others', async () => {
+  const { worker, advance } = setUp();
+  const { inflight, started, runs, suspect } = worker();
+  runs('long');
+  suspect('s');
+  await advance(ALONE_MS - 1);
+  expect(started).toEqual([]);
+  await advance(1);
+  expect([started, inflight.isOpen()]).toEqual([['j:s'], false]);
+  await advance(ALONE_MS);
+  expect([inflight.isOpen(), inflight.free(SLOTS)]).toEqual([true, SLOTS - 2]);
+});
+
+it('short suspects follow each other at once, the one that was started last before the crash first', async () => {
+  const { worker } = setUp();
+  const { inflight, started, runs, suspect, ends } = worker();
+  const held = runs('a');
+  const [old, young, middle] = [suspect('old', '99'), suspect('young', '120'), suspect('middle', '110')];
+  await ends(held);
+  expect(started).toEqual(['j:young']);
+  await ends(young);
+  await ends(middle);
+  expect(started).toEqual(['j:young', 'j:middle', 'j:old']);
+  expect(inflight.isOpen()).toBe(false);
+  await ends(old);
+  expect(inflight.isOpen()).toBe(true);
+});
+
+it('between long suspects the others have as long as they waited', async () => {
+  const { worker, advance } = setUp();
+  const { inflight, started, suspect } = worker();
+  suspect('s', '2');
+  suspect('t', '1');
+  await breathe();
+  await advance(ALONE_MS);
+  expect([started, inflight.isOpen()]).toEqual([['j:s'], true]);
+  await advance(ALONE_MS - 1);
+  expect([started, inflight.isOpen()]).toEqual([['j:s'], true]);
+  await advance(1);
+  expect([started, inflight.isOpen()]).toEqual([['j:s', 'j:t'], false]);
+});
+
+it('workers of one process wait for each other, because they die together', async () => {
+  const { worker } = setUp();
+  const [one, other] = [worker(), worker()];
+  const running = other.runs('a');
+  const held = one.suspect('s');
+  await breathe();
+  expect([one.started, other.inflight.isOpen()]).toEqual([[], false]);
+  await other.ends(running);
+  expect(one.started).toEqual(['j:s']);
+  await one.ends(held);
+  expect(other.inflight.isOpen()).toBe(true);
+});
+
+it('a worker reads no further while as many suspects wait as it has slots', async () => {
+  const { worker } = setUp();
+  const { inflight, runs, suspect } = worker();
+  runs('a');
+  for (const id of ['s', 't', 'u', 'v']) suspect(id);
+  expect([inflight.free(SLOTS), inflight.free(SLOTS + 1)]).toEqual([0, 1]);
+});
+
+it('a worker that leaves takes its suspects along, and no timer stays', async () => {
+  const { worker, advance, waiting } = setUp();
+  const one = worker();
+  const long = one.suspect('s', '2');
+  const left = one.suspect('t', '1');
+  await breathe();
+  await advance(ALONE_MS);
+  expect(one.ward.leave()).toEqual([left]);
+  await one.ends(long);
+  expect([one.inflight.size(), waiting()]).toEqual([0, 0]);
+});
