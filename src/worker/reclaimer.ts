@@ -145,7 +145,9 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
 
   async function bringToRest(ref: PartitionRef, dead: string): Promise<void> {
     if ((await retire(commands, ref, dead)) !== 'ok') return;
-    await forget(commands, parts.namespace, dead);
+    // It is listed as long as any partition has something of it.
+    const elsewhere = await Promise.all(refs.map(({ keys }) => consumers(commands, keys)));
+    if (!elsewhere.flat().some(({ name }) => name === dead)) await forget(commands, parts.namespace, dead);
     events.emit('consumer.retired', { queue: ref.queue, partition: ref.partition, consumer: dead });
   }
 
