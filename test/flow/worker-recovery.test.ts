@@ -177,7 +177,7 @@ it('a delivery whose reply was lost is found by the adopter and runs', async () 
   inflight.add(line.ref, { entry: known as never, member: 'j:b', dueMs: 0 });
   const adopter = createAdopter({
     ...parts,
-    idleMs: 30,
+    idleMs: 400,
     connectedMs: () => Number.NEGATIVE_INFINITY,
     concurrency: 10,
     take: async (_ref, deliveries) => void taken.push(...deliveries.map(({ member }) => member)),
