@@ -26,8 +26,6 @@ export interface AdopterParts {
   readonly take: Consumer['take'];
   /** How long an entry must be idle: as long as a read can be under way. */
   readonly idleMs: number;
-  /** Monotonic ms at which the reader's present connection was ready. */
-  readonly connectedMs: () => number;
   readonly concurrency: number;
   readonly clock: Clock;
   readonly events: Emitter;
@@ -36,8 +34,10 @@ export interface AdopterParts {
 export interface Adopter {
   readonly start: () => void;
   readonly stop: () => Promise<void>;
-  /** After a reconnect, of the reader above all: look at once. */
+  /** After a reconnect: look soon. */
   readonly wake: () => void;
+  /** The reader has a new connection, and what the old one was given cannot arrive any more: look at once. */
+  readonly connected: () => void;
   readonly pass: () => Promise<number>;
 }
 
@@ -48,7 +48,8 @@ const SOON_MS = 500;
 const PAGE = 1000;
 
 export function createAdopter(parts: AdopterParts): Adopter {
-  const { commands, refs, consumer, inflight, take, idleMs, connectedMs, concurrency, clock, events } = parts;
+  const { commands, refs, consumer, inflight, take, idleMs, concurrency, clock, events } = parts;
+  let connectedMs = Number.NEGATIVE_INFINITY;
 
   async function pass(): Promise<number> {
     let left = 0;
@@ -76,7 +77,7 @@ export function createAdopter(parts: AdopterParts): Adopter {
     const unseen: EntryId[] = [];
     let after: EntryId | undefined;
     do {
-      const sinceMs = Math.ceil(clock.monotonicMs() - connectedMs()) + 1;
+      const sinceMs = Math.ceil(clock.monotonicMs() - connectedMs) + 1;
       const of = { consumer, idleMs: Math.min(idleMs, sinceMs), limit: PAGE, after };
       const page = await ownPending(commands, ref.keys, of).catch(noGroup);
       unseen.push(...page.filter((entry) => !inflight.has(ref, entry)));
@@ -86,7 +87,11 @@ export function createAdopter(parts: AdopterParts): Adopter {
   }
 
   const loop = createLoop({ who: `adopter of ${refs[0]?.queue ?? ''}`, pass, clock, events, pauseAfter });
-  return { start: loop.start, stop: loop.stop, wake: loop.wake, pass };
+  function connected(): void {
+    connectedMs = clock.monotonicMs();
+    loop.wake();
+  }
+  return { start: loop.start, stop: loop.stop, wake: loop.wake, connected, pass };
 }
 
 /** A stream without its group has no pending entries; the consumer heals the group. */

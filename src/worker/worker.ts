@@ -109,7 +109,6 @@ export function createWorker<Data>(
   });
   const extender = createExtender({ ...base, ...settings, jobs, consumer, queue: definition.name });
   let state: State = 'new';
-  let connectedMs = Number.NEGATIVE_INFINITY;
   let refs: readonly PartitionRef[] = [];
   const handover = createHandover({ commands, jobs, inflight, consumer, windowMs, refs: () => refs });
   let parts: ReturnType<typeof assemble> | undefined;
@@ -121,13 +120,7 @@ export function createWorker<Data>(
     const expire = createExpire({ ...base, ...reading, heirs: onAbandoned !== undefined, serverNowMs });
     const consuming = createConsumer({ ...base, ...reading, bytesMax: START_BYTES_MAX, execute, expire });
     const { take } = consuming;
-    const adopter = createAdopter({
-      ...base,
-      ...reading,
-      take,
-      idleMs: BLOCKING_TIMEOUT_MS,
-      connectedMs: () => connectedMs,
-    });
+    const adopter = createAdopter({ ...base, ...reading, take, idleMs: BLOCKING_TIMEOUT_MS });
     const beatenMs = heartbeat.lastProgressMs;
     const reclaimer = createReclaimer({ ...base, ...settings, commands, refs, consumer, take, beatenMs });
     return { consuming, adopter, reclaimer };
@@ -157,11 +150,7 @@ export function createWorker<Data>(
     commands.on('ready', () => {
       for (const one of [heartbeat, extender, adopter]) one.wake();
     });
-    blocking.on('ready', () => {
-      connectedMs = clock.monotonicMs();
-      adopter.wake();
-      consuming.wake();
-    });
+    blocking.on('ready', adopter.connected).on('ready', consuming.wake);
     extender.start();
     parts.adopter.start();
     parts.reclaimer.start();

@@ -178,7 +178,6 @@ it('a delivery whose reply was lost is found by the adopter and runs', async () 
   const adopter = createAdopter({
     ...parts,
     idleMs: 400,
-    connectedMs: () => Number.NEGATIVE_INFINITY,
     concurrency: 10,
     take: async (_ref, deliveries) => void taken.push(...deliveries.map(({ member }) => member)),
   });
@@ -197,7 +196,6 @@ it('a delivery that was lost with its connection is found as soon as the reader 
   await giveToGhost(1, { start: false, ghost: 'me' });
   const taken: string[] = [];
   const inflight = createInflight();
-  let connectedMs = systemClock.monotonicMs();
   const adopter = createAdopter({
     ...{
       commands: line.redis,
@@ -207,12 +205,12 @@ it('a delivery that was lost with its connection is found as soon as the reader 
       clock: systemClock,
       events: createEmitter(),
     },
-    ...{ idleMs: 60_000, connectedMs: () => connectedMs, concurrency: 10 },
+    ...{ idleMs: 60_000, concurrency: 10 },
     take: async (_ref, deliveries) => void taken.push(...deliveries.map(({ member }) => member)),
   });
   // Redis counts idle time in whole milliseconds.
   await systemClock.sleep(5);
-  connectedMs = systemClock.monotonicMs();
+  adopter.connected();
   // This one may be on its way over the new connection.
   await giveToGhost(1, { start: false, ghost: 'me' });
   await adopter.pass();
@@ -249,7 +247,7 @@ it('an adopted entry that somebody deleted is only forgotten', async () => {
   await line.redis.xdel(line.ref.keys.ready, delivery?.entry ?? '');
   const adopter = createAdopter({
     ...{ commands: line.redis, refs: [line.ref], consumer: 'me', inflight: createInflight() },
-    ...{ idleMs: 0, connectedMs: () => 0, concurrency: 10, clock: systemClock, events: createEmitter() },
+    ...{ idleMs: 0, concurrency: 10, clock: systemClock, events: createEmitter() },
     take: () => Promise.reject(new Error('there is nothing to take')),
   });
   await adopter.pass();
