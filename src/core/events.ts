@@ -130,6 +130,13 @@ export interface Events {
   'redis.evicts': { readonly policy: string; readonly limitBytes: number; readonly jobs: boolean };
   /** It no longer does. */
   'redis.keeps': { readonly after: string };
+  /** Another server answers at our address (its run id differs), or the one we knew holds nothing of the namespace. */
+  'redis.changed': {
+    readonly who: string;
+    readonly before: string;
+    readonly runId: string;
+    readonly empty: boolean;
+  };
   'redis.back': {
     readonly who: string;
     readonly awayMs: number;

@@ -230,5 +230,6 @@ const FORWARDED: readonly EventName[] = [
   ...(['job.started', 'job.completed', 'job.retried', 'job.deferred', 'job.dead', 'job.cancelled'] as const),
   ...(['job.failed', 'job.expired'] as const),
   ...(['job.fenced', 'entries.reclaimed', 'entries.adopted', 'consumer.retired', 'redis.away', 'redis.back'] as const),
+  ...(['redis.changed'] as const),
   ...(['jobs.parked', 'slots.lost', 'worker.exhausted', 'promise.rejected'] as const),
 ];

@@ -94,6 +94,16 @@ export function logEvents(events: EventSource, log: Logger, clock: Clock = syste
       log.error(e, 'Redis may evict keys, and jobs with them: CONFIG SET maxmemory-policy noeviction'),
     ),
     events.on('redis.keeps', (e) => log.info(e, 'Redis evicts nothing any more')),
+    events.on('redis.changed', ({ empty, ...e }) =>
+      log.warn(
+        e,
+        e.before === e.runId
+          ? 'Redis has lost this namespace: somebody removed its keys'
+          : empty
+            ? 'another Redis server answers, and it holds nothing of this namespace'
+            : 'another Redis server answers',
+      ),
+    ),
     events.on('redis.back', weather.back),
     weather.stop,
   ];

@@ -13,6 +13,7 @@ import { controlKeys, type PartitionRef } from '../redis/keys.ts';
 import type { SweepLimits } from '../redis/lease.ts';
 import { beat, forget, type Identity, leave, presence } from '../redis/presence.ts';
 import { listQueues, partitionsOf } from '../redis/queues.ts';
+import { createServerWatch } from '../redis/server-watch.ts';
 import { pauseAfter } from '../redis/weather.ts';
 import type { Leadership } from './election.ts';
 import { createFirer, type Firer } from './firer.ts';
@@ -58,6 +59,7 @@ const FORGET_AFTER_MS = 600_000;
 export function createMovers(parts: MoversParts): Movers {
   const { redis, subscriber, namespace, identity, beatTtlMs, options, limits, clock, events } = parts;
   const control = controlKeys(namespace);
+  const server = createServerWatch({ redis, namespace, who: identity.id, events });
   const byWake = new Map<string, Led>();
   let daemons: readonly string[] = [identity.id];
   const missingSince = new Map<string, number>();
@@ -68,7 +70,7 @@ export function createMovers(parts: MoversParts): Movers {
 
   async function pass(): Promise<number> {
     await listen();
-    await beat(redis, { namespace, identity, ttlMs: beatTtlMs });
+    await server.look((await beat(redis, { namespace, identity, ttlMs: beatTtlMs })) === 'anew');
     const [present, queues] = await Promise.all([presence(redis, namespace), listQueues(redis, namespace)]);
     await forgetLost(present.filter((one) => !one.identity).map((one) => one.id));
     daemons = [

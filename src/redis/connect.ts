@@ -133,7 +133,10 @@ function open(settings: ConnectSettings, profile: RedisOptions): Redis {
   };
   const redis = new Redis(options);
   // Errors reach whoever awaits a command and whoever listens to weather; without a listener Node would exit.
-  redis.on('error', () => undefined);
+  redis.on('error', (error) => {
+    // A reply that no command waits for: this connection has lost count, so no further reply of it can be believed.
+    if (/^Command queue state error/.test(messageOf(error))) redial(redis);
+  });
   redis.on('ready', dialing.up);
   redialWhenSilent(redis);
   return redis;

@@ -18,6 +18,8 @@ export interface Script {
   readonly args: readonly string[];
   /** Names of the arguments that repeat for each item of a bulk call. */
   readonly each?: readonly string[];
+  /** What it answers, if that is to be checked. `per item`: a list with one reply for each item of the call. */
+  readonly reply?: 'text' | 'list' | 'per item';
   /** The call brings keys of its own after the named ones. */
   readonly moreKeys?: boolean;
 }
@@ -29,59 +31,76 @@ export const scripts = {
   schedule: define({
     keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'wake'],
     args: ['now', 'generation', 'mode', 'horizon', 'bytes'],
+    reply: 'per item',
     each: ['member', 'record', 'due'],
   }),
   promote: define({
     keys: ['leader', 'scheduled', 'ready', 'jobs', 'runs', 'dead', 'done', 'meta'],
     args: ['now', 'term', 'lease', 'limit', 'cap'],
+    reply: 'list',
   }),
   start: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'],
     args: ['now', 'consumer', 'bytes', 'window', 'suspects'],
+    reply: 'per item',
     each: ['entry', 'member', 'due'],
   }),
   expire: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'],
     args: ['now', 'consumer', 'window'],
+    reply: 'per item',
     each: ['entry', 'member', 'due', 'heir', 'estate'],
   }),
   release: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake'],
     args: ['now', 'consumer'],
+    reply: 'per item',
     each: ['entry', 'member', 'due'],
   }),
-  extend: define({ keys: ['runs', 'ready'], args: ['consumer'], each: ['entry', 'member', 'token'] }),
+  extend: define({
+    keys: ['runs', 'ready'],
+    args: ['consumer'],
+    reply: 'per item',
+    each: ['entry', 'member', 'token'],
+  }),
   complete: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta'],
     args: ['now', 'window'],
+    reply: 'per item',
     each: ['entry', 'member', 'token'],
   }),
   commit: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'],
     args: ['now', 'window', 'entry', 'member', 'token'],
     each: ['size', 'name', 'words'],
+    reply: 'text',
     moreKeys: true,
   }),
   retry: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake'],
     args: ['now', 'window', 'entry', 'member', 'token', 'delay', 'error'],
+    reply: 'list',
   }),
   defer: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake'],
     args: ['now', 'window', 'entry', 'member', 'token', 'delay'],
+    reply: 'list',
   }),
   bury: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'wake'],
     args: ['now', 'window', 'entry', 'member', 'token', 'reason', 'error', 'heir', 'estate'],
+    reply: 'list',
   }),
   cancel: define({
     keys: ['scheduled', 'jobs', 'runs', 'done', 'meta'],
     args: ['now', 'generation', 'window'],
+    reply: 'per item',
     each: ['member'],
   }),
   replay: define({
     keys: ['scheduled', 'jobs', 'runs', 'dead', 'done', 'meta', 'wake'],
     args: ['now', 'generation', 'letter', 'due'],
+    reply: 'list',
   }),
   arm: define({ keys: ['fires', 'fired', 'meta', 'wake'], args: ['generation', 'name'] }),
   disarm: define({ keys: ['fires', 'fired'], args: ['name', 'state'] }),
@@ -90,27 +109,30 @@ export const scripts = {
     args: ['now', 'term', 'name', 'state', 'reached', 'look', 'overlap', 'most'],
     each: ['member', 'record', 'due'],
   }),
-  elect: define({ keys: ['leader', 'meta'], args: ['now', 'process', 'lease'] }),
-  renew: define({ keys: ['leader'], args: ['term', 'lease'] }),
-  resign: define({ keys: ['leader', 'wake'], args: ['term'] }),
+  elect: define({ keys: ['leader', 'meta'], args: ['now', 'process', 'lease'], reply: 'list' }),
+  renew: define({ keys: ['leader'], args: ['term', 'lease'], reply: 'text' }),
+  resign: define({ keys: ['leader', 'wake'], args: ['term'], reply: 'text' }),
   reclaim: define({
     keys: ['ready', 'runs', 'meta'],
     args: ['now', 'owner', 'consumer', 'idle'],
+    reply: 'list',
     each: ['entry'],
   }),
   enrol: define({ keys: ['ready'], args: ['consumer'] }),
-  retire: define({ keys: ['ready'], args: ['consumer'] }),
+  retire: define({ keys: ['ready'], args: ['consumer'], reply: 'text' }),
   beat: define({ keys: ['beat', 'alive', 'wake'], args: ['process', 'identity', 'ttl'] }),
   declare: define({ keys: ['queues', 'wake'], args: ['queue', 'layout'] }),
   sweep: define({
     keys: ['leader', 'jobs', 'done', 'dead', 'meta'],
     args: ['now', 'term', 'limit', 'window', 'stubs', 'retention', 'letters'],
+    reply: 'list',
   }),
   census: define({ keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta'], args: ['part', 'cursor', 'limit'] }),
   muster: define({ keys: ['ready'], args: ['part', 'after', 'limit'] }),
   mend: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake'],
     args: ['now', 'seen'],
+    reply: 'per item',
     each: ['kind', 'name'],
   }),
   pause: define({ keys: ['meta'], args: ['now', 'reason'] }),
@@ -140,10 +162,12 @@ export const scriptOptions: Readonly<Record<string, { lua: string; numberOfKeys?
 export type Reply = string | number | null | readonly Reply[];
 
 /**
- * Runs one script on one slot. `each` is the flat list of repeated arguments of a bulk call.
+ * Runs one script on one slot. `each` is the flat list of repeated arguments of a bulk call. A reply of another
+ * shape than the script has is another command's: this connection has lost count, so it is dropped, and the outcome of
+ * the call is as unknown as that of a lost reply.
  * Tests pass `now`; production passes '' and the server's clock decides.
  */
-export function run<V extends Verb>(
+export async function run<V extends Verb>(
   redis: Redis,
   verb: V,
   call: {
@@ -163,8 +187,19 @@ export function run<V extends Verb>(
   if (!send) throw new Error(`connection was made without the script ${verb}`);
   const keys = [...script.keys.map((key) => held[key] ?? ''), ...(call.moreKeys ?? [])];
   const args = script.args.map((name) => named[name] ?? '');
-  const sent = send.call(redis, ...(script.moreKeys ? [keys.length] : []), ...keys, ...args, ...(call.each ?? []));
-  return naming(redis, [call.keys], call.bytes ? sent.then(bytesOf) : sent);
+  const each = call.each ?? [];
+  const sent = send.call(redis, ...(script.moreKeys ? [keys.length] : []), ...keys, ...args, ...each);
+  const reply = await naming(redis, [call.keys], call.bytes ? sent.then(bytesOf) : sent);
+  if (isReplyOf(script, reply, each.length)) return reply;
+  redis.disconnect(true);
+  throw new Error(`connection lost count: ${verb} was answered with the reply of another command`);
+}
+
+function isReplyOf({ reply: shape, each = [] }: Script, reply: Reply, parts: number): boolean {
+  if (shape === undefined) return true;
+  if (shape === 'text') return typeof reply === 'string';
+  if (!Array.isArray(reply)) return false;
+  return shape === 'list' || reply[0] === 'moved' || reply.length === parts / each.length;
 }
 
 /** A reply of buffers as texts of bytes. */

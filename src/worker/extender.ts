@@ -1,7 +1,8 @@
 /**
  * Keeps what this worker runs its own: extends the lease of every running entry well within the time after which
  * others may take it, and learns of cancel requests that way. If no extension has succeeded for almost a lease, the
- * worker fences itself: another one may start the job now, so the handlers are told to stop.
+ * worker fences itself: another one may start the job now, so the handlers are told to stop. A timer does that and not
+ * the failure of the call, because a line that goes silent lets a call hang for its whole time-out.
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
@@ -36,16 +37,22 @@ const BATCH_MAX = 500;
 
 export function createExtender(parts: ExtenderParts): Extender {
   const { jobs, inflight, consumer, extendEveryMs, jobLeaseMs, clock, events } = parts;
+  /** What was sent until then went through; the leases hold from that moment on. */
   let extendedMs = clock.monotonicMs();
+  let disarm = (): void => undefined;
 
   async function pass(): Promise<number> {
     const sentMs = clock.monotonicMs();
+    disarm();
+    // A timer may fire up to a millisecond early.
+    disarm = clock.timer(Math.max(0, trustedUntilMs() - sentMs) + 1, fenceSelf);
     const running = [...inflight.all()].filter(
       (held) => held.phase === 'running' && !held.overtaken && !held.acknowledged,
     );
     for (const [ref, held] of byPartition(running)) {
       for (let from = 0; from < held.length; from += BATCH_MAX) await extend(ref, held.slice(from, from + BATCH_MAX));
     }
+    disarm();
     extendedMs = sentMs;
     return extendEveryMs;
   }
@@ -61,13 +68,23 @@ export function createExtender(parts: ExtenderParts): Extender {
     if (reply === 'fenced' || reply === 'gone') held.abort?.('lease lost');
   }
 
+  const trustedUntilMs = () => extendedMs + jobLeaseMs - extendEveryMs / 2;
+
   function fenceSelf(): void {
-    if (clock.monotonicMs() - extendedMs < jobLeaseMs - extendEveryMs / 2) return;
+    if (clock.monotonicMs() < trustedUntilMs()) return;
     for (const held of inflight.all()) held.abort?.('lease lost');
   }
 
   const loop = createLoop({ who: `extender of ${parts.queue}`, pass, clock, events, pauseAfter, onError: fenceSelf });
-  return { start: loop.start, stop: loop.stop, wake: loop.wake, pass };
+  return {
+    start: loop.start,
+    async stop() {
+      await loop.stop();
+      disarm();
+    },
+    wake: loop.wake,
+    pass,
+  };
 }
 
 function byPartition(held: readonly Held[]): Map<PartitionRef, Held[]> {

@@ -8,6 +8,7 @@ import { createLoop } from '../core/loop.ts';
 import type { Redis } from '../redis/connect.ts';
 import { beat, type Identity, leave } from '../redis/presence.ts';
 import type { ServerClock } from '../redis/server-clock.ts';
+import { createServerWatch } from '../redis/server-watch.ts';
 import { pauseAfter } from '../redis/weather.ts';
 
 export interface HeartbeatParts {
@@ -37,9 +38,12 @@ export interface Heartbeat {
 
 export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
   const { redis, namespace, identity, beatTtlMs, serverClock, onAnew, clock, events } = parts;
+  const server = createServerWatch({ redis, namespace, who: identity.id, events });
 
   async function pass(): Promise<number> {
-    if ((await beat(redis, { namespace, identity, ttlMs: beatTtlMs })) === 'anew') await onAnew();
+    const anew = (await beat(redis, { namespace, identity, ttlMs: beatTtlMs })) === 'anew';
+    await server.look(anew);
+    if (anew) await onAnew();
     await serverClock.sample();
     return beatTtlMs / 3;
   }

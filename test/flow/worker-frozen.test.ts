@@ -59,6 +59,26 @@ it('a worker that cannot extend tells its handlers before anybody else may start
   await extender.stop();
 });
 
+it('a worker whose extension hangs on a silent line tells its handlers without waiting for the time-out', async () => {
+  const redis = slowed(line.redis, 'extend', () => new Promise(() => undefined));
+  const clock = handClock();
+  const inflight = createInflight();
+  const held = inflight.add(line.ref, { entry: '1-0' as EntryId, member: 'j:a', dueMs: 0 });
+  const told: AbortReason[] = [];
+  held.token = '1' as Token;
+  held.abort = (why) => void told.push(why);
+  inflight.setPhase(held, 'running');
+  const { pass } = createExtender({
+    ...{ jobs: createJobs(redis), inflight, consumer: 'w', queue: line.queue, clock, events: createEmitter() },
+    ...{ extendEveryMs: 500, jobLeaseMs: 1500 },
+  });
+  void pass();
+  clock.advance(1200);
+  expect(told).toEqual([]);
+  clock.advance(60);
+  await eventually(() => told).toEqual(['lease lost']);
+});
+
 it('a stop while Redis stands still ends, and the job that was running is recovered from Redis', async () => {
   const door = gate();
   const worker = await line.worker(() => door.opened, { concurrency: 1 });

@@ -1,0 +1,92 @@
+/** Replies belong to commands by their order alone. Where the order may be lost, the connection is dropped. */
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { close, openCommands, type Redis, whenReady } from '../../src/redis/connect.ts';
+import { partitionRef } from '../../src/redis/keys.ts';
+import { renew } from '../../src/redis/lease.ts';
+import { weatherOf } from '../../src/redis/weather.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+const ref = partitionRef('t', { queue: 'emails', partition: 0, generation: 0 });
+const clients = new Set<Socket>();
+const opened: Redis[] = [];
+let server: TestRedis;
+let relay: Server;
+/** What the next reply becomes. */
+let spoil: ((reply: Buffer, client: Socket) => void) | undefined;
+
+beforeAll(async () => {
+  server = await startRedis();
+  relay = createServer((client) => {
+    const upstream = connect(server.socketPath);
+    clients.add(client);
+    client.on('error', () => undefined).on('close', () => upstream.destroy());
+    upstream.on('error', () => undefined).on('close', () => client.destroy());
+    client.pipe(upstream);
+    upstream.on('data', (reply: Buffer) => {
+      const act = spoil ?? (() => client.write(reply));
+      spoil = undefined;
+      act(reply, client);
+    });
+  }).listen(join(server.dir, 'relay.sock'));
+  await once(relay, 'listening');
+});
+afterEach(() => {
+  for (const redis of opened.splice(0)) close(redis);
+});
+afterAll(async () => {
+  for (const client of clients) client.destroy();
+  relay.close();
+  await server.stop();
+});
+
+async function open(): Promise<Redis> {
+  const redis = openCommands({ redis: `unix://${join(server.dir, 'relay.sock')}`, name: 'test' });
+  opened.push(redis);
+  await whenReady(redis);
+  return redis;
+}
+
+/** Not `once`, which fails with the first error. */
+const readyAgain = (redis: Redis) => new Promise((resolve) => redis.once('ready', resolve));
+const echoes = (redis: Redis) => Promise.allSettled(['a', 'b', 'c'].map((word) => redis.echo(word)));
+const heard = (settled: Awaited<ReturnType<typeof echoes>>) =>
+  settled.map((one) => (one.status === 'fulfilled' ? one.value : 'failed'));
+
+test('bytes that are no reply fail every command that waits, and the connection is dialled again', async () => {
+  const redis = await open();
+  spoil = (reply, client) => client.write(Buffer.concat([Buffer.from('<html>\r\n'), reply]));
+  expect(heard(await echoes(redis))).toEqual(['failed', 'failed', 'failed']);
+  await readyAgain(redis);
+  expect(heard(await echoes(redis))).toEqual(['a', 'b', 'c']);
+});
+
+test('a connection that ends in the middle of a reply fails what was not answered, and no reply goes astray', async () => {
+  const redis = await open();
+  spoil = (reply, client) => client.end(reply.subarray(0, 9));
+  expect(heard(await echoes(redis))).toEqual(['a', 'failed', 'failed']);
+  await readyAgain(redis);
+  expect(heard(await echoes(redis))).toEqual(['a', 'b', 'c']);
+});
+
+test('a reply that no command waits for drops the connection, because it has lost count', async () => {
+  const redis = await open();
+  const again = readyAgain(redis);
+  spoil = (reply, client) => client.write(Buffer.concat([reply, Buffer.from('+OK\r\n')]));
+  expect(await redis.echo('a')).toBe('a');
+  await again;
+  expect(heard(await echoes(redis))).toEqual(['a', 'b', 'c']);
+});
+
+test('a script that is answered with a reply of another shape counts as lost, and the connection is dropped', async () => {
+  const redis = await open();
+  await renew(redis, ref, { term: 'd-1:1:1', leaseMs: 1 });
+  const again = readyAgain(redis);
+  spoil = (reply, client) => client.write(Buffer.concat([Buffer.from('*1\r\n$2\r\nok\r\n'), reply]));
+  const error = await renew(redis, ref, { term: 'd-1:1:1', leaseMs: 1 }).catch((thrown: unknown) => thrown);
+  expect(weatherOf(error)).toBe('lost');
+  await again;
+  expect(await renew(redis, ref, { term: 'd-1:1:1', leaseMs: 1 })).toBe('lost');
+});
