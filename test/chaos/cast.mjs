@@ -26,6 +26,8 @@ import { SLOTS } from './workload.mjs';
  * @typedef {object} Special one actor that is not like the others
  * @property {string} [product] another folder whose `dist` and `lua` it runs
  * @property {Readonly<Record<string, string>>} [env]
+ * @property {string} [url] its way to Redis
+ * @property {readonly string[]} [within] the command that runs it somewhere else, as in a network of its own
  */
 
 const HANDLERS = fileURLToPath(new URL('./handlers.mjs', import.meta.url));
@@ -65,20 +67,20 @@ export function createCast({ product, folder, url, note, env = {}, clocks }) {
   /**
    * @param {Role} role
    * @param {readonly string[]} args
-   * @param {Readonly<Record<string, string>>} [more]
+   * @param {Special} [special]
    * @returns {Actor}
    */
-  function launch(role, args, more = {}) {
+  function launch(role, args, special = {}) {
     born += 1;
     const name = `${role}-${born}`;
     const effects = join(folder, 'effects.jsonl');
-    const settings = { PATH: process.env.PATH ?? '', HOME: folder, ...SHORT_TIMES, ...env, ...more };
+    const settings = { PATH: process.env.PATH ?? '', HOME: folder, ...SHORT_TIMES, ...env, ...special.env };
     const clock = clocks?.envFor(role, name);
     const files = { CHAOS_EFFECTS: effects, CHAOS_ACTOR: name, CHAOS_GO: go };
-    const all = { ...settings, ...clock, DUESTREAM_REDIS_URL: url, ...files };
+    const all = { ...settings, ...clock, DUESTREAM_REDIS_URL: special.url ?? url, ...files };
     const assigned = Object.entries(all).map(([key, value]) => `${key}=${value}`);
     const history = `CHAOS_HISTORY=${join(folder, 'history', `${name}.jsonl`)}`;
-    const command = ['env', '-i', ...assigned, history, process.execPath, ...args];
+    const command = [...(special.within ?? []), 'env', '-i', ...assigned, history, process.execPath, ...args];
     const child = spawnGuarded({ path: '/bin/sh', args: ['-c', 'cd "$0" && exec "$@"', folder, ...command] });
     const { pid } = child;
     if (pid === undefined) throw new Error(`${name} never started`);
@@ -94,7 +96,7 @@ export function createCast({ product, folder, url, note, env = {}, clocks }) {
         note('exit', { actor: name, child: pid, code, signal });
         resolve({ code, signal });
         if ((role === 'daemon' || role === 'worker') && !closing && !dismissed.has(pid) && born < RESTARTS_MAX)
-          launch(role, args, more);
+          launch(role, args, special);
       });
     });
     /** @type {Promise<void>} */
@@ -133,11 +135,11 @@ export function createCast({ product, folder, url, note, env = {}, clocks }) {
     living,
     send,
     /** @param {Special} [special] */
-    daemon: (special) => launch('daemon', [mainOf(special), 'start', '--roles', 'mover'], special?.env),
+    daemon: (special) => launch('daemon', [mainOf(special), 'start', '--roles', 'mover'], special),
     /** @param {Special} [special] */
     worker(special) {
       const handlers = ofCopy(special?.product ?? product, HANDLERS);
-      return launch('worker', [mainOf(special), 'worker', handlers, '--queue', 'chaos'], special?.env);
+      return launch('worker', [mainOf(special), 'worker', handlers, '--queue', 'chaos'], special);
     },
     /** One that runs other handlers than those of the workload. @param {string} module @param {string} queue @param {Readonly<Record<string, string>>} [more] */
     otherWorker: (module, queue, more) =>
@@ -146,10 +148,10 @@ export function createCast({ product, folder, url, note, env = {}, clocks }) {
     producer(plan) {
       const file = join(folder, `plan-${born}.json`);
       writeFileSync(file, JSON.stringify(plan));
-      return launch('producer', [ofCopy(product, PRODUCER)], { CHAOS_PLAN: file });
+      return launch('producer', [ofCopy(product, PRODUCER)], { env: { CHAOS_PLAN: file } });
     },
     /** @param {number} size */
-    fleet: (size) => launch('fleet', [ofCopy(product, FLEET)], { CHAOS_FLEET: String(size) }),
+    fleet: (size) => launch('fleet', [ofCopy(product, FLEET)], { env: { CHAOS_FLEET: String(size) } }),
     /** The text of a script. @param {string} verb @param {string} [of] another folder than the product's */
     textOf: (verb, of = product) => readFileSync(join(of, 'lua', `${verb}.lua`), 'utf8'),
     /** The producers may begin. */

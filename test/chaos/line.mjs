@@ -1,6 +1,6 @@
 /**
  * A line between the actors and Redis that can be bad: it loses replies after Redis has carried out what was asked,
- * holds a request back until much later, goes deaf, or is cut.
+ * holds a request back until much later, goes deaf, is cut, or does whatever a spoiler does to what passes.
  */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -9,6 +9,11 @@ import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 
 /** @typedef {Awaited<ReturnType<typeof openLine>>} Line */
+/**
+ * @typedef {object} Spoiler
+ * @property {(request: Buffer, client: import('node:net').Socket) => void} [hear] what a client asks
+ * @property {(reply: Buffer, client: import('node:net').Socket) => void} [reply] writes it to the client itself, or not
+ */
 
 /** @param {{ socketPath: string, folder: string, product: string }} to */
 export async function openLine({ socketPath, folder, product }) {
@@ -25,9 +30,12 @@ export async function openLine({ socketPath, folder, product }) {
   let trap;
   let deaf = false;
   let lost = 0;
+  let target = socketPath;
+  /** @type {Spoiler} */
+  let spoiler = {};
 
   const server = createServer((client) => {
-    const upstream = connect(socketPath);
+    const upstream = connect(target);
     for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.on('error', () => socket.destroy());
@@ -40,6 +48,7 @@ export async function openLine({ socketPath, folder, product }) {
     let doomed = '';
     client.on('data', (request) => {
       if (deaf) return;
+      spoiler.hear?.(request, client);
       if (trap?.marks.some((mark) => request.includes(mark))) {
         const { held } = trap;
         trap = undefined;
@@ -56,7 +65,8 @@ export async function openLine({ socketPath, folder, product }) {
     upstream.on('data', (reply) => {
       if (deaf) return;
       if (doomed === '' || (worth !== undefined && !worth(reply))) {
-        client.write(reply);
+        if (spoiler.reply) spoiler.reply(reply, client);
+        else client.write(reply);
         return;
       }
       lostTo.set(doomed, (lostTo.get(doomed) ?? 0) + 1);
@@ -102,6 +112,15 @@ export async function openLine({ socketPath, folder, product }) {
     setDeaf(now) {
       deaf = now;
     },
+    /** @param {Spoiler} [next] none: all is well again */
+    spoil(next = {}) {
+      spoiler = next;
+    },
+    /** New connections lead to another server. @param {string} [path] none: to the right one */
+    leadTo(path = socketPath) {
+      target = path;
+    },
+    marksOf,
     cut() {
       for (const socket of sockets) socket.destroy();
     },

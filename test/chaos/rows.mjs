@@ -6,14 +6,15 @@ import { fleetRows } from './rows-fleet.mjs';
 import { foreignRows } from './rows-foreign.mjs';
 import { handlerRows } from './rows-handlers.mjs';
 import { loadRows } from './rows-load.mjs';
+import { networkRows } from './rows-network.mjs';
 import { processRows } from './rows-processes.mjs';
 import { redisRows } from './rows-redis.mjs';
 import { timeRows } from './rows-time.mjs';
 
 /** @type {readonly import('./run.mjs').Row[]} */
 export const rows = [
-  ...[...processRows, ...redisRows, ...dataRows, ...diskRows, ...foreignRows, ...timeRows],
-  ...[...loadRows, ...abuseRows, ...handlerRows, ...fleetRows],
+  ...[...processRows, ...redisRows, ...dataRows, ...diskRows, ...foreignRows, ...networkRows],
+  ...[...timeRows, ...loadRows, ...abuseRows, ...handlerRows, ...fleetRows],
 ].sort((a, b) => numberOf(a.id) - numberOf(b.id));
 
 /**

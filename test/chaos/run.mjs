@@ -164,7 +164,8 @@ async function play({ row, settings, folder, endings }) {
   const random = seeded(seed);
   const workload = { ...(settings.quick ? QUICK : FULL), ...row.workload };
   const plans = planOf(workload, { random, producers: PRODUCERS });
-  const scene = createScene({ product, mode, redis, server, cast, line, clocks, random, note });
+  const parts = { product, binary, folder, mode, redis, server, cast, line, clocks };
+  const scene = createScene({ ...parts, random, note });
   const watchedTerms = watchTerms(redis);
   endings.push(() => watchedTerms.stop());
   const { noted, vitals } = await act({ row, cast, scene, plans, note, redis });

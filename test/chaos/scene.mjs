@@ -15,6 +15,8 @@ const PATIENCE_MS = 10_000;
  * @param {import('./cast.mjs').Cast} parts.cast
  * @param {import('./line.mjs').Line | undefined} parts.line
  * @param {import('./clocks.mjs').Clocks | undefined} parts.clocks
+ * @param {string} parts.folder of the run
+ * @param {string} parts.binary of redis-server
  * @param {() => number} parts.random
  * @param {ReturnType<typeof import('./history.mjs').createRecorder>} parts.note
  */
