@@ -1,7 +1,7 @@
 /** Whether the Redis behind our address is the one we knew. Nothing is refused; it is told. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createEmitter, type Events } from '../../src/core/events.ts';
-import { declareQueue } from '../../src/redis/queues.ts';
+import { controlKeys } from '../../src/redis/keys.ts';
 import { createServerWatch } from '../../src/redis/server-watch.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
@@ -20,7 +20,7 @@ async function watched() {
   const redis = await server.client();
   const events = createEmitter();
   events.on('redis.changed', (event) => told.push(event));
-  await declareQueue(redis, { namespace: 't', queue: 'emails', partitions: 1 });
+  await redis.hset(controlKeys('t').queues, 'emails', '{"partitions":1,"generation":0}');
   const watch = createServerWatch({ redis, namespace: 't', who: 'me', events });
   await watch.look(true);
   return { redis, watch };
