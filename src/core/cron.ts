@@ -1,6 +1,6 @@
 /**
  * A cron expression → the wall-clock times it names, without a zone. The grammar and the calendar are cron-parser's,
- * read in UTC so that no clock change can touch them; what clock changes mean is decided in `recurrence.ts`. What
+ * read without a zone, so that no clock change can touch them; what clock changes mean is decided in `recurrence.ts`. What
  * cron-parser takes silently and people do not mean is refused here: a field too few, a step over the end of its field,
  * a date that never comes.
  *
@@ -13,13 +13,14 @@
 import { type CronExpression, CronExpressionParser } from 'cron-parser';
 import { show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
+import { createWallTimes, type NextWallTime } from './wall-times.ts';
 
 export interface Cron {
   readonly text: string;
   /** It runs whenever the clock shows its minutes: its hours are all, or every n-th. */
   readonly interval: boolean;
   /** The first of its wall-clock times after this one, both as ms of a clock without a zone; undefined: none ever. */
-  readonly next: (wallMs: number) => number | undefined;
+  readonly next: NextWallTime;
 }
 
 /** Longest expression in characters. */
@@ -36,8 +37,6 @@ const ALIASES: Readonly<Record<string, string>> = {
   '@midnight': '0 0 * * *',
   '@hourly': '0 * * * *',
 };
-/** Every date there is comes within these years: 1896 to 1904 and 2096 to 2104 have no leap day between them. */
-const HORIZON_MS = 9 * 366 * 86_400_000;
 
 /**
  * @param seed what `H` follows from: the name of the schedule
@@ -45,6 +44,20 @@ const HORIZON_MS = 9 * 366 * 86_400_000;
  * @example parseCron('30 2 * * MON-FRI', 'nightly').next(Date.UTC(2026, 0, 1))
  */
 export function parseCron(input: unknown, seed: string): Cron {
+  // Many schedules have the same expression, and each is read more than once.
+  const key = typeof input === 'string' ? `${input.includes('H') ? seed : ''} ${input}` : '';
+  const known = parsed.get(key);
+  if (known) return known;
+  const cron = read(input, seed);
+  if (parsed.size >= PARSED_MAX) parsed.clear();
+  parsed.set(key, cron);
+  return cron;
+}
+
+const parsed = new Map<string, Cron>();
+const PARSED_MAX = 10_000;
+
+function read(input: unknown, seed: string): Cron {
   if (typeof input !== 'string') throw bad(input, 'a text of 5 fields: minute hour day-of-month month day-of-week');
   const text = input.trim().replace(/\s+/g, ' ');
   if (text.length > CRON_LENGTH_MAX) throw bad(input, `at most ${CRON_LENGTH_MAX} characters, not ${text.length}`);
@@ -55,7 +68,7 @@ export function parseCron(input: unknown, seed: string): Cron {
   const cron = {
     text,
     interval: hours === 24 || /^(\*|\?)/.test(fields[2] ?? ''),
-    next: (wallMs: number) => nextOf(expression, wallMs),
+    next: createWallTimes(expression.fields),
   };
   if (cron.next(Date.UTC(2096, 1, 29)) === undefined) throw bad(text, 'a date that exists; this one never comes');
   return cron;
@@ -109,16 +122,6 @@ function parse(text: string, plain: string, seed: string): CronExpression {
       text,
       `what each field takes (${why.replace(/^(Constraint|Validation) error,? */, '').replace(/[.:]$/, '')})`,
     );
-  }
-}
-
-function nextOf(expression: CronExpression, wallMs: number): number | undefined {
-  try {
-    expression.reset(new Date(wallMs));
-    const atMs = expression.next().getTime();
-    return atMs - wallMs > HORIZON_MS ? undefined : atMs;
-  } catch {
-    return undefined;
   }
 }
 

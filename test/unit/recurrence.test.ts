@@ -1,4 +1,5 @@
 /** The instants of a recurrence, and what clock changes and working time do to them. */
+import { CronExpressionParser } from 'cron-parser';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type CalendarInput, parseCalendar } from '../../src/core/calendar.ts';
@@ -176,4 +177,21 @@ test('instants grow, none is left out, and the next of each is the next in the l
     ),
     { numRuns: 60 },
   );
+});
+
+test('steps through an expression as the library that reads it does', () => {
+  const texts = [
+    ...['*/5 9-17 * * MON-FRI', '0 0 L * *', '0 0 * * 5L', '0 0 * * 1#2', '0 0 1 * 1', '0 0 L * 5', '0 0 1 * 0-6'],
+    ...['*/7 */5 * * * *', '0 0 31 * *', '5 4 L 2 *', '0 0 * * 1L,3', '59 59 23 31 12 *', '0 12 29 2 *'],
+  ];
+  for (const text of texts) {
+    const steps = CronExpressionParser.parse(text, { tz: 'UTC', currentDate: new Date('2026-01-01T00:00:00Z') });
+    const { next } = parseCron(text, 'seed');
+    let wallMs = Date.UTC(2026, 0);
+    for (let count = 0; count < 20; count += 1) {
+      const expected = steps.next().getTime();
+      expect(next(wallMs), text).toBe(expected);
+      wallMs = expected;
+    }
+  }
 });

@@ -1,0 +1,194 @@
+/**
+ * What schedules cost, by how many there are: `npm run bench:schedules`. One daemon leads one partition with 1,000 to
+ * 100,000 schedules. At rest: commands per second and CPU. While a hundred of them fire: Redis' time per fire and the
+ * daemon's. Several rounds, medians; writes `bench/results/schedules.json` and the table in the explanation.
+ */
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { build, redis as findRedis, root } from '../scripts/steps.mjs';
+import { startServer } from '../test/chaos/server.mjs';
+
+const SIZES = [1000, 10_000, 100_000];
+const ROUNDS = 5;
+const FIRES = 100;
+const REST_MS = 5000;
+const PAGE = join(root, 'docs/explanation/schedules.md');
+const [BEGIN, END] = ['<!-- cost: made by npm run bench:schedules -->', '<!-- end of cost -->'];
+
+const { env } = await findRedis(process.env);
+const binary = env.DUESTREAM_REDIS_SERVER_BIN;
+if (!binary) throw new Error('the bench needs a Redis of its own: leave DUESTREAM_REDIS_URL out');
+await build();
+const { partitionKeys, controlKeys } = await import(`${root}dist/redis/keys.js`);
+
+const rows = [];
+for (const schedules of SIZES) {
+  process.stderr.write(`bench: ${schedules} schedules\n`);
+  rows.push(await measure(schedules));
+}
+const result = {
+  what: 'the cost of schedules at rest and while they fire, medians',
+  host: `${cpus().length} × ${cpus()[0]?.model}`,
+  node: process.version,
+  date: new Date().toISOString().slice(0, 10),
+  rows,
+};
+mkdirSync(join(root, 'bench', 'results'), { recursive: true });
+writeFileSync(join(root, 'bench', 'results', 'schedules.json'), `${JSON.stringify(result, null, 2)}\n`);
+writePage(result);
+console.table(rows);
+
+/** @param {number} schedules */
+async function measure(schedules) {
+  const folder = mkdtempSync(join(tmpdir(), 'due-bench-'));
+  const server = await startServer({ binary, folder, mode: 'none' });
+  const redis = new Redis({ path: server.socketPath });
+  const keys = partitionKeys({ namespace: 'duestream', queue: 'bench', partition: 0 });
+  const control = controlKeys('duestream');
+  try {
+    await redis.hset(control.queues, 'bench', JSON.stringify({ partitions: 1, generation: 0 }));
+    const farMs = Date.now() + 3_600_000;
+    await fill(redis, { keys, control, schedules, farMs });
+    const bytes = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
+    const daemon = await startDaemon(server.url);
+    try {
+      const rests = [];
+      const firings = [];
+      for (let round = 0; round < ROUNDS; round += 1) {
+        rests.push(await during(redis, daemon.pid, () => sleep(REST_MS)));
+        firings.push(await during(redis, daemon.pid, () => fireSome(redis, { keys, schedules, round })));
+      }
+      return {
+        schedules,
+        restCommandsPerSecond: rounded(median(rests.map(({ commands, ms }) => (commands * 1000) / ms))),
+        restRedisPercent: rounded(median(rests.map(({ redisMs, ms }) => (redisMs * 100) / ms))),
+        restDaemonPercent: rounded(median(rests.map(({ daemonMs, ms }) => (daemonMs * 100) / ms))),
+        fireRedisMicros: rounded(median(firings.map(({ fireMicros }) => fireMicros))),
+        fireDaemonMicros: rounded(median(firings.map(({ daemonMs }) => (daemonMs * 1000) / FIRES))),
+        bytesPerSchedule: Math.round((bytes - 1_000_000) / schedules),
+      };
+    } finally {
+      daemon.kill('SIGKILL');
+    }
+  } finally {
+    redis.disconnect();
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Schedules whose next instant is far; a definition as people write them. */
+async function fill(redis, { keys, control, schedules, farMs }) {
+  for (let from = 0; from < schedules; from += 1000) {
+    const names = Array.from({ length: Math.min(1000, schedules - from) }, (_, at) => `schedule-${from + at}`);
+    const definition = (name, at) =>
+      JSON.stringify({
+        since: Date.now(),
+        source: 'call',
+        schedule: { queue: 'bench', cron: `${at % 60} ${at % 24} * * *`, zone: 'Europe/Berlin', data: { name } },
+      });
+    await redis.hset(control.schedules, ...names.flatMap((name, at) => [name, definition(name, from + at)]));
+    await redis.hset(keys.fired, ...names.flatMap((name) => [name, `${Date.now()} 0 0 - -`]));
+    await redis.zadd(keys.fires, ...names.flatMap((name, at) => [farMs + ((from + at) % 3_600_000), name]));
+  }
+}
+
+/** A hundred that are spread over all come due: their last look was a day and a half ago. */
+async function fireSome(redis, { keys, schedules, round }) {
+  const names = Array.from(
+    { length: FIRES },
+    (_, at) => `schedule-${(at * Math.floor(schedules / FIRES) + round) % schedules}`,
+  );
+  const pastMs = Date.now() - 36 * 3_600_000;
+  await redis.hset(keys.fired, ...names.flatMap((name) => [name, `${pastMs} 0 0 - -`]));
+  await redis.hset(
+    'duestream:v1:{control}:schedules',
+    ...names.flatMap((name, at) => [name, definitionSince(name, at, pastMs)]),
+  );
+  await redis.zadd(keys.fires, ...names.flatMap((name) => [0, name]));
+  await redis.spublish(keys.wake, 'schedules');
+  const untilMs = Date.now() + 10_000;
+  while (Number(await redis.zcount(keys.fires, 0, Date.now())) > 0) {
+    if (Date.now() > untilMs) throw new Error('the schedules did not fire');
+    await sleep(5);
+  }
+}
+
+function definitionSince(name, at, since) {
+  const schedule = { queue: 'bench', cron: `${at % 60} ${at % 24} * * *`, zone: 'Europe/Berlin', data: { name } };
+  return JSON.stringify({ since, source: 'call', schedule });
+}
+
+/** What Redis and the daemon spent meanwhile. */
+async function during(redis, pid, act) {
+  await redis.config('RESETSTAT');
+  const before = { ms: performance.now(), daemonMs: cpuMs(pid), redisMs: await redisCpuMs(redis) };
+  await act();
+  const commands = Number(/total_commands_processed:(\d+)/.exec(await redis.info('stats'))?.[1]) - 2;
+  const [, calls = 1, micros = 0] =
+    /cmdstat_evalsha:calls=(\d+),usec=(\d+)/.exec(await redis.info('commandstats')) ?? [];
+  return {
+    ...{ commands, fireMicros: Number(micros) / Number(calls), ms: performance.now() - before.ms },
+    daemonMs: cpuMs(pid) - before.daemonMs,
+    redisMs: (await redisCpuMs(redis)) - before.redisMs,
+  };
+}
+
+async function redisCpuMs(redis) {
+  const info = await redis.info('cpu');
+  const of = (name) => Number(new RegExp(`${name}:([\\d.]+)`).exec(info)?.[1]) * 1000;
+  return of('used_cpu_sys') + of('used_cpu_user');
+}
+
+/** User and system time of a process; a tick is 10 ms. */
+function cpuMs(pid) {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+async function startDaemon(url) {
+  const daemon = spawn(process.execPath, [join(root, 'dist/main.js'), 'start', '--roles', 'mover'], {
+    env: { PATH: process.env.PATH, DUESTREAM_REDIS_URL: url, DUESTREAM_HTTP__PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await new Promise((resolve, reject) => {
+    daemon.stdout.on('data', (chunk) => String(chunk).includes('"msg":"started"') && resolve(undefined));
+    daemon.once('exit', () => reject(new Error('the daemon ended')));
+  });
+  await sleep(2000);
+  return daemon;
+}
+
+function writePage({ host, node, date, rows: measured }) {
+  const lines = measured.map(
+    (row) =>
+      `| ${Object.values(row)
+        .map((value) => value.toLocaleString('en'))
+        .join(' | ')} |`,
+  );
+  const table = [
+    BEGIN,
+    `Medians of ${ROUNDS} rounds, ${host}, Node.js ${node.slice(1)}, ${date}.`,
+    '',
+    '| schedules | at rest: commands/s | CPU of Redis, % | CPU of the daemon, % | one fire: Redis, µs | daemon, µs | bytes per schedule |',
+    '|--:|--:|--:|--:|--:|--:|--:|',
+    ...lines,
+    END,
+  ].join('\n');
+  const page = readFileSync(PAGE, 'utf8');
+  writeFileSync(PAGE, page.slice(0, page.indexOf(BEGIN)) + table + page.slice(page.indexOf(END) + END.length));
+}
+
+/** @param {readonly number[]} values */
+function median(values) {
+  return [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0;
+}
+
+/** @param {number} value */
+function rounded(value) {
+  return Math.round(value * 100) / 100;
+}

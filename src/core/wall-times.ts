@@ -1,0 +1,94 @@
+/**
+ * The wall-clock times that a parsed cron expression names, one after the other. cron-parser reads the expression;
+ * stepping through its times is done here, because its own steps take a tenth of a millisecond each and a midnight
+ * with 100,000 schedules takes three steps for each. The tests compare both.
+ */
+import type { CronFieldCollection } from 'cron-parser';
+
+const DAY_MS = 86_400_000;
+/** No date is further away: 1896 to 1904 and 2096 to 2104 have no leap day between them. */
+const HORIZON_DAYS = 9 * 366;
+
+/** The first time after this one, both as ms of a clock without a zone; undefined: none ever. */
+export type NextWallTime = (wallMs: number) => number | undefined;
+
+/** @example createWallTimes(CronExpressionParser.parse('30 2 * * *').fields)(Date.UTC(2026, 0, 1)) */
+export function createWallTimes(fields: CronFieldCollection): NextWallTime {
+  const times = {
+    hours: numbers(fields.hour.values),
+    minutes: numbers(fields.minute.values),
+    seconds: numbers(fields.second.values),
+  };
+  const isDay = dayTest(fields);
+  const months = new Set(numbers(fields.month.values));
+
+  return (wallMs) => {
+    const fromMs = (Math.floor(wallMs / 1000) + 1) * 1000;
+    let dayMs = Math.floor(fromMs / DAY_MS) * DAY_MS;
+    const endMs = dayMs + HORIZON_DAYS * DAY_MS;
+    for (let leastMs = fromMs - dayMs; dayMs <= endMs; leastMs = 0) {
+      const day = new Date(dayMs);
+      if (!months.has(day.getUTCMonth() + 1)) {
+        dayMs = Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + 1);
+        continue;
+      }
+      const timeMs = isDay(day) ? timeFrom(times, leastMs) : undefined;
+      if (timeMs !== undefined) return dayMs + timeMs;
+      dayMs += DAY_MS;
+    }
+    return undefined;
+  };
+}
+
+interface Times {
+  readonly hours: readonly number[];
+  readonly minutes: readonly number[];
+  readonly seconds: readonly number[];
+}
+
+/** The first time of a day at or after `leastMs`. */
+function timeFrom({ hours, minutes, seconds }: Times, leastMs: number): number | undefined {
+  const least = Math.ceil(leastMs / 1000);
+  const [hour, minute, second] = [Math.floor(least / 3600), Math.floor(least / 60) % 60, least % 60];
+  const found = laterIn(hours, hour, () => laterIn(minutes, minute, () => laterIn(seconds, second, () => [])));
+  if (!found) return undefined;
+  const [h = 0, m = minutes[0] ?? 0, s = seconds[0] ?? 0] = found;
+  return (h * 3600 + m * 60 + s) * 1000;
+}
+
+type Later = () => readonly number[] | undefined;
+
+/** `least` itself with what follows it, or else the first value above it, alone; undefined when there is none. */
+function laterIn(values: readonly number[], least: number, within: Later): readonly number[] | undefined {
+  const rest = values.includes(least) ? within() : undefined;
+  if (rest) return [least, ...rest];
+  const above = values.find((value) => value > least);
+  return above === undefined ? undefined : [above];
+}
+
+/** When both days are restricted, either is enough. */
+function dayTest({ dayOfMonth, dayOfWeek }: CronFieldCollection): (day: Date) => boolean {
+  const dates = new Set(numbers(dayOfMonth.values));
+  const lastDate = texts(dayOfMonth.values).includes('L');
+  const weekdays = new Set(numbers(dayOfWeek.values).map((day) => day % 7));
+  const lastWeekdays = new Set(texts(dayOfWeek.values).map((text) => Number.parseInt(text, 10) % 7));
+  const nth = dayOfWeek.nthDay;
+  const anyDate = dayOfMonth.isWildcard;
+  const anyWeekday = dayOfWeek.isWildcard;
+
+  const isDate = (date: number, lastOfMonth: number) => dates.has(date) || (lastDate && date === lastOfMonth);
+  const isWeekday = (weekday: number, date: number, lastOfMonth: number) =>
+    (weekdays.has(weekday) && (nth === 0 || Math.ceil(date / 7) === nth)) ||
+    (lastWeekdays.has(weekday) && date + 7 > lastOfMonth);
+
+  return (day) => {
+    const date = day.getUTCDate();
+    const lastOfMonth = new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + 1, 0)).getUTCDate();
+    if (anyWeekday) return anyDate || isDate(date, lastOfMonth);
+    if (anyDate) return isWeekday(day.getUTCDay(), date, lastOfMonth);
+    return isDate(date, lastOfMonth) || isWeekday(day.getUTCDay(), date, lastOfMonth);
+  };
+}
+
+const numbers = (values: readonly unknown[]) => values.filter((value) => typeof value === 'number');
+const texts = (values: readonly unknown[]) => values.filter((value) => typeof value === 'string');
