@@ -45,8 +45,8 @@ const MOVES: readonly (readonly [verb: string, moved: string, before: string])[]
   ['reclaim', "redis.call('XCLAIM', ready", 'countCrash(entry'],
 ];
 
-/** Damage and the control slot, which the commands of the model do not touch; their own tests do. */
-const ELSEWHERE = ['mend', 'enrol', 'beat', 'declare'];
+/** Damage, schedules and the control slot, which the commands of the model do not touch; their own tests do. */
+const ELSEWHERE = ['mend', 'enrol', 'beat', 'declare', 'arm', 'disarm', 'fire'];
 /** Loops that would never end, which is noticed, but not by a test. */
 const ENDLESS = /while (rest|more)|more = #letters/;
 
