@@ -23,6 +23,13 @@ import { queuesLs } from './queues-ls.ts';
 import { queuesRm } from './queues-rm.ts';
 import { queuesStats } from './queues-stats.ts';
 import { schedule } from './schedule.ts';
+import { schedulesLs } from './schedules-ls.ts';
+import { schedulesPause, schedulesResume } from './schedules-pauses.ts';
+import { schedulesPreview } from './schedules-preview.ts';
+import { schedulesPut } from './schedules-put.ts';
+import { schedulesRm } from './schedules-rm.ts';
+import { schedulesBackfill, schedulesTrigger } from './schedules-runs.ts';
+import { schedulesShow } from './schedules-show.ts';
 import { openSession } from './session.ts';
 import { show } from './show.ts';
 import { start } from './start.ts';
@@ -46,6 +53,12 @@ const verbs: readonly Register[] = [
   (program, desk) => {
     const queues = program.command('queues').description('look at queues, pause and remove them');
     for (const verb of [queuesLs, queuesStats, queuesPause, queuesResume, queuesRm]) verb(queues, desk);
+  },
+  (program, desk) => {
+    const schedules = program.command('schedules').description('put, look at, preview and run recurring jobs');
+    const looks = [schedulesLs, schedulesShow, schedulesPreview];
+    const changes = [schedulesPut, schedulesRm, schedulesPause, schedulesResume, schedulesTrigger, schedulesBackfill];
+    for (const verb of [...looks, ...changes]) verb(schedules, desk);
   },
   leaders,
   workers,

@@ -12,15 +12,15 @@ import type { World } from './world.ts';
 const INPUT_BYTES_MAX = 32 * 1024 * 1024;
 
 /**
- * The value of `--data`: JSON, `@file`, or `-` for stdin.
+ * The value of `--data` and its like: JSON, `@file`, or `-` for stdin.
  *
  * @throws DuestreamError `bad-input`
  */
-export async function readData(world: World, text: string | undefined): Promise<unknown> {
+export async function readData(world: World, text: string | undefined, flag = '--data'): Promise<unknown> {
   if (text === undefined) return undefined;
   if (text === '-') return parse(await readAll(world.stdin, 'stdin'), 'stdin');
   if (text.startsWith('@')) return parse(await readAll(openFile(world, text.slice(1)), text), text);
-  return parse(text, '--data');
+  return parse(text, flag);
 }
 
 const HOUR_MS = 3_600_000;
@@ -51,6 +51,11 @@ function objectOf(text: string): Readonly<Record<string, unknown>> {
   } catch {
     return {};
   }
+}
+
+/** The whole text of a file, or of stdin for `-`. @throws DuestreamError `bad-input` */
+export function readInput(world: World, path: string): Promise<string> {
+  return readAll(openInput(world, path), path);
 }
 
 /** The bytes of a file, or of stdin for `-`. A file that cannot be opened is an error of the first read. */

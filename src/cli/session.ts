@@ -4,6 +4,7 @@
  * Which Redis: `--redis` > environment and file > `.duestream/dev.json` > default.
  */
 import { createProducer, type Producer } from '../client/producer.ts';
+import { createSchedules, type Schedules } from '../client/schedules.ts';
 import { type Loaded, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
 import { show } from '../core/duration.ts';
@@ -90,6 +91,20 @@ export async function withProducer<T>(session: Session, act: (producer: Producer
     return await act(producer);
   } finally {
     await producer.stop();
+  }
+}
+
+/** Lends the schedules of the namespace. */
+export async function withSchedules<T>(session: Session, act: (schedules: Schedules) => Promise<T>): Promise<T> {
+  const { config } = session;
+  await withRedis(session, (redis) => redis.ping());
+  const schedules = await createSchedules({
+    ...{ redis: config.redis.url, namespace: config.namespace, retryBudget: RETRY_MS },
+  });
+  try {
+    return await act(schedules);
+  } finally {
+    await schedules.stop();
   }
 }
 

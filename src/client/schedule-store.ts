@@ -157,7 +157,7 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
       return removed;
     },
 
-    /** `paused` undefined: it fires again, from now on. @throws DuestreamError `unknown-schedule` */
+    /** `paused` undefined: it fires again, from now on. @throws DuestreamError `not-found` */
     async setPaused(name: string, paused: string | undefined): Promise<ScheduleChange> {
       const before = await definitionOf(name);
       if (!before) throw unknownSchedule(name);
@@ -168,7 +168,7 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
 
 export function unknownSchedule(name: string): DuestreamError {
   return new DuestreamError(
-    'bad-input',
-    `schedule is ${JSON.stringify(name)}, and there is none; see: duestream schedules ls`,
+    'not-found',
+    `there is no schedule ${JSON.stringify(name)}; "duestream schedules ls" lists those that are`,
   );
 }

@@ -3,26 +3,31 @@
  * partition makes the jobs; this side only writes definitions. One connection; every promise settles.
  */
 import { type Clock, systemClock } from '../core/clock.ts';
-import { type DurationInput, durationMs, type InstantInput } from '../core/duration.ts';
+import type { DurationInput } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { parseJobId } from '../core/job.ts';
-import { momentOf } from '../core/moment.ts';
-import { type PreviewRow, previewOf } from '../core/preview.ts';
-import { whole } from '../core/queue.ts';
-import { nextFire } from '../core/recurrence.ts';
-import { recurrenceOf, type Schedule } from '../core/schedule.ts';
+import type { PreviewRow } from '../core/preview.ts';
+import { fireId } from '../core/schedule.ts';
 import type { ScheduleInput } from '../core/schedule-input.ts';
-import { type Definition, decodeDefinition, defineSchedule, type Source } from '../core/schedule-text.ts';
-import { DEFAULT_DST, parseZone } from '../core/zone.ts';
+import { type Definition, defineSchedule } from '../core/schedule-text.ts';
 import { close, openCommands, type RedisInput, whenReady } from '../redis/connect.ts';
 import { createJobs } from '../redis/jobs.ts';
 import { allDefinitions } from '../redis/schedules.ts';
 import { withRetry } from '../redis/weather.ts';
 import { backfill, type FiredJob, instantsOfRange, trigger, triggerId } from './schedule-runs.ts';
 import { createScheduleStore, type ScheduleChange, type StoredSchedule, unknownSchedule } from './schedule-store.ts';
+import {
+  type BackfillOptions,
+  type PreviewOptions,
+  previewRows,
+  rangeOf,
+  readInto,
+  type ScheduleView,
+  viewOf,
+} from './schedule-view.ts';
 import { settingsOf } from './settings.ts';
 
-export type { FiredJob, PreviewRow, ScheduleChange, ScheduleInput };
+export type { BackfillOptions, FiredJob, PreviewOptions, PreviewRow, ScheduleChange, ScheduleInput, ScheduleView };
 
 export interface SchedulesOptions {
   /** `redis://[user:pass@]host[:port][/db]`, `rediss://…`, `unix:///path/to.sock`, or options of ioredis. */
@@ -35,47 +40,9 @@ export interface SchedulesOptions {
   readonly clock?: Clock | undefined;
 }
 
-/** A schedule as it is stored, and how far it was fired. */
-export interface ScheduleView {
-  readonly name: string;
-  readonly queue: string;
-  readonly source: Source;
-  /** As it was written, instants in UTC. */
-  readonly input: ScheduleInput;
-  readonly schedule: Schedule;
-  /** Why it is paused; undefined while it fires. */
-  readonly paused: string | undefined;
-  /** Its next instant; undefined when it is paused or over. */
-  readonly next: Date | undefined;
-  /** The instants up to here were handled. */
-  readonly reached: Date | undefined;
-  /** Jobs that it made. */
-  readonly runs: number;
-  /** Instants that made none, because an earlier job was not over. */
-  readonly skipped: number;
-}
-
-export interface PreviewOptions {
-  /** How many instants that fire. Default 10 without `until`. */
-  readonly next?: number | undefined;
-  /** Up to here. A text without offset is a local time of the schedule's zone. */
-  readonly until?: InstantInput | undefined;
-  /** Default now. */
-  readonly from?: InstantInput | undefined;
-}
-
-export interface BackfillOptions {
-  readonly from: InstantInput;
-  readonly to: InstantInput;
-  /** Only tells what would be scheduled. */
-  readonly dryRun?: boolean | undefined;
-  /** Most jobs. Default 1000, at most 100,000. */
-  readonly limit?: number | undefined;
-}
-
 /**
- * All methods reject with a `DuestreamError`: `bad-input` before anything is sent, also for a schedule that is not
- * there · `unavailable` or `indeterminate` in bad weather, when the same call may be repeated · `refused`.
+ * All methods reject with a `DuestreamError`: `bad-input` before anything is sent · `not-found` for a schedule that is
+ * not there · `unavailable` or `indeterminate` in bad weather, when the same call may be repeated · `refused`.
  */
 export interface Schedules {
   /**
@@ -183,60 +150,11 @@ export async function createSchedules(options: SchedulesOptions): Promise<Schedu
         const { schedule } = definition;
         const instants = instantsOfRange(schedule, rangeOf(schedule, range));
         if (!range.dryRun) return backfill(jobs, ref, { schedule, instants });
-        return instants.map((atMs) => ({ id: '', atMs, status: 'would' }));
+        return instants.map((atMs) => ({ id: fireId(schedule.name, atMs), atMs, status: 'would' }));
       }),
     async stop() {
       stopped = true;
       close(redis);
     },
   };
-}
-
-function readInto(
-  all: Map<string, Definition>,
-  one: {
-    readonly name: string;
-    readonly content: string;
-    readonly onUnreadable?: ((name: string, error: DuestreamError) => void) | undefined;
-  },
-): void {
-  try {
-    all.set(one.name, decodeDefinition(one.name, one.content));
-  } catch (error) {
-    if (!(error instanceof DuestreamError)) throw error;
-    one.onUnreadable?.(one.name, error);
-  }
-}
-
-function viewOf({ definition, fired }: StoredSchedule, nowMs: number): ScheduleView {
-  const { schedule, source, input } = definition;
-  const { name, queue, paused, maxRuns, sinceMs } = schedule;
-  const runs = fired?.runs ?? 0;
-  const isOver = paused !== undefined || (maxRuns !== undefined && runs >= maxRuns);
-  const nextMs = isOver ? undefined : nextFire(recurrenceOf(schedule), Math.max(nowMs, sinceMs));
-  return {
-    ...{ name, queue, source, input, schedule, paused, runs, skipped: fired?.skipped ?? 0 },
-    next: nextMs === undefined ? undefined : new Date(nextMs),
-    reached: fired && fired.reachedMs > 0 ? new Date(fired.reachedMs) : undefined,
-  };
-}
-
-function previewRows(schedule: Schedule, options: PreviewOptions, nowMs: number): readonly PreviewRow[] {
-  const { next, until, from } = options;
-  const place = { zone: parseZone(schedule.zone), dst: DEFAULT_DST };
-  const fromMs = momentOf(from, { what: 'from', ...place }) ?? nowMs;
-  const untilMs = momentOf(until, { what: 'until', ...place });
-  const most = next === undefined ? undefined : whole(next, { what: 'next', min: 1, max: 100_000 });
-  return [...previewOf(schedule, { fromMs, next: most ?? (untilMs === undefined ? 10 : undefined), untilMs })];
-}
-
-function rangeOf(schedule: Schedule, { from, to, limit = 1000 }: BackfillOptions) {
-  const place = { zone: parseZone(schedule.zone), dst: DEFAULT_DST };
-  const fromMs = momentOf(from, { what: 'from', ...place }) ?? 0;
-  const toMs = momentOf(to, { what: 'to', ...place }) ?? 0;
-  if (toMs < fromMs) throw new DuestreamError('bad-input', 'to is before from; allowed: an instant after it');
-  if (durationMs(toMs - fromMs, 'range') > 3660 * 86_400_000) {
-    throw new DuestreamError('bad-input', 'the range is longer than ten years; allowed: ten years');
-  }
-  return { fromMs, toMs, limit: whole(limit, { what: 'limit', min: 1, max: 100_000 }) };
 }

@@ -3,11 +3,11 @@
  * Nothing is judged here except names: a name that no option has is refused with the nearest one that exists, because a
  * misspelt setting that is silently ignored is found out at night.
  */
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
-import { parse } from 'yaml';
 import { show } from '../core/duration.ts';
-import { DuestreamError, messageOf } from '../core/errors.ts';
+import { DuestreamError } from '../core/errors.ts';
+import { parseYaml, readText } from './file.ts';
 import { nearest } from './nearest.ts';
 import { options } from './options.ts';
 import { envName, type Option } from './table.ts';
@@ -30,7 +30,6 @@ export interface Setting {
 
 /** Variables of ours that are read before there is a configuration. */
 const BOOTSTRAP = ['DUESTREAM_CONFIG', 'DUESTREAM_REDIS_SERVER_BIN', 'DUESTREAM_REDIS_SOURCE'];
-const FILE_BYTES_MAX = 1024 * 1024;
 
 /** Flags as a command-line parser hands them over, in camelCase. It has refused unknown ones; those not ours are skipped. */
 export function flagSettings(flags: Readonly<Record<string, unknown>>): readonly Setting[] {
@@ -74,16 +73,7 @@ export function fileSettings(place: {
   const path = isAbsolute(name) ? name : join(place.cwd, name);
   if (named === undefined && statSync(path, { throwIfNoEntry: false }) === undefined) return [];
   const source = place.flag !== undefined ? '--config' : named !== undefined ? 'DUESTREAM_CONFIG' : 'the default';
-  return treeSettings(parseYaml(readText(path, source), name), { from: 'file', name });
-}
-
-function parseYaml(text: string, name: string): unknown {
-  try {
-    return parse(text) ?? {};
-  } catch (error) {
-    // Only the first line of the message: what follows quotes the file, which may hold a password.
-    throw bad(`${name} is not valid YAML: ${messageOf(error).split('\n')[0]}`);
-  }
+  return treeSettings(parseYaml(readText(path, source), name) ?? {}, { from: 'file', name });
 }
 
 /** The settings in a tree of sections. */
@@ -123,17 +113,6 @@ const setting = (option: Option, value: unknown, origin: Origin): Setting => ({
   origin,
   option,
 });
-
-function readText(path: string, what: string): string {
-  try {
-    if (statSync(path).size > FILE_BYTES_MAX) throw new Error(`it is larger than ${FILE_BYTES_MAX} bytes`);
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new DuestreamError('bad-config', `${what} names ${show(path)}, which can't be read: ${messageOf(error)}`, {
-      cause: error,
-    });
-  }
-}
 
 /**
  * Kubernetes gives every pod variables for every service of its namespace. A service called duestream must not keep

@@ -1,0 +1,56 @@
+/** `schedules ls`: every schedule with its rule, its next and last instant and what it made; unreadable ones as such. */
+import type { Command } from 'commander';
+import type { ScheduleView } from '../client/schedules.ts';
+import { systemClock } from '../core/clock.ts';
+import { type Exit, type Register, withExamples } from './desk.ts';
+import { ruleText, shownView, stateText, wallText } from './schedule-lines.ts';
+import { type Session, withSchedules } from './session.ts';
+import { line, table } from './text.ts';
+import { relative } from './when.ts';
+
+interface Flags {
+  readonly queue?: string;
+  readonly tag?: string;
+}
+
+interface Unreadable {
+  readonly name: string;
+  readonly why: string;
+}
+
+export const schedulesLs: Register = (parent, desk) => {
+  const command = parent
+    .command('ls')
+    .description('list schedules with their rule, their next and last instant and their runs')
+    .option('--queue <name>', 'only those of a queue')
+    .option('--tag <text>', 'only those with a tag')
+    .action((flags: Flags, command: Command) => desk.run(command, (session) => run(session, flags)));
+  withExamples(command, ['duestream schedules ls', 'duestream schedules ls --queue reports --json']);
+};
+
+async function run(session: Session, filter: Flags): Promise<Exit> {
+  const unreadable: Unreadable[] = [];
+  const onUnreadable = (name: string, { message }: Error) => unreadable.push({ name, why: message });
+  const views = await withSchedules(session, (schedules) => schedules.list({ ...filter, onUnreadable }));
+  const value = { namespace: session.config.namespace, schedules: views.map(shownView), unreadable };
+  session.out.answer(value, () => {
+    if (views.length + unreadable.length === 0) {
+      return ['there is no schedule; "duestream schedules put --help" shows how to make one'];
+    }
+    const nowMs = systemClock.wallMs();
+    const rows = views.map((view) => row(view, nowMs));
+    const head = ['name', 'queue', 'rule', 'zone', 'next', 'last', 'runs', 'skipped', 'state'];
+    return [
+      ...(rows.length === 0 ? [] : table(session.out.paint, head, rows)),
+      ...unreadable.map(({ name, why }) => line`${name}  cannot be read and does not fire: ${why}`),
+    ];
+  });
+  return 0;
+}
+
+function row(view: ScheduleView, nowMs: number) {
+  const { name, queue, schedule, next, last, runs, skipped } = view;
+  const seen = (at: Date | undefined) =>
+    at === undefined ? '-' : `${wallText(at, schedule.zone)} (${relative(at.getTime(), nowMs)})`;
+  return [name, queue, ruleText(schedule), schedule.zone, seen(next), seen(last), runs, skipped, stateText(view)];
+}

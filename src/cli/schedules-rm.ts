@@ -1,0 +1,31 @@
+/** `schedules rm <name>...`: schedules that fire no more. Jobs that they made stay. */
+import type { Command } from 'commander';
+import { type Exit, type Register, withExamples } from './desk.ts';
+import { type Session, withSchedules } from './session.ts';
+import { line } from './text.ts';
+
+export const schedulesRm: Register = (parent, desk) => {
+  const command = parent
+    .command('rm <name...>')
+    .description('remove schedules; the jobs that they made stay')
+    .action((names: readonly string[], _flags: unknown, command: Command) =>
+      desk.run(command, (session) => run(session, names)),
+    );
+  withExamples(command, ['duestream schedules rm nightly', 'duestream schedules rm nightly hourly --json']);
+};
+
+async function run(session: Session, names: readonly string[]): Promise<Exit> {
+  const results = await withSchedules(session, async (schedules) => {
+    const removed: { readonly name: string; readonly removed: boolean }[] = [];
+    for (const name of names) removed.push({ name, removed: await schedules.remove(name) });
+    return removed;
+  });
+  session.out.answer({ schedules: results }, () =>
+    results.map(({ name, removed }) =>
+      removed
+        ? line`${name} is removed`
+        : line`there is no schedule ${name}; "duestream schedules ls" lists those that are`,
+    ),
+  );
+  return results.every(({ removed }) => removed) ? 0 : 1;
+}
