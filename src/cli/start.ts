@@ -11,6 +11,7 @@ export const start: Register = (parent, desk) => {
     .option('--roles <list>', 'what this process does: mover, http, worker (default: mover,http)')
     .option('--module <file>', 'the handler module of the role worker')
     .option('--concurrency <n>', 'how many handlers run at once')
+    .option('--schedules <file>', 'the YAML file whose schedules are put at start, and removed when they left it')
     .option('--http-host <host>', 'the address of health and metrics')
     .option('--http-port <port>', 'the port of health and metrics; 0 takes any free one and prints it')
     .option('--log-level <level>', 'the least important log lines that are written')

@@ -4,7 +4,8 @@
  * so that none of them can say something else. Whatever can grow has a maximum.
  */
 import { z } from 'zod';
-import { ms, number, type Option, option, tableOf, whole } from './table.ts';
+import { queue } from './queue-options.ts';
+import { ms, type Option, option, tableOf, whole } from './table.ts';
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
@@ -13,56 +14,6 @@ const YEAR = 365 * DAY;
 
 const ROLES = ['mover', 'http', 'worker'] as const;
 const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
-
-const jitter = z.enum(['none', 'full', 'equal']);
-const delayMs = z.int().min(0).max(YEAR);
-
-/** The shapes and defaults of the library's `Backoff`. */
-const backoff = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('fixed'), delayMs, jitter: jitter.default('none') }),
-  z.strictObject({ kind: z.literal('linear'), delayMs, maxMs: delayMs.default(HOUR), jitter: jitter.default('none') }),
-  z.strictObject({
-    kind: z.literal('exponential'),
-    delayMs,
-    factor: z.number().min(1).max(100).default(2),
-    maxMs: delayMs.default(HOUR),
-    jitter: jitter.default('full'),
-  }),
-  z.strictObject({
-    kind: z.literal('ladder'),
-    stepsMs: z.array(delayMs).min(1).max(100),
-    jitter: jitter.default('none'),
-  }),
-]);
-
-const DELIVERIES = ['at-least-once', 'at-most-once', 'effectively-once'] as const;
-
-const queue = z.strictObject({
-  partitions: number({ min: 1, max: 1024, doc: 'Over how many partitions a new queue is split.' }).exactOptional(),
-  attempts: number({ min: 1, max: 1000, doc: 'How often handlers may fail before a job is dead.' }).exactOptional(),
-  crashes: number({
-    min: 1,
-    max: 100,
-    doc: 'How often workers may die under a job before it is dead.',
-  }).exactOptional(),
-  timeoutMs: number({
-    min: 1,
-    max: 7 * DAY,
-    unit: 'ms',
-    doc: 'How long a handler may run before it is aborted.',
-  }).exactOptional(),
-  delivery: option(z.enum(DELIVERIES), {
-    kind: 'text',
-    doc: 'What is promised about starts: see the delivery modes.',
-    allowed: DELIVERIES.join(', '),
-  }).exactOptional(),
-  backoff: option(backoff, {
-    kind: 'backoff',
-    doc: 'How long to wait after a failure.',
-    allowed:
-      'kind: fixed (delayMs), linear (delayMs, maxMs), exponential (delayMs, factor, maxMs) or ladder (stepsMs), each with jitter: none, full or equal',
-  }).exactOptional(),
-});
 
 const redis = z.strictObject({
   url: option(
@@ -200,6 +151,15 @@ const log = z.strictObject({
   }),
 });
 
+const schedules = z.strictObject({
+  file: option(z.string().max(4096).default(''), {
+    kind: 'text',
+    doc: 'The YAML file whose schedules a daemon with the role mover puts at its start, relative to the working directory.',
+    allowed: 'a path of at most 4096 characters, or empty: schedules are left alone',
+    flag: 'schedules',
+  }),
+});
+
 /** The whole configuration; missing sections and options take their defaults, unknown ones are refused. */
 export const schema = z.strictObject({
   namespace: option(
@@ -227,6 +187,7 @@ export const schema = z.strictObject({
   done: done.prefault({}),
   dead: dead.prefault({}),
   limits: limits.prefault({}),
+  schedules: schedules.prefault({}),
   log: log.prefault({}),
   queues: z.record(z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}$/), queue).prefault({}),
 });

@@ -24,6 +24,7 @@ import { presence } from '../redis/presence.ts';
 import { declareQueue } from '../redis/queues.ts';
 import type { Handlers } from '../worker/handlers.ts';
 import { createLagWatch } from './lag.ts';
+import { scheduleKeeperOf } from './schedule-keeper.ts';
 import { version } from './version.ts';
 import { createWorkers, loadHandlers } from './workers.ts';
 
@@ -63,7 +64,7 @@ const START_WITHIN_MS = 5000;
  * A daemon with the roles of its configuration.
  *
  * @param input a complete `Config`, or the part of it that differs from the defaults.
- * @throws DuestreamError `bad-config` for unknown or impossible options.
+ * @throws DuestreamError `bad-config` for unknown or impossible options, or a wrong file of schedules.
  * @example
  * const daemon = await createDaemon({ redis: { url: 'redis://127.0.0.1:6379' }, roles: ['mover', 'http'] });
  * await daemon.start();
@@ -78,6 +79,7 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
   const workers = handlers ? createWorkers(handlers, { config, log, ...(parts.only ? { only: parts.only } : {}) }) : [];
   for (const worker of workers) forward(worker.events, events);
   const unforward = parts.around ? forward(parts.around, events) : () => {};
+  const keeper = scheduleKeeperOf(config, { log, events, clock: systemClock });
   const lag = createLagWatch({ clock: systemClock, events });
   const { commandTimeoutMs, connectTimeoutMs, url } = config.redis;
   const settings = { redis: url, commandTimeoutMs, connectTimeoutMs };
@@ -144,6 +146,7 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
     if (movers) await declareQueues(redis, config);
     await movers?.start();
     if (movers) guard.start();
+    keeper?.start(redis);
     await Promise.all(workers.map((worker) => worker.start()));
     signal.throwIfAborted();
     lag.start();
@@ -155,6 +158,7 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
     state = 'stopping';
     await Promise.all(workers.map((worker) => worker.stop()));
     await guard.stop();
+    await keeper?.stop();
     await movers?.stop();
     await http?.stop();
     lag.stop();
