@@ -5,6 +5,12 @@ import { join } from 'node:path';
 
 /** @typedef {{ file: string, from: string, to: string }} Patch */
 
+/** @type {Set<string>} */
+const copies = new Set();
+process.once('exit', () => {
+  for (const copy of copies) rmSync(copy, { recursive: true, force: true });
+});
+
 /**
  * Gone when this process ends, at the latest.
  *
@@ -13,7 +19,7 @@ import { join } from 'node:path';
  */
 export function patchedCopy(product, patches) {
   const copy = mkdtempSync(join(tmpdir(), 'due-copy-'));
-  process.once('exit', () => rmSync(copy, { recursive: true, force: true }));
+  copies.add(copy);
   mkdirSync(join(copy, 'dist'), { recursive: true });
   for (const part of ['dist', 'lua', 'package.json', 'test/chaos', 'src/embedded'])
     cpSync(join(product, part), join(copy, part), { recursive: true });

@@ -148,9 +148,7 @@ export const fleetRows = [
       const held = inHand();
       for (const fleet of fleets) cast.send(fleet, 'SIGKILL');
       const againMs = await within(40_000, () => doneOf(scene, ids) === ids.length, 'what the fleet held');
-      const claims = cast
-        .living('worker')
-        .map((actor) => saidBy(actor, 'took over').reduce((total, { count }) => total + Number(count), 0));
+      const claims = claimsOf(scene, pids);
       const mean = claims.reduce((total, count) => total + count, 0) / claims.length;
       const spread = Math.round((100 * Math.max(...claims)) / mean) / 100;
       return { held, againMs, spread, busyMs: await stopWatch() };
@@ -256,6 +254,22 @@ async function replaceOne({ cast }, { role, to, versions, product }) {
   versions.set(fresh.pid, to);
   await fresh.started;
   await cast.dismiss(old);
+}
+
+/**
+ * How many jobs that were cut off under these processes each worker has started again.
+ *
+ * @param {Scene} scene
+ * @param {ReadonlySet<number>} pids
+ */
+function claimsOf(scene, pids) {
+  const events = effectsSoFar(scene);
+  const finished = new Set(events.flatMap(({ ev, token }) => (ev === 'finish' ? [token] : [])));
+  const cut = new Set(
+    events.flatMap(({ ev, pid, id, token }) => (ev === 'start' && pids.has(pid) && !finished.has(token) ? [id] : [])),
+  );
+  const again = events.filter(({ ev, pid, id }) => ev === 'start' && cut.has(id) && !pids.has(pid));
+  return scene.cast.living('worker').map((actor) => again.filter(({ pid }) => pid === actor.pid).length);
 }
 
 /**
