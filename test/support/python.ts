@@ -1,7 +1,7 @@
 /**
- * A Python that can talk to Redis, for producers that are not ours: the system's own, with Debian's python3-redis
- * unpacked into the cache and nothing installed. Where the system has no Python, its packages come along and the
- * unpacked one runs. Where there is no Debian, a Python that has `redis` already will do.
+ * A Python with the packages that a test needs: the system's own, with Debian's packages unpacked into the cache and
+ * nothing installed. Where the system has no Python, its packages come along and the unpacked one runs. Where there is
+ * no Debian, a Python that has the modules already will do.
  */
 import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
@@ -18,34 +18,59 @@ export interface Program {
   readonly env: NodeJS.ProcessEnv;
 }
 
-const unpacked = join(root, '.cache', 'python', 'root');
+export interface Wanted {
+  readonly modules: readonly string[];
+  /** The Debian packages that hold them. */
+  readonly packages: readonly string[];
+  /** Where they are unpacked, below `.cache/python`. */
+  readonly folder: string;
+}
 
-/** @throws Error with what was tried and why each failed */
-export async function findPython(): Promise<Program> {
+const REDIS: Wanted = { modules: ['redis'], packages: ['python3-redis'], folder: 'root' };
+/** tzdata comes along where the system has none. */
+const CRONITER: Wanted = {
+  modules: ['croniter', 'zoneinfo'],
+  packages: ['python3-croniter', 'tzdata'],
+  folder: 'croniter',
+};
+
+/** A Python that can talk to Redis, for producers that are not ours. @throws Error with what was tried */
+export const findPython = (): Promise<Program> => findPythonWith(REDIS);
+
+/** A Python that reads cron expressions and time zones. @throws Error with what was tried */
+export const findCroniter = (): Promise<Program> => findPythonWith(CRONITER);
+
+async function findPythonWith(wanted: Wanted): Promise<Program> {
   const reasons: string[] = [];
-  for (const candidate of await candidates(reasons)) {
+  const imports = `import ${wanted.modules.join(', ')}`;
+  for (const candidate of await candidates(wanted, reasons)) {
     try {
-      await run(candidate.path, ['-c', 'import redis'], { env: candidate.env, timeout: 20_000 });
+      await run(candidate.path, ['-c', imports], { env: candidate.env, timeout: 20_000 });
       return candidate;
     } catch (error) {
       reasons.push(`${candidate.path}: ${error instanceof Error ? error.message.trim() : 'failed'}`);
     }
   }
-  throw new Error(`no Python can import redis (Debian: python3-redis):\n${reasons.join('\n')}`);
+  throw new Error(`no Python can ${imports} (Debian: ${wanted.packages.join(', ')}):\n${reasons.join('\n')}`);
 }
 
-async function candidates(reasons: string[]): Promise<readonly Program[]> {
+async function candidates({ packages, folder }: Wanted, reasons: string[]): Promise<readonly Program[]> {
   // No caches of byte code beside the examples.
   const env = { ...process.env, PYTHONDONTWRITEBYTECODE: '1' };
   const plain = { path: 'python3', env };
   if (!(await hasApt(process.env))) return [plain];
+  const unpacked = join(root, '.cache', 'python', folder);
   try {
-    await fetchDebianPackages({ names: ['python3-redis'], dir: unpacked, stateDir: join(redisCacheDir, 'apt') });
+    await fetchDebianPackages({ names: packages, dir: unpacked, stateDir: join(redisCacheDir, 'apt') });
   } catch (error) {
     reasons.push(error instanceof Error ? error.message : 'fetching failed');
   }
-  const debian = { ...env, PYTHONPATH: join(unpacked, 'usr/lib/python3/dist-packages') };
-  const libraries = { LD_LIBRARY_PATH: (await libraryFolders()).join(':') };
+  const debian = {
+    ...env,
+    PYTHONPATH: join(unpacked, 'usr/lib/python3/dist-packages'),
+    PYTHONTZPATH: ['/usr/share/zoneinfo', join(unpacked, 'usr/share/zoneinfo')].join(':'),
+  };
+  const libraries = { LD_LIBRARY_PATH: (await libraryFolders(unpacked)).join(':') };
   return [
     { path: '/usr/bin/python3', env: debian },
     { path: join(unpacked, 'usr/bin/python3'), env: { ...debian, ...libraries } },
@@ -54,7 +79,7 @@ async function candidates(reasons: string[]): Promise<readonly Program[]> {
   ];
 }
 
-async function libraryFolders(): Promise<readonly string[]> {
+async function libraryFolders(unpacked: string): Promise<readonly string[]> {
   const folders = await Promise.all(
     ['usr/lib', 'lib'].map(async (base) => {
       const names = await readdir(join(unpacked, base)).catch(() => []);
