@@ -165,6 +165,25 @@ export function createFamilies(registry: Registry, { queueWide }: { readonly que
       buckets: RUN,
       registers: own,
     }),
+    scheduleFires: new Counter({
+      name: 'duestream_schedule_fires_total',
+      help: 'Instants of schedules that this process handled, by what became of them.',
+      labelNames: ['queue', 'outcome'],
+      registers: own,
+    }),
+    scheduleMissed: new Counter({
+      name: 'duestream_schedule_missed_total',
+      help: 'Times that instants of a schedule were found to have passed while nobody fired them.',
+      labelNames: ['queue'],
+      registers: own,
+    }),
+    scheduleLateness: new Histogram({
+      name: 'duestream_schedule_lateness_seconds',
+      help: 'Time from an instant of a schedule until its job was made, by the clock of Redis.',
+      labelNames: ['queue'],
+      buckets: LATENESS,
+      registers: own,
+    }),
     fenced: new Counter({
       name: 'duestream_fenced_total',
       help: 'Results that Redis refused because the job had been started again elsewhere.',

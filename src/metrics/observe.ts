@@ -31,6 +31,11 @@ export function observeEvents({ events, families, away }: Observed): () => void 
     events.on('job.deferred', ran('deferred')),
     events.on('job.dead', ran('dead')),
     events.on('job.failed', ran('failed')),
+    events.on('schedule.fired', ({ queue, outcome, latenessMs }) => {
+      families.scheduleFires.inc({ queue, outcome });
+      if (outcome === 'ok') families.scheduleLateness.observe({ queue }, seconds(latenessMs));
+    }),
+    events.on('schedule.missed', ({ queue }) => families.scheduleMissed.inc({ queue })),
     events.on('job.fenced', ({ queue }) => families.fenced.inc({ queue })),
     events.on('entries.adopted', ({ queue, count }) => families.adopted.inc({ queue }, count)),
     events.on('jobs.parked', ({ queue, count }) => families.parked.inc({ queue }, count)),

@@ -56,6 +56,19 @@ test.each(['promotion_lateness', 'start_lateness'])('1, 2, 5 and 10 ms can be re
   expect(bounds).toEqual(expect.arrayContaining(['0.001', '0.002', '0.005', '0.01']));
 });
 
+test('instants of schedules are counted by what became of them, and those that made a job tell how late', async () => {
+  const { metrics, events } = observed();
+  const fired = { queue: 'emails', partition: 0, schedule: 'nightly', atMs: 0 };
+  for (const latenessMs of [2, 40]) events.emit('schedule.fired', { ...fired, outcome: 'ok', latenessMs });
+  events.emit('schedule.fired', { ...fired, outcome: 'skipped', latenessMs: 7000 });
+  events.emit('schedule.missed', { queue: 'emails', partition: 0, schedule: 'nightly', sinceMs: 0, fired: 1 });
+  const found = await samples(metrics);
+  expect(found.get('duestream_schedule_fires_total{queue="emails",outcome="ok"}')).toBe(2);
+  expect(found.get('duestream_schedule_fires_total{queue="emails",outcome="skipped"}')).toBe(1);
+  expect(found.get('duestream_schedule_missed_total{queue="emails"}')).toBe(1);
+  expect(found.get('duestream_schedule_lateness_seconds_sum{queue="emails"}')).toBeCloseTo(0.042, 6);
+});
+
 test('a run is counted under what it ended with', async () => {
   const { metrics, events } = observed();
   events.emit('job.completed', { ...named, tookMs: 20 });
