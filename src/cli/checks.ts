@@ -11,6 +11,7 @@ import { scriptOptions } from '../redis/scripts.ts';
 import { patches, versionOf } from './check-patches.ts';
 import { rights } from './check-rights.ts';
 import { dues, members } from './check-scheduled.ts';
+import { schedules } from './check-schedules.ts';
 import { schema } from './check-schema.ts';
 import type { Check, Finding, Info, Patient } from './finding.ts';
 import { span } from './when.ts';
@@ -28,6 +29,7 @@ export const checks: readonly Check[] = [
   { name: 'schema', look: schema },
   { name: 'dues', look: dues },
   { name: 'members', look: members },
+  { name: 'schedules', look: schedules },
 ];
 
 export async function readInfo(redis: Redis): Promise<Info> {

@@ -1,13 +1,14 @@
 /**
  * `queues rm <queue>`: an unused queue vanishes with all its keys. What holds jobs or letters, or is served by a living
- * worker, stays unless it is forced.
+ * worker, or that schedules make jobs for, stays unless it is forced; then those schedules go first.
  *
  *  check ──▶ remove each partition ──▶ out of the registry, movers are told ──▶ leases are gone ──▶ remove what they left
  *
  * Each removal checks and removes in one step. A job that is scheduled in between is found by the last step: the queue
- * is declared again and keeps it, even when the removal was forced.
+ * is declared again and keeps it, even when the removal was forced; so is a schedule that is put in between.
  */
 import type { Command } from 'commander';
+import { rearmSchedules, removeSchedules, schedulesOfQueue } from '../client/queue-schedules.ts';
 import { systemClock } from '../core/clock.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { Redis } from '../redis/connect.ts';
@@ -31,7 +32,10 @@ export const queuesRm: Register = (parent, desk) => {
   const command = parent
     .command('rm <queue>')
     .description('remove a queue that holds nothing, with all its keys')
-    .option('--force', 'also with all the jobs and dead letters it holds, and while workers serve it')
+    .option(
+      '--force',
+      'also with all the jobs and dead letters it holds, with its schedules, and while workers serve it',
+    )
     .action((queue: string, { force = false }: { readonly force?: boolean }, command: Command) =>
       desk.run(command, (session) => run(session, queue, force)),
     );
@@ -40,33 +44,56 @@ export const queuesRm: Register = (parent, desk) => {
 
 async function run(session: Session, queue: string, force: boolean): Promise<Exit> {
   const { namespace } = session.config;
-  const { held, kept } = await withRedis(session, async (redis) => {
+  const { held, kept, schedules } = await withRedis(session, async (redis) => {
     const refs = await partitionsOfQueue(session, redis, queue);
     const found = await heldBy(redis, refs);
-    if (!force) await refuse(redis, { namespace, queue, held: found });
+    const schedules = await schedulesOfQueue(redis, namespace, queue);
+    if (!force) await refuse(redis, { namespace, queue, held: found, schedules });
+    await removeSchedules(redis, namespace, schedules);
     for (const ref of refs) refuseHeld(queue, await removedOr(redis, ref, force));
     await undeclareQueue(redis, namespace, queue);
     await leadersGone(redis, refs);
     const late = await Promise.all(refs.map((ref) => remove(redis, ref, { force: false })));
-    const came = late.some(({ kind }) => kind === 'holds');
+    const put = await schedulesOfQueue(redis, namespace, queue);
+    const came = late.some(({ kind }) => kind === 'holds') || put.length > 0;
     if (came) await declareQueue(redis, { namespace, queue, partitions: refs.length });
-    return { held: found, kept: came };
+    await rearmSchedules(redis, namespace, put);
+    return {
+      held: found,
+      kept: came ? (put.length > 0 ? 'schedules were put' : 'jobs were scheduled') : '',
+      schedules,
+    };
   });
-  session.out.answer({ queue, removed: !kept, forced: force, held }, () => [
-    kept
-      ? line`jobs were scheduled in ${queue} while it was removed: it is kept with those; stop its producers and repeat`
-      : total(held) === 0
-        ? line`${queue} is removed`
-        : line`${queue} is removed with ${listed(held)}`,
+  session.out.answer({ queue, removed: kept === '', forced: force, held, schedules }, () => [
+    kept !== ''
+      ? line`${kept} in ${queue} while it was removed: it is kept with those; stop its producers and repeat`
+      : [line`${queue} is removed`, ...withWhat(held, schedules)].join(' with '),
   ]);
-  return kept ? 1 : 0;
+  return kept === '' ? 0 : 1;
 }
 
 /** Says all that stands against it before anything is touched. */
 async function refuse(
   redis: Redis,
-  { namespace, queue, held }: { readonly namespace: string; readonly queue: string; readonly held: Held },
+  {
+    namespace,
+    queue,
+    held,
+    schedules,
+  }: {
+    readonly namespace: string;
+    readonly queue: string;
+    readonly held: Held;
+    readonly schedules: readonly string[];
+  },
 ): Promise<void> {
+  if (schedules.length > 0) {
+    const names = [...schedules.slice(0, NAMED_MAX), ...(schedules.length > NAMED_MAX ? ['…'] : [])].join(', ');
+    throw new DuestreamError(
+      'failed',
+      `${queue} has ${counted(schedules.length, 'schedule')}: ${names}; remove what makes jobs for it with "duestream schedules rm", or add --force`,
+    );
+  }
   refuseHeld(queue, total(held) === 0 ? undefined : held);
   const workers = (await presence(redis, namespace)).flatMap(({ identity }) =>
     identity?.role === 'worker' && identity.queues.includes(queue) ? [identity] : [],
@@ -106,6 +133,16 @@ async function heldBy(redis: Redis, refs: readonly PartitionRef[]): Promise<Held
   const sum = (state: keyof Held) => all.reduce((count, one) => count + one[state], 0);
   return { scheduled: sum('scheduled'), ready: sum('ready'), running: sum('running'), dead: sum('dead') };
 }
+
+function withWhat(held: Held, schedules: readonly string[]): readonly string[] {
+  const parts = [
+    ...(total(held) === 0 ? [] : [listed(held)]),
+    ...(schedules.length === 0 ? [] : [counted(schedules.length, 'schedule')]),
+  ];
+  return parts.length === 0 ? [] : [parts.join(', ')];
+}
+
+const NAMED_MAX = 10;
 
 const total = (held: Held) => STATES.reduce((sum, state) => sum + held[state], 0);
 

@@ -3,8 +3,12 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { patches } from '../../src/cli/check-patches.ts';
 import { commandsUsed } from '../../src/cli/check-rights.ts';
 import { dues, isReadable } from '../../src/cli/check-scheduled.ts';
+import { schedules } from '../../src/cli/check-schedules.ts';
 import { checks } from '../../src/cli/checks.ts';
-import { declareQueue } from '../../src/redis/queues.ts';
+import { createScheduleStore } from '../../src/client/schedule-store.ts';
+import { controlKeys, partitionKeys, partitionRef } from '../../src/redis/keys.ts';
+import { declareQueue, undeclareQueue } from '../../src/redis/queues.ts';
+import { disarm } from '../../src/redis/schedules.ts';
 import { useCli } from '../support/cli.ts';
 import { T0, usePartition } from '../support/partition.ts';
 import { read, walk } from '../support/repository.ts';
@@ -197,5 +201,43 @@ describe('members', () => {
   test('are judged as promote judges them', () => {
     expect(['a', `j:${'x'.repeat(198)}`, 'x'.repeat(130)].filter((member) => !isReadable(member))).toEqual([]);
     expect(['', 'ä', 'a b', 'x'.repeat(131), `j:${'x'.repeat(199)}`].filter(isReadable)).toEqual([]);
+  });
+});
+
+describe('schedules', () => {
+  const { fires } = partitionKeys({ namespace: 't', queue: 'q', partition: 0 });
+  const { schedules: definitions } = controlKeys('t');
+  const look = () => schedules({ redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1 });
+  const store = () => createScheduleStore({ redis: the.redis, namespace: 't' });
+
+  test('that are all looked at are well, and so are those that are paused or over', async () => {
+    expect(await look()).toEqual({ status: 'ok', saw: 'none' });
+    await store().put('hourly', { queue: 'q', every: '1h' });
+    await store().put('paused', { queue: 'q', every: '1h', paused: true });
+    await store().put('over', { queue: 'q', every: '1h', end: '2020-01-01' });
+    await the.redis.zrem(fires, 'paused', 'over');
+    expect(await look()).toEqual({ status: 'ok', saw: '3 schedules, all are looked at' });
+  });
+
+  test('that cannot fire are told, each with what to do', async () => {
+    for (const name of ['unarmed', 'forgotten', 'late', 'homeless']) {
+      await store().put(name, { queue: name === 'homeless' ? 'away' : 'q', every: '1h' });
+    }
+    await the.redis.hset(definitions, 'odd', 'no JSON');
+    await the.redis.hset(definitions, 'late', '{"since":1,"schedule":{"queue":"q","every":"1h"}}');
+    await the.redis.zadd(fires, T0, 'late');
+    await the.redis.zrem(fires, 'forgotten');
+    await disarm(the.redis, partitionRef('t', { queue: 'q', partition: 0, generation: 0 }), 'unarmed');
+    await undeclareQueue(the.redis, 't', 'away');
+    const { status, saw, advice } = await look();
+    expect(status).toBe('warn');
+    expect(saw).toContain('1 of 5 cannot be read, such as "odd"');
+    expect(saw).toContain('1 of 5 has a queue that is not declared, such as "homeless"');
+    expect(saw).toMatch(/2 of 5 is not looked at by any leader, such as "(unarmed|forgotten)"/);
+    expect(saw).toContain('1 of 5 is overdue and nobody fires it, such as "late"');
+    expect(advice).toMatch(/put it again.*start a daemon/);
+    await store().put('unarmed', { queue: 'q', every: '1h' });
+    await store().put('forgotten', { queue: 'q', every: '1h' });
+    expect((await look()).saw).not.toContain('looked at');
   });
 });

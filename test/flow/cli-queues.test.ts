@@ -6,6 +6,7 @@ import { controlKeys, partitionKeys } from '../../src/redis/keys.ts';
 import { beat } from '../../src/redis/presence.ts';
 import { declareQueue } from '../../src/redis/queues.ts';
 import { useCli } from '../support/cli.ts';
+import { runHere } from '../support/console.ts';
 import { item, T0, usePartition } from '../support/partition.ts';
 
 const cli = useCli();
@@ -144,11 +145,44 @@ describe('queues rm', () => {
     expect(await queueNames()).toEqual(['q']);
     expect(await answer(['queues', 'rm', 'q', '--force'])).toEqual({
       ...{ queue: 'q', removed: true, forced: true, held: { scheduled: 1, ready: 0, running: 0, dead: 1 } },
+      schedules: [],
     });
     expect(await the.redis.keys('*')).toEqual([]);
     await declareQueue(the.redis, { namespace, queue: 'q', partitions: 1 });
     await the.schedule('c', { dueMs: T0 + 1000 });
     expect((await due(['queues', 'rm', 'q', '--force'])).out).toBe('q is removed with 1 scheduled\n');
+  });
+
+  test('refuses one that schedules make jobs for, says which, and removes them by force', async () => {
+    const put = (name: string, queue: string) => due(['schedules', 'put', name, '--queue', queue, '--every', '1h']);
+    await put('nightly', 'q');
+    await put('other', 'elsewhere');
+    await the.redis.hset(controlKeys(namespace).schedules, 'odd', '{"schedule":{"queue":"q"}}');
+    const { code, err } = await due(['queues', 'rm', 'q']);
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('q has 2 schedules: nightly, odd; remove') });
+    expect((await due(['queues', 'rm', 'q', '--force'])).out).toBe('q is removed with 2 schedules\n');
+    expect(await the.redis.hkeys(controlKeys(namespace).schedules)).toEqual(['other']);
+    expect(await the.redis.keys('t:v1:{q:0}:*')).toEqual([]);
+  });
+
+  test('keeps a schedule that is put while the queue is removed by force, and has it fired', async () => {
+    const connection: { spublish: typeof the.redis.spublish } = Object.getPrototypeOf(the.redis);
+    const announce = vi.spyOn(connection, 'spublish').mockImplementationOnce(async () => {
+      announce.mockRestore();
+      const args = ['schedules', 'put', 'late', '--queue', 'q', '--every', '1h'];
+      await runHere([...args, '--redis', the.server.url, '--namespace', namespace]);
+      return 0;
+    });
+    const args = ['queues', 'rm', 'q', '--force', '--redis', the.server.url, '--namespace', namespace];
+    const { code, out } = await runHere(args);
+    expect({ code, out }).toEqual({
+      code: 1,
+      out: expect.stringContaining('schedules were put in q while it was removed'),
+    });
+    expect(await queueNames()).toEqual(['q']);
+    expect(await the.redis.zrange(partitionKeys({ namespace, queue: 'q', partition: 0 }).fires, '0', '-1')).toEqual([
+      'late',
+    ]);
   });
 
   test('refuses one that a living worker serves', async () => {
