@@ -67,7 +67,8 @@ function read(input: unknown, seed: string): Cron {
   const hours = expression.fields.hour.values.length;
   const cron = {
     text,
-    interval: hours === 24 || /^(\*|\?)/.test(fields[2] ?? ''),
+    // A step that leaves one hour (`*/24`) names it.
+    interval: hours > 1 && (hours === 24 || /^([*?]|H\/)/.test(fields[2] ?? '')),
     next: createWallTimes(expression.fields),
   };
   if (cron.next(Date.UTC(2096, 1, 29)) === undefined) throw bad(text, 'a date that exists; this one never comes');

@@ -16,7 +16,9 @@ export function momentOf(
   if (input === undefined) return undefined;
   const local = typeof input === 'string' && /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?$/.test(input);
   if (!local) return instantMs(input, what);
-  const wallMs = Date.parse(`${input.includes('T') ? input : `${input}T00:00`}Z`);
+  const wallMs = isDate(input.slice(0, 10))
+    ? Date.parse(`${input.includes('T') ? input : `${input}T00:00`}Z`)
+    : Number.NaN;
   const [atMs] = Number.isFinite(wallMs) ? instantsOf(zone, wallMs, dst) : [];
   if (atMs === undefined) {
     throw new DuestreamError(
@@ -25,4 +27,10 @@ export function momentOf(
     );
   }
   return atMs;
+}
+
+/** Date.parse takes 30 February for 2 March. */
+function isDate(text: string): boolean {
+  const dayMs = Date.parse(`${text}T00:00Z`);
+  return Number.isFinite(dayMs) && new Date(dayMs).toISOString().startsWith(text);
 }
