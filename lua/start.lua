@@ -11,7 +11,8 @@
 --        dropped | cancelled | released (paused) | parked (a record of a later version, back in 4 s) | letter |
 --        late (past its expiry: call expire) | lost (not owned by the caller)
 -- The attempt is counted before anything is parsed, so that a record that kills its reader is still counted. A start
--- that never settled loses its entry when its job goes back to scheduled: its late end is then of no effect. Late is
+-- that never settled loses its entry when its job goes back to scheduled: its late end is then of no effect. An entry
+-- that waited for its start is young again, or it could be taken over at once. Late is
 -- judged by the due of the job, not of the entry, which may be an older one; a start that a crash cut off was in time, so only its expiry counts.
 local scheduled, jobs, runs, ready, dead, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local consumer, bytes, window, time = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), redis.call('TIME')
@@ -19,7 +20,7 @@ local now = tonumber(ARGV[1]) or time[1] * 1000 + math.floor(time[2] / 1000)
 local state = redis.call('HMGET', meta, 'token', 'paused')
 local first = math.max((tonumber(state[1]) or 0) + 1, time[1] * 1000000 + time[2])
 local count, size, gone, replies, owned, token = (#ARGV - 5) / 3, 0, {}, {}, {}, first
-for _, pending in ipairs(redis.call('XPENDING', ready, 'workers', ARGV[6], ARGV[#ARGV - 2], count + 100, consumer)) do owned[pending[1]] = true end
+for _, pending in ipairs(redis.call('XPENDING', ready, 'workers', ARGV[6], ARGV[#ARGV - 2], count + 100, consumer)) do owned[pending[1]] = pending[3] end
 local function pack(...) return table.concat({ ... }, ' ') end
 local function isPending(entry, ...) return #redis.call('XPENDING', ready, 'workers', entry, entry, 1, ...) > 0 end
 
@@ -62,6 +63,7 @@ local function judge(entry, member, due)
   if ARGV[5] == 'refuse' and crashes ~= '0' and not mine then return { 'suspect', last } end
   if size > 0 and size + #record > bytes then return { 'later' } end
   size = size + #record
+  if (owned[entry] or math.huge) >= 1000 then redis.call('XCLAIM', ready, 'workers', consumer, 0, entry, 'JUSTID') end
   if mine then return { 'again', last, attempts, failures, crashes, generation, history, record } end
   if token == first then redis.call('HSET', meta, 'token', ('%.0f'):format(token + count)) end
   token, last, attempts = token + 1, ('%.0f'):format(token + 1), attempts + 1

@@ -343,6 +343,30 @@ describe('bytes', () => {
   });
 });
 
+describe('an entry that waited before its start', () => {
+  const idleMs = async (entry: string) =>
+    Number((await p.redis.xpending(p.keys.ready, 'workers', entry, entry, 1))[0]?.[2]);
+  const delivered = async (waitedMs: number) => {
+    await p.schedule('a');
+    await p.promote();
+    const delivery = only(await p.read());
+    await p.redis.call('XCLAIM', p.keys.ready, 'workers', 'w1', 0, delivery.entry, 'IDLE', waitedMs, 'JUSTID');
+    return delivery;
+  };
+
+  test('is young again, so that nobody takes it over at once', async () => {
+    const delivery = await delivered(60_000);
+    await p.start([delivery]);
+    expect(await idleMs(delivery.entry)).toBeLessThan(30_000);
+  });
+
+  test('stays as old as it is while it is not started', async () => {
+    const delivery = await delivered(60_000);
+    expect(await p.start([delivery], { consumer: 'w2' })).toEqual([{ kind: 'lost' }]);
+    expect(await idleMs(delivery.entry)).toBeGreaterThanOrEqual(60_000);
+  });
+});
+
 test('a whole batch of a thousand starts in one call', async () => {
   await p.scheduleAll(Array.from({ length: 1000 }, (_, at) => item(`job-${at}`)));
   await p.promote({ limit: 1000 });

@@ -130,6 +130,7 @@ function startOne(
   }
   if (reply.size > 0 && reply.size + record.length > call.bytesMax) return { kind: 'later' };
   reply.size += record.length;
+  entry.idle = false;
   const run: Run = job.run ?? freshRun({ generation: 0 });
   if (!mine) {
     const token = call.mint();

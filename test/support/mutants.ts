@@ -69,6 +69,10 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
     'a run without a record is not left by anything of ours (I12)',
   ],
   [
+    "start: turned >: d[entry] or math.huge) >= 1000 then redis.call('XCLAIM', ready,",
+    'a second is neither old nor young',
+  ],
+  [
     "sweep: turned >: if #over > 0 then redis.call('HDEL', jobs, unpack(",
     'every member in done has a stub, unless a call was cut off',
   ],
