@@ -1,0 +1,145 @@
+/** Which instants are fired when nobody looked for a while: every policy, its window, its limit, and what it costs. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parseCalendar } from '../../src/core/calendar.ts';
+import { firesDue, ON_TIME_MS } from '../../src/core/catch-up.ts';
+import { type Cron, parseCron } from '../../src/core/cron.ts';
+import { fires, nextFire, type Recurrence } from '../../src/core/recurrence.ts';
+import type { CatchUp } from '../../src/core/schedule.ts';
+import { DEFAULT_DST, parseZone } from '../../src/core/zone.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const NOW = Date.UTC(2026, 5, 15, 12);
+
+const of = (cron: string, zone = 'UTC'): Recurrence => ({
+  ...{ rule: { cron: parseCron(cron, 'seed') }, zone: parseZone(zone), dst: DEFAULT_DST },
+});
+const hourly = of('0 * * * *');
+const all = (windowMs = DAY_MS, limit = 100): CatchUp => ({ policy: 'all', windowMs, limit });
+const once = (windowMs = DAY_MS): CatchUp => ({ policy: 'once', windowMs, limit: 100 });
+const skip: CatchUp = { policy: 'skip', windowMs: DAY_MS, limit: 100 };
+
+const due = (catchUp: CatchUp, { hours = 5, nowMs = NOW, recurrence = hourly } = {}) =>
+  firesDue(recurrence, { afterMs: nowMs - hours * HOUR_MS, nowMs, catchUp });
+const back = (...hours: readonly number[]) => hours.map((hour) => NOW - hour * HOUR_MS);
+
+describe('after five hours without anybody', () => {
+  test('all fires each, oldest first', () => {
+    expect(due(all())).toEqual({ instants: back(4, 3, 2, 1, 0), missed: false, nextMs: NOW + HOUR_MS });
+  });
+
+  test('all fires the last ones of more than its limit, and tells that some were missed', () => {
+    expect(due(all(DAY_MS, 2))).toMatchObject({ instants: back(1, 0), missed: true });
+  });
+
+  test('all forgets what is older than its window', () => {
+    expect(due(all(2 * HOUR_MS))).toMatchObject({ instants: back(1, 0), missed: true });
+  });
+
+  test('once fires the last one', () => {
+    expect(due(once())).toMatchObject({ instants: back(0), missed: true });
+    expect(due(once(), { nowMs: NOW + 59 * MINUTE_MS })).toMatchObject({ instants: back(0), missed: true });
+  });
+
+  test('once fires none that is older than its window', () => {
+    expect(due(once(10 * MINUTE_MS), { nowMs: NOW + 59 * MINUTE_MS })).toMatchObject({ instants: [], missed: true });
+  });
+
+  test('skip fires none but one that is less than a minute old', () => {
+    expect(due(skip, { nowMs: NOW + ON_TIME_MS - 1 })).toMatchObject({ instants: back(0), missed: true });
+    expect(due(skip, { nowMs: NOW + ON_TIME_MS })).toMatchObject({ instants: [], missed: true });
+  });
+});
+
+describe('on time', () => {
+  test.each([all(0), once(0), skip])('an instant of seconds ago is fired with no window at all: %o', (catchUp) => {
+    const fired = firesDue(hourly, { afterMs: NOW - HOUR_MS, nowMs: NOW + 30_000, catchUp });
+    expect(fired).toEqual({ instants: [NOW], missed: false, nextMs: NOW + HOUR_MS });
+  });
+
+  test('nothing is fired between instants, twice, or before what was handled', () => {
+    expect(firesDue(hourly, { afterMs: NOW, nowMs: NOW + 1000, catchUp: all() })).toEqual({
+      ...{ instants: [], missed: false, nextMs: NOW + HOUR_MS },
+    });
+    // A clock that was set back: what was handled lies ahead.
+    expect(firesDue(hourly, { afterMs: NOW, nowMs: NOW - 5 * HOUR_MS, catchUp: all() })).toEqual({
+      ...{ instants: [], missed: false, nextMs: NOW + HOUR_MS },
+    });
+  });
+
+  test('nothing comes after the end', () => {
+    const ended = { ...hourly, endMs: NOW };
+    expect(firesDue(ended, { afterMs: NOW - 2 * HOUR_MS, nowMs: NOW, catchUp: all() })).toEqual({
+      ...{ instants: back(1), missed: false, nextMs: undefined },
+    });
+  });
+});
+
+describe('a long absence', () => {
+  /** Counts the questions to the expression. */
+  function counted(cron: string) {
+    let asked = 0;
+    const parsed = parseCron(cron, 'seed');
+    const next: Cron['next'] = (wallMs) => {
+      asked += 1;
+      return parsed.next(wallMs);
+    };
+    const rule = { cron: { ...parsed, next } };
+    return { recurrence: { ...hourly, rule }, asked: () => asked };
+  }
+
+  test.each([
+    ['* * * * * *', once(366 * DAY_MS), 1000],
+    ['* * * * * *', all(366 * DAY_MS, 1000), 10_000],
+    ['* * * * * *', skip, 1000],
+    ['0 0 29 2 *', once(366 * DAY_MS), 200],
+    ['0 0 29 2 *', all(366 * DAY_MS), 200],
+  ])('of ten years costs no more than what is fired: %s with %o', (cron, catchUp, most) => {
+    const { recurrence, asked } = counted(cron);
+    firesDue(recurrence, { afterMs: NOW - 10 * 366 * DAY_MS, nowMs: NOW, catchUp });
+    expect(asked()).toBeLessThan(most);
+  });
+});
+
+test('what is fired is the end of all instants that passed within the window', () => {
+  const calendar = parseCalendar({ hours: { 'mon-fri': '09:00-17:00' }, outside: 'next' });
+  const recurrences = [
+    hourly,
+    of('30 2 * * *', 'America/New_York'),
+    of('*/20 1-3 * * *', 'Europe/Berlin'),
+    { ...of('0 22 * * *', 'Europe/Berlin'), calendar },
+    { ...hourly, rule: { everyMs: 7 * MINUTE_MS, anchorMs: 5 } },
+  ];
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...recurrences),
+      fc.integer({ min: Date.UTC(2026, 2, 1), max: Date.UTC(2026, 10, 30) }),
+      fc.integer({ min: 0, max: 5 * DAY_MS }),
+      fc.record({
+        policy: fc.constantFrom('skip' as const, 'once' as const, 'all' as const),
+        windowMs: fc.integer({ min: 0, max: 3 * DAY_MS }),
+        limit: fc.integer({ min: 1, max: 50 }),
+      }),
+      (recurrence, nowMs, absentMs, catchUp) => {
+        const afterMs = nowMs - absentMs;
+        const passed: number[] = [];
+        for (const atMs of fires(recurrence, afterMs)) {
+          if (atMs > nowMs) break;
+          passed.push(atMs);
+        }
+        const windowMs = Math.max(catchUp.policy === 'skip' ? 0 : catchUp.windowMs, ON_TIME_MS);
+        const expected = passed
+          .filter((atMs) => atMs > nowMs - windowMs)
+          .slice(catchUp.policy === 'all' ? -catchUp.limit : -1);
+        expect(firesDue(recurrence, { afterMs, nowMs, catchUp })).toEqual({
+          instants: expected,
+          missed: passed.length > expected.length,
+          nextMs: nextFire(recurrence, nowMs),
+        });
+      },
+    ),
+    { numRuns: 150 },
+  );
+});

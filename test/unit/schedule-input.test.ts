@@ -1,0 +1,128 @@
+/** What people write of a schedule: defaults, limits, and how each refusal is told. */
+import { describe, expect, test } from 'vitest';
+import { parseSchedule, type ScheduleInput } from '../../src/core/schedule-input.ts';
+
+const SINCE = Date.UTC(2026, 0);
+const nightly = { queue: 'q', cron: '0 0 * * *' };
+/** As people without types write it. */
+const parse = (more: unknown, base: object = nightly, name = 'n') =>
+  parseSchedule(
+    name,
+    (typeof more === 'object' && more && !Array.isArray(more) ? { ...base, ...more } : more) as ScheduleInput,
+    SINCE,
+  );
+
+test('the defaults are UTC, shift and first, one missed run, and no limits', () => {
+  expect(parse({})).toEqual({
+    ...{ name: 'n', queue: 'q', body: '{}', lateness: {}, rule: { cron: '0 0 * * *' }, zone: 'UTC' },
+    ...{ dst: { gap: 'shift', overlap: 'first' }, jitterMs: 0, overlap: 'allow', tags: [], sinceMs: SINCE },
+    ...{ catchUp: { policy: 'once', windowMs: 86_400_000, limit: 100 } },
+    ...{ calendar: undefined, startMs: undefined, endMs: undefined, maxRuns: undefined, paused: undefined },
+  });
+});
+
+describe('a definition', () => {
+  test('keeps all that is given', () => {
+    const calendar = { hours: { 'mon-fri': '08:00-18:00' } };
+    const given = {
+      ...{
+        job: 'report',
+        data: { a: 1 },
+        zone: 'Europe/Berlin',
+        dst: { gap: 'skip' },
+        calendar,
+        maxRuns: 7,
+        jitter: '30s',
+      },
+      ...{ start: '2026-03-01T09:00', end: '2026-12-31', overlap: 'queue', catchUp: { policy: 'all', limit: 5 } },
+      ...{ tags: ['a', 'b', 'a'], paused: 'for the holidays', attempts: 3, maxLateness: '1h', onLate: 'dead' },
+    };
+    expect(parse(given, { queue: 'q', cron: '0 12 * * *' })).toMatchObject({
+      ...{ dst: { gap: 'skip', overlap: 'first' }, calendar, maxRuns: 7, jitterMs: 30_000, overlap: 'queue' },
+      ...{ startMs: Date.parse('2026-03-01T08:00Z'), endMs: Date.parse('2026-12-30T23:00Z'), tags: ['a', 'b'] },
+      ...{ catchUp: { policy: 'all', windowMs: 86_400_000, limit: 5 }, paused: 'for the holidays' },
+      lateness: { maxLatenessMs: 3_600_000, onLate: 'dead' },
+    });
+  });
+
+  test('counts an interval from the epoch, from its start, or from when it was put', () => {
+    const every = (more: object) => parse(more, { queue: 'q', every: '90m' }).rule;
+    const start = '2026-03-01T00:10:00Z';
+    expect(every({ start })).toEqual({ everyMs: 5_400_000, anchorMs: 0 });
+    expect(every({ start, align: 'start' })).toEqual({ everyMs: 5_400_000, anchorMs: Date.parse(start) });
+    expect(every({ align: 'start' })).toEqual({ everyMs: 5_400_000, anchorMs: SINCE });
+  });
+
+  test('may be paused with a reason, without, or not', () => {
+    expect([true, false, undefined, 'why'].map((paused) => parse({ paused }).paused)).toEqual([
+      '',
+      undefined,
+      undefined,
+      'why',
+    ]);
+  });
+
+  test('at its limits is taken', () => {
+    for (const every of ['1s', '3650d']) expect(parse({}, { queue: 'q', every }).rule).toBeDefined();
+    for (const limit of [1, 1000]) expect(parse({ catchUp: { limit } }).catchUp.limit).toBe(limit);
+    for (const maxRuns of [1, 1_000_000_000]) expect(parse({ maxRuns }).maxRuns).toBe(maxRuns);
+    const tags = Array.from({ length: 16 }, (_, at) => String(at).repeat(32));
+    const most = parse({ jitter: '1d', catchUp: { window: '366d' }, tags, paused: 'x'.repeat(200) });
+    expect(most).toMatchObject({ jitterMs: 86_400_000, tags });
+  });
+});
+
+const FIELDS =
+  'queue, job, data, cron, every, align, zone, dst, start, end, maxRuns, jitter, calendar, overlap, catchUp, tags, paused, attempts, timeout, backoff, maxLateness, onLate';
+const TAGS = 'at most 16 texts of 1 to 64 printable ASCII characters without space';
+const RUNS = 'a whole number from 1 to 1000000000';
+
+const REFUSED: readonly (readonly [given: unknown, told: string])[] = [
+  [null, 'a schedule is null; allowed: an object'],
+  [[], 'a schedule is an array; allowed: an object'],
+  ['x', 'a schedule is "x"; allowed: an object'],
+  [{ crom: '* * * * *' }, `unknown field "crom" of a schedule; allowed: ${FIELDS}`],
+  [{ queue: 'Q!' }, 'queue name is "Q!"; allowed: 1 to 64 of a-z 0-9 . _ - beginning with a letter or digit'],
+  [{ cron: undefined }, 'the rule is "neither cron nor every"; allowed: one of them'],
+  [{ every: '1m' }, 'the rule is "both cron and every"; allowed: one of them'],
+  [{ cron: undefined, every: '999ms' }, 'every is "999ms"; allowed: 1000 ms to 3650 d'],
+  [{ cron: undefined, every: '3651d' }, 'every is "3651d"; allowed: 1000 ms to 3650 d'],
+  [{ cron: undefined, every: '1m', align: 'hour' }, 'align is "hour"; allowed: epoch, start'],
+  [{ dst: 'skip' }, 'dst is "skip"; allowed: an object'],
+  [{ dst: { gap: 'drop' } }, 'dst.gap is "drop"; allowed: shift, skip'],
+  [{ dst: { overlap: 'last' } }, 'dst.overlap is "last"; allowed: first, second, both'],
+  [{ dst: { forward: 'skip' } }, 'unknown field "forward" of dst; allowed: gap, overlap'],
+  [{ start: '2026-02-30' }, 'start is "2026-02-30"; allowed: a local time that exists in UTC'],
+  [
+    { start: '2026-03-01T09:00Z', end: '2026-03-01T09:00Z' },
+    'end is "2026-03-01T09:00Z"; allowed: an instant after the start',
+  ],
+  [{ maxRuns: 0 }, `maxRuns is 0; allowed: ${RUNS}`],
+  [{ maxRuns: 1.5 }, `maxRuns is 1.5; allowed: ${RUNS}`],
+  [{ jitter: '25h' }, 'jitter is "25h"; allowed: 0 ms to 1 d'],
+  [{ overlap: 'wait' }, 'overlap is "wait"; allowed: allow, skip, queue, replace'],
+  [{ catchUp: 'each' }, 'catchUp is "each"; allowed: skip, once, all'],
+  [{ catchUp: { policy: 'each' } }, 'catchUp is "each"; allowed: skip, once, all'],
+  [{ catchUp: { window: '367d' } }, 'catchUp.window is "367d"; allowed: 0 ms to 366 d'],
+  [{ catchUp: { limit: 1001 } }, 'catchUp.limit is 1001; allowed: a whole number from 1 to 1000'],
+  [{ catchUp: { most: 5 } }, 'unknown field "most" of catchUp; allowed: policy, window, limit'],
+  [{ tags: 'a' }, `tags is "a"; allowed: ${TAGS}`],
+  [{ tags: ['a b'] }, `tags is an array; allowed: ${TAGS}`],
+  [{ tags: Array.from({ length: 17 }, String) }, `tags is an array; allowed: ${TAGS}`],
+  [{ paused: 5 }, 'paused is 5; allowed: true, false, or a reason of at most 200 characters'],
+  [{ calendar: null }, 'calendar is null; allowed: an object'],
+  [{ calendar: { days: [] } }, 'unknown field "days" of calendar; allowed: skip, hours, outside'],
+  [{ calendar: { hours: { mon: '09:00-10:00' } } }, 'cron and calendar leave no instant at all; allowed: at least one'],
+  [{ onLate: 'drop' }, 'onLate is "drop" without expiresAt or maxLateness; allowed: with one'],
+  [{ attempts: 0 }, 'attempts is 0; allowed: a whole number from 1 to 1000'],
+];
+
+test.each(REFUSED)('%j is refused with the name of the schedule', (given, told) => {
+  expect(() => parse(given)).toThrow(expect.objectContaining({ code: 'bad-input', message: `schedule n: ${told}` }));
+});
+
+test.each(['', '{x}', 'a b', '-a', 'a'.repeat(65)])('the name %j is refused', (name) => {
+  expect(() => parse({}, nightly, name)).toThrow(
+    `schedule name is ${JSON.stringify(name)}; allowed: 1 to 64 of A-Z a-z 0-9 . _ : - beginning with a letter or digit`,
+  );
+});
