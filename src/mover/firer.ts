@@ -70,6 +70,8 @@ export function createFirer(parts: FirerParts): Firer {
   const jobs = createJobs(redis);
   const known = new Map<string, Known>();
   const missingSince = new Map<string, number>();
+  /** The texts that were told to be unreadable. */
+  const told = new Map<string, string>();
 
   async function pass(): Promise<number> {
     const leadership = leading();
@@ -160,6 +162,9 @@ export function createFirer(parts: FirerParts): Firer {
       return found;
     } catch (error) {
       const { queue, partition } = ref;
+      if (told.get(name) === content) return undefined;
+      if (told.size >= KNOWN_MAX) told.clear();
+      told.set(name, content);
       events.emit('schedule.unreadable', { queue, partition, schedule: name, why: messageOf(error) });
       return undefined;
     }

@@ -1,0 +1,256 @@
+/**
+ * The firer on a real Redis, pass by pass: definitions that are missing, unreadable, paused or moved, jobs that overlap,
+ * a full Redis, and replies that get lost. Its clock only moves when told to; the time of Redis is given.
+ */
+import { describe, expect, test } from 'vitest';
+import { idOf } from '../../src/core/codec.ts';
+import { createEmitter, type Events } from '../../src/core/events.ts';
+import { firedBy, fireMember } from '../../src/core/schedule.ts';
+import type { ScheduleInput } from '../../src/core/schedule-input.ts';
+import { defineSchedule, encodeDefinition } from '../../src/core/schedule-text.ts';
+import { createFirer } from '../../src/mover/firer.ts';
+import { close, openCommands, type Redis, whenReady } from '../../src/redis/connect.ts';
+import { arm, firedOf, lookedAt, writeDefinition } from '../../src/redis/schedules.ts';
+import { openLossyLine } from '../support/lossy-line.ts';
+import { handClock } from '../support/mover-line.ts';
+import { only, T0, usePartition } from '../support/partition.ts';
+
+const p = usePartition();
+const NAME = 'hourly';
+const NAMESPACE = 't';
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+/** A full hour, which every schedule here has just handled. */
+const START = Math.floor(T0 / HOUR_MS) * HOUR_MS;
+const member = (hour: number) => fireMember(NAME, START + hour * HOUR_MS);
+
+async function put(input: Partial<ScheduleInput> = {}): Promise<void> {
+  const definition = defineSchedule(NAME, { queue: 'q', every: '1h', ...input }, { sinceMs: START, source: 'call' });
+  await writeDefinition(p.redis, NAMESPACE, NAME, encodeDefinition(definition));
+  await arm(p.redis, p.ref, NAME);
+}
+
+/** A firer that leads, and what it said. */
+async function open(redis: Redis = p.redis) {
+  const term = await p.lead();
+  const clock = handClock();
+  const events = createEmitter();
+  const fired: Events['schedule.fired'][] = [];
+  const missed: Events['schedule.missed'][] = [];
+  const unreadable: Events['schedule.unreadable'][] = [];
+  events.on('schedule.fired', (event) => fired.push(event));
+  events.on('schedule.missed', (event) => missed.push(event));
+  events.on('schedule.unreadable', (event) => unreadable.push(event));
+  let nowMs = START;
+  const firer = createFirer({
+    ...{ redis, ref: p.ref, namespace: NAMESPACE, clock, events },
+    ...{ leading: () => ({ term, epoch: 1 }), nowMs: () => nowMs },
+  });
+  return {
+    ...{ fired, missed, unreadable, now: () => nowMs },
+    outcomes: () => fired.splice(0).map(({ outcome }) => outcome),
+    /** Lets time pass, and fires all that is due then. */
+    async at(hour: number, more = 0): Promise<number> {
+      const atMs = START + hour * HOUR_MS + more;
+      clock.advance(Math.max(0, atMs - nowMs));
+      nowMs = atMs;
+      for (;;) {
+        const waitMs = await firer.pass();
+        if (waitMs > 0) return waitMs;
+      }
+    },
+  };
+}
+
+const scheduled = () => p.redis.zrange(p.keys.scheduled, '0', '-1');
+const stateOf = async () => (await firedOf(p.redis, p.ref, [NAME]))[0];
+const isLookedAt = async () => (await p.redis.zscore(p.keys.fires, NAME)) !== null;
+/** Everything that is ready or scheduled runs and ends. */
+async function finish(nowMs: number): Promise<void> {
+  await p.complete(await p.run({ nowMs }), { nowMs });
+}
+
+describe('a definition that is not there', () => {
+  test('is waited for a minute, and then forgotten', async () => {
+    const firer = await open();
+    await arm(p.redis, p.ref, NAME);
+    expect(await firer.at(0)).toBe(5000);
+    await firer.at(0, 59_000);
+    expect(await isLookedAt()).toBe(true);
+    await firer.at(0, 64_000);
+    expect(await isLookedAt()).toBe(false);
+    expect(await stateOf()).toBeUndefined();
+  });
+
+  test('and comes within the minute costs nothing', async () => {
+    const firer = await open();
+    await arm(p.redis, p.ref, NAME);
+    await firer.at(0);
+    await put();
+    await firer.at(0, 70_000);
+    expect(await isLookedAt()).toBe(true);
+    await firer.at(1);
+    expect(await scheduled()).toEqual([member(1)]);
+  });
+});
+
+test('a definition that nobody can read is told, looked at again a minute later, and fires once it is mended', async () => {
+  const firer = await open();
+  await arm(p.redis, p.ref, NAME);
+  await writeDefinition(p.redis, NAMESPACE, NAME, '{"schedule":{"queue":"q","cron":"nonsense"}}');
+  await firer.at(0);
+  expect(only(firer.unreadable)).toMatchObject({ schedule: NAME, why: expect.stringContaining('cron is "nonsense"') });
+  expect((await lookedAt(p.redis, p.ref, { limit: 1, nowMs: START })).nextMs).toBe(START + MINUTE_MS);
+  await put();
+  await firer.at(1);
+  expect(await scheduled()).toEqual([member(1)]);
+});
+
+test('a definition that nobody can read is told once, however often it is looked at', async () => {
+  const firer = await open();
+  await arm(p.redis, p.ref, NAME);
+  await writeDefinition(p.redis, NAMESPACE, NAME, 'nonsense');
+  for (let minute = 0; minute < 5; minute += 1) await firer.at(0, minute * MINUTE_MS);
+  expect(firer.unreadable).toHaveLength(1);
+  await writeDefinition(p.redis, NAMESPACE, NAME, 'other nonsense');
+  await firer.at(0, 6 * MINUTE_MS);
+  expect(firer.unreadable).toHaveLength(2);
+});
+
+test('a paused schedule fires nothing and is not looked at; when it is resumed it counts from then', async () => {
+  const firer = await open();
+  await put({ paused: 'for the holidays', catchUp: 'all' });
+  await firer.at(3);
+  expect(await isLookedAt()).toBe(false);
+  const resumed = defineSchedule(
+    NAME,
+    { queue: 'q', every: '1h', catchUp: 'all' },
+    { sinceMs: START + 3 * HOUR_MS + 1, source: 'call' },
+  );
+  await writeDefinition(p.redis, NAMESPACE, NAME, encodeDefinition(resumed));
+  await arm(p.redis, p.ref, NAME);
+  await firer.at(5);
+  expect(await scheduled()).toEqual([member(4), member(5)]);
+});
+
+test('a schedule whose jobs go to another queue now is forgotten here', async () => {
+  const firer = await open();
+  await put({ queue: 'other' });
+  await firer.at(1);
+  expect(await isLookedAt()).toBe(false);
+  expect(await scheduled()).toEqual([]);
+});
+
+test('missed instants are told, with how many were fired', async () => {
+  const firer = await open();
+  await put({ catchUp: { policy: 'all', limit: 2 } });
+  await firer.at(5);
+  expect(await scheduled()).toEqual([member(4), member(5)]);
+  expect(only(firer.missed)).toMatchObject({ schedule: NAME, fired: 2, sinceMs: START + HOUR_MS });
+});
+
+describe('while the job before runs', () => {
+  test('skip makes none', async () => {
+    const firer = await open();
+    await put({ overlap: 'skip' });
+    await firer.at(1);
+    const running = await p.run({ nowMs: firer.now() });
+    await firer.at(2);
+    expect(firer.outcomes()).toEqual(['ok', 'skipped']);
+    await p.complete(running, { nowMs: firer.now() });
+    await firer.at(3);
+    expect(firer.outcomes()).toEqual(['ok']);
+    expect(await stateOf()).toMatchObject({ runs: 2, skipped: 1 });
+  });
+
+  test('queue lets one wait, and starts it within half a second of the end of the other', async () => {
+    const firer = await open();
+    await put({ overlap: 'queue' });
+    await firer.at(1);
+    const running = await p.run({ nowMs: firer.now() });
+    expect(await firer.at(2)).toBe(500);
+    await firer.at(3);
+    expect(await scheduled()).toEqual([]);
+    await p.complete(running, { nowMs: firer.now() });
+    await firer.at(3, 500);
+    expect(await scheduled()).toEqual([member(2)]);
+    // Due when it stopped waiting, not an hour ago: it was not late.
+    expect(Number(await p.redis.zscore(p.keys.scheduled, member(2)))).toBe(firer.now());
+    expect(await stateOf()).toMatchObject({ runs: 2, skipped: 1, waiting: undefined });
+  });
+
+  test('replace asks it to stop, and the newest follows when it is over', async () => {
+    const firer = await open();
+    await put({ overlap: 'replace' });
+    await firer.at(1);
+    const [claim] = await p.run({ nowMs: firer.now() });
+    await firer.at(2);
+    expect(await p.extend(claim ? [claim] : [])).toEqual(['cancel']);
+    await firer.at(3);
+    await p.complete(claim ? [claim] : [], { nowMs: firer.now() });
+    await firer.at(3, 500);
+    expect(await scheduled()).toEqual([member(3)]);
+  });
+
+  test('replace takes the place of one that has not started', async () => {
+    const firer = await open();
+    await put({ overlap: 'replace', jitter: '1d' });
+    await firer.at(1);
+    await firer.at(2);
+    expect(await scheduled()).toEqual([member(2)]);
+    expect(firer.outcomes()).toEqual(['ok', 'ok']);
+  });
+
+  test('allow makes the next', async () => {
+    const firer = await open();
+    await put();
+    await firer.at(1);
+    await p.run({ nowMs: firer.now() });
+    await firer.at(2);
+    expect(await scheduled()).toEqual([member(2)]);
+  });
+});
+
+test('after the last of its runs a schedule is not looked at any more', async () => {
+  const firer = await open();
+  await put({ maxRuns: 2 });
+  for (const hour of [1, 2, 3, 4]) await firer.at(hour);
+  expect(await scheduled()).toEqual([member(1), member(2)]);
+  expect(await isLookedAt()).toBe(false);
+  await finish(firer.now());
+});
+
+test('a full Redis refuses to fire, and what was missed is fired when there is room', async () => {
+  const firer = await open();
+  await put({ catchUp: 'all' });
+  await firer.at(0);
+  await p.redis.config('SET', 'maxmemory', '1');
+  await expect(firer.at(1)).rejects.toThrow(/OOM/);
+  await expect(firer.at(2)).rejects.toThrow(/OOM/);
+  expect(await scheduled()).toEqual([]);
+  await p.redis.config('SET', 'maxmemory', '0');
+  await firer.at(2);
+  expect(await scheduled()).toEqual([member(1), member(2)]);
+});
+
+test('a reply that is lost makes no second job, and none is missed', async () => {
+  const line = await openLossyLine(p.server);
+  const redis = openCommands({ redis: line.url, name: 'lossy' });
+  await whenReady(redis);
+  try {
+    const firer = await open(redis);
+    await put({ catchUp: 'all' });
+    await firer.at(0);
+    line.loseReplyTo('fire');
+    await expect(firer.at(1)).rejects.toThrow();
+    expect(line.lost()).toBe(1);
+    await whenReady(redis);
+    await firer.at(2);
+    const made = (await p.redis.hkeys(p.keys.jobs)).map((one) => firedBy(idOf(one).id)?.atMs ?? 0);
+    expect(made.sort((a, b) => a - b)).toEqual([START + HOUR_MS, START + 2 * HOUR_MS]);
+    expect(await stateOf()).toMatchObject({ runs: 2 });
+  } finally {
+    close(redis);
+    await line.close();
+  }
+});
