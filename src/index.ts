@@ -20,6 +20,8 @@ export {
   type BackfillOptions,
   createSchedules,
   type FiredJob,
+  type Forecast,
+  type ForecastOptions,
   type PreviewOptions,
   type PreviewRow,
   type ScheduleChange,

@@ -15,6 +15,7 @@ import type { Desk, Exit, Register } from './desk.ts';
 import { dev } from './dev.ts';
 import { doctor } from './doctor.ts';
 import { report } from './failure.ts';
+import { forecast } from './forecast.ts';
 import { fsck } from './fsck.ts';
 import { leaders } from './leaders.ts';
 import { ls } from './ls.ts';
@@ -60,6 +61,7 @@ const verbs: readonly Register[] = [
     const changes = [schedulesPut, schedulesRm, schedulesPause, schedulesResume, schedulesTrigger, schedulesBackfill];
     for (const verb of [...looks, ...changes]) verb(schedules, desk);
   },
+  forecast,
   leaders,
   workers,
   doctor,

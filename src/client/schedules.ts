@@ -14,6 +14,7 @@ import { close, openCommands, type RedisInput, whenReady } from '../redis/connec
 import { createJobs } from '../redis/jobs.ts';
 import { allDefinitions } from '../redis/schedules.ts';
 import { withRetry } from '../redis/weather.ts';
+import { type Forecast, type ForecastOptions, forecastOf, forecastRange } from './forecast.ts';
 import { backfill, type FiredJob, instantsOfRange, trigger, triggerId } from './schedule-runs.ts';
 import { createScheduleStore, type ScheduleChange, type StoredSchedule, unknownSchedule } from './schedule-store.ts';
 import {
@@ -27,7 +28,17 @@ import {
 } from './schedule-view.ts';
 import { settingsOf } from './settings.ts';
 
-export type { BackfillOptions, FiredJob, PreviewOptions, PreviewRow, ScheduleChange, ScheduleInput, ScheduleView };
+export type {
+  BackfillOptions,
+  FiredJob,
+  Forecast,
+  ForecastOptions,
+  PreviewOptions,
+  PreviewRow,
+  ScheduleChange,
+  ScheduleInput,
+  ScheduleView,
+};
 
 export interface SchedulesOptions {
   /** `redis://[user:pass@]host[:port][/db]`, `rediss://…`, `unix:///path/to.sock`, or options of ioredis. */
@@ -70,6 +81,8 @@ export interface Schedules {
   trigger(name: string, options?: { readonly id?: string | undefined }): Promise<FiredJob>;
   /** The jobs of a range of instants, due at once. An instant whose job is live or just over is not run again. */
   backfill(name: string, options: BackfillOptions): Promise<readonly FiredJob[]>;
+  /** How many jobs come due when: those that wait, and those that schedules are going to make. */
+  forecast(options?: ForecastOptions): Promise<Forecast>;
   stop(): Promise<void>;
 }
 
@@ -152,6 +165,10 @@ export async function createSchedules(options: SchedulesOptions): Promise<Schedu
         if (!range.dryRun) return backfill(jobs, ref, { schedule, instants });
         return instants.map((atMs) => ({ id: fireId(schedule.name, atMs), atMs, status: 'would' }));
       }),
+    forecast: (options = {}) =>
+      call('forecast jobs', async () =>
+        forecastOf({ redis, namespace, store, clock }, forecastRange(options, await store.nowMs())),
+      ),
     async stop() {
       stopped = true;
       close(redis);
