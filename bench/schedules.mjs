@@ -12,6 +12,8 @@ import { Redis } from 'ioredis';
 import { build, redis as findRedis, root } from '../scripts/steps.mjs';
 import { startServer } from '../test/chaos/server.mjs';
 
+/** @typedef {{ readonly fires: string, readonly fired: string, readonly wake: string }} Keys */
+
 const SIZES = [1000, 10_000, 100_000];
 const ROUNDS = 5;
 const FIRES = 100;
@@ -20,8 +22,8 @@ const PAGE = join(root, 'docs/explanation/schedules.md');
 const [BEGIN, END] = ['<!-- cost: made by npm run bench:schedules -->', '<!-- end of cost -->'];
 
 const { env } = await findRedis(process.env);
-const binary = env.DUESTREAM_REDIS_SERVER_BIN;
-if (!binary) throw new Error('the bench needs a Redis of its own: leave DUESTREAM_REDIS_URL out');
+const { DUESTREAM_REDIS_SERVER_BIN: binary = '' } = env;
+if (binary === '') throw new Error('the bench needs a Redis of its own: leave DUESTREAM_REDIS_URL out');
 await build();
 const { partitionKeys, controlKeys } = await import(`${root}dist/redis/keys.js`);
 
@@ -55,12 +57,13 @@ async function measure(schedules) {
     await fill(redis, { keys, control, schedules, farMs });
     const bytes = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
     const daemon = await startDaemon(server.url);
+    const pid = daemon.pid ?? 0;
     try {
       const rests = [];
       const firings = [];
       for (let round = 0; round < ROUNDS; round += 1) {
-        rests.push(await during(redis, daemon.pid, () => sleep(REST_MS)));
-        firings.push(await during(redis, daemon.pid, () => fireSome(redis, { keys, schedules, round })));
+        rests.push(await during(redis, pid, () => sleep(REST_MS)));
+        firings.push(await during(redis, pid, () => fireSome(redis, { keys, schedules, round })));
       }
       return {
         schedules,
@@ -81,11 +84,16 @@ async function measure(schedules) {
   }
 }
 
-/** Schedules whose next instant is far; a definition as people write them. */
+/**
+ * Schedules whose next instant is far; a definition as people write them.
+ *
+ * @param {Redis} redis
+ * @param {{ keys: Keys, control: { readonly schedules: string }, schedules: number, farMs: number }} what
+ */
 async function fill(redis, { keys, control, schedules, farMs }) {
   for (let from = 0; from < schedules; from += 1000) {
     const names = Array.from({ length: Math.min(1000, schedules - from) }, (_, at) => `schedule-${from + at}`);
-    const definition = (name, at) =>
+    const definition = (/** @type {string} */ name, /** @type {number} */ at) =>
       JSON.stringify({
         since: Date.now(),
         source: 'call',
@@ -97,7 +105,12 @@ async function fill(redis, { keys, control, schedules, farMs }) {
   }
 }
 
-/** A hundred that are spread over all come due: their last look was a day and a half ago. */
+/**
+ * A hundred that are spread over all come due: their last look was a day and a half ago.
+ *
+ * @param {Redis} redis
+ * @param {{ keys: Keys, schedules: number, round: number }} what
+ */
 async function fireSome(redis, { keys, schedules, round }) {
   const names = Array.from(
     { length: FIRES },
@@ -118,12 +131,13 @@ async function fireSome(redis, { keys, schedules, round }) {
   }
 }
 
+/** @param {string} name @param {number} at @param {number} since */
 function definitionSince(name, at, since) {
   const schedule = { queue: 'bench', cron: `${at % 60} ${at % 24} * * *`, zone: 'Europe/Berlin', data: { name } };
   return JSON.stringify({ since, source: 'call', schedule });
 }
 
-/** What Redis and the daemon spent meanwhile. */
+/** What Redis and the daemon spent meanwhile. @param {Redis} redis @param {number} pid @param {() => Promise<unknown>} act */
 async function during(redis, pid, act) {
   await redis.config('RESETSTAT');
   const before = { ms: performance.now(), daemonMs: cpuMs(pid), redisMs: await redisCpuMs(redis) };
@@ -138,18 +152,20 @@ async function during(redis, pid, act) {
   };
 }
 
+/** @param {Redis} redis */
 async function redisCpuMs(redis) {
   const info = await redis.info('cpu');
-  const of = (name) => Number(new RegExp(`${name}:([\\d.]+)`).exec(info)?.[1]) * 1000;
+  const of = (/** @type {string} */ name) => Number(new RegExp(`${name}:([\\d.]+)`).exec(info)?.[1]) * 1000;
   return of('used_cpu_sys') + of('used_cpu_user');
 }
 
-/** User and system time of a process; a tick is 10 ms. */
+/** User and system time of a process; a tick is 10 ms. @param {number} pid */
 function cpuMs(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
+/** @param {string} url */
 async function startDaemon(url) {
   const daemon = spawn(process.execPath, [join(root, 'dist/main.js'), 'start', '--roles', 'mover'], {
     env: { PATH: process.env.PATH, DUESTREAM_REDIS_URL: url, DUESTREAM_HTTP__PORT: '0' },
@@ -163,6 +179,7 @@ async function startDaemon(url) {
   return daemon;
 }
 
+/** @param {{ host: string, node: string, date: string, rows: readonly object[] }} result */
 function writePage({ host, node, date, rows: measured }) {
   const lines = measured.map(
     (row) =>

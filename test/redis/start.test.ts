@@ -344,8 +344,10 @@ describe('bytes', () => {
 });
 
 describe('an entry that waited before its start', () => {
-  const idleMs = async (entry: string) =>
-    Number((await p.redis.xpending(p.keys.ready, 'workers', entry, entry, 1))[0]?.[2]);
+  async function idleMs(entry: string): Promise<number> {
+    const [pending] = await p.redis.xpending(p.keys.ready, 'workers', entry, entry, 1);
+    return Array.isArray(pending) ? Number(pending[2]) : Number.NaN;
+  }
   const delivered = async (waitedMs: number) => {
     await p.schedule('a');
     await p.promote();
