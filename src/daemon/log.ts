@@ -33,8 +33,10 @@ export function createLog({ level, role, id, to }: LogOptions): Logger {
  * many of is told sparingly.
  */
 export function logEvents(events: EventSource, log: Logger, clock: Clock = systemClock): () => void {
+  // Each has a bucket of its own: a hundred new leaders must not drown that Redis is back, or what was missed.
   const few = fewer(log, clock);
-  const weather = createWeatherLog({ log: few, clock });
+  const rare = fewer(log, clock);
+  const weather = createWeatherLog({ log: fewer(log, clock), clock });
   const offs = [
     events.on('leader.elected', (e) => few.info(e, 'leader elected')),
     events.on('leader.lost', (e) => few.info(e, 'leader lost')),
@@ -64,14 +66,14 @@ export function logEvents(events: EventSource, log: Logger, clock: Clock = syste
       log.info(e, e.dead ? 'job was too late: it is a dead letter' : 'job was too late: it is dropped'),
     ),
     events.on('job.cancelled', (e) => log.debug(e, 'job cancelled')),
-    events.on('job.fenced', (e) => few.warn(e, 'an older start of this job was refused')),
+    events.on('job.fenced', (e) => rare.warn(e, 'an older start of this job was refused')),
     events.on(
       'jobs.parked',
       sparing(PARKED_EVERY_MS, ({ queue, partition, count }, missed) =>
         log.warn({ queue, partition, count, missed }, 'jobs of a later version wait for a worker that can read them'),
       ),
     ),
-    events.on('slots.lost', (e) => few.warn(e, 'handlers ignore that they were told to stop; their slots are lost')),
+    events.on('slots.lost', (e) => rare.warn(e, 'handlers ignore that they were told to stop; their slots are lost')),
     events.on('worker.exhausted', (e) => log.error(e, 'too many slots are lost; only a new process frees them')),
     events.on(
       'promise.rejected',
@@ -83,11 +85,11 @@ export function logEvents(events: EventSource, log: Logger, clock: Clock = syste
       if (lagMs < LAG_TOLD_MS) return;
       log.warn({ lagMs: round(lagMs) }, 'the event loop stood still: a handler held it, or the process was frozen');
     }),
-    events.on('entries.reclaimed', (e) => few.warn(e, 'took over what a dead worker left')),
-    events.on('entries.adopted', (e) => few.warn(e, 'found entries of a lost reply')),
-    events.on('schedule.missed', (e) => few.warn(e, 'instants of a schedule passed while nobody fired them')),
+    events.on('entries.reclaimed', (e) => rare.warn(e, 'took over what a dead worker left')),
+    events.on('entries.adopted', (e) => rare.warn(e, 'found entries of a lost reply')),
+    events.on('schedule.missed', (e) => rare.warn(e, 'instants of a schedule passed while nobody fired them')),
     events.on('schedule.unreadable', (e) => log.error(e, 'a schedule cannot be read and does not fire')),
-    events.on('partition.mended', (e) => few.warn(e, 'somebody removed parts of jobs; they are whole again')),
+    events.on('partition.mended', (e) => rare.warn(e, 'somebody removed parts of jobs; they are whole again')),
     events.on('consumer.retired', (e) => few.info(e, 'a dead worker is gone')),
     events.on('redis.away', (e) => weather.away({ ...e, why: safe(e.why) })),
     events.on('redis.evicts', (e) =>

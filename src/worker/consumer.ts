@@ -135,7 +135,11 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   ): Promise<readonly Held[]> {
     const { bytesMax, windowMs } = parts;
     const deliveries = held.map(({ delivery }) => delivery);
-    const start = () => jobs.start(ref, deliveries, { consumer, bytesMax, windowMs, suspects });
+    const start = () => {
+      const sentMs = clock.monotonicMs();
+      for (const one of held) one.leasedMs = sentMs;
+      return jobs.start(ref, deliveries, { consumer, bytesMax, windowMs, suspects });
+    };
     const replies = await withRetry('start', start, untilStop).catch(() => undefined);
     if (!replies) {
       // Nobody knows whether they were started. Adoption finds them by their idle time and asks again.

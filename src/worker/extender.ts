@@ -34,6 +34,8 @@ export interface Extender {
 }
 
 const BATCH_MAX = 500;
+/** `start` makes older entries young again, and leaves this age to the others. */
+const AGE_AT_START_MS = 1000;
 
 export function createExtender(parts: ExtenderParts): Extender {
   const { jobs, inflight, consumer, extendEveryMs, jobLeaseMs, clock, events } = parts;
@@ -68,11 +70,20 @@ export function createExtender(parts: ExtenderParts): Extender {
     if (reply === 'fenced' || reply === 'gone') held.abort?.('lease lost');
   }
 
-  const trustedUntilMs = () => extendedMs + jobLeaseMs - extendEveryMs / 2;
+  const trustedUntilMs = (fromMs = extendedMs) => fromMs + jobLeaseMs - extendEveryMs / 2;
 
+  /** What was started since then has a lease of its own; what is over in Redis needs none. */
   function fenceSelf(): void {
-    if (clock.monotonicMs() < trustedUntilMs()) return;
-    for (const held of inflight.all()) held.abort?.('lease lost');
+    const nowMs = clock.monotonicMs();
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const held of inflight.all()) {
+      if (held.acknowledged) continue;
+      const untilMs = trustedUntilMs(Math.max(extendedMs, (held.leasedMs ?? 0) - AGE_AT_START_MS));
+      if (nowMs >= untilMs) held.abort?.('lease lost');
+      else nextMs = Math.min(nextMs, untilMs);
+    }
+    disarm();
+    if (nextMs < Number.POSITIVE_INFINITY) disarm = clock.timer(nextMs - nowMs + 1, fenceSelf);
   }
 
   const loop = createLoop({ who: `extender of ${parts.queue}`, pass, clock, events, pauseAfter, onError: fenceSelf });

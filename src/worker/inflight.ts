@@ -22,6 +22,8 @@ export interface Held {
   token: Token | undefined;
   /** Monotonic ms at which Redis had started it. */
   startedMs: number | undefined;
+  /** Monotonic ms at which the call was sent that started it: its lease cannot have begun much earlier. */
+  leasedMs: number | undefined;
   /** Aborts the handler's signal. Set while it runs. */
   abort: ((why: AbortReason) => void) | undefined;
   /** The handler runs on although its time was up and its outcome is being settled: it keeps its slot. */
@@ -42,7 +44,7 @@ export interface Inflight {
   readonly size: () => number;
   /** Slots in use: what is starting or running. What is settling uses none, so reading goes on meanwhile. */
   readonly busy: () => number;
-  /** Slots without a job, and without a suspect that waits. */
+  /** Slots without a job, and not kept for a suspect that waits: it starts without asking for one. */
   readonly free: (limit: number) => number;
   readonly isOpen: () => boolean;
   /** Closed, nothing more is to be started. */
@@ -67,7 +69,7 @@ export function createInflight(): Inflight {
   let open = true;
 
   const busy = () => count.starting + count.running;
-  const free = (limit: number) => Math.max(0, limit - Math.max(busy(), count.suspected));
+  const free = (limit: number) => Math.max(0, limit - busy() - count.suspected);
   const keyOf = (ref: PartitionRef, entry: string) => `${ref.partition}:${entry}`;
   const notify = () => {
     for (const check of waiting) check();
@@ -93,6 +95,7 @@ export function createInflight(): Inflight {
         phase: 'starting',
         token: undefined,
         startedMs: undefined,
+        leasedMs: undefined,
         abort: undefined,
         overtaken: false,
         lost: false,

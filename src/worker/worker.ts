@@ -212,7 +212,7 @@ export function createWorker<Data>(
     if (!parts) return state !== 'stopped';
     const { lastTurnMs } = parts.consuming;
     // Without a free slot the reader rests; the heartbeat never does.
-    const turnedMs = inflight.busy() >= concurrency ? Number.POSITIVE_INFINITY : lastTurnMs();
+    const turnedMs = inflight.free(concurrency) === 0 ? Number.POSITIVE_INFINITY : lastTurnMs();
     const turning = clock.monotonicMs() - Math.min(turnedMs, heartbeat.lastTurnMs()) < STUCK_AFTER_MS;
     const ignoring = [...inflight.all()].filter((held) => held.overtaken).length;
     return turning && ignoring < concurrency && !slots.exhausted();
@@ -221,7 +221,7 @@ export function createWorker<Data>(
   function ready(): boolean {
     if (state !== 'running' || !parts || commands.status !== 'ready') return false;
     const progressMs = Math.min(parts.consuming.lastProgressMs(), heartbeat.lastProgressMs());
-    return inflight.busy() >= concurrency || clock.monotonicMs() - progressMs < STUCK_AFTER_MS;
+    return inflight.free(concurrency) === 0 || clock.monotonicMs() - progressMs < STUCK_AFTER_MS;
   }
 
   return {

@@ -79,6 +79,35 @@ it('a worker whose extension hangs on a silent line tells its handlers without w
   await eventually(() => told).toEqual(['lease lost']);
 });
 
+it('after an outage only handlers that were running are told, not those that were started since', async () => {
+  const redis = slowed(line.redis, 'extend', () => new Promise(() => undefined));
+  const clock = handClock();
+  const inflight = createInflight();
+  const told: string[] = [];
+  const runs = (id: string, own: { readonly leasedMs?: number; readonly acknowledged?: boolean }) => {
+    const held = inflight.add(line.ref, { entry: `${id.length}-0` as EntryId, member: `j:${id}`, dueMs: 0 });
+    Object.assign(held, { token: '1', abort: (why: AbortReason) => void told.push(`${id} ${why}`) }, own);
+    inflight.setPhase(held, 'running');
+  };
+  const extender = createExtender({
+    ...{ jobs: createJobs(redis), inflight, consumer: 'w', queue: line.queue, clock, events: createEmitter() },
+    ...{ extendEveryMs: 500, jobLeaseMs: 3000 },
+  });
+  runs('old', { leasedMs: clock.monotonicMs() });
+  runs('over', { leasedMs: clock.monotonicMs(), acknowledged: true });
+  clock.advance(5000);
+  runs('fresh', { leasedMs: clock.monotonicMs() });
+  void extender.pass();
+  await eventually(() => told).toEqual(['old lease lost']);
+  clock.advance(1700);
+  await sleep(50);
+  expect(told).not.toContain('fresh lease lost');
+  clock.advance(60);
+  await eventually(() => told).toContain('fresh lease lost');
+  expect(told.join()).not.toContain('over');
+  await extender.stop();
+});
+
 it('a stop while Redis stands still ends, and the job that was running is recovered from Redis', async () => {
   const door = gate();
   const worker = await line.worker(() => door.opened, { concurrency: 1 });

@@ -177,12 +177,30 @@ it('workers of one process wait for each other, because they die together', asyn
   expect(other.inflight.isOpen()).toBe(true);
 });
 
-it('a worker reads no further while as many suspects wait as it has slots', async () => {
-  const { worker } = setUp();
-  const { inflight, runs, suspect } = worker();
-  runs('a');
-  for (const id of ['s', 't', 'u', 'v']) suspect(id);
-  expect([inflight.free(SLOTS), inflight.free(SLOTS + 1)]).toEqual([0, 1]);
+it('each suspect that waits keeps a slot, so that no more handlers run at once than there are slots', async () => {
+  const { worker, advance } = setUp();
+  const { inflight, started, runs, suspect } = worker();
+  for (const id of ['s', 't', 'u']) suspect(id);
+  await breathe();
+  await advance(ALONE_MS);
+  expect([started.length, inflight.isOpen(), inflight.free(SLOTS)]).toEqual([1, true, 1]);
+  runs('fresh');
+  expect(inflight.free(SLOTS)).toBe(0);
+  for (let turn = 0; turn < 4; turn += 1) await advance(ALONE_MS);
+  expect([started.length, inflight.busy()]).toEqual([3, SLOTS]);
+});
+
+it('of many suspects that run for long, one starts every four seconds', async () => {
+  const { worker, advance } = setUp();
+  const { started, suspect } = worker();
+  for (let nth = 0; nth < 50; nth += 1) suspect(`s${nth}`);
+  await breathe();
+  for (let turn = 0; turn < 49; turn += 1) {
+    expect(started.length).toBe(turn + 1);
+    await advance(ALONE_MS);
+    await advance(ALONE_MS);
+  }
+  expect(started.length).toBe(50);
 });
 
 it('a worker that leaves takes its suspects along, and no timer stays', async () => {

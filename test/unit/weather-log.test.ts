@@ -1,6 +1,8 @@
 /** The log in a long outage: when it begins, now and then, and when it is over; never a line per failure. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
+import { createEmitter } from '../../src/core/events.ts';
+import { createLog, logEvents } from '../../src/daemon/log.ts';
 import { createWeatherLog, fewer, LINE_EVERY_MS, LINES_MAX } from '../../src/daemon/weather-log.ts';
 
 let nowMs = 0;
@@ -118,5 +120,21 @@ describe('a flood of lines', () => {
     few.warn({ queue: 'a' }, 'leader elected');
     few.warn({}, 'leader elected');
     expect(told()).toEqual(['leader elected {"queue":"a","unsaid":9950}']);
+  });
+
+  test('of changes of leaders drowns neither that Redis is back nor what was missed', () => {
+    const lines: string[] = [];
+    const log = createLog({ level: 'info', role: 'mover', to: { write: (line) => void lines.push(line) } });
+    const events = createEmitter();
+    const stop = logEvents(events, log, clock);
+    events.emit('redis.away', { who: 'mover of q:0', ...silence });
+    for (let partition = 0; partition < 200; partition += 1) {
+      events.emit('leader.lost', { queue: 'q', partition, epoch: 1, why: 'away' });
+    }
+    events.emit('redis.back', { who: 'mover of q:0', awayMs: 1 });
+    events.emit('partition.mended', { queue: 'q', partition: 0, what: 'orphan', count: 1 });
+    stop();
+    expect(lines.filter((line) => line.includes('leader lost')).length).toBe(LINES_MAX);
+    for (const words of ['Redis is away', 'Redis is back', 'somebody removed']) expect(lines.join('')).toContain(words);
   });
 });
