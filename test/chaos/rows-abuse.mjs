@@ -289,6 +289,7 @@ function withClient(act) {
     try {
       return await act(scene, producer);
     } finally {
+      await producer.stop();
     }
   };
 }
