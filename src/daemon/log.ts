@@ -97,7 +97,7 @@ export function logEvents(events: EventSource, log: Logger, clock: Clock = syste
     ),
     events.on('redis.keeps', (e) => log.info(e, 'Redis evicts nothing any more')),
     events.on('redis.changed', ({ empty, ...e }) =>
-      log.warn(
+      rare.warn(
         e,
         e.before === e.runId
           ? 'Redis has lost this namespace: somebody removed its keys'
