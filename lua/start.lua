@@ -4,7 +4,7 @@
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta
 -- ARGV  1 now  2 consumer  3 bytes  4 window  5 suspects  then per entry: entry, member, due
 --       now ms, '' = server time; bytes of records per reply; window ms of stubs, 0 = keep none; entries ascending;
---       suspects: run | refuse, jobs under which a worker died before
+--       suspects: jobs under which so many workers died are not started, 0 = all are
 -- RETURN per entry {kind, ...}: run, token, attempts, failures, crashes, generation, history, record |
 --        again, the same (a repeated call: nothing is counted twice) | later (too many bytes: call again) |
 --        suspect, token of its last start (a worker died under it: nothing is written, start it alone) |
@@ -19,7 +19,7 @@ local consumer, bytes, window, time = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[
 local now = tonumber(ARGV[1]) or time[1] * 1000 + math.floor(time[2] / 1000)
 local state = redis.call('HMGET', meta, 'token', 'paused')
 local first = math.max((tonumber(state[1]) or 0) + 1, time[1] * 1000000 + time[2])
-local count, size, gone, replies, owned, token = (#ARGV - 5) / 3, 0, {}, {}, {}, first
+local count, suspects, size, gone, replies, owned, token = (#ARGV - 5) / 3, tonumber(ARGV[5]), 0, {}, {}, {}, first
 for _, pending in ipairs(redis.call('XPENDING', ready, 'workers', ARGV[6], ARGV[#ARGV - 2], count + 100, consumer)) do owned[pending[1]] = pending[3] end
 local function pack(...) return table.concat({ ... }, ' ') end
 local function isPending(entry, ...) return #redis.call('XPENDING', ready, 'workers', entry, entry, 1, ...) > 0 end
@@ -60,7 +60,7 @@ local function judge(entry, member, due)
   local expiry, lateMax = tonumber(header:match(';e=(%w+)') or '', 36), at == '-' and tonumber(header:match(';l=(%w+)') or '', 36)
   local since = tonumber(nextDue) or asked ~= '0' and tonumber(asked, 36) or due
   if not header:find(';p=r', 1, true) and (expiry and now > expiry or lateMax and now - since > lateMax) then return { 'late' } end
-  if ARGV[5] == 'refuse' and crashes ~= '0' and not mine then return { 'suspect', last } end
+  if suspects > 0 and tonumber(crashes) >= suspects and not mine then return { 'suspect', last } end
   if size > 0 and size + #record > bytes then return { 'later' } end
   size = size + #record
   if (owned[entry] or math.huge) >= 1000 then redis.call('XCLAIM', ready, 'workers', consumer, 0, entry, 'JUSTID') end

@@ -35,8 +35,8 @@ export interface StartSettings {
   readonly consumer: string;
   readonly bytesMax: number;
   readonly windowMs: number;
-  /** Jobs under which a worker died before. Default run. */
-  readonly suspects?: 'run' | 'refuse';
+  /** Jobs under which so many workers died are answered `suspect`. Default 0: all are started. */
+  readonly suspects?: number;
   readonly nowMs?: number;
 }
 
@@ -85,7 +85,7 @@ export function createJobs(redis: Redis) {
     async start(
       ref: PartitionRef,
       deliveries: readonly Delivery[],
-      { consumer, bytesMax, windowMs, suspects = 'run', nowMs }: StartSettings,
+      { consumer, bytesMax, windowMs, suspects = 0, nowMs }: StartSettings,
     ): Promise<readonly StartReply[]> {
       const args = { now: nowMs ?? '', consumer, bytes: bytesMax, window: windowMs, suspects };
       const reply = await run(redis, 'start', { keys: ref.keys, args, each: deliveries.flatMap(deliveryArgs) });

@@ -33,6 +33,8 @@ export interface ConsumerParts {
   /** Bytes of records per start call: a call that returned 25 MB blocked Redis for 113 ms. */
   readonly bytesMax: number;
   readonly windowMs: number;
+  /** A job under which so many workers died is started alone. */
+  readonly suspectCrashes: number;
   readonly inflight: Inflight;
   readonly execute: Execute;
   readonly expire: Expire;
@@ -107,7 +109,7 @@ export function createConsumer(parts: ConsumerParts): Consumer {
     let rest: readonly Held[] = fresh.slice(0, room).map((delivery) => inflight.add(ref, delivery));
     await handBack(ref, fresh.slice(room));
     while (rest.length > 0 && inflight.isOpen() && !stopping.signal.aborted)
-      rest = await startSome(ref, rest, 'refuse');
+      rest = await startSome(ref, rest, parts.suspectCrashes);
     for (const one of rest) inflight.remove(one);
     await handBack(
       ref,
@@ -128,11 +130,7 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   }
 
   /** Starts what fits into one reply; returns what was answered `later`. */
-  async function startSome(
-    ref: PartitionRef,
-    held: readonly Held[],
-    suspects: 'run' | 'refuse',
-  ): Promise<readonly Held[]> {
+  async function startSome(ref: PartitionRef, held: readonly Held[], suspects: number): Promise<readonly Held[]> {
     const { bytesMax, windowMs } = parts;
     const deliveries = held.map(({ delivery }) => delivery);
     const start = () => {
@@ -155,7 +153,7 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   }
 
   async function startAlone(held: Held): Promise<void> {
-    await startSome(held.ref, [held], 'run');
+    await startSome(held.ref, [held], 0);
   }
 
   /** Jobs past their expiry. One that is not late after all goes back and comes again. */

@@ -1,6 +1,7 @@
 /**
- * A job under which a worker died may be what killed it, or a bystander. So that nobody pays for another's poison, such
- * a suspect is started alone: if its worker dies again, it was the only job that a crash can be counted for.
+ * A job under which workers died may be what killed them, or a bystander. One whose next crash would be its last is a
+ * suspect, and is started alone: if its worker dies again, it was the only job that a crash can be counted for. So
+ * nobody dies of another's poison, and the jobs of a worker that died once are taken over at full speed.
  *
  *  suspect arrives ──▶ nothing more is started ──▶ what runs has ended, or is old ──▶ start it
  *        ▲                                                                              │ it has ended, or is old

@@ -4,6 +4,8 @@ import { readNew } from '../../src/redis/ready.ts';
 import { eventually, gate, QUICK, useLine } from '../support/worker-line.ts';
 
 const line = useLine();
+/** The next crash would be the last. */
+const LAST = { ...QUICK, crashes: 2 };
 
 /** Jobs that ran together when their worker died. */
 async function leave(...ids: readonly string[]): Promise<void> {
@@ -25,7 +27,7 @@ it('jobs that shared a crash run one at a time, and what comes meanwhile is not 
     doors.set(id, door.open);
     if (id.startsWith('s')) await door.opened;
     running = running.filter((one) => one !== id);
-  }, QUICK);
+  }, LAST);
   await eventually(() => doors.size).toBe(1);
   await line.plan(...line.many(3, 'fresh'));
   for (let ended = 1; ended <= 4; ended += 1) {
@@ -38,16 +40,25 @@ it('jobs that shared a crash run one at a time, and what comes meanwhile is not 
   for (const id of ['s0', 's1', 's2', 's3']) expect(company.get(id)).toEqual([id]);
 });
 
+it('jobs that may crash more than once again go on together', async () => {
+  await leave('a', 'b', 'c');
+  const door = gate();
+  const worker = await line.worker(() => door.opened, QUICK);
+  await eventually(() => worker.heard.of('job.started').length).toBe(3);
+  door.open();
+  await eventually(() => worker.heard.of('job.completed').length).toBe(3);
+});
+
 it('suspects that were not started go back when their worker stops, and cost no attempt', async () => {
   await leave('a', 'b');
   const door = gate();
-  const worker = await line.worker(() => door.opened, QUICK);
+  const worker = await line.worker(() => door.opened, LAST);
   await eventually(() => worker.heard.of('job.started').length).toBe(1);
   const stopped = worker.stop({ graceMs: 2000 });
   await eventually(async () => Object.keys((await line.picture()).pending ?? {})).toEqual([worker.consumer]);
   door.open();
   await stopped;
-  const next = await line.worker(() => undefined, QUICK);
+  const next = await line.worker(() => undefined, LAST);
   await eventually(() => next.heard.of('job.completed').length).toBe(1);
   expect(next.heard.of('job.started')).toMatchObject([{ attempt: 2 }]);
 });

@@ -47,7 +47,7 @@ const start: Resolve = (world, [a, b, c]) => {
   const lengths = deliveries.map(({ member }) => world.model.jobs.get(member)?.record?.length ?? 0);
   const two = (lengths[0] ?? 0) + (lengths[1] ?? 0);
   const bytesMax = pick([1_000_000, 1_000_000, 1_000_000, 1, two, two - 1], c % 6) ?? 1;
-  const suspects = c % 6 === 1 ? 'refuse' : 'run';
+  const suspects = c % 6 === 1 ? 1 + (c % 2) : 0;
   return startCall(world, { deliveries, consumer, bytesMax, windowMs: windowOf(c), suspects });
 };
 
@@ -56,7 +56,7 @@ interface StartedBy {
   readonly consumer: string;
   readonly bytesMax: number;
   readonly windowMs: number;
-  readonly suspects?: 'run' | 'refuse';
+  readonly suspects?: number;
 }
 
 export function startCall(world: World, { deliveries, ...call }: StartedBy): Call | undefined {
@@ -67,7 +67,7 @@ export function startCall(world: World, { deliveries, ...call }: StartedBy): Cal
     real: () => jobs.start(ref, deliveries, { ...call, nowMs: model.nowMs }),
     model: (reply) => {
       const given = startsOf(reply).flatMap((one) => (one.kind === 'run' ? [one.token] : []));
-      return worker.start(model, deliveries, { suspects: 'run', ...call, mint: () => given.shift() ?? 'none given' });
+      return worker.start(model, deliveries, { suspects: 0, ...call, mint: () => given.shift() ?? 'none given' });
     },
     learn: (reply) => {
       const claims = startsOf(reply).flatMap((one, at): Claim[] => {

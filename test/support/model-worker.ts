@@ -39,7 +39,7 @@ interface Start {
   readonly consumer: string;
   readonly bytesMax: number;
   readonly windowMs: number;
-  readonly suspects: 'run' | 'refuse';
+  readonly suspects: number;
   /** Gives the tokens that Redis gave, in their order. */
   readonly mint: () => string;
 }
@@ -125,7 +125,7 @@ function startOne(
   const { record = '' } = job;
   const mine = isMine(job.run, entry, call.consumer);
   if (!mine && isLate(job, { due: delivery.dueMs, nowMs: model.nowMs })) return { kind: 'late' };
-  if (!mine && call.suspects === 'refuse' && job.run && job.run.crashes > 0) {
+  if (!mine && call.suspects > 0 && job.run && job.run.crashes >= call.suspects) {
     return { kind: 'suspect', token: job.run.token as Claim['token'] };
   }
   if (reply.size > 0 && reply.size + record.length > call.bytesMax) return { kind: 'later' };

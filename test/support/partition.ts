@@ -117,7 +117,7 @@ export function usePartition(options: StartOptions = {}) {
     },
     start(
       deliveries: readonly Delivery[],
-      call: Settle & { consumer?: string; bytesMax?: number; suspects?: 'run' | 'refuse' } = {},
+      call: Settle & { consumer?: string; bytesMax?: number; suspects?: number } = {},
     ) {
       const defaults = { consumer: 'w1', bytesMax: 1_000_000, windowMs: WINDOW_MS, nowMs: T0 };
       return the().jobs.start(ref, deliveries, { ...defaults, ...call });
