@@ -47,7 +47,7 @@ const start: Resolve = (world, [a, b, c]) => {
   const lengths = deliveries.map(({ member }) => world.model.jobs.get(member)?.record?.length ?? 0);
   const two = (lengths[0] ?? 0) + (lengths[1] ?? 0);
   const bytesMax = pick([1_000_000, 1_000_000, 1_000_000, 1, two, two - 1], c % 6) ?? 1;
-  const suspects = c % 6 === 1 ? 1 + (c % 2) : 0;
+  const suspects = c % 6 < 3 ? c % 6 : 0;
   return startCall(world, { deliveries, consumer, bytesMax, windowMs: windowOf(c), suspects });
 };
 
