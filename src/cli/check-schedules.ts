@@ -28,7 +28,11 @@ type Ill = keyof typeof ILLS;
 
 export async function schedules({ redis, namespace }: Patient): Promise<Finding> {
   const ill = new Map<Ill, string[]>();
-  const found = (what: Ill, name: string) => ill.set(what, [...(ill.get(what) ?? []), name]);
+  const found = (what: Ill, name: string) => {
+    const names = ill.get(what);
+    if (names) names.push(name);
+    else ill.set(what, [name]);
+  };
   const readable = await read(redis, namespace, (name) => found('unreadable', name));
   const declared = new Set((await listQueues(redis, namespace)).map(({ queue }) => queue));
   const housed = readable.filter(({ schedule }) => declared.has(schedule.queue));

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { ScheduleView } from '../client/schedules.ts';
 import { systemClock } from '../core/clock.ts';
-import { type Exit, type Register, withExamples } from './desk.ts';
+import { type Exit, type Register, whole, withExamples } from './desk.ts';
 import { ruleText, shownView, stateText, wallText } from './schedule-lines.ts';
 import { type Session, withSchedules } from './session.ts';
 import { line, table } from './text.ts';
@@ -11,6 +11,7 @@ import { relative } from './when.ts';
 interface Flags {
   readonly queue?: string;
   readonly tag?: string;
+  readonly limit?: number;
 }
 
 interface Unreadable {
@@ -18,31 +19,39 @@ interface Unreadable {
   readonly why: string;
 }
 
+/** A terminal is no place for more. */
+const SHOWN_MAX = 1000;
+
 export const schedulesLs: Register = (parent, desk) => {
   const command = parent
     .command('ls')
     .description('list schedules with their rule, their next and last instant and their runs')
     .option('--queue <name>', 'only those of a queue')
     .option('--tag <text>', 'only those with a tag')
+    .option('--limit <n>', 'show so many, by name (default: 1000; with --json all)', whole(1, 1_000_000))
     .action((flags: Flags, command: Command) => desk.run(command, (session) => run(session, flags)));
   withExamples(command, ['duestream schedules ls', 'duestream schedules ls --queue reports --json']);
 };
 
-async function run(session: Session, filter: Flags): Promise<Exit> {
+async function run(session: Session, { limit, ...filter }: Flags): Promise<Exit> {
   const unreadable: Unreadable[] = [];
   const onUnreadable = (name: string, { message }: Error) => unreadable.push({ name, why: message });
   const views = await withSchedules(session, (schedules) => schedules.list({ ...filter, onUnreadable }));
-  const value = { namespace: session.config.namespace, schedules: views.map(shownView), unreadable };
+  const value = { namespace: session.config.namespace, schedules: views.slice(0, limit).map(shownView), unreadable };
   session.out.answer(value, () => {
     if (views.length + unreadable.length === 0) {
       return ['there is no schedule; "duestream schedules put --help" shows how to make one'];
     }
     const nowMs = systemClock.wallMs();
-    const rows = views.map((view) => row(view, nowMs));
+    const shown = views.slice(0, limit ?? SHOWN_MAX);
+    const rows = shown.map((view) => row(view, nowMs));
     const head = ['name', 'queue', 'rule', 'zone', 'next', 'last', 'runs', 'skipped', 'state'];
     return [
       ...(rows.length === 0 ? [] : table(session.out.paint, head, rows)),
-      ...unreadable.map(({ name, why }) => line`${name}  cannot be read and does not fire: ${why}`),
+      ...(shown.length < views.length ? [line`and ${views.length - shown.length} more; --limit shows them`] : []),
+      ...unreadable
+        .slice(0, limit ?? SHOWN_MAX)
+        .map(({ name, why }) => line`${name}  cannot be read and does not fire: ${why}`),
     ];
   });
   return 0;

@@ -124,6 +124,14 @@ describe('schedules ls', () => {
     expect((await answer(['ls', '--tag', 'x'])).schedules).toHaveLength(1);
   });
 
+  test('shows no more than the limit, and how many there are besides', async () => {
+    for (const name of ['a', 'b', 'c']) await daily(name);
+    const { out } = await say(['ls', '--limit', '1']);
+    expect(out).toMatch(/^name .*\na +reports .*\nand 2 more; --limit shows them\n$/);
+    expect((await answer(['ls'])).schedules).toHaveLength(3);
+    expect((await answer(['ls', '--limit', '2'])).schedules).toHaveLength(2);
+  });
+
   test('of none tells how to make one', async () => {
     expect((await say(['ls'])).out).toContain('duestream schedules put --help');
   });
