@@ -134,8 +134,10 @@ export function createBatch(parts: BatchParts): Batch {
     const plans = items.map(({ plan }) => plan);
     const settings = { mode, horizonMs, bytesMax: recordBytesMax };
     try {
-      if (stormy && clock.monotonicMs() - chunk.openedMs > budgetMs) throw neverSent();
-      const reply = await withRetry('schedule', () => jobs.schedule(ref, plans, settings), { clock, budgetMs });
+      // In a storm a call also waits for those before it: that is taken from its budget.
+      const leftMs = stormy ? budgetMs - (clock.monotonicMs() - chunk.openedMs) : budgetMs;
+      if (leftMs < 0) throw neverSent();
+      const reply = await withRetry('schedule', () => jobs.schedule(ref, plans, settings), { clock, budgetMs: leftMs });
       stormy = false;
       if ('kind' in reply) await move(chunk);
       else

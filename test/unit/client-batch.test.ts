@@ -106,6 +106,34 @@ describe('a batch', () => {
   });
 });
 
+test('a call that waits for others in an outage still ends after its budget and one time-out', async () => {
+  const [budgetMs, timeoutMs] = [1000, 300];
+  let nowMs = 0;
+  let timers: { readonly atMs: number; readonly ring: () => void }[] = [];
+  const wait = (ms: number) => new Promise<void>((ring) => timers.push({ atMs: nowMs + ms, ring }));
+  const sleep = (ms: number) => wait(ms).then(() => true);
+  const schedule = () => wait(timeoutMs).then(() => Promise.reject(new Error('Command timed out')));
+  const clock = { ...systemClock, monotonicMs: () => nowMs, sleep };
+  const limits = { budgetMs, horizonMs: 1e9, recordBytesMax: 1e6 };
+  const batch = createBatch({ jobs: { schedule }, layouts, clock, ...limits });
+  const tookMs: number[] = [];
+  const call = (nth: number) => {
+    const calledMs = nowMs;
+    const ended = () => void tookMs.push(nowMs - calledMs);
+    batch.add(queue, { ...plan(`${nth}`), mode: nth % 2 === 0 ? 'keep' : 'replace' }).catch(ended);
+  };
+  for (let nth = 0; nth < 20; nth += 1) call(nth);
+  void wait(500).then(() => call(20));
+  while (await turns(2).then(() => timers.length > 0)) {
+    timers = timers.sort((one, other) => one.atMs - other.atMs);
+    const next = timers.shift();
+    nowMs = next?.atMs ?? nowMs;
+    next?.ring();
+  }
+  expect(tookMs).toHaveLength(21);
+  expect(Math.max(...tookMs)).toBeLessThanOrEqual(budgetMs + timeoutMs);
+});
+
 describe('slots', () => {
   test('let so many run at once, the rest in order, and refuse a crowd', async () => {
     const slots = createSlots({ max: 2, waitingMax: 2 });
