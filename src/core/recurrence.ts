@@ -12,7 +12,7 @@
  */
 import type { Calendar } from './calendar.ts';
 import type { Cron } from './cron.ts';
-import { DEFAULT_DST, type DstPolicy, instantsOf, type Stretch, type Zone } from './zone.ts';
+import type { DstPolicy, Stretch, Zone } from './zone.ts';
 
 export interface Recurrence {
   readonly rule: { readonly cron: Cron } | { readonly everyMs: number; readonly anchorMs: number };
@@ -39,6 +39,8 @@ export interface Occurrence {
 
 /** Nothing is looked for further ahead. */
 const SEARCH_MS = 30 * 366 * 86_400_000;
+/** More clock changes than lie within any closed time. */
+const STRETCHES_MAX = 20;
 
 /** The instants after one, with what was decided; those that do not fire are marked as dropped. */
 export function* occurrences(recurrence: Recurrence, afterMs: number): Generator<Occurrence, void, undefined> {
@@ -68,19 +70,36 @@ export function nextFire(recurrence: Recurrence, afterMs: number): number | unde
 /** A time that was moved to now may have been named long ago: it is found by looking from the last working moment. */
 function lookFrom({ calendar, zone }: Recurrence, afterMs: number): number {
   if (calendar?.outside !== 'next') return afterMs;
-  const wallMs = afterMs + zone.offsetMs(afterMs);
-  return Math.min(afterMs, ...instantsOf(zone, calendar.closedSince(wallMs), DEFAULT_DST)) - 1;
+  let atMs = afterMs;
+  for (let stretches = 0; stretches < STRETCHES_MAX; stretches += 1) {
+    const { fromMs, offsetMs } = zone.stretchAt(atMs);
+    const sinceMs = calendar.closedSince(atMs + offsetMs) - offsetMs;
+    if (sinceMs >= fromMs) return sinceMs - 1;
+    atMs = fromMs - 1;
+  }
+  return atMs;
 }
 
 function workingTime({ calendar, zone }: Recurrence, named: Occurrence): Occurrence {
   if (!calendar || named.dropped) return named;
-  const wallMs = named.atMs + zone.offsetMs(named.atMs);
-  const closed = calendar.closed(wallMs);
+  const closed = calendar.closed(named.atMs + zone.offsetMs(named.atMs));
   if (!closed) return named;
-  const opensMs = calendar.outside === 'next' ? calendar.opens(wallMs) : undefined;
-  const [atMs] = opensMs === undefined ? [] : instantsOf(zone, opensMs, DEFAULT_DST);
+  const atMs = calendar.outside === 'next' ? opensAt(calendar, zone, named.atMs) : undefined;
   if (atMs === undefined) return { ...named, calendar: closed, dropped: closed };
-  return { ...named, atMs: Math.max(atMs, named.atMs), calendar: 'moved' };
+  return { ...named, atMs, calendar: 'moved' };
+}
+
+/** The next working moment. One offset after the other, because a clock change can leave an opening out, or bring one. */
+function opensAt(calendar: Calendar, zone: Zone, closedMs: number): number | undefined {
+  let atMs = closedMs;
+  for (let stretches = 0; stretches < STRETCHES_MAX; stretches += 1) {
+    const { offsetMs, toMs } = zone.stretchAt(atMs);
+    const opensMs = calendar.opens(atMs + offsetMs);
+    if (opensMs === undefined) return undefined;
+    if (opensMs - offsetMs < toMs) return opensMs - offsetMs;
+    atMs = toMs;
+  }
+  return undefined;
 }
 
 function namedAfter(recurrence: Recurrence, afterMs: number): Iterable<Occurrence> {

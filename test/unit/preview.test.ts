@@ -96,7 +96,7 @@ describe('a range', () => {
   });
 });
 
-test('what a preview shows as fired is what is fired', () => {
+test('what a preview shows as fired is what is fired', { timeout: 60_000 }, () => {
   const inputs: readonly Partial<ScheduleInput>[] = [
     { cron: '*/20 1-3 * * *' },
     { cron: '30 0-4 * * *' },
@@ -124,7 +124,7 @@ test('what a preview shows as fired is what is fired', () => {
         expect(shown).toHaveLength(20);
       },
     ),
-    { numRuns: 80 },
+    { numRuns: 40 },
   );
 });
 

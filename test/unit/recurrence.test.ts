@@ -119,6 +119,26 @@ describe('working time', () => {
   });
 });
 
+describe('working time at a clock change', () => {
+  test('that begins in a gap begins where the clock goes on', () => {
+    // Casablanca went from 00:00 to 01:00 on 1 June 2009, a Monday.
+    const calendar: CalendarInput = { hours: { 'mon-fri': '00:30-02:30' }, outside: 'next' };
+    const monthly = cron('0 0 L * *', { zone: 'Africa/Casablanca', calendar });
+    const opens = '2009-06-01T00:00';
+    expect(firstOf(monthly, '2009-05-15T00:00:00Z', 1)).toEqual([opens]);
+    expect(nextFire(monthly, Date.parse(`${opens}Z`) - 1)).toBe(Date.parse(`${opens}Z`));
+    expect(nextFire(monthly, Date.parse(`${opens}Z`))).toBe(Date.parse('2009-06-29T23:30Z'));
+  });
+
+  test('that comes twice is found both times', () => {
+    const calendar: CalendarInput = { hours: { sun: '01:00-01:30' }, outside: 'next' };
+    const quarters = cron('*/15 * * * *', { ...NEW_YORK, calendar });
+    expect(firstOf(quarters, '2026-11-01T04:50:00Z', 5)).toEqual([
+      ...['2026-11-01T05:00', '2026-11-01T05:15', '2026-11-01T06:00', '2026-11-01T06:15', '2026-11-08T06:00'],
+    ]);
+  });
+});
+
 describe('bounds', () => {
   test('nothing comes before the start, at the end or after it', () => {
     const daily = cron('0 0 * * *', { start: '2026-01-02T00:00:00Z', end: '2026-01-04T00:00:00Z' });
@@ -140,41 +160,83 @@ describe('bounds', () => {
   });
 });
 
-const ZONES = ['UTC', 'America/New_York', 'Australia/Lord_Howe', 'Africa/Cairo', 'Antarctica/Troll', 'Asia/Kathmandu'];
+const ZONES = [
+  ...['UTC', 'America/New_York', 'Australia/Lord_Howe', 'Africa/Cairo', 'Africa/Casablanca', 'Antarctica/Troll'],
+  ...['Asia/Kathmandu', 'Pacific/Apia'],
+];
 const TEXTS = [
-  '0 * * * *',
-  '30 2 * * *',
-  '*/20 1-3 * * *',
-  '0 0 L * *',
-  '15 6 * * 1#2',
-  '0 12 29 2 *',
-  '*/5 0 */3 * * *',
+  ...['0 * * * *', '30 2 * * *', '*/20 1-3 * * *', '0 0 L * *', '15 6 * * 1#2', '0 12 29 2 *', '*/5 0 */3 * * *'],
+  ...['0 0 * * *', '0 0 31 * *', '30 0,23 * * 5L', '0 9 1,15 * FRI'],
+];
+const CALENDARS: readonly (CalendarInput | undefined)[] = [
+  undefined,
+  { skip: ['12-25', '2011-12-20/2012-01-05'] },
+  { skip: ['12-25', '2011-12-20/2012-01-05'], outside: 'next' },
+  { hours: { 'mon-fri': ['00:30-02:30', '09:00-17:00'] }, outside: 'next' },
+  { hours: { 'sat-sun': '02:15-02:45', wed: '10:00-11:00' }, outside: 'next' },
 ];
 
-test('instants grow, none is left out, and the next of each is the next in the list', () => {
+const anyRecurrence = fc
+  .record({
+    text: fc.constantFrom(...TEXTS),
+    zone: fc.constantFrom(...ZONES),
+    gap: fc.constantFrom<DstPolicy['gap']>('shift', 'skip'),
+    overlap: fc.constantFrom<DstPolicy['overlap']>('first', 'second', 'both'),
+    calendar: fc.constantFrom(...CALENDARS),
+  })
+  .map(({ text, zone, gap, overlap, calendar }) =>
+    cron(text, { zone, dst: { gap, overlap }, ...(calendar ? { calendar } : {}) }),
+  );
+const anyMoment = fc.oneof(
+  fc.integer({ min: Date.UTC(2000, 0), max: Date.UTC(2037, 0) }),
+  // Around the day that Apia left out.
+  fc.integer({ min: Date.UTC(2011, 11, 25), max: Date.UTC(2012, 0, 5) }),
+);
+
+function some(recurrence: Recurrence, fromMs: number, count: number): readonly number[] {
+  const list: number[] = [];
+  for (const atMs of fires(recurrence, fromMs)) {
+    list.push(atMs);
+    if (list.length === count) break;
+  }
+  return list;
+}
+
+test('instants grow, none is left out, and the next of each is the next in the list', { timeout: 60_000 }, () => {
   fc.assert(
-    fc.property(
-      fc.constantFrom(...ZONES),
-      fc.constantFrom(...TEXTS),
-      fc.constantFrom<DstPolicy['gap']>('shift', 'skip'),
-      fc.constantFrom<DstPolicy['overlap']>('first', 'second', 'both'),
-      fc.integer({ min: Date.UTC(2000, 0), max: Date.UTC(2037, 0) }),
-      (zone, text, gap, overlap, fromMs) => {
-        const recurrence = cron(text, { zone, dst: { gap, overlap } });
-        const list: number[] = [];
-        for (const atMs of fires(recurrence, fromMs)) {
-          list.push(atMs);
-          if (list.length === 12) break;
-        }
-        let lastMs = fromMs;
-        for (const atMs of list) {
-          expect(atMs).toBeGreaterThan(lastMs);
-          expect(nextFire(recurrence, lastMs)).toBe(atMs);
-          expect(nextFire(recurrence, atMs - 1)).toBe(atMs);
-          lastMs = atMs;
-        }
-      },
-    ),
+    fc.property(anyRecurrence, anyMoment, (recurrence, fromMs) => {
+      let lastMs = fromMs;
+      for (const atMs of some(recurrence, fromMs, 12)) {
+        expect(atMs).toBeGreaterThan(lastMs);
+        expect(nextFire(recurrence, lastMs)).toBe(atMs);
+        expect(nextFire(recurrence, atMs - 1)).toBe(atMs);
+        lastMs = atMs;
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('the list is the same from wherever it is begun', { timeout: 60_000 }, () => {
+  fc.assert(
+    fc.property(anyRecurrence, anyMoment, fc.nat({ max: 40 * 86_400_000 }), (recurrence, fromMs, laterMs) => {
+      const whole = some(recurrence, fromMs, 10);
+      const later = whole.filter((atMs) => atMs > fromMs + laterMs);
+      if (later.length > 0) expect(some(recurrence, fromMs + laterMs, later.length)).toEqual(later);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('every instant lies within working time', { timeout: 60_000 }, () => {
+  const calendar = parseCalendar({ hours: { 'mon-fri': '09:00-17:00' }, skip: ['12-25'], outside: 'next' });
+  fc.assert(
+    fc.property(fc.constantFrom(...TEXTS), fc.constantFrom(...ZONES), anyMoment, (text, zone, fromMs) => {
+      const recurrence = { ...cron(text, { zone }), calendar };
+      for (const atMs of some(recurrence, fromMs, 5)) {
+        expect(calendar.closed(atMs + recurrence.zone.offsetMs(atMs))).toBeUndefined();
+      }
+    }),
     { numRuns: 60 },
   );
 });
