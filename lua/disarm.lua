@@ -2,7 +2,7 @@
 -- disarm: a schedule that is gone fires no more, and what it fired is forgotten. Its jobs stay.
 -- KEYS  1 fires  2 fired
 -- ARGV  1 name  2 state
---       state: only while it fired nothing since it was read; '' = whatever it did
+--       state: only while it was neither fired nor armed since it was read; '' = whatever it did
 -- RETURN ok | unknown | changed
 local fires, fired, name, state = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 local current = redis.call('HGET', fired, name)

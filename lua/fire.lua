@@ -5,9 +5,9 @@
 --       now ms, '' = server time; term: the leader's value; state: as it was read; reached: the last instant handled;
 --       look ms, '' = never again, sooner while a job waits; overlap allow | skip | queue | replace; most jobs ever, 0 = any; due ms
 -- RETURN {fired, now, state, then per job ok | already | skipped | waiting | ended}, {'fenced'} when the term is not the
---        leader's, {'passed', now, state} when it was fired since, or {'early', now} when an instant is still to come
--- State: reached runs skipped waiting last, the latter two members or -. It changes with every call that fires, so a
--- call that is sent twice fires once; and an id that is known, live or over, is never scheduled again.
+--        leader's, {'passed', now, state} when it was fired or armed since, or {'early', now} when an instant is still to come
+-- State: reached runs skipped waiting last arms, waiting and last members or -. It changes with every call that fires, so
+-- a call that is sent twice fires once; and an id that is known, live or over, is never scheduled again.
 -- Jobs first, the state last: a call that was cut off finds its own jobs. No allow-oom: a full Redis refuses it up front.
 local leader, fires, fired, scheduled, jobs, meta, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local now, term, name, reached = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[5])
@@ -16,8 +16,8 @@ if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2]
 if redis.call('GET', leader) ~= term then return { 'fenced' } end
 local state = redis.call('HGET', fired, name) or ''
 if state ~= ARGV[4] or state == '' then return { 'passed', now, state } end
-if reached > now then return { 'early', now } end
-local _, runs, skipped, waiting, last = state:match('^(%d+) (%d+) (%d+) (%S+) (%S+)$')
+local before, runs, skipped, waiting, last, arms = state:match('^(%d+) (%d+) (%d+) (%S+) (%S+) (%d+)$')
+if reached > math.max(now, tonumber(before)) then return { 'early', now } end
 runs, skipped = tonumber(runs), tonumber(skipped)
 
 local function is_live(member)
@@ -48,7 +48,7 @@ for at = 9, #ARGV, 3 do
   replies[#replies + 1] = reply
 end
 if added > 0 then redis.call('HINCRBY', meta, 'n.scheduled', added) end
-replies[3] = ('%.0f %d %d %s %s'):format(reached, runs, skipped, waiting, last)
+replies[3] = ('%.0f %d %d %s %s %s'):format(reached, runs, skipped, waiting, last, arms)
 redis.call('HSET', fired, name, replies[3])
 if waiting ~= '-' then look = math.min(look or math.huge, now + 500) end
 if not look or waiting == '-' and most > 0 and runs >= most then redis.call('ZREM', fires, name)

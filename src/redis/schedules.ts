@@ -96,7 +96,7 @@ export async function arm(redis: Redis, ref: PartitionRef, name: string): Promis
   return Array.isArray(reply) ? 'moved' : (text(reply) as 'armed' | 'again');
 }
 
-/** Forgets a schedule; with `state`, only if it fired nothing since that was read. */
+/** Forgets a schedule; with `state`, only if it was neither fired nor armed since that was read. */
 export async function disarm(
   redis: Redis,
   ref: PartitionRef,

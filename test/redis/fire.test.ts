@@ -48,9 +48,18 @@ describe('arming', () => {
   test('keeps how far it was fired', async () => {
     await armed();
     await fireHours([1]);
-    const before = await stateOf();
+    const { text: _, ...before } = only(await firedOf(p.redis, p.ref, [NAME])) ?? {};
     await armed();
-    expect(await stateOf()).toBe(before);
+    expect(only(await firedOf(p.redis, p.ref, [NAME]))).toMatchObject(before);
+  });
+
+  test('makes void what a leader found out before: it neither ends nor forgets what was put since', async () => {
+    await armed();
+    const state = await stateOf();
+    await armed();
+    expect(await outcomes(fireHours([], { state, lookMs: undefined }))).toBe('passed');
+    expect(await disarm(p.redis, p.ref, NAME, state)).toBe('changed');
+    expect((await lookedAt(p.redis, p.ref, { limit: 10, nowMs: T0 })).names).toEqual([NAME]);
   });
 
   test('says that the queue was resized', async () => {
@@ -95,6 +104,15 @@ describe('an instant', () => {
     await armed();
     await p.lead();
     expect(await outcomes(p.withoutWrite(() => fireHours([5], { nowMs: T0 })))).toBe('early');
+  });
+
+  test('is not in the way when the clock of Redis went back: nothing fires, and the next look is set', async () => {
+    await armed();
+    await fireHours([5]);
+    await armed();
+    const back = { reachedMs: T0 + 5 * HOUR_MS, lookMs: T0 + 6 * HOUR_MS, nowMs: T0 };
+    expect(await outcomes(fireHours([], back))).toEqual([]);
+    expect(await lookedAt(p.redis, p.ref, { limit: 10, nowMs: T0 })).toMatchObject({ nextMs: T0 + 6 * HOUR_MS });
   });
 
   test('of a schedule that is not armed, or under a term that is over, is refused', async () => {
