@@ -19,7 +19,7 @@ export interface Calendar {
   readonly outside: 'skip' | 'next';
   /** Why this is no working time; undefined when it is. */
   readonly closed: (wallMs: number) => 'skip-date' | 'outside-hours' | undefined;
-  /** The first working moment at or after it. */
+  /** The first working moment at or after it; undefined when none comes within `SEARCH_DAYS`. */
   readonly opens: (wallMs: number) => number | undefined;
   /** When the last working time before it ended; the moment itself while it is open. */
   readonly closedSince: (wallMs: number) => number;
@@ -30,8 +30,10 @@ type Span = readonly [from: number, to: number];
 const DAY_MS = 86_400_000;
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 /** Longer than any closed time that a calendar of yearly dates can have. */
-const SEARCH_DAYS = 800;
+export const SEARCH_DAYS = 800;
 const DATES_MAX = 1000;
+/** Dates that are kept as looked up: more than one search needs. */
+const KNOWN_MAX = 1000;
 
 /** @throws DuestreamError `bad-input` that names the entry and what is allowed */
 export function parseCalendar(input: CalendarInput): Calendar {
@@ -39,8 +41,17 @@ export function parseCalendar(input: CalendarInput): Calendar {
   if (outside !== 'skip' && outside !== 'next') throw bad('outside', outside, 'skip, next');
   const skips = skipsOf(input.skip ?? []);
   const week = weekOf(input.hours);
-  const isSkipped = (dayMs: number) => skips.some((skip) => skip(dateOf(dayMs)));
+  const known = new Map<number, boolean>();
+  const isSkipped = (dayMs: number) => known.get(dayMs) ?? learn(dayMs);
   const spansOf = (dayMs: number) => (isSkipped(dayMs) ? [] : (week[new Date(dayMs).getUTCDay()] ?? []));
+
+  function learn(dayMs: number): boolean {
+    const date = dateOf(dayMs);
+    const skipped = skips.some((skip) => skip(date));
+    if (known.size >= KNOWN_MAX) known.clear();
+    known.set(dayMs, skipped);
+    return skipped;
+  }
 
   function closed(wallMs: number) {
     const dayMs = dayOf(wallMs);

@@ -10,7 +10,7 @@
  *
  * `every` counts elapsed time and knows no clock changes. The calendar is asked last.
  */
-import type { Calendar } from './calendar.ts';
+import { type Calendar, SEARCH_DAYS } from './calendar.ts';
 import type { Cron } from './cron.ts';
 import type { DstPolicy, Stretch, Zone } from './zone.ts';
 
@@ -37,19 +37,28 @@ export interface Occurrence {
   readonly dropped?: 'gap' | 'overlap' | 'skip-date' | 'outside-hours' | 'coincides' | undefined;
 }
 
+const DAY_MS = 86_400_000;
 /** Nothing is looked for further ahead. */
-const SEARCH_MS = 30 * 366 * 86_400_000;
+const SEARCH_MS = 30 * 366 * DAY_MS;
 /** More clock changes than lie within any closed time. */
 const STRETCHES_MAX = 20;
+/** A rule that misses so many working times in a row misses all: they come again each week. */
+const CLOSED_MAX = 20_000;
 
 /** The instants after one, with what was decided; those that do not fire are marked as dropped. */
-export function* occurrences(recurrence: Recurrence, afterMs: number): Generator<Occurrence, void, undefined> {
+export function occurrences(recurrence: Recurrence, afterMs: number): Generator<Occurrence, void, undefined> {
+  return walk(recurrence, afterMs, { leaps: false });
+}
+
+function* walk(
+  recurrence: Recurrence,
+  afterMs: number,
+  { leaps }: { readonly leaps: boolean },
+): Generator<Occurrence, void, undefined> {
   const { startMs = Number.NEGATIVE_INFINITY, endMs = Number.POSITIVE_INFINITY } = recurrence;
   const fromMs = Math.max(afterMs, startMs - 1);
   let lastMs = fromMs;
-  for (const named of namedAfter(recurrence, lookFrom(recurrence, fromMs))) {
-    if (named.atMs >= endMs || named.atMs - fromMs > SEARCH_MS) return;
-    const decided = workingTime(recurrence, named);
+  for (const decided of decisions(recurrence, fromMs, { leaps })) {
     if (decided.atMs >= endMs || decided.atMs <= fromMs) continue;
     if (decided.dropped === undefined && decided.atMs <= lastMs) yield { ...decided, dropped: 'coincides' };
     else yield decided;
@@ -57,9 +66,54 @@ export function* occurrences(recurrence: Recurrence, afterMs: number): Generator
   }
 }
 
+/** With `leaps`, of a time without work the first occurrence only: a rule of seconds names millions in a holiday. */
+function* decisions(
+  recurrence: Recurrence,
+  fromMs: number,
+  { leaps }: { readonly leaps: boolean },
+): Generator<Occurrence, void, undefined> {
+  const untilMs = Math.min(recurrence.endMs ?? Number.POSITIVE_INFINITY, fromMs + SEARCH_MS + 1);
+  let closed = 0;
+  let lookMs: number | undefined = lookFrom(recurrence, fromMs);
+  while (lookMs !== undefined && closed <= CLOSED_MAX) {
+    const end: ClosedAt | undefined = yield* untilClosed(recurrence, { lookMs, untilMs, leaps });
+    closed = end?.fired ? 0 : closed + 1;
+    lookMs = end && closedUntil(recurrence, end.atMs);
+  }
+}
+
+interface ClosedAt {
+  readonly atMs: number;
+  /** Whether any fired up to here. */
+  readonly fired: boolean;
+}
+
+/** @returns the first at a time without work, if it is to be leapt over */
+function* untilClosed(
+  recurrence: Recurrence,
+  { lookMs, untilMs, leaps }: { readonly lookMs: number; readonly untilMs: number; readonly leaps: boolean },
+): Generator<Occurrence, ClosedAt | undefined, undefined> {
+  let fired = false;
+  for (const named of namedAfter(recurrence, lookMs)) {
+    if (named.atMs >= untilMs) return undefined;
+    const decided = workingTime(recurrence, named);
+    yield decided;
+    fired ||= decided.dropped === undefined;
+    if (leaps && decided.calendar !== undefined) return { atMs: named.atMs, fired };
+  }
+  return undefined;
+}
+
+/** All from this time without work to the returned moment has none either. A clock change may open what was over. */
+function closedUntil({ calendar, zone }: Recurrence, atMs: number): number {
+  const { offsetMs, toMs } = zone.stretchAt(atMs);
+  const opensMs = calendar?.opens(atMs + offsetMs) ?? atMs + offsetMs + (SEARCH_DAYS - 1) * DAY_MS;
+  return Math.min(opensMs - offsetMs, toMs) - 1;
+}
+
 /** The instants that fire, after one. */
 export function* fires(recurrence: Recurrence, afterMs: number): Generator<number, void, undefined> {
-  for (const { atMs, dropped } of occurrences(recurrence, afterMs)) if (!dropped) yield atMs;
+  for (const { atMs, dropped } of walk(recurrence, afterMs, { leaps: true })) if (!dropped) yield atMs;
 }
 
 /** The first instant that fires after one. @returns undefined when none ever will */

@@ -10,6 +10,9 @@ import { parseSchedule, type ScheduleInput } from './schedule-input.ts';
 /** Who answers for a definition: a call, or the file that the daemon was started with. */
 export type Source = 'call' | 'file';
 
+/** The last instant of a Date. */
+const SINCE_MAX = 8.64e15;
+
 export interface Definition {
   readonly schedule: Schedule;
   readonly source: Source;
@@ -39,7 +42,7 @@ export function encodeDefinition({ schedule, source, input }: Definition): strin
 /** @throws DuestreamError `bad-input` for what nobody can read */
 export function decodeDefinition(name: string, content: string): Definition {
   const { since, source, schedule } = parsed(name, content);
-  const sinceMs = typeof since === 'number' && since >= 0 ? Math.floor(since) : 0;
+  const sinceMs = typeof since === 'number' && since >= 0 && since <= SINCE_MAX ? Math.floor(since) : 0;
   const input = (schedule ?? {}) as ScheduleInput;
   return { schedule: parseSchedule(name, input, sinceMs), source: source === 'file' ? 'file' : 'call', input };
 }

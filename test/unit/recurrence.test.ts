@@ -257,3 +257,55 @@ test('steps through an expression as the library that reads it does', () => {
     }
   }
 });
+
+describe('a rule of seconds with rare working time', () => {
+  const SECONDS: Asked = { calendar: { hours: { mon: '09:00-09:01' } } };
+
+  test('leaps over what has no working time', () => {
+    const calendar = { ...SECONDS.calendar, skip: ['2027-01-01/2028-12-25'] };
+    expect(firstOf(cron('* * * * * *', { calendar }), '2026-12-29T00:00:00Z', 1)).toEqual(['2029-01-01T09:00']);
+    const never = cron('* * * * * *', { calendar: { skip: ['2027-01-01/9999-12-31'] } });
+    expect(nextFire(never, Date.parse('2027-01-01T00:00:00Z'))).toBeUndefined();
+  });
+
+  test('gives up on working times that the rule always misses', () => {
+    const halves = Array.from(
+      { length: 24 },
+      (_, hour) => `${String(hour).padStart(2, '0')}:00-${String(hour).padStart(2, '0')}:30`,
+    );
+    const never = cron('* 30-59 * * * *', { zone: 'Europe/Berlin', calendar: { hours: { 'mon-sun': halves } } });
+    expect(nextFire(never, Date.parse('2027-01-01T00:00:00Z'))).toBeUndefined();
+  });
+
+  test('fires what one finds that looks at each of its times', () => {
+    const hours = fc.constantFrom('00:30-01:30', '01:00-02:00', '02:10-02:40', '03:00-24:00', '00:00-03:00');
+    const asked = fc.record({
+      zone: fc.constantFrom('America/New_York', 'Australia/Lord_Howe', 'Africa/Cairo', 'UTC'),
+      hours: fc.dictionary(fc.constantFrom('sat', 'sun', 'mon', 'fri'), hours, { minKeys: 1 }),
+      outside: fc.constantFrom<'skip' | 'next'>('skip', 'next'),
+      overlap: fc.constantFrom<'first' | 'second' | 'both'>('first', 'second', 'both'),
+      text: fc.constantFrom('*/7 * * * *', '*/11 1-3 * * *', '5,50 */2 * * *'),
+      day: fc.constantFrom('2026-03-06', '2026-10-30', '2026-04-03', '2026-10-02', '2026-04-23'),
+    });
+    fc.assert(
+      fc.property(asked, ({ zone, hours: week, outside, overlap, text, day }) => {
+        const recurrence = cron(text, { zone, dst: { overlap }, calendar: { hours: week, outside } });
+        const untilMs = Date.parse(day) + 12 * 86_400_000;
+        const soon = (atMs: number) => atMs <= untilMs;
+        const each = [...whileTrue(occurrences(recurrence, Date.parse(day)), ({ atMs }) => soon(atMs))]
+          .filter(({ dropped }) => dropped === undefined)
+          .map(({ atMs }) => atMs);
+        const leapt = [...whileTrue(fires(recurrence, Date.parse(day)), soon)];
+        expect(leapt).toEqual(each);
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+function* whileTrue<T>(all: Iterable<T>, holds: (one: T) => boolean): Generator<T> {
+  for (const one of all) {
+    if (!holds(one)) return;
+    yield one;
+  }
+}
