@@ -63,6 +63,8 @@ const FIELDS =
   'queue job data cron every align zone dst start end maxRuns jitter calendar overlap catchUp tags paused attempts timeout backoff maxLateness onLate';
 const SECOND_MS = 1000;
 const DAY_MS = 86_400_000;
+/** Every job has a copy. */
+const BODY_BYTES_MAX = 262_144;
 const OVERLAPS: readonly OverlapPolicy[] = ['allow', 'skip', 'queue', 'replace'];
 const POLICIES: readonly CatchUp['policy'][] = ['skip', 'once', 'all'];
 
@@ -93,7 +95,7 @@ function read(name: string, input: ScheduleInput, sinceMs: number): Schedule {
   if (input.calendar !== undefined) checkCalendar(input.calendar);
   return Object.freeze({
     ...{ name, queue: parseName(input.queue, 'queue'), sinceMs, zone: zone.name, dst, startMs, endMs },
-    body: encodeBody({ name: parseJobName(input.job), data: input.data, ...overridesOf(input) }),
+    body: bodyOf(input),
     lateness: latenessOf({ maxLateness: input.maxLateness, onLate: input.onLate }, 0),
     rule: ruleOf(name, input, startMs ?? sinceMs),
     calendar: input.calendar,
@@ -104,6 +106,16 @@ function read(name: string, input: ScheduleInput, sinceMs: number): Schedule {
     tags: tagsOf(input.tags ?? []),
     paused: pausedOf(input.paused),
   });
+}
+
+function bodyOf(input: ScheduleInput): string {
+  const body = encodeBody({ name: parseJobName(input.job), data: input.data, ...overridesOf(input) });
+  const bytes = Buffer.byteLength(body);
+  if (bytes <= BODY_BYTES_MAX) return body;
+  throw new DuestreamError(
+    'bad-input',
+    `data is ${bytes} bytes of JSON; allowed: ${BODY_BYTES_MAX} bytes; store it elsewhere and name it in the data`,
+  );
 }
 
 function ruleOf(name: string, { cron, every, align = 'epoch' }: ScheduleInput, startMs: number): Schedule['rule'] {

@@ -51,6 +51,9 @@ const MISSING_LOOK_MS = 5000;
 const MISSING_MS = 60_000;
 const UNREADABLE_LOOK_MS = 60_000;
 const KNOWN_MAX = 10_000;
+/** A call that fires more is made in parts: the server closes a connection that sends a gigabyte. */
+const CALL_BYTES = 2 * 1024 * 1024;
+const ITEM_BYTES = 300;
 
 interface Known {
   readonly text: string;
@@ -63,6 +66,13 @@ interface Look {
   readonly name: string;
   readonly fired: Fired;
   readonly nowMs: number;
+}
+
+interface Sent {
+  readonly instants: readonly number[];
+  /** What is handled then. */
+  readonly upToMs: number;
+  readonly nextMs: number | undefined;
 }
 
 export function createFirer(parts: FirerParts): Firer {
@@ -94,15 +104,17 @@ export function createFirer(parts: FirerParts): Firer {
     const found = read(look, content);
     if (!found) return postpone(look, UNREADABLE_LOOK_MS);
     if (found.schedule.queue !== ref.queue) await disarm(redis, ref, look.name, look.fired.text);
-    else if (found.schedule.paused !== undefined) await send(look, found.schedule, { instants: [], nextMs: undefined });
+    else if (found.schedule.paused !== undefined)
+      await send(look, found.schedule, { instants: [], upToMs: 0, nextMs: undefined });
     else await fireDue(look, found);
   }
 
   async function fireDue(look: Look, { schedule, recurrence }: Known): Promise<void> {
     const afterMs = Math.max(look.fired.reachedMs, schedule.sinceMs);
     const { instants, missed, nextMs } = firesDue(recurrence, { ...look, afterMs, catchUp: schedule.catchUp });
-    const { last } = look.fired;
-    if (schedule.overlap === 'replace' && last !== undefined && instants.length > 0) {
+    const { last, runs } = look.fired;
+    const isSpent = schedule.maxRuns !== undefined && runs >= schedule.maxRuns;
+    if (schedule.overlap === 'replace' && last !== undefined && instants.length > 0 && !isSpent) {
       await jobs.cancel(ref, [last], { windowMs: REPLACED_WINDOW_MS });
     }
     if (missed) {
@@ -110,17 +122,21 @@ export function createFirer(parts: FirerParts): Firer {
       const sinceMs = nextFire(recurrence, afterMs) ?? afterMs;
       events.emit('schedule.missed', { queue, partition, schedule: look.name, sinceMs, fired: instants.length });
     }
-    await send(look, schedule, { instants, nextMs });
+    const some = instants.slice(0, Math.max(1, Math.floor(CALL_BYTES / (schedule.body.length + ITEM_BYTES))));
+    const isRest = some.length < instants.length;
+    await send(look, schedule, {
+      ...{ instants: some, upToMs: isRest ? (some.at(-1) ?? 0) : look.nowMs, nextMs: isRest ? look.nowMs : nextMs },
+    });
   }
 
   async function send(
     { term, name, fired, nowMs }: Look,
     schedule: Schedule,
-    { instants, nextMs }: { readonly instants: readonly number[]; readonly nextMs: number | undefined },
+    { instants, upToMs, nextMs }: Sent,
   ): Promise<void> {
     const waitingMs = fired.waiting === undefined ? undefined : firedBy(idOf(fired.waiting).id)?.atMs;
     const atMs = [...(waitingMs === undefined ? [] : [waitingMs]), ...instants];
-    const reachedMs = Math.max(fired.reachedMs, instants.length > 0 || schedule.paused === undefined ? nowMs : 0);
+    const reachedMs = Math.max(fired.reachedMs, upToMs);
     const reply = await fire(redis, ref, {
       ...{ term, name, state: fired.text, reachedMs, lookMs: nextMs },
       ...{ overlap: schedule.overlap, maxRuns: schedule.maxRuns, nowMs: parts.nowMs?.() },

@@ -24,14 +24,16 @@ const HOUR_MS = 60 * MINUTE_MS;
 const START = Math.floor(T0 / HOUR_MS) * HOUR_MS;
 const member = (hour: number) => fireMember(NAME, START + hour * HOUR_MS);
 
+const textOf = (input: Partial<ScheduleInput> = {}) =>
+  encodeDefinition(defineSchedule(NAME, { queue: 'q', every: '1h', ...input }, { sinceMs: START, source: 'call' }));
+
 async function put(input: Partial<ScheduleInput> = {}): Promise<void> {
-  const definition = defineSchedule(NAME, { queue: 'q', every: '1h', ...input }, { sinceMs: START, source: 'call' });
-  await writeDefinition(p.redis, NAMESPACE, NAME, encodeDefinition(definition));
+  await writeDefinition(p.redis, NAMESPACE, NAME, textOf(input));
   await arm(p.redis, p.ref, NAME);
 }
 
 /** A firer that leads, and what it said. */
-async function open(redis: Redis = p.redis) {
+async function open(redis: Redis = p.redis, asked: () => void = () => undefined) {
   const term = await p.lead();
   const clock = handClock();
   const events = createEmitter();
@@ -44,7 +46,11 @@ async function open(redis: Redis = p.redis) {
   let nowMs = START;
   const firer = createFirer({
     ...{ redis, ref: p.ref, namespace: NAMESPACE, clock, events },
-    ...{ leading: () => ({ term, epoch: 1 }), nowMs: () => nowMs },
+    leading: () => ({ term, epoch: 1 }),
+    nowMs: () => {
+      asked();
+      return nowMs;
+    },
   });
   return {
     ...{ fired, missed, unreadable, now: () => nowMs },
@@ -218,6 +224,42 @@ test('after the last of its runs a schedule is not looked at any more', async ()
   expect(await scheduled()).toEqual([member(1), member(2)]);
   expect(await isLookedAt()).toBe(false);
   await finish(firer.now());
+});
+
+test('a schedule that had all its runs is put again, and its last job is not replaced by nothing', async () => {
+  const firer = await open();
+  await put({ maxRuns: 1, overlap: 'replace' });
+  await firer.at(1);
+  await put({ maxRuns: 1, overlap: 'replace' });
+  await firer.at(3);
+  expect(await scheduled()).toEqual([member(1)]);
+  await finish(firer.now());
+});
+
+test('a schedule that is resumed between a look and its fire is looked at again, and fires', async () => {
+  let asked = 0;
+  const resumed: Promise<unknown>[] = [];
+  await put({ paused: true });
+  const firer = await open(p.redis, () => {
+    asked += 1;
+    // The first time is asked for the look, the second time for the fire: these commands arrive before it.
+    if (asked === 2) resumed.push(writeDefinition(p.redis, NAMESPACE, NAME, textOf()), arm(p.redis, p.ref, NAME));
+  });
+  await firer.at(0);
+  await Promise.all(resumed);
+  await firer.at(1);
+  expect(asked).toBeGreaterThan(2);
+  expect(await scheduled()).toEqual([member(1)]);
+});
+
+test('many missed instants with much data are fired in parts, each once', async () => {
+  const firer = await open();
+  await put({ catchUp: { policy: 'all', window: '2d' }, data: 'x'.repeat(250_000) });
+  await firer.at(0);
+  await firer.at(20);
+  expect(firer.outcomes()).toEqual(Array(20).fill('ok'));
+  expect(firer.missed).toEqual([]);
+  expect(await scheduled()).toHaveLength(20);
 });
 
 test('a full Redis refuses to fire, and what was missed is fired when there is room', async () => {

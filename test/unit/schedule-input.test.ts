@@ -83,6 +83,10 @@ const REFUSED: readonly (readonly [given: unknown, told: string])[] = [
   ['x', 'a schedule is "x"; allowed: an object'],
   [{ crom: '* * * * *' }, `unknown field "crom" of a schedule; allowed: ${FIELDS}`],
   [{ queue: 'Q!' }, 'queue name is "Q!"; allowed: 1 to 64 of a-z 0-9 . _ - beginning with a letter or digit'],
+  [
+    { data: 'x'.repeat(262_144) },
+    'data is 262152 bytes of JSON; allowed: 262144 bytes; store it elsewhere and name it in the data',
+  ],
   [{ cron: undefined }, 'the rule is "neither cron nor every"; allowed: one of them'],
   [{ every: '1m' }, 'the rule is "both cron and every"; allowed: one of them'],
   [{ cron: undefined, every: '999ms' }, 'every is "999ms"; allowed: 1000 ms to 3650 d'],
