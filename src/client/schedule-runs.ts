@@ -4,7 +4,6 @@
  */
 import { encodeRecord, memberOf } from '../core/codec.ts';
 import { DuestreamError } from '../core/errors.ts';
-import { newJobId } from '../core/job.ts';
 import { fires } from '../core/recurrence.ts';
 import { dueOfFire, fireId, recurrenceOf, routingOf, type Schedule } from '../core/schedule.ts';
 import type { Jobs } from '../redis/jobs.ts';
@@ -74,7 +73,7 @@ export async function trigger(
 }
 
 /** An id for a job that stands for no instant. */
-export const triggerId = (name: string): string => `{${routingOf(name)}}now:${newJobId()}`;
+export const triggerId = (name: string, id: string): string => `{${routingOf(name)}}now:${id}`;
 
 function itemOf(schedule: Schedule, id: string, dueMs: number) {
   return { id, member: memberOf(id), record: encodeRecord(dueMs, schedule.body, schedule.lateness), dueMs };

@@ -43,6 +43,11 @@ export interface StoredSchedule {
   readonly ref: PartitionRef;
 }
 
+interface Place {
+  readonly ref: PartitionRef;
+  readonly fired: Fired | undefined;
+}
+
 const MOVES_MAX = 5;
 const CHUNK = 1000;
 
@@ -108,18 +113,33 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
     const fresh = defineSchedule(name, input, { sinceMs: await nowMs(), source });
     const { sinceMs = 0 } = before?.schedule ?? {};
     const kept = before ? defineSchedule(name, input, { sinceMs, source }) : fresh;
-    const definition = before && firesAlike(before, kept) ? kept : fresh;
+    const left = await leftBy(before, fresh);
+    const definition = before && firesAlike(before, kept) ? since(left?.fired?.reachedMs, kept) : fresh;
     await armIn(definition.schedule.queue, name);
     if (before && isSame(before, definition)) return { name, status: 'unchanged' };
     await writeDefinition(redis, namespace, name, encodeDefinition(definition));
     await armIn(definition.schedule.queue, name);
-    if (before && before.schedule.queue !== definition.schedule.queue) await forget(before.schedule.queue, name);
+    if (left) await forget(name, left);
     return { name, status: before ? 'changed' : 'created' };
   }
 
-  async function forget(queue: string, name: string): Promise<void> {
+  /** Where a schedule is armed, and how far it was fired there. */
+  async function placeOf({ queue, name }: Pick<Schedule, 'queue' | 'name'>): Promise<Place | undefined> {
     const layout = await findQueue(redis, namespace, queue);
-    if (layout) await disarm(redis, partitionOfSchedule(namespace, layout, name), name);
+    if (!layout) return undefined;
+    const ref = partitionOfSchedule(namespace, layout, name);
+    const [fired] = await firedOf(redis, ref, [name]);
+    return { ref, fired };
+  }
+
+  /** The place in another queue that a definition leaves. */
+  async function leftBy(before: Definition | undefined, after: Definition): Promise<Place | undefined> {
+    return before && before.schedule.queue !== after.schedule.queue ? placeOf(before.schedule) : undefined;
+  }
+
+  /** As it was read before its definition went; of one that was armed again since, another call's is the last word. */
+  async function forget(name: string, { ref, fired }: Place): Promise<void> {
+    if (fired) await disarm(redis, ref, name, fired.text);
   }
 
   return {
@@ -152,8 +172,9 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
     /** Its jobs stay. @returns whether there was one */
     async remove(name: string): Promise<boolean> {
       const before = await replaceable(name);
+      const left = before && (await placeOf(before.schedule));
       const removed = await deleteDefinition(redis, namespace, parseScheduleName(name));
-      if (before) await forget(before.schedule.queue, name);
+      if (left) await forget(name, left);
       return removed;
     },
 
@@ -164,6 +185,12 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
       return put(name, { ...before.input, paused: paused === undefined ? undefined : paused || true }, before.source);
     },
   };
+}
+
+/** In another queue it goes on where it was: what became a job in the one before becomes none there. */
+function since(reachedMs: number | undefined, { schedule, source, input }: Definition): Definition {
+  const sinceMs = Math.max(schedule.sinceMs, reachedMs ?? 0);
+  return defineSchedule(schedule.name, input, { sinceMs, source });
 }
 
 export function unknownSchedule(name: string): DuestreamError {

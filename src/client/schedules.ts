@@ -5,7 +5,7 @@
 import { type Clock, systemClock } from '../core/clock.ts';
 import type { DurationInput } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
-import { parseJobId } from '../core/job.ts';
+import { newJobId, parseJobId } from '../core/job.ts';
 import type { PreviewRow } from '../core/preview.ts';
 import { fireId } from '../core/schedule.ts';
 import type { ScheduleInput } from '../core/schedule-input.ts';
@@ -151,12 +151,16 @@ export async function createSchedules(options: SchedulesOptions): Promise<Schedu
             : defineSchedule('preview', schedule, { sinceMs: 0, source: 'call' });
         return previewRows(definition.schedule, range, nowMs);
       }),
-    trigger: (name, { id } = {}) =>
-      call('trigger a schedule', async () => {
-        const given = id === undefined ? triggerId(name) : `${triggerId(name).split('now:')[0]}now:${parseJobId(id)}`;
+    trigger: async (name, { id } = {}) => {
+      const given = triggerId(name, id === undefined ? newJobId() : parseJobId(id));
+      let nowMs: number | undefined;
+      return call('trigger a schedule', async () => {
         const { definition, ref } = await found(name);
-        return trigger(jobs, ref, { schedule: definition.schedule, nowMs: await store.nowMs(), id: given });
-      }),
+        // Repeated after a lost reply it is the very same call, due included, so that it knows its own job.
+        nowMs ??= await store.nowMs();
+        return trigger(jobs, ref, { schedule: definition.schedule, nowMs, id: given });
+      });
+    },
     backfill: (name, range) =>
       call('backfill a schedule', async () => {
         const { definition, ref } = await found(name);

@@ -1,0 +1,60 @@
+/** Definitions that are put, moved and removed while others do the same, on a real Redis. */
+import { describe, expect, test } from 'vitest';
+import { createSchedules, type Schedules } from '../../src/client/schedules.ts';
+import { controlKeys, type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
+import { firedOf } from '../../src/redis/schedules.ts';
+import { usePartition } from '../support/partition.ts';
+
+const p = usePartition();
+const NAMESPACE = 't';
+const refOf = (queue: string): PartitionRef => partitionRef(NAMESPACE, { queue, partition: 0, generation: 0 });
+const isLookedAt = async (queue: string, name: string) =>
+  (await p.redis.zscore(refOf(queue).keys.fires, name)) !== null;
+
+async function withSchedules(work: (schedules: Schedules) => Promise<void>): Promise<void> {
+  const schedules = await createSchedules({ redis: p.server.url, namespace: NAMESPACE });
+  try {
+    await work(schedules);
+  } finally {
+    await schedules.stop();
+  }
+}
+
+describe('a schedule', () => {
+  test('that goes to another queue goes on where it was, and is looked at there only', () =>
+    withSchedules(async (schedules) => {
+      await schedules.put('nightly', { queue: 'one', every: '1h' });
+      const reachedMs = Date.now() + 5000;
+      await p.redis.hset(refOf('one').keys.fired, 'nightly', `${reachedMs} 7 0 - - 1`);
+      await schedules.put('nightly', { queue: 'two', every: '1h' });
+      expect((await schedules.get('nightly'))?.schedule.sinceMs).toBe(reachedMs);
+      expect(await isLookedAt('one', 'nightly')).toBe(false);
+      expect(await isLookedAt('two', 'nightly')).toBe(true);
+    }));
+
+  test('that is put while it is removed is looked at, whoever comes last', () =>
+    withSchedules(async (schedules) => {
+      for (let round = 0; round < 30; round += 1) {
+        await schedules.put('nightly', { queue: 'one', every: '1h' });
+        await Promise.all([schedules.remove('nightly'), schedules.put('nightly', { queue: 'one', every: '2h' })]);
+        if ((await p.redis.hexists(controlKeys(NAMESPACE).schedules, 'nightly')) === 1)
+          expect(await isLookedAt('one', 'nightly')).toBe(true);
+      }
+    }));
+
+  test('that is removed is forgotten', () =>
+    withSchedules(async (schedules) => {
+      await schedules.put('nightly', { queue: 'one', every: '1h' });
+      expect(await schedules.remove('nightly')).toBe(true);
+      expect(await isLookedAt('one', 'nightly')).toBe(false);
+      expect(await firedOf(p.redis, refOf('one'), ['nightly'])).toEqual([undefined]);
+    }));
+
+  test('with any name makes a job of its own partition when it is triggered', () =>
+    withSchedules(async (schedules) => {
+      await schedules.put('now:here', { queue: 'one', every: '1h' });
+      expect(await schedules.trigger('now:here', { id: 'a' })).toMatchObject({
+        ...{ id: '{schedule:now:here}now:a', status: 'scheduled' },
+      });
+    }));
+});
