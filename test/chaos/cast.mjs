@@ -141,9 +141,9 @@ export function createCast({ product, folder, url, note, env = {}, clocks }) {
       const handlers = ofCopy(special?.product ?? product, HANDLERS);
       return launch('worker', [mainOf(special), 'worker', handlers, '--queue', 'chaos'], special);
     },
-    /** One that runs other handlers than those of the workload. @param {string} module @param {string} queue @param {Readonly<Record<string, string>>} [more] */
-    otherWorker: (module, queue, more) =>
-      launch('worker', [mainOf(undefined), 'worker', module, '--queue', queue], more),
+    /** One that runs other handlers than those of the workload. @param {string} module @param {string} queue @param {Readonly<Record<string, string>>} [env] */
+    otherWorker: (module, queue, env = {}) =>
+      launch('worker', [mainOf(undefined), 'worker', module, '--queue', queue], { env }),
     /** @param {readonly import('./workload.mjs').PlannedJob[]} plan */
     producer(plan) {
       const file = join(folder, `plan-${born}.json`);
