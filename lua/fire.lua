@@ -3,7 +3,8 @@
 -- KEYS  1 leader  2 fires  3 fired  4 scheduled  5 jobs  6 meta  7 wake
 -- ARGV  1 now  2 term  3 name  4 state  5 reached  6 look  7 overlap  8 most  then per job: member, record, due
 --       now ms, '' = server time; term: the leader's value; state: as it was read; reached: the last instant handled;
---       look ms, '' = never again, sooner while a job waits; overlap allow | skip | queue | replace; most jobs ever, 0 = any; due ms
+--       look ms, '' = never again, sooner while a job waits unless there are no jobs in the call either;
+--       overlap allow | skip | queue | replace; most jobs ever, 0 = any; due ms
 -- RETURN {fired, now, state, then per job ok | already | skipped | waiting | ended}, {'fenced'} when the term is not the
 --        leader's, {'passed', now, state} when it was fired or armed since, or {'early', now} when an instant is still to come
 -- State: reached runs skipped waiting last arms, waiting and last members or -. It changes with every call that fires, so
@@ -50,7 +51,7 @@ end
 if added > 0 then redis.call('HINCRBY', meta, 'n.scheduled', added) end
 replies[3] = ('%.0f %d %d %s %s %s'):format(reached, runs, skipped, waiting, last, arms)
 redis.call('HSET', fired, name, replies[3])
-if waiting ~= '-' then look = math.min(look or math.huge, now + 500) end
+if waiting ~= '-' and (look or #ARGV > 8) then look = math.min(look or math.huge, now + 500) end
 if not look or waiting == '-' and most > 0 and runs >= most then redis.call('ZREM', fires, name)
 else redis.call('ZADD', fires, ('%.0f'):format(look), name) end
 if soonest < (tonumber(redis.call('HGET', meta, 'wake')) or -1) then

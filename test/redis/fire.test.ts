@@ -175,6 +175,16 @@ describe('while the job before is not over', () => {
     expect(only(await firedOf(p.redis, p.ref, [NAME]))).toMatchObject({ waiting: undefined, runs: 2, skipped: 1 });
   });
 
+  test('a schedule that is paused while one waits is looked at no more, and goes on when it is armed', async () => {
+    await armed();
+    await fireHours([1, 2], { overlap: 'queue' });
+    await fireHours([], { overlap: 'queue', lookMs: undefined, reachedMs: 0, nowMs: T0 + 2 * HOUR_MS });
+    expect(await p.redis.zcard(p.keys.fires)).toBe(0);
+    await armed();
+    await finish(1);
+    expect(await outcomes(fireHours([2], { overlap: 'queue' }))).toEqual(['ok']);
+  });
+
   test('replace lets the newest wait', async () => {
     await armed();
     expect(await outcomes(fireHours([1, 2, 3], { overlap: 'replace' }))).toEqual(['ok', 'waiting', 'waiting']);
