@@ -153,7 +153,7 @@ const DURABILITY = [
     mode: 'none',
     cells: [
       { promise: 'what the last snapshot has', ids: ['F25'] },
-      { promise: 'what the last snapshot has', ids: ['F25'] },
+      { promise: 'what the last snapshot has', ids: [] },
       { promise: 'what the last snapshot has', ids: [] },
     ],
   },
