@@ -27,7 +27,7 @@ local function is_live(member)
 end
 
 local function place(member)
-  if redis.call('HEXISTS', jobs, member) == 1 then return 'already' end
+  if redis.call('HGET', jobs, member) then return 'already' end
   if most > 0 and runs >= most then return 'ended' end
   if overlap == 'allow' or last == '-' or not is_live(last) then return 'ok' end
   if overlap == 'skip' or overlap == 'queue' and waiting ~= '-' and waiting ~= member then return 'skipped' end
