@@ -18,16 +18,7 @@ import {
 import type { Redis } from '../redis/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { declareQueue, findQueue, type QueueLayout } from '../redis/queues.ts';
-import {
-  arm,
-  definitions,
-  deleteDefinition,
-  disarm,
-  type Fired,
-  firedOf,
-  partitionOfSchedule,
-  writeDefinition,
-} from '../redis/schedules.ts';
+import { arm, define, definitions, disarm, type Fired, firedOf, partitionOfSchedule } from '../redis/schedules.ts';
 
 /** What a `put` did. */
 export interface ScheduleChange {
@@ -49,6 +40,7 @@ interface Place {
 }
 
 const MOVES_MAX = 5;
+const CHANGES_MAX = 20;
 const CHUNK = 1000;
 
 export function createScheduleStore({ redis, namespace }: { readonly redis: Redis; readonly namespace: string }) {
@@ -86,19 +78,34 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
     throw new DuestreamError('moved', `schedule ${name}: queue ${queue} is being resized; try again in a moment`);
   }
 
-  async function definitionOf(name: string): Promise<Definition | undefined> {
+  async function textOf(name: string): Promise<string | undefined> {
     const [content] = await definitions(redis, namespace, [parseScheduleName(name)]);
+    return content;
+  }
+
+  async function definitionOf(name: string): Promise<Definition | undefined> {
+    const content = await textOf(name);
     return content === undefined ? undefined : decodeDefinition(name, content);
   }
 
   /** One that cannot be read may be replaced. */
-  async function replaceable(name: string): Promise<Definition | undefined> {
+  function replaceable(name: string, content: string | undefined): Definition | undefined {
+    if (content === undefined) return undefined;
     try {
-      return await definitionOf(name);
+      return decodeDefinition(name, content);
     } catch (error) {
       if (error instanceof DuestreamError && error.code === 'bad-input') return undefined;
       throw error;
     }
+  }
+
+  /** Does something with what is stored, and again when somebody else has changed it meanwhile. */
+  async function change<T>(name: string, work: (content: string | undefined) => Promise<T | 'lost'>): Promise<T> {
+    for (let tries = 0; tries < CHANGES_MAX; tries += 1) {
+      const done = await work(await textOf(name));
+      if (done !== 'lost') return done;
+    }
+    throw new DuestreamError('moved', `schedule ${name}: others change it all the time; try again in a moment`);
   }
 
   async function nowMs(): Promise<number> {
@@ -107,9 +114,11 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
   }
 
   /** A rule that changed counts from now; anything else goes on where it was. */
-  async function put(name: string, input: ScheduleInput, source: Source = 'call'): Promise<ScheduleChange> {
-    parseScheduleName(name);
-    const before = await replaceable(name);
+  async function putOver(
+    content: string | undefined,
+    { name, input, source }: { readonly name: string; readonly input: ScheduleInput; readonly source: Source },
+  ): Promise<ScheduleChange | 'lost'> {
+    const before = replaceable(name, content);
     const fresh = defineSchedule(name, input, { sinceMs: await nowMs(), source });
     const { sinceMs = 0 } = before?.schedule ?? {};
     const kept = before ? defineSchedule(name, input, { sinceMs, source }) : fresh;
@@ -117,11 +126,15 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
     const definition = before && firesAlike(before, kept) ? since(left?.fired?.reachedMs, kept) : fresh;
     await armIn(definition.schedule.queue, name);
     if (before && isSame(before, definition)) return { name, status: 'unchanged' };
-    await writeDefinition(redis, namespace, name, encodeDefinition(definition));
+    const written = await define(redis, namespace, { name, before: content, after: encodeDefinition(definition) });
+    if (written === 'changed') return 'lost';
     await armIn(definition.schedule.queue, name);
     if (left) await forget(name, left);
     return { name, status: before ? 'changed' : 'created' };
   }
+
+  const put = (name: string, input: ScheduleInput, source: Source = 'call'): Promise<ScheduleChange> =>
+    change(name, (content) => putOver(content, { name, input, source }));
 
   /** Where a schedule is armed, and how far it was fired there. */
   async function placeOf({ queue, name }: Pick<Schedule, 'queue' | 'name'>): Promise<Place | undefined> {
@@ -170,20 +183,24 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
     },
 
     /** Its jobs stay. @returns whether there was one */
-    async remove(name: string): Promise<boolean> {
-      const before = await replaceable(name);
-      const left = before && (await placeOf(before.schedule));
-      const removed = await deleteDefinition(redis, namespace, parseScheduleName(name));
-      if (left) await forget(name, left);
-      return removed;
-    },
+    remove: (name: string): Promise<boolean> =>
+      change(name, async (content) => {
+        if (content === undefined) return false;
+        const before = replaceable(name, content);
+        const left = before && (await placeOf(before.schedule));
+        if ((await define(redis, namespace, { name, before: content })) === 'changed') return 'lost';
+        if (left) await forget(name, left);
+        return true;
+      }),
 
     /** `paused` undefined: it fires again, from now on. @throws DuestreamError `not-found` */
-    async setPaused(name: string, paused: string | undefined): Promise<ScheduleChange> {
-      const before = await definitionOf(name);
-      if (!before) throw unknownSchedule(name);
-      return put(name, { ...before.input, paused: paused === undefined ? undefined : paused || true }, before.source);
-    },
+    setPaused: (name: string, paused: string | undefined): Promise<ScheduleChange> =>
+      change(name, async (content) => {
+        if (content === undefined) throw unknownSchedule(name);
+        const { input, source } = decodeDefinition(name, content);
+        const state = paused === undefined ? undefined : paused || true;
+        return putOver(content, { name, input: { ...input, paused: state }, source });
+      }),
   };
 }
 

@@ -81,13 +81,14 @@ export async function* allDefinitions(
   } while (cursor !== '0');
 }
 
-export async function writeDefinition(redis: Redis, namespace: string, name: string, content: string): Promise<void> {
-  await redis.hset(controlKeys(namespace).schedules, name, content);
-}
-
-/** @returns whether there was one */
-export async function deleteDefinition(redis: Redis, namespace: string, name: string): Promise<boolean> {
-  return (await redis.hdel(controlKeys(namespace).schedules, name)) === 1;
+/** Writes a definition, or without `after` deletes it, if it still is what was read; undefined: there was none. */
+export async function define(
+  redis: Redis,
+  namespace: string,
+  { name, before, after }: { readonly name: string; readonly before: string | undefined; readonly after?: string },
+): Promise<'ok' | 'changed'> {
+  const args = { name, before: before ?? '', after: after ?? '' };
+  return text(await run(redis, 'define', { keys: controlKeys(namespace), args })) as 'ok' | 'changed';
 }
 
 /** Has a schedule looked at, now and from now on. */

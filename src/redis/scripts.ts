@@ -11,7 +11,7 @@ import type { PartitionKeys } from './keys.ts';
 import { naming, type TypedKeys } from './wrong-type.ts';
 
 /** Keys of a partition, and those of the control slot. */
-type KeyName = keyof PartitionKeys | 'queues' | 'alive' | 'beat';
+type KeyName = keyof PartitionKeys | 'queues' | 'alive' | 'beat' | 'schedules';
 
 export interface Script {
   readonly keys: readonly KeyName[];
@@ -122,6 +122,7 @@ export const scripts = {
   retire: define({ keys: ['ready'], args: ['consumer'], reply: 'text' }),
   beat: define({ keys: ['beat', 'alive', 'wake'], args: ['process', 'identity', 'ttl'] }),
   declare: define({ keys: ['queues', 'wake'], args: ['queue', 'layout'] }),
+  define: define({ keys: ['schedules'], args: ['name', 'before', 'after'] }),
   sweep: define({
     keys: ['leader', 'jobs', 'done', 'dead', 'meta'],
     args: ['now', 'term', 'limit', 'window', 'stubs', 'retention', 'letters'],

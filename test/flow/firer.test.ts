@@ -10,7 +10,8 @@ import type { ScheduleInput } from '../../src/core/schedule-input.ts';
 import { defineSchedule, encodeDefinition } from '../../src/core/schedule-text.ts';
 import { createFirer } from '../../src/mover/firer.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connect.ts';
-import { arm, firedOf, lookedAt, writeDefinition } from '../../src/redis/schedules.ts';
+import { controlKeys } from '../../src/redis/keys.ts';
+import { arm, firedOf, lookedAt } from '../../src/redis/schedules.ts';
 import { openLossyLine } from '../support/lossy-line.ts';
 import { handClock } from '../support/mover-line.ts';
 import { only, T0, usePartition } from '../support/partition.ts';
@@ -28,7 +29,7 @@ const textOf = (input: Partial<ScheduleInput> = {}) =>
   encodeDefinition(defineSchedule(NAME, { queue: 'q', every: '1h', ...input }, { sinceMs: START, source: 'call' }));
 
 async function put(input: Partial<ScheduleInput> = {}): Promise<void> {
-  await writeDefinition(p.redis, NAMESPACE, NAME, textOf(input));
+  await p.redis.hset(controlKeys(NAMESPACE).schedules, NAME, textOf(input));
   await arm(p.redis, p.ref, NAME);
 }
 
@@ -103,7 +104,7 @@ describe('a definition that is not there', () => {
 test('a definition that nobody can read is told, looked at again a minute later, and fires once it is mended', async () => {
   const firer = await open();
   await arm(p.redis, p.ref, NAME);
-  await writeDefinition(p.redis, NAMESPACE, NAME, '{"schedule":{"queue":"q","cron":"nonsense"}}');
+  await p.redis.hset(controlKeys(NAMESPACE).schedules, NAME, '{"schedule":{"queue":"q","cron":"nonsense"}}');
   await firer.at(0);
   expect(only(firer.unreadable)).toMatchObject({ schedule: NAME, why: expect.stringContaining('cron is "nonsense"') });
   expect((await lookedAt(p.redis, p.ref, { limit: 1, nowMs: START })).nextMs).toBe(START + MINUTE_MS);
@@ -115,10 +116,10 @@ test('a definition that nobody can read is told, looked at again a minute later,
 test('a definition that nobody can read is told once, however often it is looked at', async () => {
   const firer = await open();
   await arm(p.redis, p.ref, NAME);
-  await writeDefinition(p.redis, NAMESPACE, NAME, 'nonsense');
+  await p.redis.hset(controlKeys(NAMESPACE).schedules, NAME, 'nonsense');
   for (let minute = 0; minute < 5; minute += 1) await firer.at(0, minute * MINUTE_MS);
   expect(firer.unreadable).toHaveLength(1);
-  await writeDefinition(p.redis, NAMESPACE, NAME, 'other nonsense');
+  await p.redis.hset(controlKeys(NAMESPACE).schedules, NAME, 'other nonsense');
   await firer.at(0, 6 * MINUTE_MS);
   expect(firer.unreadable).toHaveLength(2);
 });
@@ -133,7 +134,7 @@ test('a paused schedule fires nothing and is not looked at; when it is resumed i
     { queue: 'q', every: '1h', catchUp: 'all' },
     { sinceMs: START + 3 * HOUR_MS + 1, source: 'call' },
   );
-  await writeDefinition(p.redis, NAMESPACE, NAME, encodeDefinition(resumed));
+  await p.redis.hset(controlKeys(NAMESPACE).schedules, NAME, encodeDefinition(resumed));
   await arm(p.redis, p.ref, NAME);
   await firer.at(5);
   expect(await scheduled()).toEqual([member(4), member(5)]);
@@ -243,7 +244,8 @@ test('a schedule that is resumed between a look and its fire is looked at again,
   const firer = await open(p.redis, () => {
     asked += 1;
     // The first time is asked for the look, the second time for the fire: these commands arrive before it.
-    if (asked === 2) resumed.push(writeDefinition(p.redis, NAMESPACE, NAME, textOf()), arm(p.redis, p.ref, NAME));
+    if (asked === 2)
+      resumed.push(p.redis.hset(controlKeys(NAMESPACE).schedules, NAME, textOf()), arm(p.redis, p.ref, NAME));
   });
   await firer.at(0);
   await Promise.all(resumed);

@@ -12,8 +12,9 @@ import { firedBy, recurrenceOf } from '../../src/core/schedule.ts';
 import type { ScheduleInput } from '../../src/core/schedule-input.ts';
 import { defineSchedule, encodeDefinition } from '../../src/core/schedule-text.ts';
 import { createFirer } from '../../src/mover/firer.ts';
+import { controlKeys } from '../../src/redis/keys.ts';
 import { elect } from '../../src/redis/lease.ts';
-import { arm, writeDefinition } from '../../src/redis/schedules.ts';
+import { arm } from '../../src/redis/schedules.ts';
 import { seeded } from '../chaos/workload.mjs';
 import { cutOff, luaOf } from '../support/model-cut.ts';
 import { T0, usePartition } from '../support/partition.ts';
@@ -51,7 +52,7 @@ async function lead(processId: string): Promise<() => Promise<void>> {
 async function put(schedules: Readonly<Record<string, ScheduleInput>>, sinceMs: number): Promise<void> {
   for (const [name, input] of Object.entries(schedules)) {
     const definition = defineSchedule(name, input, { sinceMs, source: 'call' });
-    await writeDefinition(p.redis, 't', name, encodeDefinition(definition));
+    await p.redis.hset(controlKeys('t').schedules, name, encodeDefinition(definition));
     await arm(p.redis, p.ref, name);
   }
 }

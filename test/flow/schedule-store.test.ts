@@ -42,6 +42,16 @@ describe('a schedule', () => {
       }
     }));
 
+  test('that is paused while it is changed ends changed and paused', () =>
+    withSchedules(async (schedules) => {
+      for (let round = 0; round < 20; round += 1) {
+        await schedules.put('nightly', { queue: 'one', every: '1h' });
+        const changed = { queue: 'one', every: '2h', paused: 'lunch' };
+        await Promise.all([schedules.pause('nightly', 'lunch'), schedules.put('nightly', changed)]);
+        expect((await schedules.get('nightly'))?.input).toMatchObject(changed);
+      }
+    }));
+
   test('that is removed is forgotten', () =>
     withSchedules(async (schedules) => {
       await schedules.put('nightly', { queue: 'one', every: '1h' });
