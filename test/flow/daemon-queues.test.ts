@@ -1,7 +1,7 @@
 /** The queues that a configuration names exist as soon as a mover runs, with the partitions they were given. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createDaemon } from '../../src/daemon/daemon.ts';
-import type { Redis } from '../../src/redis/connect.ts';
+import { close, openCommands, type Redis, whenReady } from '../../src/redis/connect.ts';
 import { declareQueue, listQueues } from '../../src/redis/queues.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
@@ -12,10 +12,14 @@ let redis: Redis;
 
 beforeAll(async () => {
   server = await startRedis();
-  redis = await server.client();
+  redis = openCommands({ redis: { path: server.socketPath }, name: 'test' });
+  await whenReady(redis);
 });
 beforeEach(() => redis.flushall());
-afterAll(() => server.stop());
+afterAll(async () => {
+  close(redis);
+  await server.stop();
+});
 
 async function runOnce(roles: readonly ('mover' | 'http')[]): Promise<void> {
   const daemon = await createDaemon({ redis: { url: server.url }, roles: [...roles], http: { port: 0 }, queues });

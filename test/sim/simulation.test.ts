@@ -44,8 +44,8 @@ const CONTROLS = [
     wanted: ['STUCK'],
     faults: 'ambush,cut,mute',
     file: 'dist/worker/adopter.js',
-    from: 'const unseen = pending.filter((entry) => !inflight.has(ref, entry));',
-    to: 'const unseen = [];',
+    from: 'unseen.push(...page.filter((entry) => !inflight.has(ref, entry)));',
+    to: '',
   },
   {
     title: 'promotes without asking whose term it is',

@@ -24,7 +24,9 @@ export function smoke(ids: readonly string[]): void {
   test.each(chosen)('$id $title', { timeout: ROW_TIMEOUT_MS }, async (row) => {
     const binary = await testBinary();
     const verdict = await runRow(row, { binary, product: root, seed: SEED, mode: 'everysec', quick: true });
-    const { complaints, seed, kept } = verdict;
+    const { seed, kept } = verdict;
+    // How late things were is judged by `npm run chaos`, where nothing else runs: here only what happened counts.
+    const complaints = verdict.complaints.filter((line) => !line.startsWith('ms '));
     expect({ complaints, seed, kept }).toEqual({ complaints: [], seed: SEED, kept: undefined });
     expect(verdict.asked).toBeGreaterThanOrEqual(250);
   });
