@@ -100,7 +100,7 @@ async function fill(redis, { keys, control, schedules, farMs }) {
         schedule: { queue: 'bench', cron: `${at % 60} ${at % 24} * * *`, zone: 'Europe/Berlin', data: { name } },
       });
     await redis.hset(control.schedules, ...names.flatMap((name, at) => [name, definition(name, from + at)]));
-    await redis.hset(keys.fired, ...names.flatMap((name) => [name, `${Date.now()} 0 0 - -`]));
+    await redis.hset(keys.fired, ...names.flatMap((name) => [name, `${Date.now()} 0 0 - - 0`]));
     await redis.zadd(keys.fires, ...names.flatMap((name, at) => [farMs + ((from + at) % 3_600_000), name]));
   }
 }
@@ -117,7 +117,7 @@ async function fireSome(redis, { keys, schedules, round }) {
     (_, at) => `schedule-${(at * Math.floor(schedules / FIRES) + round) % schedules}`,
   );
   const pastMs = Date.now() - 36 * 3_600_000;
-  await redis.hset(keys.fired, ...names.flatMap((name) => [name, `${pastMs} 0 0 - -`]));
+  await redis.hset(keys.fired, ...names.flatMap((name) => [name, `${pastMs} 0 0 - - 0`]));
   await redis.hset(
     'duestream:v1:{control}:schedules',
     ...names.flatMap((name, at) => [name, definitionSince(name, at, pastMs)]),
