@@ -9,6 +9,7 @@
  *     --list                  what there is
  *     --all                   every row and control, and docs/reliability.md from what they found; goes on where it was
  *                             interrupted, unless it is --fresh
+ *     --amend                 what these rows find takes the place of what the report says of them
  *     --report                the same documents from docs/reliability.json, without running anything
  *
  * Ends with 0 when every row passed, 1 when one did not, 64 for wrong arguments.
@@ -49,15 +50,13 @@ async function main() {
   }
   await build();
   // Only now: these import what was installed and built.
-  const { rows, variantsOf } = await import('../test/chaos/rows.mjs');
-  const { runRow } = await import('../test/chaos/run.mjs');
-  const { controls, runControl } = await import('../test/chaos/controls.mjs');
+  const { rows } = await import('../test/chaos/rows.mjs');
+  const { controls } = await import('../test/chaos/controls.mjs');
   if (options.list) {
     for (const { id, title } of [...rows, ...controls]) process.stdout.write(`${id.padEnd(5)} ${title}\n`);
     return 0;
   }
   const settings = { binary, product: root, ...options };
-  const wanted = (/** @type {{ id: string }} */ { id }) => options.only.length === 0 || options.only.includes(id);
   const unknown = options.only.filter((id) => ![...rows, ...controls].some((row) => row.id === id));
   if (unknown.length > 0) {
     process.stderr.write(
@@ -66,15 +65,29 @@ async function main() {
     return 64;
   }
   if (options.all) return campaign(settings);
-  process.stderr.write(`chaos: --seed ${options.seed}\n`);
-  const verdicts = [];
-  const namesControl = controls.some(({ id }) => options.only.includes(id));
-  for (const row of options.controls ? [] : rows.filter(wanted).flatMap(variantsOf))
-    verdicts.push(tell(await runRow(row, settings), options));
-  for (const control of options.controls || namesControl ? controls.filter(wanted) : []) {
-    verdicts.push(tell(await runControl(control, settings), options));
-  }
+  const verdicts = await runChosen(settings);
+  if (options.amend) await amend(verdicts);
   return sum(verdicts);
+}
+
+/**
+ * @param {import('../test/chaos/run.mjs').Settings & { only: readonly string[], controls: boolean, json: boolean }} settings
+ */
+async function runChosen(settings) {
+  const { rows, variantsOf } = await import('../test/chaos/rows.mjs');
+  const { runRow } = await import('../test/chaos/run.mjs');
+  const { controls, runControl } = await import('../test/chaos/controls.mjs');
+  const { only, seed } = settings;
+  process.stderr.write(`chaos: --seed ${seed}\n`);
+  const wanted = (/** @type {{ id: string }} */ { id }) => only.length === 0 || only.includes(id);
+  const namesControl = controls.some(({ id }) => only.includes(id));
+  const verdicts = [];
+  for (const row of settings.controls ? [] : rows.filter(wanted).flatMap(variantsOf))
+    verdicts.push(tell(await runRow(row, settings), settings));
+  for (const control of settings.controls || namesControl ? controls.filter(wanted) : []) {
+    verdicts.push(tell(await runControl(control, settings), settings));
+  }
+  return verdicts;
 }
 
 /**
@@ -122,6 +135,24 @@ async function campaign(settings) {
   return sum(verdicts);
 }
 
+/**
+ * Replaces single rows of the report, which names them.
+ *
+ * @param {readonly import('../test/chaos/run.mjs').Verdict[]} verdicts
+ */
+async function amend(verdicts) {
+  const { resultOf } = await import('../test/chaos/report.mjs');
+  const file = join(root, 'docs', 'reliability.json');
+  const { made, rows, controls } = JSON.parse(readFileSync(file, 'utf8'));
+  const fresh = verdicts.map(resultOf);
+  const amended = (/** @type {readonly import('../test/chaos/report.mjs').Result[]} */ all) =>
+    all.map((old) => fresh.find(({ id, mode }) => id === old.id && mode === old.mode) ?? old);
+  const again = [...new Set([...(made.again?.split(', ') ?? []), ...fresh.map(({ id }) => id)])].join(', ');
+  const findings = { made: { ...made, again }, rows: amended(rows), controls: amended(controls) };
+  writeFileSync(file, `${JSON.stringify(findings, null, 2)}\n`);
+  await report();
+}
+
 /** Writes what follows from `docs/reliability.json`. */
 async function report() {
   const { markdownOf, withDurability } = await import('../test/chaos/report.mjs');
@@ -163,6 +194,7 @@ function argumentsOf() {
         all: flag,
         fresh: flag,
         report: flag,
+        amend: flag,
       },
     });
     const mode = MODES.find((name) => name === (values.mode ?? 'everysec'));
@@ -172,11 +204,12 @@ function argumentsOf() {
     const only = [values.fault, values.only]
       .flatMap((list) => list?.split(',') ?? [])
       .map((id) => id.trim().toUpperCase());
-    const { quick, controls, json, keep, list, all, fresh, report } = values;
+    const { quick, controls, json, keep, list, all, fresh, report, amend } = values;
     if (all && (only.length > 0 || controls))
       return '--all is every row and control; not together with --fault or --controls';
     if (fresh && !all) return '--fresh is for --all';
-    return { mode, seed, only, quick, controls, json, keep, list, all, fresh, report };
+    if (amend && (only.length === 0 || quick)) return '--amend is for --fault, with the whole workload';
+    return { mode, seed, only, quick, controls, json, keep, list, all, fresh, report, amend };
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

@@ -165,7 +165,8 @@ export const fleetRows = [
     title: 'half of the workers see a wrong set of the living',
     how: 'one takes everybody for dead, one takes nobody for dead; 2 SIGKILLs to the others',
     wanted: `taken over <= ${CLAIMED_MS} ms, double claims 0`,
-    workload: { ...HARMLESS, workMs: [50, 500], jobs: 1200 },
+    // Half of the workers are gone for most of the time: with more jobs there would be no free slot for what they left.
+    workload: { ...HARMLESS, workMs: [50, 500], jobs: 500 },
     async inject(scene) {
       const { cast, sleep } = scene;
       const product = patchedCopy(cast.product, [WRONG_VIEW]);
