@@ -62,12 +62,6 @@ export const redisRows = [
   {
     id: 'F26',
     title: 'CLIENT KILL TYPE normal every 500 ms',
-    // Pauses between dials are not shortened: up to 2.5 s, and a worker that is away for longer than these is lost.
-    env: {
-      DUESTREAM_WORKER__JOB_LEASE_MS: '12000',
-      DUESTREAM_WORKER__BEAT_TTL_MS: '6000',
-      DUESTREAM_WORKER__GRACE_MS: '4000',
-    },
     how: 'CLIENT KILL TYPE normal every 500 ms for 5 s',
     wanted: 'double starts 0; every call settles <= 15 s',
     async inject({ repeatedly, redis }) {
