@@ -69,8 +69,6 @@ export const redisRows = [
         kills: await repeatedly(5000, 500, () => redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')),
       };
     },
-    // A lease is shorter here than the longest pause between dials, so a worker can be away for longer than it lasts.
-    allow: { 'DUP-START': 3 },
     pass: settled,
   },
   {
