@@ -5,7 +5,7 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { type Clock, systemClock } from '../core/clock.ts';
 import { oneLine } from '../core/errors.ts';
-import type { EventSource } from '../core/events.ts';
+import type { EventSource, Events } from '../core/events.ts';
 import { withoutCredentials } from '../core/redact.ts';
 import { createWeatherLog, fewer } from './weather-log.ts';
 
@@ -37,6 +37,9 @@ export function logEvents(events: EventSource, log: Logger, clock: Clock = syste
   const few = fewer(log, clock);
   const rare = fewer(log, clock);
   const weather = createWeatherLog({ log: fewer(log, clock), clock });
+  const suspects = sparing(SUSPECTS_EVERY_MS, (e: Events['suspects.waiting'], missed) =>
+    log.warn({ ...e, missed }, 'jobs under which workers died are started one at a time'),
+  );
   const offs = [
     events.on('leader.elected', (e) => few.info(e, 'leader elected')),
     events.on('leader.lost', (e) => few.info(e, 'leader lost')),
@@ -73,6 +76,9 @@ export function logEvents(events: EventSource, log: Logger, clock: Clock = syste
         log.warn({ queue, partition, count, missed }, 'jobs of a later version wait for a worker that can read them'),
       ),
     ),
+    events.on('suspects.waiting', (e) => {
+      if (e.waiting > 0) suspects(e);
+    }),
     events.on('slots.lost', (e) => rare.warn(e, 'handlers ignore that they were told to stop; their slots are lost')),
     events.on('worker.exhausted', (e) => log.error(e, 'too many slots are lost; only a new process frees them')),
     events.on(
@@ -115,6 +121,7 @@ export function logEvents(events: EventSource, log: Logger, clock: Clock = syste
 }
 
 const PARKED_EVERY_MS = 60_000;
+const SUSPECTS_EVERY_MS = 10_000;
 const REJECTED_EVERY_MS = 1000;
 /** What a lease or a heartbeat begins to notice. */
 const LAG_TOLD_MS = 1000;

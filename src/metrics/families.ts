@@ -202,6 +202,12 @@ export function createFamilies(registry: Registry, { queueWide }: { readonly que
       labelNames: ['queue'],
       registers: own,
     }),
+    waitingSuspects: new Gauge({
+      name: 'duestream_waiting_suspects',
+      help: 'Jobs under which workers died and that wait in this process to be started alone.',
+      labelNames: ['queue'],
+      registers: own,
+    }),
     lostSlots: new Gauge({
       name: 'duestream_lost_slots',
       help: 'Slots of this process that handlers keep although they were told to stop.',

@@ -14,13 +14,14 @@ import { createLoop } from '../core/loop.ts';
 import { type Redis, redial } from '../redis/connect.ts';
 import type { Jobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { ensureGroup, readNew } from '../redis/ready.ts';
+import { ensureGroup } from '../redis/ready.ts';
 import type { Delivery, StartReply } from '../redis/replies.ts';
 import { pauseAfter, weatherOf, withRetry } from '../redis/weather.ts';
 import type { Execute } from './execute.ts';
 import type { Expire } from './expiry.ts';
 import type { Held, Inflight } from './inflight.ts';
 import { processQuarantine } from './quarantine.ts';
+import { createStreams } from './streams.ts';
 import { unblock } from './unblock.ts';
 
 export interface ConsumerParts {
@@ -67,7 +68,8 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   const untilStop = { clock, budgetMs: START_BUDGET_MS, signal: stopping.signal };
   const starts = new Set<Promise<void>>();
   const ward = processQuarantine.join({ inflight, clock, start: startAlone });
-  let first = 0;
+  const read = createStreams({ blocking, refs, consumer });
+  let suspectsTold = 0;
 
   async function pass(): Promise<number> {
     await inflight.whenFree(concurrency, stopping.signal);
@@ -75,26 +77,6 @@ export function createConsumer(parts: ConsumerParts): Consumer {
     const free = Math.min(READ_MAX, inflight.free(concurrency));
     for (const { ref, deliveries } of await read(free)) dispatch(ref, deliveries);
     return 0;
-  }
-
-  /** COUNT bounds each stream, so free slots are spread over the streams. */
-  function read(free: number): ReturnType<typeof readNew> {
-    if (free < refs.length) return readFew(free);
-    return readNew(blocking, refs, { consumer, count: Math.floor(free / refs.length) });
-  }
-
-  /**
-   * Fewer slots than streams: a look into each, some at a time and in turn, then a wait for the first entry of any. A
-   * short BLOCK on a few would not do: Redis serves its end up to 100 ms late. What the wait brings too much goes back.
-   */
-  async function readFew(free: number): ReturnType<typeof readNew> {
-    for (let seen = 0; seen < refs.length; seen += free) {
-      const streams = [...refs.slice(first), ...refs.slice(0, first)].slice(0, free);
-      first = (first + free) % refs.length;
-      const batches = await readNew(blocking, streams, { consumer, count: 1, blockMs: 0 });
-      if (batches.length > 0) return batches;
-    }
-    return readNew(blocking, refs, { consumer, count: 1 });
   }
 
   function dispatch(ref: PartitionRef, deliveries: readonly Delivery[]): void {
@@ -145,6 +127,7 @@ export function createConsumer(parts: ConsumerParts): Consumer {
       return [];
     }
     const answers = held.map((one, index) => began(one, replies[index]));
+    tellSuspects();
     const parked = replies.filter(({ kind }) => kind === 'parked').length;
     if (parked > 0) events.emit('jobs.parked', { queue: ref.queue, partition: ref.partition, count: parked });
     const late = held.filter((_, index) => answers[index] === 'late');
@@ -153,6 +136,7 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   }
 
   async function startAlone(held: Held): Promise<void> {
+    tellSuspects();
     await startSome(held.ref, [held], 0);
   }
 
@@ -176,6 +160,8 @@ export function createConsumer(parts: ConsumerParts): Consumer {
       case 'later':
         return 'later';
       case 'suspect':
+        // The quarantine was left. What is not started goes back, as with every answer `later`.
+        if (stopping.signal.aborted) return 'later';
         ward.admit(held, reply.token);
         return 'begun';
       case 'cancelled':
@@ -200,6 +186,13 @@ export function createConsumer(parts: ConsumerParts): Consumer {
     events.emit('job.dead', told);
   }
 
+  function tellSuspects(): void {
+    const waiting = inflight.suspected();
+    if (waiting === suspectsTold) return;
+    suspectsTold = waiting;
+    events.emit('suspects.waiting', { queue: refs[0]?.queue ?? '', waiting });
+  }
+
   /** A vanished group is made again at 0; a read that timed out means a connection that may never speak again. */
   async function heal(error: unknown): Promise<void> {
     const weather = weatherOf(error);
@@ -220,6 +213,10 @@ export function createConsumer(parts: ConsumerParts): Consumer {
     wake: loop.wake,
     async stop() {
       stopping.abort();
+      // First of all: the read below may take a while to end, and meanwhile a suspect could have its turn.
+      const unstarted = ward.leave();
+      tellSuspects();
+      const returned = unstarted.map(({ ref, delivery }) => handBack(ref, [delivery]));
       const over = new AbortController();
       const ended = loop.stop().finally(() => over.abort());
       // Again and again: the first may reach Redis before the read it is meant to end.
@@ -228,9 +225,7 @@ export function createConsumer(parts: ConsumerParts): Consumer {
         await clock.sleep(UNBLOCK_EVERY_MS, over.signal);
       }
       await ended;
-      await Promise.all(starts);
-      const unstarted = ward.leave();
-      await Promise.all(unstarted.map(({ ref, delivery }) => handBack(ref, [delivery])));
+      await Promise.all([...starts, ...returned]);
     },
     pass,
     take: takeOver,

@@ -46,6 +46,8 @@ export interface Inflight {
   readonly busy: () => number;
   /** Slots without a job, and not kept for a suspect that waits: it starts without asking for one. */
   readonly free: (limit: number) => number;
+  /** Suspects that wait for their turn. */
+  readonly suspected: () => number;
   readonly isOpen: () => boolean;
   /** Closed, nothing more is to be started. */
   readonly setOpen: (open: boolean) => void;
@@ -116,6 +118,7 @@ export function createInflight(): Inflight {
     size: () => map.size,
     busy,
     free,
+    suspected: () => count.suspected,
     isOpen: () => open,
     setOpen(next) {
       open = next;

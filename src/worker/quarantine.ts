@@ -11,9 +11,11 @@
  * up a worker with many slots. So others wait for twice that at most, and an old job may share a crash with a suspect.
  * One that was started last before a crash goes first: then an old bystander beside it has not begun again.
  *
- * All workers of a process take part in one quarantine, because they die together.
+ * All workers of a process take part in one quarantine, because they die together. So whatever fails in here, it is
+ * open again afterwards: closed for ever, no worker of the process would start anything.
  */
 import type { Clock } from '../core/clock.ts';
+import { messageOf, oneLine } from '../core/errors.ts';
 import type { Token } from '../core/job.ts';
 import type { Held, Inflight } from './inflight.ts';
 
@@ -30,7 +32,10 @@ export interface Member {
 export interface Ward {
   /** Takes in an entry of this worker that is in its in-flight map; the token is that of its last start. */
   readonly admit: (held: Held, token: Token) => void;
-  /** Leaves the quarantine. Returns the suspects that were not started; they have left the in-flight map. */
+  /**
+   * Leaves the quarantine: from this call on it starts nothing of this worker, and nothing may be admitted any more.
+   * Returns the suspects that were not started; they have left the in-flight map.
+   */
   readonly leave: () => readonly Held[];
 }
 
@@ -52,33 +57,56 @@ export function createQuarantine(): Quarantine {
 
   async function takeTurns(): Promise<void> {
     turning = true;
-    while (line.length > 0) {
-      const { clock } = line[0]?.member ?? {};
-      if (!clock) break;
-      const closedMs = clock.monotonicMs();
-      const closedForMs = () => clock.monotonicMs() - closedMs;
-      setOpen(false);
-      do await takeTurn();
-      while (line.length > 0 && closedForMs() < ALONE_MS);
+    try {
+      while (line.length > 0) await takeRound();
+    } finally {
+      turning = false;
       setOpen(true);
-      recess = new AbortController();
-      if (line.length > 0) await clock.sleep(closedForMs(), recess.signal);
     }
-    turning = false;
+  }
+
+  /** Suspects for 2 s at most, then a recess as long as the others waited. */
+  async function takeRound(): Promise<void> {
+    const { clock } = line[0]?.member ?? {};
+    if (!clock) return;
+    const closedMs = clock.monotonicMs();
+    const closedForMs = () => clock.monotonicMs() - closedMs;
+    setOpen(false);
+    do await takeTurn();
+    while (line.length > 0 && closedForMs() < ALONE_MS);
+    setOpen(true);
+    recess = new AbortController();
+    if (line.length > 0) await clock.sleep(closedForMs(), recess.signal);
   }
 
   async function takeTurn(): Promise<void> {
     const { clock } = line[0]?.member ?? {};
     if (!clock) return;
-    await within(clock, (signal) => Promise.all([...members].map((member) => quiet(member, signal))));
-    const suspect = line.shift();
-    if (!suspect) return;
-    const { held, member } = suspect;
-    const { inflight } = member;
+    let suspect: Suspect | undefined;
+    try {
+      await within(clock, (signal) => Promise.all([...members].map((member) => quiet(member, signal))));
+      suspect = line.shift();
+      if (suspect) await startAlone(suspect);
+    } catch (error) {
+      // Whatever failed, one suspect less waits: a turn that fails each time must not be taken for ever.
+      letGo(suspect ?? line.shift(), error);
+    }
+  }
+
+  async function startAlone({ held, member }: Suspect): Promise<void> {
+    const { inflight, clock } = member;
     inflight.setPhase(held, 'starting');
     await member.start(held);
     const over = () => held.acknowledged || !inflight.has(held.ref, held.delivery.entry);
-    await within(member.clock, (signal) => inflight.until(over, signal));
+    await within(clock, (signal) => inflight.until(over, signal));
+  }
+
+  /** Its entry stays pending in Redis under its worker's name. There adoption finds it. */
+  function letGo(suspect: Suspect | undefined, error: unknown): void {
+    process.emitWarning(`the turn of a suspect failed: ${oneLine(messageOf(error))}`);
+    if (!suspect) return;
+    const { held, member } = suspect;
+    if (held.phase === 'suspected' || held.phase === 'starting') member.inflight.remove(held);
   }
 
   function setOpen(open: boolean): void {
@@ -94,7 +122,7 @@ export function createQuarantine(): Quarantine {
           member.inflight.setPhase(held, 'suspected');
           line.push({ held, token, member });
           line.sort((one, other) => newestFirst(one.token, other.token));
-          if (!turning) void takeTurns();
+          if (!turning) takeTurns().catch((error: unknown) => letGo(undefined, error));
         },
         leave() {
           members.delete(member);
@@ -123,8 +151,11 @@ function quiet({ inflight, clock }: Member, signal: AbortSignal): Promise<void> 
 async function within(clock: Clock, wait: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
   const over = new AbortController();
   const disarm = clock.timer(ALONE_MS, () => over.abort());
-  await wait(over.signal);
-  disarm();
+  try {
+    await wait(over.signal);
+  } finally {
+    disarm();
+  }
 }
 
 /** Tokens are decimal texts without leading zeros. */

@@ -62,3 +62,39 @@ it('suspects that were not started go back when their worker stops, and cost no 
   await eventually(() => next.heard.of('job.completed').length).toBe(1);
   expect(next.heard.of('job.started')).toMatchObject([{ attempt: 2 }]);
 });
+
+it('a worker that stops starts no suspect any more, also while its last read is still under way', async () => {
+  // Without this right a read ends when its own time is over.
+  const user = { username: 'patient', password: 'x' };
+  await line.redis.call('ACL', 'SETUSER', 'patient', 'on', '>x', '~*', '&*', '+@all', '-client|unblock');
+  await leave('a', 'b');
+  const door = gate();
+  const redis = { path: line.server.socketPath, ...user };
+  const worker = await line.worker(() => door.opened, { ...LAST, redis });
+  await eventually(() => worker.heard.of('job.started').length).toBe(1);
+  const stopped = worker.stop();
+  door.open();
+  await stopped;
+  expect(worker.heard.of('job.started').length).toBe(1);
+  const next = await line.worker(() => undefined, LAST);
+  await eventually(() => next.heard.of('job.completed').length).toBe(1);
+  expect(next.heard.of('job.started')).toMatchObject([{ attempt: 2 }]);
+});
+
+it('how many suspects wait is told whenever it has changed', async () => {
+  await leave('a', 'b', 'c');
+  const doors: (() => void)[] = [];
+  const worker = await line.worker(() => {
+    const door = gate();
+    doors.push(door.open);
+    return door.opened;
+  }, LAST);
+  for (let ended = 0; ended < 3; ended += 1) {
+    await eventually(() => doors.length).toBe(ended + 1);
+    doors[ended]?.();
+  }
+  await eventually(() => worker.heard.of('job.completed').length).toBe(3);
+  const told = worker.heard.of('suspects.waiting');
+  expect(told.map(({ waiting }) => waiting)).toEqual([3, 2, 1, 0]);
+  expect(told[0]).toEqual({ queue: line.queue, waiting: 3 });
+});

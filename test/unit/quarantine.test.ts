@@ -1,5 +1,5 @@
 /** The quarantine: a job under which a worker died starts when nothing young runs, and nothing starts beside it. */
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
 import { memberOf } from '../../src/core/codec.ts';
 import type { EntryId, Token } from '../../src/core/job.ts';
@@ -55,6 +55,7 @@ function setUp() {
     const inflight = createInflight();
     const started: string[] = [];
     const start = async (held: Held) => {
+      if (held.delivery.member === 'j:broken') throw new Error('no start');
       held.startedMs = clock.monotonicMs();
       inflight.setPhase(held, 'running');
       started.push(held.delivery.member);
@@ -83,7 +84,7 @@ function setUp() {
       },
     };
   };
-  return { advance, waiting, worker };
+  return { advance, clock, waiting, worker };
 }
 
 it('a suspect waits for what runs, and nothing new starts meanwhile or beside it', async () => {
@@ -213,4 +214,51 @@ it('a worker that leaves takes its suspects along, and no timer stays', async ()
   expect(one.ward.leave()).toEqual([left]);
   await one.ends(long);
   expect([one.inflight.size(), waiting()]).toEqual([0, 0]);
+});
+
+it('a suspect whose start fails is let go: the next one has its turn, and then everything is started again', async () => {
+  const { worker, waiting } = setUp();
+  const { inflight, started, suspect, ends } = worker();
+  const warn = vi.spyOn(process, 'emitWarning').mockReturnValue();
+  const broken = suspect('broken', '2');
+  const held = suspect('s', '1');
+  await breathe();
+  expect(warn).toHaveBeenCalledWith(expect.stringContaining('no start'));
+  warn.mockRestore();
+  expect([started, inflight.has(ref, broken.delivery.entry)]).toEqual([['j:s'], false]);
+  await ends(held);
+  expect([inflight.isOpen(), inflight.size(), waiting()]).toEqual([true, 0, 0]);
+  const later = suspect('later');
+  await breathe();
+  expect(started).toEqual(['j:s', 'j:later']);
+  await ends(later);
+});
+
+it('a clock that fails leaves no process closed for ever', async () => {
+  const { worker, clock, waiting } = setUp();
+  const { inflight, started, suspect, ends } = worker();
+  const warn = vi.spyOn(process, 'emitWarning').mockReturnValue();
+  const timer = vi.spyOn(clock, 'timer').mockImplementation(() => {
+    throw new Error('no timer');
+  });
+  const lost = suspect('s');
+  await breathe();
+  expect([inflight.isOpen(), inflight.has(ref, lost.delivery.entry), started]).toEqual([true, false, []]);
+  timer.mockRestore();
+  warn.mockRestore();
+  const held = suspect('t');
+  await breathe();
+  await ends(held);
+  expect([started, inflight.isOpen(), waiting()]).toEqual([['j:t'], true, 0]);
+});
+
+it('of a worker that left nothing is started, also not when the turn of its suspect had begun', async () => {
+  const { worker } = setUp();
+  const [one, other] = [worker(), worker()];
+  const running = other.runs('a');
+  const held = one.suspect('s');
+  await breathe();
+  expect(one.ward.leave()).toEqual([held]);
+  await other.ends(running);
+  expect([one.started, other.inflight.isOpen()]).toEqual([[], true]);
 });
