@@ -2,11 +2,13 @@
 -- fire: instants of a schedule become jobs, once each, and the next look is set.
 -- KEYS  1 leader  2 fires  3 fired  4 scheduled  5 jobs  6 meta  7 wake
 -- ARGV  1 now  2 term  3 name  4 state  5 reached  6 look  7 overlap  8 most  then per job: member, record, due
---       now ms, '' = server time; term: the leader's value; state: as it was read; reached: the last instant handled;
+--       now ms, '' = server time; term: the leader's value; state: as it was read; reached: the last instant handled, '' = only
+--       the next look is set, also of a state that nobody can read;
 --       look ms, '' = never again, sooner while a job waits unless there are no jobs in the call either;
 --       overlap allow | skip | queue | replace; most jobs ever, 0 = any; due ms
 -- RETURN {fired, now, state, then per job ok | already | skipped | waiting | ended}, {'fenced'} when the term is not the
---        leader's, {'passed', now, state} when it was fired or armed since, or {'early', now} when an instant is still to come
+--        leader's, {'passed', now, state} when it was fired or armed since, or {'early', now} when an instant is still to come,
+--        or {'postponed', now} when only the look was set
 -- State: reached runs skipped waiting last arms, waiting and last members or -. It changes with every call that fires, so
 -- a call that is sent twice fires once; and an id that is known, live or over, is never scheduled again.
 -- Jobs first, the state last: a call that was cut off finds its own jobs. No allow-oom: a full Redis refuses it up front.
@@ -15,9 +17,14 @@ local now, term, name, reached = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(A
 local look, overlap, most = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8])
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
 if redis.call('GET', leader) ~= term then return { 'fenced' } end
-local state = redis.call('HGET', fired, name) or ''
-if state ~= ARGV[4] or state == '' then return { 'passed', now, state } end
-local before, runs, skipped, waiting, last, arms = state:match('^(%d+) (%d+) (%d+) (%S+) (%S+) (%d+)$')
+local state = redis.call('HGET', fired, name)
+if not state then return { 'passed', now, '' } end
+local before, runs, skipped, waiting, last, arms = state:match('^(%d+) (%d+) (%d+) ([!-~]+) ([!-~]+) (%d+)$')
+if not reached and (state == ARGV[4] or not before) then
+  redis.call('ZADD', fires, ('%.0f'):format(look), name)
+  return { 'postponed', now }
+end
+if state ~= ARGV[4] or not reached or not before then return { 'passed', now, state } end
 if reached > math.max(now, tonumber(before)) then return { 'early', now } end
 runs, skipped = tonumber(runs), tonumber(skipped)
 

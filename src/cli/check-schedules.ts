@@ -21,6 +21,7 @@ const ILLS = {
   unreadable: ['cannot be read', 'put it again, or remove it with "duestream schedules rm"'],
   homeless: ['has a queue that is not declared', 'put it again: that declares its queue'],
   unarmed: ['is not looked at by any leader', 'put it again: the same definition is enough'],
+  lost: ['has a state that cannot be read', 'remove it with "duestream schedules rm" and put it again'],
   late: ['is overdue and nobody fires it', 'start a daemon that leads its queue, or look at its log'],
 } as const;
 
@@ -84,6 +85,7 @@ async function unfired(
 
 function illOf(one: StoredSchedule, look: string | undefined, nowMs: number): Ill | undefined {
   if (one.fired === undefined) return 'unarmed';
+  if (one.fired.unreadable !== undefined) return 'lost';
   if (viewOf(one, nowMs).next === undefined) return undefined;
   if (look === undefined) return 'unarmed';
   // 0 means at once: then it counts since when the definition holds.

@@ -46,5 +46,6 @@ function firedPairs(view: ScheduleView): readonly (readonly [string, Cell])[] {
     ['reached', reached && moment(reached.getTime(), nowMs)],
     ['runs', runs],
     ['skipped', skipped],
+    ['advice', view.unreadable && 'remove it with "duestream schedules rm", and put it again'],
   ];
 }

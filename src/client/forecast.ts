@@ -190,7 +190,9 @@ async function instantsOf(
   try {
     const definition = decodeDefinition(name, content);
     const { maxRuns } = definition.schedule;
-    const runs = maxRuns === undefined ? 0 : ((await store.findAll([definition]))[0]?.fired?.runs ?? 0);
+    const fired = maxRuns === undefined ? undefined : (await store.findAll([definition]))[0]?.fired;
+    if (fired?.unreadable !== undefined) return 'unreadable' as const;
+    const runs = fired?.runs ?? 0;
     const most = maxRuns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, maxRuns - runs);
     return instantsIn(recurrenceOf(definition.schedule), buckets, { most, walk });
   } catch (error) {

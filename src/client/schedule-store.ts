@@ -6,6 +6,7 @@ import { DuestreamError } from '../core/errors.ts';
 import { defineQueue } from '../core/queue.ts';
 import { parseScheduleName, type Schedule } from '../core/schedule.ts';
 import type { ScheduleInput } from '../core/schedule-input.ts';
+import type { Fired } from '../core/schedule-progress.ts';
 import {
   type Definition,
   decodeDefinition,
@@ -18,7 +19,7 @@ import {
 import type { Redis } from '../redis/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { declareQueue, findQueue, type QueueLayout } from '../redis/queues.ts';
-import { arm, define, definitions, disarm, type Fired, firedOf, partitionOfSchedule } from '../redis/schedules.ts';
+import { arm, define, definitions, disarm, firedOf, partitionOfSchedule } from '../redis/schedules.ts';
 
 /** What a `put` did. */
 export interface ScheduleChange {
@@ -152,7 +153,14 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
 
   /** As it was read before its definition went; of one that was armed again since, another call's is the last word. */
   async function forget(name: string, { ref, fired }: Place): Promise<void> {
-    if (fired) await disarm(redis, ref, name, fired.text);
+    if (fired?.unreadable === undefined) {
+      if (fired) await disarm(redis, ref, name, fired.text);
+      return;
+    }
+    // Its bytes cannot be named, and a put does not change them: what was put meanwhile gets a new state.
+    await disarm(redis, ref, name);
+    const since = replaceable(name, await textOf(name));
+    if (since) await armIn(since.schedule.queue, name);
   }
 
   return {

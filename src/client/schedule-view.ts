@@ -1,13 +1,13 @@
 /** Schedules as people look at them: as they are stored, how far they were fired, and what they will do. Pure. */
-import { idOf } from '../core/codec.ts';
 import { durationMs, type InstantInput } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { momentOf } from '../core/moment.ts';
 import { type PreviewRow, previewOf } from '../core/preview.ts';
 import { whole } from '../core/queue.ts';
 import { nextFire } from '../core/recurrence.ts';
-import { firedBy, recurrenceOf, type Schedule } from '../core/schedule.ts';
+import { recurrenceOf, type Schedule } from '../core/schedule.ts';
 import type { ScheduleInput } from '../core/schedule-input.ts';
+import { instantOf } from '../core/schedule-progress.ts';
 import { type Definition, decodeDefinition, type Source } from '../core/schedule-text.ts';
 import { DEFAULT_DST, parseZone } from '../core/zone.ts';
 import type { StoredSchedule } from './schedule-store.ts';
@@ -22,7 +22,7 @@ export interface ScheduleView {
   readonly schedule: Schedule;
   /** Why it is paused; undefined while it fires. */
   readonly paused: string | undefined;
-  /** Its next instant; undefined when it is paused or over. */
+  /** Its next instant; undefined when it is paused, over or unreadable. */
   readonly next: Date | undefined;
   /** The instants up to here were handled. */
   readonly reached: Date | undefined;
@@ -32,6 +32,8 @@ export interface ScheduleView {
   readonly runs: number;
   /** Instants that made none, because an earlier job was not over. */
   readonly skipped: number;
+  /** Why nobody can read how far it was fired. It does not fire; removed and put again, it counts from then. */
+  readonly unreadable: string | undefined;
 }
 
 export interface PreviewOptions {
@@ -73,12 +75,13 @@ export function viewOf({ definition, fired }: StoredSchedule, nowMs: number): Sc
   const { schedule, source, input } = definition;
   const { name, queue, paused, maxRuns, sinceMs } = schedule;
   const runs = fired?.runs ?? 0;
-  const isOver = paused !== undefined || (maxRuns !== undefined && runs >= maxRuns);
+  const unreadable = fired?.unreadable;
+  const isOver = unreadable !== undefined || paused !== undefined || (maxRuns !== undefined && runs >= maxRuns);
   const nextMs = isOver ? undefined : nextFire(recurrenceOf(schedule), Math.max(nowMs, sinceMs));
   return {
-    ...{ name, queue, source, input, schedule, paused, runs, skipped: fired?.skipped ?? 0 },
+    ...{ name, queue, source, input, schedule, paused, runs, skipped: fired?.skipped ?? 0, unreadable },
     next: dateOf(nextMs),
-    last: dateOf(fired?.last === undefined ? undefined : firedBy(idOf(fired.last).id)?.atMs),
+    last: dateOf(fired?.last === undefined ? undefined : instantOf(fired.last)),
     reached: fired && fired.reachedMs > 0 ? new Date(fired.reachedMs) : undefined,
   };
 }

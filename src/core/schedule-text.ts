@@ -3,7 +3,7 @@
  * is what people write, with instants in UTC, so that any client can write one and everybody can read it.
  */
 import { dataJson } from './data-json.ts';
-import { DuestreamError } from './errors.ts';
+import { DuestreamError, messageOf } from './errors.ts';
 import type { Schedule } from './schedule.ts';
 import { parseSchedule, type ScheduleInput } from './schedule-input.ts';
 
@@ -44,7 +44,17 @@ export function decodeDefinition(name: string, content: string): Definition {
   const { since, source, schedule } = parsed(name, content);
   const sinceMs = typeof since === 'number' && since >= 0 && since <= SINCE_MAX ? Math.floor(since) : 0;
   const input = (schedule ?? {}) as ScheduleInput;
-  return { schedule: parseSchedule(name, input, sinceMs), source: source === 'file' ? 'file' : 'call', input };
+  return { schedule: readable(name, input, sinceMs), source: source === 'file' ? 'file' : 'call', input };
+}
+
+/** A field of a type that nobody foresaw is bad input like any other. */
+function readable(name: string, input: ScheduleInput, sinceMs: number): Schedule {
+  try {
+    return parseSchedule(name, input, sinceMs);
+  } catch (error) {
+    if (error instanceof DuestreamError) throw error;
+    throw new DuestreamError('bad-input', `schedule ${name}: ${messageOf(error)}`, { cause: error });
+  }
 }
 
 /** Whether two definitions are the same but for the time since when they hold. */

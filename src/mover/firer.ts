@@ -8,19 +8,20 @@
  */
 import { firesDue } from '../core/catch-up.ts';
 import type { Clock } from '../core/clock.ts';
-import { encodeRecord, idOf } from '../core/codec.ts';
-import { messageOf } from '../core/errors.ts';
+import { encodeRecord } from '../core/codec.ts';
+import { DuestreamError, messageOf } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
 import { createLoop } from '../core/loop.ts';
-import { nextFire, type Recurrence } from '../core/recurrence.ts';
-import { dueOfFire, firedBy, fireMember, recurrenceOf, type Schedule } from '../core/schedule.ts';
-import { decodeDefinition } from '../core/schedule-text.ts';
+import { nextFire } from '../core/recurrence.ts';
+import { dueOfFire, fireMember, type Schedule } from '../core/schedule.ts';
+import { type Fired, instantOf } from '../core/schedule-progress.ts';
 import type { Redis } from '../redis/connect.ts';
 import { createJobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { arm, definitions, disarm, type Fired, type FireItem, fire, firedOf, lookedAt } from '../redis/schedules.ts';
+import { arm, definitions, disarm, type FireItem, fire, firedOf, lookedAt, postpone } from '../redis/schedules.ts';
 import { pauseAfter } from '../redis/weather.ts';
 import type { Leadership } from './election.ts';
+import { createKnownSchedules, type Known } from './known-schedules.ts';
 
 export interface FirerParts {
   readonly redis: Redis;
@@ -50,16 +51,9 @@ const FOLLOWING_REST_MS = 250;
 const MISSING_LOOK_MS = 5000;
 const MISSING_MS = 60_000;
 const UNREADABLE_LOOK_MS = 60_000;
-const KNOWN_MAX = 10_000;
 /** A call that fires more is made in parts: the server closes a connection that sends a gigabyte. */
 const CALL_BYTES = 2 * 1024 * 1024;
 const ITEM_BYTES = 300;
-
-interface Known {
-  readonly text: string;
-  readonly schedule: Schedule;
-  readonly recurrence: Recurrence;
-}
 
 interface Look {
   readonly term: string;
@@ -78,10 +72,8 @@ interface Sent {
 export function createFirer(parts: FirerParts): Firer {
   const { redis, ref, namespace, leading, clock, events } = parts;
   const jobs = createJobs(redis);
-  const known = new Map<string, Known>();
+  const known = createKnownSchedules({ ref, events });
   const missingSince = new Map<string, number>();
-  /** The texts that were told to be unreadable. */
-  const told = new Map<string, string>();
 
   async function pass(): Promise<number> {
     const leadership = leading();
@@ -89,34 +81,46 @@ export function createFirer(parts: FirerParts): Firer {
     const { names, nowMs, nextMs } = await lookedAt(redis, ref, { limit: BATCH, nowMs: parts.nowMs?.() });
     if (names.length === 0) return nextMs === undefined ? REST_MS : Math.min(REST_MS, nextMs - nowMs);
     const [texts, states] = await Promise.all([definitions(redis, namespace, names), firedOf(redis, ref, names)]);
-    await Promise.all(
+    const ended = await Promise.allSettled(
       names.map((name, at) => {
         const fired = states[at];
-        return fired ? lookAt({ term: leadership.term, name, fired, nowMs }, texts[at]) : arm(redis, ref, name);
+        return fired ? lookAlone({ term: leadership.term, name, fired, nowMs }, texts[at]) : arm(redis, ref, name);
       }),
     );
+    const failed = ended.find((one) => one.status === 'rejected');
+    if (failed) throw failed.reason;
     return 0;
+  }
+
+  /** What is wrong with one schedule is told and looked at later; the others go on. Bad weather is of all of them. */
+  async function lookAlone(look: Look, content: string | undefined): Promise<void> {
+    try {
+      await lookAt(look, content);
+    } catch (error) {
+      if (!isItsOwn(error)) throw error;
+      const why = messageOf(error);
+      known.tell(look.name, `${why} ${content}`, why);
+      await lookLater(look, UNREADABLE_LOOK_MS);
+    }
   }
 
   async function lookAt(look: Look, content: string | undefined): Promise<void> {
     if (content === undefined) return lookAtNothing(look);
     missingSince.delete(look.name);
-    const found = read(look, content);
-    if (!found) return postpone(look, UNREADABLE_LOOK_MS);
+    const { text, unreadable } = look.fired;
+    if (unreadable !== undefined) known.tell(look.name, text, unreadable);
+    const found = unreadable === undefined && known.read(look.name, content);
+    if (!found) return lookLater(look, UNREADABLE_LOOK_MS);
     if (found.schedule.queue !== ref.queue) await disarm(redis, ref, look.name, look.fired.text);
     else if (found.schedule.paused !== undefined)
       await send(look, found.schedule, { instants: [], upToMs: 0, nextMs: undefined });
     else await fireDue(look, found);
+    known.wasFine(look.name);
   }
 
   async function fireDue(look: Look, { schedule, recurrence }: Known): Promise<void> {
     const afterMs = Math.max(look.fired.reachedMs, schedule.sinceMs);
     const { instants, missed, nextMs } = firesDue(recurrence, { ...look, afterMs, catchUp: schedule.catchUp });
-    const { last, runs } = look.fired;
-    const isSpent = schedule.maxRuns !== undefined && runs >= schedule.maxRuns;
-    if (schedule.overlap === 'replace' && last !== undefined && instants.length > 0 && !isSpent) {
-      await jobs.cancel(ref, [last], { windowMs: REPLACED_WINDOW_MS });
-    }
     if (missed) {
       const { queue, partition } = ref;
       const sinceMs = nextFire(recurrence, afterMs) ?? afterMs;
@@ -124,17 +128,27 @@ export function createFirer(parts: FirerParts): Firer {
     }
     const some = instants.slice(0, Math.max(1, Math.floor(CALL_BYTES / (schedule.body.length + ITEM_BYTES))));
     const isRest = some.length < instants.length;
-    await send(look, schedule, {
-      ...{ instants: some, upToMs: isRest ? (some.at(-1) ?? 0) : look.nowMs, nextMs: isRest ? look.nowMs : nextMs },
-    });
+    const upToMs = isRest ? (some.at(-1) ?? 0) : look.nowMs;
+    const sent = { upToMs, nextMs: isRest ? look.nowMs : nextMs };
+    const fired = await send(look, schedule, { ...sent, instants: some });
+    if (fired && schedule.overlap === 'replace' && (await makesWay(fired)))
+      await send({ ...look, fired }, schedule, { ...sent, instants: [] });
   }
 
+  /** Only when its heir is known to Redis, which a full one refuses. @returns whether it is over already */
+  async function makesWay({ waiting, last }: Fired): Promise<boolean> {
+    if (waiting === undefined || last === undefined) return false;
+    const replies = await jobs.cancel(ref, [last], { windowMs: REPLACED_WINDOW_MS });
+    return !('kind' in replies) && replies[0]?.kind !== 'requested';
+  }
+
+  /** @returns how far it is then; undefined when somebody else was faster */
   async function send(
     { term, name, fired, nowMs }: Look,
     schedule: Schedule,
     { instants, upToMs, nextMs }: Sent,
-  ): Promise<void> {
-    const waitingMs = fired.waiting === undefined ? undefined : firedBy(idOf(fired.waiting).id)?.atMs;
+  ): Promise<Fired | undefined> {
+    const waitingMs = fired.waiting === undefined ? undefined : instantOf(fired.waiting);
     const atMs = [...(waitingMs === undefined ? [] : [waitingMs]), ...instants];
     const reachedMs = Math.max(fired.reachedMs, upToMs);
     const reply = await fire(redis, ref, {
@@ -143,52 +157,41 @@ export function createFirer(parts: FirerParts): Firer {
       items:
         schedule.paused === undefined ? atMs.map((instant) => itemOf(schedule, instant, { waitingMs, nowMs })) : [],
     });
-    if (reply.kind !== 'fired') return;
+    if (reply.kind !== 'fired') return undefined;
     const { queue, partition } = ref;
     for (const [at, outcome] of reply.outcomes.entries()) {
       const instant = atMs[at] ?? 0;
       const latenessMs = reply.nowMs - instant;
       events.emit('schedule.fired', { queue, partition, schedule: name, atMs: instant, outcome, latenessMs });
     }
+    return reply.fired;
   }
 
   async function lookAtNothing(look: Look): Promise<void> {
     const sinceMs = missingSince.get(look.name) ?? clock.monotonicMs();
     missingSince.set(look.name, sinceMs);
-    if (clock.monotonicMs() - sinceMs < MISSING_MS) return postpone(look, MISSING_LOOK_MS);
+    if (clock.monotonicMs() - sinceMs < MISSING_MS) return lookLater(look, MISSING_LOOK_MS);
     missingSince.delete(look.name);
-    known.delete(look.name);
+    known.forget(look.name);
     await disarm(redis, ref, look.name, look.fired.text);
   }
 
-  async function postpone({ term, name, fired, nowMs }: Look, byMs: number): Promise<void> {
-    const kept = { reachedMs: fired.reachedMs, lookMs: nowMs + byMs, overlap: 'allow' as const, items: [] };
-    await fire(redis, ref, { term, name, state: fired.text, ...kept, nowMs: parts.nowMs?.() });
-  }
-
-  /** Read once per text. One that nobody can read is told once. */
-  function read({ name }: Look, content: string): Known | undefined {
-    const before = known.get(name);
-    if (before?.text === content) return before;
-    try {
-      const { schedule } = decodeDefinition(name, content);
-      const found = { text: content, schedule, recurrence: recurrenceOf(schedule) };
-      if (known.size >= KNOWN_MAX) known.clear();
-      known.set(name, found);
-      return found;
-    } catch (error) {
-      const { queue, partition } = ref;
-      if (told.get(name) === content) return undefined;
-      if (told.size >= KNOWN_MAX) told.clear();
-      told.set(name, content);
-      events.emit('schedule.unreadable', { queue, partition, schedule: name, why: messageOf(error) });
-      return undefined;
-    }
+  async function lookLater({ term, name, fired, nowMs }: Look, byMs: number): Promise<void> {
+    await postpone(redis, ref, { term, name, state: fired.text, lookMs: nowMs + byMs, nowMs: parts.nowMs?.() });
   }
 
   const loop = createLoop({ who: `firer of ${ref.queue}:${ref.partition}`, pass, clock, events, pauseAfter });
   return { start: loop.start, stop: loop.stop, pass, wake: loop.wake };
 }
+
+/** Of a definition or a state that nobody foresaw, and not of Redis or the way to it. */
+function isItsOwn(error: unknown): boolean {
+  const ours = error instanceof DuestreamError && error.code === 'bad-input';
+  return ours || error instanceof TypeError || error instanceof RangeError || SCRIPT_ERROR.test(messageOf(error));
+}
+
+/** Where Lua itself stopped; a command that was refused inside a script begins with the word of its refusal. */
+const SCRIPT_ERROR = /^ERR (Error running script.*)?user_script:\d+:/;
 
 /** How long the stub of a replaced job stays. */
 const REPLACED_WINDOW_MS = 600_000;

@@ -3,26 +3,14 @@
  * is looked at next and how far it was fired. The partition is armed before the definition is written, and disarmed
  * after it is gone, so that a process that dies in between leaves a look for nothing and never a forgotten schedule.
  */
+import { isUtf8 } from 'node:buffer';
 import { partitionOf } from '../core/routing.ts';
 import { type OverlapPolicy, routingOf } from '../core/schedule.ts';
+import { decodeFired, type Fired } from '../core/schedule-progress.ts';
 import type { Redis } from './connect.ts';
 import { controlKeys, type PartitionRef, partitionRef } from './keys.ts';
 import type { QueueLayout } from './queues.ts';
 import { list, run, text } from './scripts.ts';
-
-/** How far a schedule was fired. */
-export interface Fired {
-  /** As it is stored; a call that fires must name it. */
-  readonly text: string;
-  /** The last instant that was handled, ms. */
-  readonly reachedMs: number;
-  readonly runs: number;
-  readonly skipped: number;
-  /** The member that waits until the one before is over. */
-  readonly waiting: string | undefined;
-  /** The member that was scheduled last. */
-  readonly last: string | undefined;
-}
 
 export type FireOutcome = 'ok' | 'already' | 'skipped' | 'waiting' | 'ended';
 
@@ -30,6 +18,8 @@ export type FireReply =
   | { readonly kind: 'fired'; readonly nowMs: number; readonly fired: Fired; readonly outcomes: readonly FireOutcome[] }
   | { readonly kind: 'passed' | 'early'; readonly nowMs: number }
   | { readonly kind: 'fenced' };
+
+export type ArmReply = 'armed' | 'again' | 'unreadable' | 'moved';
 
 /** A job of one instant, ready to be sent. */
 export interface FireItem {
@@ -91,10 +81,10 @@ export async function define(
   return text(await run(redis, 'define', { keys: controlKeys(namespace), args })) as 'ok' | 'changed';
 }
 
-/** Has a schedule looked at, now and from now on. */
-export async function arm(redis: Redis, ref: PartitionRef, name: string): Promise<'armed' | 'again' | 'moved'> {
+/** Has a schedule looked at, now and from now on; `unreadable`: its state is, and stays as it is. */
+export async function arm(redis: Redis, ref: PartitionRef, name: string): Promise<ArmReply> {
   const reply = await run(redis, 'arm', { keys: ref.keys, args: { generation: ref.generation, name } });
-  return Array.isArray(reply) ? 'moved' : (text(reply) as 'armed' | 'again');
+  return Array.isArray(reply) ? 'moved' : (text(reply) as ArmReply);
 }
 
 /** Forgets a schedule; with `state`, only if it was neither fired nor armed since that was read. */
@@ -108,7 +98,10 @@ export async function disarm(
   return text(reply) as 'ok' | 'unknown' | 'changed';
 }
 
-/** The schedules that are to be looked at, when the next ones are, and the server's time. */
+/**
+ * The schedules that are to be looked at, when the next ones are, and the server's time. What is no text can be no name;
+ * it is dropped, because nobody could ever say when to look at it again.
+ */
 export async function lookedAt(
   redis: Redis,
   ref: PartitionRef,
@@ -116,9 +109,12 @@ export async function lookedAt(
 ): Promise<{ readonly names: readonly string[]; readonly nowMs: number; readonly nextMs: number | undefined }> {
   const [time, heads] = await Promise.all([
     nowMs ?? redis.time().then(([seconds, micros]) => Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)),
-    redis.zrange(ref.keys.fires, '0', String(limit), 'WITHSCORES'),
+    redis.zrangeBuffer(ref.keys.fires, '0', String(limit), 'WITHSCORES'),
   ]);
-  const all = heads.flatMap((name, at) => (at % 2 === 0 ? [{ name, atMs: Number(heads[at + 1]) }] : []));
+  const members = heads.flatMap((name, at) => (at % 2 === 0 ? [{ name, atMs: Number(heads[at + 1]) }] : []));
+  const foreign = members.filter(({ name }) => !isUtf8(name)).map(({ name }) => name);
+  if (foreign.length > 0) await redis.zrem(ref.keys.fires, ...foreign);
+  const all = members.flatMap(({ name, atMs }) => (isUtf8(name) ? [{ name: name.toString(), atMs }] : []));
   const due = all.filter(({ atMs }) => atMs <= time).slice(0, limit);
   return { names: due.map(({ name }) => name), nowMs: time, nextMs: all[due.length]?.atMs };
 }
@@ -132,6 +128,18 @@ export async function firedOf(
   if (names.length === 0) return [];
   const texts = await redis.hmget(ref.keys.fired, ...names);
   return texts.map((found) => (found === null ? undefined : decodeFired(found)));
+}
+
+/** Only says when to look again; also of a state that nobody can read. */
+export async function postpone(
+  redis: Redis,
+  ref: PartitionRef,
+  call: Pick<FireCall, 'term' | 'name' | 'state' | 'nowMs'> & { readonly lookMs: number },
+): Promise<'postponed' | 'passed' | 'fenced'> {
+  const { term, name, state, nowMs, lookMs } = call;
+  const args = { now: nowMs ?? '', term, name, state, reached: '', look: lookMs, overlap: 'allow', most: 0 };
+  const [kind] = list(await run(redis, 'fire', { keys: ref.keys, args, each: [] }));
+  return text(kind) as 'postponed' | 'passed' | 'fenced';
 }
 
 /** Schedules the jobs of instants and says when to look again. */
@@ -148,14 +156,5 @@ export async function fire(redis: Redis, ref: PartitionRef, call: FireCall): Pro
   return {
     ...{ kind: 'fired', nowMs: Number(now), fired: decodeFired(text(stored)) },
     outcomes: outcomes.map((outcome) => text(outcome) as FireOutcome),
-  };
-}
-
-function decodeFired(stored: string): Fired {
-  const [reached, runs, skipped, waiting = '-', last = '-'] = stored.split(' ');
-  return {
-    ...{ text: stored, reachedMs: Number(reached), runs: Number(runs), skipped: Number(skipped) },
-    waiting: waiting === '-' ? undefined : waiting,
-    last: last === '-' ? undefined : last,
   };
 }

@@ -102,7 +102,7 @@ describe('schedules ls', () => {
     await say(['put', 'nightly', '--queue', 'reports', '--cron', '30 2 * * *', '--zone', 'Asia/Tokyo', '--tag', 'x']);
     await say(['put', 'poll', '--queue', 'feeds', '--every', '5m', '--paused', 'too loud']);
     const { fired } = partitionKeys({ namespace, queue: 'reports', partition: 0 });
-    await the.redis.hset(fired, 'nightly', '1772325000000 4 1 - j:{schedule:nightly}2026-03-01T17:30:00Z');
+    await the.redis.hset(fired, 'nightly', '1772325000000 4 1 - j:{schedule:nightly}2026-03-01T17:30:00Z 1');
     await the.redis.hset(controlKeys(namespace).schedules, 'odd', '{"schedule":{"queue":"q","cron":"nonsense"}}');
     const { code, out } = await say(['ls']);
     expect(code).toBe(0);
@@ -145,6 +145,25 @@ describe('schedules show', () => {
     expect(out).toMatch(/^data +\{"a":1\}$/m);
     expect(out).toMatch(/^state +on\nnext +20.* 02:30:00 UTC, .*\(in .*\)\nruns +0\nskipped +0\n$/m);
     expect(await answer(['show', 'nightly'])).toMatchObject({ name: 'nightly', source: 'call', runs: 0 });
+  });
+
+  test('tells a state that nobody can read, as ls and doctor do, and rm with put mends it', async () => {
+    await daily('nightly');
+    const { fired } = partitionKeys({ namespace, queue: 'reports', partition: 0 });
+    await the.redis.hset(fired, 'nightly', Buffer.from([0xff, 0x20, 0x31]));
+    expect((await say(['ls'])).out).toMatch(/^nightly .* does not fire: its state is /m);
+    expect((await say(['show', 'nightly'])).out).toMatch(
+      /^state +does not fire: its state is .*\n(.*\n)*advice +remove it/m,
+    );
+    expect(await answer(['show', 'nightly'])).toMatchObject({ unreadable: expect.stringContaining('its state is') });
+    expect(await answer(['put', 'nightly', '--queue', 'reports', '--cron', '30 2 * * *'])).toMatchObject({
+      status: 'unchanged',
+    });
+    const doctor = await runHere(['doctor', '--redis', the.server.url, '--namespace', namespace]);
+    expect(doctor.out).toContain('1 of 1 has a state that cannot be read, such as "nightly"');
+    expect((await say(['rm', 'nightly'])).code).toBe(0);
+    await daily('nightly');
+    expect((await say(['ls'])).out).toMatch(/^nightly .* on$/m);
   });
 
   test('of one that is not there ends with 1 and tells where to look', async () => {

@@ -3,7 +3,7 @@
  * a full Redis, and replies that get lost. Its clock only moves when told to; the time of Redis is given.
  */
 import { describe, expect, test } from 'vitest';
-import { idOf } from '../../src/core/codec.ts';
+import { encodeRecord, idOf } from '../../src/core/codec.ts';
 import { createEmitter, type Events } from '../../src/core/events.ts';
 import { firedBy, fireMember } from '../../src/core/schedule.ts';
 import type { ScheduleInput } from '../../src/core/schedule-input.ts';
@@ -11,7 +11,7 @@ import { defineSchedule, encodeDefinition } from '../../src/core/schedule-text.t
 import { createFirer } from '../../src/mover/firer.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connect.ts';
 import { controlKeys } from '../../src/redis/keys.ts';
-import { arm, firedOf, lookedAt } from '../../src/redis/schedules.ts';
+import { arm, fire, firedOf, lookedAt } from '../../src/redis/schedules.ts';
 import { openLossyLine } from '../support/lossy-line.ts';
 import { handClock } from '../support/mover-line.ts';
 import { only, T0, usePartition } from '../support/partition.ts';
@@ -124,6 +124,70 @@ test('a definition that nobody can read is told once, however often it is looked
   expect(firer.unreadable).toHaveLength(2);
 });
 
+describe('what is wrong with one schedule does not stop the others', () => {
+  const OTHER = 'other';
+  const putOther = async () => {
+    await p.redis.hset(controlKeys(NAMESPACE).schedules, OTHER, textOf());
+    await arm(p.redis, p.ref, OTHER);
+  };
+
+  test.each([
+    ['of nonsense', 'nonsense'],
+    ['of a later version', '2 1000 7 0 - - 1'],
+    ['without an end', '1000 7 0 - -'],
+    ['with a number that is none', '-1 nan 0 - - 1'],
+    ['that was reached after the last of all days', '99999999999999999999 0 0 - - 1'],
+    ['that waits for no instant', `${START} 0 0 j:some - 1`],
+    ['of bytes that are no text', Buffer.from([0xff, 0xfe, 0x20, 0x31])],
+    ['that is empty', ''],
+    ['of a megabyte', 'x'.repeat(1_000_000)],
+  ])('a state %s is told once, kept, and looked at again a minute later', async (_, state) => {
+    const firer = await open();
+    await put({ catchUp: 'all' });
+    await putOther();
+    await p.redis.hset(p.keys.fired, NAME, state);
+    await firer.at(1);
+    await firer.at(2, 1);
+    expect(await scheduled()).toEqual([1, 2].map((hour) => fireMember(OTHER, START + hour * HOUR_MS)));
+    expect(only(firer.unreadable)).toMatchObject({ schedule: NAME, why: expect.stringContaining('its state is') });
+    expect((await p.redis.hgetBuffer(p.keys.fired, NAME))?.equals(Buffer.from(state))).toBe(true);
+    expect(Number(await p.redis.zscore(p.keys.fires, NAME))).toBe(firer.now() + MINUTE_MS);
+  });
+
+  test('a state that nobody can read stays as it is when its schedule is put again', async () => {
+    await put();
+    await p.redis.hset(p.keys.fired, NAME, 'nonsense');
+    expect(await arm(p.redis, p.ref, NAME)).toBe('unreadable');
+    expect(await p.redis.hget(p.keys.fired, NAME)).toBe('nonsense');
+  });
+
+  test.each([
+    '{"since":0,"schedule":{"queue":"q","every":"1h","tags":{}}}',
+    '{"since":0,"schedule":{"queue":"q","every":"1h","calendar":7}}',
+    '{"since":0,"schedule":{"queue":"q","every":"1h","catchUp":null,"dst":null,"backoff":3}}',
+    '{"since":0,"schedule":{"queue":{},"cron":[],"zone":null,"start":{},"end":[]}}',
+    '{"since":{},"schedule":[]}',
+    'null',
+  ])('a definition of wrong types, %s', async (content) => {
+    const firer = await open();
+    await arm(p.redis, p.ref, NAME);
+    await p.redis.hset(controlKeys(NAMESPACE).schedules, NAME, content);
+    await putOther();
+    await firer.at(1);
+    expect(await scheduled()).toEqual([fireMember(OTHER, START + HOUR_MS)]);
+    expect(only(firer.unreadable)).toMatchObject({ schedule: NAME });
+  });
+
+  test('bytes among the names that are no text', async () => {
+    const firer = await open();
+    await putOther();
+    await p.redis.zadd(p.keys.fires, 0, Buffer.from([0xff, 0x00]));
+    await firer.at(1);
+    expect(await scheduled()).toEqual([fireMember(OTHER, START + HOUR_MS)]);
+    expect(await p.redis.zcard(p.keys.fires)).toBe(1);
+  });
+});
+
 test('a paused schedule fires nothing and is not looked at; when it is resumed it counts from then', async () => {
   const firer = await open();
   await put({ paused: 'for the holidays', catchUp: 'all' });
@@ -205,7 +269,43 @@ describe('while the job before runs', () => {
     await firer.at(1);
     await firer.at(2);
     expect(await scheduled()).toEqual([member(2)]);
-    expect(firer.outcomes()).toEqual(['ok', 'ok']);
+    expect(firer.outcomes()).toEqual(['ok', 'waiting', 'ok']);
+  });
+
+  test('replace lets of several that are caught up only the newest live', async () => {
+    const firer = await open();
+    await put({ overlap: 'replace', catchUp: 'all' });
+    await firer.at(0);
+    await firer.at(3);
+    expect(await scheduled()).toEqual([member(3)]);
+    expect(await stateOf()).toMatchObject({ last: member(3), waiting: undefined, runs: 2, skipped: 1 });
+  });
+
+  test('replace stops none while a full Redis has no room for the next', async () => {
+    const firer = await open();
+    await put({ overlap: 'replace', jitter: '1d' });
+    await firer.at(1);
+    await p.redis.config('SET', 'maxmemory', '1');
+    await expect(firer.at(2)).rejects.toThrow(/OOM/);
+    expect(await scheduled()).toEqual([member(1)]);
+    await p.redis.config('SET', 'maxmemory', '0');
+    await firer.at(2);
+    expect(await scheduled()).toEqual([member(2)]);
+  });
+
+  test('replace goes on where a leader ended between noting the new one and stopping the other', async () => {
+    const firer = await open();
+    await put({ overlap: 'replace' });
+    await firer.at(1);
+    const [state] = await firedOf(p.redis, p.ref, [NAME]);
+    const term = await p.lead();
+    const reachedMs = START + 2 * HOUR_MS;
+    const item = { member: member(2), record: encodeRecord(reachedMs, '{}'), dueMs: reachedMs };
+    const call = { term, name: NAME, state: state?.text ?? '', reachedMs, lookMs: START + 3 * HOUR_MS };
+    await fire(p.redis, p.ref, { ...call, overlap: 'replace', items: [item], nowMs: reachedMs });
+    expect(await scheduled()).toEqual([member(1)]);
+    await firer.at(2, 500);
+    expect(await scheduled()).toEqual([member(2)]);
   });
 
   test('allow makes the next', async () => {
