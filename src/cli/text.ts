@@ -4,7 +4,7 @@
  * made by `line`, `fields` or `table`, which clean each value they are given.
  */
 import Table from 'cli-table3';
-import { oneLine } from '../core/errors.ts';
+import { escapeControls, oneLine } from '../core/errors.ts';
 import type { Paint } from './output.ts';
 
 export type Cell = string | number | undefined;
@@ -45,12 +45,9 @@ export function table(paint: Paint, head: readonly string[], rows: readonly (rea
     .map((row) => row.trimEnd());
 }
 
-/** JSON on one line. JSON itself leaves the C1 controls and the Unicode line ends as they are; here they are escaped. */
+/** JSON on one line, of which no terminal obeys a part. */
 export function json(value: unknown): string {
-  return (JSON.stringify(value) ?? 'null').replace(
-    /[\p{Cc}\u2028\u2029]/gu,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return escapeControls(JSON.stringify(value) ?? 'null');
 }
 
 function clean(value: Cell, charsMax?: number): string {

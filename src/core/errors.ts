@@ -74,5 +74,15 @@ export function oneLine(text: string, charsMax = 800): string {
   return flat.length <= charsMax ? flat : `${flat.slice(0, charsMax - 1)}…`;
 }
 
+/**
+ * A line of JSON in which nothing is left that a terminal obeys or a reader takes for the end of the line. JSON itself
+ * escapes the C0 controls only; it may hold DEL, the C1 controls and the two Unicode line ends as they are.
+ */
+export function escapeControls(json: string): string {
+  return json.replace(UNESCAPED, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
 /** C0, C1 and the two Unicode line ends. */
 const CONTROL = /[\p{Cc}\u2028\u2029]+/gu;
+/** The same, but not what ends the line. */
+const UNESCAPED = /(?!\n)[\p{Cc}\u2028\u2029]/gu;

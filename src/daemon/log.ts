@@ -4,7 +4,7 @@
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { type Clock, systemClock } from '../core/clock.ts';
-import { oneLine } from '../core/errors.ts';
+import { escapeControls, oneLine } from '../core/errors.ts';
 import type { EventSource, Events } from '../core/events.ts';
 import { withoutCredentials } from '../core/redact.ts';
 import { createWeatherLog, fewer } from './weather-log.ts';
@@ -23,6 +23,8 @@ export function createLog({ level, role, id, to }: LogOptions): Logger {
     base: { role, pid: process.pid, ...(id === undefined ? {} : { id }) },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
+    // Names of jobs and of workers are somebody else's words.
+    hooks: { streamWrite: escapeControls },
     redact: { paths: ['password', '*.password', 'token', 'data', 'payload', '*.data', '*.payload'], censor: '***' },
   };
   return to ? pino(options, to) : pino(options);

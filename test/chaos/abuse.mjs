@@ -96,6 +96,22 @@ export const REFUSED_NAMES = [
 export const UNREADABLE = ['a b', 'a\r\nSET x y\r\n', '\u001b[2J', '\u00e9', 'a\0b'];
 
 /**
+ * Whether an object has what nobody gave it: one that is bare, or one of these data. What data say of themselves is
+ * theirs, also under the names `__proto__` and `polluted`.
+ *
+ * @param {unknown} data
+ * @returns {boolean}
+ */
+export function isPolluted(data) {
+  if ('polluted' in {} || 'polluted' in [] || 'polluted' in Object) return true;
+  if (typeof data !== 'object' || data === null) return false;
+  if ('polluted' in data && !Object.hasOwn(data, 'polluted')) return true;
+  return Object.getOwnPropertyNames(data).some((name) =>
+    isPolluted(Object.getOwnPropertyDescriptor(data, name)?.value),
+  );
+}
+
+/**
  * Data that reaches for the prototype of something, in many places.
  *
  * @param {() => number} random

@@ -2,9 +2,10 @@
  * Handlers of the rows about load and abuse. They write down what they were given into a file of their own, so that
  * the log of effects stays that of the workload. The name of a job decides what its handler does with it.
  */
-import { createHash } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { defineHandlers, defineQueue, fixed } from 'duestream';
+import { isPolluted, jsonOf } from './abuse.mjs';
+import { digestOf } from './load.mjs';
 
 const FILE = process.env.CHAOS_LOAD ?? '';
 const say = (/** @type {object} */ what) => appendFileSync(FILE, `${JSON.stringify(what)}\n`);
@@ -13,21 +14,14 @@ const say = (/** @type {object} */ what) => appendFileSync(FILE, `${JSON.stringi
 const count = ({ id, dueMs }) => say({ id, due: dueMs, ms: Date.now() });
 
 /** @type {import('duestream').Handler<unknown>} */
-const weigh = ({ id, data }) => {
-  const text = JSON.stringify(data) ?? '';
-  say({ id, bytes: Buffer.byteLength(text), digest: createHash('sha256').update(text).digest('hex') });
-};
+const weigh = ({ id, data }) => say({ id, bytes: Buffer.byteLength(jsonOf(data)), digest: digestOf(jsonOf(data)) });
 
 /**
- * Reads what a careless handler would, after which no object of this process may have got anything it never had.
+ * What came must be what was sent and no more, and no object of this process may have got anything.
  *
  * @type {import('duestream').Handler<unknown>}
  */
-const read = ({ id, data }) => {
-  const copy = { ...(typeof data === 'object' ? data : {}) };
-  const bare = /** @type {Record<string, unknown>} */ ({});
-  say({ id, polluted: 'polluted' in bare || 'polluted' in [] || 'polluted' in copy });
-};
+const read = ({ id, data }) => say({ id, polluted: isPolluted(data), digest: digestOf(jsonOf(data)) });
 
 /** @type {import('duestream').Handler<unknown>} */
 const insult = ({ id, data }) => {

@@ -174,14 +174,9 @@ export const abuseRows = [
     inject: withClient(async ({ redis, cast, random }, producer) => {
       await load.declareLoad(redis);
       load.loadWorker(cast, { DUESTREAM_WORKER__CONCURRENCY: '100' });
-      for (let from = 0; from < FUZZ; from += 500) {
-        const jobs = Array.from({ length: 500 }, (_, at) => ({
-          id: `fuzz-${from + at}`,
-          name: 'read',
-          data: nasty(random),
-        }));
-        await producer.scheduleMany('load', jobs);
-      }
+      const sent = new Map(Array.from({ length: FUZZ }, (_, at) => [`fuzz-${at}`, nasty(random)]));
+      const jobs = [...sent].map(([id, data]) => ({ id, name: 'read', data }));
+      for (let from = 0; from < FUZZ; from += 500) await producer.scheduleMany('load', jobs.slice(from, from + 500));
       const names = ['constructor', 'toString', 'valueOf', 'hasOwnProperty'];
       for (const name of names) await producer.schedule('load', 1, { id: name, name });
       await producer.schedule('load', 1, { id: '__proto__' });
@@ -200,6 +195,7 @@ export const abuseRows = [
         runs: runs.length - wanted,
         polluted: runs.filter(({ polluted }) => polluted === true).length + ('polluted' in bare ? 1 : 0),
         read: runs.filter(({ polluted }) => polluted === false).length,
+        exact: runs.filter(({ id, digest }) => sent.has(id) && digest === load.digestOf(jsonOf(sent.get(id)))).length,
         found: found?.id === '__proto__' ? 1 : 0,
         stats: stats.out.startsWith('{') ? 1 : 0,
         letters: (await redis.xlen(load.loadKey('dead'))) - names.length,
@@ -207,8 +203,9 @@ export const abuseRows = [
     }),
     pass: ({ noted }) => [
       ...exactly('runs too many', noted.runs ?? 1, 0),
-      ...exactly('runs that found something in an empty object', noted.polluted ?? 1, 0),
+      ...exactly('runs that found what nobody had sent', noted.polluted ?? 1, 0),
       ...exactly('runs that looked', noted.read ?? 0, FUZZ + 2),
+      ...exactly('data that arrived as it was', noted.exact ?? 0, FUZZ),
       ...exactly('jobs found by such an id', noted.found ?? 0, 1),
       ...exactly('answers of queues stats', noted.stats ?? 0, 1),
       ...exactly('letters besides those of names without a handler', noted.letters ?? 1, 0),

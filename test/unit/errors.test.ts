@@ -1,7 +1,14 @@
 /** Whatever is thrown becomes one line of text, and errors of ours carry a code. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { DuestreamError, errorCatalogue, Indeterminate, messageOf, oneLine } from '../../src/core/errors.ts';
+import {
+  DuestreamError,
+  errorCatalogue,
+  escapeControls,
+  Indeterminate,
+  messageOf,
+  oneLine,
+} from '../../src/core/errors.ts';
 import { createEmitter } from '../../src/core/events.ts';
 import { Defer, Unrecoverable } from '../../src/core/outcome.ts';
 
@@ -79,6 +86,25 @@ describe('one line', () => {
         const line = oneLine(text, max);
         expect(line.length).toBeLessThanOrEqual(max);
         expect(line).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
+      }),
+    );
+  });
+});
+
+describe('a line of JSON', () => {
+  test('says the same without a control character, and keeps its end', () => {
+    const line = `${JSON.stringify({ name: '\u2028{"level":"error"}\u2029', by: '\u009b31m\u007f\u001b[2J' })}\n`;
+    expect(line).toMatch(/[\u007f-\u009f\u2028\u2029]/);
+    expect(escapeControls(line)).toMatch(/^[ -~]+\n$/);
+    expect(JSON.parse(escapeControls(line))).toEqual(JSON.parse(line));
+  });
+
+  test('is the same value for any text', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const line = escapeControls(JSON.stringify(text));
+        expect(line).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
+        expect(JSON.parse(line)).toBe(text);
       }),
     );
   });
