@@ -17,6 +17,8 @@ const DAY_MS = 24 * HOUR_MS;
 const OFFSETS_MS = [HOUR_MS, -HOUR_MS, 30 * DAY_MS, -30 * DAY_MS];
 /** Beyond 2^31 ms, which is what a timer of Node takes; the horizon is 10 years. */
 const FAR_MS = [25 * DAY_MS, 365 * DAY_MS, 3640 * DAY_MS];
+/** Windows in which the CPU of a daemon is looked at; the one in the middle counts. */
+const [WINDOWS, WINDOW_MS] = [5, 3000];
 /** Leadership is spread anew once after a start: a leader that is outranked gives way after 10 s. */
 const SPREAD_MS = 12_000;
 
@@ -119,7 +121,7 @@ export const timeRows = [
     id: 'F64',
     title: 'jobs are due in 25 days, in a year and in ten years',
     how: 'delays beyond 2^31 ms; a clock shim under redis-server jumps to just before each due',
-    wanted: 'CPU of an idle daemon <= 2 %, late <= 1 s',
+    wanted: `CPU of an idle daemon <= 2 % in the median of ${WINDOWS} windows, late <= 1 s`,
     workload: { ...HARMLESS, jobs: 300, callsMs: 800, nearMs: 1500, farMs: 3000 },
     clocks: (role) => (role === 'redis' ? {} : undefined),
     async inject(scene) {
@@ -129,9 +131,7 @@ export const timeRows = [
       await cast.producer(far).exited;
       await until(async () => (await scheduledIn(scene)).length === far.length, 'only far jobs are left');
       const [leader] = cast.living('daemon');
-      const usedMs = cpuMs(leader?.pid);
-      await sleep(6000);
-      const cpuPercent = (cpuMs(leader?.pid) - usedMs) / 60;
+      const windows = await cpuWindows(leader?.pid, sleep);
       for (const [at, delayMs] of FAR_MS.entries()) {
         clockOf('redis').jump(sentMs + delayMs - Date.now() - 1500);
         await until(
@@ -140,7 +140,7 @@ export const timeRows = [
         );
         await sleep(1000);
       }
-      return { cpuPercent: Math.round(cpuPercent * 100) / 100 };
+      return { cpuPercent: windows[WINDOWS >> 1] ?? 100, cpuPercentMax: windows.at(-1) ?? 100 };
     },
     pass: ({ noted, report, crashed }) => [
       ...atMost('% CPU of an idle daemon', noted.cpuPercent ?? 100, 2),
@@ -149,6 +149,24 @@ export const timeRows = [
     ],
   },
 ];
+
+/**
+ * What a process used in each of some seconds, in percent of a core, least first. Once, some seconds after it had work
+ * to do, the engine cleans up its memory for up to 0.2 s, which says nothing about how a daemon waits; a loop that does
+ * not wait uses all windows.
+ *
+ * @param {number | undefined} pid
+ * @param {Scene['sleep']} sleep
+ */
+async function cpuWindows(pid, sleep) {
+  const percents = [];
+  for (let nth = 0; nth < WINDOWS; nth += 1) {
+    const usedMs = cpuMs(pid);
+    await sleep(WINDOW_MS);
+    percents.push(Math.round(((cpuMs(pid) - usedMs) / WINDOW_MS) * 10_000) / 100);
+  }
+  return percents.sort((a, b) => a - b);
+}
 
 /** @param {string} id @param {number} delayMs @returns {import('./workload.mjs').PlannedJob} */
 function farJob(id, delayMs) {
