@@ -64,7 +64,7 @@ async function previewUnstored(
   const input = await definitionOf(world, name, definition);
   // It may be asked about the past; only what counts from its put counts from now.
   const sinceMs = input.align === 'start' ? nowMs : 0;
-  const schedule = parseSchedule(name, { ...input, queue: input.queue || 'preview' }, sinceMs);
+  const schedule = parseSchedule(name, { ...input, queue: input.queue || 'preview' }, { sinceMs });
   return previewRows(schedule, range, nowMs);
 }
 

@@ -35,7 +35,7 @@ async function run(session: Session, name: string, flags: DefinitionFlags): Prom
     throw new DuestreamError('usage', 'a schedule needs --queue, and --cron or --every; or --file with all of it');
   }
   const input = await definitionOf(session.world, name, flags);
-  const { queue } = parseSchedule(name, input, systemClock.wallMs());
+  const { queue } = parseSchedule(name, input, { sinceMs: systemClock.wallMs() });
   await withRedis(session, (redis) => {
     // A queue that is new takes its partitions from the configuration.
     const { partitions } = defineQueue(queue, queueOptions(session.config, queue));

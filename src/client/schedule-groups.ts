@@ -65,24 +65,28 @@ function addTo(
 }
 
 function kindOf(name: string, content: string, queue: string | undefined) {
-  const { since, schedule } = read(content);
+  const { since, anchor: pinned, schedule } = read(content);
   if (schedule === undefined) return 'unreadable';
   if (queue !== undefined && schedule.queue !== queue) return 'other';
   if (isPaused(schedule.paused)) return 'paused';
   const { cron, every, align, zone, dst, start, end, calendar, maxRuns } = schedule;
   const spread = maxRuns === undefined && typeof cron === 'string' && /(^|[\s,])H/.test(cron);
-  const anchor = align === 'start' && start === undefined ? since : undefined;
+  const anchor = align === 'start' && start === undefined ? (pinned ?? since) : undefined;
   const alone = maxRuns === undefined ? '' : name;
   return { key: JSON.stringify([cron, every, align, zone, dst, start, end, calendar, anchor, alone]), spread };
 }
 
 const isPaused = (paused: unknown): boolean => paused !== undefined && paused !== false;
 
-function read(content: string): { readonly since?: unknown; readonly schedule?: Written } {
+function read(content: string): { readonly since?: unknown; readonly anchor?: unknown; readonly schedule?: Written } {
   try {
     const value: unknown = JSON.parse(content);
     if (!isWritten(value)) return {};
-    return { since: value.since, ...(isWritten(value.schedule) ? { schedule: value.schedule } : {}) };
+    return {
+      since: value.since,
+      anchor: value.anchor,
+      ...(isWritten(value.schedule) ? { schedule: value.schedule } : {}),
+    };
   } catch {
     return {};
   }

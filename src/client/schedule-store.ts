@@ -5,17 +5,10 @@
 import { DuestreamError } from '../core/errors.ts';
 import { defineQueue } from '../core/queue.ts';
 import { parseScheduleName, type Schedule } from '../core/schedule.ts';
+import { successor } from '../core/schedule-change.ts';
 import type { ScheduleInput } from '../core/schedule-input.ts';
 import type { Fired } from '../core/schedule-progress.ts';
-import {
-  type Definition,
-  decodeDefinition,
-  defineSchedule,
-  encodeDefinition,
-  firesAlike,
-  isSame,
-  type Source,
-} from '../core/schedule-text.ts';
+import { type Definition, decodeDefinition, encodeDefinition, isSame, type Source } from '../core/schedule-text.ts';
 import type { Redis } from '../redis/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { declareQueue, findQueue, type QueueLayout } from '../redis/queues.ts';
@@ -34,6 +27,9 @@ export interface StoredSchedule {
   readonly fired: Fired | undefined;
   readonly ref: PartitionRef;
 }
+
+/** `ref` is undefined while its queue is not declared. */
+export type FoundSchedule = Pick<StoredSchedule, 'definition' | 'fired'> & { readonly ref: PartitionRef | undefined };
 
 interface Place {
   readonly ref: PartitionRef;
@@ -114,17 +110,14 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
     return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
   }
 
-  /** A rule that changed counts from now; anything else goes on where it was. */
   async function putOver(
     content: string | undefined,
     { name, input, source }: { readonly name: string; readonly input: ScheduleInput; readonly source: Source },
   ): Promise<ScheduleChange | 'lost'> {
     const before = replaceable(name, content);
-    const fresh = defineSchedule(name, input, { sinceMs: await nowMs(), source });
-    const { sinceMs = 0 } = before?.schedule ?? {};
-    const kept = before ? defineSchedule(name, input, { sinceMs, source }) : fresh;
-    const left = await leftBy(before, fresh);
-    const definition = before && firesAlike(before, kept) ? since(left?.fired?.reachedMs, kept) : fresh;
+    const place = before && (await placeOf(before.schedule));
+    const definition = successor(before, { name, input, source, nowMs: await nowMs() }, place?.fired);
+    const left = before?.schedule.queue === definition.schedule.queue ? undefined : place;
     await armIn(definition.schedule.queue, name);
     if (before && isSame(before, definition)) return { name, status: 'unchanged' };
     const written = await define(redis, namespace, { name, before: content, after: encodeDefinition(definition) });
@@ -146,11 +139,6 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
     return { ref, fired };
   }
 
-  /** The place in another queue that a definition leaves. */
-  async function leftBy(before: Definition | undefined, after: Definition): Promise<Place | undefined> {
-    return before && before.schedule.queue !== after.schedule.queue ? placeOf(before.schedule) : undefined;
-  }
-
   /** As it was read before its definition went; of one that was armed again since, another call's is the last word. */
   async function forget(name: string, { ref, fired }: Place): Promise<void> {
     if (fired?.unreadable === undefined) {
@@ -168,12 +156,12 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
     put,
     definitionOf,
 
-    async find(name: string): Promise<StoredSchedule | undefined> {
+    /** Only reads: a queue that is not declared stays so. */
+    async find(name: string): Promise<FoundSchedule | undefined> {
       const definition = await definitionOf(name);
-      if (!definition) return undefined;
-      const ref = await refOf(definition.schedule.queue, name);
-      const [fired] = await firedOf(redis, ref, [name]);
-      return { definition, fired, ref };
+      return (
+        definition && { definition, ...{ ref: undefined, fired: undefined, ...(await placeOf(definition.schedule)) } }
+      );
     },
 
     /** The same for many, a few round trips per partition. */
@@ -210,12 +198,6 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
         return putOver(content, { name, input: { ...input, paused: state }, source });
       }),
   };
-}
-
-/** In another queue it goes on where it was: what became a job in the one before becomes none there. */
-function since(reachedMs: number | undefined, { schedule, source, input }: Definition): Definition {
-  const sinceMs = Math.max(schedule.sinceMs, reachedMs ?? 0);
-  return defineSchedule(schedule.name, input, { sinceMs, source });
 }
 
 export function unknownSchedule(name: string): DuestreamError {

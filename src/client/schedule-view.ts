@@ -71,7 +71,10 @@ export function readInto(
   }
 }
 
-export function viewOf({ definition, fired }: StoredSchedule, nowMs: number): ScheduleView {
+export function viewOf(
+  { definition, fired }: Pick<StoredSchedule, 'definition' | 'fired'>,
+  nowMs: number,
+): ScheduleView {
   const { schedule, source, input } = definition;
   const { name, queue, paused, maxRuns, sinceMs } = schedule;
   const runs = fired?.runs ?? 0;

@@ -16,7 +16,13 @@ import { allDefinitions } from '../redis/schedules.ts';
 import { withRetry } from '../redis/weather.ts';
 import { type Forecast, type ForecastOptions, forecastOf, forecastRange } from './forecast.ts';
 import { backfill, type FiredJob, instantsOfRange, trigger, triggerId } from './schedule-runs.ts';
-import { createScheduleStore, type ScheduleChange, type StoredSchedule, unknownSchedule } from './schedule-store.ts';
+import {
+  createScheduleStore,
+  type FoundSchedule,
+  type ScheduleChange,
+  type StoredSchedule,
+  unknownSchedule,
+} from './schedule-store.ts';
 import {
   type BackfillOptions,
   type PreviewOptions,
@@ -111,10 +117,20 @@ export async function createSchedules(options: SchedulesOptions): Promise<Schedu
       ? Promise.reject(new DuestreamError('stopped', 'the schedules were stopped; nothing was sent'))
       : withRetry(what, work, { clock, budgetMs });
 
-  async function found(name: string): Promise<StoredSchedule> {
+  async function found(name: string): Promise<FoundSchedule> {
     const stored = await store.find(name);
     if (!stored) throw unknownSchedule(name);
     return stored;
+  }
+
+  /** Nobody leads the partitions of a queue that is not declared: a job there would wait for ever. */
+  async function housed(name: string): Promise<StoredSchedule> {
+    const { ref, ...stored } = await found(name);
+    if (ref) return { ...stored, ref };
+    throw new DuestreamError(
+      'not-found',
+      `schedule ${name}: its queue ${stored.definition.schedule.queue} is not declared; put the schedule again`,
+    );
   }
 
   return {
@@ -155,7 +171,7 @@ export async function createSchedules(options: SchedulesOptions): Promise<Schedu
       const given = triggerId(name, id === undefined ? newJobId() : parseJobId(id));
       let nowMs: number | undefined;
       return call('trigger a schedule', async () => {
-        const { definition, ref } = await found(name);
+        const { definition, ref } = await housed(name);
         // Repeated after a lost reply it is the very same call, due included, so that it knows its own job.
         nowMs ??= await store.nowMs();
         return trigger(jobs, ref, { schedule: definition.schedule, nowMs, id: given });
@@ -163,7 +179,7 @@ export async function createSchedules(options: SchedulesOptions): Promise<Schedu
     },
     backfill: (name, range) =>
       call('backfill a schedule', async () => {
-        const { definition, ref } = await found(name);
+        const { definition, ref } = await housed(name);
         const { schedule } = definition;
         const instants = instantsOfRange(schedule, rangeOf(schedule, range));
         if (!range.dryRun) return backfill(jobs, ref, { schedule, instants });

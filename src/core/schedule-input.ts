@@ -6,7 +6,7 @@ import { type CalendarInput, parseCalendar } from './calendar.ts';
 import { encodeBody } from './codec.ts';
 import { parseCron } from './cron.ts';
 import { type DurationInput, durationMs, type InstantInput, show } from './duration.ts';
-import { DuestreamError } from './errors.ts';
+import { DuestreamError, oneLine } from './errors.ts';
 import { parseJobName, parseName } from './job.ts';
 import { type LatenessOptions, latenessOf } from './lateness.ts';
 import { momentOf } from './moment.ts';
@@ -68,13 +68,18 @@ const BODY_BYTES_MAX = 262_144;
 const OVERLAPS: readonly OverlapPolicy[] = ['allow', 'skip', 'queue', 'replace'];
 const POLICIES: readonly CatchUp['policy'][] = ['skip', 'once', 'all'];
 
-/**
- * @param sinceMs instants before it do not count
- * @throws DuestreamError `bad-input` that names schedule, field, what was given and what is allowed
- */
-export function parseSchedule(name: string, input: ScheduleInput, sinceMs: number): Schedule {
+export interface ScheduleFrom {
+  /** Instants before it do not count. */
+  readonly sinceMs: number;
+  /** Where `align: start` counts from without a start. Default `sinceMs`. */
+  readonly anchorMs?: number | undefined;
+}
+
+/** @throws DuestreamError `bad-input` that names schedule, field, what was given and what is allowed */
+export function parseSchedule(name: string, input: ScheduleInput, from: ScheduleFrom): Schedule {
+  const { sinceMs } = from;
   try {
-    const schedule = read(parseScheduleName(name), input, sinceMs);
+    const schedule = read(parseScheduleName(name), input, from);
     if (nextFire(recurrenceOf(schedule), schedule.startMs ?? sinceMs) === undefined && schedule.endMs === undefined) {
       throw new DuestreamError('bad-input', 'cron and calendar leave no instant at all; allowed: at least one');
     }
@@ -85,7 +90,7 @@ export function parseSchedule(name: string, input: ScheduleInput, sinceMs: numbe
   }
 }
 
-function read(name: string, input: ScheduleInput, sinceMs: number): Schedule {
+function read(name: string, input: ScheduleInput, { sinceMs, anchorMs = sinceMs }: ScheduleFrom): Schedule {
   checkFields('a schedule', input, FIELDS);
   const zone = parseZone(input.zone ?? 'UTC');
   const dst = dstOf(input.dst);
@@ -97,7 +102,7 @@ function read(name: string, input: ScheduleInput, sinceMs: number): Schedule {
     ...{ name, queue: parseName(input.queue, 'queue'), sinceMs, zone: zone.name, dst, startMs, endMs },
     body: bodyOf(input),
     lateness: latenessOf({ maxLateness: input.maxLateness, onLate: input.onLate }, 0),
-    rule: ruleOf(name, input, startMs ?? sinceMs),
+    rule: ruleOf(name, input, startMs ?? anchorMs),
     calendar: input.calendar,
     maxRuns: input.maxRuns === undefined ? undefined : whole(input.maxRuns, { what: 'maxRuns', min: 1, max: 1e9 }),
     jitterMs: between(input.jitter ?? 0, 'jitter', [0, DAY_MS]),
@@ -160,7 +165,7 @@ function tagsOf(input: readonly string[]): readonly string[] {
 function pausedOf(input: ScheduleInput['paused']): string | undefined {
   if (input === undefined || input === false) return undefined;
   if (input === true) return '';
-  if (typeof input === 'string' && input.length <= 200) return input;
+  if (typeof input === 'string' && input.length <= 200) return oneLine(input);
   throw bad('paused', input, 'true, false, or a reason of at most 200 characters');
 }
 

@@ -2,18 +2,21 @@
  * Schedules in virtual time: the same instants, policies and ids as in a daemon. A look is noted for the next instant,
  * and while a job waits for another, every half second.
  */
+import type { ScheduleChange } from '../client/schedules.ts';
 import { firesDue } from '../core/catch-up.ts';
 import { encodeRecord } from '../core/codec.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { type PreviewRow, previewOf } from '../core/preview.ts';
 import type { Queue } from '../core/queue.ts';
-import { dueOfFire, fireId, recurrenceOf, type Schedule } from '../core/schedule.ts';
-import { parseSchedule, type ScheduleInput } from '../core/schedule-input.ts';
+import { dueOfFire, fireId, recurrenceOf } from '../core/schedule.ts';
+import { successor } from '../core/schedule-change.ts';
+import type { ScheduleInput } from '../core/schedule-input.ts';
+import { type Definition, isSame } from '../core/schedule-text.ts';
 import type { Agenda } from './agenda.ts';
 import type { JobBook } from './jobs.ts';
 
 interface Armed {
-  readonly schedule: Schedule;
+  readonly definition: Definition;
   reachedMs: number;
   runs: number;
   waitingMs: number | undefined;
@@ -33,32 +36,42 @@ export function createScheduleBook({ agenda, jobs, queueOf }: ScheduleBookParts)
   const all = new Map<string, Armed>();
 
   async function look(armed: Armed): Promise<void> {
-    const { schedule } = armed;
+    const { schedule } = armed.definition;
     const recurrence = recurrenceOf(schedule);
     const nowMs = agenda.nowMs();
     const afterMs = Math.max(armed.reachedMs, schedule.sinceMs);
     const { instants, nextMs } = firesDue(recurrence, { afterMs, nowMs, catchUp: schedule.catchUp });
     armed.reachedMs = nowMs;
-    if (schedule.overlap === 'replace' && instants.length > 0 && armed.last) jobs.cancel(schedule.queue, armed.last);
     for (const atMs of [...(armed.waitingMs === undefined ? [] : [armed.waitingMs]), ...instants])
       await fire(armed, atMs);
+    await makeWay(armed);
     const spent = schedule.maxRuns !== undefined && armed.runs >= schedule.maxRuns && armed.waitingMs === undefined;
     const soonMs = armed.waitingMs === undefined ? Number.POSITIVE_INFINITY : nowMs + WAITING_LOOK_MS;
     const lookMs = Math.min(nextMs ?? Number.POSITIVE_INFINITY, soonMs);
     if (!spent && lookMs < Number.POSITIVE_INFINITY) armed.strike = agenda.at(lookMs, () => look(armed));
   }
 
+  /** What `replace` does once the newest waits. */
+  async function makeWay(armed: Armed): Promise<void> {
+    const { waitingMs, last, definition } = armed;
+    const { queue, overlap } = definition.schedule;
+    if (overlap !== 'replace' || waitingMs === undefined || last === undefined) return;
+    if (jobs.cancel(queue, last) !== 'requested') await fire(armed, waitingMs);
+  }
+
   /** The rules of `fire.lua`. */
   async function fire(armed: Armed, atMs: number): Promise<void> {
-    const { schedule, last, waitingMs } = armed;
-    const busy = schedule.overlap !== 'allow' && last !== undefined && jobs.isLive(schedule.queue, last);
+    const { definition, last, waitingMs } = armed;
+    const { schedule } = definition;
+    const isSpent = schedule.maxRuns !== undefined && armed.runs >= schedule.maxRuns;
+    const busy = !isSpent && schedule.overlap !== 'allow' && last !== undefined && jobs.isLive(schedule.queue, last);
     if (busy) {
       const waits = schedule.overlap === 'replace' || (schedule.overlap === 'queue' && waitingMs === undefined);
       if (waits) armed.waitingMs = atMs;
       return;
     }
     if (waitingMs === atMs) armed.waitingMs = undefined;
-    if (schedule.maxRuns !== undefined && armed.runs >= schedule.maxRuns) return;
+    if (isSpent) return;
     armed.runs += 1;
     armed.last = fireId(schedule.name, atMs);
     const askedMs = dueOfFire(schedule, atMs);
@@ -74,15 +87,19 @@ export function createScheduleBook({ agenda, jobs, queueOf }: ScheduleBookParts)
   }
 
   return {
-    /** Creates a schedule or changes it; it counts from now. @throws DuestreamError `bad-input` */
-    put(name: string, input: ScheduleInput): void {
-      const schedule = parseSchedule(name, input, agenda.nowMs());
+    /** Creates a schedule or changes it; the same definition again changes nothing. @throws DuestreamError `bad-input` */
+    put(name: string, input: ScheduleInput): ScheduleChange {
       const before = all.get(name);
+      const put = { name, input, source: 'call', nowMs: agenda.nowMs() } as const;
+      const definition = successor(before?.definition, put, before);
+      if (before && isSame(before.definition, definition)) return { name, status: 'unchanged' };
       before?.strike();
-      const kept = { runs: before?.runs ?? 0, waitingMs: before?.waitingMs, last: before?.last };
-      const armed: Armed = { schedule, reachedMs: 0, ...kept, strike: () => undefined };
+      const stays = before?.definition.schedule.queue === definition.schedule.queue;
+      const kept = stays && before ? before : { reachedMs: 0, runs: 0, waitingMs: undefined, last: undefined };
+      const armed: Armed = { ...kept, definition, strike: () => undefined };
       all.set(name, armed);
-      if (schedule.paused === undefined) armed.strike = agenda.at(agenda.nowMs(), () => look(armed));
+      if (definition.schedule.paused === undefined) armed.strike = agenda.at(agenda.nowMs(), () => look(armed));
+      return { name, status: before ? 'changed' : 'created' };
     },
     remove(name: string): boolean {
       all.get(name)?.strike();
@@ -90,7 +107,7 @@ export function createScheduleBook({ agenda, jobs, queueOf }: ScheduleBookParts)
     },
     /** What it will do. @throws DuestreamError `not-found` */
     preview: (name: string, next = 10): readonly PreviewRow[] => [
-      ...previewOf(armedOf(name).schedule, { fromMs: agenda.nowMs(), next }),
+      ...previewOf(armedOf(name).definition.schedule, { fromMs: agenda.nowMs(), next }),
     ],
   };
 }

@@ -52,6 +52,29 @@ describe('a schedule', () => {
       }
     }));
 
+  test('that had all its runs and gets more counts from then', () =>
+    withSchedules(async (schedules) => {
+      await schedules.put('thrice', { queue: 'one', every: '1h', maxRuns: 3 });
+      const before = (await schedules.get('thrice'))?.schedule.sinceMs ?? 0;
+      await p.redis.hset(refOf('one').keys.fired, 'thrice', `${before} 3 0 - - 1`);
+      await expect.poll(() => Date.now()).toBeGreaterThan(before);
+      expect((await schedules.put('thrice', { queue: 'one', every: '1h', maxRuns: 3 })).status).toBe('unchanged');
+      await schedules.put('thrice', { queue: 'one', every: '1h', maxRuns: 5 });
+      expect((await schedules.get('thrice'))?.schedule.sinceMs).toBeGreaterThan(before);
+    }));
+
+  test('of a queue that is not declared is looked at without declaring it, and makes no job that nobody would run', () =>
+    withSchedules(async (schedules) => {
+      const { schedules: definitions, queues } = controlKeys(NAMESPACE);
+      await p.redis.hset(definitions, 'lost', '{"since":0,"schedule":{"queue":"gone","every":"1h"}}');
+      expect(await schedules.get('lost')).toMatchObject({ name: 'lost', runs: 0 });
+      expect(await schedules.preview('lost', { next: 1 })).toHaveLength(1);
+      await expect(schedules.trigger('lost')).rejects.toMatchObject({ code: 'not-found' });
+      const range = { from: '2026-01-01T00:00Z', to: '2026-01-02T00:00Z' };
+      await expect(schedules.backfill('lost', range)).rejects.toThrow(/its queue gone is not declared/);
+      expect(await p.redis.hexists(queues, 'gone')).toBe(0);
+    }));
+
   test('that is removed is forgotten', () =>
     withSchedules(async (schedules) => {
       await schedules.put('nightly', { queue: 'one', every: '1h' });

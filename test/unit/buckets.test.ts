@@ -9,7 +9,8 @@ const HOUR = 3_600_000;
 const fromMs = Date.UTC(2026, 2, 28, 21, 20, 30, 500);
 const day = bucketsOf({ fromMs, untilMs: fromMs + 24 * HOUR, stepMs: HOUR });
 const any = { most: Number.POSITIVE_INFINITY, walk: 100_000 };
-const rule = (input: Partial<ScheduleInput>) => recurrenceOf(parseSchedule('s', { queue: 'q', ...input }, fromMs));
+const rule = (input: Partial<ScheduleInput>) =>
+  recurrenceOf(parseSchedule('s', { queue: 'q', ...input }, { sinceMs: fromMs }));
 
 test('buckets begin at full hours, the first one now, and the last one ends at the bound', () => {
   const { edges } = bucketsOf({ fromMs, untilMs: fromMs + 2 * HOUR, stepMs: HOUR });

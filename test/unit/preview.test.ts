@@ -7,7 +7,7 @@ import { recurrenceOf } from '../../src/core/schedule.ts';
 import { parseSchedule, type ScheduleInput } from '../../src/core/schedule-input.ts';
 import { read } from '../support/repository.ts';
 
-const scheduleOf = (input: Partial<ScheduleInput>) => parseSchedule('n', { queue: 'q', ...input }, 0);
+const scheduleOf = (input: Partial<ScheduleInput>) => parseSchedule('n', { queue: 'q', ...input }, { sinceMs: 0 });
 
 function rows(input: Partial<ScheduleInput>, from: string, range: Partial<PreviewRange> = {}): readonly PreviewRow[] {
   return [...previewOf(scheduleOf(input), { fromMs: Date.parse(from), ...range })];
@@ -90,7 +90,7 @@ describe('a range', () => {
   });
 
   test('shows nothing from before the schedule was put', () => {
-    const schedule = parseSchedule('n', { queue: 'q', every: '1h' }, Date.parse('2026-06-01T00:30Z'));
+    const schedule = parseSchedule('n', { queue: 'q', every: '1h' }, { sinceMs: Date.parse('2026-06-01T00:30Z') });
     const [first] = previewOf(schedule, { fromMs: 0, next: 1 });
     expect(first?.at).toBe('2026-06-01T01:00:00Z');
   });

@@ -1,6 +1,7 @@
 /** What people write of a schedule: defaults, limits, and how each refusal is told. */
 import { describe, expect, test } from 'vitest';
 import { parseSchedule, type ScheduleInput } from '../../src/core/schedule-input.ts';
+import { defineSchedule } from '../../src/core/schedule-text.ts';
 
 const SINCE = Date.UTC(2026, 0);
 const nightly = { queue: 'q', cron: '0 0 * * *' };
@@ -9,7 +10,7 @@ const parse = (more: unknown, base: object = nightly, name = 'n') =>
   parseSchedule(
     name,
     (typeof more === 'object' && more && !Array.isArray(more) ? { ...base, ...more } : more) as ScheduleInput,
-    SINCE,
+    { sinceMs: SINCE },
   );
 
 test('the defaults are UTC, shift and first, one missed run, and no limits', () => {
@@ -129,4 +130,10 @@ test.each(['', '{x}', 'a b', '-a', 'a'.repeat(65)])('the name %j is refused', (n
   expect(() => parse({}, nightly, name)).toThrow(
     `schedule name is ${JSON.stringify(name)}; allowed: 1 to 64 of A-Z a-z 0-9 . _ : - beginning with a letter or digit`,
   );
+});
+
+test('a reason of a pause is one line without control characters, also one that was stored with them', () => {
+  expect(parse({ paused: 'first\r\nsecond\u001b[2Jthird' }).paused).toBe('first second [2Jthird');
+  const define = { sinceMs: SINCE, source: 'call' } as const;
+  expect(defineSchedule('n', { ...nightly, paused: 'a\u0000b' }, define).input.paused).toBe('a b');
 });

@@ -141,6 +141,43 @@ describe('schedules', () => {
     expect(kit.runs).toHaveLength(count);
   });
 
+  test('put again as they were change nothing, and what was missed is caught up', async () => {
+    const hourly = { queue: 'q', cron: '0 * * * *', catchUp: 'all' } as const;
+    const kit = createTestKit({ start: '2026-03-01T00:30:00Z', handlers: { q: () => undefined } });
+    expect(kit.schedules.put('hourly', hourly)).toEqual({ name: 'hourly', status: 'created' });
+    await kit.advance('1h');
+    kit.outage('3h');
+    expect(kit.schedules.put('hourly', hourly).status).toBe('unchanged');
+    await kit.advance('1s');
+    expect(kit.runs.map((run) => at(run).slice(11, 16))).toEqual(['01:00', '04:30', '04:30', '04:30']);
+    expect(kit.schedules.put('hourly', { ...hourly, data: 1 }).status).toBe('changed');
+    await kit.advance('1m');
+    expect(kit.runs).toHaveLength(4);
+  });
+
+  test('of which the newest replaces those before, also when they are caught up together', async () => {
+    const kit = createTestKit({
+      ...{ start: '2026-03-01T00:30:00Z', handlers: { q: () => undefined } },
+      schedules: { hourly: { queue: 'q', cron: '0 * * * *', catchUp: 'all', overlap: 'replace', jitter: '10m' } },
+    });
+    await kit.advance('1m');
+    kit.outage('3h');
+    await kit.advance('30m');
+    expect(kit.runs.map(({ id }) => id)).toEqual(['{schedule:hourly}2026-03-01T03:00:00Z']);
+    expect(kit.jobs({ state: 'cancelled' })).toHaveLength(1);
+  });
+
+  test('that ended and get more runs count from then', async () => {
+    const thrice = { queue: 'q', every: '1h', catchUp: 'all', maxRuns: 3 } as const;
+    const kit = createTestKit({ start, handlers: { q: () => undefined }, schedules: { thrice } });
+    await kit.advance('10h');
+    kit.schedules.put('thrice', { ...thrice, maxRuns: 5 });
+    await kit.advance('1s');
+    expect(kit.runs).toHaveLength(3);
+    await kit.advance('10h');
+    expect(kit.runs).toHaveLength(5);
+  });
+
   test('end after their last run', async () => {
     const kit = createTestKit({
       ...{ start, handlers: { q: () => undefined }, schedules: { thrice: { queue: 'q', every: '1h', maxRuns: 3 } } },

@@ -1,0 +1,44 @@
+/**
+ * A definition that is put over another: what goes on where it was, and what counts from now. A rule that changed, a
+ * schedule that is resumed, and one that had all its runs and gets more count from now: what passed before is not caught
+ * up. Anything else goes on. Pure; the store and the test kit ask it.
+ */
+import type { Schedule } from './schedule.ts';
+import type { ScheduleInput } from './schedule-input.ts';
+import type { Fired } from './schedule-progress.ts';
+import { type Definition, defineSchedule, firesAlike, pinnedOf, type Source } from './schedule-text.ts';
+
+export interface Put {
+  readonly name: string;
+  readonly input: ScheduleInput;
+  readonly source: Source;
+  readonly nowMs: number;
+}
+
+/**
+ * @param fired how far the one before was fired, where it was
+ * @throws DuestreamError `bad-input`
+ */
+export function successor(
+  before: Definition | undefined,
+  { name, input, source, nowMs }: Put,
+  fired: Pick<Fired, 'reachedMs' | 'runs'> | undefined,
+): Definition {
+  const define = (sinceMs: number, anchorMs = sinceMs) => defineSchedule(name, input, { sinceMs, anchorMs, source });
+  const fresh = define(nowMs);
+  if (!before) return fresh;
+  // An interval that counts from its first put does so however often it is put, paused or moved.
+  const anchorMs = everyOf(before.schedule) === everyOf(fresh.schedule) ? (pinnedOf(before) ?? nowMs) : nowMs;
+  const { sinceMs, queue } = before.schedule;
+  if (hasEnded(before.schedule, fired) || !firesAlike(before, define(sinceMs, anchorMs)))
+    return define(nowMs, anchorMs);
+  // In another queue what became a job in the one before becomes none.
+  const reachedMs = queue === fresh.schedule.queue ? 0 : (fired?.reachedMs ?? 0);
+  return define(Math.max(sinceMs, reachedMs), anchorMs);
+}
+
+const everyOf = ({ rule }: Schedule) => ('everyMs' in rule ? rule.everyMs : undefined);
+
+function hasEnded({ maxRuns }: Schedule, fired: Pick<Fired, 'runs'> | undefined): boolean {
+  return maxRuns !== undefined && fired !== undefined && fired.runs >= maxRuns;
+}
