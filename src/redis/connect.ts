@@ -8,7 +8,7 @@ import { Redis, type RedisOptions } from 'ioredis';
 import { show } from '../core/duration.ts';
 import { DuestreamError, messageOf } from '../core/errors.ts';
 import { withoutCredentials } from '../core/redact.ts';
-import { createDialing } from './dialing.ts';
+import { createDialing, redial } from './dialing.ts';
 import { scriptOptions } from './scripts.ts';
 
 export type { Redis };
@@ -89,19 +89,6 @@ export function whenReady(redis: Redis, timeoutMs = 5000, signal?: AbortSignal):
 export function close(redis: Redis): void {
   if (redis.status !== 'end') redis.disconnect(false);
 }
-
-/**
- * Drops the socket and dials again: for a watchdog that sees no progress. A dropped socket lingers for a moment, in
- * which many commands may run out of time; dropping it for each would pile up listeners on it.
- */
-export function redial(redis: Redis): void {
-  if (dropping.has(redis)) return;
-  dropping.add(redis);
-  redis.once('close', () => dropping.delete(redis));
-  redis.disconnect(true);
-}
-
-const dropping = new WeakSet<Redis>();
 
 /** Where a connection points to, without credentials. */
 export function describe(redis: Redis): string {

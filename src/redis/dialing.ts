@@ -4,6 +4,7 @@
  * not live for a while counts as one more failure: a server that accepts and refuses in turn is not dialled faster and
  * faster. And all connections of a process together dial only so often.
  */
+import type { Redis } from 'ioredis';
 import type { Clock } from '../core/clock.ts';
 import { systemClock } from '../core/clock.ts';
 
@@ -67,3 +68,17 @@ export function createDialing({
     },
   };
 }
+
+/**
+ * Drops the socket and dials again: for whoever sees no progress, or replies that cannot be. It takes its turn as
+ * after any other loss. A dropped socket lingers for a moment, in which many commands may run out of time or be answered
+ * wrongly; dropping it for each would pile up listeners on it.
+ */
+export function redial(redis: Redis): void {
+  if (dropping.has(redis)) return;
+  dropping.add(redis);
+  redis.once('close', () => dropping.delete(redis));
+  redis.disconnect(true);
+}
+
+const dropping = new WeakSet<Redis>();

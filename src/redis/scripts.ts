@@ -7,6 +7,7 @@
  */
 import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
+import { redial } from './dialing.ts';
 import type { PartitionKeys } from './keys.ts';
 import { naming, type TypedKeys } from './wrong-type.ts';
 
@@ -192,7 +193,7 @@ export async function run<V extends Verb>(
   const sent = send.call(redis, ...(script.moreKeys ? [keys.length] : []), ...keys, ...args, ...each);
   const reply = await naming(redis, [call.keys], call.bytes ? sent.then(bytesOf) : sent);
   if (isReplyOf(script, reply, each.length)) return reply;
-  redis.disconnect(true);
+  redial(redis);
   throw new Error(`connection lost count: ${verb} was answered with the reply of another command`);
 }
 

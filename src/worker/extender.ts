@@ -1,8 +1,18 @@
 /**
  * Keeps what this worker runs its own: extends the lease of every running entry well within the time after which
- * others may take it, and learns of cancel requests that way. If no extension has succeeded for almost a lease, the
- * worker fences itself: another one may start the job now, so the handlers are told to stop. A timer does that and not
- * the failure of the call, because a line that goes silent lets a call hang for its whole time-out.
+ * others may take it, and learns of cancel requests that way. An entry that was not extended in time may be started by
+ * another worker, so its handler is told to stop: the worker fences itself. A timer does that and not the failure of
+ * the call, because a line that goes silent lets a call hang for its whole time-out.
+ *
+ * The rule, for each entry by itself. Redis lets others take it once it has been idle for a whole lease, and it was not
+ * idle when Redis carried out the last call that extended it, so later than that call was sent:
+ *
+ *  call sent ──▶ carried out ────────────── lease ───────────────▶ others may take it
+ *      └────────────────── lease − margin ──▶ the handler is told
+ *
+ * So it is told before another can have its job, and not before that but for the margin: a twentieth of the lease, for
+ * clocks that do not go alike, a timer that rings late, and the handler that has to hear of it. A call that is answered
+ * until then is in time, also after the event loop stood still. Whoever wakes up later than that is told at once.
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
@@ -14,7 +24,7 @@ import { pauseAfter } from '../redis/weather.ts';
 import { claimOf, type Held, type Inflight } from './inflight.ts';
 
 export interface ExtenderParts {
-  readonly jobs: Jobs;
+  readonly jobs: Pick<Jobs, 'extend'>;
   readonly inflight: Inflight;
   readonly consumer: string;
   readonly queue: string;
@@ -34,59 +44,62 @@ export interface Extender {
 }
 
 const BATCH_MAX = 500;
-/** `start` makes older entries young again, and leaves this age to the others. */
+/** The part of a lease that is not trusted. */
+const MARGIN = 1 / 20;
+/**
+ * `start` makes older entries young again, and leaves this age to the others. Of a lease below 4 s a quarter has to do,
+ * or it would be over before the first extension: there an entry that waited longer for its start is told too late.
+ */
 const AGE_AT_START_MS = 1000;
+const AGE_AT_START = 1 / 4;
 
 export function createExtender(parts: ExtenderParts): Extender {
   const { jobs, inflight, consumer, extendEveryMs, jobLeaseMs, clock, events } = parts;
-  /** What was sent until then went through; the leases hold from that moment on. */
-  let extendedMs = clock.monotonicMs();
+  const trustedMs = jobLeaseMs * (1 - MARGIN);
+  const ageAtStartMs = Math.min(AGE_AT_START_MS, jobLeaseMs * AGE_AT_START);
   let disarm = (): void => undefined;
 
   async function pass(): Promise<number> {
-    const sentMs = clock.monotonicMs();
-    disarm();
-    // A timer may fire up to a millisecond early.
-    disarm = clock.timer(Math.max(0, trustedUntilMs() - sentMs) + 1, fenceSelf);
+    fence();
     const running = [...inflight.all()].filter(
       (held) => held.phase === 'running' && !held.overtaken && !held.acknowledged,
     );
     for (const [ref, held] of byPartition(running)) {
       for (let from = 0; from < held.length; from += BATCH_MAX) await extend(ref, held.slice(from, from + BATCH_MAX));
     }
-    disarm();
-    extendedMs = sentMs;
+    fence();
     return extendEveryMs;
   }
 
   async function extend(ref: PartitionRef, held: readonly Held[]): Promise<void> {
+    const sentMs = clock.monotonicMs();
     const replies = await jobs.extend(ref, held.map(claimOf), consumer);
-    for (const [index, one] of held.entries()) obey(one, replies[index]);
+    for (const [index, one] of held.entries()) obey(one, replies[index], sentMs);
   }
 
-  function obey(held: Held, reply: ExtendReply | undefined): void {
+  function obey(held: Held, reply: ExtendReply | undefined, sentMs: number): void {
+    if (reply === 'ok' || reply === 'cancel') held.extendedMs = sentMs;
     if (reply === 'cancel') held.abort?.('cancelled');
     // The handler may have ended while the call was under way; then its own settle tells the rest.
     if (reply === 'fenced' || reply === 'gone') held.abort?.('lease lost');
   }
 
-  const trustedUntilMs = (fromMs = extendedMs) => fromMs + jobLeaseMs - extendEveryMs / 2;
-
-  /** What was started since then has a lease of its own; what is over in Redis needs none. */
-  function fenceSelf(): void {
+  /** Tells those whose time is up, and comes back when it is up for the next. What is over in Redis needs no lease. */
+  function fence(): void {
+    disarm();
     const nowMs = clock.monotonicMs();
     let nextMs = Number.POSITIVE_INFINITY;
     for (const held of inflight.all()) {
-      if (held.acknowledged) continue;
-      const untilMs = trustedUntilMs(Math.max(extendedMs, (held.leasedMs ?? 0) - AGE_AT_START_MS));
+      if (held.acknowledged || (held.phase !== 'starting' && held.phase !== 'running')) continue;
+      const untilMs = (held.extendedMs ?? (held.leasedMs ?? nowMs) - ageAtStartMs) + trustedMs;
       if (nowMs >= untilMs) held.abort?.('lease lost');
       else nextMs = Math.min(nextMs, untilMs);
     }
-    disarm();
-    if (nextMs < Number.POSITIVE_INFINITY) disarm = clock.timer(nextMs - nowMs + 1, fenceSelf);
+    // A timer may fire up to a millisecond early.
+    if (nextMs < Number.POSITIVE_INFINITY) disarm = clock.timer(nextMs - nowMs + 1, fence);
   }
 
-  const loop = createLoop({ who: `extender of ${parts.queue}`, pass, clock, events, pauseAfter, onError: fenceSelf });
+  const loop = createLoop({ who: `extender of ${parts.queue}`, pass, clock, events, pauseAfter, onError: fence });
   return {
     start: loop.start,
     async stop() {

@@ -24,6 +24,8 @@ export interface Held {
   startedMs: number | undefined;
   /** Monotonic ms at which the call was sent that started it: its lease cannot have begun much earlier. */
   leasedMs: number | undefined;
+  /** Monotonic ms at which the last call was sent that extended its lease. */
+  extendedMs: number | undefined;
   /** Aborts the handler's signal. Set while it runs. */
   abort: ((why: AbortReason) => void) | undefined;
   /** The handler runs on although its time was up and its outcome is being settled: it keeps its slot. */
@@ -98,6 +100,7 @@ export function createInflight(): Inflight {
         token: undefined,
         startedMs: undefined,
         leasedMs: undefined,
+        extendedMs: undefined,
         abort: undefined,
         overtaken: false,
         lost: false,

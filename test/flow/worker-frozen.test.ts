@@ -43,6 +43,7 @@ it('a worker that cannot extend tells its handlers before anybody else may start
   const held = inflight.add(line.ref, { entry: '1-0' as EntryId, member: 'j:a', dueMs: 0 });
   const told: AbortReason[] = [];
   held.token = '1' as Token;
+  held.extendedMs = clock.monotonicMs();
   held.abort = (why) => void told.push(why);
   inflight.setPhase(held, 'running');
   const extender = createExtender({
@@ -51,7 +52,7 @@ it('a worker that cannot extend tells its handlers before anybody else may start
   });
   await expect(extender.pass()).rejects.toThrow('timed out');
   extender.start();
-  clock.advance(1200);
+  clock.advance(1400);
   await sleep(120);
   expect(told).toEqual([]);
   clock.advance(50);
@@ -66,6 +67,7 @@ it('a worker whose extension hangs on a silent line tells its handlers without w
   const held = inflight.add(line.ref, { entry: '1-0' as EntryId, member: 'j:a', dueMs: 0 });
   const told: AbortReason[] = [];
   held.token = '1' as Token;
+  held.extendedMs = clock.monotonicMs();
   held.abort = (why) => void told.push(why);
   inflight.setPhase(held, 'running');
   const { pass } = createExtender({
@@ -73,7 +75,7 @@ it('a worker whose extension hangs on a silent line tells its handlers without w
     ...{ extendEveryMs: 500, jobLeaseMs: 1500 },
   });
   void pass();
-  clock.advance(1200);
+  clock.advance(1400);
   expect(told).toEqual([]);
   clock.advance(60);
   await eventually(() => told).toEqual(['lease lost']);
@@ -99,10 +101,10 @@ it('after an outage only handlers that were running are told, not those that wer
   runs('fresh', { leasedMs: clock.monotonicMs() });
   void extender.pass();
   await eventually(() => told).toEqual(['old lease lost']);
-  clock.advance(1700);
+  clock.advance(2000);
   await sleep(50);
   expect(told).not.toContain('fresh lease lost');
-  clock.advance(60);
+  clock.advance(200);
   await eventually(() => told).toContain('fresh lease lost');
   expect(told.join()).not.toContain('over');
   await extender.stop();

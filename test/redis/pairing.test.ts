@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import { renew } from '../../src/redis/lease.ts';
@@ -90,3 +90,42 @@ test('a script that is answered with a reply of another shape counts as lost, an
   await again;
   expect(await renew(redis, ref, { term: 'd-1:1:1', leaseMs: 1 })).toBe('lost');
 });
+
+test('a line that garbles every answer is dropped once each time, and dialled later and later', async () => {
+  const garbler = createServer((client) => {
+    // As much of Redis as a client asks before it is ready; every script is answered with a list of something.
+    const reply = (text: string) => (/^eval/i.test(text) ? '*1\r\n$2\r\nok\r\n' : greetings[text.toLowerCase()]);
+    client
+      .on('error', () => undefined)
+      .on('data', (sent: Buffer) => {
+        for (const [, verb = ''] of sent.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\S+)/g))
+          client.write(reply(verb) ?? '+OK\r\n');
+      });
+  }).listen(join(server.dir, 'garbler.sock'));
+  await once(garbler, 'listening');
+  const warned = vi.fn();
+  process.on('warning', warned);
+  const latest = vi.spyOn(Math, 'random').mockReturnValue(0.999);
+  const redis = openCommands({ redis: `unix://${join(server.dir, 'garbler.sock')}`, name: 'test' });
+  latest.mockRestore();
+  opened.push(redis);
+  let closed = 0;
+  redis.on('close', () => {
+    closed += 1;
+  });
+  const waits: number[] = [];
+  redis.on('reconnecting', (ms: number) => waits.push(ms));
+  for (let nth = 0; nth < 4; nth += 1) {
+    if (redis.status !== 'ready') await readyAgain(redis);
+    const dropped = once(redis, 'reconnecting');
+    const calls = Array.from({ length: 30 }, () => renew(redis, ref, { term: 'd-1:1:1', leaseMs: 1 }));
+    expect((await Promise.allSettled(calls)).map(({ status }) => status)).not.toContain('fulfilled');
+    await dropped;
+  }
+  process.off('warning', warned);
+  garbler.close();
+  expect(waits.map((ms) => Math.round(ms / 100))).toEqual([3, 5, 9, 17]);
+  expect([closed, warned.mock.calls]).toEqual([4, []]);
+});
+
+const greetings: Readonly<Record<string, string>> = { info: '$9\r\nloading:0\r\n' };

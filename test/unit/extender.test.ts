@@ -1,0 +1,152 @@
+/** When a worker gives up what it runs: for each entry before others may take it, and no sooner than it has to. */
+import { expect, it } from 'vitest';
+import type { Clock } from '../../src/core/clock.ts';
+import { memberOf } from '../../src/core/codec.ts';
+import { createEmitter } from '../../src/core/events.ts';
+import type { EntryId, Token } from '../../src/core/job.ts';
+import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
+import type { ExtendReply } from '../../src/redis/replies.ts';
+import { createExtender } from '../../src/worker/extender.ts';
+import { createInflight } from '../../src/worker/inflight.ts';
+
+const LEASE_MS = 15_000;
+const MARGIN_MS = LEASE_MS / 20;
+/** What an entry that was just started may have waited for that. */
+const AGE_MS = 1000;
+const one = partitionRef('t', { queue: 'q', partition: 0, generation: 0 });
+const other = partitionRef('t', { queue: 'q', partition: 1, generation: 0 });
+
+/** Lets every microtask that waits have its turn. */
+const breathe = () => new Promise((resolve) => setImmediate(resolve));
+const never = () => new Promise<never>(() => undefined);
+const answered = async () => 'ok' as const;
+
+function setUp(reply: (ref: PartitionRef) => Promise<ExtendReply>, jobLeaseMs = LEASE_MS) {
+  let nowMs = 0;
+  let nth = 0;
+  let timers: { readonly atMs: number; readonly ring: () => void }[] = [];
+  const timer = (ms: number, ring: () => void) => {
+    const armed = { atMs: nowMs + ms, ring };
+    timers.push(armed);
+    return () => {
+      timers = timers.filter((it) => it !== armed);
+    };
+  };
+  const clock: Clock = { wallMs: () => nowMs, monotonicMs: () => nowMs, sleep: async () => true, timer };
+  const inflight = createInflight();
+  const told: string[] = [];
+  const extender = createExtender({
+    ...{ inflight, consumer: 'w', queue: 'q', clock, events: createEmitter(), jobLeaseMs },
+    extendEveryMs: jobLeaseMs / 3,
+    jobs: { extend: async (ref, claims) => Promise.all(claims.map(() => reply(ref))) },
+  });
+  return {
+    extender,
+    inflight,
+    told,
+    armed: () => timers.length,
+    /** A job of which the call that started it is sent now. */
+    runs(id: string, ref = one) {
+      nth += 1;
+      const held = inflight.add(ref, { entry: `${nth}-0` as EntryId, member: memberOf(id), dueMs: 1 });
+      held.token = String(nth) as Token;
+      held.leasedMs = nowMs;
+      held.abort = (why) => void told.push(`${id}: ${why}`);
+      inflight.setPhase(held, 'running');
+      return held;
+    },
+    /** The event loop turns at every millisecond. */
+    async advance(ms: number) {
+      for (const endMs = nowMs + ms; nowMs < endMs; ) {
+        nowMs += 1;
+        const due = timers.filter(({ atMs }) => atMs <= nowMs);
+        timers = timers.filter((it) => !due.includes(it));
+        for (const { ring } of due) ring();
+      }
+      await breathe();
+    },
+    /** The event loop stands still: no timer rings. */
+    stall(ms: number) {
+      nowMs += ms;
+    },
+  };
+}
+
+it('after a stall that Redis has not noticed yet, everything is extended and nobody is told', async () => {
+  const { extender, told, runs, stall, advance } = setUp(() => breathe().then(answered));
+  runs('a');
+  await extender.pass();
+  stall(LEASE_MS - MARGIN_MS - 10);
+  const passed = extender.pass();
+  await advance(5);
+  await passed;
+  expect(told).toEqual([]);
+  await advance(LEASE_MS - MARGIN_MS - 10);
+  expect(told).toEqual([]);
+});
+
+it('while extending hangs, a handler is told a twentieth of a lease before others may take its job', async () => {
+  let line: () => Promise<ExtendReply> = answered;
+  const { extender, told, runs, advance } = setUp(() => line());
+  runs('a');
+  await extender.pass();
+  line = never;
+  void extender.pass();
+  await advance(LEASE_MS - MARGIN_MS);
+  expect(told).toEqual([]);
+  await advance(1);
+  expect(told).toEqual(['a: lease lost']);
+});
+
+it('after a stall of a whole lease handlers are told before anything else happens', async () => {
+  const { extender, told, runs, stall } = setUp(answered);
+  runs('a');
+  await extender.pass();
+  stall(LEASE_MS);
+  void extender.pass();
+  expect(told).toEqual(['a: lease lost']);
+});
+
+it('a partition that hangs costs the handlers of another one nothing', async () => {
+  const { extender, told, runs, advance } = setUp((ref) => (ref === other ? never() : answered()));
+  const first = runs('a', one);
+  runs('b', other);
+  await advance(5000);
+  void extender.pass();
+  await breathe();
+  await advance(LEASE_MS - 5000);
+  expect([told, first.extendedMs]).toEqual([['b: lease lost'], 5000]);
+  await advance(5000);
+  expect(told).toContain('a: lease lost');
+});
+
+it('a job that was not extended yet has its lease from its start, less what its entry may have waited', async () => {
+  const { extender, told, runs, advance } = setUp(never);
+  runs('a');
+  void extender.pass();
+  await advance(LEASE_MS - MARGIN_MS - AGE_MS);
+  expect(told).toEqual([]);
+  await advance(1);
+  expect(told).toEqual(['a: lease lost']);
+});
+
+it('also the shortest lease outlasts the time until its first extension', async () => {
+  const { extender, told, runs, stall } = setUp(answered, 600);
+  runs('a');
+  stall(300);
+  await extender.pass();
+  expect(told).toEqual([]);
+});
+
+it('a job that is over in Redis, or whose handler has ended, is not told, and no timer stays after the stop', async () => {
+  const { extender, inflight, told, runs, advance, armed } = setUp(never);
+  runs('over').acknowledged = true;
+  const ended = runs('ended');
+  runs('a');
+  void extender.pass();
+  inflight.setPhase(ended, 'settling');
+  await advance(100);
+  expect(armed()).toBe(1);
+  await extender.stop();
+  expect([told, armed()]).toEqual([[], 0]);
+});
