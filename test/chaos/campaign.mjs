@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { notHere } from './not-here.mjs';
 
 /** @typedef {import('./run.mjs').Verdict} Verdict */
 /** @typedef {{ name: string, run: () => Promise<Verdict> }} Task */
@@ -42,6 +43,18 @@ export async function runCampaign({ file, terms, tasks, fresh, say, tell }) {
     tell(verdict);
   }
   return tasks.flatMap(({ name }) => done.get(name) ?? []);
+}
+
+/**
+ * What keeps a whole matrix from being green: rows that failed, and rows that were not run although nobody said in
+ * `not-here.mjs` why not.
+ *
+ * @template {Pick<Verdict, 'id' | 'verdict'>} V
+ * @param {readonly V[]} verdicts
+ */
+export function redIn(verdicts) {
+  const excused = new Set(notHere.map(({ id }) => id));
+  return verdicts.filter(({ id, verdict }) => verdict === 'failed' || (verdict === 'not run' && !excused.has(id)));
 }
 
 /**

@@ -108,7 +108,10 @@ export async function runControl({ id, title, row: rowId, expected, patches, cha
     const passed = found.length > 0;
     if (verdict.kept && !settings.keep) rmSync(verdict.kept, { recursive: true, force: true });
     const complaints = passed ? [] : [`not caught: no ${expected.join(', ')} in ${rowId}`, ...verdict.complaints];
-    return { ...verdict, id, title: `${title} (${rowId})`, passed, complaints, kept: undefined };
+    return {
+      ...{ ...verdict, id, title: `${title} (${rowId})`, passed, complaints, kept: undefined },
+      verdict: /** @type {import('./run.mjs').Verdict['verdict']} */ (passed ? 'passed' : 'failed'),
+    };
   } finally {
     rmSync(product, { recursive: true, force: true });
   }

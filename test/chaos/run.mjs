@@ -55,6 +55,9 @@ import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './work
  * @property {boolean} [line] the actors reach Redis over a line that can be bad
  * @property {import('./clocks.mjs').WrongClocks} [clocks] whose clocks are wrong
  * @property {boolean} [watch] who promotes is watched
+ * @property {boolean} [severs] while its fault is on, workers lose what they hold: they cannot reach Redis for longer than
+ *   a lease, or it forgets who holds what. Only then may a handler be told to stop because of it
+ * @property {RegExp} [outcry] the only line about an uncaught error that this fault may cause
  * @property {Readonly<Record<string, number>>} [allow] anomaly → how many
  * @property {Partial<Record<import('./server.mjs').Mode, number>>} [declaredLossMs] in these modes: so long before the
  *   loss begins, what Redis acknowledged may be lost with it; the loss is the fault, or what lies between the notes
@@ -81,7 +84,7 @@ const ROW_LIMIT_MS = 120_000;
 
 /**
  * One verdict, whatever happens: a row that throws or does not end in time is red. One that this host cannot run says
- * why, and is neither green nor red: `notRun`.
+ * why, in `notRun`, and did not pass.
  *
  * @param {Row} row
  * @param {Settings} settings
@@ -109,13 +112,15 @@ export async function runRow(row, settings) {
     await overtime.catch(() => {});
     for (const end of endings.reverse()) await end();
   }
-  const passed = seen.complaints.length === 0;
-  if (!settings.keep && passed) rmSync(folder, { recursive: true, force: true });
+  const isFaulty = seen.complaints.length > 0;
+  const verdict = notRun === undefined ? (isFaulty ? 'failed' : 'passed') : 'not run';
+  const kept = settings.keep || isFaulty ? folder : undefined;
+  if (kept === undefined) rmSync(folder, { recursive: true, force: true });
   return {
     ...{ id: row.id, title: row.title, how: row.how ?? '', wanted: row.wanted ?? '' },
-    ...{ mode, seed: settings.seed, passed, notRun, ...seen },
+    ...{ mode, seed: settings.seed, verdict, passed: verdict === 'passed', notRun, ...seen },
     seconds: Math.round((performance.now() - startedMs) / 100) / 10,
-    kept: settings.keep || !passed ? folder : undefined,
+    kept,
   };
 }
 

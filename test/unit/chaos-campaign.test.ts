@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { runCampaign } from '../chaos/campaign.mjs';
+import { redIn, runCampaign } from '../chaos/campaign.mjs';
 import { NOTHING_SEEN } from '../chaos/run.mjs';
 
 type Campaign = Parameters<typeof runCampaign>[0];
@@ -70,6 +70,21 @@ describe('a campaign', () => {
   });
 });
 
+describe('a whole matrix', () => {
+  test('is red where a row failed, and where one was not run although nobody said why', () => {
+    const verdicts = [of('F1', 'passed'), of('F2', 'failed'), of('F41', 'not run')];
+    expect(redIn(verdicts).map(({ id }) => id)).toEqual(['F2', 'F41']);
+  });
+
+  test('is not red for what is known not to be here', () => {
+    expect(redIn([of('F47', 'not run'), of('F1', 'passed')])).toEqual([]);
+  });
+
+  function of(id: string, verdict: 'passed' | 'failed' | 'not run') {
+    return { id, verdict };
+  }
+});
+
 async function interruptedAt(name: string): Promise<void> {
   const parts = campaign(['F1', 'F2', 'F3']);
   const tasks = parts.tasks.map((task) =>
@@ -84,7 +99,8 @@ function campaign(ids: readonly string[], { passed = true } = {}): Campaign {
     run: async () => {
       ran.push(id);
       const texts = { id, title: '', how: '', wanted: '', mode: 'everysec' } as const;
-      return { ...NOTHING_SEEN, ...texts, seed: 7, passed, seconds: 20, kept: undefined, notRun: undefined };
+      const verdict = passed ? 'passed' : 'failed';
+      return { ...NOTHING_SEEN, ...texts, seed: 7, verdict, passed, seconds: 20, kept: undefined, notRun: undefined };
     },
   }));
   return { file: file(), terms: TERMS, tasks, fresh: false, say: (line) => said.push(line), tell: () => {} };

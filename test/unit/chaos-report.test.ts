@@ -40,6 +40,13 @@ describe('the committed report', () => {
   });
 });
 
+test('a row that was not run neither held nor broke, and the report counts it', () => {
+  const rows = [result({ id: 'F1' }), result({ id: 'F41', passed: false, notRun: 'no small disk here' })];
+  const text = markdownOf(foundBy(rows));
+  expect(text).toContain('**1 of 1 rows held**, 1 could not be run, and');
+  expect(text).toContain('no small disk here');
+});
+
 describe('every row', () => {
   test.each(rows)('$id says how it breaks things and what it asks for', ({ how, wanted }) => {
     expect(how).toMatch(/\w/);
@@ -63,6 +70,13 @@ describe('the table of durability', () => {
     expect(table).toContain('**broken** (F21: 3 of 2000 lost)');
   });
 
+  test('does not say that everything survived where some is lost as declared, and says how much', () => {
+    const all = durabilityOf(foundBy([result({ id: 'F21', mode: 'always', excused: 4 })]));
+    expect(all).toContain('**broken** (F21: 0 of 2000 lost, 4 more as declared)');
+    const rest = durabilityOf(foundBy([result({ id: 'F23', mode: 'everysec', excused: 211 })]));
+    expect(rest).toContain('all but the last 2 s (F23: 0 of 2000 lost, 211 more as declared)');
+  });
+
   test('keeps a promise that a row broke only in other ways, and says that it did', () => {
     const table = durabilityOf(foundBy([result({ id: 'F21', mode: 'always', passed: false })]));
     expect(table).toContain('everything (F21: 0 of 2000 lost; F21 broke otherwise)');
@@ -77,7 +91,8 @@ describe('the table of durability', () => {
 test('a result keeps no path in its complaints', () => {
   const complaints = ['daemon-1 ended before it had started: see /tmp/due-chaos-x1/daemon-1.log'];
   const texts = { id: 'F1', title: '', how: '', wanted: '', mode: 'everysec' } as const;
-  const rest = { seed: 7, passed: false, seconds: 1, kept: '/tmp/due-chaos-x1', notRun: undefined };
+  const verdict = { verdict: 'failed', passed: false, notRun: undefined } as const;
+  const rest = { seed: 7, ...verdict, seconds: 1, kept: '/tmp/due-chaos-x1' };
   expect(resultOf({ ...NOTHING_SEEN, ...texts, ...rest, complaints }).complaints).toBe(
     'daemon-1 ended before it had started: see its folder',
   );
