@@ -33,14 +33,18 @@ import { hasDied, isExplained, isForgotten, isNewer, isUnderway, isWithin, start
  * @property {boolean} indexed it is scheduled or ready
  * @property {string} outcome of its stub: `d` done, `x` dead …; empty while it lives
  * @property {string} token of its stub
+ * @property {number} [attempts] of its dead letter: its starts, the one that only buried it among them
  */
 /**
  * @typedef {object} Story
  * @property {ReadonlyMap<string, string>} kinds id → what its handler was told to do
  * @property {readonly Event[]} calls of the producers, in the order of time
  * @property {readonly Event[]} effects in the order of the log
- * @property {readonly { pid: number, us: number }[]} exits
+ * @property {readonly { pid: number, us: number }[]} exits of daemons and workers
  * @property {readonly { pid: number, fromUs: number, toUs: number }[]} pauses
+ * @property {readonly { pid: number, us: number }[]} [dismissals] who was asked to end, and when
+ * @property {readonly import('./starts.mjs').Cut[]} [cuts]
+ * @property {ReadonlyMap<string, number>} [timeouts] id → ms after which its handler is told to stop
  * @property {readonly { partition: number, epoch: number }[]} passes promotions that were carried out, in their order
  * @property {readonly Member[]} members
  * @property {Readonly<Record<string, number>>} left what should be empty in the end → how much is in it
@@ -51,7 +55,7 @@ import { hasDied, isExplained, isForgotten, isNewer, isUnderway, isWithin, start
 /** @typedef {{ kind: string, id: string, detail: string }} Anomaly */
 /** @typedef {import('./starts.mjs').Start} Start */
 
-/** Crashes that a job may have before it is dead. */
+/** After so many starts under which its worker ended, a job is dead. */
 const CRASHES_MAX = 3;
 
 /** @param {Story} story */
@@ -198,13 +202,32 @@ function* ruled({ passes }) {
 
 /** @param {Seen} seen */
 function* undulyDead({ story, starts, members }) {
-  for (const { id, outcome } of members.values()) {
-    if (outcome !== 'x' || story.kinds.get(id) === undefined || story.kinds.get(id) === 'poison') continue;
-    const died = (starts.get(id) ?? []).filter((start) => hasDied(start, story.exits)).length;
-    // A worker may end between a start and the first line of its handler, so what handlers saw is the least.
-    if (died === 0 || story.exits.length < CRASHES_MAX)
-      yield anomaly('UNDULY-DEAD', id, `dead after ${died} starts under which its worker ended`);
+  for (const { id, outcome, attempts = 0 } of members.values()) {
+    if (outcome !== 'x' || story.kinds.get(id) === undefined) continue;
+    const of = starts.get(id) ?? [];
+    const died = of.filter((start) => hasDied(start, story.exits)).length + diedUnseen(of, { attempts, story });
+    if (died < CRASHES_MAX) yield anomaly('UNDULY-DEAD', id, `dead after ${died} starts under which its worker ended`);
   }
+}
+
+/**
+ * A worker may end between a start and the first line of its handler. Such a start left a gap in the attempts, and a
+ * worker ended in the time of that gap. The last attempt is the one that buried the job.
+ *
+ * @param {readonly Start[]} of
+ * @param {{ attempts: number, story: Story }} where
+ */
+function diedUnseen(of, { attempts, story }) {
+  const seen = new Map(of.map(({ attempt = 0, us }) => [attempt, us]));
+  const gaps = Array.from({ length: Math.max(0, attempts - 1) }, (_, at) => at + 1).filter((at) => !seen.has(at));
+  return gaps.filter((gap) => {
+    const fromUs = Math.max(0, ...[...seen].flatMap(([attempt, us]) => (attempt < gap ? [us] : [])));
+    const toUs = Math.min(
+      ...[...seen].flatMap(([attempt, us]) => (attempt > gap ? [us] : [])),
+      Number.POSITIVE_INFINITY,
+    );
+    return story.exits.some(({ us }) => us > fromUs && us < toUs);
+  }).length;
 }
 
 /** @param {Seen} seen */

@@ -11,6 +11,7 @@
  * @typedef {object} Conduct
  * @property {readonly import('./vitals.mjs').Vital[]} vitals of the processes that lived from the beginning to the end
  * @property {readonly { actor: string, line: string }[]} outcries
+ * @property {RegExp | undefined} [declared] outcries that are the fault itself
  * @property {readonly import('./terms.mjs').Term[]} terms
  * @property {readonly { fromUs: number, toUs: number }[]} calm stretches without a fault
  */
@@ -24,10 +25,12 @@ const RSS_GROWTH_KB = 64 * 1024;
  * @param {Conduct} conduct
  * @returns {readonly Anomaly[]}
  */
-export function judgeConduct({ vitals, outcries, terms, calm }) {
+export function judgeConduct({ vitals, outcries, declared, terms, calm }) {
   return [
     ...vitals.flatMap(hoarded),
-    ...outcries.map(({ actor, line }) => ({ kind: 'UNCAUGHT', id: actor, detail: line })),
+    ...outcries
+      .filter(({ line }) => !declared?.test(line))
+      .map(({ actor, line }) => ({ kind: 'UNCAUGHT', id: actor, detail: line })),
     ...calm.flatMap((stretch) => flaps(terms, stretch)),
   ];
 }

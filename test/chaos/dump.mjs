@@ -30,6 +30,8 @@ async function partitionOf(redis, partition) {
   const entries = await redis.xrange(keyOf(partition, 'ready'), '-', '+');
   const ready = new Set(entries.map(([, fields]) => fields[fields.indexOf('member') + 1]));
   const jobs = Object.entries(await redis.hgetall(keyOf(partition, 'jobs')));
+  const letters = (await redis.xrange(keyOf(partition, 'dead'), '-', '+')).map(([, fields]) => fields);
+  const attempts = new Map(letters.map((fields) => [fieldOf(fields, 'member'), Number(fieldOf(fields, 'attempts'))]));
   return jobs.map(([member, content]) => {
     const live = !content.startsWith('.');
     return {
@@ -39,9 +41,13 @@ async function partitionOf(redis, partition) {
       indexed: scheduled.has(member) || ready.has(member),
       outcome: live ? '' : content.charAt(1),
       token: live ? '' : (content.split(' ')[2] ?? ''),
+      attempts: attempts.get(member) ?? 0,
     };
   });
 }
+
+/** @param {readonly string[]} fields @param {string} name */
+const fieldOf = (fields, name) => fields[fields.indexOf(name) + 1] ?? '';
 
 /**
  * What must be empty when all is done.
@@ -76,7 +82,7 @@ export async function lettersIn(redis) {
   const reasons = {};
   for (const partition of PARTITIONS) {
     for (const [, fields] of await redis.xrange(keyOf(partition, 'dead'), '-', '+')) {
-      const reason = fields[fields.indexOf('reason') + 1] ?? '';
+      const reason = fieldOf(fields, 'reason');
       reasons[reason] = (reasons[reason] ?? 0) + 1;
     }
   }

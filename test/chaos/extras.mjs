@@ -21,7 +21,7 @@ export async function ask({ server, asked }, jobs) {
   try {
     await Promise.all(
       jobs.map(({ data, ...options }) => {
-        asked(options.id);
+        asked(options.id, typeof options.timeout === 'number' ? options.timeout : undefined);
         return producer.schedule(queue, data, options);
       }),
     );

@@ -9,19 +9,35 @@ const TIMEOUT_MS = 30_000;
  * @returns {Promise<readonly string[]>} one complaint per flaw
  */
 export async function flawsOf({ product, url }) {
-  const { code, text } = await fsck(product, url);
-  const complaints = flawsIn(text);
-  return code === 0 || complaints.length > 0 ? complaints : [`fsck ended with ${code}: ${text.slice(0, 300)}`];
+  return complaintsOf(await fsck(product, url));
 }
 
-/** @param {string} text */
+/**
+ * An answer counts only if it can be read, looked at something, and ended as it says.
+ *
+ * @param {{ code: number, text: string }} answer
+ * @returns {readonly string[]}
+ */
+export function complaintsOf({ code, text }) {
+  const flaws = flawsIn(text);
+  const start = text.slice(0, 300);
+  if (flaws === undefined) return [`fsck ended with ${code} and cannot be read: ${start}`];
+  if ((code === 0) !== (flaws.length === 0)) return [...flaws, `fsck ended with ${code}: ${start}`];
+  return flaws;
+}
+
+/** @param {string} text @returns {readonly string[] | undefined} */
 function flawsIn(text) {
   try {
-    const { partitions = [], control = [] } = JSON.parse(text);
-    const flaws = [...partitions.flatMap((/** @type {{ flaws: unknown[] }} */ { flaws }) => flaws), ...control];
+    const { partitions, control } = JSON.parse(text);
+    const flaws = [
+      ...partitions.flatMap((/** @type {{ flaws: readonly object[] }} */ { flaws }) => [...flaws]),
+      ...control,
+    ];
+    if (partitions.length === 0 && flaws.length === 0) return undefined;
     return flaws.map(({ invariant, what, name, means }) => `fsck: ${invariant} ${what} ${name}: ${means}`);
   } catch {
-    return [];
+    return undefined;
   }
 }
 

@@ -21,6 +21,7 @@ import { trueTime } from './clocks.mjs';
  * @property {number} [attempt]
  * @property {number} [due]
  * @property {string} [how]
+ * @property {number} [timeoutMs] what was asked for: its handler is told to stop then
  * @property {string} [code]
  */
 

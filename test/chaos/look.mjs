@@ -40,6 +40,8 @@ export async function look({ row, mode, folder, plans, redis, scene, clocks, pas
   const { anomalies, counts } = check({
     kinds: new Map(plans.flat().map(({ id, kind }) => [id, kind])),
     ...{ calls, effects, ...livesOf(nemesis), passes },
+    cuts: cutsIn(nemesis, row.severs ? fault : undefined),
+    timeouts: new Map(calls.flatMap(({ id = '', timeoutMs }) => (timeoutMs === undefined ? [] : [[id, timeoutMs]]))),
     members: await membersOf(redis),
     left: await leftIn(redis),
     mended: await counted(redis, 'mended'),
@@ -47,7 +49,7 @@ export async function look({ row, mode, folder, plans, redis, scene, clocks, pas
     loss: lossIn(nemesis, row.declaredLossMs?.[mode]),
   });
   const outcries = actors.flatMap(({ name, log }) => outcriesIn(log).map((line) => ({ actor: name, line })));
-  const conduct = judgeConduct({ vitals, outcries, terms, calm: calmOf(nemesis) });
+  const conduct = judgeConduct({ vitals, outcries, declared: row.outcry, terms, calm: calmOf(nemesis) });
   const report = { anomalies: [...anomalies, ...conduct], counts };
   const letters = await lettersIn(redis);
   const crashed = await counted(redis, 'crashed');
@@ -66,20 +68,48 @@ function lossIn(nemesis, beforeMs) {
   return { fromUs: (at('begin')?.us ?? 0) - beforeMs * 1000, toUs: at('end')?.us ?? 0 };
 }
 
+/** @param {import('./history.mjs').Event} event */
+const childOf = (event) => Number(Object.entries(event).find(([name]) => name === 'child')?.[1]);
+
 /**
- * Ends and freezes of processes.
+ * When workers lost what they held: every one in the fault, or one between the notes `cut` and `mend`.
+ *
+ * @param {readonly import('./history.mjs').Event[]} nemesis
+ * @param {{ fromUs: number, toUs: number } | undefined} fault
+ */
+function cutsIn(nemesis, fault) {
+  const one = nemesis
+    .filter(({ ev }) => ev === 'cut')
+    .map((cut) => ({
+      pid: childOf(cut),
+      fromUs: cut.us,
+      toUs:
+        nemesis.find((event) => event.ev === 'mend' && childOf(event) === childOf(cut))?.us ?? Number.POSITIVE_INFINITY,
+    }));
+  return [...one, ...(fault ? [{ pid: undefined, ...fault }] : [])];
+}
+
+/**
+ * Ends and freezes of daemons and workers, as long as the run was not over, and who was asked to end.
  *
  * @param {readonly import('./history.mjs').Event[]} nemesis
  */
 function livesOf(nemesis) {
-  /** @param {import('./history.mjs').Event} event */
-  const childOf = (event) => Number(Object.entries(event).find(([name]) => name === 'child')?.[1]);
+  const overUs = nemesis.find(({ ev }) => ev === 'over')?.us ?? Number.POSITIVE_INFINITY;
   const of = (/** @type {string} */ what) => nemesis.filter(({ ev }) => ev === what);
   const pauses = of('pause').map((pause) => {
     const resumed = of('resume').find((event) => childOf(event) === childOf(pause) && event.us > pause.us);
     return { pid: childOf(pause), fromUs: pause.us, toUs: resumed?.us ?? Number.POSITIVE_INFINITY };
   });
-  return { exits: of('exit').map((event) => ({ pid: childOf(event), us: event.us })), pauses };
+  const at = (/** @type {import('./history.mjs').Event} */ event) => ({ pid: childOf(event), us: event.us });
+  const isTerm = (/** @type {object} */ event) => 'signal' in event && event.signal === 'SIGTERM';
+  return {
+    exits: of('exit')
+      .filter(({ actor, us }) => us < overUs && !actor.startsWith('producer'))
+      .map(at),
+    pauses,
+    dismissals: of('signal').filter(isTerm).map(at),
+  };
 }
 
 /**

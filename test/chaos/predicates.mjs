@@ -1,6 +1,7 @@
 /** What the rows of the matrix ask for besides the absence of anomalies. A predicate returns what is wrong. */
 import { PARTITIONS } from './dump.mjs';
-import { linesWithin } from './said.mjs';
+import { routed } from './foreign.mjs';
+import { mostLinesIn } from './said.mjs';
 
 /** @typedef {import('./run.mjs').Outcome} Outcome */
 
@@ -8,6 +9,8 @@ import { linesWithin } from './said.mjs';
 const SETTLE_MS = 15_000;
 /** A line a second, and of each partition: a leader lost and elected, a worker gone and what it left taken over. */
 const LINES_MAX = 10 + 4 * PARTITIONS.length;
+/** What `lateBy` and its like say begins so, and nothing else does: a test that runs beside others does not judge it. */
+const LATE = 'ms late';
 
 /** @param {Outcome} outcome @param {number} ms */
 export function lateBy({ effects, fromMs, toMs }, ms) {
@@ -15,8 +18,14 @@ export function lateBy({ effects, fromMs, toMs }, ms) {
   const during = effects.filter(
     ({ ev, due = 0, attempt }) => ev === 'start' && attempt === 1 && due >= fromMs - 1000 && due <= toMs + 5000,
   );
-  return atMost('ms late at most', Math.max(0, ...during.map(({ ms: at, due = 0 }) => at - due)), ms);
+  return notLater(Math.max(0, ...during.map(({ ms: at, due = 0 }) => at - due)), ms);
 }
+
+/** @param {number} lateMs @param {number} ms */
+export const notLater = (lateMs, ms) => atMost(`${LATE} at most`, lateMs, ms);
+
+/** @param {string} complaint */
+export const isLateness = (complaint) => complaint.startsWith(`${LATE} `);
 
 /** @param {Outcome['effects']} effects */
 export const failures = (effects) => effects.filter(({ ev, how }) => ev === 'finish' && how === 'error').length;
@@ -30,7 +39,7 @@ export const atLeast = (what, value, least) => (value >= least ? [] : [`${what}:
 /** @param {string} what @param {number} value @param {number} wanted */
 export const exactly = (what, value, wanted) => (value === wanted ? [] : [`${what}: ${value}, expected ${wanted}`]);
 
-/** Every promise of a producer settled, in time. @param {Outcome} outcome */
+/** Every promise of a producer settled, in time. @param {Pick<Outcome, 'calls'>} outcome */
 export function settled({ calls }) {
   /** @type {Map<string, number>} */
   const open = new Map();
@@ -48,21 +57,82 @@ export function settled({ calls }) {
   ];
 }
 
-/** Work goes on soon after the end of the fault. @param {Outcome} outcome @param {number} ms */
-export function resumed({ effects, toMs }, ms) {
-  const first = effects.find((event) => event.ev === 'effect' && event.ms > toMs);
-  return first ? atMost('ms until work went on', first.ms - toMs, ms) : ['work never went on'];
+/**
+ * Work goes on soon after the end of the fault, on every partition that has some: of the jobs that were not begun by
+ * then, one is begun and has its effect, so many ms after the end or after the first of them was taken and due. An
+ * effect of what began before says nothing, for it needs nobody but its own handler.
+ *
+ * @param {Pick<Outcome, 'calls' | 'effects' | 'toMs'>} outcome
+ * @param {number} ms
+ */
+export function resumed({ calls, effects, toMs }, ms) {
+  const begun = new Set(effects.filter(({ ev, ms: at }) => ev === 'start' && at <= toMs).map(({ id }) => id));
+  return wentOn({ calls: calls.filter(({ id }) => !begun.has(id)), effects, toMs }, ms);
 }
 
-/** Jobs that were asked for after the loss run. @param {Outcome} outcome */
+/** Jobs that were asked for after the loss run, on every partition. @param {Pick<Outcome, 'calls' | 'effects' | 'toMs'>} outcome */
 export function flow({ calls, effects, toMs }) {
-  const after = new Set(calls.filter(({ ev, ms }) => ev === 'enq.ok' && ms > toMs).map(({ id }) => id));
-  const first = effects.find(({ ev, id, ms }) => ev === 'effect' && ms > toMs && after.has(id));
-  return first ? atMost('ms until a new job ran', first.ms - toMs, 5000) : ['no new job ran'];
+  const after = new Set(calls.filter(({ ev, ms }) => ev === 'enq.call' && ms > toMs).map(({ id }) => id));
+  return wentOn({ calls: calls.filter(({ id }) => after.has(id)), effects, toMs }, 5000);
 }
 
-/** Nobody floods a log. @param {Outcome} outcome */
+/**
+ * @param {Pick<Outcome, 'calls' | 'effects' | 'toMs'>} outcome calls: of those jobs alone that count
+ * @param {number} ms
+ */
+function wentOn({ calls, effects, toMs }, ms) {
+  const ran = firstOf(effects, 'effect');
+  // One that takes its worker with it has shown itself, and has no effect yet or never.
+  const crashed = firstOf(effects, 'crash');
+  /** @type {Map<number, { readyMs: number, ranMs: number }>} */
+  const partitions = new Map();
+  for (const { id = '', ms: takenMs, due = 0 } of calls.filter(({ ev }) => ev === 'enq.ok')) {
+    if (crashed.has(id)) continue;
+    const partition = routed(id, PARTITIONS.length);
+    const { readyMs, ranMs } = partitions.get(partition) ?? {
+      readyMs: Number.POSITIVE_INFINITY,
+      ranMs: Number.POSITIVE_INFINITY,
+    };
+    const ready = Math.min(readyMs, Math.max(takenMs, due, toMs));
+    partitions.set(partition, { readyMs: ready, ranMs: Math.min(ranMs, ran.get(id) ?? Number.POSITIVE_INFINITY) });
+  }
+  const complaints = [...partitions].flatMap(([partition, { readyMs, ranMs }]) =>
+    ranMs === Number.POSITIVE_INFINITY
+      ? [`work never went on in partition ${partition}`]
+      : atMost(`ms until work went on in partition ${partition}`, ranMs - readyMs, ms),
+  );
+  return [...complaints, ...atLeast('partitions that had work left', partitions.size, 1)];
+}
+
+/**
+ * What was due when the fault ended and had not run is found again: it has its effect so many ms later at most.
+ *
+ * @param {Pick<Outcome, 'calls' | 'effects' | 'toMs'>} outcome
+ * @param {number} ms
+ */
+export function foundAgain({ calls, effects, toMs }, ms) {
+  const ran = firstOf(effects, 'effect');
+  const crashed = firstOf(effects, 'crash');
+  const due = calls.filter((call) => call.ev === 'enq.ok' && Math.max(call.ms, call.due ?? 0) <= toMs);
+  const waits = due
+    .filter(({ id = '' }) => !crashed.has(id) && (ran.get(id) ?? Number.POSITIVE_INFINITY) > toMs)
+    .map(({ id = '' }) => (ran.get(id) ?? Number.POSITIVE_INFINITY) - toMs);
+  return [
+    ...atLeast('jobs that the fault struck', waits.length, 1),
+    ...atMost('ms until all were found again', Math.max(0, ...waits), ms),
+  ];
+}
+
+/** Id → when this first happened. @param {Outcome['effects']} effects @param {string} what @returns {ReadonlyMap<string, number>} */
+function firstOf(effects, what) {
+  /** @type {Map<string, number>} */
+  const first = new Map();
+  for (const { ev, id = '', ms } of effects) if (ev === what && !first.has(id)) first.set(id, ms);
+  return first;
+}
+
+/** Nobody floods a log, from the fault to the end. @param {{ actors: readonly { log: string }[], fromMs: number }} outcome */
 export function calm({ actors, fromMs }) {
-  const most = Math.max(0, ...actors.map(({ log }) => linesWithin(log, fromMs, fromMs + 10_000)));
+  const most = Math.max(0, ...actors.map(({ log }) => mostLinesIn(log, { fromMs, forMs: 10_000 })));
   return atMost('lines of one log within 10 s', most, LINES_MAX);
 }

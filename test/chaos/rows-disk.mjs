@@ -77,16 +77,16 @@ export const diskRows = [
     inject: (scene) => (scene.mode === 'always' ? endsItself(scene) : refusesWrites(scene)),
     drainMs: 20_000,
     pass(outcome) {
-      const { report, crashed, actors, effects, noted, toMs } = outcome;
+      const { report, crashed, actors, noted, toMs } = outcome;
       const { healedMs = toMs } = noted;
-      const next = effects.find(({ ev, ms }) => ev === 'effect' && ms > healedMs);
       const producers = actors.filter(({ role }) => role === 'producer').length;
       return [
         ...settled(outcome),
         ...resumed(outcome, 5000),
+        // As soon as there is room, and not only after the kill.
+        ...resumed({ ...outcome, toMs: healedMs }, 5000),
         ...calm(outcome),
         ...exactly('workers believed dead', crashed, 0),
-        ...atMost('ms until work went on', (next?.ms ?? Number.POSITIVE_INFINITY) - healedMs, 5000),
         ...atMost('jobs lost', report.counts.excused, producers),
       ];
     },

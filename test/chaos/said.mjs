@@ -2,20 +2,27 @@
 import { existsSync, readFileSync } from 'node:fs';
 
 /**
- * How many lines a log got between two moments of the wall clock, without the one that every failure of a job gets.
+ * How many lines a log got at most in any stretch of so many ms that begins at a moment of the wall clock or later,
+ * without the one that every failure of a job gets.
  *
  * @param {string} file
- * @param {number} fromMs
- * @param {number} toMs
+ * @param {{ fromMs: number, forMs: number }} when
  */
-export function linesWithin(file, fromMs, toMs) {
+export function mostLinesIn(file, { fromMs, forMs }) {
   if (!existsSync(file)) return 0;
-  return readFileSync(file, 'utf8')
+  const moments = readFileSync(file, 'utf8')
     .split('\n')
     .filter((line) => !line.includes('"msg":"job failed'))
     .flatMap((line) => /"time":"?([^",]+)/.exec(line)?.[1] ?? [])
     .map((time) => (/^\d+$/.test(time) ? Number(time) : Date.parse(time)))
-    .filter((ms) => ms >= fromMs && ms < toMs).length;
+    .filter((ms) => ms >= fromMs)
+    .sort((a, b) => a - b);
+  let [most, first] = [0, 0];
+  for (const [at, ms] of moments.entries()) {
+    while (ms - (moments[first] ?? ms) >= forMs) first += 1;
+    most = Math.max(most, at - first + 1);
+  }
+  return most;
 }
 
 const OUTCRY = /uncaught|unhandled|nobody listened|^\s+at .+:\d+:\d+\)?$|^\w*Error: /i;

@@ -97,10 +97,16 @@ export function createScene(parts) {
       }
       return times;
     },
-    /** Tells the judge that somebody who is not ours asked for a job. @param {string} id */
-    asked(id) {
+    /**
+     * Tells the judge that somebody who is not ours asked for a job.
+     *
+     * @param {string} id
+     * @param {number} [timeoutMs] after which its handler is to be told to stop
+     */
+    asked(id, timeoutMs) {
       const us = Number(process.hrtime.bigint() / 1000n);
-      foreign.push({ ev: 'enq.call', us, ms: Date.now(), actor: 'foreign', pid: process.pid, id, due: 0 });
+      const limit = timeoutMs === undefined ? {} : { timeoutMs };
+      foreign.push({ ev: 'enq.call', us, ms: Date.now(), actor: 'foreign', pid: process.pid, id, due: 0, ...limit });
     },
     foreign: () => foreign,
   };

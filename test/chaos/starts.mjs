@@ -4,9 +4,16 @@
 /** @typedef {Event & { token: string, finish: Event | undefined, effectCount: number }} Start */
 
 /** @typedef {{ fromUs: number, toUs: number }} Loss what Redis was told in this time it may have forgotten */
+/** @typedef {{ pid: number | undefined, fromUs: number, toUs: number }} Cut one worker, or every one, lost what it held */
 
 /** A settle is on its way for a moment after its handler has ended. */
 const SETTLING_US = 1_500_000;
+/** A worker that ends on its own account tells its handlers first, and is gone by then. */
+const ENDING_US = 5_000_000;
+/** A worker that was cut off knows by then what it has lost: work goes on within 5 s. */
+const RECOVERED_US = 5_000_000;
+/** Timers and the log of effects are not of one clock. */
+const TIMER_US = 50_000;
 
 /** @param {readonly Event[]} effects */
 export function startsOf(effects) {
@@ -25,7 +32,8 @@ export function startsOf(effects) {
 }
 
 /**
- * It failed, its worker told it to stop, its worker died or froze before it could settle, or Redis forgot its end.
+ * It failed, it was told to stop for a reason that is on record, its worker died or froze before it could settle, or
+ * Redis forgot its end.
  *
  * @param {Start} start
  * @param {import('./checker.mjs').Story} story
@@ -34,10 +42,33 @@ export function isExplained(start, story) {
   const { pid, us, finish } = start;
   const { exits, pauses } = story;
   if (isForgotten(start, story)) return true;
-  if (finish?.how === 'error' || finish?.how === 'aborted') return true;
+  if (finish?.how === 'error' || wasStopped(start, story)) return true;
   if (hasDied({ pid, us, finish }, exits)) return true;
   const untilUs = settledUs(finish);
   return pauses.some((pause) => pause.pid === pid && pause.fromUs < untilUs && pause.toUs > us);
+}
+
+/**
+ * Its worker told it to stop, and the record says why: its time was up, the worker was asked to end or ended on its own,
+ * or it was cut off from what it held. What the worker itself gave as the reason does not count.
+ *
+ * @param {Start} start
+ * @param {import('./checker.mjs').Story} story
+ */
+function wasStopped({ id = '', pid, us, finish }, { exits, dismissals = [], cuts = [], timeouts = new Map() }) {
+  if (finish?.how !== 'aborted') return false;
+  const endUs = finish.us;
+  const timeoutMs = timeouts.get(id) ?? Number.POSITIVE_INFINITY;
+  if (endUs - us >= timeoutMs * 1000 - TIMER_US) return true;
+  if (dismissals.some((asked) => asked.pid === pid && asked.us <= endUs)) return true;
+  if (exits.some((exit) => exit.pid === pid && exit.us > us && exit.us < endUs + ENDING_US)) return true;
+  return cuts.some(
+    (cut) =>
+      (cut.pid ?? pid) === pid &&
+      isUnderway({ us, finish }, cut) &&
+      endUs > cut.fromUs &&
+      endUs < cut.toUs + RECOVERED_US,
+  );
 }
 
 /**

@@ -25,6 +25,22 @@ describe('a story without a flaw', () => {
     expect(kindsIn(taken({ pauses: [{ pid: WORKER, fromUs: 1500, toUs: 9000 }] }))).toEqual([]);
   });
 
+  test('may have handlers that were told to stop, where the record says why', () => {
+    const at = { pid: WORKER, us: 7000 };
+    expect(kindsIn(stopped({ dismissals: [at] }))).toEqual([]);
+    expect(kindsIn(stopped({ exits: [{ ...at, us: 3_000_000 }] }))).toEqual([]);
+    expect(kindsIn(stopped({ pauses: [{ pid: WORKER, fromUs: 1500, toUs: 9000 }] }))).toEqual([]);
+    expect(kindsIn(stopped({ cuts: [{ pid: WORKER, fromUs: 1500, toUs: 9000 }] }))).toEqual([]);
+    expect(kindsIn(stopped({ cuts: [{ pid: undefined, fromUs: 1500, toUs: 1600 }] }))).toEqual([]);
+    expect(kindsIn(stopped({ timeouts: new Map([['a', 7]]) }))).toEqual([]);
+  });
+
+  test('may have dead letters of jobs that ended three workers, one of them before the handler said a word', () => {
+    expect(kindsIn(buried([1, 2, 3]))).toEqual([]);
+    expect(kindsIn(buried([1, 3]))).toEqual([]);
+    expect(kindsIn(buried([2, 3]))).toEqual([]);
+  });
+
   test('counts what ran although its producer was never told that Redis has it', () => {
     const calls = [call('enq.call', 'a'), call('enq.unknown', 'a')];
     const { anomalies, counts } = check({ ...healthy(), calls });
@@ -73,6 +89,14 @@ describe('each anomaly, planted once, is found', () => {
     ['UNEXPECTED', 'nobody asked', { ...healthy(), calls: [] }],
     ['DUP-ENQ', 'two partitions', { ...healthy(), members: [live('a'), live('a', { partition: 1 })] }],
     ['DUP-START', 'nothing explains it', taken({})],
+    ['DUP-START', 'a handler was told to stop, and nobody knows why', stopped({})],
+    ['DUP-START', 'another worker was asked to end', stopped({ dismissals: [{ pid: OTHER, us: 7000 }] })],
+    ['DUP-START', 'its worker was asked to end later', stopped({ dismissals: [{ pid: WORKER, us: 8001 }] })],
+    ['DUP-START', 'another worker was cut off', stopped({ cuts: [{ pid: OTHER, fromUs: 0, toUs: 9000 }] })],
+    ['DUP-START', 'it was cut off later', stopped({ cuts: [{ pid: WORKER, fromUs: 8500, toUs: 9000 }] })],
+    ['DUP-START', 'it was cut off long before', stopped({ cuts: [{ pid: WORKER, fromUs: -9e6, toUs: -8e6 }] })],
+    ['DUP-START', 'its worker ended much later', stopped({ exits: [{ pid: WORKER, us: 9e6 }] })],
+    ['DUP-START', 'its time was not up', stopped({ timeouts: new Map([['a', 1000]]) })],
     ['DUP-STRAY', 'it began after the fault', { ...taken({}), fault: { fromUs: -3e6, toUs: -2e6 } }],
     ['DUP-EFFECT', 'one token twice', withEffects([...run('a', '5'), effect('effect', 'a', '5', 1900)])],
     ['OVERLAP', 'the older one counted', { ...taken({}), members: [done('a', '5')] }],
@@ -87,6 +111,14 @@ describe('each anomaly, planted once, is found', () => {
     ['ATTEMPT-REGRESS', 'the same attempt', withEffects([...run('a', '4', { how: 'error' }), ...run('a', '5')])],
     ['TWO-LEADERS', 'an old term', { ...healthy(), passes: [pass(1), pass(2), pass(1)] }],
     ['UNDULY-DEAD', 'it never crashed', { ...healthy(), members: [{ ...done('a', '5'), outcome: 'x' }] }],
+    ['UNDULY-DEAD', 'two workers ended under it, and a third one elsewhere', buried([1, 2], 2)],
+    ['UNDULY-DEAD', 'others crashed often, it never did', buried([], 0)],
+    [
+      'UNDULY-DEAD',
+      'a job that always kills is dead too soon',
+      { ...buried([1, 2], 2), kinds: new Map([['a', 'poison']]) },
+    ],
+    ['UNDULY-DEAD', 'nobody ended in the gap', { ...buried([1, 3]), exits: [1500, 9500].map(endOf) }],
     ['STUCK', 'it is ready for ever', { ...healthy(), members: [done('a', '5'), live('b')] }],
     ['MENDED', 'only the healer found it', { ...healthy(), mended: 1 }],
     ['LEAK', 'an entry is left', { ...healthy(), left: { pending: 1 } }],
@@ -167,6 +199,29 @@ function taken(lives: Partial<Pick<Story, 'exits' | 'pauses'>>): Story {
   const first = [effect('start', 'a', '5', 1000), effect('finish', 'a', '5', 8000, { how: 'ok' })];
   const second = run('a', '9', { us: 5000, attempt: 2, pid: OTHER });
   return { ...healthy(), effects: [...first, ...second], members: [done('a', '9')], ...lives };
+}
+
+/** Its first handler was told to stop. */
+function stopped(lives: Partial<Story>): Story {
+  const { effects, ...story } = taken({});
+  const told = effects.map((event) =>
+    event.ev === 'finish' && event.token === '5' ? { ...event, how: 'aborted' } : event,
+  );
+  return { ...story, effects: told, ...lives };
+}
+
+/** It is dead after starts of which handlers saw these, while four workers ended. Handlers never came to an end. */
+function buried(seen: readonly number[], attempts = 4): Story {
+  const pidOf = (attempt: number) => WORKER + attempt;
+  const effects = seen.map((attempt) =>
+    effect('start', 'a', `${attempt}`, attempt * 1000, { attempt, pid: pidOf(attempt) }),
+  );
+  const exits = [1500, 2500, 3500].map(endOf);
+  return { ...healthy(), effects, exits, members: [{ ...done('a', '4'), outcome: 'x', attempts }] };
+}
+
+function endOf(us: number) {
+  return { pid: WORKER + Math.floor(us / 1000), us };
 }
 
 function call(ev: string, id: string): Event {

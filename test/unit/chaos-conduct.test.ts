@@ -7,6 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { judgeConduct } from '../chaos/conduct.mjs';
+import { complaintsOf } from '../chaos/fsck.mjs';
+import { calm } from '../chaos/predicates.mjs';
+import { handlerRows } from '../chaos/rows-handlers.mjs';
 import { outcriesIn } from '../chaos/said.mjs';
 import { heldBy } from '../chaos/vitals.mjs';
 
@@ -62,6 +65,68 @@ describe('a log', () => {
     expect(outcriesIn(logOf('{"level":40,"error":"planned","msg":"failed"}', 'Redis is away: ECONNREFUSED'))).toEqual(
       [],
     );
+  });
+});
+
+describe('promises that a fault declares as forgotten', () => {
+  const declared = handlerRows.find(({ id }) => id === 'F11')?.outcry;
+  const line = (error: string) =>
+    `{"level":"error","error":"${error}","missed":3,"msg":"a promise was rejected and nobody listened"}`;
+  const judged = (text: string) => kindsIn({ ...good(), declared, outcries: [{ actor: 'worker-4', line: text }] });
+
+  test('are no flaw, and every other one still is', () => {
+    expect(judged(line('a promise that its handler forgot'))).toEqual([]);
+    expect(judged(line('Connection is closed.'))).toEqual(['UNCAUGHT']);
+    expect(judged('{"error":"a promise that its handler forgot","msg":"uncaught error, stopping"}')).toEqual([
+      'UNCAUGHT',
+    ]);
+    expect(judged('TypeError: x is not a function')).toEqual(['UNCAUGHT']);
+  });
+});
+
+describe('a log is calm', () => {
+  const at = (ms: number) => `{"time":"${new Date(ms).toISOString()}","msg":"something"}`;
+  const within = (...moments: readonly number[]) => {
+    const log = logOf(...moments.map(at));
+    return calm({ fromMs: 1_000_000, actors: [{ log }] });
+  };
+  const flood = (fromMs: number) => Array.from({ length: 100 }, (_, index) => fromMs + index * 50);
+
+  test('where it has a line now and then', () => {
+    expect(within(...Array.from({ length: 100 }, (_, index) => 1_000_000 + index * 1000))).toEqual([]);
+  });
+
+  test('whatever it said before the fault', () => {
+    expect(within(...flood(900_000))).toEqual([]);
+  });
+
+  test.each([0, 9000, 40_000])('and not where it is flooded %i ms after the fault', (afterMs) => {
+    expect(within(...flood(1_000_000 + afterMs))).toEqual(['lines of one log within 10 s: 100, allowed 42']);
+  });
+});
+
+describe('an answer of fsck', () => {
+  const answer = (flaws: readonly object[], code: number) => {
+    const partitions = [{ queue: 'chaos', partition: 0, flaws }];
+    return complaintsOf({ code, text: JSON.stringify({ ok: code === 0, partitions, control: [] }) });
+  };
+  const flaw = { invariant: 'I2', what: 'orphan', name: 'j:a', means: 'it never runs' };
+
+  test('that all is whole is believed, and a flaw is told', () => {
+    expect(answer([], 0)).toEqual([]);
+    expect(answer([flaw], 1)).toEqual(['fsck: I2 orphan j:a: it never runs']);
+  });
+
+  test.each(['', 'all is well', '{}', '{"partitions":{}}', '{"partitions":[],"control":[]}'])(
+    'that is %o is a failure, although it ended with 0',
+    (text) => {
+      expect(complaintsOf({ code: 0, text })).toEqual([`fsck ended with 0 and cannot be read: ${text}`]);
+    },
+  );
+
+  test('that does not agree with its end is a failure', () => {
+    expect(answer([], 1)).toHaveLength(1);
+    expect(answer([flaw], 0)).toHaveLength(2);
   });
 });
 
