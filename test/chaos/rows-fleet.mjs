@@ -15,6 +15,8 @@ const HARMLESS = { crashes: 0, poison: 0 };
 const PARKED_MS = 5500;
 const FLEETS = 5;
 const CROWD = 40;
+/** The matrix: not pinned for more than 5 s. Our times are a tenth of those, and it uses a fifth of a processor. */
+const BUSY_MS = 500;
 /** Idle for a lease, three rounds in which others are preferred, and what a noisy machine takes. */
 const CLAIMED_MS = 6000;
 
@@ -121,7 +123,8 @@ export const fleetRows = [
     id: 'F19',
     title: '200 workers come at once, and vanish at once',
     how: `${FLEETS} processes with ${CROWD} workers each, SIGKILL to all in the middle of their jobs`,
-    wanted: 'max/mean of what survivors take over <= 1.6, Redis busy for <= 5 s on end, all run again <= 25 s',
+    wanted:
+      'max/mean of what survivors take over <= 1.6, Redis uses half a processor for <= 0.5 s on end, all run again <= 25 s',
     workload: { ...HARMLESS, jobs: 1000 },
     drainMs: 30_000,
     async inject(scene) {
@@ -151,12 +154,12 @@ export const fleetRows = [
       const claims = claimsOf(scene, pids);
       const mean = claims.reduce((total, count) => total + count, 0) / claims.length;
       const spread = Math.round((100 * Math.max(...claims)) / mean) / 100;
-      return { held, againMs, spread, busyMs: await stopWatch() };
+      return { held, againMs, spread, ...(await stopWatch()) };
     },
     pass: ({ noted }) => [
       ...atLeast('jobs in the hands of the fleet', noted.held ?? 0, (FLEETS * CROWD) / 2),
       ...atMost('max/mean of claims', noted.spread ?? Number.POSITIVE_INFINITY, 1.6),
-      ...atMost('ms for which Redis was busy on end', noted.busyMs ?? Number.POSITIVE_INFINITY, 5000),
+      ...atMost('ms for which Redis was busy on end', noted.busyMs ?? Number.POSITIVE_INFINITY, BUSY_MS),
       ...atMost('ms until all had run again', noted.againMs ?? Number.POSITIVE_INFINITY, 25_000),
     ],
   },
@@ -274,13 +277,14 @@ function claimsOf(scene, pids) {
 }
 
 /**
- * For how many ms on end Redis used a processor to the full, at most.
+ * For how many ms on end Redis used more than half a processor, at most, and how much of one at its busiest look. On a machine
+ * that has other work to do nobody gets all of one.
  *
  * @param {import('ioredis').Redis} redis
  */
 function watchCpu(redis) {
   let watching = true;
-  let [stretchMs, longestMs] = [0, 0];
+  let [stretchMs, longestMs, peak] = [0, 0, 0];
   const look = async () => {
     const info = await redis.info('cpu');
     const seconds = ['user', 'sys'].map((part) => Number(new RegExp(`used_cpu_${part}:([0-9.]+)`).exec(info)?.[1]));
@@ -289,10 +293,11 @@ function watchCpu(redis) {
   const watched = (async () => {
     let last = await look();
     while (watching) {
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      await new Promise((resolve) => setTimeout(resolve, 250));
       const now = await look();
-      const busy = now.usedMs - last.usedMs > 0.95 * (now.ms - last.ms);
-      stretchMs = busy ? stretchMs + now.ms - last.ms : 0;
+      const part = (now.usedMs - last.usedMs) / (now.ms - last.ms);
+      peak = Math.max(peak, part);
+      stretchMs = part > 0.5 ? stretchMs + now.ms - last.ms : 0;
       longestMs = Math.max(longestMs, stretchMs);
       last = now;
     }
@@ -300,6 +305,6 @@ function watchCpu(redis) {
   return async () => {
     watching = false;
     await watched;
-    return Math.round(longestMs);
+    return { busyMs: Math.round(longestMs), peakPercent: Math.round(100 * peak) };
   };
 }

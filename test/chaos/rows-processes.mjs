@@ -1,8 +1,9 @@
 /** Faults of our own processes. Times are shortened: a lease is 1.5 s, a dead worker is known after 2 s and its jobs are
  * taken over after 3 s without a sign of life. */
 import { keyOf, PARTITIONS } from './dump.mjs';
-import { atMost, exactly, failures, lateBy } from './predicates.mjs';
-import { SLOTS, WORKERS } from './workload.mjs';
+import { atLeast, atMost, exactly, failures, lateBy } from './predicates.mjs';
+import { muteReplies } from './spoilers.mjs';
+import { PRODUCERS, SLOTS, WORKERS } from './workload.mjs';
 
 /** @typedef {import('./run.mjs').Row} Row */
 
@@ -49,12 +50,45 @@ export const processRows = [
   {
     id: 'F3',
     title: 'a producer is killed between a call and its reply',
-    how: 'SIGKILL to a producer',
-    wanted: 'no half a job',
-    async inject({ cast }) {
-      const producer = cast.living('producer')[0];
-      if (!producer) throw new Error('no producer lives');
-      cast.send(producer, 'SIGKILL');
+    how: 'SIGKILL to a producer whose call never arrives, and to one whose call was carried out and not answered',
+    wanted: 'jobs of such a call: none or all of them; effects of each <= 1; half a record 0',
+    line: true,
+    fsck: true,
+    async inject({ cast, theLine, redis, sleep }) {
+      const callers = cast.living('producer');
+      const killCallerOf = (/** @type {readonly string[]} */ ids) => {
+        const caller = callers[Number(ids[0]?.split('-')[1]) % PRODUCERS];
+        if (!caller || caller.isGone()) throw new Error(`whose call is this: ${ids}`);
+        cast.send(caller, 'SIGKILL');
+      };
+      const existing = async (/** @type {readonly string[]} */ ids) => {
+        const all = ids.flatMap((id) => PARTITIONS.map((at) => redis.hexists(keyOf(at, 'jobs'), `j:${id}`)));
+        return (await Promise.all(all)).reduce((total, count) => total + count, 0);
+      };
+      const unsent = jobsIn((await theLine().hold('schedule')).request);
+      killCallerOf(unsent);
+      const muted = muteReplies({ marks: theLine().marksOf('schedule') });
+      theLine().spoil(muted);
+      const unanswered = jobsIn(await muted.caught);
+      await sleep(300);
+      killCallerOf(unanswered);
+      theLine().spoil();
+      await sleep(300);
+      const [arrived, carriedOut] = [await existing(unsent), await existing(unanswered)];
+      return { unsent: unsent.length, arrived, unanswered: unanswered.length, missing: unanswered.length - carriedOut };
+    },
+    pass({ noted, calls, effects }) {
+      const settled = new Set(calls.filter(({ ev }) => /ok|fail|unknown/.test(ev)).map(({ id }) => id));
+      const open = new Set(calls.flatMap(({ ev, id = '' }) => (ev === 'enq.call' && !settled.has(id) ? [id] : [])));
+      const of = effects.filter(({ ev, id = '' }) => ev === 'effect' && open.has(id)).map(({ id }) => id);
+      return [
+        ...atLeast('jobs of a call that never arrived', noted.unsent ?? 0, 1),
+        ...exactly('jobs of it that Redis has', noted.arrived ?? -1, 0),
+        ...atLeast('jobs of a call that was carried out', noted.unanswered ?? 0, 1),
+        ...exactly('jobs of it that Redis does not have', noted.missing ?? -1, 0),
+        ...atLeast('jobs that were never answered for', open.size, (noted.unsent ?? 0) + (noted.unanswered ?? 0)),
+        ...exactly('second effects of one of them', of.length - new Set(of).size, 0),
+      ];
     },
   },
   {
@@ -190,3 +224,8 @@ export const processRows = [
     pass: (outcome) => lateBy(outcome, 500),
   },
 ];
+
+/** The jobs of the workload that a request names. @param {string} request */
+function jobsIn(request) {
+  return [...new Set([...request.matchAll(/j:(job-\d+)/g)].map(([, id = '']) => id))];
+}

@@ -32,6 +32,37 @@ export function slow({ random, leastMs, mostMs, cutPart }) {
   };
 }
 
+/**
+ * Whoever next asks for one of these gets no reply any more, to this or to anything else; Redis carries out what it is
+ * asked for.
+ *
+ * @param {{ marks: readonly string[] }} of
+ */
+export function muteReplies({ marks }) {
+  /** @type {Socket | undefined} */
+  let muted;
+  /** @type {(request: string) => void} */
+  let tell = () => {};
+  /** @type {Promise<string>} */
+  const caught = new Promise((resolve) => {
+    tell = resolve;
+  });
+  return {
+    /** The request. */
+    caught,
+    /** @type {NonNullable<Spoiler['hear']>} */
+    hear(request, client) {
+      if (muted || !marks.some((mark) => request.includes(mark))) return;
+      muted = client;
+      tell(request.toString('latin1'));
+    },
+    /** @type {NonNullable<Spoiler['reply']>} */
+    reply(bytes, client) {
+      if (client !== muted) client.write(bytes);
+    },
+  };
+}
+
 /** Every connection gets so many bytes per second. @param {number} bytesPerSecond @returns {Spoiler} */
 export function drip(bytesPerSecond) {
   const delayed = createDelays();
