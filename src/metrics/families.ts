@@ -2,8 +2,9 @@
  * Every metric there is, with its whole name, so that a name seen on a dashboard is found by a search. Each set belongs
  * to the registry it was made for, never to the library's global one: two daemons in one process do not meet.
  *
- * Labels are `queue` and `outcome`; `partition` only where a sum over partitions would say nothing. Never a job id:
- * each value of a label is a time series that the monitoring system keeps for weeks.
+ * Labels are `queue` and `outcome`; `partition` where a sum over partitions would say nothing, and on the counters
+ * that are kept in Redis: summed up here, they would fall when one partition gets another leader, which monitoring takes
+ * for a restart. Never a job id: each value of a label is a time series that the monitoring system keeps for weeks.
  */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
@@ -26,68 +27,68 @@ export function createFamilies(registry: Registry, { queueWide }: { readonly que
     jobsScheduled: new Counter({
       name: 'duestream_jobs_scheduled_total',
       help: 'Jobs that schedule accepted.',
-      labelNames: ['queue'],
+      labelNames: ['queue', 'partition'],
       registers: led,
     }),
     jobsPromoted: new Counter({
       name: 'duestream_jobs_promoted_total',
       help: 'Jobs moved from scheduled to ready.',
-      labelNames: ['queue'],
+      labelNames: ['queue', 'partition'],
       registers: led,
     }),
     jobsCompleted: new Counter({
       name: 'duestream_jobs_completed_total',
       help: 'Jobs whose handler succeeded.',
-      labelNames: ['queue'],
+      labelNames: ['queue', 'partition'],
       registers: led,
     }),
     jobsRetried: new Counter({
       name: 'duestream_jobs_retried_total',
       help: 'Failures after which a job was scheduled again.',
-      labelNames: ['queue'],
+      labelNames: ['queue', 'partition'],
       registers: led,
     }),
     jobsDeferred: new Counter({
       name: 'duestream_jobs_deferred_total',
       help: 'Starts that were put off without using an attempt.',
-      labelNames: ['queue'],
+      labelNames: ['queue', 'partition'],
       registers: led,
     }),
     jobsDead: new Counter({
       name: 'duestream_jobs_dead_total',
       help: 'Dead letters written, those of foreign members that never became a job included.',
-      labelNames: ['queue'],
+      labelNames: ['queue', 'partition'],
       registers: led,
     }),
 
     jobsExpired: new Counter({
       name: 'duestream_jobs_expired_total',
       help: 'Jobs that were too late to start and were dropped.',
-      labelNames: ['queue'],
+      labelNames: ['queue', 'partition'],
       registers: led,
     }),
     jobsCancelled: new Counter({
       name: 'duestream_jobs_cancelled_total',
       help: 'Jobs that ended cancelled.',
-      labelNames: ['queue'],
+      labelNames: ['queue', 'partition'],
       registers: led,
     }),
     jobsMended: new Counter({
       name: 'duestream_jobs_mended_total',
       help: 'Parts of jobs that somebody had removed and that were put right.',
-      labelNames: ['queue'],
+      labelNames: ['queue', 'partition'],
       registers: led,
     }),
     lettersForgotten: new Counter({
       name: 'duestream_dead_forgotten_total',
       help: 'Dead letters removed by retention or a purge.',
-      labelNames: ['queue'],
+      labelNames: ['queue', 'partition'],
       registers: led,
     }),
     reclaimed: new Counter({
       name: 'duestream_reclaimed_total',
       help: 'Entries taken over from dead workers.',
-      labelNames: ['queue'],
+      labelNames: ['queue', 'partition'],
       registers: led,
     }),
     scheduledJobs: new Gauge({

@@ -1,7 +1,8 @@
 /**
  * From the counts of partitions to the values of whole queues, at each scrape. The durable counters live in Redis, so a
  * counter here is not counted up but set anew: everything is cleared first, then filled. Scraping twice doubles nothing,
- * and what this process no longer leads disappears, because from then on another process exports it.
+ * and what this process no longer leads disappears, because from then on another process exports it. So each partition
+ * has counters of its own, which end as a whole: a sum over those that are led now would fall with each that goes.
  */
 import type { PartitionStats } from '../redis/inspect.ts';
 import type { Families } from './families.ts';
@@ -24,26 +25,26 @@ export function fillQueues(families: Families, readings: readonly PartitionReadi
     families.moverLeader.set({ queue, partition }, leading ? 1 : 0);
   }
   const led = readings.filter(({ leading }) => leading);
-  for (const { queue, partition, epoch, stats } of led) {
-    families.moverEpoch.set({ queue, partition }, epoch);
-    addPartition(families, queue, stats);
+  for (const one of led) {
+    families.moverEpoch.set({ queue: one.queue, partition: one.partition }, one.epoch);
+    addPartition(families, one);
   }
   for (const [queue, ageMs] of oldest(led)) families.oldestDueAge.set({ queue }, ageMs / 1000);
 }
 
-function addPartition(families: Families, queue: string, stats: PartitionStats): void {
+function addPartition(families: Families, { queue, partition, stats }: PartitionReading): void {
   const counted = (name: string) => stats.counters[name] ?? 0;
-  families.jobsScheduled.inc({ queue }, counted('scheduled'));
-  families.jobsPromoted.inc({ queue }, counted('promoted'));
-  families.jobsCompleted.inc({ queue }, counted('done'));
-  families.jobsRetried.inc({ queue }, counted('retried'));
-  families.jobsDeferred.inc({ queue }, counted('deferred'));
-  families.jobsDead.inc({ queue }, counted('dead') + counted('refused'));
-  families.jobsExpired.inc({ queue }, counted('expired'));
-  families.jobsCancelled.inc({ queue }, counted('cancelled'));
-  families.jobsMended.inc({ queue }, counted('mended'));
-  families.lettersForgotten.inc({ queue }, counted('forgotten'));
-  families.reclaimed.inc({ queue }, counted('reclaimed'));
+  families.jobsScheduled.inc({ queue, partition }, counted('scheduled'));
+  families.jobsPromoted.inc({ queue, partition }, counted('promoted'));
+  families.jobsCompleted.inc({ queue, partition }, counted('done'));
+  families.jobsRetried.inc({ queue, partition }, counted('retried'));
+  families.jobsDeferred.inc({ queue, partition }, counted('deferred'));
+  families.jobsDead.inc({ queue, partition }, counted('dead') + counted('refused'));
+  families.jobsExpired.inc({ queue, partition }, counted('expired'));
+  families.jobsCancelled.inc({ queue, partition }, counted('cancelled'));
+  families.jobsMended.inc({ queue, partition }, counted('mended'));
+  families.lettersForgotten.inc({ queue, partition }, counted('forgotten'));
+  families.reclaimed.inc({ queue, partition }, counted('reclaimed'));
   families.scheduledJobs.inc({ queue }, stats.scheduled);
   families.readyJobs.inc({ queue }, stats.ready);
   families.runningJobs.inc({ queue }, stats.running);

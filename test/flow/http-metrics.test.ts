@@ -59,6 +59,6 @@ async function scraped(): Promise<Readonly<Record<string, number>>> {
   const { host, port } = await http.start();
   const text = await (await fetch(`http://${host}:${port}/metrics`)).text();
   await http.stop();
-  const values = [...text.matchAll(/^duestream_(\w+)\{queue="q"\} (\S+)$/gm)];
+  const values = [...text.matchAll(/^duestream_(\w+)\{queue="q"(?:,partition="0")?\} (\S+)$/gm)];
   return Object.fromEntries(values.map(([, name, value]) => [name, Number(value)]));
 }

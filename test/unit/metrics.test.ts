@@ -56,7 +56,8 @@ describe('whole queues', () => {
     const stats = { scheduled: 11, ready: 12, running: 13, dead: 14, headDueMs: NOW_MS - 2500, counters };
     const metrics = createMetrics({ version: '1.2.3', queueStats: async () => [reading({ stats })] });
     const found = await samples(metrics);
-    const emails = (name: string) => found.get(`duestream_${name}{queue="emails"}`);
+    const labels = (name: string) => (name.endsWith('_total') ? 'queue="emails",partition="0"' : 'queue="emails"');
+    const emails = (name: string) => found.get(`duestream_${name}{${labels(name)}}`);
     expect({
       scheduled: emails('jobs_scheduled_total'),
       promoted: emails('jobs_promoted_total'),
@@ -93,10 +94,10 @@ describe('whole queues', () => {
 
   test('a counter that was never counted is shown as 0, so that its first increase is seen', async () => {
     const metrics = createMetrics({ version: '1.2.3', queueStats: async () => [reading()] });
-    expect((await samples(metrics)).get('duestream_jobs_dead_total{queue="emails"}')).toBe(0);
+    expect((await samples(metrics)).get('duestream_jobs_dead_total{queue="emails",partition="0"}')).toBe(0);
   });
 
-  test('partitions of a queue are added up, and the oldest due of any of them counts', async () => {
+  test('what the partitions of a queue hold is added up, and the oldest due of any of them counts', async () => {
     const queueStats = async () => [
       reading({ stats: { scheduled: 1, headDueMs: NOW_MS - 1000, counters: { done: 1 } } }),
       reading({ partition: 1, stats: { scheduled: 2, headDueMs: NOW_MS - 3000, counters: { done: 2 } } }),
@@ -105,7 +106,9 @@ describe('whole queues', () => {
     const found = await samples(createMetrics({ version: '1.2.3', queueStats }));
     expect(found.get('duestream_scheduled_jobs{queue="emails"}')).toBe(3);
     expect(found.get('duestream_scheduled_jobs{queue="sms"}')).toBe(4);
-    expect(found.get('duestream_jobs_completed_total{queue="emails"}')).toBe(3);
+    const completed = (partition: number) =>
+      found.get(`duestream_jobs_completed_total{queue="emails",partition="${partition}"}`);
+    expect([completed(0), completed(1)]).toEqual([1, 2]);
     expect(found.get('duestream_oldest_due_age_seconds{queue="emails"}')).toBe(3);
   });
 
@@ -120,6 +123,31 @@ describe('whole queues', () => {
     expect(await ofQueue()).toEqual([]);
     partitions = [reading({ stats: { scheduled: 8 } })];
     expect((await samples(metrics)).get('duestream_scheduled_jobs{queue="emails"}')).toBe(8);
+  });
+
+  test('when a partition gets another leader no counter falls: it ends here and goes on there', async () => {
+    const of = (partition: number, leading: boolean, done: number) =>
+      reading({ partition, leading, stats: { counters: { done } } });
+    let here = [of(0, true, 1000), of(1, true, 500)];
+    let there = [of(0, false, 1000), of(1, false, 500)];
+    const daemons = [() => here, () => there].map((ours) =>
+      createMetrics({ version: '1.2.3', queueStats: async () => ours() }),
+    );
+    const counters = async () => {
+      const found = await Promise.all(daemons.map(samples));
+      return found.map((of) => [...of].filter(([name]) => name.startsWith('duestream_jobs_completed_total')));
+    };
+    const name = (partition: number) => `duestream_jobs_completed_total{queue="emails",partition="${partition}"}`;
+    expect(await counters()).toEqual([
+      [
+        [name(0), 1000],
+        [name(1), 500],
+      ],
+      [],
+    ]);
+    here = [of(0, true, 1001), of(1, false, 501)];
+    there = [of(0, false, 1001), of(1, true, 501)];
+    expect(await counters()).toEqual([[[name(0), 1001]], [[name(1), 501]]]);
   });
 
   test.each([
