@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { memberOf } from '../../src/core/codec.ts';
 import { createEmitter } from '../../src/core/events.ts';
-import { readNew, reclaim } from '../../src/redis/ready.ts';
+import { ownPending, readNew, reclaim } from '../../src/redis/ready.ts';
 import { createAdopter } from '../../src/worker/adopter.ts';
 import { createInflight } from '../../src/worker/inflight.ts';
 import { openLossyLine } from '../support/lossy-line.ts';
@@ -262,4 +262,34 @@ it('an entry without a record becomes a letter, and the worker goes on', async (
   await line.plan({});
   await eventually(() => worker.heard.of('job.completed')).toMatchObject([{ id: 'a' }]);
   expect(await line.letters()).toMatchObject([{ member: 'j:nothing', reason: 'record-missing' }]);
+});
+
+it('a failure of a worker that was only taken for dead costs no attempt, except the last one it may have', async () => {
+  const door = gate();
+  const histories: unknown[] = [];
+  const worker = await line.worker(async ({ id, failures, crashes, history }) => {
+    histories.push([id, failures, crashes, ...history.map(({ kind }) => kind)]);
+    if (histories.length > 2) return;
+    await door.opened;
+    throw new Error('no luck');
+  });
+  await line.plan(
+    { id: 'last', attempts: 1 },
+    { id: 'spare', attempts: 2, backoff: { kind: 'fixed', delayMs: 10, jitter: 'none' } },
+  );
+  await eventually(() => worker.running()).toBe(2);
+  const held = await ownPending(line.redis, line.ref.keys, { consumer: worker.consumer, idleMs: 0, limit: 10 });
+  await reclaim(line.redis, line.ref, {
+    owner: worker.consumer,
+    consumer: 'ghost',
+    idleMs: 0,
+    limit: 10,
+    entries: held,
+  });
+  door.open();
+  await eventually(() => worker.heard.of('job.dead')).toMatchObject([{ id: 'last', reason: 'attempts-exhausted' }]);
+  const [letter] = await line.letters();
+  expect(letter?.history?.match(/"k":"\w+"/g)).toEqual(['"k":"crash"', '"k":"failure"']);
+  await eventually(() => worker.heard.of('job.completed').length).toBe(1);
+  expect(histories.at(-1)).toEqual(['spare', 0, 1, 'crash', 'failure']);
 });
