@@ -23,74 +23,39 @@ const RUN = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 360
 export function createFamilies(registry: Registry, { queueWide }: { readonly queueWide: boolean }) {
   const own = [registry];
   const led = queueWide ? own : [];
+  /** A counter that is kept in Redis, by each partition for itself. */
+  const kept = (of: { readonly name: string; readonly help: string }) =>
+    new Counter({ ...of, labelNames: ['queue', 'partition'], registers: led });
   return {
-    jobsScheduled: new Counter({
-      name: 'duestream_jobs_scheduled_total',
-      help: 'Jobs that schedule accepted.',
-      labelNames: ['queue', 'partition'],
-      registers: led,
-    }),
-    jobsPromoted: new Counter({
-      name: 'duestream_jobs_promoted_total',
-      help: 'Jobs moved from scheduled to ready.',
-      labelNames: ['queue', 'partition'],
-      registers: led,
-    }),
-    jobsCompleted: new Counter({
-      name: 'duestream_jobs_completed_total',
-      help: 'Jobs whose handler succeeded.',
-      labelNames: ['queue', 'partition'],
-      registers: led,
-    }),
-    jobsRetried: new Counter({
+    jobsScheduled: kept({ name: 'duestream_jobs_scheduled_total', help: 'Jobs that schedule accepted.' }),
+    jobsPromoted: kept({ name: 'duestream_jobs_promoted_total', help: 'Jobs moved from scheduled to ready.' }),
+    jobsCompleted: kept({ name: 'duestream_jobs_completed_total', help: 'Jobs whose handler succeeded.' }),
+    jobsRetried: kept({
       name: 'duestream_jobs_retried_total',
       help: 'Failures after which a job was scheduled again.',
-      labelNames: ['queue', 'partition'],
-      registers: led,
     }),
-    jobsDeferred: new Counter({
+    jobsDeferred: kept({
       name: 'duestream_jobs_deferred_total',
       help: 'Starts that were put off without using an attempt.',
-      labelNames: ['queue', 'partition'],
-      registers: led,
     }),
-    jobsDead: new Counter({
+    jobsDead: kept({
       name: 'duestream_jobs_dead_total',
       help: 'Dead letters written, those of foreign members that never became a job included.',
-      labelNames: ['queue', 'partition'],
-      registers: led,
     }),
-
-    jobsExpired: new Counter({
+    jobsExpired: kept({
       name: 'duestream_jobs_expired_total',
       help: 'Jobs that were too late to start and were dropped.',
-      labelNames: ['queue', 'partition'],
-      registers: led,
     }),
-    jobsCancelled: new Counter({
-      name: 'duestream_jobs_cancelled_total',
-      help: 'Jobs that ended cancelled.',
-      labelNames: ['queue', 'partition'],
-      registers: led,
-    }),
-    jobsMended: new Counter({
+    jobsCancelled: kept({ name: 'duestream_jobs_cancelled_total', help: 'Jobs that ended cancelled.' }),
+    jobsMended: kept({
       name: 'duestream_jobs_mended_total',
       help: 'Parts of jobs that somebody had removed and that were put right.',
-      labelNames: ['queue', 'partition'],
-      registers: led,
     }),
-    lettersForgotten: new Counter({
+    lettersForgotten: kept({
       name: 'duestream_dead_forgotten_total',
       help: 'Dead letters removed by retention or a purge.',
-      labelNames: ['queue', 'partition'],
-      registers: led,
     }),
-    reclaimed: new Counter({
-      name: 'duestream_reclaimed_total',
-      help: 'Entries taken over from dead workers.',
-      labelNames: ['queue', 'partition'],
-      registers: led,
-    }),
+    reclaimed: kept({ name: 'duestream_reclaimed_total', help: 'Entries taken over from dead workers.' }),
     scheduledJobs: new Gauge({
       name: 'duestream_scheduled_jobs',
       help: 'Jobs that wait for their due time.',
