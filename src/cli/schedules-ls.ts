@@ -36,22 +36,26 @@ export const schedulesLs: Register = (parent, desk) => {
 async function run(session: Session, { limit, ...filter }: Flags): Promise<Exit> {
   const unreadable: Unreadable[] = [];
   const onUnreadable = (name: string, { message }: Error) => unreadable.push({ name, why: message });
-  const views = await withSchedules(session, (schedules) => schedules.list({ ...filter, onUnreadable }));
-  const value = { namespace: session.config.namespace, schedules: views.slice(0, limit).map(shownView), unreadable };
+  let more = 0;
+  const onMore = (count: number) => {
+    more = count;
+  };
+  const most = limit ?? (session.out.json ? undefined : SHOWN_MAX);
+  const views = await withSchedules(session, (schedules) =>
+    schedules.list({ ...filter, limit: most, onUnreadable, onMore }),
+  );
+  const value = { namespace: session.config.namespace, schedules: views.map(shownView), unreadable };
   session.out.answer(value, () => {
     if (views.length + unreadable.length === 0) {
       return ['there is no schedule; "duestream schedules put --help" shows how to make one'];
     }
     const nowMs = systemClock.wallMs();
-    const shown = views.slice(0, limit ?? SHOWN_MAX);
-    const rows = shown.map((view) => row(view, nowMs));
+    const rows = views.map((view) => row(view, nowMs));
     const head = ['name', 'queue', 'rule', 'zone', 'next', 'last', 'runs', 'skipped', 'state'];
     return [
       ...(rows.length === 0 ? [] : table(session.out.paint, head, rows)),
-      ...(shown.length < views.length ? [line`and ${views.length - shown.length} more; --limit shows them`] : []),
-      ...unreadable
-        .slice(0, limit ?? SHOWN_MAX)
-        .map(({ name, why }) => line`${name}  cannot be read and does not fire: ${why}`),
+      ...(more > 0 ? [line`and ${more} more; --limit shows them`] : []),
+      ...unreadable.slice(0, most).map(({ name, why }) => line`${name}  cannot be read and does not fire: ${why}`),
     ];
   });
   return 0;

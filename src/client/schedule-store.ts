@@ -11,8 +11,8 @@ import type { Fired } from '../core/schedule-progress.ts';
 import { type Definition, decodeDefinition, encodeDefinition, isSame, type Source } from '../core/schedule-text.ts';
 import type { Redis } from '../redis/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { declareQueue, findQueue, type QueueLayout } from '../redis/queues.ts';
-import { arm, define, definitions, disarm, firedOf, partitionOfSchedule } from '../redis/schedules.ts';
+import { declareQueue, findQueue, listQueues } from '../redis/queues.ts';
+import { arm, define, definitions, disarm, firedOf, partitionNumber, partitionOfSchedule } from '../redis/schedules.ts';
 
 /** What a `put` did. */
 export interface ScheduleChange {
@@ -39,6 +39,7 @@ interface Place {
 const MOVES_MAX = 5;
 const CHANGES_MAX = 20;
 const CHUNK = 1000;
+const FEW_QUEUES = 20;
 
 export function createScheduleStore({ redis, namespace }: { readonly redis: Redis; readonly namespace: string }) {
   async function refOf(queue: string, name: string): Promise<PartitionRef> {
@@ -46,12 +47,22 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
     return partitionOfSchedule(namespace, await declareQueue(redis, { namespace, queue, partitions }), name);
   }
 
-  /** For reading many: a queue's layout is asked for once. */
-  async function knownRef(layouts: Map<string, QueueLayout>, { queue, name }: Schedule): Promise<PartitionRef> {
-    const layout = layouts.get(queue) ??
-      (await findQueue(redis, namespace, queue)) ?? { queue, partitions: 1, generation: 0 };
-    layouts.set(queue, layout);
-    return partitionOfSchedule(namespace, layout, name);
+  /** For reading many: layouts are asked for once, and each partition is named once. */
+  async function knownRefs(all: readonly Definition[]): Promise<(schedule: Schedule) => PartitionRef> {
+    const queues = [...new Set(all.map(({ schedule }) => schedule.queue))];
+    const known =
+      queues.length > FEW_QUEUES
+        ? await listQueues(redis, namespace)
+        : await Promise.all(queues.map((queue) => findQueue(redis, namespace, queue)));
+    const layouts = new Map(known.flatMap((layout) => (layout ? [[layout.queue, layout]] : [])));
+    const refs = new Map<string, PartitionRef>();
+    return ({ queue, name }) => {
+      const layout = layouts.get(queue) ?? { queue, partitions: 1, generation: 0 };
+      const place = `${queue} ${partitionNumber(layout, name)}`;
+      const ref = refs.get(place) ?? partitionOfSchedule(namespace, layout, name);
+      refs.set(place, ref);
+      return ref;
+    };
   }
 
   async function firedIn(ref: PartitionRef, all: readonly Definition[]): Promise<readonly StoredSchedule[]> {
@@ -166,10 +177,10 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
 
     /** The same for many, a few round trips per partition. */
     async findAll(all: readonly Definition[]): Promise<readonly StoredSchedule[]> {
-      const layouts = new Map<string, QueueLayout>();
+      const refOf = await knownRefs(all);
       const byRef = new Map<string, { readonly ref: PartitionRef; readonly of: Definition[] }>();
       for (const definition of all) {
-        const ref = await knownRef(layouts, definition.schedule);
+        const ref = refOf(definition.schedule);
         const group = byRef.get(ref.keys.fired) ?? { ref, of: [] };
         byRef.set(ref.keys.fired, group);
         group.of.push(definition);

@@ -8,7 +8,7 @@ import { nextFire } from '../core/recurrence.ts';
 import { recurrenceOf, type Schedule } from '../core/schedule.ts';
 import type { ScheduleInput } from '../core/schedule-input.ts';
 import { instantOf } from '../core/schedule-progress.ts';
-import { type Definition, decodeDefinition, type Source } from '../core/schedule-text.ts';
+import type { Source } from '../core/schedule-text.ts';
 import { DEFAULT_DST, parseZone } from '../core/zone.ts';
 import type { StoredSchedule } from './schedule-store.ts';
 
@@ -52,23 +52,6 @@ export interface BackfillOptions {
   readonly dryRun?: boolean | undefined;
   /** Most jobs. Default 1000, at most 100,000. */
   readonly limit?: number | undefined;
-}
-
-/** Reads a definition into the others; one that nobody can read is told. */
-export function readInto(
-  all: Map<string, Definition>,
-  one: {
-    readonly name: string;
-    readonly content: string;
-    readonly onUnreadable?: ((name: string, error: DuestreamError) => void) | undefined;
-  },
-): void {
-  try {
-    all.set(one.name, decodeDefinition(one.name, one.content));
-  } catch (error) {
-    if (!(error instanceof DuestreamError)) throw error;
-    one.onUnreadable?.(one.name, error);
-  }
 }
 
 export function viewOf(

@@ -9,12 +9,12 @@ import { newJobId, parseJobId } from '../core/job.ts';
 import type { PreviewRow } from '../core/preview.ts';
 import { fireId } from '../core/schedule.ts';
 import type { ScheduleInput } from '../core/schedule-input.ts';
-import { type Definition, defineSchedule } from '../core/schedule-text.ts';
+import { defineSchedule } from '../core/schedule-text.ts';
 import { close, openCommands, type RedisInput, whenReady } from '../redis/connect.ts';
 import { createJobs } from '../redis/jobs.ts';
-import { allDefinitions } from '../redis/schedules.ts';
 import { withRetry } from '../redis/weather.ts';
 import { type Forecast, type ForecastOptions, forecastOf, forecastRange } from './forecast.ts';
+import { type ListOptions, listSchedules } from './schedule-list.ts';
 import { backfill, type FiredJob, instantsOfRange, trigger, triggerId } from './schedule-runs.ts';
 import {
   createScheduleStore,
@@ -28,7 +28,6 @@ import {
   type PreviewOptions,
   previewRows,
   rangeOf,
-  readInto,
   type ScheduleView,
   viewOf,
 } from './schedule-view.ts';
@@ -39,6 +38,7 @@ export type {
   FiredJob,
   Forecast,
   ForecastOptions,
+  ListOptions,
   PreviewOptions,
   PreviewRow,
   ScheduleChange,
@@ -70,12 +70,8 @@ export interface Schedules {
    */
   put(name: string, input: ScheduleInput): Promise<ScheduleChange>;
   get(name: string): Promise<ScheduleView | undefined>;
-  /** All of them, by name. Definitions that nobody can read are left out and told to `onUnreadable`. */
-  list(options?: {
-    readonly queue?: string | undefined;
-    readonly tag?: string | undefined;
-    readonly onUnreadable?: ((name: string, error: DuestreamError) => void) | undefined;
-  }): Promise<readonly ScheduleView[]>;
+  /** All of them, or the first of a `limit`, by name; many at once cost memory and time for each. */
+  list(options?: ListOptions): Promise<readonly ScheduleView[]>;
   /** Its jobs stay. @returns whether there was one */
   remove(name: string): Promise<boolean>;
   pause(name: string, reason?: string): Promise<ScheduleChange>;
@@ -143,21 +139,7 @@ export async function createSchedules(options: SchedulesOptions): Promise<Schedu
         const stored = await store.find(name);
         return stored && viewOf(stored, await store.nowMs());
       }),
-    list: (filter = {}) =>
-      call('list schedules', async () => {
-        const all = new Map<string, Definition>();
-        for await (const page of allDefinitions(redis, namespace)) {
-          for (const [name, content] of page) readInto(all, { name, content, ...filter });
-        }
-        const { queue, tag } = filter;
-        const wanted = [...all.values()].filter(
-          ({ schedule }) =>
-            (queue === undefined || schedule.queue === queue) && (tag === undefined || schedule.tags.includes(tag)),
-        );
-        const nowMs = await store.nowMs();
-        const views = (await store.findAll(wanted)).map((stored) => viewOf(stored, nowMs));
-        return views.sort((a, b) => (a.name < b.name ? -1 : 1));
-      }),
+    list: (options = {}) => call('list schedules', () => listSchedules({ redis, namespace, store }, options)),
     preview: (schedule, range = {}) =>
       call('preview a schedule', async () => {
         const nowMs = await store.nowMs();

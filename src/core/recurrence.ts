@@ -38,8 +38,9 @@ export interface Occurrence {
 }
 
 const DAY_MS = 86_400_000;
-/** Nothing is looked for further ahead. */
-const SEARCH_MS = 30 * 366 * DAY_MS;
+/** Nothing is looked for further ahead: a leap day falls on each weekday within 28 years, but for 1900, 2100, … */
+export const SEARCH_YEARS = 30;
+const SEARCH_MS = SEARCH_YEARS * 366 * DAY_MS;
 /** More clock changes than lie within any closed time. */
 const STRETCHES_MAX = 20;
 /** A rule that misses so many working times in a row misses all: they come again each week. */

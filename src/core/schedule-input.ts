@@ -12,7 +12,7 @@ import { type LatenessOptions, latenessOf } from './lateness.ts';
 import { momentOf } from './moment.ts';
 import { type OverrideOptions, overridesOf } from './overrides.ts';
 import { whole } from './queue.ts';
-import { nextFire } from './recurrence.ts';
+import { nextFire, SEARCH_YEARS } from './recurrence.ts';
 import { type CatchUp, type OverlapPolicy, parseScheduleName, recurrenceOf, type Schedule } from './schedule.ts';
 import { DEFAULT_DST, type DstPolicy, parseZone } from './zone.ts';
 
@@ -73,21 +73,31 @@ export interface ScheduleFrom {
   readonly sinceMs: number;
   /** Where `align: start` counts from without a start. Default `sinceMs`. */
   readonly anchorMs?: number | undefined;
+  /** It was accepted before: whether it has any instant is not computed again. */
+  readonly isStored?: boolean;
 }
 
 /** @throws DuestreamError `bad-input` that names schedule, field, what was given and what is allowed */
 export function parseSchedule(name: string, input: ScheduleInput, from: ScheduleFrom): Schedule {
-  const { sinceMs } = from;
+  const { sinceMs, isStored = false } = from;
   try {
     const schedule = read(parseScheduleName(name), input, from);
-    if (nextFire(recurrenceOf(schedule), schedule.startMs ?? sinceMs) === undefined && schedule.endMs === undefined) {
-      throw new DuestreamError('bad-input', 'cron and calendar leave no instant at all; allowed: at least one');
-    }
+    if (!isStored) checkInstants(schedule, sinceMs);
     return schedule;
   } catch (error) {
     if (!(error instanceof DuestreamError) || error.message.startsWith('schedule ')) throw error;
     throw new DuestreamError('bad-input', `schedule ${name}: ${error.message}`);
   }
+}
+
+function checkInstants(schedule: Schedule, sinceMs: number): void {
+  const fromMs = schedule.startMs ?? sinceMs;
+  if (schedule.endMs !== undefined || nextFire(recurrenceOf(schedule), fromMs) !== undefined) return;
+  const from = new Date(fromMs).toISOString();
+  throw new DuestreamError(
+    'bad-input',
+    `cron and calendar leave no instant at all in the ${SEARCH_YEARS} years after ${from}; allowed: at least one`,
+  );
 }
 
 function read(name: string, input: ScheduleInput, { sinceMs, anchorMs = sinceMs }: ScheduleFrom): Schedule {

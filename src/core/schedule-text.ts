@@ -57,7 +57,7 @@ export function decodeDefinition(name: string, content: string): Definition {
   const { since, anchor, source, schedule } = parsed(name, content);
   const sinceMs = msOf(since) ?? 0;
   const input = (schedule ?? {}) as ScheduleInput;
-  const parsedInput = readable(name, input, { sinceMs, anchorMs: msOf(anchor) });
+  const parsedInput = readable(name, input, { sinceMs, anchorMs: msOf(anchor), isStored: true });
   return { schedule: parsedInput, source: source === 'file' ? 'file' : 'call', input };
 }
 

@@ -6,8 +6,8 @@
 import type { CronFieldCollection } from 'cron-parser';
 
 const DAY_MS = 86_400_000;
-/** No date is further away: 1896 to 1904 and 2096 to 2104 have no leap day between them. */
-const HORIZON_DAYS = 9 * 366;
+/** No date is further away: from 2072 to 2112 no leap day is a fifth Monday of February. */
+const HORIZON_DAYS = 41 * 366;
 
 /** The first time after this one, both as ms of a clock without a zone; undefined: none ever. */
 export type NextWallTime = (wallMs: number) => number | undefined;

@@ -43,8 +43,12 @@ export interface FireCall {
 
 /** The partition that a schedule's jobs live in. */
 export function partitionOfSchedule(namespace: string, layout: QueueLayout, name: string): PartitionRef {
-  const { queue, partitions, generation } = layout;
-  return partitionRef(namespace, { queue, partition: partitionOf(`{${routingOf(name)}}`, partitions), generation });
+  const { queue, generation } = layout;
+  return partitionRef(namespace, { queue, partition: partitionNumber(layout, name), generation });
+}
+
+export function partitionNumber({ partitions }: Pick<QueueLayout, 'partitions'>, name: string): number {
+  return partitionOf(`{${routingOf(name)}}`, partitions);
 }
 
 /** The texts of definitions; undefined for a name that has none. */

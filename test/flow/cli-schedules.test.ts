@@ -130,6 +130,9 @@ describe('schedules ls', () => {
     expect(out).toMatch(/^name .*\na +reports .*\nand 2 more; --limit shows them\n$/);
     expect((await answer(['ls'])).schedules).toHaveLength(3);
     expect((await answer(['ls', '--limit', '2'])).schedules).toHaveLength(2);
+    await the.redis.hset(controlKeys(namespace).schedules, 'aa', 'nonsense', 'z', 'nonsense');
+    const two = (await say(['ls', '--limit', '2'])).out;
+    expect(two).toMatch(/^name .*\na .*\nb .*\nand 2 more; --limit shows them\naa {2}cannot be read .*\n$/);
   });
 
   test('of none tells how to make one', async () => {

@@ -1,6 +1,6 @@
 /** Definitions that are put, moved and removed while others do the same, on a real Redis. */
 import { describe, expect, test } from 'vitest';
-import { createSchedules, type Schedules } from '../../src/client/schedules.ts';
+import { createSchedules, type ListOptions, type Schedules } from '../../src/client/schedules.ts';
 import { controlKeys, type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
 import { firedOf } from '../../src/redis/schedules.ts';
 import { usePartition } from '../support/partition.ts';
@@ -91,3 +91,22 @@ describe('a schedule', () => {
       });
     }));
 });
+
+test('a list is by name, of one queue or tag, and computes no more than its limit', () =>
+  withSchedules(async (schedules) => {
+    for (const name of ['c', 'a', 'b']) await schedules.put(name, { queue: 'one', every: '1h', tags: [`is-${name}`] });
+    await schedules.put('d', { queue: 'two', every: '1h' });
+    const { schedules: definitions } = controlKeys(NAMESPACE);
+    await p.redis.hset(definitions, 'odd', '{"schedule":{"queue":"one","every":"never"}}', 'none', '7');
+    const names = async (options: ListOptions) => (await schedules.list(options)).map(({ name }) => name);
+    expect(await names({})).toEqual(['a', 'b', 'c', 'd']);
+    expect(await names({ queue: 'two' })).toEqual(['d']);
+    expect(await names({ tag: 'is-b' })).toEqual(['b']);
+    const told: unknown[] = [];
+    const more: number[] = [];
+    expect(await names({ queue: 'one', onUnreadable: (name) => told.push(name) })).toEqual(['a', 'b', 'c']);
+    expect(told).toEqual(['none', 'odd']);
+    expect(await names({ queue: 'one', limit: 2, onMore: (count) => more.push(count) })).toEqual(['a', 'b']);
+    expect(await names({ tag: 'is-a', limit: 2, onMore: (count) => more.push(count) })).toEqual(['a']);
+    expect(more).toEqual([3]);
+  }));

@@ -43,6 +43,12 @@ describe('an expression', () => {
     expect(namedBy('0 0 29 2 *', 1, Date.UTC(2096, 2))).toEqual(['2104-02-29T00:00:00']);
   });
 
+  test('finds a fifth weekday of February, up to forty years away', () => {
+    expect(namedBy('0 0 * 2 MON#5', 2)).toEqual(['2044-02-29T00:00:00', '2072-02-29T00:00:00']);
+    expect(namedBy('0 0 * 2 MON#5', 1, Date.UTC(2073, 0))).toEqual(['2112-02-29T00:00:00']);
+    for (let weekday = 0; weekday < 7; weekday += 1) expect(namedBy(`0 0 * 2 ${weekday}#5`, 1)).toHaveLength(1);
+  });
+
   test.each([
     ['0 * * * *', true],
     ['0 */2 * * *', true],

@@ -13,6 +13,13 @@ const parse = (more: unknown, base: object = nightly, name = 'n') =>
     { sinceMs: SINCE },
   );
 
+const noInstant = (from: string) =>
+  `cron and calendar leave no instant at all in the 30 years after ${from}T00:00:00.000Z; allowed: at least one`;
+
+test('a fifth Monday in February is a rule, though its first instant is many years away', () => {
+  expect(parse({ cron: '0 0 * 2 MON#5' }).rule).toEqual({ cron: '0 0 * 2 MON#5' });
+});
+
 test('the defaults are UTC, shift and first, one missed run, and no limits', () => {
   expect(parse({})).toEqual({
     ...{ name: 'n', queue: 'q', body: '{}', lateness: {}, rule: { cron: '0 0 * * *' }, zone: 'UTC' },
@@ -117,7 +124,8 @@ const REFUSED: readonly (readonly [given: unknown, told: string])[] = [
   [{ paused: 5 }, 'paused is 5; allowed: true, false, or a reason of at most 200 characters'],
   [{ calendar: null }, 'calendar is null; allowed: an object'],
   [{ calendar: { days: [] } }, 'unknown field "days" of calendar; allowed: skip, hours, outside'],
-  [{ calendar: { hours: { mon: '09:00-10:00' } } }, 'cron and calendar leave no instant at all; allowed: at least one'],
+  [{ calendar: { hours: { mon: '09:00-10:00' } } }, noInstant('2026-01-01')],
+  [{ cron: '0 0 * 2 MON#5', start: '2073-01-01' }, noInstant('2073-01-01')],
   [{ onLate: 'drop' }, 'onLate is "drop" without expiresAt or maxLateness; allowed: with one'],
   [{ attempts: 0 }, 'attempts is 0; allowed: a whole number from 1 to 1000'],
 ];
