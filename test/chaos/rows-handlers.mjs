@@ -12,8 +12,6 @@ const JOB_LEASE_MS = 3000;
 const BLOCK_MS = 2 * JOB_LEASE_MS;
 /** No job of the workload ends its worker or becomes a dead letter. */
 const HARMLESS = { crashes: 0, poison: 0 };
-/** What was started in the same turn of the loop as the handler that held it begins when that one lets go. */
-const SAME_TURN_US = 500_000;
 const TIMEOUT_MS = 700;
 const STUBBORN = 100;
 
@@ -37,7 +35,7 @@ export const handlerRows = [
       for (const { id, pid, us } of blocks('end')) {
         const fromUs = begins.find((begin) => begin.id === id)?.us ?? us;
         scene.note('pause', { child: pid, us: fromUs });
-        scene.note('resume', { child: pid, us: us + SAME_TURN_US });
+        scene.note('resume', { child: pid, us });
       }
     },
     pass({ effects, actors }) {

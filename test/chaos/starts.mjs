@@ -8,6 +8,8 @@
 
 /** A settle is on its way for a moment after its handler has ended. */
 const SETTLING_US = 1_500_000;
+/** What a worker was given before it froze begins in the first turn of its loop after that. */
+const THAWED_US = 500_000;
 /** A worker that ends on its own account tells its handlers first, and is gone by then. */
 const ENDING_US = 5_000_000;
 /** A worker that was cut off knows by then what it has lost: work goes on within 5 s. */
@@ -45,7 +47,7 @@ export function isExplained(start, story) {
   if (finish?.how === 'error' || wasStopped(start, story)) return true;
   if (hasDied({ pid, us, finish }, exits)) return true;
   const untilUs = settledUs(finish);
-  return pauses.some((pause) => pause.pid === pid && pause.fromUs < untilUs && pause.toUs > us);
+  return pauses.some((pause) => pause.pid === pid && pause.fromUs < untilUs && pause.toUs + THAWED_US > us);
 }
 
 /**

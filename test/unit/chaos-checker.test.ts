@@ -30,6 +30,8 @@ describe('a story without a flaw', () => {
     expect(kindsIn(stopped({ dismissals: [at] }))).toEqual([]);
     expect(kindsIn(stopped({ exits: [{ ...at, us: 3_000_000 }] }))).toEqual([]);
     expect(kindsIn(stopped({ pauses: [{ pid: WORKER, fromUs: 1500, toUs: 9000 }] }))).toEqual([]);
+    // It was given out before the freeze, and its handler began after it.
+    expect(kindsIn(stopped({ pauses: [{ pid: WORKER, fromUs: 500, toUs: 900 }] }))).toEqual([]);
     expect(kindsIn(stopped({ cuts: [{ pid: WORKER, fromUs: 1500, toUs: 9000 }] }))).toEqual([]);
     expect(kindsIn(stopped({ cuts: [{ pid: undefined, fromUs: 1500, toUs: 1600 }] }))).toEqual([]);
     expect(kindsIn(stopped({ timeouts: new Map([['a', 7]]) }))).toEqual([]);
@@ -91,6 +93,7 @@ describe('each anomaly, planted once, is found', () => {
     ['DUP-START', 'nothing explains it', taken({})],
     ['DUP-START', 'a handler was told to stop, and nobody knows why', stopped({})],
     ['DUP-START', 'another worker was asked to end', stopped({ dismissals: [{ pid: OTHER, us: 7000 }] })],
+    ['DUP-START', 'its worker froze before', stopped({ pauses: [{ pid: WORKER, fromUs: -9e6, toUs: -6e5 }] })],
     ['DUP-START', 'its worker was asked to end later', stopped({ dismissals: [{ pid: WORKER, us: 8001 }] })],
     ['DUP-START', 'another worker was cut off', stopped({ cuts: [{ pid: OTHER, fromUs: 0, toUs: 9000 }] })],
     ['DUP-START', 'it was cut off later', stopped({ cuts: [{ pid: WORKER, fromUs: 8500, toUs: 9000 }] })],
