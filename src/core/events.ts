@@ -91,6 +91,8 @@ export interface Events {
   'job.fenced': { readonly queue: string; readonly id: string; readonly verb: string; readonly reply: string };
   /** Jobs whose record is of a later version than this worker reads: back in scheduled for one that does. */
   'jobs.parked': { readonly queue: string; readonly partition: number; readonly count: number };
+  /** How many of them this worker has put off and wait now. Whenever that has changed. */
+  'parked.waiting': { readonly queue: string; readonly waiting: number };
   /** How many suspects wait to be started alone: jobs under which workers died. Whenever that has changed. */
   'suspects.waiting': { readonly queue: string; readonly waiting: number };
   /** A handler that ignores its signal keeps its slot (or gave it back after all): how many are lost now. */

@@ -235,5 +235,12 @@ const FORWARDED: readonly EventName[] = [
   ...(['job.failed', 'job.expired'] as const),
   ...(['job.fenced', 'entries.reclaimed', 'entries.adopted', 'consumer.retired', 'redis.away', 'redis.back'] as const),
   ...(['redis.changed'] as const),
-  ...(['jobs.parked', 'suspects.waiting', 'slots.lost', 'worker.exhausted', 'promise.rejected'] as const),
+  ...([
+    'jobs.parked',
+    'parked.waiting',
+    'suspects.waiting',
+    'slots.lost',
+    'worker.exhausted',
+    'promise.rejected',
+  ] as const),
 ];

@@ -168,6 +168,12 @@ export function createFamilies(registry: Registry, { queueWide }: { readonly que
       labelNames: ['queue'],
       registers: own,
     }),
+    parkedJobs: new Gauge({
+      name: 'duestream_parked_jobs',
+      help: 'Jobs that this worker has put off because their record is of a later version, and that wait now.',
+      labelNames: ['queue'],
+      registers: own,
+    }),
     waitingSuspects: new Gauge({
       name: 'duestream_waiting_suspects',
       help: 'Jobs under which workers died and that wait in this process to be started alone.',

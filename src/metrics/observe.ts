@@ -39,6 +39,7 @@ export function observeEvents({ events, families, away }: Observed): () => void 
     events.on('job.fenced', ({ queue }) => families.fenced.inc({ queue })),
     events.on('entries.adopted', ({ queue, count }) => families.adopted.inc({ queue }, count)),
     events.on('jobs.parked', ({ queue, count }) => families.parked.inc({ queue }, count)),
+    events.on('parked.waiting', ({ queue, waiting }) => families.parkedJobs.set({ queue }, waiting)),
     events.on('suspects.waiting', ({ queue, waiting }) => families.waitingSuspects.set({ queue }, waiting)),
     events.on('slots.lost', ({ queue, lost }) => families.lostSlots.set({ queue }, lost)),
     events.on('promise.rejected', () => families.rejections.inc()),

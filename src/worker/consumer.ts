@@ -21,6 +21,7 @@ import { pauseAfter, weatherOf, withRetry } from '../redis/weather.ts';
 import type { Execute } from './execute.ts';
 import type { Expire } from './expiry.ts';
 import type { Held, Inflight } from './inflight.ts';
+import { createParked } from './parked.ts';
 import { processQuarantine } from './quarantine.ts';
 import { createStreams } from './streams.ts';
 import { unblock } from './unblock.ts';
@@ -70,6 +71,7 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   const starts = new Set<Promise<void>>();
   const ward = processQuarantine.join({ inflight, clock, start: startAlone });
   const read = createStreams({ blocking, refs, consumer });
+  const parked = createParked({ queue: refs[0]?.queue ?? '', clock, events });
   let suspectsTold = 0;
 
   async function pass(): Promise<number> {
@@ -129,8 +131,7 @@ export function createConsumer(parts: ConsumerParts): Consumer {
     }
     const answers = held.map((one, index) => began(one, replies[index]));
     tellSuspects();
-    const parked = replies.filter(({ kind }) => kind === 'parked').length;
-    if (parked > 0) events.emit('jobs.parked', { queue: ref.queue, partition: ref.partition, count: parked });
+    parked.saw(ref.partition, replies.filter(({ kind }) => kind === 'parked').length);
     const late = held.filter((_, index) => answers[index] === 'late');
     if (late.length > 0) await expireSome(ref, late);
     return held.filter((_, index) => answers[index] === 'later');
@@ -227,6 +228,7 @@ export function createConsumer(parts: ConsumerParts): Consumer {
       }
       await ended;
       await Promise.all([...starts, ...returned]);
+      parked.stop();
     },
     pass,
     take: takeOver,

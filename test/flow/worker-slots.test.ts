@@ -74,7 +74,9 @@ it('jobs of a later version are told as parked, and run when a worker can read t
       .exec();
   await make('2');
   await eventually(() => worker.heard.of('jobs.parked')).toMatchObject([{ queue: line.queue, partition: 0, count: 1 }]);
+  expect(worker.heard.of('parked.waiting')).toEqual([{ queue: line.queue, waiting: 1 }]);
   expect(await line.letters()).toEqual([]);
   await make('1');
   await eventually(() => worker.heard.of('job.completed')).toMatchObject([{ id: 'new' }]);
+  await eventually(() => worker.heard.of('parked.waiting').at(-1)?.waiting).toBe(0);
 });

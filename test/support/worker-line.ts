@@ -179,7 +179,7 @@ const NAMES: readonly EventName[] = [
   ...(['leader.elected', 'leader.lost', 'jobs.promoted', 'mover.passed', 'job.started', 'job.completed'] as const),
   ...(['job.retried', 'job.deferred', 'job.dead', 'job.cancelled', 'job.fenced', 'job.failed'] as const),
   ...(['job.expired', 'entries.reclaimed', 'entries.adopted', 'consumer.retired', 'redis.away', 'redis.back'] as const),
-  ...(['jobs.parked', 'suspects.waiting', 'slots.lost', 'worker.exhausted'] as const),
+  ...(['jobs.parked', 'parked.waiting', 'suspects.waiting', 'slots.lost', 'worker.exhausted'] as const),
 ];
 
 export function listen(events: EventSource): Heard {

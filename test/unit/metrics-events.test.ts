@@ -28,8 +28,10 @@ test('what goes wrong in a process is counted: parked jobs, lost slots, rejectio
   expect(['0.005', '5', '15'].map(lag)).toEqual([1, 1, 2]);
 });
 
-test('suspects that wait are shown as they are now', async () => {
+test('suspects and parked jobs that wait are shown as they are now', async () => {
   const { metrics, events } = observed();
+  for (const waiting of [8, 0]) events.emit('parked.waiting', { queue: 'emails', waiting });
+  expect((await samples(metrics)).get('duestream_parked_jobs{queue="emails"}')).toBe(0);
   for (const waiting of [3, 2]) events.emit('suspects.waiting', { queue: 'emails', waiting });
   expect((await samples(metrics)).get('duestream_waiting_suspects{queue="emails"}')).toBe(2);
 });
