@@ -52,10 +52,10 @@ it('a worker that cannot extend tells its handlers before anybody else may start
   });
   await expect(extender.pass()).rejects.toThrow('timed out');
   extender.start();
-  clock.advance(1400);
+  clock.advance(1300);
   await sleep(120);
   expect(told).toEqual([]);
-  clock.advance(50);
+  clock.advance(60);
   await eventually(() => told).toContain('lease lost');
   await extender.stop();
 });
@@ -75,7 +75,7 @@ it('a worker whose extension hangs on a silent line tells its handlers without w
     ...{ extendEveryMs: 500, jobLeaseMs: 1500 },
   });
   void pass();
-  clock.advance(1400);
+  clock.advance(1300);
   expect(told).toEqual([]);
   clock.advance(60);
   await eventually(() => told).toEqual(['lease lost']);
@@ -101,7 +101,7 @@ it('after an outage only handlers that were running are told, not those that wer
   runs('fresh', { leasedMs: clock.monotonicMs() });
   void extender.pass();
   await eventually(() => told).toEqual(['old lease lost']);
-  clock.advance(2000);
+  clock.advance(1900);
   await sleep(50);
   expect(told).not.toContain('fresh lease lost');
   clock.advance(200);

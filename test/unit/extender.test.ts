@@ -10,7 +10,7 @@ import { createExtender } from '../../src/worker/extender.ts';
 import { createInflight } from '../../src/worker/inflight.ts';
 
 const LEASE_MS = 15_000;
-const MARGIN_MS = LEASE_MS / 20;
+const MARGIN_MS = LEASE_MS / 10;
 /** What an entry that was just started may have waited for that. */
 const AGE_MS = 1000;
 const one = partitionRef('t', { queue: 'q', partition: 0, generation: 0 });
@@ -85,7 +85,7 @@ it('after a stall that Redis has not noticed yet, everything is extended and nob
   expect(told).toEqual([]);
 });
 
-it('while extending hangs, a handler is told a twentieth of a lease before others may take its job', async () => {
+it('while extending hangs, a handler is told a tenth of a lease before others may take its job', async () => {
   let line: () => Promise<ExtendReply> = answered;
   const { extender, told, runs, advance } = setUp(() => line());
   runs('a');
