@@ -22,6 +22,7 @@ export {
   type FiredJob,
   type Forecast,
   type ForecastOptions,
+  type ListOptions,
   type PreviewOptions,
   type PreviewRow,
   type ScheduleChange,

@@ -3,7 +3,7 @@
  * flags is previewed without any Redis; with a name beside it, `H` in its cron is that of this name.
  */
 import type { Command } from 'commander';
-import { previewRows } from '../client/schedule-view.ts';
+import { previewRows, UNNAMED } from '../client/schedule-view.ts';
 import type { PreviewOptions, PreviewRow } from '../client/schedules.ts';
 import { systemClock } from '../core/clock.ts';
 import { DuestreamError } from '../core/errors.ts';
@@ -12,7 +12,7 @@ import { type Exit, type Register, whole, withExamples } from './desk.ts';
 import { instantOf } from './instants.ts';
 import { type DefinitionFlags, definitionOf, saysDefinition, withRuleFlags } from './schedule-flags.ts';
 import { type Session, withSchedules } from './session.ts';
-import { table } from './text.ts';
+import { line, table } from './text.ts';
 
 interface RangeFlags {
   readonly next?: number;
@@ -50,9 +50,15 @@ async function run(
     from: from === undefined ? undefined : instantOf(from, '--from', nowMs),
   };
   const rows = saysDefinition(definition)
-    ? await previewUnstored(session, name ?? 'preview', { definition, range, nowMs })
+    ? await previewUnstored(session, name ?? UNNAMED, { definition, range, nowMs })
     : await previewStored(session, name, range);
-  session.out.answer({ name, rows }, () => shown(session, rows));
+  const assumedName = name === undefined ? UNNAMED : undefined;
+  session.out.answer({ name, assumedName, rows }, () => [
+    ...shown(session, rows),
+    ...(assumedName === undefined
+      ? []
+      : [line`ids, H and jitter follow from the name; here it is taken to be ${UNNAMED}`]),
+  ]);
   return 0;
 }
 
@@ -63,9 +69,9 @@ async function previewUnstored(
 ): Promise<readonly PreviewRow[]> {
   const input = await definitionOf(world, name, definition);
   // It may be asked about the past; only what counts from its put counts from now.
-  const sinceMs = input.align === 'start' ? nowMs : 0;
-  const schedule = parseSchedule(name, { ...input, queue: input.queue || 'preview' }, { sinceMs });
-  return previewRows(schedule, range, nowMs);
+  const since = { sinceMs: 0, anchorMs: nowMs };
+  const schedule = parseSchedule(name, { ...input, queue: input.queue || 'preview' }, since);
+  return previewRows(schedule, range, { nowMs });
 }
 
 function previewStored(session: Session, name: string | undefined, range: PreviewOptions) {

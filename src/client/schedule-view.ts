@@ -2,7 +2,7 @@
 import { durationMs, type InstantInput } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { momentOf } from '../core/moment.ts';
-import { type PreviewRow, previewOf } from '../core/preview.ts';
+import { type PreviewRow, previewOf, runsLeft } from '../core/preview.ts';
 import { whole } from '../core/queue.ts';
 import { nextFire } from '../core/recurrence.ts';
 import { recurrenceOf, type Schedule } from '../core/schedule.ts';
@@ -43,7 +43,12 @@ export interface PreviewOptions {
   readonly until?: InstantInput | undefined;
   /** Default now. */
   readonly from?: InstantInput | undefined;
+  /** Of a definition that is not stored: the name that ids, `H` and jitter follow from. Default `preview`. */
+  readonly name?: string | undefined;
 }
+
+/** Stands for the name of a definition that has none yet. */
+export const UNNAMED = 'preview';
 
 export interface BackfillOptions {
   readonly from: InstantInput;
@@ -74,13 +79,24 @@ export function viewOf(
 
 const dateOf = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms));
 
-export function previewRows(schedule: Schedule, options: PreviewOptions, nowMs: number): readonly PreviewRow[] {
-  const { next, until, from } = options;
+/** Of one that is not stored, as if it were put at the beginning of the range. */
+export function previewRows(
+  schedule: Schedule,
+  { next, until, from }: PreviewOptions,
+  { nowMs, stored }: { readonly nowMs: number; readonly stored?: Pick<StoredSchedule, 'fired'> },
+): readonly PreviewRow[] {
   const place = { zone: parseZone(schedule.zone), dst: DEFAULT_DST };
   const fromMs = momentOf(from, { what: 'from', ...place }) ?? nowMs;
   const untilMs = momentOf(until, { what: 'until', ...place });
   const most = next === undefined ? undefined : whole(next, { what: 'next', min: 1, max: 100_000 });
-  return [...previewOf(schedule, { fromMs, next: most ?? (untilMs === undefined ? 10 : undefined), untilMs })];
+  const fired = stored?.fired;
+  const { maxRuns } = schedule;
+  const unstored = maxRuns === undefined ? undefined : { afterMs: fromMs, runs: maxRuns };
+  const left = stored ? runsLeft(schedule, { fired, nowMs }) : unstored;
+  const held = fired?.unreadable === undefined ? undefined : ('unreadable' as const);
+  return [
+    ...previewOf(schedule, { fromMs, next: most ?? (untilMs === undefined ? 10 : undefined), untilMs, left, held }),
+  ];
 }
 
 export function rangeOf(schedule: Schedule, { from, to, limit = 1000 }: BackfillOptions) {

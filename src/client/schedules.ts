@@ -8,8 +8,7 @@ import { DuestreamError } from '../core/errors.ts';
 import { newJobId, parseJobId } from '../core/job.ts';
 import type { PreviewRow } from '../core/preview.ts';
 import { fireId } from '../core/schedule.ts';
-import type { ScheduleInput } from '../core/schedule-input.ts';
-import { defineSchedule } from '../core/schedule-text.ts';
+import { parseSchedule, type ScheduleInput } from '../core/schedule-input.ts';
 import { close, openCommands, type RedisInput, whenReady } from '../redis/connect.ts';
 import { createJobs } from '../redis/jobs.ts';
 import { withRetry } from '../redis/weather.ts';
@@ -29,6 +28,7 @@ import {
   previewRows,
   rangeOf,
   type ScheduleView,
+  UNNAMED,
   viewOf,
 } from './schedule-view.ts';
 import { settingsOf } from './settings.ts';
@@ -77,7 +77,10 @@ export interface Schedules {
   pause(name: string, reason?: string): Promise<ScheduleChange>;
   /** It fires from now on; what it missed while it was paused is not caught up. */
   resume(name: string): Promise<ScheduleChange>;
-  /** What it will do, or would do: a name, or a definition that is not stored. */
+  /**
+   * What it will do, or would do: a name, or a definition that is not stored. What a stored one has fired counts against
+   * its `maxRuns`, and of a paused one all is dropped.
+   */
   preview(schedule: string | ScheduleInput, options?: PreviewOptions): Promise<readonly PreviewRow[]>;
   /** One job of it now, out of turn. The same `id` makes one job only. */
   trigger(name: string, options?: { readonly id?: string | undefined }): Promise<FiredJob>;
@@ -143,11 +146,12 @@ export async function createSchedules(options: SchedulesOptions): Promise<Schedu
     preview: (schedule, range = {}) =>
       call('preview a schedule', async () => {
         const nowMs = await store.nowMs();
-        const definition =
-          typeof schedule === 'string'
-            ? (await found(schedule)).definition
-            : defineSchedule('preview', schedule, { sinceMs: 0, source: 'call' });
-        return previewRows(definition.schedule, range, nowMs);
+        if (typeof schedule === 'string') {
+          const stored = await found(schedule);
+          return previewRows(stored.definition.schedule, range, { nowMs, stored });
+        }
+        const since = { sinceMs: 0, anchorMs: nowMs };
+        return previewRows(parseSchedule(range.name ?? UNNAMED, schedule, since), range, { nowMs });
       }),
     trigger: async (name, { id } = {}) => {
       const given = triggerId(name, id === undefined ? newJobId() : parseJobId(id));

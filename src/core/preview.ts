@@ -1,7 +1,12 @@
 /** What a schedule will do, told so that a person can check it: local time, UTC, offset and every decision. Pure. */
+import { firesDue } from './catch-up.ts';
+import { DuestreamError } from './errors.ts';
 import { type Occurrence, occurrences } from './recurrence.ts';
 import { dueOfFire, fireId, recurrenceOf, type Schedule } from './schedule.ts';
+import type { Fired } from './schedule-progress.ts';
 import { parseZone } from './zone.ts';
+
+type Held = 'paused' | 'unreadable';
 
 export interface PreviewRow {
   /** The id of its job; undefined when it makes none. */
@@ -18,8 +23,11 @@ export interface PreviewRow {
   readonly dst: Occurrence['dst'];
   /** What the calendar did: `moved` to the next working moment, or why it is no working time. */
   readonly calendar: Occurrence['calendar'];
-  /** Why it does not fire: `gap`, `overlap`, `skip-date`, `outside-hours`, or `coincides` with another. */
-  readonly dropped: Occurrence['dropped'];
+  /**
+   * Why it does not fire: `gap`, `overlap`, `skip-date`, `outside-hours`, or `coincides` with another; or because the
+   * schedule is `paused`, or nobody can read how far it is (`unreadable`).
+   */
+  readonly dropped: Occurrence['dropped'] | Held;
   /** When its job is due, UTC: the instant and the jitter. */
   readonly due: string | undefined;
 }
@@ -29,31 +37,86 @@ export interface PreviewRange {
   /** Most rows that fire. */
   readonly next?: number | undefined;
   readonly untilMs?: number | undefined;
+  /** Of a schedule with `maxRuns`: so many more fire, counted after this time. */
+  readonly left?: RunsLeft | undefined;
+  /** Why none fires, besides what the definition says. */
+  readonly held?: Held | undefined;
+}
+
+export interface RunsLeft {
+  readonly afterMs: number;
+  readonly runs: number;
 }
 
 /** Rows that are dropped and rows that fire, at most; a calendar may drop very many. */
 const ROWS_MAX = 100_000;
+/** Of a schedule that ends after its runs, those before the first row are counted one by one. */
+const COUNTED_MAX = 100_000;
 
 /**
- * The instants after `fromMs` in their order, dropped ones included.
+ * The instants after `fromMs` in their order, dropped ones included. Of one that is held all are dropped, those that would
+ * fire up to `next` of them.
  *
+ * @throws DuestreamError `bad-input` when too many runs would have to be counted up to `fromMs`
  * @example previewOf(schedule, { fromMs: Date.now(), next: 20 })
  */
 export function* previewOf(
   schedule: Schedule,
-  { fromMs, next = ROWS_MAX, untilMs = Number.POSITIVE_INFINITY }: PreviewRange,
+  { fromMs, next = ROWS_MAX, untilMs = Number.POSITIVE_INFINITY, left, held }: PreviewRange,
 ): Generator<PreviewRow, void, undefined> {
   const zone = parseZone(schedule.zone);
+  const why = held ?? (schedule.paused === undefined ? undefined : 'paused');
+  const afterMs = Math.max(Math.min(fromMs, left?.afterMs ?? fromMs), schedule.sinceMs);
   let [fired, rows] = [0, 0];
-  for (const occurrence of occurrences(recurrenceOf(schedule), Math.max(fromMs, schedule.sinceMs))) {
-    if (occurrence.atMs > untilMs || fired >= next || rows >= ROWS_MAX) return;
+  for (const occurrence of withinRuns(occurrences(recurrenceOf(schedule), afterMs), left)) {
+    const { atMs, dropped } = occurrence;
+    if (atMs > untilMs || fired >= next || rows >= ROWS_MAX) return;
+    if (atMs <= fromMs) continue;
     rows += 1;
-    if (!occurrence.dropped) fired += 1;
-    yield rowOf(schedule, occurrence, zone.offsetMs(occurrence.atMs));
+    if (!dropped) fired += 1;
+    yield rowOf(schedule, { ...occurrence, dropped: dropped ?? why }, zone.offsetMs(atMs));
   }
 }
 
-function rowOf(schedule: Schedule, { atMs, wallMs, dst, calendar, dropped }: Occurrence, offsetMs: number): PreviewRow {
+/** Up to the last run that is left. */
+function* withinRuns(all: Iterable<Occurrence>, left: RunsLeft | undefined): Generator<Occurrence> {
+  let counted = 0;
+  for (const occurrence of all) {
+    if (left && !occurrence.dropped && occurrence.atMs > left.afterMs) counted += 1;
+    if (left && counted > left.runs) return;
+    if (counted > COUNTED_MAX) throw tooFar();
+    yield occurrence;
+  }
+}
+
+/** How many runs a schedule with `maxRuns` has left after now; what it catches up at once is counted out. */
+export function runsLeft(
+  schedule: Schedule,
+  {
+    fired,
+    nowMs,
+  }: { readonly fired: Pick<Fired, 'reachedMs' | 'runs' | 'waiting'> | undefined; readonly nowMs: number },
+): RunsLeft | undefined {
+  const { maxRuns, sinceMs, catchUp, paused } = schedule;
+  if (maxRuns === undefined) return undefined;
+  const afterMs = Math.max(fired?.reachedMs ?? 0, sinceMs);
+  const due = paused === undefined ? firesDue(recurrenceOf(schedule), { afterMs, nowMs, catchUp }).instants.length : 0;
+  const waiting = fired?.waiting === undefined ? 0 : 1;
+  return { afterMs: nowMs, runs: Math.max(0, maxRuns - (fired?.runs ?? 0) - waiting - due) };
+}
+
+function tooFar(): DuestreamError {
+  return new DuestreamError(
+    'bad-input',
+    `more than ${COUNTED_MAX} runs up to from would have to be counted for maxRuns; allowed: an earlier from`,
+  );
+}
+
+interface Previewed extends Omit<Occurrence, 'dropped'> {
+  readonly dropped: PreviewRow['dropped'];
+}
+
+function rowOf(schedule: Schedule, { atMs, wallMs, dst, calendar, dropped }: Previewed, offsetMs: number): PreviewRow {
   const local = wallText(atMs + offsetMs);
   const named = wallText(wallMs);
   return {

@@ -6,7 +6,7 @@ import type { ScheduleChange } from '../client/schedules.ts';
 import { firesDue } from '../core/catch-up.ts';
 import { encodeRecord } from '../core/codec.ts';
 import { DuestreamError } from '../core/errors.ts';
-import { type PreviewRow, previewOf } from '../core/preview.ts';
+import { type PreviewRow, previewOf, runsLeft } from '../core/preview.ts';
 import type { Queue } from '../core/queue.ts';
 import { dueOfFire, fireId, recurrenceOf } from '../core/schedule.ts';
 import { successor } from '../core/schedule-change.ts';
@@ -106,8 +106,12 @@ export function createScheduleBook({ agenda, jobs, queueOf }: ScheduleBookParts)
       return all.delete(name);
     },
     /** What it will do. @throws DuestreamError `not-found` */
-    preview: (name: string, next = 10): readonly PreviewRow[] => [
-      ...previewOf(armedOf(name).definition.schedule, { fromMs: agenda.nowMs(), next }),
-    ],
+    preview(name: string, next = 10): readonly PreviewRow[] {
+      const { definition, reachedMs, runs, waitingMs } = armedOf(name);
+      const fired = { reachedMs, runs, waiting: waitingMs === undefined ? undefined : fireId(name, waitingMs) };
+      const nowMs = agenda.nowMs();
+      const left = runsLeft(definition.schedule, { fired, nowMs });
+      return [...previewOf(definition.schedule, { fromMs: nowMs, next, left })];
+    },
   };
 }

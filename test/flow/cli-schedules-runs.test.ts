@@ -18,8 +18,14 @@ describe('schedules preview', () => {
       expect.stringMatching(/^2026-03-07 02:30:00 +2026-03-07T07:30:00Z +-05:00 +- +- +\{schedule:preview\}/),
       expect.stringMatching(/^2026-03-08 03:30:00 +2026-03-08T07:30:00Z +-04:00 +shifted, from 02:30:00 +- +\{/),
       expect.stringMatching(/^2026-03-09 02:30:00 +2026-03-09T06:30:00Z +-04:00 +- +- +\{/),
+      'ids, H and jitter follow from the name; here it is taken to be preview',
       '',
     ]);
+    const unnamed = JSON.parse((await runHere(['schedules', 'preview', ...rule, '--json'])).out);
+    expect(unnamed.assumedName).toBe('preview');
+    expect(unnamed.rows).toHaveLength(3);
+    const named = await runHere(['schedules', 'preview', 'nightly', ...rule, '--json']);
+    expect(JSON.parse(named.out)).not.toHaveProperty('assumedName');
   });
 
   test('tells what the calendar does, and why there is no job', async () => {
@@ -36,6 +42,13 @@ describe('schedules preview', () => {
     expect(rows).toHaveLength(3);
     expect(rows[0].id).toMatch(/^\{schedule:nightly\}20/);
     expect((await answer(['preview', 'nightly', '--next', '20'])).rows).toHaveLength(20);
+  });
+
+  test('shows the runs that a schedule has left, and that one which is paused makes no job', async () => {
+    await say(['put', 'twice', '--queue', 'reports', '--cron', '30 2 * * *', '--max-runs', '2']);
+    expect((await answer(['preview', 'twice'])).rows).toHaveLength(2);
+    await say(['pause', 'twice']);
+    expect((await say(['preview', 'twice'])).out).toMatch(/^20.* no job: paused\n20.* no job: paused\n$/m);
   });
 
   test('with a name gives H the number of that name', async () => {

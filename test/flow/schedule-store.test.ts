@@ -110,3 +110,28 @@ test('a list is by name, of one queue or tag, and computes no more than its limi
     expect(await names({ tag: 'is-a', limit: 2, onMore: (count) => more.push(count) })).toEqual(['a']);
     expect(more).toEqual([3]);
   }));
+
+describe('a preview', () => {
+  test('shows what is fired: the runs that are left, and nothing of one that is paused', () =>
+    withSchedules(async (schedules) => {
+      await schedules.put('thrice', { queue: 'one', every: '1h', maxRuns: 3 });
+      const nowMs = Date.now();
+      await p.redis.hset(refOf('one').keys.fired, 'thrice', `${nowMs + 60_000} 1 0 - - 1`);
+      expect(await schedules.preview('thrice')).toHaveLength(2);
+      await schedules.pause('thrice', 'lunch');
+      expect((await schedules.preview('thrice')).map(({ id, dropped }) => [id, dropped])).toEqual([
+        [undefined, 'paused'],
+        [undefined, 'paused'],
+      ]);
+    }));
+
+  test('of a definition has the ids, H and jitter of the name that is given with it', () =>
+    withSchedules(async (schedules) => {
+      const input = { queue: 'one', cron: 'H H * * *', jitter: '1h', maxRuns: 2 } as const;
+      await schedules.put('nightly', input);
+      const named = await schedules.preview(input, { name: 'nightly' });
+      expect(named).toEqual(await schedules.preview('nightly'));
+      expect(named).toHaveLength(2);
+      expect((await schedules.preview(input))[0]?.id).toMatch(/^\{schedule:preview\}/);
+    }));
+});

@@ -1,9 +1,9 @@
 /** What a preview tells, that it agrees with what is fired, and that the tables of the documentation are true. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type PreviewRange, type PreviewRow, previewOf } from '../../src/core/preview.ts';
+import { type PreviewRange, type PreviewRow, previewOf, runsLeft } from '../../src/core/preview.ts';
 import { fires } from '../../src/core/recurrence.ts';
-import { recurrenceOf } from '../../src/core/schedule.ts';
+import { fireMember, recurrenceOf } from '../../src/core/schedule.ts';
 import { parseSchedule, type ScheduleInput } from '../../src/core/schedule-input.ts';
 import { read } from '../support/repository.ts';
 
@@ -173,4 +173,43 @@ describe('docs/explanation/schedules.md', () => {
       if (cell.includes('once')) expect(night).toHaveLength(1);
     }
   });
+});
+
+describe('a schedule with maxRuns', () => {
+  const HOUR_MS = 3_600_000;
+  const START = Date.UTC(2026, 0);
+  const thrice = scheduleOf({ every: '1h', maxRuns: 3 });
+  const fired = (hour: number, runs: number) => ({ reachedMs: START + hour * HOUR_MS, runs, waiting: undefined });
+  const hours = (range: Partial<PreviewRange>, nowMs: number) =>
+    [...previewOf(thrice, { fromMs: nowMs, ...range })].map(({ at }) => (Date.parse(at) - START) / HOUR_MS);
+
+  test('shows the runs that are left', () => {
+    const nowMs = START + HOUR_MS + 1;
+    expect(hours({ left: runsLeft(thrice, { fired: fired(1, 1), nowMs }) }, nowMs)).toEqual([2, 3]);
+    expect(hours({ left: runsLeft(thrice, { fired: fired(1, 3), nowMs }) }, nowMs)).toEqual([]);
+  });
+
+  test('counts what is caught up at once and what waits, and those before the first row', () => {
+    const nowMs = START + 5 * HOUR_MS + 1;
+    expect(hours({ left: runsLeft(thrice, { fired: fired(1, 1), nowMs }) }, nowMs)).toEqual([6]);
+    const waiting = { ...fired(5, 1), waiting: fireMember('n', START + 5 * HOUR_MS) };
+    const left = runsLeft(thrice, { fired: waiting, nowMs });
+    expect(hours({ left }, nowMs)).toEqual([6]);
+    expect(hours({ left, fromMs: START + 7 * HOUR_MS }, nowMs)).toEqual([]);
+  });
+
+  test('refuses to count more than a hundred thousand runs', () => {
+    const left = { afterMs: START, runs: 1e9 };
+    const rowsLater = () => [...previewOf(scheduleOf({ every: '1s' }), { fromMs: START + 1e9, next: 1, left })];
+    expect(rowsLater).toThrow(/would have to be counted for maxRuns; allowed: an earlier from/);
+  });
+});
+
+test('a schedule that does not fire shows what it would fire, as dropped', () => {
+  const found = rows({ every: '1h', paused: 'lunch' }, '2026-01-01T00:30Z', { next: 2 });
+  expect(found.map(({ at, id, due, dropped }) => [at.slice(11, 16), id, due, dropped])).toEqual([
+    ['01:00', undefined, undefined, 'paused'],
+    ['02:00', undefined, undefined, 'paused'],
+  ]);
+  expect(rows({ every: '1h' }, '2026-01-01T00:30Z', { next: 1, held: 'unreadable' })[0]?.dropped).toBe('unreadable');
 });
