@@ -74,6 +74,7 @@ export const diskRows = [
     fsck: true,
     impossible: whyNoSmallDisk,
     prepare: onSmallDisk,
+    severs: true,
     inject: (scene) => (scene.mode === 'always' ? endsItself(scene) : refusesWrites(scene)),
     drainMs: 20_000,
     pass(outcome) {
@@ -98,6 +99,7 @@ export const diskRows = [
     wanted: 'connections <= 1/s per process; no process ends',
     workload: HARMLESS,
     fsck: true,
+    severs: true,
     inject: loadsLong,
     pass(outcome) {
       const { loadingMs = 0, opened = 0, processes = 0, ended = 0 } = outcome.noted;

@@ -39,6 +39,7 @@ export const foreignRows = [
     wanted: 'no double effect; each partition goes on within 5 s',
     workload: HARMLESS,
     fsck: true,
+    severs: true,
     async inject({ redis, server, sleep }) {
       const to = { socketPath: server.socketPath };
       await redis.config('SET', 'busy-reply-threshold', '200');
@@ -96,6 +97,7 @@ export const foreignRows = [
     wanted: 'writes go on within 3 s after it is a primary again',
     workload: HARMLESS,
     fsck: true,
+    severs: true,
     async inject({ redis, sleep }) {
       await redis.call('REPLICAOF', '127.0.0.1', '1');
       await sleep(4000);

@@ -128,6 +128,7 @@ export const networkRows = [
     workload: { ...HARMLESS, jobs: 1000 },
     allow: { 'DUP-START': IN_FLIGHT },
     drainMs: 25_000,
+    severs: true,
     async inject(scene) {
       const { theLine, random, sleep } = scene;
       const line = theLine();
@@ -162,6 +163,7 @@ export const networkRows = [
     // What was asked for meanwhile was taken by a server that is not ours.
     declaredLossMs: { always: 0, everysec: 0, none: 0 },
     drainMs: 30_000,
+    severs: true,
     async inject({ theLine, binary, folder, sleep }) {
       const other = await startServer({ binary, folder: join(folder, 'other'), mode: 'none' });
       try {
@@ -192,6 +194,7 @@ export const networkRows = [
     // What was running when the connections went is taken over before its worker can tell its end.
     allow: { 'DUP-START': IN_FLIGHT },
     drainMs: 25_000,
+    severs: true,
     async inject({ redis, cast, sleep }) {
       const most = Number((await redis.config('GET', 'maxclients'))[1]);
       const processes = ['daemon', 'worker', 'producer'].flatMap((role) =>

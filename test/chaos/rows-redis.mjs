@@ -115,6 +115,7 @@ export const redisRows = [
     title: 'Redis freezes for 6 seconds',
     how: 'SIGSTOP to redis-server, SIGCONT after 6 s',
     wanted: 'every call settles <= 15 s; each partition goes on <= 5 s',
+    severs: true,
     async inject({ server, sleep }) {
       server.signal('SIGSTOP');
       await sleep(6000);
@@ -128,6 +129,7 @@ export const redisRows = [
     how: 'a proxy swallows both directions for 6 s and closes nothing',
     wanted: 'every call settles <= 15 s; each partition goes on <= 5 s',
     line: true,
+    severs: true,
     async inject({ theLine, sleep }) {
       theLine().setDeaf(true);
       await sleep(6000);
@@ -145,6 +147,7 @@ export const redisRows = [
     how: 'DEBUG SLEEP 4',
     wanted: 'workers believed dead 0; each partition goes on <= 2 s',
     workload: { crashes: 0, poison: 0 },
+    severs: true,
     async inject({ redis }) {
       await redis.call('DEBUG', 'SLEEP', '4');
     },
@@ -160,6 +163,7 @@ export const redisRows = [
     how: 'CLIENT PAUSE 5000 ALL',
     wanted: 'workers believed dead 0; each partition goes on <= 2 s',
     workload: { crashes: 0, poison: 0 },
+    severs: true,
     async inject({ redis, sleep }) {
       await redis.call('CLIENT', 'PAUSE', '5000', 'ALL');
       await sleep(5000);
