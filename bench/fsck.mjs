@@ -3,58 +3,41 @@
  * job in three scheduled, ready and over, are read as `fsck` reads them; what counts is the longest single script by
  * the clock of Redis. Writes `bench/results/fsck.json`.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { Redis } from 'ioredis';
-import { build, redis as findRedis, root } from '../scripts/steps.mjs';
-import { startServer } from '../test/chaos/server.mjs';
+import { root } from '../scripts/steps.mjs';
+import { keep, prepare, withRedis } from './parts.mjs';
+
+/** @typedef {import('ioredis').Redis} Redis */
 
 const SIZES = [1000, 2000, 5000, 10_000, 20_000, 50_000];
 const TIMES = 9;
 const DUE_MS = 4_000_000_000_000;
 
-const { env } = await findRedis(process.env);
-const binary = env.DUESTREAM_REDIS_SERVER_BIN;
-if (!binary) throw new Error('the bench needs a Redis of its own: leave DUESTREAM_REDIS_URL out');
-await build();
+const { binary } = await prepare();
 const { examine } = await import(`${root}dist/redis/fsck.js`);
 const { openCommands } = await import(`${root}dist/redis/connect.js`);
 const { partitionRef } = await import(`${root}dist/redis/keys.js`);
 
-const folder = mkdtempSync(join(tmpdir(), 'due-bench-'));
-const server = await startServer({ binary, folder, mode: 'none' });
-const plain = new Redis({ path: server.socketPath });
-const commands = openCommands({ redis: { path: server.socketPath }, name: 'bench' });
-try {
-  const version = /(?:redis|valkey)_version:(\S+)/.exec(await plain.info('server'))?.[1];
-  await plain.config('SET', 'slowlog-log-slower-than', '0', 'slowlog-max-len', '100000');
-  const rows = [];
-  for (const things of SIZES) rows.push(await measure(things));
-  const host = `${cpus().length} × ${cpus()[0]?.model}`;
-  const result = {
-    what: 'the longest script of fsck, by the clock of Redis',
-    host,
-    node: process.version,
-    redis: version,
-    rows,
-  };
-  mkdirSync(join(root, 'bench', 'results'), { recursive: true });
-  writeFileSync(join(root, 'bench', 'results', 'fsck.json'), `${JSON.stringify(result, null, 2)}\n`);
-  console.table(rows);
-} finally {
-  plain.disconnect();
-  commands.disconnect();
-  await server.stop();
-  rmSync(folder, { recursive: true, force: true });
-}
+await withRedis(binary, async ({ redis, socketPath }) => {
+  const commands = openCommands({ redis: { path: socketPath }, name: 'bench' });
+  try {
+    await redis.config('SET', 'slowlog-log-slower-than', '0', 'slowlog-max-len', '100000');
+    const rows = [];
+    for (const things of SIZES) rows.push(await measure({ plain: redis, commands }, things));
+    keep('fsck', { what: 'the longest script of fsck, by the clock of Redis', rows });
+  } finally {
+    commands.disconnect();
+  }
+});
 
-/** @param {number} things members, records, runs and entries together, about */
-async function measure(things) {
+/**
+ * @param {{ plain: Redis, commands: object }} redis
+ * @param {number} things members, records, runs and entries together, about
+ */
+async function measure({ plain, commands }, things) {
   await plain.flushall();
   const ref = partitionRef('bench', { queue: 'q', partition: 0, generation: 0 });
   // A scheduled or ready job is two things, and so is one that is over.
-  await fill(ref.keys, Math.round(things / 2));
+  await fill(plain, ref.keys, Math.round(things / 2));
   /** @type {number[]} */
   const longest = [];
   let [looked, atomic] = [0, false];
@@ -63,7 +46,7 @@ async function measure(things) {
     const seen = await examine(commands, ref, { clock: { sleep: async () => true } });
     if (seen.flaws.length > 0) throw new Error(`the bench's own partition is broken: ${JSON.stringify(seen.flaws[0])}`);
     [looked, atomic] = [seen.looked, seen.atomic];
-    longest.push(Math.max(...(await scriptTimes())) / 1000);
+    longest.push(Math.max(...(await scriptTimes(plain))) / 1000);
   }
   longest.sort((a, b) => a - b);
   return {
@@ -76,18 +59,19 @@ async function measure(things) {
   };
 }
 
-/** Microseconds of each script since the log was reset. */
-async function scriptTimes() {
+/** Microseconds of each script since the log was reset. @param {Redis} plain */
+async function scriptTimes(plain) {
   const lines = await plain.slowlog('GET', 10_000);
   const entries = Array.isArray(lines) ? lines : [];
   return entries.filter((entry) => /^eval/i.test(entry[3][0])).map((entry) => Number(entry[2]));
 }
 
 /**
+ * @param {Redis} plain
  * @param {Readonly<Record<string, string>>} keys
  * @param {number} jobs
  */
-async function fill(keys, jobs) {
+async function fill(plain, keys, jobs) {
   const { scheduled = '', records = keys.jobs ?? '', ready = '', done = '', meta = '' } = keys;
   await plain.xgroup('CREATE', ready, 'workers', '0', 'MKSTREAM');
   const record = `1${DUE_MS.toString(36)}|{"d":${JSON.stringify('x'.repeat(200))}}`;

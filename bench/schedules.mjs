@@ -3,15 +3,13 @@
  * 100,000 schedules. At rest: commands per second and CPU. While a hundred of them fire: Redis' time per fire and the
  * daemon's. Several rounds, medians; writes `bench/results/schedules.json` and the table in the explanation.
  */
-import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Redis } from 'ioredis';
-import { build, redis as findRedis, root } from '../scripts/steps.mjs';
-import { startServer } from '../test/chaos/server.mjs';
+import { root } from '../scripts/steps.mjs';
+import { cpuMs, keep, median, prepare, redisCpuMs, rounded, startDaemon, withRedis } from './parts.mjs';
 
+/** @typedef {import('ioredis').Redis} Redis */
 /** @typedef {{ readonly fires: string, readonly fired: string, readonly wake: string }} Keys */
 
 const SIZES = [1000, 10_000, 100_000];
@@ -21,66 +19,44 @@ const REST_MS = 5000;
 const PAGE = join(root, 'docs/explanation/schedules.md');
 const [BEGIN, END] = ['<!-- cost: made by npm run bench:schedules -->', '<!-- end of cost -->'];
 
-const { env } = await findRedis(process.env);
-const { DUESTREAM_REDIS_SERVER_BIN: binary = '' } = env;
-if (binary === '') throw new Error('the bench needs a Redis of its own: leave DUESTREAM_REDIS_URL out');
-await build();
+const { binary } = await prepare();
 const { partitionKeys, controlKeys } = await import(`${root}dist/redis/keys.js`);
 
 const rows = [];
 for (const schedules of SIZES) {
   process.stderr.write(`bench: ${schedules} schedules\n`);
-  rows.push(await measure(schedules));
+  rows.push(await withRedis(binary, (server) => measure(server, schedules)));
 }
-const result = {
-  what: 'the cost of schedules at rest and while they fire, medians',
-  host: `${cpus().length} × ${cpus()[0]?.model}`,
-  node: process.version,
-  date: new Date().toISOString().slice(0, 10),
-  rows,
-};
-mkdirSync(join(root, 'bench', 'results'), { recursive: true });
-writeFileSync(join(root, 'bench', 'results', 'schedules.json'), `${JSON.stringify(result, null, 2)}\n`);
-writePage(result);
-console.table(rows);
+writePage(keep('schedules', { what: 'the cost of schedules at rest and while they fire, medians', rows }));
 
-/** @param {number} schedules */
-async function measure(schedules) {
-  const folder = mkdtempSync(join(tmpdir(), 'due-bench-'));
-  const server = await startServer({ binary, folder, mode: 'none' });
-  const redis = new Redis({ path: server.socketPath });
+/** @param {{ redis: Redis, url: string }} server @param {number} schedules */
+async function measure({ redis, url }, schedules) {
   const keys = partitionKeys({ namespace: 'duestream', queue: 'bench', partition: 0 });
   const control = controlKeys('duestream');
+  await redis.hset(control.queues, 'bench', JSON.stringify({ partitions: 1, generation: 0 }));
+  const farMs = Date.now() + 3_600_000;
+  await fill(redis, { keys, control, schedules, farMs });
+  const bytes = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
+  const daemon = await startDaemon(url);
+  const pid = daemon.pid ?? 0;
   try {
-    await redis.hset(control.queues, 'bench', JSON.stringify({ partitions: 1, generation: 0 }));
-    const farMs = Date.now() + 3_600_000;
-    await fill(redis, { keys, control, schedules, farMs });
-    const bytes = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
-    const daemon = await startDaemon(server.url);
-    const pid = daemon.pid ?? 0;
-    try {
-      const rests = [];
-      const firings = [];
-      for (let round = 0; round < ROUNDS; round += 1) {
-        rests.push(await during(redis, pid, () => sleep(REST_MS)));
-        firings.push(await during(redis, pid, () => fireSome(redis, { keys, schedules, round })));
-      }
-      return {
-        schedules,
-        restCommandsPerSecond: rounded(median(rests.map(({ commands, ms }) => (commands * 1000) / ms))),
-        restRedisPercent: rounded(median(rests.map(({ redisMs, ms }) => (redisMs * 100) / ms))),
-        restDaemonPercent: rounded(median(rests.map(({ daemonMs, ms }) => (daemonMs * 100) / ms))),
-        fireRedisMicros: rounded(median(firings.map(({ fireMicros }) => fireMicros))),
-        fireDaemonMicros: rounded(median(firings.map(({ daemonMs }) => (daemonMs * 1000) / FIRES))),
-        bytesPerSchedule: Math.round((bytes - 1_000_000) / schedules),
-      };
-    } finally {
-      daemon.kill('SIGKILL');
+    const rests = [];
+    const firings = [];
+    for (let round = 0; round < ROUNDS; round += 1) {
+      rests.push(await during(redis, pid, () => sleep(REST_MS)));
+      firings.push(await during(redis, pid, () => fireSome(redis, { keys, schedules, round })));
     }
+    return {
+      schedules,
+      restCommandsPerSecond: rounded(median(rests.map(({ commands, ms }) => (commands * 1000) / ms))),
+      restRedisPercent: rounded(median(rests.map(({ redisMs, ms }) => (redisMs * 100) / ms))),
+      restDaemonPercent: rounded(median(rests.map(({ daemonMs, ms }) => (daemonMs * 100) / ms))),
+      fireRedisMicros: rounded(median(firings.map(({ fireMicros }) => fireMicros))),
+      fireDaemonMicros: rounded(median(firings.map(({ daemonMs }) => (daemonMs * 1000) / FIRES))),
+      bytesPerSchedule: Math.round((bytes - 1_000_000) / schedules),
+    };
   } finally {
-    redis.disconnect();
-    await server.stop();
-    rmSync(folder, { recursive: true, force: true });
+    daemon.kill('SIGKILL');
   }
 }
 
@@ -152,33 +128,6 @@ async function during(redis, pid, act) {
   };
 }
 
-/** @param {Redis} redis */
-async function redisCpuMs(redis) {
-  const info = await redis.info('cpu');
-  const of = (/** @type {string} */ name) => Number(new RegExp(`${name}:([\\d.]+)`).exec(info)?.[1]) * 1000;
-  return of('used_cpu_sys') + of('used_cpu_user');
-}
-
-/** User and system time of a process; a tick is 10 ms. @param {number} pid */
-function cpuMs(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) * 10;
-}
-
-/** @param {string} url */
-async function startDaemon(url) {
-  const daemon = spawn(process.execPath, [join(root, 'dist/main.js'), 'start', '--roles', 'mover'], {
-    env: { PATH: process.env.PATH, DUESTREAM_REDIS_URL: url, DUESTREAM_HTTP__PORT: '0' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  await new Promise((resolve, reject) => {
-    daemon.stdout.on('data', (chunk) => String(chunk).includes('"msg":"started"') && resolve(undefined));
-    daemon.once('exit', () => reject(new Error('the daemon ended')));
-  });
-  await sleep(2000);
-  return daemon;
-}
-
 /** @param {{ host: string, node: string, date: string, rows: readonly object[] }} result */
 function writePage({ host, node, date, rows: measured }) {
   const lines = measured.map(
@@ -198,14 +147,4 @@ function writePage({ host, node, date, rows: measured }) {
   ].join('\n');
   const page = readFileSync(PAGE, 'utf8');
   writeFileSync(PAGE, page.slice(0, page.indexOf(BEGIN)) + table + page.slice(page.indexOf(END) + END.length));
-}
-
-/** @param {readonly number[]} values */
-function median(values) {
-  return [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0;
-}
-
-/** @param {number} value */
-function rounded(value) {
-  return Math.round(value * 100) / 100;
 }
