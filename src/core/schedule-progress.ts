@@ -23,8 +23,8 @@ export interface Fired {
 
 /** As in `fire.lua`. */
 const STATE = /^(\d+) (\d+) (\d+) ([!-~]+) ([!-~]+) (\d+)$/;
-/** The last instant of a Date. */
-const REACHED_MAX = 8.64e15;
+/** The last instant of the year 9999: from beyond no rule has any, and its schedule would end without a word. */
+const REACHED_MAX = 253_402_300_799_999;
 const SHOWN_CHARS = 80;
 
 export function decodeFired(stored: string): Fired {

@@ -187,11 +187,8 @@ export function createFirer(parts: FirerParts): Firer {
 /** Of a definition or a state that nobody foresaw, and not of Redis or the way to it. */
 function isItsOwn(error: unknown): boolean {
   const ours = error instanceof DuestreamError && error.code === 'bad-input';
-  return ours || error instanceof TypeError || error instanceof RangeError || SCRIPT_ERROR.test(messageOf(error));
+  return ours || error instanceof TypeError || error instanceof RangeError;
 }
-
-/** Where Lua itself stopped; a command that was refused inside a script begins with the word of its refusal. */
-const SCRIPT_ERROR = /^ERR (Error running script.*)?user_script:\d+:/;
 
 /** How long the stub of a replaced job stays. */
 const REPLACED_WINDOW_MS = 600_000;

@@ -15,8 +15,6 @@ export interface Known {
   readonly recurrence: Recurrence;
 }
 
-export type KnownSchedules = ReturnType<typeof createKnownSchedules>;
-
 const KNOWN_MAX = 10_000;
 
 export function createKnownSchedules({ ref, events }: { readonly ref: PartitionRef; readonly events: Emitter }) {

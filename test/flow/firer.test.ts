@@ -137,6 +137,7 @@ describe('what is wrong with one schedule does not stop the others', () => {
     ['without an end', '1000 7 0 - -'],
     ['with a number that is none', '-1 nan 0 - - 1'],
     ['that was reached after the last of all days', '99999999999999999999 0 0 - - 1'],
+    ['that was reached after the year 9999', '253402300800000 0 0 - - 1'],
     ['that waits for no instant', `${START} 0 0 j:some - 1`],
     ['of bytes that are no text', Buffer.from([0xff, 0xfe, 0x20, 0x31])],
     ['that is empty', ''],
@@ -152,6 +153,22 @@ describe('what is wrong with one schedule does not stop the others', () => {
     expect(only(firer.unreadable)).toMatchObject({ schedule: NAME, why: expect.stringContaining('its state is') });
     expect((await p.redis.hgetBuffer(p.keys.fired, NAME))?.equals(Buffer.from(state))).toBe(true);
     expect(Number(await p.redis.zscore(p.keys.fires, NAME))).toBe(firer.now() + MINUTE_MS);
+  });
+
+  test('what nobody foresaw, in the work for one of them', async () => {
+    let asked = 0;
+    const firer = await open(p.redis, () => {
+      asked += 1;
+      // The first time is asked for the look, the second time for the fire of the first name.
+      if (asked === 2) throw new TypeError('odd');
+    });
+    await put();
+    await putOther();
+    await firer.at(1);
+    expect(await scheduled()).toEqual([fireMember(OTHER, START + HOUR_MS)]);
+    expect(only(firer.unreadable)).toMatchObject({ schedule: NAME, why: 'odd' });
+    await firer.at(1, MINUTE_MS);
+    expect(await scheduled()).toEqual([member(1), fireMember(OTHER, START + HOUR_MS)]);
   });
 
   test('a state that nobody can read stays as it is when its schedule is put again', async () => {
