@@ -136,7 +136,7 @@ async function campaign(settings) {
 }
 
 /**
- * Replaces single rows of the report, which names them.
+ * Replaces single rows of the report, which names them, and adds those that it did not have.
  *
  * @param {readonly import('../test/chaos/run.mjs').Verdict[]} verdicts
  */
@@ -147,8 +147,13 @@ async function amend(verdicts) {
   const fresh = verdicts.map(resultOf);
   const amended = (/** @type {readonly import('../test/chaos/report.mjs').Result[]} */ all) =>
     all.map((old) => fresh.find(({ id, mode }) => id === old.id && mode === old.mode) ?? old);
+  const isNew = (/** @type {{ id: string, mode: string }} */ { id, mode }) =>
+    ![...rows, ...controls].some((old) => old.id === id && old.mode === mode);
+  const withNew = [...amended(rows), ...fresh.filter(isNew)].sort(
+    (a, b) => Number(a.id.slice(1)) - Number(b.id.slice(1)),
+  );
   const again = [...new Set([...(made.again?.split(', ') ?? []), ...fresh.map(({ id }) => id)])].join(', ');
-  const findings = { made: { ...made, again }, rows: amended(rows), controls: amended(controls) };
+  const findings = { made: { ...made, again }, rows: withNew, controls: amended(controls) };
   writeFileSync(file, `${JSON.stringify(findings, null, 2)}\n`);
   await report();
 }

@@ -3,13 +3,14 @@
  * asked with ACL DRYRUN, which carries nothing out. A user that may not ask gets the rule that an administrator needs.
  */
 import { messageOf } from '../core/errors.ts';
+import { ruleOf } from '../redis/access.ts';
 import type { Redis } from '../redis/connect.ts';
 import { controlKeys, GROUP, partitionKeys } from '../redis/keys.ts';
 import type { Finding, Patient } from './finding.ts';
 
 type Command = readonly string[];
 
-/** Every command that scripts, daemons, workers, producers and this command line send, in a form that is accepted. */
+/** What `access.ts` gives a service, but for what it can do without, each command in a form that is accepted. */
 export function commandsUsed(namespace: string): readonly Command[] {
   const k = partitionKeys({ namespace, queue: 'doctor', partition: 0 });
   const c = controlKeys(namespace);
@@ -75,7 +76,6 @@ const rulesOf = (refused: readonly string[]) =>
   refused.flatMap((text) => (text.startsWith('command ') ? [`+${text.slice('command '.length)}`] : [])).join(' ');
 
 function unseen(what: string, namespace: string): Finding {
-  const names = [...new Set(commandsUsed(namespace).map(([name = '']) => `+${name}`))].join(' ');
-  const advice = `let an administrator see to it that the user has ~${namespace}:v1:* &${namespace}:v1:* ${names}`;
+  const advice = `let an administrator see to it that the user of daemons and workers has ${ruleOf('service', { namespace })}`;
   return { status: 'warn', saw: `${what} cannot be seen: ACL DRYRUN is not allowed`, advice };
 }

@@ -101,6 +101,8 @@ function open(settings: ConnectSettings, profile: RedisOptions): Redis {
   const options: RedisOptions & { replyMapping: 'legacy' } = {
     ...parse(settings.redis),
     connectionName: `duestream:${settings.name}`.replace(/[^!-~]/g, '_'),
+    // CLIENT SETINFO says no more than that name, and a user of few rights may not: Redis would log each try.
+    disableClientInfo: true,
     connectTimeout: settings.connectTimeoutMs ?? 5000,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,

@@ -53,8 +53,9 @@ const SHORT_TIMES = {
  * @param {ReturnType<typeof import('./history.mjs').createRecorder>} settings.note
  * @param {Readonly<Record<string, string>>} [settings.env]
  * @param {import('./clocks.mjs').Clocks | undefined} [settings.clocks]
+ * @param {Readonly<Partial<Record<Role, string>>>} [settings.urls] for the roles that reach it in another way
  */
-export function createCast({ product, folder, url, note, env = {}, clocks }) {
+export function createCast({ product, folder, url, note, env = {}, clocks, urls = {} }) {
   const go = join(folder, 'go');
   /** @type {Actor[]} */
   const actors = [];
@@ -77,7 +78,7 @@ export function createCast({ product, folder, url, note, env = {}, clocks }) {
     const settings = { PATH: process.env.PATH ?? '', HOME: folder, ...SHORT_TIMES, ...env, ...special.env };
     const clock = clocks?.envFor(role, name);
     const files = { CHAOS_EFFECTS: effects, CHAOS_ACTOR: name, CHAOS_GO: go };
-    const all = { ...settings, ...clock, DUESTREAM_REDIS_URL: special.url ?? url, ...files };
+    const all = { ...settings, ...clock, DUESTREAM_REDIS_URL: special.url ?? urls[role] ?? url, ...files };
     const assigned = Object.entries(all).map(([key, value]) => `${key}=${value}`);
     const history = `CHAOS_HISTORY=${join(folder, 'history', `${name}.jsonl`)}`;
     const command = [...(special.within ?? []), 'env', '-i', ...assigned, history, process.execPath, ...args];

@@ -29,11 +29,6 @@ export const notHere = [
   { id: 'F82', title: 'requests of other sites', reason: DASHBOARD },
   { id: 'F83', title: 'a dashboard that is open to everybody', reason: DASHBOARD },
   { id: 'F85', title: 'webhooks to addresses inside', reason: 'there are no webhooks' },
-  {
-    id: 'F87',
-    title: 'a Redis user that may do only what is needed',
-    reason: 'access rules and TLS are not in the matrix yet',
-  },
   { id: 'F88', title: 'certificates that are wrong', reason: 'access rules and TLS are not in the matrix yet' },
   { id: 'F89', title: 'cron expressions that cost much', reason: CRON },
   { id: 'F90', title: 'slow clients and idle sockets', reason: `${API}; health and metrics listen on loopback` },

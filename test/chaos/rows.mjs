@@ -1,5 +1,6 @@
 /** The fault matrix as far as it can be run here: one table, in the order of the faults' numbers. */
 import { abuseRows } from './rows-abuse.mjs';
+import { accessRows } from './rows-access.mjs';
 import { dataRows } from './rows-data.mjs';
 import { diskRows } from './rows-disk.mjs';
 import { fleetRows } from './rows-fleet.mjs';
@@ -14,7 +15,7 @@ import { timeRows } from './rows-time.mjs';
 /** @type {readonly import('./run.mjs').Row[]} */
 export const rows = [
   ...[...processRows, ...redisRows, ...dataRows, ...diskRows, ...foreignRows, ...networkRows],
-  ...[...timeRows, ...loadRows, ...abuseRows, ...handlerRows, ...fleetRows],
+  ...[...timeRows, ...loadRows, ...abuseRows, ...handlerRows, ...fleetRows, ...accessRows],
 ].sort((a, b) => numberOf(a.id) - numberOf(b.id));
 
 /**

@@ -66,6 +66,8 @@ import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './work
  * @property {(folder: string) => string | undefined} [impossible] why it cannot be run on this host
  * @property {boolean} [fsck] in the end the product's own check of the invariants finds nothing
  * @property {number} [drainMs]
+ * @property {(scene: Scene) => Promise<Readonly<Record<string, number>>>} [after] measures when all is done, before the
+ *   processes end
  * @property {(outcome: Outcome) => readonly string[]} [pass] what is wrong besides anomalies
  */
 /**
@@ -153,16 +155,19 @@ async function play({ row, settings, folder, endings }) {
   const special = { ...row.server, ...(await row.prepare?.(folder)) };
   endings.push(() => special.release?.());
   const serverEnv = { ...clocks?.envFor('redis', 'redis'), ...special.env };
-  const server = await startServer({ binary, folder, mode, settings: special.settings ?? {}, env: serverEnv });
+  const { urls = {}, login, settings: more = {} } = special;
+  const server = await startServer({
+    ...{ binary, folder, mode, settings: more, env: serverEnv, ...(login ? { login } : {}) },
+  });
   endings.push(() => server.stop());
   const line = row.line ? await openLine({ socketPath: server.socketPath, folder, product }) : undefined;
   if (line) endings.push(() => line.close());
-  const redis = new Redis({ path: server.socketPath, maxRetriesPerRequest: null, retryStrategy: () => 50 });
+  const redis = new Redis({ path: server.socketPath, ...login, maxRetriesPerRequest: null, retryStrategy: () => 50 });
   redis.on('error', () => {});
   endings.push(() => redis.disconnect());
   const note = createRecorder(join(folder, 'nemesis.jsonl'), 'nemesis');
   const env = { ...row.env, ...(row.partitions ? { CHAOS_PARTITIONS: String(row.partitions) } : {}) };
-  const cast = createCast({ product, folder, url: line?.url ?? server.url, note, env, clocks });
+  const cast = createCast({ product, folder, url: line?.url ?? server.url, urls, note, env, clocks });
   endings.push(() => cast.close());
   const watch = row.watch ? await watchPromotes(redis, product) : undefined;
   endings.push(() => watch?.stop());
@@ -220,6 +225,7 @@ async function act({ row, cast, scene, plans, note, redis }) {
   const untilMs = Math.max(lastDueMs, Date.now()) + (row.drainMs ?? DRAIN_MS);
   while (Date.now() < untilMs && !(await isOver(redis))) await sleep(100);
   note('over');
+  noted = { ...noted, ...(await row.after?.(scene)) };
   return { noted, vitals: vitalsSince(baseline) };
 }
 

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answersPing } from '../../src/embedded/ask.mjs';
+import { answersPing, ask } from '../../src/embedded/ask.mjs';
 import { spawnGuarded } from '../../src/embedded/guard.mjs';
 
 /** @typedef {'always' | 'everysec' | 'none'} Mode of the append-only file */
@@ -18,11 +18,13 @@ const START_TIMEOUT_MS = 10_000;
  * @typedef {object} Special what a row needs of its server besides the usual
  * @property {Readonly<Record<string, string>>} [settings] of redis-server; they win
  * @property {Readonly<Record<string, string>>} [env] `LD_PRELOAD` …
+ * @property {Readonly<Partial<Record<import('./cast.mjs').Role, string>>>} [urls] the way to it of some roles
+ * @property {{ readonly username: string, readonly password: string }} [login] of who looks on; others have their own
  * @property {() => void} [release] what was taken for it, in the end
  */
 
 /** @param {{ binary: string, folder: string, mode: Mode } & Special} settings */
-export async function startServer({ binary, folder, mode, settings: special = {}, env = {} }) {
+export async function startServer({ binary, folder, mode, settings: special = {}, env = {}, login }) {
   const dir = join(folder, 'redis');
   mkdirSync(dir, { recursive: true });
   const socketPath = join(folder, 'r.sock');
@@ -50,10 +52,17 @@ export async function startServer({ binary, folder, mode, settings: special = {}
 
   async function answering() {
     const deadlineMs = Date.now() + START_TIMEOUT_MS;
-    while (!(await answersPing({ socketPath }))) {
+    while (!(await answers())) {
       if (isGone() || Date.now() > deadlineMs) throw new Error('redis-server did not start');
       await sleep(5);
     }
+  }
+
+  /** A server that wants a password before anything else is up, too. */
+  async function answers() {
+    if (!login) return answersPing({ socketPath });
+    const said = await ask({ socketPath }, ['AUTH', login.username, login.password]).catch(() => '');
+    return said === 'OK';
   }
 
   function isGone() {

@@ -1,0 +1,64 @@
+/**
+ * What a user of Redis must be allowed, by what it is for, and nothing else: one table, from which `doctor` makes its
+ * advice and with which the how-to on a Redis of many users is compared. Scripts run with the rights of their caller, so
+ * each role has what its scripts use besides what its processes send. Nobody needs FLUSHALL, CONFIG, KEYS, DEBUG, ACL,
+ * SCRIPT FLUSH, or a key or channel outside the namespace.
+ *
+ * `info` tells whether Redis loads its data or may evict jobs; `type` names the key that somebody else has put in our way.
+ */
+export type AccessRole = 'service' | 'producer' | 'reader';
+
+export interface Access {
+  readonly namespace: string;
+  /** For a producer: those it may put jobs into. Default: all. */
+  readonly queues?: readonly string[];
+}
+
+/** Whoever connects and runs a script. */
+const EVERYBODY = words('client|setname evalsha eval script|load hget info ping time type');
+
+const COMMANDS: Readonly<Record<AccessRole, readonly string[]>> = {
+  /** Daemons, workers, schedules from code, and every verb of the command line. */
+  service: words(`client|id client|unblock del exists get hdel hgetall hincrby hlen hmget hscan hset hsetnx hstrlen mget
+    pexpire pttl sadd set smembers spublish srem ssubscribe sunsubscribe unlink
+    xack xadd xclaim xdel xgroup|create xgroup|createconsumer xgroup|delconsumer xinfo|consumers xinfo|groups xinfo|stream
+    xlen xpending xrange xreadgroup xrevrange zadd zcard zcount zmscore zrange zrangebyscore zrem zrevrange zscan zscore`),
+  /** An application that schedules, cancels, replays and looks at single jobs. */
+  producer: words('hdel hincrby hmget hset hsetnx spublish xdel xrange zadd zrem zscore'),
+  /** The verbs of the command line that change nothing. */
+  reader:
+    words(`exists get hgetall hlen hmget hscan hstrlen mget pttl smembers xinfo|consumers xinfo|groups xinfo|stream
+    xlen xpending xrange xrevrange zcard zcount zrange zrangebyscore zrevrange zscan zscore`),
+};
+
+/** As ACL names them, `xinfo|groups`, in the order of the alphabet. */
+export function commandsOf(role: AccessRole): readonly string[] {
+  return [...EVERYBODY, ...COMMANDS[role]].sort();
+}
+
+/** Keys, channels and commands as `ACL SETUSER` and an ACL file take them. */
+export function ruleOf(role: AccessRole, { namespace, queues }: Access): string {
+  return [
+    ...placesOf(role, { namespace, ...(queues ? { queues } : {}) }),
+    ...commandsOf(role).map((name) => `+${name}`),
+  ].join(' ');
+}
+
+function placesOf(role: AccessRole, { namespace, queues }: Access): readonly string[] {
+  const all = `${namespace}:v1:`;
+  // Who changes nothing tells nobody anything.
+  if (role === 'reader') return [`~${all}*`];
+  if (role === 'service' || queues === undefined) return [`~${all}*`, `&${all}*`];
+  const control = `${all}{control}`;
+  const own = queues.map((queue) => `${all}{${queue}:*`);
+  return [
+    `~${control}:queues`,
+    ...own.map((place) => `~${place}`),
+    `&${control}:wake`,
+    ...own.map((place) => `&${place}`),
+  ];
+}
+
+function words(text: string): readonly string[] {
+  return text.split(/\s+/);
+}

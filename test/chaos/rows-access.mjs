@@ -1,0 +1,125 @@
+/** Who may reach Redis, and what he may do there. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { keyOf } from './dump.mjs';
+import { LOAD_MODULE, loadKey } from './load.mjs';
+import { atLeast, exactly, settled } from './predicates.mjs';
+import { refusals, trespass, urlOf, withUsers } from './users.mjs';
+import { everyVerb } from './verbs.mjs';
+
+/** @typedef {import('./run.mjs').Row} Row */
+
+const SMALL = { jobs: 800, poison: 0.001, farMs: 6000 };
+/** Nobody of ours needs these. */
+const FOREIGN = [
+  ...[
+    ['FLUSHALL'],
+    ['FLUSHDB'],
+    ['CONFIG', 'SET', 'maxmemory', '1'],
+    ['CONFIG', 'GET', '*'],
+    ['KEYS', '*'],
+    ['SCAN', '0'],
+  ],
+  ...[
+    ['DEBUG', 'SLEEP', '0'],
+    ['SCRIPT', 'FLUSH'],
+    ['SCRIPT', 'KILL'],
+    ['FUNCTION', 'FLUSH'],
+    ['SHUTDOWN', 'NOSAVE'],
+  ],
+  ...[
+    ['ACL', 'SETUSER', 'other', 'on'],
+    ['ACL', 'LIST'],
+    ['MONITOR'],
+    ['CLIENT', 'LIST'],
+    ['CLIENT', 'KILL', 'ID', '1'],
+  ],
+  ...[['REPLICAOF', 'NO', 'ONE'], ['SAVE'], ['SELECT', '1'], ['SWAPDB', '0', '1'], ['MODULE', 'LIST']],
+  ...[
+    ['SPUBLISH', 'other', 'x'],
+    ['PUBLISH', 'other', 'x'],
+    ['SSUBSCRIBE', 'other'],
+    ['HGET', 'other', 'x'],
+  ],
+  ...[
+    ['SPUBLISH', 'duestream:v2:x', 'x'],
+    ['HSET', 'other', 'x', 'y'],
+    ['HGET', 'other:v1:{chaos:0}:jobs', 'x'],
+  ],
+  ['EVAL', "return redis.call('FLUSHALL')", '0'],
+  ['EVAL', "return redis.call('HGET', 'other', 'x')", '0'],
+];
+const OF_WORKERS = [
+  ['XREADGROUP', 'GROUP', 'workers', 'x', 'STREAMS', keyOf(0, 'ready'), '>'],
+  ['XADD', keyOf(0, 'ready'), '*', 'member', 'x', 'due', '1'],
+  ['SET', keyOf(0, 'leader'), 'x'],
+  ['UNLINK', keyOf(0, 'jobs')],
+  ['EVAL', "return redis.call('DEL', KEYS[1])", '1', keyOf(0, 'jobs')],
+];
+const OF_OTHER_QUEUES = [
+  ['ZADD', 'duestream:v1:{other:0}:scheduled', '1', 'x'],
+  ['HSET', 'duestream:v1:{control}:alive', 'x', 'y'],
+  ['SSUBSCRIBE', 'duestream:v1:{chaos:0}:wake'],
+];
+const OF_PRODUCERS = [
+  ['ZADD', keyOf(0, 'scheduled'), '1', 'x'],
+  ['HSET', keyOf(0, 'jobs'), 'x', 'y'],
+  ['EVAL', "return redis.call('ZADD', KEYS[1], 1, 'x')", '1', keyOf(0, 'scheduled')],
+];
+/** What `doctor` looks for and says that it could not see. */
+const DECLARED = ['acl|whoami', 'config|get'];
+
+let port = 0;
+
+/** @type {readonly Row[]} */
+export const accessRows = [
+  {
+    id: 'F87',
+    title: 'users of Redis that may do only what is needed, and no default user',
+    how: 'ACL file with the lines of docs/how-to/secure-redis.md; a daemon and a worker leave and two are killed; every verb is run; each user tries what is not his',
+    wanted: 'refused to us 0 but for what doctor declares, verbs that fail 0, trespasses that get through 0',
+    workload: SMALL,
+    drainMs: 25_000,
+    async prepare(folder) {
+      const special = await withUsers(folder);
+      port = special.port;
+      return special;
+    },
+    async inject({ cast, folder, redis, until, anyWorker, leaderOf }) {
+      const worker = cast.otherWorker(LOAD_MODULE, 'load', { CHAOS_LOAD: join(folder, 'load.jsonl') });
+      await worker.started;
+      // One of each leaves in order, and one dies.
+      await Promise.all([cast.dismiss(await anyWorker()), cast.dismiss(await leaderOf(1))]);
+      cast.send(await leaderOf(0), 'SIGKILL');
+      cast.send(await anyWorker(), 'SIGKILL');
+      await until(async () => (await redis.exists(loadKey('leader'))) === 1, 'a leader of load');
+      const verbs = await everyVerb({
+        main: cast.main,
+        ...{ all: urlOf('duestream', port), producing: urlOf('shop', port), looking: urlOf('onlooker', port) },
+      });
+      const through = [
+        ...(await trespass('duestream', port, FOREIGN)),
+        ...(await trespass('shop', port, [...FOREIGN, ...OF_WORKERS, ...OF_OTHER_QUEUES])),
+        ...(await trespass('onlooker', port, [...FOREIGN, ...OF_WORKERS, ...OF_PRODUCERS])),
+      ];
+      writeFileSync(join(folder, 'access.json'), JSON.stringify({ failed: verbs.failed, through }, null, 2));
+      return { verbs: verbs.run, failed: verbs.failed.length, through: through.length };
+    },
+    async after({ redis, folder }) {
+      const all = await refusals(redis);
+      const undeclared = all.filter(
+        ({ object, client, reason }) =>
+          !(reason === 'command' && client === 'duestream:cli' && DECLARED.includes(object)),
+      );
+      writeFileSync(join(folder, 'acl-log.json'), JSON.stringify(all, null, 2));
+      return { refused: undeclared.length, declared: all.length - undeclared.length };
+    },
+    pass: (outcome) => [
+      ...settled(outcome),
+      ...exactly('commands of ours that were refused', outcome.noted.refused ?? -1, 0),
+      ...exactly('verbs that failed', outcome.noted.failed ?? -1, 0),
+      ...atLeast('verbs', outcome.noted.verbs ?? 0, 35),
+      ...exactly('trespasses that got through', outcome.noted.through ?? -1, 0),
+    ],
+  },
+];
