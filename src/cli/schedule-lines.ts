@@ -19,11 +19,7 @@ export function wallText(at: Date, zone: string): string {
 }
 
 /** `on`, `over`, that it is paused and why, or that nobody can read how far it is. */
-export function stateText({
-  paused,
-  next,
-  unreadable,
-}: Pick<ScheduleView, 'paused' | 'next'> & Partial<Pick<ScheduleView, 'unreadable'>>): string {
+export function stateText({ paused, next, unreadable }: Pick<ScheduleView, 'paused' | 'next' | 'unreadable'>): string {
   if (unreadable !== undefined) return `does not fire: ${unreadable}`;
   if (paused !== undefined) return paused === '' ? 'paused' : `paused: ${paused}`;
   return next === undefined ? 'over' : 'on';

@@ -34,13 +34,13 @@ async function run(
   name: string,
   act: (schedules: Schedules) => Promise<{ readonly status: string }>,
 ): Promise<Exit> {
-  const { changed, next, paused } = await withSchedules(session, async (schedules) => {
+  const { changed, next, paused, unreadable } = await withSchedules(session, async (schedules) => {
     const { status } = await act(schedules);
     const view = await schedules.get(name);
-    return { changed: status !== 'unchanged', next: view?.next, paused: view?.paused };
+    return { changed: status !== 'unchanged', next: view?.next, paused: view?.paused, unreadable: view?.unreadable };
   });
-  session.out.answer({ name, paused: paused !== undefined, reason: paused, changed, next }, () => {
-    const state = `${name} ${changed ? 'is' : 'was already'} ${stateText({ next, paused })}`;
+  session.out.answer({ name, paused: paused !== undefined, reason: paused, changed, next, unreadable }, () => {
+    const state = `${name} ${changed ? 'is' : 'was already'} ${stateText({ next, paused, unreadable })}`;
     return [next === undefined ? line`${state}` : line`${state}, next ${moment(next.getTime(), systemClock.wallMs())}`];
   });
   return 0;

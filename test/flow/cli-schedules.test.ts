@@ -162,6 +162,7 @@ describe('schedules show', () => {
     expect(await answer(['put', 'nightly', '--queue', 'reports', '--cron', '30 2 * * *'])).toMatchObject({
       status: 'unchanged',
     });
+    expect((await daily('nightly')).out).toContain('nightly  unchanged  does not fire: its state is');
     const doctor = await runHere(['doctor', '--redis', the.server.url, '--namespace', namespace]);
     expect(doctor.out).toContain('1 of 1 has a state that cannot be read, such as "nightly"');
     expect((await say(['rm', 'nightly'])).code).toBe(0);
