@@ -168,7 +168,8 @@ export const fleetRows = [
     how: 'one takes everybody for dead, one takes nobody for dead; 2 SIGKILLs to the others',
     wanted: `taken over <= ${CLAIMED_MS} ms, double claims 0`,
     // Half of the workers are gone for most of the time: with more jobs there would be no free slot for what they left.
-    workload: { ...HARMLESS, workMs: [50, 500], jobs: 500 },
+    // It lasts until the victims are chosen, which takes two starts and two ends of workers.
+    workload: { ...HARMLESS, workMs: [50, 500], jobs: 800, callsMs: 10_000 },
     async inject(scene) {
       const { cast, sleep } = scene;
       const product = patchedCopy(cast.product, [WRONG_VIEW]);
