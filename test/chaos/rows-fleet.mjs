@@ -15,8 +15,8 @@ const HARMLESS = { crashes: 0, poison: 0 };
 const PARKED_MS = 5500;
 const FLEETS = 5;
 const CROWD = 40;
-/** The matrix: Redis is not pinned for more than 5 s. It needs 1 s here, and what is used does not depend on who else works. */
-const CPU_MS = 2000;
+/** The matrix: Redis is not pinned for more than 5 s. It needs 0.9 to 1.8 s here, and what is used does not depend on who else works. */
+const CPU_MS = 2500;
 /** Idle for a lease, three rounds in which others are preferred, and what a noisy machine takes. */
 const CLAIMED_MS = 6000;
 
@@ -123,7 +123,7 @@ export const fleetRows = [
     id: 'F19',
     title: '200 workers come at once, and vanish at once',
     how: `${FLEETS} processes with ${CROWD} workers each, SIGKILL to all in the middle of their jobs`,
-    wanted: 'max/mean of what survivors take over <= 1.6, Redis uses <= 2 s of a processor, all run again <= 25 s',
+    wanted: 'max/mean of what survivors take over <= 1.6, Redis uses <= 2.5 s of a processor, all run again <= 25 s',
     workload: { ...HARMLESS, jobs: 1000 },
     drainMs: 30_000,
     async inject(scene) {
