@@ -10,12 +10,13 @@ import { loadRows } from './rows-load.mjs';
 import { networkRows } from './rows-network.mjs';
 import { processRows } from './rows-processes.mjs';
 import { redisRows } from './rows-redis.mjs';
+import { scheduleRows } from './rows-schedules.mjs';
 import { timeRows } from './rows-time.mjs';
 
 /** @type {readonly import('./run.mjs').Row[]} */
 export const rows = [
   ...[...processRows, ...redisRows, ...dataRows, ...diskRows, ...foreignRows, ...networkRows],
-  ...[...timeRows, ...loadRows, ...abuseRows, ...handlerRows, ...fleetRows, ...accessRows],
+  ...[...timeRows, ...loadRows, ...abuseRows, ...handlerRows, ...fleetRows, ...accessRows, ...scheduleRows],
 ].sort((a, b) => numberOf(a.id) - numberOf(b.id));
 
 /**
