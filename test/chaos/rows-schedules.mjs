@@ -18,12 +18,13 @@ export const scheduleRows = [
   {
     id: 'F67',
     title: 'who fires the schedules dies, or freezes and wakes up when another one fires them',
-    how: `SIGKILL to the leader, or SIGSTOP until another leads, 3 times each when nothing is overdue, while ${SCHEDULES} schedules fire every second`,
+    how: `SIGKILL to the leader 3 times; 3 times SIGSTOP while a fire is on the way, which arrives after the next leader's; ${SCHEDULES} schedules fire every second`,
     wanted: 'runs per instant 1, none missing, none besides; late <= lease + 1 s',
     workload: { crashes: 0, poison: 0, jobs: 400 },
+    line: true,
     fsck: true,
     async inject(scene) {
-      const { cast, redis, sleep, random } = scene;
+      const { cast, redis, sleep, until, random } = scene;
       await load.declareLoad(redis);
       load.loadWorker(cast);
       const fromMs = Math.ceil((Date.now() + AHEAD_MS) / 1000) * 1000;
@@ -32,9 +33,9 @@ export const scheduleRows = [
       await sleep(fromMs - Date.now());
       for (let time = 0; time < LEADERS_LOST; time += 1) {
         const leader = await leaderOfLoad(scene);
-        await load.waitFor(async () => (await overdue(redis)) === 0, 'nothing is overdue', 10_000);
+        await until(async () => (await overdue(redis)) === 0, 'nothing is overdue');
         if (time % 2 === 0) cast.send(leader, 'SIGKILL');
-        else await freeze(scene, leader);
+        else await freezeFiring(scene);
         await sleep(300 + random() * 1500);
       }
       await sleep(untilMs - Date.now());
@@ -106,15 +107,23 @@ async function leaderOfLoad({ redis, cast, pidOf, until }) {
   return found;
 }
 
-/** Stops it until another one leads, and lets it go on with what it believed. @param {Scene} scene @param {import('./cast.mjs').Actor} leader */
-async function freeze({ redis, cast, until }, leader) {
+/**
+ * Stops the leader while what it fires is on the way, which arrives when another one leads and has fired the same.
+ *
+ * @param {Scene} scene
+ */
+async function freezeFiring({ theLine, pidOf, redis, cast, until, sleep }) {
+  const { request, release } = await theLine().hold('fire');
+  const pid = await pidOf(/d-[\w-]+(?=:\d+:\d+)/.exec(request)?.[0] ?? '');
+  const leader = cast.living('daemon').find((actor) => actor.pid === pid);
+  if (!leader) throw new Error('who fires this?');
   const term = await redis.get(load.loadKey('leader'));
   cast.send(leader, 'SIGSTOP');
   try {
-    await until(async () => {
-      const now = await redis.get(load.loadKey('leader'));
-      return now !== null && now !== term;
-    }, 'another leader of load');
+    await until(async () => ![null, term].includes(await redis.get(load.loadKey('leader'))), 'another leader of load');
+    await until(async () => (await overdue(redis)) === 0, 'the other leader has fired');
+    release();
+    await sleep(200);
   } finally {
     cast.send(leader, 'SIGCONT');
   }
