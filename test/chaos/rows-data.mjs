@@ -44,7 +44,7 @@ export const dataRows = [
     // A worker learns from its next extension that its entry is gone, and stops.
     severs: true,
     drainMs: HEALED_MS,
-    // What ran when its entry went may be found and started again before its end is told.
+    // The group is made anew at 0, so that nothing is left out, and hands out again what was running at that moment.
     allow: { 'DUP-START': IN_FLIGHT, MENDED: 1 },
     pass: (outcome) => [...resumed(outcome, 5000), ...foundAgain(outcome, HEALED_MS)],
   },
