@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { DuestreamError, messageOf } from '../core/errors.ts';
 import type { Redis } from '../redis/connect.ts';
+import { Unreachable } from '../redis/trouble.ts';
 import { checks, readInfo } from './checks.ts';
 import { type Exit, type Register, withExamples } from './desk.ts';
 import type { Check, Finding, Info } from './finding.ts';
@@ -42,6 +43,9 @@ async function examine(session: Session): Promise<readonly Result[]> {
       return results;
     });
   } catch (error) {
+    if (error instanceof Unreachable) {
+      return [{ check: 'reachable', status: 'fail', saw: error.saw, advice: error.remedy }];
+    }
     if (!(error instanceof DuestreamError) || error.code !== 'unavailable') throw error;
     const advice = 'start one with "duestream dev", or name one with --redis or DUESTREAM_REDIS_URL';
     return [{ check: 'reachable', status: 'fail', saw: error.message, advice }];

@@ -3,6 +3,7 @@
  * what is wrong and one that says what to do next.
  */
 import { DuestreamError, type ErrorCode, errorCatalogue, messageOf, oneLine } from '../core/errors.ts';
+import { Unreachable } from '../redis/trouble.ts';
 import { type Weather, weatherOf } from '../redis/weather.ts';
 import { createOutput, paintFor } from './output.ts';
 import { json } from './text.ts';
@@ -33,13 +34,14 @@ export function report(world: World, error: unknown, how: { readonly json: boole
     return exit;
   }
   const { red, dim } = paintFor(world.stderr, world.env);
-  const next = how.next ?? (isPortTaken(error) ? PORT_TAKEN : NEXT[code]);
+  const next = how.next ?? remedyOf(error) ?? NEXT[code];
   world.stderr.write(`${red('duestream:')} ${message}\n`);
   if (next !== undefined) createOutput(world, false).note(`${dim('next:')} ${oneLine(next)}`);
   return exit;
 }
 
 function failureOf(error: unknown): Failure {
+  if (error instanceof Unreachable) return failure(error.code, error.saw);
   if (error instanceof DuestreamError) return failure(error.code, error);
   if (isEmbedded(error)) {
     // The list of remedies has a line for each system; it is our own text.
@@ -62,6 +64,11 @@ const BY_WEATHER: Readonly<Record<Weather, ErrorCode>> = {
 
 function failure(code: ErrorCode, error: unknown): Failure {
   return { code, message: oneLine(messageOf(error)), exit: errorCatalogue[code].exit };
+}
+
+function remedyOf(error: unknown): string | undefined {
+  if (error instanceof Unreachable) return error.remedy;
+  return isPortTaken(error) ? PORT_TAKEN : undefined;
 }
 
 /** Also when the system's error is only the cause. */

@@ -4,12 +4,14 @@
  * queue) and only our own layer (`weather.ts`) repeats the same call. Every command has a time-out, so that every
  * promise settles: a frozen server would otherwise keep a read pending for ever.
  */
+import { isIP } from 'node:net';
 import { Redis, type RedisOptions } from 'ioredis';
 import { show } from '../core/duration.ts';
 import { DuestreamError, messageOf } from '../core/errors.ts';
 import { withoutCredentials } from '../core/redact.ts';
 import { createDialing, redial } from './dialing.ts';
 import { scriptOptions } from './scripts.ts';
+import { guessOf, type Trouble, troubleOf, Unreachable } from './trouble.ts';
 
 export type { Redis };
 
@@ -50,36 +52,49 @@ export function whenReady(redis: Redis, timeoutMs = 5000, signal?: AbortSignal):
   if (redis.status === 'ready') return Promise.resolve();
   return new Promise((resolve, reject) => {
     let last: Error | undefined;
+    let connected = false;
+    let hungUp = false;
     const done = (act: () => void) => {
       clearTimeout(timer);
+      redis.off('connect', onConnect).off('close', onClose);
       redis.off('ready', onReady).off('error', onError).off('end', onEnd);
       signal?.removeEventListener('abort', onAbort);
       act();
     };
     const onReady = () => done(resolve);
+    const onConnect = () => {
+      connected = true;
+    };
+    const onClose = () => {
+      hungUp ||= connected;
+    };
     const onError = (error: Error) => {
       last = error;
-      if (/WRONGPASS|NOAUTH|NOPERM|invalid password/i.test(error.message)) fail();
+      const trouble = troubleOf(error);
+      if (trouble) done(() => reject(new Unreachable(describe(redis), trouble, error)));
+      else if (/WRONGPASS|NOAUTH|NOPERM|invalid password/i.test(error.message)) fail();
     };
     const onEnd = () => fail();
     const onAbort = () => done(() => reject(signal?.reason));
-    const fail = () =>
-      done(() =>
-        reject(
-          new DuestreamError(
-            'unavailable',
-            `cannot reach Redis at ${describe(redis)}: ${last?.message || 'no answer'}`,
-            {
-              cause: last,
-            },
-          ),
-        ),
-      );
+    const fail = () => done(() => reject(unreachable(redis, last, hungUp)));
     const timer = setTimeout(fail, timeoutMs);
+    redis.on('connect', onConnect).on('close', onClose);
     redis.on('ready', onReady).on('error', onError).on('end', onEnd);
     signal?.addEventListener('abort', onAbort);
     if (signal?.aborted) onAbort();
   });
+}
+
+function unreachable(redis: Redis, cause: Error | undefined, hungUp: boolean): DuestreamError {
+  const guess = guessOf(cause, { tls: redis.options.tls !== undefined, hungUp });
+  if (guess) return new Unreachable(describe(redis), guess, cause);
+  return new DuestreamError(
+    'unavailable',
+    `cannot reach Redis at ${describe(redis)}: ${cause?.message || 'no answer'}`,
+    {
+      cause,
+    },
+  );
 }
 
 /**
@@ -92,8 +107,8 @@ export function close(redis: Redis): void {
 
 /** Where a connection points to, without credentials. */
 export function describe(redis: Redis): string {
-  const { path, host, port, db } = redis.options;
-  return path ? `unix://${path}` : `redis://${host}:${port}${db ? `/${db}` : ''}`;
+  const { path, host, port, db, tls } = redis.options;
+  return path ? `unix://${path}` : `redis${tls ? 's' : ''}://${host}:${port}${db ? `/${db}` : ''}`;
 }
 
 function open(settings: ConnectSettings, profile: RedisOptions): Redis {
@@ -123,13 +138,20 @@ function open(settings: ConnectSettings, profile: RedisOptions): Redis {
   const redis = new Redis(options);
   // Errors reach whoever awaits a command and whoever listens to weather; without a listener Node would exit.
   redis.on('error', (error) => {
+    const trouble = troubleOf(error);
+    if (trouble) troubles.set(redis, trouble);
     // A reply that no command waits for: this connection has lost count, so no further reply of it can be believed.
     if (/^Command queue state error/.test(messageOf(error))) redial(redis);
   });
   redis.on('ready', dialing.up);
+  redis.on('connect', () => troubles.delete(redis));
   redialWhenSilent(redis);
   return redis;
 }
+
+/** Why a connection that is down does not come up again. */
+const troubles = new WeakMap<Redis, Trouble>();
+const DOWN: ReadonlySet<string> = new Set(['connecting', 'reconnecting', 'close', 'end']);
 
 /**
  * A command without a reply for its whole time-out means a socket that may be dead without knowing it (a NAT or a load
@@ -138,6 +160,12 @@ function open(settings: ConnectSettings, profile: RedisOptions): Redis {
 function redialWhenSilent(redis: Redis): void {
   const send = redis.sendCommand.bind(redis);
   redis.sendCommand = (command, stream) => {
+    const trouble = troubles.get(redis);
+    // The client library says only that it is not connected, and never why.
+    if (trouble && DOWN.has(redis.status)) {
+      command.reject(new Error(`not connected: ${trouble.why}; ${trouble.remedy}`));
+      return command.promise;
+    }
     const sent = send(command, stream);
     command.promise.catch((error: unknown) => {
       if (/^Command timed out/.test(messageOf(error)) && redis.status === 'ready') redial(redis);
@@ -160,12 +188,13 @@ function parse(input: RedisInput): RedisOptions {
   if (!Number.isInteger(db) || db < 0) {
     throw new DuestreamError('bad-input', `the database in ${show(withoutCredentials(input))} is not a number`);
   }
+  const host = url.hostname.replace(/^\[|\]$/g, '') || '127.0.0.1';
   return {
-    host: url.hostname.replace(/^\[|\]$/g, '') || '127.0.0.1',
+    host,
     port: Number(url.port || 6379),
     db,
     ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
     ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
-    ...(url.protocol === 'rediss:' ? { tls: { servername: url.hostname } } : {}),
+    ...(url.protocol === 'rediss:' ? { tls: isIP(host) === 0 ? { servername: host } : {} } : {}),
   };
 }

@@ -53,7 +53,7 @@ export const SIGNS: readonly { readonly sign: string; readonly pattern: RegExp; 
     weather: 'fatal',
   },
   // Of the network and of ioredis.
-  { sign: 'not connected', pattern: /enableOfflineQueue options is false/, weather: 'away' },
+  { sign: 'not connected', pattern: /enableOfflineQueue options is false|^not connected: /, weather: 'away' },
   {
     sign: 'cannot connect',
     pattern: /ECONNREFUSED|ENOENT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH/,

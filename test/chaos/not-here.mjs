@@ -30,7 +30,6 @@ export const notHere = [
   { id: 'F82', title: 'requests of other sites', reason: DASHBOARD },
   { id: 'F83', title: 'a dashboard that is open to everybody', reason: DASHBOARD },
   { id: 'F85', title: 'webhooks to addresses inside', reason: 'there are no webhooks' },
-  { id: 'F88', title: 'certificates that are wrong', reason: 'access rules and TLS are not in the matrix yet' },
   { id: 'F89', title: 'cron expressions that cost much', reason: COSTLY },
   { id: 'F90', title: 'slow clients and idle sockets', reason: `${API}; health and metrics listen on loopback` },
 ];

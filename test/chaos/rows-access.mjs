@@ -1,9 +1,12 @@
 /** Who may reach Redis, and what he may do there. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { makeCertificates } from './certificates.mjs';
 import { keyOf } from './dump.mjs';
 import { LOAD_MODULE, loadKey } from './load.mjs';
 import { atLeast, exactly, settled } from './predicates.mjs';
+import { tlsSettings, tryWrong } from './tls.mjs';
 import { refusals, trespass, urlOf, withUsers } from './users.mjs';
 import { everyVerb } from './verbs.mjs';
 
@@ -69,7 +72,11 @@ const OF_PRODUCERS = [
 /** What `doctor` looks for and says that it could not see. */
 const DECLARED = ['acl|whoami', 'config|get'];
 
+const HANDLERS = fileURLToPath(new URL('./handlers.mjs', import.meta.url));
+
 let port = 0;
+/** @type {Awaited<ReturnType<typeof makeCertificates>> | undefined} */
+let made;
 
 /** @type {readonly Row[]} */
 export const accessRows = [
@@ -120,6 +127,46 @@ export const accessRows = [
       ...exactly('verbs that failed', outcome.noted.failed ?? -1, 0),
       ...atLeast('verbs', outcome.noted.verbs ?? 0, 35),
       ...exactly('trespasses that got through', outcome.noted.through ?? -1, 0),
+    ],
+  },
+  {
+    id: 'F88',
+    title: 'TLS by a private authority, and certificates and ports that are wrong',
+    how: 'the workload over rediss:// as those users; beside it start, worker and doctor at a certificate that has expired, is for another host, of an unknown authority or self-signed, at a plain port, and without TLS at a TLS port',
+    wanted: 'each refuses and says why and what to do, commands that reach such a server 0, passwords seen 0',
+    workload: { jobs: 400, crashes: 0, poison: 0, farMs: 6000 },
+    drainMs: 25_000,
+    async prepare(folder) {
+      made = await makeCertificates(folder);
+      const special = await withUsers(folder, 'rediss');
+      const settings = { ...special.settings, ...tlsSettings(made.good, made.authority, special.port), port: '0' };
+      return { ...special, settings, actorEnv: { NODE_EXTRA_CA_CERTS: made.authority } };
+    },
+    async inject({ cast, folder, binary }) {
+      if (!made) throw new Error('there are no certificates');
+      const { good, expired, elsewhere, selfSigned, authority } = made;
+      const unknown = { saw: /signed by nobody whom this process trusts/, remedy: /set NODE_EXTRA_CA_CERTS/ };
+      /** @type {readonly import('./tls.mjs').Wrong[]} */
+      const all = [
+        { name: 'expired', certificate: expired, authority, saw: /certificate has expired/, remedy: /renew it/ },
+        { name: 'elsewhere', certificate: elsewhere, authority, saw: /for another host/, remedy: /name Redis as/ },
+        { name: 'unknown', certificate: good, ...unknown },
+        { name: 'self-signed', certificate: selfSigned, authority, ...unknown },
+        { name: 'plain', certificate: good, authority, plain: true, saw: /not answer in TLS/, remedy: /redis:/ },
+        { name: 'tls', certificate: good, scheme: 'redis', saw: /before its first word/, remedy: /rediss:/ },
+      ];
+      const by = { folder, binary, main: cast.main, handlers: HANDLERS, authority };
+      const results = await Promise.all(all.map((wrong) => tryWrong(wrong, by)));
+      const complaints = results.flatMap((result) => result.complaints);
+      writeFileSync(join(folder, 'tls.json'), JSON.stringify(results, null, 2));
+      const reached = results.reduce((sum, { commands }) => sum + commands, 0);
+      return { tried: 3 * results.length, wrong: complaints.length, reached };
+    },
+    pass: (outcome) => [
+      ...settled(outcome),
+      ...exactly('answers that are not as they must be', outcome.noted.wrong ?? -1, 0),
+      ...exactly('processes that tried', outcome.noted.tried ?? 0, 18),
+      ...exactly('commands that reached a server that is not trusted', outcome.noted.reached ?? -1, 0),
     ],
   },
 ];

@@ -166,7 +166,11 @@ async function play({ row, settings, folder, endings }) {
   redis.on('error', () => {});
   endings.push(() => redis.disconnect());
   const note = createRecorder(join(folder, 'nemesis.jsonl'), 'nemesis');
-  const env = { ...row.env, ...(row.partitions ? { CHAOS_PARTITIONS: String(row.partitions) } : {}) };
+  const env = {
+    ...row.env,
+    ...special.actorEnv,
+    ...(row.partitions ? { CHAOS_PARTITIONS: String(row.partitions) } : {}),
+  };
   const cast = createCast({ product, folder, url: line?.url ?? server.url, urls, note, env, clocks });
   endings.push(() => cast.close());
   const watch = row.watch ? await watchPromotes(redis, product) : undefined;

@@ -19,6 +19,7 @@ const START_TIMEOUT_MS = 10_000;
  * @property {Readonly<Record<string, string>>} [settings] of redis-server; they win
  * @property {Readonly<Record<string, string>>} [env] `LD_PRELOAD` …
  * @property {Readonly<Partial<Record<import('./cast.mjs').Role, string>>>} [urls] the way to it of some roles
+ * @property {Readonly<Record<string, string>>} [actorEnv] of all others, as what they trust
  * @property {{ readonly username: string, readonly password: string }} [login] of who looks on; others have their own
  * @property {() => void} [release] what was taken for it, in the end
  */

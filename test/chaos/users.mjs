@@ -19,16 +19,17 @@ const QUEUES = ['chaos', 'load'];
 const TWIN = '-trespassing';
 
 /** @param {User} user */
-const passwordOf = (user) => `secret-of-${user}`;
+export const passwordOf = (user) => `secret-of-${user}`;
 
-/** @param {User} user @param {number} port */
-export const urlOf = (user, port) => `redis://${user}:${passwordOf(user)}@127.0.0.1:${port}`;
+/** @param {User} user @param {number} port @param {'redis' | 'rediss'} [scheme] */
+export const urlOf = (user, port, scheme = 'redis') => `${scheme}://${user}:${passwordOf(user)}@127.0.0.1:${port}`;
 
 /**
  * @param {string} folder
- * @returns {Promise<import('./server.mjs').Special & { port: number }>}
+ * @param {'redis' | 'rediss'} [scheme] with TLS the port is left to whoever has the certificates
+ * @returns {Promise<import('./server.mjs').Special & { port: number, login: { username: string, password: string } }>}
  */
-export async function withUsers(folder) {
+export async function withUsers(folder, scheme = 'redis') {
   const port = await freePort();
   const login = { username: 'harness', password: 'secret-of-harness' };
   const lines = [...linesOf('duestream'), ...linesOf('shop'), ...linesOf('onlooker')];
@@ -40,9 +41,9 @@ export async function withUsers(folder) {
     settings: { port: String(port), bind: '127.0.0.1', aclfile },
     login,
     urls: {
-      daemon: urlOf('duestream', port),
-      worker: urlOf('duestream', port),
-      producer: urlOf('shop', port),
+      daemon: urlOf('duestream', port, scheme),
+      worker: urlOf('duestream', port, scheme),
+      producer: urlOf('shop', port, scheme),
     },
   };
 }

@@ -1,0 +1,76 @@
+/**
+ * Why a connection does not come up although somebody is there: its certificate is not to be trusted, or one side speaks
+ * TLS and the other one does not. Nothing was said to Redis then, no password either. Time does not mend it, so whoever
+ * waits for such a connection is told at once what is wrong and what to do, in words of ours and not of OpenSSL.
+ */
+import { DuestreamError, messageOf, oneLine } from '../core/errors.ts';
+
+export interface Trouble {
+  readonly why: string;
+  readonly remedy: string;
+}
+
+/** An error with what to do about it. The message says both; `saw` is the first half. */
+export class Unreachable extends DuestreamError {
+  readonly saw: string;
+  readonly remedy: string;
+
+  constructor(where: string, { why, remedy }: Trouble, cause: unknown) {
+    const saw = `cannot reach Redis at ${where}: ${why}`;
+    super('unavailable', `${saw}; ${remedy}`, { cause });
+    this.saw = saw;
+    this.remedy = remedy;
+  }
+}
+
+/** What Node.js and OpenSSL call it → what it is. */
+const CERTIFICATES: readonly (readonly [code: RegExp, why: string, remedy: string])[] = [
+  [/^CERT_HAS_EXPIRED$/, 'its certificate has expired', 'renew it where Redis runs'],
+  [/^CERT_NOT_YET_VALID$/, 'its certificate is not valid yet', 'compare the clocks of both machines'],
+  [
+    /^(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER|VERIFY_LEAF)\w*)$/,
+    'its certificate is signed by nobody whom this process trusts',
+    'set NODE_EXTRA_CA_CERTS to the file of the authority that signed it, and start again',
+  ],
+  [
+    /^(CERT_|CRL_|UNABLE_TO_|INVALID_|ERROR_IN_|ERR_TLS_|HOSTNAME_MISMATCH|PATH_LENGTH)/,
+    'its certificate is refused',
+    'renew it where Redis runs',
+  ],
+];
+
+const PLAIN_THERE = {
+  why: 'it does not answer in TLS',
+  remedy: 'if that port is for plain connections, write redis://',
+};
+const TLS_THERE = {
+  why: 'it closes the connection before its first word',
+  remedy: 'if that port is for TLS, write rediss://',
+};
+
+/** What only a person can mend; undefined for weather. */
+export function troubleOf(error: unknown): Trouble | undefined {
+  const code = codeOf(error);
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    const names = oneLine(messageOf(error).replace(/^.*altnames: /, ''), 200);
+    const remedy = 'name Redis as its certificate does, or give it one with this name';
+    return { why: `its certificate is for another host (${names})`, remedy };
+  }
+  if (/^(EPROTO|ERR_SSL_)/.test(code)) return PLAIN_THERE;
+  const [, why, remedy] = CERTIFICATES.find(([pattern]) => pattern.test(code)) ?? [];
+  return why === undefined || remedy === undefined ? undefined : { why: `${why} (${code})`, remedy };
+}
+
+/** What it may be when nothing came back for the whole time that was given, or the other side only ever hung up. */
+export function guessOf(
+  last: Error | undefined,
+  { tls, hungUp }: { tls: boolean; hungUp: boolean },
+): Trouble | undefined {
+  if (last !== undefined && !/^(ETIMEDOUT|ECONNRESET|EPIPE)$/.test(codeOf(last))) return undefined;
+  if (tls) return PLAIN_THERE;
+  return hungUp ? TLS_THERE : undefined;
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+}
