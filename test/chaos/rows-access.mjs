@@ -6,7 +6,7 @@ import { makeCertificates } from './certificates.mjs';
 import { keyOf } from './dump.mjs';
 import { LOAD_MODULE, loadKey } from './load.mjs';
 import { atLeast, exactly, settled } from './predicates.mjs';
-import { tlsSettings, tryWrong } from './tls.mjs';
+import { tlsSettings, tryWrong, whyNoTls } from './tls.mjs';
 import { refusals, trespass, urlOf, withUsers } from './users.mjs';
 import { everyVerb } from './verbs.mjs';
 
@@ -134,6 +134,7 @@ export const accessRows = [
     title: 'TLS by a private authority, and certificates and ports that are wrong',
     how: 'the workload over rediss:// as those users; beside it start, worker and doctor at a certificate that has expired, is for another host, of an unknown authority or self-signed, at a plain port, and without TLS at a TLS port',
     wanted: 'each refuses and says why and what to do, commands that reach such a server 0, passwords seen 0',
+    impossible: whyNoTls,
     workload: { jobs: 400, crashes: 0, poison: 0, farMs: 6000 },
     drainMs: 25_000,
     async prepare(folder) {

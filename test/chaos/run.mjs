@@ -63,7 +63,8 @@ import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './work
  *   loss begins, what Redis acknowledged may be lost with it; the loss is the fault, or what lies between the notes
  *   `loss.begin` and `loss.end`
  * @property {(folder: string) => Promise<import('./server.mjs').Special>} [prepare] what its server needs and must be made
- * @property {(folder: string) => string | undefined} [impossible] why it cannot be run on this host
+ * @property {(folder: string, binary: string) => string | undefined} [impossible] why it cannot be run on this host, or with
+ *   this redis-server
  * @property {boolean} [fsck] in the end the product's own check of the invariants finds nothing
  * @property {number} [drainMs]
  * @property {(scene: Scene) => Promise<Readonly<Record<string, number>>>} [after] measures when all is done, before the
@@ -103,7 +104,7 @@ export async function runRow(row, settings) {
     throw new Error(`it did not end within ${ROW_LIMIT_MS / 1000} s`);
   });
   let seen = NOTHING_SEEN;
-  const notRun = row.impossible?.(folder);
+  const notRun = row.impossible?.(folder, settings.binary);
   try {
     if (notRun === undefined)
       seen = await Promise.race([play({ row, settings: { ...settings, mode }, folder, endings }), overtime]);

@@ -2,7 +2,7 @@
  * Redis servers that are reached by TLS, or should be: one for each thing that can be wrong, behind a wire on which we
  * listen to what clients send. Whatever stands in a URL must never be heard there, and no command must reach a server.
  */
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
@@ -23,9 +23,22 @@ import { freePort, passwordOf, urlOf } from './users.mjs';
  */
 
 const TIMEOUT_MS = 25_000;
+const PROBE_MS = 1000;
 /** Exit status of whoever cannot reach Redis. */
 const UNREACHABLE = 69;
 const PASSWORD = passwordOf('duestream');
+
+/**
+ * A server that knows the setting runs until it is told to end; one that was built without TLS ends by itself.
+ *
+ * @param {string} folder
+ * @param {string} binary of redis-server
+ */
+export function whyNoTls(folder, binary) {
+  const args = ['--port', '0', '--tls-port', '0', '--unixsocket', join(folder, 'probe.sock'), '--save', ''];
+  const { status } = spawnSync(binary, args, { timeout: PROBE_MS, killSignal: 'SIGKILL', stdio: 'ignore' });
+  return status === null ? undefined : 'this redis-server was built without TLS';
+}
 
 /** Settings of a server. @param {Certificate} certificate @param {string} authority @param {number} port */
 export const tlsSettings = ({ cert, key }, authority, port) => ({

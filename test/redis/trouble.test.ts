@@ -1,8 +1,10 @@
 /** What is said of a Redis whose certificate is not to be trusted, or that speaks TLS where we do not, with real servers. */
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createServer, type Server } from 'node:tls';
 import type { RedisOptions } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { close, describe as labelOf, openCommands, whenReady } from '../../src/redis/connect.ts';
@@ -15,34 +17,36 @@ import { startRedis, type TestRedis } from '../support/redis.ts';
 let folder: string;
 let made: Awaited<ReturnType<typeof makeCertificates>>;
 let server: TestRedis;
+/** In front of Redis, because not every build of it has TLS. */
+let front: Server;
 let tlsPort: number;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'due-tls-'));
   made = await makeCertificates(folder);
+  server = await startRedis({ port: true });
   tlsPort = await freePort();
-  const { cert, key } = made.good;
-  const args = [
-    '--tls-port',
-    String(tlsPort),
-    '--tls-cert-file',
-    cert,
-    '--tls-key-file',
-    key,
-    '--tls-auth-clients',
-    'no',
-  ];
-  server = await startRedis({ port: true, args: [...args, '--tls-ca-cert-file', made.authority] });
+  front = createServer((client) => {
+    const upstream = connect(server.socketPath);
+    client.pipe(upstream).pipe(client);
+    for (const socket of [client, upstream]) {
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        client.destroy();
+        upstream.destroy();
+      });
+    }
+  });
+  await new Promise<void>((resolve) => front.listen(tlsPort, '127.0.0.1', resolve));
 }, 120_000);
 afterAll(async () => {
+  front.close();
   await server.stop();
   await rm(folder, { recursive: true });
 });
 
-const present = async (name: 'good' | 'expired' | 'elsewhere' | 'selfSigned') => {
-  const redis = await server.client();
-  await redis.config('SET', 'tls-cert-file', made[name].cert, 'tls-key-file', made[name].key);
-};
+const present = (name: 'good' | 'expired' | 'elsewhere' | 'selfSigned') =>
+  front.setSecureContext({ cert: readFileSync(made[name].cert), key: readFileSync(made[name].key) });
 const trusting = (): RedisOptions => ({
   ...{ host: '127.0.0.1', port: tlsPort },
   tls: { ca: readFileSync(made.authority) },
@@ -70,24 +74,24 @@ const saying = (saw: RegExp, remedy: RegExp) =>
 
 describe('a certificate', () => {
   test('of an authority that is trusted is taken', async () => {
-    await present('good');
+    present('good');
     expect(await outcome(trusting())).toBe(`rediss://127.0.0.1:${tlsPort} PONG`);
   });
 
   test('that has expired is refused at once', async () => {
-    await present('expired');
+    present('expired');
     expect(await outcome(trusting(), 60_000)).toEqual(
       saying(/^cannot reach Redis at rediss:.*has expired/, /renew it/),
     );
   });
 
   test('for another host is refused, and its names are told', async () => {
-    await present('elsewhere');
+    present('elsewhere');
     expect(await outcome(trusting())).toEqual(saying(/for another host \(IP: 127\.0\.0\.1 is not/, /name Redis as/));
   });
 
   test.each(['good', 'selfSigned'] as const)('that nobody vouches for is refused: %s', async (name) => {
-    await present(name);
+    present(name);
     const error = await outcome(`rediss://user:secret@127.0.0.1:${tlsPort}`);
     expect(error).toEqual(saying(/signed by nobody whom this process trusts/, /NODE_EXTRA_CA_CERTS/));
     expect(String(error)).not.toContain('secret');
@@ -105,17 +109,17 @@ describe('one side that speaks TLS alone', () => {
 });
 
 test('a connection that worked says why it does not come back, and does when the certificate is renewed', async () => {
-  await present('good');
+  present('good');
   const redis = openCommands({ redis: trusting(), name: 'test' });
   await whenReady(redis);
-  await present('expired');
+  present('expired');
   await (await server.client()).call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
   const failure = () => redis.ping().then(String, (error: unknown) => error);
   await expect
     .poll(async () => String(await failure()))
     .toMatch(/not connected: its certificate has expired .*; renew it/);
   expect(weatherOf(await failure())).toBe('away');
-  await present('good');
+  present('good');
   await expect.poll(() => redis.ping().catch(String), { timeout: 10_000 }).toBe('PONG');
   close(redis);
 });
