@@ -42,6 +42,7 @@ import { hasDied, isExplained, isForgotten, isNewer, isUnderway, isWithin, start
  * @property {readonly Event[]} effects in the order of the log
  * @property {readonly { pid: number, us: number }[]} exits of daemons and workers
  * @property {readonly { pid: number, fromUs: number, toUs: number }[]} pauses
+ * @property {readonly { fromUs: number, toUs: number }[]} [stalls] when Redis answered nobody
  * @property {readonly { pid: number, us: number }[]} [dismissals] who was asked to end, and when
  * @property {readonly import('./starts.mjs').Cut[]} [cuts]
  * @property {ReadonlyMap<string, number>} [timeouts] id → ms after which its handler is told to stop
@@ -205,7 +206,7 @@ function* undulyDead({ story, starts, members }) {
   for (const { id, outcome, attempts = 0 } of members.values()) {
     if (outcome !== 'x' || story.kinds.get(id) === undefined) continue;
     const of = starts.get(id) ?? [];
-    const died = of.filter((start) => hasDied(start, story.exits)).length + diedUnseen(of, { attempts, story });
+    const died = of.filter((start) => hasDied(start, story)).length + diedUnseen(of, { attempts, story });
     if (died < CRASHES_MAX) yield anomaly('UNDULY-DEAD', id, `dead after ${died} starts under which its worker ended`);
   }
 }

@@ -42,10 +42,10 @@ export function startsOf(effects) {
  */
 export function isExplained(start, story) {
   const { pid, us, finish } = start;
-  const { exits, pauses } = story;
+  const { pauses } = story;
   if (isForgotten(start, story)) return true;
   if (finish?.how === 'error' || wasStopped(start, story)) return true;
-  if (hasDied({ pid, us, finish }, exits)) return true;
+  if (hasDied({ pid, us, finish }, story)) return true;
   const untilUs = settledUs(finish);
   return pauses.some((pause) => pause.pid === pid && pause.fromUs < untilUs && pause.toUs + THAWED_US > us);
 }
@@ -74,13 +74,16 @@ function wasStopped({ id = '', pid, us, finish }, { exits, dismissals = [], cuts
 }
 
 /**
- * Its worker ended before it can have settled.
+ * Its worker ended before it can have settled, which it cannot while Redis answers nobody.
  *
  * @param {Pick<Start, 'pid' | 'us' | 'finish'>} start
- * @param {import('./checker.mjs').Story['exits']} exits
+ * @param {Pick<import('./checker.mjs').Story, 'exits' | 'stalls'>} story
  */
-export function hasDied({ pid, us, finish }, exits) {
-  return exits.some((exit) => exit.pid === pid && exit.us > us && exit.us < settledUs(finish));
+export function hasDied({ pid, us, finish }, { exits, stalls = [] }) {
+  const usual = settledUs(finish);
+  const stalled = stalls.filter(({ fromUs, toUs }) => finish && finish.us < toUs && usual > fromUs);
+  const untilUs = Math.max(usual, ...stalled.map(({ toUs }) => toUs + RECOVERED_US));
+  return exits.some((exit) => exit.pid === pid && exit.us > us && exit.us < untilUs);
 }
 
 /**

@@ -129,10 +129,11 @@ it('twenty thousand jobs that are due at once drain in bounded passes, in order'
   }
   const mover = moverOn(line, { readyMax: 1_000_000 });
   mover.start();
-  await eventually(() => line.redis.xlen(line.ref.keys.ready), 15_000).toBe(20_000);
-  const counts = mover.heard.of('jobs.promoted').map(({ count }) => count);
-  expect(Math.max(...counts)).toBeLessThanOrEqual(500);
-  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(20_000);
+  const counts = () => mover.heard.of('jobs.promoted').map(({ count }) => count);
+  // The last pass is told when its reply has come, a moment after Redis has the jobs.
+  await eventually(() => counts().reduce((sum, count) => sum + count, 0), 15_000).toBe(20_000);
+  expect(Math.max(...counts())).toBeLessThanOrEqual(500);
+  expect(await line.redis.xlen(line.ref.keys.ready)).toBe(20_000);
   const members = (await line.redis.xrange(line.ref.keys.ready, '-', '+')).map(([, fields]) => fields[1] ?? '');
   expect(members).toEqual([...members].sort());
   expect(members[0]).toBe(memberOf('n00000'));

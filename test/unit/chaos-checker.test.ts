@@ -25,6 +25,15 @@ describe('a story without a flaw', () => {
     expect(kindsIn(taken({ pauses: [{ pid: WORKER, fromUs: 1500, toUs: 9000 }] }))).toEqual([]);
   });
 
+  test('may have a worker that died when Redis answered nobody, and could not be told of an end long before', () => {
+    const again = run('a', '9', { us: 20_000_000, attempt: 2, pid: OTHER });
+    const died = { exits: [{ pid: WORKER, us: 4_000_000 }] };
+    const story = { ...withEffects([...run('a', '5'), ...again]), ...died, members: [done('a', '9')] };
+    expect(kindsIn({ ...story, stalls: [{ fromUs: 1500, toUs: 9_000_000 }] })).toEqual([]);
+    expect(kindsIn({ ...story, stalls: [{ fromUs: 3_000_000, toUs: 9_000_000 }] })).toEqual(['DUP-START']);
+    expect(kindsIn(story)).toEqual(['DUP-START']);
+  });
+
   test('may have handlers that were told to stop, where the record says why', () => {
     const at = { pid: WORKER, us: 7000 };
     expect(kindsIn(stopped({ dismissals: [at] }))).toEqual([]);

@@ -79,7 +79,7 @@ export const streams = {
       const entry = db.find(Stream, key)?.find(id);
       const before = group.pending.get(id);
       if (!entry) group.pending.delete(id);
-      if (!entry || !(before || force) || (before && db.nowMs() - before.atMs < integer(idle))) continue;
+      if (!entry || !(before || force) || isYoung(before, integer(idle), db.nowMs())) continue;
       group.consumers.set(consumer, db.nowMs());
       const count = (before?.count ?? 1) + (justId ? 0 : 1);
       group.pending.set(id, { consumer, atMs, count });
@@ -116,6 +116,15 @@ export const streams = {
       });
   },
 };
+
+/**
+ * Zero asks for no age, and takes also what was delivered by a clock that has gone back since.
+ *
+ * @param {{ atMs: number } | undefined} held
+ * @param {number} idleMs
+ * @param {number} nowMs
+ */
+const isYoung = (held, idleMs, nowMs) => held !== undefined && idleMs > 0 && nowMs - held.atMs < idleMs;
 
 /** @param {Stream} stream @param {string} name @param {string} from */
 function createGroup(stream, name, from) {

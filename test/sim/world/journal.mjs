@@ -20,6 +20,8 @@ export function createJournal({ nowUs, serverMs, print }) {
   const exits = [];
   /** @type {{ pid: number, fromUs: number, toUs: number }[]} */
   const pauses = [];
+  /** @type {{ fromUs: number, toUs: number }[]} */
+  const stalls = [];
   /** @type {{ partition: number, epoch: number }[]} */
   const passes = [];
   /** @type {Anomaly[]} */
@@ -31,7 +33,7 @@ export function createJournal({ nowUs, serverMs, print }) {
   const tell = (line) => print?.(`${(nowUs() / 1e6).toFixed(6)} ${line}`);
 
   return {
-    ...{ calls, effects, exits, pauses, passes, complaints, tell },
+    ...{ calls, effects, exits, pauses, stalls, passes, complaints, tell },
     /** Looks at the clock of the server: before it is changed, and whenever something happens. */
     look() {
       latestMs = Math.max(latestMs, serverMs());
@@ -52,6 +54,11 @@ export function createJournal({ nowUs, serverMs, print }) {
     pause({ name, pid }, ms, why) {
       pauses.push({ pid, fromUs: nowUs(), toUs: nowUs() + ms * 1000 });
       tell(`${name} ${why} for ${Math.round(ms)} ms`);
+    },
+    /** The server answers nobody from now on. @param {number} ms @param {string} why */
+    stall(ms, why) {
+      stalls.push({ fromUs: nowUs(), toUs: nowUs() + ms * 1000 });
+      tell(`the server ${why}`);
     },
     /** @param {string} kind @param {string} id @param {string} detail */
     complain(kind, id, detail) {

@@ -10,10 +10,10 @@ import { createServer } from '../redis/server.mjs';
  * @param {import('./time.mjs').Process} world.director
  * @param {import('./network.mjs').Network} world.network
  * @param {number} world.epochMs
- * @param {(line: string) => void} world.tell
+ * @param {import('./journal.mjs').Journal} world.journal
  * @param {NonNullable<import('../redis/server.mjs').Around['ran']>} world.ran
  */
-export function createMachine({ time, host, director, network, epochMs, tell, ran }) {
+export function createMachine({ time, host, director, network, epochMs, journal, ran }) {
   let offsetUs = 0;
   const nowUs = () => epochMs * 1000 + time.nowUs() + offsetUs;
   const server = createServer({
@@ -33,12 +33,12 @@ export function createMachine({ time, host, director, network, epochMs, tell, ra
     nowMs: () => Math.floor(nowUs() / 1000),
     /** @param {number} ms */
     freeze(ms) {
-      tell(`the server stands still for ${Math.round(ms)} ms`);
+      journal.stall(ms, `stands still for ${Math.round(ms)} ms`);
       host.pausedUntilUs = time.nowUs() + ms * 1000;
     },
     /** It ends with a crash, is away, loads, and is back with all it had: an AOF that is always synced. @param {{ downMs: number, loadMs: number }} away */
     restart({ downMs, loadMs }) {
-      tell(`the server is away for ${Math.round(downMs)} ms and loads for ${Math.round(loadMs)} ms`);
+      journal.stall(downMs + loadMs, `is away for ${Math.round(downMs)} ms and loads for ${Math.round(loadMs)} ms`);
       server.crash();
       network.refuse(true);
       host.pausedUntilUs = 0;
@@ -50,7 +50,7 @@ export function createMachine({ time, host, director, network, epochMs, tell, ra
     },
     /** @param {number} ms */
     jump(ms) {
-      tell(`the clock of the server jumps by ${Math.round(ms)} ms`);
+      journal.tell(`the clock of the server jumps by ${Math.round(ms)} ms`);
       offsetUs += Math.round(ms * 1000);
     },
   };

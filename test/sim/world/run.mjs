@@ -41,8 +41,9 @@ export async function simulate({ product: folder, seed, hours, faults = Object.k
   takeOver(network, time);
   const partitions = 1 + Math.floor(random() * 3);
   const journal = createJournal({ nowUs: time.nowUs, serverMs: () => machine.nowMs(), ...(print ? { print } : {}) });
-  const machine = createMachine({ time, host, director, network, epochMs: EPOCH_MS, tell: journal.tell, ran });
+  const machine = createMachine({ time, host, director, network, epochMs: EPOCH_MS, journal, ran });
   const product = await import(pathToFileURL(join(folder, 'dist', 'index.js')).href);
+  await quarantineEach(folder, time);
   const cast = createCast({ product, time, network, journal, random, partitions, director });
   const look = createLook(machine.ask, partitions);
   const stage = { time, network, cast, journal, director, machine, random };
@@ -103,10 +104,12 @@ export async function simulate({ product: folder, seed, hours, faults = Object.k
 
   /** @param {readonly import('../../chaos/workload.mjs').PlannedJob[]} plan @param {number} mendedBefore @returns {Anomaly[]} */
   function judge(plan, mendedBefore) {
-    const { calls, effects, exits, pauses, passes } = journal;
+    const { calls, effects, exits, pauses, stalls, passes } = journal;
     const report = check({
       kinds: new Map(plan.map(({ id, kind }) => [id, kind])),
-      ...{ calls, effects, exits, pauses, passes, left: look.left(), mended: look.mended() - mendedBefore },
+      // A handler whose worker cannot extend its lease is told to stop.
+      cuts: stalls.map((stall) => ({ pid: undefined, ...stall })),
+      ...{ calls, effects, exits, pauses, stalls, passes, left: look.left(), mended: look.mended() - mendedBefore },
       members: look.members().filter(({ id }) => id.startsWith(`${totals.episodes}-`)),
     });
     const flaws = look.flaws(join(folder, 'lua')).map((detail) => ({ kind: 'FLAW', id: 'redis', detail }));
@@ -117,4 +120,23 @@ export async function simulate({ product: folder, seed, hours, faults = Object.k
     journal.turn();
     return found;
   }
+}
+
+/**
+ * A process has one quarantine for its workers, and here all processes are one: each gets its own, or what a dead one
+ * left in it would hold up the living.
+ *
+ * @param {string} folder of the product
+ * @param {import('./time.mjs').Time} time
+ */
+async function quarantineEach(folder, time) {
+  const { createQuarantine, processQuarantine } = await import(
+    pathToFileURL(join(folder, 'dist', 'worker', 'quarantine.js')).href
+  );
+  const own = new WeakMap();
+  processQuarantine.join = (/** @type {unknown} */ member) => {
+    const process = time.current();
+    if (!own.has(process)) own.set(process, createQuarantine());
+    return own.get(process).join(member);
+  };
 }
