@@ -11,6 +11,8 @@ export interface Log {
   readonly warn: Write;
   readonly error: Write;
   readonly child: (fields: Record<string, unknown>) => Log;
+  /** Calls back when all that was said is written, or cannot be. */
+  readonly flush?: (over: () => void) => void;
 }
 
 export const silentLog: Log = {

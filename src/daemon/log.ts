@@ -27,7 +27,8 @@ export function createLog({ level, role, id, to }: LogOptions): Logger {
     hooks: { streamWrite: escapeControls },
     redact: { paths: ['password', '*.password', 'token', 'data', 'payload', '*.data', '*.payload'], censor: '***' },
   };
-  return to ? pino(options, to) : pino(options);
+  // Lines are written at once; only with a least length does pino tell when all of them are.
+  return pino(options, to ?? pino.destination({ dest: 1, minLength: 1, sync: false }));
 }
 
 /**

@@ -3,6 +3,7 @@
  * The only place that listens to signals or ends the process.
  */
 import closeWithGrace from 'close-with-grace';
+import { systemClock } from '../core/clock.ts';
 import { DuestreamError, messageOf } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
 import type { Log } from '../core/log.ts';
@@ -39,6 +40,7 @@ export async function runUntilSignal(
       else log.info({ signal: signal ?? 'none' }, 'stopping');
       await service.stop();
       log.info({}, 'stopped');
+      await flushed(log);
       // A rejection is what ends the process with 1.
       if (doom) throw doom;
     },
@@ -58,4 +60,14 @@ export async function runUntilSignal(
     grace.uninstall();
     throw error;
   }
+}
+
+const FLUSH_MAX_MS = 1000;
+
+/** pino would write the rest while the process ends, and where nobody reads any more it would try for ever. */
+async function flushed(log: Log): Promise<void> {
+  const late = new AbortController();
+  const written = new Promise<void>((resolve) => (log.flush ? log.flush(resolve) : resolve()));
+  await Promise.race([written, systemClock.sleep(FLUSH_MAX_MS, late.signal)]);
+  late.abort();
 }
