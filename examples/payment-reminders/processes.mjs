@@ -47,11 +47,12 @@ export function createCrew({ logDir, env, onUnexpectedExit }) {
       const ended = () => {
         if (!alive) return;
         alive = false;
-        log.end();
         if (!stopping && !wanted) onUnexpectedExit(name);
         resolve();
       };
       child.once('exit', ended).once('error', ended);
+      // What it said last may come after its end.
+      child.once('close', () => log.end());
     });
     const running = {
       name,
