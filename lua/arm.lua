@@ -4,14 +4,17 @@
 -- ARGV  1 generation  2 name
 -- RETURN armed | again (it was there) | unreadable (its state is left as it is); or {'moved', generation} when the partition
 --        has another generation
--- Each call changes the state: what a leader computed from the definition before it, fires and forgets nothing after it.
+-- Each call changes the state, which ends with the time of the last one: what a leader computed from the definition before
+-- it, fires and forgets nothing after it, and whoever looks within a minute of it looks once more (see fire).
 -- No allow-oom: a full Redis refuses it up front.
 local fires, fired, meta, wake, name = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[2]
 local generation = redis.call('HGET', meta, 'generation') or '0'
 if generation ~= ARGV[1] then return { 'moved', generation } end
 local state = redis.call('HGET', fired, name)
-local known, arms = (state or '0 0 0 - - 0'):match('^(%d+ %d+ %d+ [!-~]+ [!-~]+) (%d+)$')
-if known then redis.call('HSET', fired, name, ('%s %.0f'):format(known, arms + 1)) end
+local known, armed = (state or '0 0 0 - - 0'):match('^(%d+ %d+ %d+ [!-~]+ [!-~]+) (%d+)$')
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+if known then redis.call('HSET', fired, name, ('%s %.0f'):format(known, math.max(armed + 1, now))) end
 redis.call('ZADD', fires, 0, name)
 redis.call('SPUBLISH', wake, 'schedules')
 return not known and 'unreadable' or state and 'again' or 'armed'

@@ -4,13 +4,15 @@
 -- ARGV  1 now  2 term  3 name  4 state  5 reached  6 look  7 overlap  8 most  then per job: member, record, due
 --       now ms, '' = server time; term: the leader's value; state: as it was read; reached: the last instant handled, '' = only
 --       the next look is set, also of a state that nobody can read;
---       look ms, '' = never again, sooner while a job waits unless there are no jobs in the call either;
+--       look ms, '' = never again, sooner while a job waits unless there are no jobs in the call either, and after an arm;
 --       overlap allow | skip | queue | replace; most jobs ever, 0 = any; due ms
 -- RETURN {fired, now, state, then per job ok | already | skipped | waiting | ended}, {'fenced'} when the term is not the
 --        leader's, {'passed', now, state} when it was fired or armed since, or {'early', now} when an instant is still to come,
 --        or {'postponed', now} when only the look was set
--- State: reached runs skipped waiting last arms, waiting and last members or -. It changes with every call that fires, so
+-- State: reached runs skipped waiting last armed, waiting and last members or -. It changes with every call that fires, so
 -- a call that is sent twice fires once; and an id that is known, live or over, is never scheduled again.
+-- The look may have been at a definition that is being replaced, by a call that dies before it arms again: within a minute
+-- of armed no look is the last one, and the next is a minute after it at the latest.
 -- Jobs first, the state last: a call that was cut off finds its own jobs. No allow-oom: a full Redis refuses it up front.
 local leader, fires, fired, scheduled, jobs, meta, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local now, term, name, reached = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[5])
@@ -19,7 +21,7 @@ if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2]
 if redis.call('GET', leader) ~= term then return { 'fenced' } end
 local state = redis.call('HGET', fired, name)
 if not state then return { 'passed', now, '' } end
-local before, runs, skipped, waiting, last, arms = state:match('^(%d+) (%d+) (%d+) ([!-~]+) ([!-~]+) (%d+)$')
+local before, runs, skipped, waiting, last, armed = state:match('^(%d+) (%d+) (%d+) ([!-~]+) ([!-~]+) (%d+)$')
 if not reached and (state == ARGV[4] or not before) then
   redis.call('ZADD', fires, ('%.0f'):format(look), name)
   return { 'postponed', now }
@@ -56,10 +58,12 @@ for at = 9, #ARGV, 3 do
   replies[#replies + 1] = reply
 end
 if added > 0 then redis.call('HINCRBY', meta, 'n.scheduled', added) end
-replies[3] = ('%.0f %d %d %s %s %s'):format(reached, runs, skipped, waiting, last, arms)
+replies[3] = ('%.0f %d %d %s %s %s'):format(reached, runs, skipped, waiting, last, armed)
 redis.call('HSET', fired, name, replies[3])
 if waiting ~= '-' and (look or #ARGV > 8) then look = math.min(look or math.huge, now + 500) end
-if not look or waiting == '-' and most > 0 and runs >= most then redis.call('ZREM', fires, name)
+local fresh = math.abs(now - armed) < 60000
+if fresh then look = math.min(look or math.huge, armed + 60000) end
+if not look or not fresh and waiting == '-' and most > 0 and runs >= most then redis.call('ZREM', fires, name)
 else redis.call('ZADD', fires, ('%.0f'):format(look), name) end
 if soonest < (tonumber(redis.call('HGET', meta, 'wake')) or -1) then
   redis.call('HSET', meta, 'wake', ('%.0f'):format(soonest))

@@ -1,5 +1,5 @@
 /**
- * How far a schedule was fired ⇄ the text in `K:fired`: `reached runs skipped waiting last arms`, members or `-`. A text
+ * How far a schedule was fired ⇄ the text in `K:fired`: `reached runs skipped waiting last armed`, members or `-`. A text
  * that is none of these, as of a later version, is told and never guessed: nothing fires from it and nobody overwrites it.
  */
 import { idOf } from './codec.ts';
@@ -39,7 +39,7 @@ export function decodeFired(stored: string): Fired {
   if (sane && (fired.waiting === undefined || instantOf(fired.waiting) !== undefined)) return fired;
   return {
     ...{ text: stored, reachedMs: 0, runs: 0, skipped: 0, waiting: undefined, last: undefined },
-    unreadable: `its state is ${show(stored.slice(0, SHOWN_CHARS))}; allowed: reached runs skipped waiting last arms`,
+    unreadable: `its state is ${show(stored.slice(0, SHOWN_CHARS))}; allowed: reached runs skipped waiting last armed`,
   };
 }
 

@@ -47,7 +47,7 @@ const BATCH = 100;
 /** Longest rest, for a lost nudge. */
 const REST_MS = 5000;
 const FOLLOWING_REST_MS = 250;
-/** A definition that is not there may be about to be written. */
+/** How often a place without a definition is looked at, and for how long. */
 const MISSING_LOOK_MS = 5000;
 const MISSING_MS = 60_000;
 const UNREADABLE_LOOK_MS = 60_000;
@@ -73,7 +73,7 @@ export function createFirer(parts: FirerParts): Firer {
   const { redis, ref, namespace, leading, clock, events } = parts;
   const jobs = createJobs(redis);
   const known = createKnownSchedules({ ref, events });
-  const missingSince = new Map<string, number>();
+  const missing = new Map<string, { readonly state: string; readonly sinceMs: number }>();
 
   async function pass(): Promise<number> {
     const leadership = leading();
@@ -106,13 +106,13 @@ export function createFirer(parts: FirerParts): Firer {
 
   async function lookAt(look: Look, content: string | undefined): Promise<void> {
     if (content === undefined) return lookAtNothing(look);
-    missingSince.delete(look.name);
     const { text, unreadable } = look.fired;
     if (unreadable !== undefined) known.tell(look.name, text, unreadable);
     const found = unreadable === undefined && known.read(look.name, content);
+    if (found && found.schedule.queue !== ref.queue) return lookAtNothing(look);
+    missing.delete(look.name);
     if (!found) return lookLater(look, UNREADABLE_LOOK_MS);
-    if (found.schedule.queue !== ref.queue) await disarm(redis, ref, look.name, look.fired.text);
-    else if (found.schedule.paused !== undefined)
+    if (found.schedule.paused !== undefined)
       await send(look, found.schedule, { instants: [], upToMs: 0, nextMs: undefined });
     else await fireDue(look, found);
     known.wasFine(look.name);
@@ -167,11 +167,14 @@ export function createFirer(parts: FirerParts): Firer {
     return reply.fired;
   }
 
+  /** A definition that is not there, or is another queue's, may be about to be written. */
   async function lookAtNothing(look: Look): Promise<void> {
-    const sinceMs = missingSince.get(look.name) ?? clock.monotonicMs();
-    missingSince.set(look.name, sinceMs);
+    const { text: state } = look.fired;
+    const before = missing.get(look.name);
+    const sinceMs = before?.state === state ? before.sinceMs : clock.monotonicMs();
+    missing.set(look.name, { state, sinceMs });
     if (clock.monotonicMs() - sinceMs < MISSING_MS) return lookLater(look, MISSING_LOOK_MS);
-    missingSince.delete(look.name);
+    missing.delete(look.name);
     known.forget(look.name);
     await disarm(redis, ref, look.name, look.fired.text);
   }

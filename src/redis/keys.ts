@@ -13,7 +13,7 @@
  *  K:meta       hash     schema, generation, token, epoch, paused, wake, durable counters n.*
  *  K:wake       channel  nudges to the leader
  *  K:fires      zset     schedule → ms when the leader looks at it next; 0 = at once
- *  K:fired      hash     schedule → how far it was fired: reached runs skipped waiting last arms
+ *  K:fired      hash     schedule → how far it was fired: reached runs skipped waiting last armed
  *
  *  C is `<namespace>:v1:{control}`:
  *  C:queues     hash     queue → JSON of its partitions and generation

@@ -11,7 +11,7 @@ import { defineSchedule, encodeDefinition } from '../../src/core/schedule-text.t
 import { createFirer } from '../../src/mover/firer.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connect.ts';
 import { controlKeys } from '../../src/redis/keys.ts';
-import { arm, fire, firedOf, lookedAt } from '../../src/redis/schedules.ts';
+import { arm, disarm, fire, firedOf, lookedAt } from '../../src/redis/schedules.ts';
 import { openLossyLine } from '../support/lossy-line.ts';
 import { handClock } from '../support/mover-line.ts';
 import { only, T0, usePartition } from '../support/partition.ts';
@@ -221,12 +221,106 @@ test('a paused schedule fires nothing and is not looked at; when it is resumed i
   expect(await scheduled()).toEqual([member(4), member(5)]);
 });
 
-test('a schedule whose jobs go to another queue now is forgotten here', async () => {
+test('a schedule whose jobs go to another queue now is forgotten here after a minute', async () => {
   const firer = await open();
   await put({ queue: 'other' });
   await firer.at(1);
+  expect(await isLookedAt()).toBe(true);
+  await firer.at(1, 65_000);
   expect(await isLookedAt()).toBe(false);
+  expect(await stateOf()).toBeUndefined();
   expect(await scheduled()).toEqual([]);
+});
+
+describe('after it was armed', () => {
+  const write = (input: Partial<ScheduleInput>) => p.redis.hset(controlKeys(NAMESPACE).schedules, NAME, textOf(input));
+  /** As a call does before it writes a definition; the time of Redis is the one that is played. */
+  async function armAt(atMs: number): Promise<void> {
+    await arm(p.redis, p.ref, NAME);
+    const { text = '' } = (await stateOf()) ?? {};
+    await p.redis.hset(p.keys.fired, NAME, text.replace(/\d+$/, String(atMs)));
+  }
+  const lookMs = async () => Number((await p.redis.zscore(p.keys.fires, NAME)) ?? Number.NaN);
+
+  const CHANGES: readonly (readonly [what: string, before: Partial<ScheduleInput>, after: Partial<ScheduleInput>])[] = [
+    ['is resumed', { paused: 'for the holidays' }, {}],
+    ['had ended', { end: '2020-01-01' }, {}],
+    ['had all its runs and gets more', { maxRuns: 1 }, { maxRuns: 5 }],
+    ['ran once a year and now every minute', { every: undefined, cron: '0 0 1 1 *' }, { every: '1m' }],
+    ['comes from another queue', { queue: 'other' }, {}],
+  ];
+
+  test.each(CHANGES)(
+    'a schedule that %s fires, even if the call died before it armed again',
+    async (_, before, after) => {
+      const firer = await open();
+      await write(before);
+      await armAt(START);
+      await firer.at(1);
+      await armAt(firer.now());
+      await firer.at(1, 5);
+      await write(after);
+      await firer.at(1, MINUTE_MS);
+      expect(await lookMs()).toBeLessThanOrEqual(START + 2 * HOUR_MS);
+      await firer.at(2);
+      expect(await scheduled()).toContain(member(2));
+    },
+  );
+
+  test('both steps of replace leave the look a minute later', async () => {
+    const firer = await open();
+    await put({ overlap: 'replace', jitter: '1d' });
+    await firer.at(1);
+    await armAt(START + 2 * HOUR_MS);
+    await firer.at(2);
+    expect(firer.outcomes()).toEqual(['ok', 'waiting', 'ok']);
+    expect(await lookMs()).toBe(START + 2 * HOUR_MS + MINUTE_MS);
+  });
+
+  test('it is looked at once more, a minute later, and then not before its next instant', async () => {
+    const firer = await open();
+    await write({});
+    await armAt(START);
+    await firer.at(0);
+    expect(await lookMs()).toBe(START + MINUTE_MS);
+    await firer.at(0, MINUTE_MS);
+    expect(await lookMs()).toBe(START + HOUR_MS);
+    await firer.at(1);
+    expect(await lookMs()).toBe(START + 2 * HOUR_MS);
+  });
+
+  test('one that never fires is looked at once more, a minute later, and then no more', async () => {
+    const firer = await open();
+    await write({ paused: true });
+    await armAt(START);
+    await firer.at(0);
+    expect(await lookMs()).toBe(START + MINUTE_MS);
+    await firer.at(0, MINUTE_MS);
+    expect(await isLookedAt()).toBe(false);
+  });
+
+  test('by a clock of Redis that was corrected since, it is looked at no more often', async () => {
+    const firer = await open();
+    await write({});
+    await armAt(START + 24 * HOUR_MS);
+    await firer.at(0);
+    expect(await lookMs()).toBe(START + HOUR_MS);
+  });
+
+  test("again, one that was taken for another queue's long ago has its minute anew", async () => {
+    const firer = await open();
+    await write({ queue: 'other' });
+    await armAt(START);
+    await firer.at(0);
+    await disarm(p.redis, p.ref, NAME);
+    await firer.at(20);
+    await armAt(firer.now());
+    await firer.at(20);
+    expect(await isLookedAt()).toBe(true);
+    await write({});
+    await firer.at(21);
+    expect(await scheduled()).toEqual([member(21)]);
+  });
 });
 
 test('missed instants are told, with how many were fired', async () => {

@@ -62,6 +62,17 @@ describe('arming', () => {
     expect((await lookedAt(p.redis, p.ref, { limit: 10, nowMs: T0 })).names).toEqual([NAME]);
   });
 
+  test('ends the state with its time, later than that of the one before', async () => {
+    await armed();
+    const [seconds] = await p.redis.time();
+    const atMs = Number((await stateOf()).split(' ').at(-1));
+    expect(Math.abs(atMs - Number(seconds) * 1000)).toBeLessThan(60_000);
+    const aheadMs = atMs + 24 * HOUR_MS;
+    await p.redis.hset(p.keys.fired, NAME, `0 0 0 - - ${aheadMs}`);
+    await armed();
+    expect(await stateOf()).toBe(`0 0 0 - - ${aheadMs + 1}`);
+  });
+
   test('says that the queue was resized', async () => {
     await p.redis.hset(p.keys.meta, 'generation', '1');
     expect(await armed()).toBe('moved');
