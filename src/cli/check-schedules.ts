@@ -16,12 +16,18 @@ import { counted } from './text.ts';
 const LOOKED_MAX = 10_000;
 /** A leader that was away for a moment is no finding. */
 const LATE_MS = 60_000;
+/** Nor are clocks of two servers that differ a little. */
+const AHEAD_MS = 60_000;
 
 const ILLS = {
   unreadable: ['cannot be read', 'put it again, or remove it with "duestream schedules rm"'],
   homeless: ['has a queue that is not declared', 'put it again: that declares its queue'],
   unarmed: ['is not looked at by any leader', 'put it again: the same definition is enough'],
   lost: ['has a state that cannot be read', 'remove it with "duestream schedules rm" and put it again'],
+  ahead: [
+    'was fired up to an instant that is still to come, by a clock that went back, and fires nothing until then',
+    'compare the clocks of the servers, and to have it fire sooner remove it with "duestream schedules rm" and put it again',
+  ],
   late: ['is overdue and nobody fires it', 'start a daemon that leads its queue, or look at its log'],
 } as const;
 
@@ -88,6 +94,7 @@ function illOf(one: StoredSchedule, look: string | undefined, nowMs: number): Il
   if (one.fired.unreadable !== undefined) return 'lost';
   if (viewOf(one, nowMs).next === undefined) return undefined;
   if (look === undefined) return 'unarmed';
+  if (one.fired.reachedMs - nowMs > AHEAD_MS) return 'ahead';
   // 0 means at once: then it counts since when the definition holds.
   return nowMs - Math.max(Number(look), one.definition.schedule.sinceMs) > LATE_MS ? 'late' : undefined;
 }

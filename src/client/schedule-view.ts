@@ -2,7 +2,7 @@
 import { durationMs, type InstantInput } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { momentOf } from '../core/moment.ts';
-import { type PreviewRow, previewOf, runsLeft } from '../core/preview.ts';
+import { handledAhead, type PreviewRow, previewOf, runsLeft } from '../core/preview.ts';
 import { whole } from '../core/queue.ts';
 import { nextFire } from '../core/recurrence.ts';
 import { recurrenceOf, type Schedule } from '../core/schedule.ts';
@@ -68,7 +68,7 @@ export function viewOf(
   const runs = fired?.runs ?? 0;
   const unreadable = fired?.unreadable;
   const isOver = unreadable !== undefined || paused !== undefined || (maxRuns !== undefined && runs >= maxRuns);
-  const nextMs = isOver ? undefined : nextFire(recurrenceOf(schedule), Math.max(nowMs, sinceMs));
+  const nextMs = isOver ? undefined : nextFire(recurrenceOf(schedule), Math.max(nowMs, sinceMs, fired?.reachedMs ?? 0));
   return {
     ...{ name, queue, source, input, schedule, paused, runs, skipped: fired?.skipped ?? 0, unreadable },
     next: dateOf(nextMs),
@@ -94,9 +94,9 @@ export function previewRows(
   const unstored = maxRuns === undefined ? undefined : { afterMs: fromMs, runs: maxRuns };
   const left = stored ? runsLeft(schedule, { fired, nowMs }) : unstored;
   const held = fired?.unreadable === undefined ? undefined : ('unreadable' as const);
-  return [
-    ...previewOf(schedule, { fromMs, next: most ?? (untilMs === undefined ? 10 : undefined), untilMs, left, held }),
-  ];
+  const handled = handledAhead(fired, nowMs);
+  const range = { fromMs, next: most ?? (untilMs === undefined ? 10 : undefined), untilMs };
+  return [...previewOf(schedule, { ...range, left, held, handled })];
 }
 
 export function rangeOf(schedule: Schedule, { from, to, limit = 1000 }: BackfillOptions) {

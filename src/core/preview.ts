@@ -41,6 +41,13 @@ export interface PreviewRange {
   readonly left?: RunsLeft | undefined;
   /** Why none fires, besides what the definition says. */
   readonly held?: Held | undefined;
+  readonly handled?: Handled | undefined;
+}
+
+/** Instants that will not come: they were fired already, by a clock that went back since. */
+export interface Handled {
+  readonly afterMs: number;
+  readonly upToMs: number;
 }
 
 export interface RunsLeft {
@@ -52,23 +59,25 @@ export interface RunsLeft {
 const ROWS_MAX = 100_000;
 /** Of a schedule that ends after its runs, those before the first row are counted one by one. */
 const COUNTED_MAX = 100_000;
+/** Instants before the first row, dropped ones included, that are walked through to count them. */
+const WALKED_MAX = 200_000;
 
 /**
  * The instants after `fromMs` in their order, dropped ones included. Of one that is held all are dropped, those that would
  * fire up to `next` of them.
  *
- * @throws DuestreamError `bad-input` when too many runs would have to be counted up to `fromMs`
+ * @throws DuestreamError `bad-input` when too many runs or instants would have to be counted up to `fromMs`
  * @example previewOf(schedule, { fromMs: Date.now(), next: 20 })
  */
 export function* previewOf(
   schedule: Schedule,
-  { fromMs, next = ROWS_MAX, untilMs = Number.POSITIVE_INFINITY, left, held }: PreviewRange,
+  { fromMs, next = ROWS_MAX, untilMs = Number.POSITIVE_INFINITY, left, held, handled }: PreviewRange,
 ): Generator<PreviewRow, void, undefined> {
   const zone = parseZone(schedule.zone);
   const why = held ?? (schedule.paused === undefined ? undefined : 'paused');
   const afterMs = Math.max(Math.min(fromMs, left?.afterMs ?? fromMs), schedule.sinceMs);
   let [fired, rows] = [0, 0];
-  for (const occurrence of withinRuns(occurrences(recurrenceOf(schedule), afterMs), left)) {
+  for (const occurrence of withinRuns(unhandled(schedule, afterMs, handled), { left, fromMs })) {
     const { atMs, dropped } = occurrence;
     if (atMs > untilMs || fired >= next || rows >= ROWS_MAX) return;
     if (atMs <= fromMs) continue;
@@ -78,15 +87,35 @@ export function* previewOf(
   }
 }
 
+function* unhandled(schedule: Schedule, afterMs: number, handled: Handled | undefined): Generator<Occurrence> {
+  const recurrence = recurrenceOf(schedule);
+  for (const occurrence of occurrences(recurrence, afterMs)) {
+    if (handled && occurrence.atMs > handled.afterMs) break;
+    yield occurrence;
+  }
+  if (handled) yield* occurrences(recurrence, Math.max(afterMs, handled.upToMs));
+}
+
 /** Up to the last run that is left. */
-function* withinRuns(all: Iterable<Occurrence>, left: RunsLeft | undefined): Generator<Occurrence> {
-  let counted = 0;
+function* withinRuns(
+  all: Iterable<Occurrence>,
+  { left, fromMs }: Pick<PreviewRange, 'left' | 'fromMs'>,
+): Generator<Occurrence> {
+  let [counted, walked] = [0, 0];
   for (const occurrence of all) {
     if (left && !occurrence.dropped && occurrence.atMs > left.afterMs) counted += 1;
     if (left && counted > left.runs) return;
-    if (counted > COUNTED_MAX) throw tooFar();
+    if (occurrence.atMs <= fromMs) {
+      walked += 1;
+      if (counted > COUNTED_MAX || walked > WALKED_MAX) throw tooFar();
+    }
     yield occurrence;
   }
+}
+
+/** @param fired how far it was fired, by a clock that may have gone back since */
+export function handledAhead(fired: Pick<Fired, 'reachedMs'> | undefined, nowMs: number): Handled | undefined {
+  return fired && fired.reachedMs > nowMs ? { afterMs: nowMs, upToMs: fired.reachedMs } : undefined;
 }
 
 /** How many runs a schedule with `maxRuns` has left after now; what it catches up at once is counted out. */
@@ -102,13 +131,17 @@ export function runsLeft(
   const afterMs = Math.max(fired?.reachedMs ?? 0, sinceMs);
   const due = paused === undefined ? firesDue(recurrenceOf(schedule), { afterMs, nowMs, catchUp }).instants.length : 0;
   const waiting = fired?.waiting === undefined ? 0 : 1;
-  return { afterMs: nowMs, runs: Math.max(0, maxRuns - (fired?.runs ?? 0) - waiting - due) };
+  return {
+    afterMs: Math.max(nowMs, fired?.reachedMs ?? 0),
+    runs: Math.max(0, maxRuns - (fired?.runs ?? 0) - waiting - due),
+  };
 }
 
 function tooFar(): DuestreamError {
   return new DuestreamError(
     'bad-input',
-    `more than ${COUNTED_MAX} runs up to from would have to be counted for maxRuns; allowed: an earlier from`,
+    `more than ${COUNTED_MAX} runs, or ${WALKED_MAX} instants, up to from would have to be counted for maxRuns; ` +
+      'allowed: an earlier from',
   );
 }
 

@@ -206,7 +206,7 @@ describe('members', () => {
 });
 
 describe('schedules', () => {
-  const { fires } = partitionKeys({ namespace: 't', queue: 'q', partition: 0 });
+  const { fires, fired } = partitionKeys({ namespace: 't', queue: 'q', partition: 0 });
   const { schedules: definitions } = controlKeys('t');
   const look = () => schedules({ redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1 });
   const store = () => createScheduleStore({ redis: the.redis, namespace: 't' });
@@ -221,7 +221,7 @@ describe('schedules', () => {
   });
 
   test('that cannot fire are told, each with what to do', async () => {
-    for (const name of ['unarmed', 'forgotten', 'late', 'homeless']) {
+    for (const name of ['unarmed', 'forgotten', 'late', 'homeless', 'ahead', 'near']) {
       await store().put(name, { queue: name === 'homeless' ? 'away' : 'q', every: '1h' });
     }
     await the.redis.hset(definitions, 'odd', 'no JSON');
@@ -230,12 +230,21 @@ describe('schedules', () => {
     await the.redis.zrem(fires, 'forgotten');
     await disarm(the.redis, partitionRef('t', { queue: 'q', partition: 0, generation: 0 }), 'unarmed');
     await undeclareQueue(the.redis, 't', 'away');
+    await the.redis.hset(
+      fired,
+      'ahead',
+      `${Date.now() + 3_600_000} 1 0 - - 1`,
+      'near',
+      `${Date.now() + 30_000} 1 0 - - 1`,
+    );
     const { status, saw, advice } = await look();
     expect(status).toBe('warn');
-    expect(saw).toContain('1 of 5 cannot be read, such as "odd"');
-    expect(saw).toContain('1 of 5 has a queue that is not declared, such as "homeless"');
-    expect(saw).toMatch(/2 of 5 is not looked at by any leader, such as "(unarmed|forgotten)"/);
-    expect(saw).toContain('1 of 5 is overdue and nobody fires it, such as "late"');
+    expect(saw).toContain('1 of 7 was fired up to an instant that is still to come, by a clock that went back');
+    expect(saw).toContain('such as "ahead"');
+    expect(saw).toContain('1 of 7 cannot be read, such as "odd"');
+    expect(saw).toContain('1 of 7 has a queue that is not declared, such as "homeless"');
+    expect(saw).toMatch(/2 of 7 is not looked at by any leader, such as "(unarmed|forgotten)"/);
+    expect(saw).toContain('1 of 7 is overdue and nobody fires it, such as "late"');
     expect(advice).toMatch(/put it again.*start a daemon/);
     await store().put('unarmed', { queue: 'q', every: '1h' });
     await store().put('forgotten', { queue: 'q', every: '1h' });

@@ -111,6 +111,17 @@ test('a list is by name, of one queue or tag, and computes no more than its limi
     expect(more).toEqual([3]);
   }));
 
+test('a schedule that was fired by a clock that went back since promises nothing until then', () =>
+  withSchedules(async (schedules) => {
+    await schedules.put('minutely', { queue: 'one', every: '1m' });
+    const reachedMs = Date.now() + 86_400_000;
+    await p.redis.hset(refOf('one').keys.fired, 'minutely', `${reachedMs} 1 0 - - 1`);
+    expect((await schedules.get('minutely'))?.next?.getTime()).toBeGreaterThan(reachedMs);
+    expect((await schedules.list())[0]?.next?.getTime()).toBeGreaterThan(reachedMs);
+    const [first] = await schedules.preview('minutely', { next: 1 });
+    expect(Date.parse(first?.at ?? '')).toBeGreaterThan(reachedMs);
+  }));
+
 describe('a preview', () => {
   test('shows what is fired: the runs that are left, and nothing of one that is paused', () =>
     withSchedules(async (schedules) => {

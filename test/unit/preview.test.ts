@@ -1,9 +1,9 @@
 /** What a preview tells, that it agrees with what is fired, and that the tables of the documentation are true. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type PreviewRange, type PreviewRow, previewOf, runsLeft } from '../../src/core/preview.ts';
+import { handledAhead, type PreviewRange, type PreviewRow, previewOf, runsLeft } from '../../src/core/preview.ts';
 import { fires } from '../../src/core/recurrence.ts';
-import { fireMember, recurrenceOf } from '../../src/core/schedule.ts';
+import { fireMember, recurrenceOf, type Schedule } from '../../src/core/schedule.ts';
 import { parseSchedule, type ScheduleInput } from '../../src/core/schedule-input.ts';
 import { read } from '../support/repository.ts';
 
@@ -202,6 +202,38 @@ describe('a schedule with maxRuns', () => {
     const left = { afterMs: START, runs: 1e9 };
     const rowsLater = () => [...previewOf(scheduleOf({ every: '1s' }), { fromMs: START + 1e9, next: 1, left })];
     expect(rowsLater).toThrow(/would have to be counted for maxRuns; allowed: an earlier from/);
+  });
+
+  test('refuses to walk through more than two hundred thousand instants, though few of them fire', () => {
+    const few = { every: '1s', calendar: { hours: { sun: '01:00-01:01' }, outside: 'skip' } } as const;
+    const left = { afterMs: START, runs: 1e9 };
+    const rowsLater = () => [...previewOf(scheduleOf(few), { fromMs: START + 1e9, next: 1, left })];
+    expect(rowsLater).toThrow(/or 200000 instants, up to from .*; allowed: an earlier from/);
+  });
+});
+
+describe('a schedule that was fired by a clock that went back since', () => {
+  const HOUR_MS = 3_600_000;
+  const NOW = Date.UTC(2026, 0);
+  const DECADE_HOURS = 24 * 3653;
+  const fired = { reachedMs: NOW + DECADE_HOURS * HOUR_MS, runs: 1, waiting: undefined };
+  const hours = (schedule: Schedule, fromMs: number) => {
+    const [left, handled] = [runsLeft(schedule, { fired, nowMs: NOW }), handledAhead(fired, NOW)];
+    return [...previewOf(schedule, { fromMs, next: 3, left, handled })].map(
+      ({ at }) => (Date.parse(at) - NOW) / HOUR_MS,
+    );
+  };
+
+  test('shows nothing of what was fired, and what came before', () => {
+    const hourly = scheduleOf({ every: '1h' });
+    expect(hours(hourly, NOW)).toEqual([1, 2, 3].map((hour) => DECADE_HOURS + hour));
+    expect(hours(hourly, NOW - HOUR_MS)).toEqual([0, DECADE_HOURS + 1, DECADE_HOURS + 2]);
+    expect(hours(hourly, NOW + 5 * HOUR_MS)).toEqual([1, 2, 3].map((hour) => DECADE_HOURS + hour));
+    expect(handledAhead({ reachedMs: NOW }, NOW)).toBeUndefined();
+  });
+
+  test('has its runs left after them', () => {
+    expect(hours(scheduleOf({ every: '1h', maxRuns: 3 }), NOW)).toEqual([DECADE_HOURS + 1, DECADE_HOURS + 2]);
   });
 });
 
