@@ -40,7 +40,7 @@ import { hasDied, isExplained, isForgotten, isNewer, isUnderway, isWithin, start
  * @property {ReadonlyMap<string, string>} kinds id → what its handler was told to do
  * @property {readonly Event[]} calls of the producers, in the order of time
  * @property {readonly Event[]} effects in the order of the log
- * @property {readonly { pid: number, us: number }[]} exits of daemons and workers
+ * @property {readonly { pid: number, us: number, signal?: string | null }[]} exits of workers, and by which signal
  * @property {readonly { pid: number, fromUs: number, toUs: number }[]} pauses
  * @property {readonly { fromUs: number, toUs: number }[]} [stalls] when Redis answered nobody
  * @property {readonly { pid: number, us: number }[]} [dismissals] who was asked to end, and when
@@ -213,7 +213,8 @@ function* undulyDead({ story, starts, members }) {
 
 /**
  * A worker may end between a start and the first line of its handler. Such a start left a gap in the attempts, and a
- * worker ended in the time of that gap. The last attempt is the one that buried the job.
+ * worker ended in the time of that gap: one for each gap, and none that ended under a start that was seen. The last
+ * attempt is the one that buried the job.
  *
  * @param {readonly Start[]} of
  * @param {{ attempts: number, story: Story }} where
@@ -221,13 +222,16 @@ function* undulyDead({ story, starts, members }) {
 function diedUnseen(of, { attempts, story }) {
   const seen = new Map(of.map(({ attempt = 0, us }) => [attempt, us]));
   const gaps = Array.from({ length: Math.max(0, attempts - 1) }, (_, at) => at + 1).filter((at) => !seen.has(at));
+  const exits = story.exits.filter((exit) => !of.some((start) => hasDied(start, { ...story, exits: [exit] })));
   return gaps.filter((gap) => {
     const fromUs = Math.max(0, ...[...seen].flatMap(([attempt, us]) => (attempt < gap ? [us] : [])));
     const toUs = Math.min(
       ...[...seen].flatMap(([attempt, us]) => (attempt > gap ? [us] : [])),
       Number.POSITIVE_INFINITY,
     );
-    return story.exits.some(({ us }) => us > fromUs && us < toUs);
+    const at = exits.findIndex(({ us }) => us > fromUs && us < toUs);
+    if (at !== -1) exits.splice(at, 1);
+    return at !== -1;
   }).length;
 }
 

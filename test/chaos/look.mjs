@@ -90,7 +90,7 @@ function cutsIn(nemesis, fault) {
 }
 
 /**
- * Ends and freezes of daemons and workers, as long as the run was not over, and who was asked to end.
+ * Ends of workers, freezes of daemons and workers, as long as the run was not over, and who was asked to end.
  *
  * @param {readonly import('./history.mjs').Event[]} nemesis
  */
@@ -105,8 +105,8 @@ function livesOf(nemesis) {
   const isTerm = (/** @type {object} */ event) => 'signal' in event && event.signal === 'SIGTERM';
   return {
     exits: of('exit')
-      .filter(({ actor, us }) => us < overUs && !actor.startsWith('producer'))
-      .map(at),
+      .filter(({ actor, us }) => us < overUs && !/^(producer|daemon)/.test(actor))
+      .map((event) => ({ ...at(event), signal: 'signal' in event ? String(event.signal ?? '') : '' })),
     pauses,
     dismissals: of('signal').filter(isTerm).map(at),
   };

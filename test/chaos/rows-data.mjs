@@ -70,16 +70,20 @@ export const dataRows = [
     how: 'XGROUP DELCONSUMER of a busy worker in every partition',
     wanted: 'each partition goes on <= 5 s; found again <= 30 s',
     workload: { workMs: [20, 400] },
-    async inject({ redis }) {
+    async inject({ redis, note, pidOf }) {
       for (const partition of PARTITIONS) {
         const key = keyOf(partition, 'ready');
         const pending = await redis.xpending(key, 'workers', '-', '+', 1);
         const entry = pending[0];
-        if (Array.isArray(entry)) await redis.xgroup('DELCONSUMER', key, 'workers', String(entry[1]));
+        if (!Array.isArray(entry)) continue;
+        const victim = String(entry[1]);
+        // It learns from its next extension that its entry is gone, and stops.
+        const child = await pidOf(victim);
+        note('cut', { child });
+        await redis.xgroup('DELCONSUMER', key, 'workers', victim);
+        note('mend', { child });
       }
     },
-    // A worker learns from its next extension that its entry is gone, and stops.
-    severs: true,
     drainMs: HEALED_MS,
     pass: (outcome) => [...resumed(outcome, 5000), ...foundAgain(outcome, HEALED_MS)],
   },

@@ -19,6 +19,8 @@ const OFFSETS_MS = [HOUR_MS, -HOUR_MS, 30 * DAY_MS, -30 * DAY_MS];
 const FAR_MS = [25 * DAY_MS, 365 * DAY_MS, 3640 * DAY_MS];
 /** Windows in which the CPU of a daemon is looked at; the one in the middle counts. */
 const [WINDOWS, WINDOW_MS] = [5, 3000];
+/** 0.2 s of one window, and what waiting costs besides. */
+const CLEANING_PERCENT = 10;
 /** Leadership is spread anew once after a start: a leader that is outranked gives way after 10 s. */
 const SPREAD_MS = 12_000;
 
@@ -144,6 +146,7 @@ export const timeRows = [
     },
     pass: ({ noted, report, crashed }) => [
       ...atMost('% CPU of an idle daemon', noted.cpuPercent ?? 100, 2),
+      ...atMost('% CPU in its busiest window', noted.cpuPercentMax ?? 100, CLEANING_PERCENT),
       ...atMost('ms late', report.counts.lateMaxMs, 1000),
       ...exactly('crashes', crashed, 0),
     ],

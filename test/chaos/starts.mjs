@@ -8,7 +8,7 @@
 
 /** A settle is on its way for a moment after its handler has ended. */
 const SETTLING_US = 1_500_000;
-/** What a worker was given before it froze begins in the first turn of its loop after that. */
+/** What a worker was given before it froze, or before it was cut off, begins in the first turn of its loop after that. */
 const THAWED_US = 500_000;
 /** A worker that ends on its own account tells its handlers first, and is gone by then. */
 const ENDING_US = 5_000_000;
@@ -63,13 +63,12 @@ function wasStopped({ id = '', pid, us, finish }, { exits, dismissals = [], cuts
   const timeoutMs = timeouts.get(id) ?? Number.POSITIVE_INFINITY;
   if (endUs - us >= timeoutMs * 1000 - TIMER_US) return true;
   if (dismissals.some((asked) => asked.pid === pid && asked.us <= endUs)) return true;
-  if (exits.some((exit) => exit.pid === pid && exit.us > us && exit.us < endUs + ENDING_US)) return true;
+  // One that was killed told its handlers nothing.
+  if (exits.some((exit) => exit.pid === pid && !exit.signal && exit.us > us && exit.us < endUs + ENDING_US))
+    return true;
   return cuts.some(
     (cut) =>
-      (cut.pid ?? pid) === pid &&
-      isUnderway({ us, finish }, cut) &&
-      endUs > cut.fromUs &&
-      endUs < cut.toUs + RECOVERED_US,
+      (cut.pid ?? pid) === pid && us < cut.toUs + THAWED_US && endUs > cut.fromUs && endUs < cut.toUs + RECOVERED_US,
   );
 }
 

@@ -16,7 +16,7 @@ export function createJournal({ nowUs, serverMs, print }) {
   const calls = [];
   /** @type {Event[]} */
   const effects = [];
-  /** @type {{ pid: number, us: number }[]} */
+  /** @type {{ pid: number, us: number, signal: string }[]} */
   const exits = [];
   /** @type {{ pid: number, fromUs: number, toUs: number }[]} */
   const pauses = [];
@@ -47,8 +47,9 @@ export function createJournal({ nowUs, serverMs, print }) {
     },
     /** @param {Process} process @param {string} how */
     exit({ name, pid }, how) {
-      exits.push({ pid, us: nowUs() });
       tell(`${name} ends: ${how}`);
+      if (name.startsWith('daemon')) return;
+      exits.push({ pid, us: nowUs(), signal: how === 'crash' ? 'SIGKILL' : '' });
     },
     /** It stands still, or hears nothing, from now on. @param {Process} process @param {number} ms @param {string} why */
     pause({ name, pid }, ms, why) {
