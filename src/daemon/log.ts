@@ -27,9 +27,23 @@ export function createLog({ level, role, id, to }: LogOptions): Logger {
     hooks: { streamWrite: escapeControls },
     redact: { paths: ['password', '*.password', 'token', 'data', 'payload', '*.data', '*.payload'], censor: '***' },
   };
-  // Lines are written at once; only with a least length does pino tell when all of them are.
-  return pino(options, to ?? pino.destination({ dest: 1, minLength: 1, sync: false }));
+  return pino(options, to ?? standardOutput());
 }
+
+/**
+ * Never waits for whoever reads the log, and never ends or holds up the process because nobody does. Lines are written at
+ * once; with a least length, pino tells when all of them are. What cannot be written is kept up to a limit, tried again
+ * with the next line, and forgotten at the end: there pino would try for ever.
+ */
+function standardOutput(): DestinationStream {
+  const out = pino.destination({ dest: 1, minLength: 1, sync: false, maxLength: UNWRITTEN_MAX });
+  out.on('error', () => undefined);
+  out.flushSync = () => undefined;
+  return out;
+}
+
+/** Characters. */
+const UNWRITTEN_MAX = 16 * 1024 * 1024;
 
 /**
  * Subscribes the log to the events. Per-job events are debug, what somebody should look at is warn. What an outage makes

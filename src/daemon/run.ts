@@ -19,7 +19,7 @@ export interface Service {
 /**
  * Resolves once the service has started (`false`: a signal came first); the process then lives until a signal. It ends
  * with 0 after an orderly stop, and with 1 after an uncaught error, when the service was doomed, or when the stop took
- * longer than `shutdownMs` and a second.
+ * longer than `shutdownMs` and a second. Where its log cannot be written it ends with SIGKILL, a second after the stop.
  */
 export async function runUntilSignal(
   service: Service,
@@ -64,10 +64,17 @@ export async function runUntilSignal(
 
 const FLUSH_MAX_MS = 1000;
 
-/** pino would write the rest while the process ends, and where nobody reads any more it would try for ever. */
+/**
+ * Waits until the log is written. Whoever reads it may stand still: then a write is under way that never ends, and Node.js
+ * would wait for it after its exit, deaf to every signal. All else is over by now, so the process ends itself.
+ */
 async function flushed(log: Log): Promise<void> {
   const late = new AbortController();
   const written = new Promise<void>((resolve) => (log.flush ? log.flush(resolve) : resolve()));
-  await Promise.race([written, systemClock.sleep(FLUSH_MAX_MS, late.signal)]);
+  const isWritten = Promise.race([
+    written.then(() => true),
+    systemClock.sleep(FLUSH_MAX_MS, late.signal).then(() => false),
+  ]);
+  if (!(await isWritten)) process.kill(process.pid, 'SIGKILL');
   late.abort();
 }

@@ -1,6 +1,8 @@
-/** A process whose log nobody reads any more ends like any other. */
+/** A process whose log nobody reads, or that cannot be written, works on and ends in time. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { build } from '../../scripts/steps.mjs';
@@ -14,38 +16,60 @@ const SERVICE = `
   const service = { start: async () => setInterval(() => {}, 1000), stop: async () => {} };
   await runUntilSignal(service, { shutdownMs: 1000, log, events: createEmitter() });
   log.info({}, 'started');
+  if (process.argv.includes('much')) for (let nth = 0; nth < 3000; nth += 1) log.info({ pad: 'x'.repeat(200) }, 'much');
+  process.stderr.write('said all');
 `;
 
 beforeAll(async () => {
   await build();
 }, 120_000);
 
-async function started() {
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', SERVICE], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+/** Resolves when it has said all it says before a signal. */
+async function started({
+  out = 'pipe',
+  much = false,
+}: {
+  readonly out?: 'pipe' | number;
+  readonly much?: boolean;
+} = {}) {
+  const args = ['--input-type=module', '--eval', SERVICE, ...(much ? ['much'] : [])];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', out, 'pipe'] });
   onTestFinished(() => void child.kill('SIGKILL'));
   const ended = once(child, 'exit');
-  await once(child.stdout, 'data');
-  return { child, ended };
+  if (!child.stderr) throw new Error('no pipe');
+  await once(child.stderr, 'data');
+  return { child, ended: Promise.race([ended, sleep(10_000, 'it does not end')]) };
 }
 
 test('a signal ends it with 0 although the reader has gone', { timeout: 20_000 }, async () => {
   const { child, ended } = await started();
-  child.stdout.destroy();
-  child.kill('SIGTERM');
-  expect(await Promise.race([ended, sleep(10_000, 'it tries to write for ever')])).toEqual([0, null]);
-});
-
-test('and all it said is there when somebody reads', { timeout: 20_000 }, async () => {
-  const { child, ended } = await started();
-  let said = '';
-  child.stdout.on('data', (chunk) => {
-    said += String(chunk);
-  });
-  const read = once(child.stdout, 'end');
+  child.stdout?.destroy();
   child.kill('SIGTERM');
   expect(await ended).toEqual([0, null]);
-  await read;
-  expect(said).toMatch(/"msg":"stopping"\}\n.*"msg":"stopped"\}\n$/);
+});
+
+test('a signal ends it with 0 although the disk of the log is full', { timeout: 20_000 }, async () => {
+  const full = openSync('/dev/full', 'w');
+  onTestFinished(() => closeSync(full));
+  const { child, ended } = await started({ out: full, much: true });
+  expect(child.exitCode).toBeNull();
+  child.kill('SIGTERM');
+  expect(await ended).toEqual([0, null]);
+});
+
+test('a signal ends it, the hard way, although the reader stands still', { timeout: 20_000 }, async () => {
+  const { child, ended } = await started({ much: true });
+  child.kill('SIGTERM');
+  expect(await ended).toEqual([null, 'SIGKILL']);
+});
+
+test('all it said is there when somebody reads', { timeout: 20_000 }, async () => {
+  const { child, ended } = await started({ much: true });
+  if (!child.stdout) throw new Error('no pipe');
+  const said = text(child.stdout);
+  child.kill('SIGTERM');
+  expect(await ended).toEqual([0, null]);
+  const lines = (await said).trimEnd().split('\n');
+  expect(lines).toHaveLength(3003);
+  expect(lines.slice(-2).map((line) => JSON.parse(line).msg)).toEqual(['stopping', 'stopped']);
 });
