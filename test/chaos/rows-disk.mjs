@@ -2,6 +2,7 @@
 import { ask } from '../../src/embedded/ask.mjs';
 import { fill, free, losePower, onRealDisk, onSmallDisk, whyNoSmallDisk } from './disk.mjs';
 import { atLeast, atMost, calm, exactly, resumed, settled } from './predicates.mjs';
+import { GRACE_TO_DIAL } from './workload.mjs';
 
 /** @typedef {import('./run.mjs').Row} Row */
 
@@ -70,6 +71,7 @@ export const diskRows = [
     wanted: 'no worker believed dead; lost 0, at the SIGKILL <= 1 per producer',
     variants: ['always', 'everysec'],
     workload: HARMLESS,
+    env: GRACE_TO_DIAL,
     declaredLossMs: { everysec: EVERYSEC_MS },
     fsck: true,
     impossible: whyNoSmallDisk,
@@ -98,6 +100,7 @@ export const diskRows = [
     how: 'SIGKILL, and a start that is held up at every command of its file',
     wanted: 'connections <= 1/s per process; no process ends',
     workload: HARMLESS,
+    env: GRACE_TO_DIAL,
     fsck: true,
     severs: true,
     inject: loadsLong,

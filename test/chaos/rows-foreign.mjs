@@ -6,6 +6,7 @@ import { ask as askFor, doneOf, idsOf, within } from './extras.mjs';
 import { flawsOf } from './fsck.mjs';
 import { atLeast, atMost, calm, exactly, resumed, settled } from './predicates.mjs';
 import { said } from './said.mjs';
+import { GRACE_TO_DIAL } from './workload.mjs';
 
 /** @typedef {import('./run.mjs').Row} Row */
 
@@ -38,6 +39,7 @@ export const foreignRows = [
     how: 'EVAL of 6 s, then one without an end and SCRIPT KILL after 3 s',
     wanted: 'no double effect; each partition goes on within 5 s',
     workload: HARMLESS,
+    env: GRACE_TO_DIAL,
     fsck: true,
     severs: true,
     async inject({ redis, server, sleep }) {
@@ -96,8 +98,7 @@ export const foreignRows = [
     how: 'REPLICAOF a host that does not answer, then NO ONE',
     wanted: 'writes go on within 3 s after it is a primary again',
     workload: HARMLESS,
-    // Longer than the slowest reconnection takes (2.5 s), as the default of 5 s is: else some are given up meanwhile.
-    env: { DUESTREAM_WORKER__GRACE_MS: '3000' },
+    env: GRACE_TO_DIAL,
     fsck: true,
     severs: true,
     async inject({ redis, sleep }) {
