@@ -78,6 +78,8 @@ export function createConsumer(parts: ConsumerParts): Consumer {
     await inflight.whenFree(concurrency, stopping.signal);
     if (stopping.signal.aborted) return 0;
     const free = Math.min(READ_MAX, inflight.free(concurrency));
+    // Since the wait resolved, a take-over may have had the slot; the next pass waits again.
+    if (free === 0) return 0;
     for (const { ref, deliveries } of await read(free)) dispatch(ref, deliveries);
     return 0;
   }

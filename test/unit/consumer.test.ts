@@ -1,0 +1,78 @@
+/** What a worker reads and starts, with a Redis whose replies come when the test says so. */
+import { expect, it } from 'vitest';
+import { memberOf } from '../../src/core/codec.ts';
+import { createEmitter } from '../../src/core/events.ts';
+import type { EntryId } from '../../src/core/job.ts';
+import type { Redis } from '../../src/redis/connect.ts';
+import type { Jobs } from '../../src/redis/jobs.ts';
+import { partitionRef } from '../../src/redis/keys.ts';
+import type { StartReply } from '../../src/redis/replies.ts';
+import { createConsumer } from '../../src/worker/consumer.ts';
+import { createInflight } from '../../src/worker/inflight.ts';
+import { handClock } from '../support/mover-line.ts';
+
+const ref = partitionRef('t', { queue: 'q', partition: 0, generation: 0 });
+const deliveryOf = (id: string, nth: number) => ({ entry: `${nth}-0` as EntryId, member: memberOf(id), dueMs: 1 });
+
+/** Lets every microtask that waits have its turn. */
+const breathe = () => new Promise((resolve) => setImmediate(resolve));
+
+/** A worker with one slot. */
+function setUp() {
+  const clock = handClock();
+  const inflight = createInflight();
+  const reads: string[][] = [];
+  const starts: ((reply: StartReply) => void)[] = [];
+  const executed: string[] = [];
+  const blocking = {
+    call: async (...words: unknown[]) => {
+      reads.push(words.map(String));
+      return null;
+    },
+  };
+  const jobs = {
+    start: () => new Promise((resolve) => starts.push((reply) => resolve([reply]))),
+    release: async () => ['ok'],
+  };
+  const consumer = createConsumer({
+    ...{
+      commands: blocking as unknown as Redis,
+      blocking: blocking as unknown as Redis,
+      jobs: jobs as unknown as Jobs,
+    },
+    ...{ refs: [ref], consumer: 'w', concurrency: 1, bytesMax: 1000, windowMs: 60_000, suspectCrashes: 2 },
+    ...{ inflight, clock, events: createEmitter(), expire: async () => [] },
+    execute(held, { kind }) {
+      executed.push(`${held.delivery.member} ${kind}`);
+      // All workers of a process share one quarantine, so nothing may seem to run on after its test.
+      inflight.remove(held);
+    },
+  });
+  return {
+    ...{ consumer, inflight, clock, reads, executed },
+    starts: () => starts.length,
+    /** Redis answers the last start. */
+    async answers(reply: StartReply) {
+      starts.at(-1)?.(reply);
+      await breathe();
+    },
+  };
+}
+
+it('a slot that a take-over had first is not read for: the reader waits again', async () => {
+  const { consumer, inflight, reads, answers } = setUp();
+  inflight.setOpen(false);
+  const taken = consumer.take(ref, [deliveryOf('a', 1)]);
+  const passed = consumer.pass();
+  inflight.setOpen(true);
+  expect(await passed).toBe(0);
+  expect([reads, inflight.busy()]).toEqual([[], 1]);
+  const next = consumer.pass();
+  await breathe();
+  expect(reads).toEqual([]);
+  await answers({ kind: 'dropped' });
+  await Promise.all([taken, next]);
+  expect(reads.map((words) => words.join(' '))).toEqual([
+    `XREADGROUP GROUP workers w COUNT 1 BLOCK 2000 STREAMS ${ref.keys.ready} >`,
+  ]);
+});
