@@ -65,11 +65,18 @@ export function createExtender(parts: ExtenderParts): Extender {
     const running = [...inflight.all()].filter(
       (held) => held.phase === 'running' && !held.overtaken && !held.acknowledged,
     );
+    // One partition that cannot be extended must not cost those behind it their jobs.
+    const failures: unknown[] = [];
     for (const [ref, held] of byPartition(running)) {
-      for (let from = 0; from < held.length; from += BATCH_MAX) await extend(ref, held.slice(from, from + BATCH_MAX));
+      await extendAll(ref, held).catch((error: unknown) => void failures.push(error));
     }
     fence();
+    if (failures.length > 0) throw failures[0];
     return extendEveryMs;
+  }
+
+  async function extendAll(ref: PartitionRef, held: readonly Held[]): Promise<void> {
+    for (let from = 0; from < held.length; from += BATCH_MAX) await extend(ref, held.slice(from, from + BATCH_MAX));
   }
 
   async function extend(ref: PartitionRef, held: readonly Held[]): Promise<void> {
@@ -100,7 +107,15 @@ export function createExtender(parts: ExtenderParts): Extender {
     if (nextMs < Number.POSITIVE_INFINITY) disarm = clock.timer(nextMs - nowMs + 1, fence);
   }
 
-  const loop = createLoop({ who: `extender of ${parts.queue}`, pass, clock, events, pauseAfter, onError: fence });
+  const loop = createLoop({
+    who: `extender of ${parts.queue}`,
+    pass,
+    clock,
+    events,
+    // Never longer than usual: what fails may be one partition, and the others are to be extended in time.
+    pauseAfter: (...failed) => Math.min(extendEveryMs, pauseAfter(...failed)),
+    onError: fence,
+  });
   return {
     start: loop.start,
     async stop() {

@@ -1,5 +1,5 @@
 /** When a worker gives up what it runs: for each entry before others may take it, and no sooner than it has to. */
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
 import { memberOf } from '../../src/core/codec.ts';
 import { createEmitter } from '../../src/core/events.ts';
@@ -62,6 +62,7 @@ function setUp(reply: (ref: PartitionRef) => Promise<ExtendReply>, jobLeaseMs = 
         const due = timers.filter(({ atMs }) => atMs <= nowMs);
         timers = timers.filter((it) => !due.includes(it));
         for (const { ring } of due) ring();
+        if (due.length > 0) await breathe();
       }
       await breathe();
     },
@@ -118,6 +119,33 @@ it('a partition that hangs costs the handlers of another one nothing', async () 
   expect([told, first.extendedMs]).toEqual([['b: lease lost'], 5000]);
   await advance(5000);
   expect(told).toContain('a: lease lost');
+});
+
+it('a partition that cannot be extended costs those behind it nothing, and the pass has failed', async () => {
+  const refused = new Error('WRONGTYPE Operation against a key holding the wrong kind of value');
+  const { extender, told, runs, advance } = setUp((ref) => (ref === one ? Promise.reject(refused) : answered()));
+  runs('a', one);
+  const behind = runs('b', other);
+  await advance(5000);
+  await expect(extender.pass()).rejects.toBe(refused);
+  expect(behind.extendedMs).toBe(5000);
+  await advance(LEASE_MS - 5000);
+  expect(told).toEqual(['a: lease lost']);
+});
+
+it('after a failed pass the next one comes no later than after a good one', async () => {
+  let calls = 0;
+  const { extender, runs } = setUp(() => {
+    calls += 1;
+    return Promise.reject(new Error('WRONGTYPE Operation against a key holding the wrong kind of value'));
+  }, 600);
+  runs('a');
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  extender.start();
+  await vi.advanceTimersByTimeAsync(500);
+  vi.useRealTimers();
+  await extender.stop();
+  expect(calls).toBeGreaterThan(1);
 });
 
 it('a job that was not extended yet has its lease from its start, less what its entry may have waited', async () => {
