@@ -12,8 +12,11 @@
  *
  * So it is told before another can have its job, and not before that but for the margin: a tenth of the lease, one half
  * of it for a clock that goes 5 % slower than that of Redis, the other for a timer that rings late and a handler that has
- * to hear of it. A call that is answered until then is in time, also after the event loop stood still. Whoever wakes up
- * later than that is told at once.
+ * to hear of it. A call that is answered until then is in time. Whoever wakes up later than that is told at once.
+ *
+ * After the event loop stood still, timers ring before anything that has arrived is read. So what rings here lets the
+ * loop read first, and a reply that came meanwhile counts. No stall moves the end of the trust, which counts from the
+ * last call that was answered; and one that is longer than the time-out of a command also fails the call under way.
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
@@ -104,7 +107,13 @@ export function createExtender(parts: ExtenderParts): Extender {
       else nextMs = Math.min(nextMs, untilMs);
     }
     // A timer may fire up to a millisecond early.
-    if (nextMs < Number.POSITIVE_INFINITY) disarm = clock.timer(nextMs - nowMs + 1, fence);
+    if (nextMs < Number.POSITIVE_INFINITY) disarm = clock.timer(nextMs - nowMs + 1, readFirst);
+  }
+
+  /** The reply that makes it needless may lie in the socket: what has arrived is read before an immediate. */
+  function readFirst(): void {
+    const turn = setImmediate(fence);
+    disarm = () => clearImmediate(turn);
   }
 
   const loop = createLoop({

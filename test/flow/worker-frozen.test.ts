@@ -81,6 +81,28 @@ it('a worker whose extension hangs on a silent line tells its handlers without w
   await eventually(() => told).toEqual(['lease lost']);
 });
 
+it('after the event loop stood still, the reply that lies in the socket is read before handlers are told', async () => {
+  const clock = systemClock;
+  const inflight = createInflight();
+  const held = inflight.add(line.ref, { entry: '1-0' as EntryId, member: 'j:a', dueMs: 0 });
+  const told: AbortReason[] = [];
+  held.token = '1' as Token;
+  held.extendedMs = clock.monotonicMs() - 2600;
+  held.abort = (why) => void told.push(why);
+  inflight.setPhase(held, 'running');
+  const extend = () => line.redis.ping().then(() => ['ok' as const]);
+  const extender = createExtender({
+    ...{ jobs: { extend }, inflight, consumer: 'w', queue: line.queue, clock, events: createEmitter() },
+    ...{ extendEveryMs: 1000, jobLeaseMs: 3000 },
+  });
+  const passed = extender.pass();
+  // A handler that blocks: 2700 ms after the last extension are over meanwhile.
+  for (const endMs = clock.monotonicMs() + 1000; clock.monotonicMs() < endMs; );
+  await passed;
+  await extender.stop();
+  expect(told).toEqual([]);
+});
+
 it('after an outage only handlers that were running are told, not those that were started since', async () => {
   const redis = slowed(line.redis, 'extend', () => new Promise(() => undefined));
   const clock = handClock();

@@ -70,6 +70,14 @@ function setUp(reply: (ref: PartitionRef) => Promise<ExtendReply>, jobLeaseMs = 
     stall(ms: number) {
       nowMs += ms;
     },
+    /** Then the timers ring, and only after that is read what has arrived. */
+    async wakeUp(read: () => void) {
+      const due = timers.filter(({ atMs }) => atMs <= nowMs);
+      timers = timers.filter((it) => !due.includes(it));
+      for (const { ring } of due) ring();
+      read();
+      await breathe();
+    },
   };
 }
 
@@ -83,6 +91,43 @@ it('after a stall that Redis has not noticed yet, everything is extended and nob
   await passed;
   expect(told).toEqual([]);
   await advance(LEASE_MS - MARGIN_MS - 10);
+  expect(told).toEqual([]);
+});
+
+it('after a stall the reply that has arrived is read before anybody is told', async () => {
+  let line = answered;
+  let arrive: () => void = () => undefined;
+  const { extender, told, runs, advance, stall, wakeUp } = setUp(() => line());
+  runs('a');
+  await extender.pass();
+  await advance(5000);
+  line = () =>
+    new Promise((resolve) => {
+      arrive = () => resolve('ok');
+    });
+  const passed = extender.pass();
+  stall(LEASE_MS - 5000);
+  await wakeUp(() => arrive());
+  await passed;
+  expect(told).toEqual([]);
+  stall(5000 - MARGIN_MS);
+  await wakeUp(() => undefined);
+  expect(told).toEqual([]);
+  stall(1);
+  await wakeUp(() => undefined);
+  expect(told).toEqual(['a: lease lost']);
+});
+
+it('a stop while a timer has rung and the loop reads first tells nobody', async () => {
+  const { extender, told, runs, stall, wakeUp } = setUp(answered);
+  runs('a');
+  await extender.pass();
+  stall(LEASE_MS);
+  let stopped: Promise<void> | undefined;
+  await wakeUp(() => {
+    stopped = extender.stop();
+  });
+  await stopped;
   expect(told).toEqual([]);
 });
 
