@@ -20,6 +20,7 @@ import type { Delivery, StartReply } from '../redis/replies.ts';
 import { pauseAfter, weatherOf, withRetry } from '../redis/weather.ts';
 import type { Execute } from './execute.ts';
 import type { Expire } from './expiry.ts';
+import { trustedUntilMs } from './extender.ts';
 import type { Held, Inflight } from './inflight.ts';
 import { createParked } from './parked.ts';
 import { processQuarantine } from './quarantine.ts';
@@ -38,6 +39,7 @@ export interface ConsumerParts {
   readonly windowMs: number;
   /** A job under which so many workers died is started alone. */
   readonly suspectCrashes: number;
+  readonly jobLeaseMs: number;
   readonly inflight: Inflight;
   readonly execute: Execute;
   readonly expire: Expire;
@@ -116,7 +118,7 @@ export function createConsumer(parts: ConsumerParts): Consumer {
     await withRetry('release', () => jobs.release(ref, deliveries, { consumer }), untilStop).catch(() => undefined);
   }
 
-  /** Starts what fits into one reply; returns what was answered `later`. */
+  /** Starts what fits into one reply; returns what was answered `later`, or too late to run it. */
   async function startSome(ref: PartitionRef, held: readonly Held[], suspects: number): Promise<readonly Held[]> {
     const { bytesMax, windowMs } = parts;
     const deliveries = held.map(({ delivery }) => delivery);
@@ -141,7 +143,8 @@ export function createConsumer(parts: ConsumerParts): Consumer {
 
   async function startAlone(held: Held): Promise<void> {
     tellSuspects();
-    await startSome(held.ref, [held], 0);
+    // Left to adoption, as without a reply.
+    for (const one of await startSome(held.ref, [held], 0)) inflight.remove(one);
   }
 
   /** Jobs past their expiry. One that is not late after all goes back and comes again. */
@@ -157,10 +160,14 @@ export function createConsumer(parts: ConsumerParts): Consumer {
       case 'late':
         return 'late';
       case 'run':
-      case 'again':
-        held.startedMs = clock.monotonicMs();
+      case 'again': {
+        const nowMs = clock.monotonicMs();
+        // Answered so late that others may have it by now: it is asked for again, and the answer says whose it is.
+        if (nowMs >= trustedUntilMs(held, { jobLeaseMs: parts.jobLeaseMs, nowMs })) return 'later';
+        held.startedMs = nowMs;
         execute(held, reply);
         return 'begun';
+      }
       case 'later':
         return 'later';
       case 'suspect':

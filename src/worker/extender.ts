@@ -59,8 +59,6 @@ const AGE_AT_START = 1 / 4;
 
 export function createExtender(parts: ExtenderParts): Extender {
   const { jobs, inflight, consumer, extendEveryMs, jobLeaseMs, clock, events } = parts;
-  const trustedMs = jobLeaseMs * (1 - MARGIN);
-  const ageAtStartMs = Math.min(AGE_AT_START_MS, jobLeaseMs * AGE_AT_START);
   let disarm = (): void => undefined;
 
   async function pass(): Promise<number> {
@@ -102,7 +100,7 @@ export function createExtender(parts: ExtenderParts): Extender {
     let nextMs = Number.POSITIVE_INFINITY;
     for (const held of inflight.all()) {
       if (held.acknowledged || (held.phase !== 'starting' && held.phase !== 'running')) continue;
-      const untilMs = (held.extendedMs ?? (held.leasedMs ?? nowMs) - ageAtStartMs) + trustedMs;
+      const untilMs = trustedUntilMs(held, { jobLeaseMs, nowMs });
       if (nowMs >= untilMs) held.abort?.('lease lost');
       else nextMs = Math.min(nextMs, untilMs);
     }
@@ -134,6 +132,15 @@ export function createExtender(parts: ExtenderParts): Extender {
     wake: loop.wake,
     pass,
   };
+}
+
+/** Until when, on our own clock, nobody else may start it. What no call was sent for yet is as good as new. */
+export function trustedUntilMs(
+  { extendedMs, leasedMs }: Pick<Held, 'extendedMs' | 'leasedMs'>,
+  { jobLeaseMs, nowMs }: { readonly jobLeaseMs: number; readonly nowMs: number },
+): number {
+  const ageAtStartMs = Math.min(AGE_AT_START_MS, jobLeaseMs * AGE_AT_START);
+  return (extendedMs ?? (leasedMs ?? nowMs) - ageAtStartMs) + jobLeaseMs * (1 - MARGIN);
 }
 
 function byPartition(held: readonly Held[]): Map<PartitionRef, Held[]> {

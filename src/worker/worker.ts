@@ -119,7 +119,8 @@ export function createWorker<Data>(
     const reading = { commands, blocking, jobs, refs, consumer, concurrency, windowMs };
     const expire = createExpire({ ...base, ...reading, heirs: onAbandoned !== undefined, serverNowMs });
     const limits = { bytesMax: START_BYTES_MAX, suspectCrashes: Math.max(1, definition.crashes - 1) };
-    const consuming = createConsumer({ ...base, ...reading, ...limits, execute, expire });
+    const { jobLeaseMs } = settings;
+    const consuming = createConsumer({ ...base, ...reading, ...limits, jobLeaseMs, execute, expire });
     const { take } = consuming;
     const adopter = createAdopter({ ...base, ...reading, take, idleMs: BLOCKING_TIMEOUT_MS });
     const beatenMs = heartbeat.lastProgressMs;

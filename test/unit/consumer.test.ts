@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { memberOf } from '../../src/core/codec.ts';
 import { createEmitter } from '../../src/core/events.ts';
-import type { EntryId } from '../../src/core/job.ts';
+import type { EntryId, Token } from '../../src/core/job.ts';
 import type { Redis } from '../../src/redis/connect.ts';
 import type { Jobs } from '../../src/redis/jobs.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
@@ -11,8 +11,14 @@ import { createConsumer } from '../../src/worker/consumer.ts';
 import { createInflight } from '../../src/worker/inflight.ts';
 import { handClock } from '../support/mover-line.ts';
 
+const LEASE_MS = 3000;
+/** Nine tenths, less what an entry that was just started may have waited for that. */
+const TRUSTED_MS = 0.9 * LEASE_MS - 750;
 const ref = partitionRef('t', { queue: 'q', partition: 0, generation: 0 });
 const deliveryOf = (id: string, nth: number) => ({ entry: `${nth}-0` as EntryId, member: memberOf(id), dueMs: 1 });
+const started = (kind: 'run' | 'again'): StartReply => ({
+  ...{ kind, token: '7' as Token, attempts: 1, failures: 0, crashes: 0, generation: 0, history: [], record: '' },
+});
 
 /** Lets every microtask that waits have its turn. */
 const breathe = () => new Promise((resolve) => setImmediate(resolve));
@@ -41,7 +47,7 @@ function setUp() {
       jobs: jobs as unknown as Jobs,
     },
     ...{ refs: [ref], consumer: 'w', concurrency: 1, bytesMax: 1000, windowMs: 60_000, suspectCrashes: 2 },
-    ...{ inflight, clock, events: createEmitter(), expire: async () => [] },
+    ...{ jobLeaseMs: LEASE_MS, inflight, clock, events: createEmitter(), expire: async () => [] },
     execute(held, { kind }) {
       executed.push(`${held.delivery.member} ${kind}`);
       // All workers of a process share one quarantine, so nothing may seem to run on after its test.
@@ -75,4 +81,40 @@ it('a slot that a take-over had first is not read for: the reader waits again', 
   expect(reads.map((words) => words.join(' '))).toEqual([
     `XREADGROUP GROUP workers w COUNT 1 BLOCK 2000 STREAMS ${ref.keys.ready} >`,
   ]);
+});
+
+it('a start that is answered too late to be trusted is asked for again, and the answer decides', async () => {
+  const { consumer, clock, inflight, executed, starts, answers } = setUp();
+  const taken = consumer.take(ref, [deliveryOf('a', 1)]);
+  await breathe();
+  clock.advance(TRUSTED_MS);
+  await answers(started('run'));
+  expect([executed, starts(), inflight.busy()]).toEqual([[], 2, 1]);
+  clock.advance(TRUSTED_MS - 1);
+  await answers(started('again'));
+  await taken;
+  expect([executed, starts()]).toEqual([['j:a again'], 2]);
+});
+
+it('a start that is answered too late, and is no longer ours by then, is over', async () => {
+  const { consumer, clock, inflight, executed, answers } = setUp();
+  const taken = consumer.take(ref, [deliveryOf('a', 1)]);
+  await breathe();
+  clock.advance(LEASE_MS);
+  await answers(started('run'));
+  await answers({ kind: 'lost' });
+  await taken;
+  expect([executed, inflight.size()]).toEqual([[], 0]);
+});
+
+it('a suspect whose start is answered too late is left to adoption', async () => {
+  const { consumer, clock, inflight, executed, starts, answers } = setUp();
+  const taken = consumer.take(ref, [deliveryOf('a', 1)]);
+  await breathe();
+  await answers({ kind: 'suspect', token: '3' as Token });
+  await taken;
+  expect([starts(), inflight.isOpen()]).toEqual([2, false]);
+  clock.advance(LEASE_MS);
+  await answers(started('run'));
+  expect([executed, inflight.size(), inflight.isOpen()]).toEqual([[], 0, true]);
 });
