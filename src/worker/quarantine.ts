@@ -11,6 +11,11 @@
  * up a worker with many slots. So others wait for twice that at most, and an old job may share a crash with a suspect.
  * One that was started last before a crash goes first: then an old bystander beside it has not begun again.
  *
+ * Redis is waited for besides. Until the start of a suspect is answered or given up nothing else is started: its answer
+ * may come at any moment, and it must not find others running. A start is given up when the time is over in which it is
+ * repeated, and one more time-out of a command. So long a silent Redis can hold up all workers of the process, also those
+ * of another Redis.
+ *
  * All workers of a process take part in one quarantine, because they die together. So whatever fails in here, it is
  * open again afterwards: closed for ever, no worker of the process would start anything.
  */
@@ -25,7 +30,10 @@ export const ALONE_MS = 2000;
 export interface Member {
   readonly inflight: Inflight;
   readonly clock: Clock;
-  /** Starts a suspect. Resolves when its handler runs or the entry has left the in-flight map; never rejects. */
+  /**
+   * Starts a suspect. Resolves when its handler runs or the entry has left the in-flight map, as it also does when no
+   * reply comes; never rejects.
+   */
   readonly start: (held: Held) => Promise<void>;
 }
 

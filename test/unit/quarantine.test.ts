@@ -50,12 +50,22 @@ function setUp() {
   const quarantine = createQuarantine();
   const { clock, advance, waiting } = handClock();
   let nth = 0;
+  let giveUp: () => void = () => undefined;
+  /** Redis does not answer until the start is given up. */
+  const silence = (then: () => void) =>
+    new Promise<void>((resolve) => {
+      giveUp = () => {
+        then();
+        resolve();
+      };
+    });
   /** A worker of this process. */
   const worker = () => {
     const inflight = createInflight();
     const started: string[] = [];
     const start = async (held: Held) => {
       if (held.delivery.member === 'j:broken') throw new Error('no start');
+      if (held.delivery.member === 'j:silent') return silence(() => inflight.remove(held));
       held.startedMs = clock.monotonicMs();
       inflight.setPhase(held, 'running');
       started.push(held.delivery.member);
@@ -84,7 +94,13 @@ function setUp() {
       },
     };
   };
-  return { advance, clock, waiting, worker };
+  return {
+    ...{ advance, clock, waiting, worker },
+    givesUp: async () => {
+      giveUp();
+      await breathe();
+    },
+  };
 }
 
 it('a suspect waits for what runs, and nothing new starts meanwhile or beside it', async () => {
@@ -232,6 +248,21 @@ it('a suspect whose start fails is let go: the next one has its turn, and then e
   await breathe();
   expect(started).toEqual(['j:s', 'j:later']);
   await ends(later);
+});
+
+it('while Redis does not answer the start of a suspect nothing else starts, and all goes on once it is given up', async () => {
+  const { worker, advance, givesUp, waiting } = setUp();
+  const { inflight, started, suspect, ends } = worker();
+  suspect('silent', '2');
+  const held = suspect('s', '1');
+  await advance(5 * ALONE_MS);
+  expect([inflight.isOpen(), started]).toEqual([false, []]);
+  await givesUp();
+  expect([inflight.isOpen(), inflight.free(SLOTS)]).toEqual([true, SLOTS - 1]);
+  await advance(5 * ALONE_MS);
+  expect(started).toEqual(['j:s']);
+  await ends(held);
+  expect([inflight.isOpen(), waiting()]).toEqual([true, 0]);
 });
 
 it('a clock that fails leaves no process closed for ever', async () => {
