@@ -33,6 +33,7 @@ function setUp() {
   const blocking = {
     call: async (...words: unknown[]) => {
       reads.push(words.map(String));
+      if (words.at(-1) === 'STREAMS') throw new Error('ERR syntax error');
       return null;
     },
   };
