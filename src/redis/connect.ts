@@ -7,9 +7,10 @@
 import { isIP } from 'node:net';
 import { Redis, type RedisOptions } from 'ioredis';
 import { show } from '../core/duration.ts';
-import { DuestreamError, messageOf } from '../core/errors.ts';
+import { DuestreamError, messageOf, oneLine } from '../core/errors.ts';
 import { withoutCredentials } from '../core/redact.ts';
 import { createDialing, redial } from './dialing.ts';
+import { type Reach, watchReach } from './reach.ts';
 import { scriptOptions } from './scripts.ts';
 import { guessOf, type Trouble, troubleOf, Unreachable } from './trouble.ts';
 
@@ -52,22 +53,15 @@ export function whenReady(redis: Redis, timeoutMs = 5000, signal?: AbortSignal):
   if (redis.status === 'ready') return Promise.resolve();
   return new Promise((resolve, reject) => {
     let last: Error | undefined;
-    let connected = false;
-    let hungUp = false;
+    const { reach, stop } = watchReach(redis);
     const done = (act: () => void) => {
       clearTimeout(timer);
-      redis.off('connect', onConnect).off('close', onClose);
+      stop();
       redis.off('ready', onReady).off('error', onError).off('end', onEnd);
       signal?.removeEventListener('abort', onAbort);
       act();
     };
     const onReady = () => done(resolve);
-    const onConnect = () => {
-      connected = true;
-    };
-    const onClose = () => {
-      hungUp ||= connected;
-    };
     const onError = (error: Error) => {
       last = error;
       const trouble = troubleOf(error);
@@ -76,25 +70,20 @@ export function whenReady(redis: Redis, timeoutMs = 5000, signal?: AbortSignal):
     };
     const onEnd = () => fail();
     const onAbort = () => done(() => reject(signal?.reason));
-    const fail = () => done(() => reject(unreachable(redis, last, hungUp)));
+    const fail = () => done(() => reject(unreachable(redis, last, reach)));
     const timer = setTimeout(fail, timeoutMs);
-    redis.on('connect', onConnect).on('close', onClose);
     redis.on('ready', onReady).on('error', onError).on('end', onEnd);
     signal?.addEventListener('abort', onAbort);
     if (signal?.aborted) onAbort();
   });
 }
 
-function unreachable(redis: Redis, cause: Error | undefined, hungUp: boolean): DuestreamError {
-  const guess = guessOf(cause, { tls: redis.options.tls !== undefined, hungUp });
-  if (guess) return new Unreachable(describe(redis), guess, cause);
-  return new DuestreamError(
-    'unavailable',
-    `cannot reach Redis at ${describe(redis)}: ${cause?.message || 'no answer'}`,
-    {
-      cause,
-    },
-  );
+function unreachable(redis: Redis, cause: Error | undefined, reach: Reach): DuestreamError {
+  const where = describe(redis);
+  const guess = guessOf(cause, { tls: redis.options.tls !== undefined, reach });
+  if (guess) return new Unreachable(where, guess, cause);
+  const why = oneLine(cause?.message ?? '') || 'no answer';
+  return new DuestreamError('unavailable', `cannot reach Redis at ${where}: ${why}`, { cause });
 }
 
 /**

@@ -1,9 +1,11 @@
 /**
- * Why a connection does not come up although somebody is there: its certificate is not to be trusted, or one side speaks
- * TLS and the other one does not. Nothing was said to Redis then, no password either. Time does not mend it, so whoever
- * waits for such a connection is told at once what is wrong and what to do, in words of ours and not of OpenSSL.
+ * Why a connection does not come up although somebody is there: one side does not trust the other one's certificate, or
+ * speaks TLS alone. Nothing, no password either, was said to a Redis that is not trusted. Time does not mend it, so
+ * whoever waits for such a connection is told at once what is wrong and what to do, in words of ours and not of OpenSSL.
+ * Whatever else goes wrong in TLS may pass, like a proxy that restarts: it is weather, and is dialled again.
  */
 import { DuestreamError, messageOf, oneLine } from '../core/errors.ts';
+import type { Reach } from './reach.ts';
 
 export interface Trouble {
   readonly why: string;
@@ -23,6 +25,8 @@ export class Unreachable extends DuestreamError {
   }
 }
 
+const SHOW_ONE = 'give it one from code, "tls: { cert, key }", or set "tls-auth-clients no" in Redis';
+
 /** What Node.js and OpenSSL call it → what it is. */
 const CERTIFICATES: readonly (readonly [code: RegExp, why: string, remedy: string])[] = [
   [/^CERT_HAS_EXPIRED$/, 'its certificate has expired', 'renew it where Redis runs'],
@@ -37,7 +41,12 @@ const CERTIFICATES: readonly (readonly [code: RegExp, why: string, remedy: strin
     'its certificate is refused',
     'renew it where Redis runs',
   ],
+  // TLS 1.3 has an alert for this; before, a failed handshake was all that Redis could say.
+  [/^ERR_SSL_.*(CERTIFICATE_REQUIRED|HANDSHAKE_FAILURE)$/, 'it wants a certificate of the client', SHOW_ONE],
 ];
+
+/** The answer of somebody who does not know what TLS is. */
+const NO_TLS = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)$/;
 
 const PLAIN_THERE = {
   why: 'it does not answer in TLS',
@@ -46,6 +55,11 @@ const PLAIN_THERE = {
 const TLS_THERE = {
   why: 'it closes the connection before its first word',
   remedy: 'if that port is for TLS, write rediss://',
+};
+/** With TLS 1.3 the client is through before Redis looks for a certificate, and the reset often overtakes the alert. */
+const CLOSED_AFTER = {
+  why: 'it closes the connection after the handshake',
+  remedy: `if it wants a certificate of the client, ${SHOW_ONE}`,
 };
 
 /** What only a person can mend; undefined for weather. */
@@ -56,21 +70,22 @@ export function troubleOf(error: unknown): Trouble | undefined {
     const remedy = 'name Redis as its certificate does, or give it one with this name';
     return { why: `its certificate is for another host (${names})`, remedy };
   }
-  if (/^(EPROTO|ERR_SSL_)/.test(code)) return PLAIN_THERE;
+  if (NO_TLS.test(code)) return PLAIN_THERE;
   const [, why, remedy] = CERTIFICATES.find(([pattern]) => pattern.test(code)) ?? [];
   return why === undefined || remedy === undefined ? undefined : { why: `${why} (${code})`, remedy };
 }
 
 /** What it may be when nothing came back for the whole time that was given, or the other side only ever hung up. */
-export function guessOf(
-  last: Error | undefined,
-  { tls, hungUp }: { tls: boolean; hungUp: boolean },
-): Trouble | undefined {
+export function guessOf(last: Error | undefined, { tls, reach }: { tls: boolean; reach: Reach }): Trouble | undefined {
   if (last !== undefined && !/^(ETIMEDOUT|ECONNRESET|EPIPE)$/.test(codeOf(last))) return undefined;
-  if (tls) return PLAIN_THERE;
-  return hungUp ? TLS_THERE : undefined;
+  if (!reach.connected) return tls && reach.accepted ? PLAIN_THERE : undefined;
+  if (!reach.hungUp) return undefined;
+  return tls ? CLOSED_AFTER : TLS_THERE;
 }
 
+/** Node.js makes a code of what OpenSSL says, except when it was writing: then the words are in the message. */
 function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const [, words] = (code === 'EPROTO' && /:SSL routines:[^:]*:([^:]+)/.exec(messageOf(error))) || [];
+  return words === undefined ? code : `ERR_SSL_${words.toUpperCase().replaceAll(' ', '_')}`;
 }
