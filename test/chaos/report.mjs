@@ -73,7 +73,9 @@ export function markdownOf({ made, rows: all, controls }) {
     `* The work: ${made.producers} producers × ${Number(made.jobs) / Number(made.producers)} jobs, ${made.daemons} daemons, ${made.workers} workers × ${made.slots} slots, ${made.partitions} partitions, unless a`,
     `  row says otherwise. One job in ten is due at once, six in ten within ${seconds(made.nearMs)}, the rest within ${seconds(made.farMs)}; ${percent(made.throws)} throw`,
     `  once, ${percent(made.crashes)} end their worker once and ${percent(made.poison)} always.`,
-    ...(made.again ? [`* Run once more on their own, after the row, the judge or the product had changed: ${made.again}.`] : []),
+    ...(made.again
+      ? [`* Run once more on their own, after the row, the judge or the product had changed: ${made.again}.`]
+      : []),
     '* The times of the product are shortened: a lease is 1.5 s, and the jobs of a dead worker are taken over after 3 s.',
     '',
     'How to read it: *lost* are jobs that a producer was told Redis has and that neither ended nor can ever run; in brackets,',
