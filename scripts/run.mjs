@@ -32,15 +32,15 @@ export function show(command, args, options) {
  *
  * @param {string} command
  * @param {readonly string[]} args
- * @param {{ cwd: string, env?: NodeJS.ProcessEnv }} options
+ * @param {{ cwd: string, env?: NodeJS.ProcessEnv, kept?: number }} options kept: characters of output, the last ones
  * @returns {Promise<{ code: number, output: string }>}
  */
-export async function capture(command, args, options) {
+export async function capture(command, args, { kept = 100_000, ...options }) {
   const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (chunk) => {
-      output = (output + chunk).slice(-100_000);
+      output = (output + chunk).slice(-kept);
     });
   }
   return { code: await ended(child), output };

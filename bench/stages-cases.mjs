@@ -1,0 +1,168 @@
+/**
+ * What `bench:stages` measures: for each script a way to bring jobs into the state it starts from, and the call. Every
+ * call is the product's own, so that what the client splits or repeats is measured as it happens.
+ */
+
+/** @typedef {import('./stages-world.mjs').World} World */
+/** @typedef {import('./stages-world.mjs').Given} Given */
+
+/**
+ * @typedef {object} Case
+ * @property {readonly number[]} batches sizes of one call
+ * @property {number} [byDefault] the batch of the product's default settings, which the table of longest calls takes
+ * @property {boolean} [isPlain] a command of Redis, no script of ours: its figure is that of `cmdstat_<name>`
+ * @property {(world: World, given: Given) => Promise<readonly unknown[]>} prepare returns what the calls are about
+ * @property {(world: World, chunk: readonly any[]) => Promise<void>} call one batch, to its end
+ */
+
+const BATCHES = [1, 20, 100, 256];
+const WINDOW_MS = 600_000;
+const CONSUMER = 'bench';
+const HEIRLESS = { windowMs: WINDOW_MS, reason: 'bench', error: '{"m":"bench"}' };
+
+/** @type {Readonly<Record<string, Case>>} in the order a job meets them */
+export const cases = {
+  schedule: {
+    batches: [...BATCHES, 500],
+    byDefault: 500,
+    prepare: async (world, given) => world.items(given),
+    call: (world, chunk) => world.schedule(chunk),
+  },
+  promote: {
+    batches: [...BATCHES, 500],
+    byDefault: 500,
+    prepare: (world, given) => world.scheduled(given),
+    async call(world, chunk) {
+      for (let left = chunk.length; left > 0; ) left -= await world.promote(left);
+    },
+  },
+  xreadgroup: {
+    batches: BATCHES,
+    byDefault: 256,
+    isPlain: true,
+    prepare: (world, given) => world.readied(given),
+    async call(world, chunk) {
+      await world.read(chunk.length);
+    },
+  },
+  start: {
+    batches: BATCHES,
+    byDefault: 256,
+    prepare: (world, given) => world.delivered(given),
+    async call(world, chunk) {
+      await world.start(chunk);
+    },
+  },
+  extend: {
+    batches: [...BATCHES, 500],
+    byDefault: 500,
+    prepare: (world, given) => world.started(given),
+    async call(world, chunk) {
+      await world.jobs.extend(world.ref, chunk, CONSUMER);
+    },
+  },
+  complete: {
+    batches: BATCHES,
+    byDefault: 256,
+    prepare: (world, given) => world.started(given),
+    async call(world, chunk) {
+      await world.jobs.complete(world.ref, chunk, { windowMs: WINDOW_MS });
+    },
+  },
+  retry: {
+    batches: [1],
+    byDefault: 1,
+    prepare: (world, given) => world.started(given),
+    async call(world, [claim]) {
+      await world.jobs.retry(world.ref, claim, { windowMs: WINDOW_MS, delayMs: 60_000, error: '{"m":"bench"}' });
+    },
+  },
+  defer: {
+    batches: [1],
+    byDefault: 1,
+    prepare: (world, given) => world.started(given),
+    async call(world, [claim]) {
+      await world.jobs.defer(world.ref, claim, { windowMs: WINDOW_MS, delayMs: 60_000 });
+    },
+  },
+  bury: {
+    batches: [1],
+    byDefault: 1,
+    prepare: (world, given) => world.started(given),
+    async call(world, [claim]) {
+      await world.jobs.bury(world.ref, claim, HEIRLESS);
+    },
+  },
+  release: {
+    batches: BATCHES,
+    byDefault: 256,
+    prepare: (world, given) => world.delivered(given),
+    async call(world, chunk) {
+      await world.untilTaken(chunk, (rest) => world.jobs.release(world.ref, rest, { consumer: CONSUMER }));
+    },
+  },
+  reclaim: {
+    batches: [...BATCHES.slice(0, 3), 200],
+    byDefault: 200,
+    prepare: (world, given) => world.started(given),
+    async call(world, chunk) {
+      await world.reclaim(chunk.map(({ entry }) => entry));
+    },
+  },
+  cancel: {
+    batches: [...BATCHES, 500],
+    byDefault: 500,
+    prepare: async (world, given) => (await world.scheduled(given)).map(({ member }) => member),
+    async call(world, chunk) {
+      await world.untilTaken(chunk, (rest) => world.jobs.cancel(world.ref, rest, { windowMs: WINDOW_MS }));
+    },
+  },
+  replay: {
+    batches: [1],
+    byDefault: 1,
+    prepare: (world, given) => world.dead(given),
+    async call(world, [letter]) {
+      await world.jobs.replay(world.ref, letter);
+    },
+  },
+  sweep: {
+    batches: [...BATCHES, 500],
+    byDefault: 500,
+    prepare: (world, given) => world.over(given),
+    async call(world, chunk) {
+      await world.sweep(chunk.length);
+    },
+  },
+  purge: {
+    batches: [...BATCHES.slice(0, 3)],
+    byDefault: 100,
+    prepare: (world, given) => world.dead(given),
+    async call(world, chunk) {
+      for (let left = chunk.length; left > 0; ) left -= await world.purge(left);
+    },
+  },
+  peek: {
+    batches: [1],
+    byDefault: 1,
+    prepare: async (world, given) => (await world.scheduled(given)).map(({ member }) => member),
+    async call(world, [member]) {
+      await world.peek(member);
+    },
+  },
+  census: {
+    batches: [500],
+    byDefault: 500,
+    prepare: (world, given) => world.scheduled(given),
+    async call(world, chunk) {
+      await world.census(chunk.length);
+    },
+  },
+  stats: {
+    batches: [1],
+    byDefault: 1,
+    prepare: (world, given) => world.readied(given),
+    async call(world) {
+      await world.stats();
+    },
+  },
+};

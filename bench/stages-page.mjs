@@ -1,0 +1,78 @@
+/** `docs/reference/script-times.md` from the figures of `bench:stages`. */
+
+/** @typedef {import('./stages-round.mjs').Row} Row */
+
+const SIZES = [
+  [200, '200 B'],
+  [4096, '4 KiB'],
+  [262_144, '256 KiB'],
+];
+
+/**
+ * @param {{ host: string, node: string, redis: string, date: string, rounds: number, rows: readonly Row[] }} measured
+ * @returns {string} the whole page
+ */
+export function pageOf({ host, node, redis, date, rounds, rows }) {
+  return `<!-- Made by \`npm run bench:stages\`. -->
+# What each script costs
+
+Redis runs one script at a time, so the longest script is the longest that any other client waits for us. Measured on
+Redis ${redis}, Node.js ${node.slice(1)}, ${host}, ${date}: medians of ${rounds} rounds of \`npm run bench:stages\`,
+which measures one script at a time. Absolute figures move from host to host.
+
+## The longest call
+
+The p99.9 of one call inside Redis in milliseconds (\`INFO latencystats\`), at the batch of the default settings. A script
+that meets large records stops after it has read about 1 MiB and answers \`later\` for the rest; the caller asks again.
+
+| script | batch | ${SIZES.map(([, name]) => name).join(' | ')} |
+|---|--:|${SIZES.map(() => '--:').join('|')}|
+${longest(rows).join('\n')}
+
+## Time per job
+
+Microseconds per job inside Redis / CPU of the caller in Node.js.
+
+| script | batch | ${SIZES.map(([, name]) => name).join(' | ')} |
+|---|--:|${SIZES.map(() => '--:').join('|')}|
+${perJob(rows).join('\n')}
+
+\`census\`: per job looked at. \`xreadgroup\` is the command of Redis that gives a worker its entries.
+`;
+}
+
+/** @param {readonly Row[]} rows */
+function longest(rows) {
+  return lines(
+    rows.filter(({ byDefault }) => byDefault),
+    ({ longestMs }) => longestMs.toFixed(longestMs < 10 ? 2 : 0),
+  );
+}
+
+/** @param {readonly Row[]} rows */
+function perJob(rows) {
+  return lines(rows, ({ redisMicros, nodeMicros }) => `${figure(redisMicros)} / ${figure(nodeMicros)}`);
+}
+
+/** @param {number} micros */
+function figure(micros) {
+  return micros < 100 ? micros.toFixed(1) : Math.round(micros).toLocaleString('en');
+}
+
+/**
+ * One line per script and batch.
+ *
+ * @param {readonly Row[]} rows
+ * @param {(row: Row) => string} cell
+ */
+function lines(rows, cell) {
+  const keys = [...new Set(rows.map(({ script, batch }) => `${script} ${batch}`))];
+  return keys.map((key) => {
+    const [script, batch] = key.split(' ');
+    const cells = SIZES.map(([bytes]) => {
+      const row = rows.find((one) => one.script === script && String(one.batch) === batch && one.bytes === bytes);
+      return row ? cell(row) : '–';
+    });
+    return `| \`${script}\` | ${batch} | ${cells.join(' | ')} |`;
+  });
+}

@@ -1,0 +1,96 @@
+/**
+ * One round of `bench:stages` in a process of its own: every case on a new Redis, one script at a time between two
+ * readings of INFO. Prints the rows as JSON. A checkout measures its own build, so two checkouts can take turns.
+ */
+
+import { prepare, rounded, withRedis } from './parts.mjs';
+import { cases } from './stages-cases.mjs';
+import { createWorld } from './stages-world.mjs';
+
+/**
+ * @typedef {object} Row
+ * @property {string} script
+ * @property {number} batch jobs the caller passed at once
+ * @property {number} bytes of data of each job
+ * @property {boolean} byDefault the batch is that of the default settings
+ * @property {number} jobs
+ * @property {number} calls of the script; more than jobs / batch where it was asked again for the rest
+ * @property {number} redisMicros per job, inside Redis
+ * @property {number} nodeMicros CPU of the caller per job: build the command, read the reply
+ * @property {number} medianMs of one call inside Redis
+ * @property {number} longestMs the p99.9 of one call inside Redis
+ */
+
+/** Data of one job in bytes → how many jobs a case has; the default batch has 20 calls, so that the longest says something. */
+const JOBS = new Map([
+  [200, 2000],
+  [4096, 1000],
+  [262_144, 256],
+]);
+
+const only = new Set(process.argv.slice(2));
+const { binary } = await prepare();
+const measured = await withRedis(binary, async ({ redis, socketPath }) => {
+  const world = await createWorld(socketPath);
+  try {
+    await measure(world, redis, { name: 'start', batch: 100, bytes: 200 });
+    const rows = [];
+    for (const [name, { batches }] of Object.entries(cases)) {
+      if (only.size > 0 && !only.has(name)) continue;
+      for (const bytes of JOBS.keys()) {
+        for (const batch of batches) rows.push(await measure(world, redis, { name, batch, bytes }));
+      }
+    }
+    const version = /redis_version:(\S+)/.exec(await redis.info('server'))?.[1] ?? '';
+    return { version, rows };
+  } finally {
+    world.close();
+  }
+});
+process.stdout.write(`${JSON.stringify(measured)}\n`);
+
+/**
+ * @param {import('./stages-world.mjs').World} world
+ * @param {import('ioredis').Redis} redis
+ * @param {{ name: string, batch: number, bytes: number }} what
+ * @returns {Promise<Row>}
+ */
+async function measure(world, redis, { name, batch, bytes }) {
+  const stage = cases[name];
+  if (!stage) throw new Error(`no stage ${name}; there are ${Object.keys(cases).join(', ')}`);
+  await world.fresh();
+  const calls20 = batch === stage.byDefault && bytes <= 4096 ? 20 * batch : batch;
+  const jobs = Math.max(calls20, JOBS.get(bytes) ?? 0);
+  const things = await stage.prepare(world, { jobs, bytes });
+  await redis.config('RESETSTAT');
+  const before = process.cpuUsage();
+  for (let from = 0; from + batch <= things.length; from += batch) {
+    await stage.call(world, things.slice(from, from + batch));
+  }
+  const { user, system } = process.cpuUsage(before);
+  const command = stage.isPlain ? name : 'evalsha';
+  const done = Math.floor(things.length / batch) * batch;
+  const { calls, micros } = timesOf(await redis.info('commandstats'), command);
+  const [median, longest] = percentilesOf(await redis.info('latencystats'), command);
+  return {
+    ...{ script: name, batch, bytes, byDefault: batch === stage.byDefault, jobs: done, calls },
+    redisMicros: rounded(micros / done),
+    nodeMicros: rounded((user + system) / done),
+    medianMs: rounded(median / 1000),
+    longestMs: rounded(longest / 1000),
+  };
+}
+
+/** @param {string} info @param {string} command */
+function timesOf(info, command) {
+  const found = new RegExp(`cmdstat_${command}:calls=(\\d+),usec=(\\d+)`).exec(info);
+  if (!found) throw new Error(`Redis counted no call of ${command}`);
+  return { calls: Number(found[1]), micros: Number(found[2]) };
+}
+
+/** p50 and p99.9 in µs. @param {string} info @param {string} command @returns {readonly [number, number]} */
+function percentilesOf(info, command) {
+  const found = new RegExp(`latency_percentiles_usec_${command}:p50=([\\d.]+),p99=[\\d.]+,p99.9=([\\d.]+)`).exec(info);
+  if (!found) throw new Error(`Redis keeps no latency of ${command}`);
+  return [Number(found[1]), Number(found[2])];
+}

@@ -1,0 +1,189 @@
+/**
+ * One partition, and ways to bring jobs into each state. Nothing here is measured but the calls themselves; the product's
+ * own functions are used throughout, taken from `dist`.
+ */
+import { root } from '../scripts/steps.mjs';
+
+/**
+ * @typedef {object} Given
+ * @property {number} jobs how many
+ * @property {number} bytes of data of each
+ *
+ * @typedef {{ entry: string, member: string, dueMs: number }} Delivery
+ * @typedef {{ entry: string, member: string, token: string }} Claim
+ * @typedef {{ member: string, record: string, dueMs: number }} Item
+ * @typedef {Awaited<ReturnType<typeof createWorld>>} World
+ */
+
+const CONSUMER = 'bench';
+const LEASE_MS = 3_600_000;
+const WINDOW_MS = 600_000;
+const BYTES_MAX = 1_048_576;
+const HORIZON_MS = 10 * 365 * 86_400_000;
+/** What one call of the preparation carries at the most; longer ones would stall Redis for the next case. */
+const CHUNK_BYTES = 4_000_000;
+
+/** @param {string} socketPath */
+export async function createWorld(socketPath) {
+  const { openCommands, whenReady } = await import(`${root}dist/redis/connect.js`);
+  const { createJobs } = await import(`${root}dist/redis/jobs.js`);
+  const { partitionRef } = await import(`${root}dist/redis/keys.js`);
+  const lease = await import(`${root}dist/redis/lease.js`);
+  const ready = await import(`${root}dist/redis/ready.js`);
+  const { census } = await import(`${root}dist/redis/census.js`);
+  const { purge } = await import(`${root}dist/redis/upkeep.js`);
+  const { peek, stats } = await import(`${root}dist/redis/inspect.js`);
+  const { encodeBody, encodeRecord } = await import(`${root}dist/core/codec.js`);
+
+  const redis = openCommands({ redis: { path: socketPath }, name: 'bench', commandTimeoutMs: 60_000 });
+  await whenReady(redis);
+  const jobs = createJobs(redis);
+  const ref = partitionRef('bench', { queue: 'q', partition: 0, generation: 0 });
+  let term = '';
+
+  /** An empty partition that we lead. */
+  async function fresh() {
+    await redis.flushall();
+    ({ term } = await lease.elect(redis, ref, { processId: 'bench', leaseMs: LEASE_MS }));
+    await ready.join(redis, ref.keys, CONSUMER);
+  }
+
+  /** @param {Given} given @returns {readonly Item[]} whose due time has come; ids of 16 bytes */
+  function items({ jobs: count, bytes }) {
+    const dueMs = Date.now() - 1000;
+    const record = encodeRecord(dueMs, encodeBody({ name: 'default', data: 'x'.repeat(bytes - 2) }));
+    return Array.from({ length: count }, (_, at) => ({
+      member: `j:job-${String(at).padStart(12, '0')}`,
+      record,
+      dueMs,
+    }));
+  }
+
+  /**
+   * Repeats the call for what it answered `later` of.
+   *
+   * @template T
+   * @param {readonly T[]} all
+   * @param {(rest: readonly T[]) => Promise<readonly unknown[]>} call
+   */
+  async function untilTaken(all, call) {
+    for (let rest = all; rest.length > 0; ) {
+      const replies = await call(rest);
+      if (!Array.isArray(replies)) throw new Error(`unexpected answer ${JSON.stringify(replies)}`);
+      const left = rest.filter((_, at) => (replies[at]?.kind ?? replies[at]) === 'later');
+      if (left.length === rest.length) throw new Error('a call took nothing at all');
+      rest = left;
+    }
+  }
+
+  /** @param {readonly Item[]} chunk */
+  async function schedule(chunk) {
+    const options = { mode: 'keep', horizonMs: HORIZON_MS, bytesMax: BYTES_MAX };
+    await untilTaken(chunk, (rest) => jobs.schedule(ref, rest, options));
+  }
+
+  /** @param {Given} given */
+  async function scheduled(given) {
+    const all = items(given);
+    const each = Math.max(1, Math.min(500, Math.floor(CHUNK_BYTES / given.bytes)));
+    for (let from = 0; from < all.length; from += each) await schedule(all.slice(from, from + each));
+    return all;
+  }
+
+  /** @param {number} limit */
+  async function promote(limit) {
+    const reply = await jobs.promote(ref, { term, leaseMs: LEASE_MS, limit, cap: 1_000_000 });
+    if (!(reply.count > 0)) throw new Error(`nothing was promoted: ${JSON.stringify(reply)}`);
+    return Number(reply.count);
+  }
+
+  /** @param {Given} given */
+  async function readied(given) {
+    const all = await scheduled(given);
+    for (let left = all.length; left > 0; ) left -= await promote(Math.min(500, left));
+    return all;
+  }
+
+  /** @param {number} count @returns {Promise<readonly Delivery[]>} */
+  async function read(count) {
+    const [batch] = await ready.readNew(redis, [ref], { consumer: CONSUMER, count, blockMs: 0 });
+    return batch?.deliveries ?? [];
+  }
+
+  /** @param {Given} given */
+  async function delivered(given) {
+    await readied(given);
+    return read(given.jobs);
+  }
+
+  /** @param {readonly Delivery[]} deliveries @returns {Promise<readonly Claim[]>} */
+  async function start(deliveries) {
+    /** @type {Claim[]} */
+    const claims = [];
+    await untilTaken(deliveries, async (rest) => {
+      const options = { consumer: CONSUMER, bytesMax: BYTES_MAX, windowMs: WINDOW_MS };
+      const replies = await jobs.start(ref, rest, options);
+      for (const [at, { kind, token }] of replies.entries()) {
+        const delivery = rest[at];
+        if (kind === 'run' && delivery) claims.push({ entry: delivery.entry, member: delivery.member, token });
+      }
+      return replies;
+    });
+    return claims;
+  }
+
+  /** @param {Given} given */
+  async function started(given) {
+    const deliveries = await delivered(given);
+    const claims = [];
+    for (let from = 0; from < deliveries.length; from += 100)
+      claims.push(...(await start(deliveries.slice(from, from + 100))));
+    return claims;
+  }
+
+  /** @param {Given} given @returns {Promise<readonly string[]>} ids of dead letters */
+  async function dead(given) {
+    const claims = await started(given);
+    for (const claim of claims) await jobs.bury(ref, claim, { windowMs: WINDOW_MS, reason: 'bench', error: '' });
+    const letters = await redis.xrange(ref.keys.dead, '-', '+');
+    return letters.map(([letter = '']) => letter);
+  }
+
+  /** Tombstones that left the done window. @param {Given} given */
+  async function over(given) {
+    const claims = await started(given);
+    for (let from = 0; from < claims.length; from += 100) {
+      await jobs.complete(ref, claims.slice(from, from + 100), { windowMs: WINDOW_MS });
+    }
+    return claims;
+  }
+
+  /** @param {number} batch */
+  async function sweep(batch) {
+    const limits = { batch, windowMs: 1, stubsMax: 1_000_000, retentionMs: HORIZON_MS, lettersMax: 1_000_000 };
+    const nowMs = Date.now() + 2 * WINDOW_MS;
+    const swept = await lease.sweep(redis, ref, { term, limits, nowMs });
+    if (swept === 'fenced' || !Object.values(swept).some((count) => Number(count) > 0))
+      throw new Error('nothing was swept');
+  }
+
+  return {
+    ...{ redis, jobs, ref, fresh, items, untilTaken, schedule, scheduled, promote, readied, read },
+    ...{ delivered, start, started, dead, over, sweep },
+    /** @param {readonly string[]} entries */
+    reclaim: (entries) =>
+      ready.reclaim(redis, ref, { owner: CONSUMER, consumer: 'other', idleMs: 0, limit: entries.length, entries }),
+    /** @param {number} limit */
+    async purge(limit) {
+      const { matched } = await purge(redis, ref, { mode: 'remove', ageMs: 0, limit, nowMs: Date.now() + WINDOW_MS });
+      if (!(matched > 0)) throw new Error('nothing was purged');
+      return Number(matched);
+    },
+    /** @param {string} member */
+    peek: (member) => peek(redis, ref, member),
+    /** @param {number} limit */
+    census: (limit) => census(redis, ref, { part: 'jobs', limit }),
+    stats: () => stats(redis, ref),
+    close: () => redis.disconnect(),
+  };
+}
