@@ -1,11 +1,12 @@
 import { defineConfig } from 'vitest/config';
+import { filesOf, tier } from './test/tiers.mjs';
 
 /** Far above need: a machine that does something else as well must not make a test red. */
 const LONG_MS = 120_000;
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    ...filesOf(tier),
     // Files start servers and processes of their own; a process each keeps their handles apart.
     pool: 'forks',
     // Made for 2 cores: more files at once would only make each other late.
