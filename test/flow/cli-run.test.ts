@@ -61,7 +61,7 @@ describe('dev', () => {
     expect(await dev.end()).toBe(0);
     expect(existsSync(join(cli.folder, '.duestream/dev.json'))).toBe(false);
     expect(await answersPing({ port: Number(url?.[2]) })).toBe(false);
-  }, 40_000);
+  });
 
   test('uses a Redis that was named, and starts none', async () => {
     const dev = await cli.start(['dev', '--json', '--redis', server.url, '--http-port', '0']);
@@ -90,7 +90,7 @@ describe('start', () => {
     const leaders = async () => JSON.parse((await cli.run(['queues', 'ls', '--json', ...flags()])).out).queues;
     await cli.run(['schedule', 'emails', '--delay', '1d', ...flags()]);
     await expect
-      .poll(leaders, { timeout: 10_000 })
+      .poll(leaders)
       .toMatchObject([
         { queue: 'emails', scheduled: 1, leaders: [expect.stringMatching(new RegExp(`:${daemon.child.pid}$`))] },
       ]);

@@ -103,8 +103,8 @@ describe('email-in-n-minutes', () => {
     await later('receipt:3', 'eve@example.com', '2s');
 
     await Promise.all([daemon(), worker('email-in-n-minutes', { more: { SMTP_URL: address } })]);
-    await expect.poll(() => inbox.map(({ to }) => to), { timeout: 10_000 }).toContain('eve@example.com');
-    await expect.poll(() => later('--undo', 'receipt:3'), { timeout: 5000 }).toBe('receipt:3 over\n');
+    await expect.poll(() => inbox.map(({ to }) => to)).toContain('eve@example.com');
+    await expect.poll(() => later('--undo', 'receipt:3')).toBe('receipt:3 over\n');
     expect(inbox.map(({ to }) => to)).toEqual(['ada@example.com', 'eve@example.com']);
     expect(inbox[0]?.text).toContain('Subject: Your receipt:1');
     const due = Date.parse(/due (\S+)/.exec(planned)?.[1] ?? '');
@@ -121,7 +121,7 @@ describe('lock-conflict', () => {
     ]);
     expect(await command('lock-conflict/fill.mjs', ['15'])).toBe('15 bookings for 3 accounts\n');
     const booked = () => workers.flatMap((one) => one.lines().filter(({ msg }) => msg === 'booked'));
-    await expect.poll(() => booked().length, { timeout: 15_000 }).toBe(15);
+    await expect.poll(() => booked().length).toBe(15);
 
     expect(new Set(booked().map(({ job }) => job)).size).toBe(15);
     for (const account of ['account-0', 'account-1', 'account-2']) {
@@ -144,7 +144,7 @@ describe('notification-failover', () => {
   const steps = async (note: string) =>
     Object.fromEntries([...(await notify(note)).matchAll(/:(\w+) +(\w.*)/g)].map(([, step, state]) => [step, state]));
   const becomes = (note: string, expected: Readonly<Record<string, string>>) =>
-    expect.poll(() => steps(note), { timeout: 12_000, interval: 50 }).toEqual(expected);
+    expect.poll(() => steps(note), { interval: 50 }).toEqual(expected);
   const unplanned = 'never planned';
 
   beforeEach(daemon);
@@ -180,7 +180,7 @@ describe('notification-failover', () => {
     const first = await worker('notification-failover', { name: 'worker 1', more: scaled });
     await notify('n5', 'push=silent');
     await first.logged('job started');
-    await expect.poll(() => steps('n5'), { timeout: 5000, interval: 20 }).toMatchObject({ sms: 'scheduled' });
+    await expect.poll(() => steps('n5'), { interval: 20 }).toMatchObject({ sms: 'scheduled' });
     await first.end('SIGKILL');
 
     const second = await worker('notification-failover', { name: 'worker 2', more: scaled });

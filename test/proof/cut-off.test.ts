@@ -84,7 +84,7 @@ test('a crash is counted once by a reclaim that was cut off and called again', a
 
 // The search for states in which each write can be cut off, of which the scenes above have most.
 if (!isSlice) {
-  test('whatever is cut off anywhere and called again ends as it would have', { timeout: 120_000 }, async () => {
+  test('whatever is cut off anywhere and called again ends as it would have', async () => {
     const wrong: string[] = [];
     for (const list of lists({ seed: SEED, runs: LISTS_MAX, length: 40 })) {
       wrong.push(...(await cut(list)));

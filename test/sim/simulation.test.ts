@@ -16,7 +16,7 @@ const run = promisify(execFile);
 
 beforeAll(async () => {
   await build();
-}, 120_000);
+});
 
 async function simulate(product: string, ...args: readonly string[]): Promise<string> {
   const script = join(root, 'scripts', 'simulate.mjs');
