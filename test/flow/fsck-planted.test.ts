@@ -2,7 +2,7 @@
  * Every invariant of the design is broken once by hand, and `fsck` must name it and nothing else. What it repairs it
  * tells first, and a second repair finds nothing to do.
  */
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { examine, examineControl, growthFlaws } from '../../src/redis/fsck.ts';
 import { growth } from '../../src/redis/growth.ts';
@@ -18,7 +18,10 @@ const BINARY = Buffer.from([0xff, 0x00, 0x80, 0x7f]);
 const cli = useCli();
 const p = usePartition();
 
+/** The command looks twice, two seconds apart; no test waits for them. */
+const { sleep } = systemClock;
 beforeEach(async () => {
+  vi.spyOn(systemClock, 'sleep').mockImplementation((ms, signal) => sleep(Math.min(ms, 20), signal));
   await declareQueue(p.redis, { namespace: 't', queue: 'q', partitions: 1 });
 });
 
@@ -262,6 +265,7 @@ describe('what must only grow (I7)', () => {
   });
 
   test('the command compares two states', async () => {
+    vi.mocked(systemClock.sleep).mockRestore();
     await p.running('a');
     await p.redis.config('RESETSTAT');
     const looking = fsck('q', '--json');

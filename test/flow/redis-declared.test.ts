@@ -158,22 +158,22 @@ test('READONLY, the server became a replica: connections are dialled again with 
 
 test('LOADING, the server reads its data: calls are unavailable, and all goes on when it has', async () => {
   await admin.eval('for i = 1, 3000 do redis.call("SET", "n" .. i, i) end', 0);
-  await admin.config('SET', 'key-load-delay', '1000');
+  const other = await server.client();
+  // A quarter of a minute, cut short when all has been seen.
+  await admin.config('SET', 'key-load-delay', '5000');
   await admin.config('SET', 'loading-process-events-interval-bytes', '1024');
   let reloading: Promise<unknown> = Promise.resolve();
   const { code, ready, log } = await through({
     async begin() {
       reloading = admin.call('DEBUG', 'RELOAD');
-      const other = () => daemon.ready();
-      await expect
-        .poll(other)
-        .toBe(false)
-        .catch(() => undefined);
+      await expect.poll(() => other.ping().catch(messageOf)).toMatch(/^LOADING/);
     },
-    end: () => reloading,
+    async end() {
+      await other.config('SET', 'key-load-delay', '0');
+      await reloading;
+    },
     holdMs: 1500,
   });
-  await admin.config('SET', 'key-load-delay', '0');
   expect([code, ready]).toEqual(['unavailable', false]);
   expect(told(log, 'LOADING').length).toBe(1);
   await goesOn();
