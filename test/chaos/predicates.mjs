@@ -23,11 +23,12 @@ export function lateBy({ effects, fromMs, toMs }, ms) {
 export const notLater = (lateMs, ms) => atMost('ms late at most', lateMs, ms);
 
 /**
- * How long something took is judged on a quiet machine alone; what never came is judged anywhere.
+ * How long something took is judged on a quiet machine alone, and whether a leader that was kept waiting lost its lease;
+ * what never came is judged anywhere.
  *
- * @param {string} complaint of `atMost`
+ * @param {string} complaint
  */
-export const isLateness = (complaint) => /^ms [^:]*: \d/.test(complaint);
+export const needsQuiet = (complaint) => /^(ms [^:]*: \d|\d+ FLAP,)/.test(complaint);
 
 /** @param {Outcome['effects']} effects */
 export const failures = (effects) => effects.filter(({ ev, how }) => ev === 'finish' && how === 'error').length;
