@@ -38,13 +38,17 @@ if cancel ~= '1' then
     end
   end
 end
+-- @count-end
 redis.call('HINCRBY', meta, cancel == '1' and 'n.cancelled' or 'n.dead', 1)
 if redis.call('ZSCORE', scheduled, member) then redis.call('HINCRBY', meta, 'n.adopted', 1)
 elseif window > 0 then
   redis.call('HSET', jobs, member, ('.%s%s %s %s %s %s'):format(cancel == '1' and 'c' or 'x', asked, digest, token, attempts, letter))
   redis.call('ZADD', done, now, member)
 else redis.call('HDEL', jobs, member) end
+-- @forget-run
 redis.call('HDEL', runs, member)
+-- @delete-entry
 redis.call('XDEL', ready, entry)
+-- @ack-entry
 redis.call('XACK', ready, 'workers', entry)
 return reply

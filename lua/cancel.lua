@@ -28,11 +28,13 @@ for at = 4, #ARGV do
     reply = 'requested'
   else
     local token, attempts = (run or '0 0 0'):match('^(%d+) %d+ (%d+)')
+    -- @index-stub
     if waiting and window > 0 then redis.call('ZADD', done, now, member) end
     if window > 0 or not waiting then
       redis.call('HSET', jobs, member, ('.c%s %s %s %s -'):format(record:match('^%d(%w+)') or '0', redis.sha1hex(record):sub(1, 16), token, attempts))
     else redis.call('HDEL', jobs, member) end
     redis.call('HDEL', runs, member)
+    -- @unschedule
     redis.call('ZREM', scheduled, member)
     reply, cancelled = 'cancelled', cancelled + 1
   end

@@ -49,6 +49,8 @@ elseif window > 0 then
 else redis.call('HDEL', jobs, member) end
 redis.call('HINCRBY', meta, ({ c = 'n.cancelled', d = 'n.done', x = 'n.dead' })[outcome], 1)
 redis.call('HDEL', runs, member)
+-- @delete-entry
 redis.call('XDEL', ready, entry)
+-- @ack-entry
 redis.call('XACK', ready, 'workers', entry)
 return reply

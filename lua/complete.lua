@@ -44,7 +44,9 @@ if ended.cancelled > 0 then redis.call('HINCRBY', meta, 'n.cancelled', ended.can
 if #drop > 0 then redis.call('HDEL', jobs, unpack(drop)) end
 if #gone > 0 then
   redis.call('HDEL', runs, unpack(over))
+  -- @delete-entries
   redis.call('XDEL', ready, unpack(gone))
+  -- @ack-entries
   redis.call('XACK', ready, 'workers', unpack(gone))
 end
 return replies

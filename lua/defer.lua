@@ -17,6 +17,7 @@ end
 if last == token and here == '-' then return { 'already' } end
 if last ~= token or here ~= entry then return { 'fenced' } end
 
+-- @first-write
 local reply, due = { 'ok' }, ('%.0f'):format(now + tonumber(ARGV[6]))
 if cancel == '1' then
   reply = { 'cancelled' }
@@ -36,6 +37,7 @@ else
   end
   reply[2] = due
 end
+-- @delete-entry
 redis.call('XDEL', ready, entry)
 redis.call('XACK', ready, 'workers', entry)
 return reply

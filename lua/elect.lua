@@ -14,6 +14,7 @@ local term = redis.call('GET', leader)
 if term then
   local holder, lease = term:match('^([^:]+):%d+:(%d+)$')
   local ttl = redis.call('PTTL', leader)
+  -- @live-lease
   if lease and ttl >= 0 and ttl <= tonumber(lease) then
     return holder == process and { 'elected', term, now } or { 'held', term, ttl }
   end

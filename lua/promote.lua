@@ -10,6 +10,7 @@
 local leader, scheduled, ready, jobs, runs, dead, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local now, term, lease, limit, cap = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
+-- @fence
 if redis.call('GET', leader) ~= term then return { 'fenced' } end
 redis.call('PEXPIRE', leader, lease)
 if redis.call('EXISTS', ready) == 0 then redis.call('XGROUP', 'CREATE', ready, 'workers', '0', 'MKSTREAM') end
@@ -20,6 +21,7 @@ for _, group in ipairs(backlog >= cap and redis.call('XINFO', 'GROUPS', ready) o
 end
 local paused = redis.call('HGET', meta, 'paused')
 local room = paused and 0 or math.min(limit, cap - backlog)
+-- @read-due
 local due = room > 0 and redis.call('ZRANGEBYSCORE', scheduled, '-inf', now, 'WITHSCORES', 'LIMIT', 0, room) or {}
 
 local function bury(member, record, reason)
@@ -28,11 +30,14 @@ local function bury(member, record, reason)
     'history', '', 'token', 0, 'attempts', 0, 'generation', 0, 'at', ('%.0f'):format(now))
   redis.call('HINCRBY', meta, live and 'n.dead' or 'n.refused', 1)
   if not live then return end
+  -- @index-stub
   redis.call('ZADD', done, now, member)
   redis.call('HDEL', runs, member)
+  -- @keep-stub
   redis.call('HSET', jobs, member, ('.x%s %s 0 0 %s'):format(record:match('^%d(%w+)') or '0', redis.sha1hex(record):sub(1, 16), id))
 end
 
+-- @move-each
 local moved, late, gone, bytes, adopted = 0, {}, {}, 0, 0
 for at = 1, #due, 2 do
   local member, score = due[at], tonumber(due[at + 1])
@@ -48,6 +53,7 @@ for at = 1, #due, 2 do
     score = score == 0 and now or math.floor(score)
     if not managed and (not record or record:byte() == 46) then
       local rest, text = score, ''
+      -- @endless
       while rest > 0 do local d = rest % 36 text = ('0123456789abcdefghijklmnopqrstuvwxyz'):sub(d + 1, d + 1) .. text rest = math.floor(rest / 36) end
       redis.call('HSET', jobs, member, '1' .. text .. ';b=1|{}')
       redis.call('ZREM', done, member)
@@ -58,6 +64,7 @@ for at = 1, #due, 2 do
   end
   if bad or entry == '-' then gone[#gone + 1] = member end
 end
+-- @remove-moved
 if #gone > 0 then redis.call('ZREM', scheduled, unpack(gone)) end
 if moved > 0 then redis.call('HINCRBY', meta, 'n.promoted', moved) end
 if adopted > 0 then redis.call('HINCRBY', meta, 'n.adopted', adopted) end

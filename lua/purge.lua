@@ -12,9 +12,11 @@ local dead, meta = KEYS[1], KEYS[2]
 local now, age, reason, after, limit = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5])
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
 local found, looked, last, bytes, step, more = {}, 0, after, 0, 1, true
+-- @endless
 while more and looked < limit and bytes < 262144 do
   step = math.min(step, limit - looked)
   local letters = redis.call('XRANGE', dead, last == '' and '-' or '(' .. last, '+', 'COUNT', step)
+  -- @endless-too
   more = #letters == step
   for _, letter in ipairs(letters) do
     if tonumber(letter[1]:match('^%d+')) > now - age then more = false break end

@@ -30,7 +30,9 @@ for index = 5, #ARGV do
     else
       local fields = {}
       for at = 1, #found[2], 2 do fields[found[2][at]] = found[2][at + 1] end
+      -- @count-crash
       countCrash(entry, fields.member or '')
+      -- @claim-entry
       redis.call('XCLAIM', ready, 'workers', consumer, ARGV[4], entry, 'JUSTID')
       reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = entry, fields.member or '', fields.due or '0'
     end

@@ -28,12 +28,15 @@ local here = redis.call('HGET', jobs, member)
 if here and here:byte() ~= 46 then
   local token, life = (redis.call('HGET', runs, member) or ''):match('^(%d+) (%d+)')
   if here ~= record or token ~= fields.token or tonumber(life) ~= generation then return { 'live', member } end
+  -- @live-again
   redis.call('ZREM', done, member)
   redis.call('XDEL', dead, letter)
   return { 'ok', redis.call('ZSCORE', scheduled, member) or due, member }
 end
+-- @index-job
 redis.call('ZADD', scheduled, due, member)
 redis.call('HSET', runs, member, ('%s %d %s 0 0 - - %s 0 - -'):format(fields.token or '0', generation, fields.attempts or '0', due))
+-- @keep-record
 redis.call('HSET', jobs, member, record)
 redis.call('HINCRBY', meta, 'n.replayed', 1)
 if tonumber(due) < (tonumber(redis.call('HGET', meta, 'wake') or -1)) then
@@ -41,5 +44,6 @@ if tonumber(due) < (tonumber(redis.call('HGET', meta, 'wake') or -1)) then
   redis.call('SPUBLISH', wake, due)
 end
 redis.call('ZREM', done, member)
+-- @forget-letter
 redis.call('XDEL', dead, letter)
 return { 'ok', due, member }

@@ -18,6 +18,7 @@ end
 if last == token and here == '-' then return { 'already' } end
 if last ~= token or here ~= entry then return { 'fenced' } end
 
+-- @first-write
 local reply, due = { 'ok' }, ('%.0f'):format(now + tonumber(ARGV[6]))
 if cancel == '1' then
   reply = { 'cancelled' }
@@ -40,6 +41,8 @@ else
   end
   reply[2] = due
 end
+-- @delete-entry
 redis.call('XDEL', ready, entry)
+-- @ack-entry
 redis.call('XACK', ready, 'workers', entry)
 return reply

@@ -22,6 +22,7 @@ end
 local function judge(member, record, due)
   if not due or due ~= due or due ~= 0 and due < 1e11 or due > now + horizon then return ('bad-due %.0f'):format(now) end
   if not member:find('^j:[!-~]+$') or #member > 200 then return 'bad-member' end
+  -- @record-version
   if not record:find('^1[0-9a-z]+[;|]') then return 'bad-record' end
   if #record > bytes then return 'too-large' end
   local current = redis.call('HGET', jobs, member)
@@ -40,8 +41,10 @@ for at = 6, #ARGV, 3 do
   local member, record, due = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
   local reply, over, generation = judge(member, record, due)
   if reply == 'ok' or reply == 'replaced' then
+    -- @index-job
     redis.call('ZADD', scheduled, ('%.0f'):format(due), member)
     if generation then redis.call('HSET', runs, member, ('0 %d 0 0 0 - - - 0 - -'):format(generation + 1)) end
+    -- @keep-record
     redis.call('HSET', jobs, member, record)
     if over then redis.call('ZREM', done, member) end
     if reply == 'ok' then added = added + 1 end

@@ -32,11 +32,14 @@ local function judge(entry, member, due)
     local found = redis.call('XRANGE', ready, entry, entry)[1]
     redis.call('XADD', dead, '*', 'member', found and found[2][2] or member, 'record', '', 'reason', 'record-missing',
       'history', '', 'token', 0, 'attempts', 0, 'generation', 0, 'at', ('%.0f'):format(now))
-    redis.call('HINCRBY', meta, 'n.refused', 1) redis.call('HDEL', runs, member)
+    redis.call('HINCRBY', meta, 'n.refused', 1)
+    -- @forget-run
+    redis.call('HDEL', runs, member)
     return { 'letter' }
   end
   local last, generation, attempts, failures, crashes, at, owner, nextDue, cancel, asked, digest, history =
     (run or '0 0 0 0 0 - - - 0 - -'):match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (%S+) (%d) (%S+) (%S+)(.*)$')
+  -- @later-version
   local mine, stub, later = at == entry and owner == consumer, record:byte() == 46, record:find('^[2-9]%w+[;|]')
   if not stub and redis.call('ZSCORE', scheduled, member) then
     if at == entry then redis.call('HSET', runs, member, pack(last, generation, attempts, failures, crashes, '- - - 0', asked, digest) .. history) end
@@ -63,6 +66,7 @@ local function judge(entry, member, due)
   if suspects > 0 and tonumber(crashes) >= suspects and not mine then return { 'suspect', last } end
   if size > 0 and size + #record > bytes then return { 'later' } end
   size = size + #record
+  -- @young-again
   if (owned[entry] or math.huge) >= 1000 then redis.call('XCLAIM', ready, 'workers', consumer, 0, entry, 'JUSTID') end
   if mine then return { 'again', last, attempts, failures, crashes, generation, history, record } end
   if token == first then redis.call('HSET', meta, 'token', ('%.0f'):format(token + count)) end

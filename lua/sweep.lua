@@ -19,12 +19,15 @@ if #old > 0 then
   for index, value in ipairs(redis.call('HMGET', jobs, unpack(old))) do
     if value and value:byte() == 46 then over[#over + 1] = old[index] end
   end
+  -- @drop-stubs
   if #over > 0 then redis.call('HDEL', jobs, unpack(over)) end
   redis.call('ZREM', done, unpack(old))
 end
 local letters, from, bytes = {}, '-', 0
 local excess = redis.call('XLEN', dead) - tonumber(ARGV[7])
-while #letters < math.min(limit, 100) and bytes < 262144 do
+while #letters < math.min(limit, 100) do
+  -- @batch-bytes
+  if bytes >= 262144 then break end
   local letter = redis.call('XRANGE', dead, from, '+', 'COUNT', 1)[1]
   if not letter then break end
   local ms = tonumber(letter[1]:match('^%d+'))

@@ -1,6 +1,6 @@
 /**
- * From a fresh clone to a running demo or finished tests with nothing set up before: `npm run demo`, `npm test`. Each
- * step is skipped when what it makes is there, so a second run downloads and builds nothing.
+ * From a fresh clone to a running demo or finished tests with nothing set up before: `npm run demo`, `npm test`,
+ * `npm run test:all`. Each step is skipped when what it makes is there, so a second run downloads and builds nothing.
  *
  *     dependencies → redis → build → the task
  *
@@ -13,10 +13,10 @@ import { EmbeddedRedisError } from '../src/embedded/error.mjs';
 import { Failed, show } from './run.mjs';
 import { build, dependencies, redis, root, say } from './steps.mjs';
 
-const USAGE = 'usage: node scripts/up.mjs demo|test [arguments for the demo or for vitest]';
+const USAGE = 'usage: node scripts/up.mjs demo|test [arguments for the demo or for vitest] | all';
 
 /** @type {Readonly<Record<string, (args: readonly string[]) => Promise<number>>>} */
-const TASKS = { demo, test };
+const TASKS = { demo, test, all };
 
 const [name = '', ...rest] = process.argv.slice(2);
 process.exitCode = await main(TASKS[name], rest);
@@ -45,36 +45,66 @@ async function demo(args) {
   return show(process.execPath, [join(root, 'examples', 'payment-reminders', 'demo.mjs'), ...args], { cwd: root, env });
 }
 
+/** @typedef {{ code: number, counts?: Counts }} Ended */
+/** @typedef {{ passed: number, failed: number, skipped: number }} Counts */
+
 /**
  * Tests see none of the caller's settings: they bring their own, and a Redis that somebody uses is not theirs to fill.
  *
- * @param {readonly string[]} args for vitest; with any, the checks are left out
+ * @param {readonly string[]} args for vitest; with any, the checks are left out and what is named runs whole
  */
 async function test(args) {
   const env = await prepare(withoutSettings(process.env));
-  if (args.length === 0) {
-    const code = await show('npm', ['run', '--silent', 'check'], { cwd: root, env });
-    if (code !== 0) {
-      process.stderr.write('\nThe checks failed (npm run check), so the tests were not run.\n');
-      return code;
-    }
-  }
-  return vitest(args, env);
+  return told([args.length === 0 ? await quick(env) : await vitest(args, env)]);
+}
+
+/** `npm test`, and then the tests that are too long for it; also when a short one failed. */
+async function all() {
+  const env = await prepare(withoutSettings(process.env));
+  const first = await quick(env);
+  if (first.counts === undefined) return told([first]);
+  say('rest', `the tests of test/tiers.mjs; so far ${lineOf(first.counts)}`);
+  return told([first, await vitest([], { ...env, TEST_TIER: 'rest' })]);
+}
+
+/**
+ * The checks, and the tests when they found nothing.
+ *
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {Promise<Ended>}
+ */
+async function quick(env) {
+  const code = await show('npm', ['run', '--silent', 'lint'], { cwd: root, env });
+  if (code === 0) return vitest([], { ...env, TEST_TIER: 'quick' });
+  process.stderr.write('\nThe checks failed (npm run lint), so the tests were not run.\n');
+  return { code };
+}
+
+/**
+ * Ends with the counts of all parts, alone on a line; there are none of a part that was interrupted.
+ *
+ * @param {readonly Ended[]} parts
+ */
+function told(parts) {
+  const ran = parts.flatMap(({ counts = [] }) => counts);
+  const sum = (/** @type {keyof Counts} */ name) => ran.reduce((total, counts) => total + counts[name], 0);
+  const total = { passed: sum('passed'), failed: sum('failed'), skipped: sum('skipped') };
+  if (ran.length > 0) process.stdout.write(`\n${lineOf(total)}\n`);
+  return parts.find(({ code }) => code !== 0)?.code ?? 0;
 }
 
 /** @param {NodeJS.ProcessEnv} env */
 function withoutSettings({ DUESTREAM_REDIS_SERVER_BIN: program, DUESTREAM_REDIS_SOURCE: source, ...env }) {
-  const neutral = Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('DUESTREAM_')));
+  const neutral = Object.fromEntries(Object.entries(env).filter(([name]) => !/^(DUESTREAM_|TEST_TIER$)/.test(name)));
   if (program) neutral.DUESTREAM_REDIS_SERVER_BIN = program;
   if (source && source !== 'url') neutral.DUESTREAM_REDIS_SOURCE = source;
   return neutral;
 }
 
 /**
- * Ends with the counts alone on a line, from vitest's own report.
- *
  * @param {readonly string[]} args
  * @param {NodeJS.ProcessEnv} env
+ * @returns {Promise<Ended>} with the counts of vitest's own report
  */
 async function vitest(args, env) {
   const folder = mkdtempSync(join(tmpdir(), 'duestream-test-'));
@@ -84,8 +114,7 @@ async function vitest(args, env) {
     const program = join(root, 'node_modules', '.bin', 'vitest');
     const code = await show(program, ['run', ...reporters, ...args], { cwd: root, env });
     // There is no report when vitest was interrupted.
-    if (existsSync(report)) process.stdout.write(`\n${countsOf(report)}\n`);
-    return code;
+    return existsSync(report) ? { code, counts: countsOf(report) } : { code };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -95,14 +124,19 @@ async function vitest(args, env) {
  * A file that could not be loaded has no tests to fail, so it counts as one.
  *
  * @param {string} report
+ * @returns {Counts}
  */
 function countsOf(report) {
   const { numPassedTests, numFailedTests, numPendingTests, numTodoTests, testResults } = JSON.parse(
     readFileSync(report, 'utf8'),
   );
   const unloaded = testResults.filter(isUnloaded).length;
-  const skipped = numPendingTests + numTodoTests;
-  const line = `${numPassedTests} passed, ${numFailedTests + unloaded} failed`;
+  return { passed: numPassedTests, failed: numFailedTests + unloaded, skipped: numPendingTests + numTodoTests };
+}
+
+/** @param {Counts} counts */
+function lineOf({ passed, failed, skipped }) {
+  const line = `${passed} passed, ${failed} failed`;
   return skipped > 0 ? `${line}, ${skipped} skipped` : line;
 }
 

@@ -2,10 +2,13 @@
  * The reference lists all there is: every option, metric and command. Names are read from where they are made, so that
  * a new one without a line in `docs/reference` fails here, and so does a line for one that went.
  */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { options } from '../src/config/options.ts';
 import { SIGNS } from '../src/redis/weather.ts';
-import { read, walk } from './support/repository.ts';
+import { read, root, walk } from './support/repository.ts';
+import { ONLY_IN_ALL, SLICED } from './tiers.mjs';
 
 test('every option is in the reference', () => {
   const reference = read('docs/reference/configuration.md');
@@ -41,6 +44,36 @@ describe('commands', () => {
     const reference = read('docs/reference/cli.md');
     expect(made.filter((name) => !new RegExp(`duestream( [a-z]+)? ${name}\\b`).test(reference))).toEqual([]);
   });
+});
+
+describe('the README says what shows each promise', () => {
+  const text = read('README.md');
+  const table = text.slice(text.indexOf('<!-- what shows it'), text.indexOf('<!-- end of what shows it'));
+  const rows = [...table.matchAll(/^\| (.+) \|$/gm)].slice(2).map(([, row = '']) => row.split('|'));
+  const namedIn = (column: number) =>
+    rows.flatMap((row) => [...(row[column] ?? '').matchAll(/`(test\/[^`]+)`/g)].map(([, path = '']) => path));
+
+  test('by tests that there are', () => {
+    expect(namedIn(1).length).toBeGreaterThanOrEqual(8);
+    expect([...namedIn(1), ...namedIn(2)].filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+
+  test('each in the command that runs it', () => {
+    expect(namedIn(1).filter((path) => path in ONLY_IN_ALL)).toEqual([]);
+    expect(namedIn(2).filter((path) => !(path in ONLY_IN_ALL) && !(path in SLICED))).toEqual([]);
+  });
+
+  test('by rows of the fault matrix that there are', () => {
+    const smoke = ['processes', 'redis'].map((name) => read(`test/flow/chaos-smoke-${name}.test.ts`)).join();
+    const rowsIn = (column: number) => rows.flatMap((row) => (row[column] ?? '').match(/\bF\d+\b/g) ?? []);
+    expect(rowsIn(2).filter((id) => !smoke.includes(`'${id}'`))).toEqual([]);
+    expect(rowsIn(3).filter((id) => !read('docs/reliability.md').includes(`| ${id} |`))).toEqual([]);
+  });
+});
+
+test('every test that has a tier of its own is there', () => {
+  const paths = [...Object.keys(ONLY_IN_ALL), ...Object.keys(SLICED)];
+  expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
 
 /** What a pattern finds in the files of a folder, each once. */

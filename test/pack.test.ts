@@ -27,7 +27,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'package.json'), '{ "private": true }');
   const quiet = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund'];
   run('npm', ['install', ...quiet, `./${tarball.filename}`]);
-}, 120_000);
+});
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

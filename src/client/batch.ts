@@ -137,6 +137,7 @@ export function createBatch(parts: BatchParts): Batch {
       // In a storm a call also waits for those before it: that is taken from its budget.
       const leftMs = stormy ? budgetMs - (clock.monotonicMs() - chunk.openedMs) : budgetMs;
       if (leftMs < 0) throw neverSent();
+      // @send-chunk
       const reply = await withRetry('schedule', () => jobs.schedule(ref, plans, settings), { clock, budgetMs: leftMs });
       stormy = false;
       if ('kind' in reply) await move(chunk);

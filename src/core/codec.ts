@@ -107,6 +107,7 @@ export function encodeRecord(
 export function decodeHeader(
   record: string,
 ): ({ readonly askedDueMs: number; readonly bare: boolean } & Lateness) | undefined {
+  // @record-header
   const header = /^1([0-9a-z]+)((?:;[^|]*)?)\|/.exec(record);
   if (!header) return undefined;
   const askedDueMs = Number.parseInt(header[1] ?? '', 36);
@@ -136,6 +137,7 @@ export function decodeHeader(
 export function decodeRecord(record: string): JobRecord {
   const header = decodeHeader(record);
   if (!header) throw new Error(`record has no header of version 1: ${JSON.stringify(record.slice(0, 24))}`);
+  // @record-body
   const body: unknown = JSON.parse(record.slice(record.indexOf('|') + 1));
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Error('record is not a JSON object');
   const { n, d, o } = body as { n?: unknown; d?: unknown; o?: { a?: unknown; t?: unknown; b?: unknown } };

@@ -108,6 +108,7 @@ function open(settings: ConnectSettings, profile: RedisOptions): Redis {
     // CLIENT SETINFO says no more than that name, and a user of few rights may not: Redis would log each try.
     disableClientInfo: true,
     connectTimeout: settings.connectTimeoutMs ?? 5000,
+    // @no-resend
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     autoResubscribe: false,

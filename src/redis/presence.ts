@@ -86,6 +86,7 @@ export async function withoutBeat(redis: Redis, namespace: string, ids: readonly
   if (ids.length === 0) return [];
   const keys = controlKeys(namespace);
   const values = await redis.mget(ids.map((id) => keys.beat(id)));
+  // @missing-beats
   return ids.filter((_, index) => values[index] === null);
 }
 

@@ -80,6 +80,7 @@ export function createAdopter(parts: AdopterParts): Adopter {
       const sinceMs = Math.ceil(clock.monotonicMs() - connectedMs) + 1;
       const of = { consumer, idleMs: Math.min(idleMs, sinceMs), limit: PAGE, after };
       const page = await ownPending(commands, ref.keys, of).catch(noGroup);
+      // @unseen-entries
       unseen.push(...page.filter((entry) => !inflight.has(ref, entry)));
       after = page.length < PAGE ? undefined : page.at(-1);
     } while (after !== undefined && unseen.length < PAGE);

@@ -67,6 +67,7 @@ const SCAN_MAX = 1000;
 const BATCH_MAX = 200;
 
 export function createReclaimer(parts: ReclaimerParts): Reclaimer {
+  // @reclaim-parts
   const { commands, refs, consumer, inflight, concurrency, graceMs, clock, events, random } = parts;
   const missingSince = new Map<string, number>();
   /** Rounds in which a dead consumer had entries to take. */
@@ -89,6 +90,7 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
       ),
     );
     const living = [consumer, ...others.map(({ name }) => name).filter((name) => !missing.has(name))];
+    // @watch-others
     for (const other of others) {
       const sighting = `${ref.partition} ${other.name}`;
       if (!missing.has(other.name)) forgive(sighting);
@@ -115,6 +117,7 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
 
   /** Missing for a grace, and our own heartbeat was confirmed after the first sighting. */
   function isNominated(sighting: string): boolean {
+    // @proof-of-death
     const nowMs = clock.monotonicMs();
     const sinceMs = missingSince.get(sighting);
     if (sinceMs === undefined) missingSince.set(sighting, nowMs);

@@ -19,6 +19,7 @@ import { SLOTS } from './workload.mjs';
  * @property {Promise<void>} started
  * @property {Promise<{ code: number | null, signal: NodeJS.Signals | null }>} exited
  * @property {() => boolean} isGone
+ * @property {() => boolean} isUp it has said that it started
  */
 /** @typedef {ReturnType<typeof createCast>} Cast */
 
@@ -90,6 +91,7 @@ export function createCast({ product, folder, url, note, env = {}, clocks, urls 
     child.stdout.pipe(file, { end: false });
     child.stderr.pipe(file, { end: false });
     let gone = false;
+    let up = false;
     /** @type {Actor['exited']} */
     const exited = new Promise((resolve) => {
       child.once('exit', (code, signal) => {
@@ -105,6 +107,7 @@ export function createCast({ product, folder, url, note, env = {}, clocks, urls 
       const look = (/** @type {Buffer} */ chunk) => {
         if (!chunk.includes('"msg":"started"')) return;
         child.stdout.off('data', look);
+        up = true;
         resolve();
       };
       child.stdout.on('data', look);
@@ -112,7 +115,7 @@ export function createCast({ product, folder, url, note, env = {}, clocks, urls 
     });
     started.catch(() => {});
     note('spawn', { actor: name, child: pid });
-    const actor = { name, role, pid, log, started, exited, isGone: () => gone };
+    const actor = { name, role, pid, log, started, exited, isGone: () => gone, isUp: () => up };
     actors.push(actor);
     return actor;
   }
@@ -134,6 +137,8 @@ export function createCast({ product, folder, url, note, env = {}, clocks, urls 
   return {
     ...{ product, actors, folder, url, main: mainOf(undefined), lua: join(product, 'lua') },
     living,
+    /** Nobody is still on the way up: who is started again after a crash takes seconds on a busy machine. */
+    isUp: () => [...living('daemon'), ...living('worker')].every((actor) => actor.isUp()),
     send,
     /** @param {Special} [special] */
     daemon: (special) => launch('daemon', [mainOf(special), 'start', '--roles', 'mover'], special),

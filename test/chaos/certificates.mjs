@@ -14,7 +14,7 @@ import { fetchDebianPackages } from '../../src/embedded/debian.mjs';
 
 const run = promisify(execFile);
 const CACHE = fileURLToPath(new URL('../../.cache/openssl', import.meta.url));
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 120_000;
 const DAY_MS = 86_400_000;
 const HERE = 'DNS:localhost,IP:127.0.0.1';
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];

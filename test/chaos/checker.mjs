@@ -50,6 +50,7 @@ import { hasDied, isExplained, isForgotten, isNewer, isUnderway, isWithin, start
  * @property {readonly Member[]} members
  * @property {Readonly<Record<string, number>>} left what should be empty in the end → how much is in it
  * @property {number} [mended] jobs that the healer put right
+ * @property {boolean} [ranOut] nobody waited for the end of what is left, so it is neither stuck nor lost
  * @property {{ fromUs: number, toUs: number }} [fault] when it was on
  * @property {import('./starts.mjs').Loss | undefined} [loss] what Redis was told in this time may be gone: it was declared
  */
@@ -88,7 +89,7 @@ function* lost({ story, starts, members }) {
     if (!member && !ended) yield anomaly('LOST', id, 'Redis took it, and nothing is left of it');
     if (member?.outcome === 'd' && !ended) yield anomaly('LOST', id, 'it is done, and never ran to its end');
   }
-  for (const { id } of story.members.filter(({ live, indexed }) => live && !indexed)) {
+  for (const { id } of story.ranOut ? [] : story.members.filter(({ live, indexed }) => live && !indexed)) {
     yield anomaly('LOST', id, 'it has a record and is neither scheduled nor ready');
   }
 }
@@ -237,10 +238,11 @@ function diedUnseen(of, { attempts, story }) {
 
 /** @param {Seen} seen */
 function* left({ story }) {
+  if (story.mended) yield anomaly('MENDED', 'jobs', `${story.mended} had to be found again`);
+  if (story.ranOut) return;
   for (const { id, live, indexed } of story.members) {
     if (live && indexed) yield anomaly('STUCK', id, 'it could have run and did not');
   }
-  if (story.mended) yield anomaly('MENDED', 'jobs', `${story.mended} had to be found again`);
   for (const [place, count] of Object.entries(story.left)) {
     if (count > 0) yield anomaly('LEAK', place, `${count} are left`);
   }

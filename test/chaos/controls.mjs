@@ -4,6 +4,7 @@
  */
 import { rmSync } from 'node:fs';
 import { patchedCopy } from './copies.mjs';
+import { before, dropped } from './marks.mjs';
 import { rows } from './rows.mjs';
 import { loseReplies } from './rows-redis.mjs';
 import { runRow } from './run.mjs';
@@ -18,8 +19,6 @@ import { runRow } from './run.mjs';
  * @property {readonly import('./copies.mjs').Patch[]} patches
  */
 
-const REMOVAL = "if #gone > 0 then redis.call('ZREM', scheduled, unpack(gone)) end\n";
-
 /** @type {readonly Control[]} */
 export const controls = [
   {
@@ -28,15 +27,14 @@ export const controls = [
     row: 'F14',
     expected: ['LOST', 'MENDED'],
     patches: [
-      { file: 'lua/promote.lua', from: REMOVAL, to: '' },
+      { file: 'lua/promote.lua', mark: 'remove-moved', edit: dropped },
       {
         file: 'lua/promote.lua',
-        from: 'local moved, late, gone',
-        to: [
+        mark: 'move-each',
+        edit: before(
           "for at = 1, #due, 2 do redis.call('ZREM', scheduled, due[at]) end",
           "if #due > 0 and now % 10 == 0 then error('cut off') end",
-          'local moved, late, gone',
-        ].join('\n'),
+        ),
       },
     ],
   },
@@ -45,9 +43,7 @@ export const controls = [
     title: 'promote does not ask whose term it is',
     row: 'F4',
     expected: ['TWO-LEADERS'],
-    patches: [
-      { file: 'lua/promote.lua', from: "if redis.call('GET', leader) ~= term then return { 'fenced' } end\n", to: '' },
-    ],
+    patches: [{ file: 'lua/promote.lua', mark: 'fence', edit: dropped }],
   },
   {
     id: 'N3',
@@ -56,10 +52,17 @@ export const controls = [
     change: { workload: { jobs: 200, workMs: [300, 1500] } },
     expected: ['DUP-START', 'OVERLAP', 'ZOMBIE'],
     patches: [
-      { file: 'dist/worker/reclaimer.js', from: 'if (!missing.has(other.name))', to: 'if (false)' },
-      { file: 'dist/worker/reclaimer.js', from: 'else if (isNominated(sighting))', to: 'else' },
-      { file: 'dist/worker/reclaimer.js', from: 'idleMs: parts.jobLeaseMs };', to: 'idleMs: 300 };' },
-      { file: 'dist/worker/reclaimer.js', from: 'idleMs: parts.jobLeaseMs, limit', to: 'idleMs: 300, limit' },
+      {
+        file: 'dist/worker/reclaimer.js',
+        mark: 'watch-others',
+        edit: before('for (const { name } of others) missing.add(name);'),
+      },
+      { file: 'dist/worker/reclaimer.js', mark: 'proof-of-death', edit: before('return true;') },
+      {
+        file: 'dist/worker/reclaimer.js',
+        mark: 'reclaim-parts',
+        edit: before('parts = { ...parts, jobLeaseMs: 300 };'),
+      },
     ],
   },
   {
@@ -76,19 +79,14 @@ export const controls = [
     patches: [
       {
         file: 'dist/client/batch.js',
-        from: 'jobs.schedule(ref, plans, settings)',
-        to: 'jobs.schedule(ref, plans.map(anew), settings)',
-      },
-      {
-        file: 'dist/client/batch.js',
-        from: 'const neverSent =',
-        to: [
-          'function anew({ record, ...plan }) {',
+        mark: 'send-chunk',
+        edit: before(
+          'const anew = ({ record, ...plan }) => {',
           '  const dueMs = Math.max(plan.dueMs, Date.now());',
           "  return { ...plan, dueMs, record: '1' + dueMs.toString(36) + record.slice(record.search(/[;|]/)) };",
-          '}',
-          'const neverSent =',
-        ].join('\n'),
+          '};',
+          'const jobs = { schedule: (to, all, how) => parts.jobs.schedule(to, all.map(anew), how) };',
+        ),
       },
     ],
   },

@@ -2,8 +2,14 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { edited } from './marks.mjs';
 
-/** @typedef {{ file: string, from: string, to: string }} Patch */
+/**
+ * @typedef {object} Patch
+ * @property {string} file
+ * @property {string} mark of the line that is changed: see marks.mjs
+ * @property {(line: string) => string} edit
+ */
 
 /** @type {Set<string>} */
 const copies = new Set();
@@ -24,14 +30,8 @@ export function patchedCopy(product, patches) {
   for (const part of ['dist', 'lua', 'package.json', 'test/chaos', 'src/embedded'])
     cpSync(join(product, part), join(copy, part), { recursive: true });
   symlinkSync(join(product, 'node_modules'), join(copy, 'node_modules'));
-  for (const { file, from, to } of patches) {
-    const text = readFileSync(join(copy, file), 'utf8');
-    // A patch that no longer fits would make the copy what it is a copy of.
-    if (!text.includes(from)) throw new Error(`the patch of ${file} does not fit any more: ${from}`);
-    writeFileSync(
-      join(copy, file),
-      text.replace(from, () => to),
-    );
+  for (const { file, mark, edit } of patches) {
+    writeFileSync(join(copy, file), edited(readFileSync(join(copy, file), 'utf8'), mark, edit));
   }
   return copy;
 }

@@ -76,6 +76,19 @@ async function pendingIn(redis, partition) {
   return Array.isArray(summary) ? Number(summary[0]) : 0;
 }
 
+/**
+ * A text that changes whenever anything is done: what is left, the durable counters and the last token of a start.
+ *
+ * @param {Redis} redis
+ */
+export async function motionIn(redis) {
+  const of = PARTITIONS.map(async (partition) => {
+    const meta = Object.entries(await redis.hgetall(keyOf(partition, 'meta')));
+    return meta.filter(([name]) => name === 'token' || name.startsWith('n.')).sort();
+  });
+  return JSON.stringify([await leftIn(redis), ...(await Promise.all(of))]);
+}
+
 /** Reason → how many dead letters. @param {Redis} redis */
 export async function lettersIn(redis) {
   /** @type {Record<string, number>} */

@@ -74,7 +74,7 @@ export function doneOf(scene, ids) {
 export async function within(forMs, holds, what) {
   const startedMs = performance.now();
   while (!(await holds())) {
-    if (performance.now() - startedMs > forMs) throw new Error(`waited in vain for ${forMs} ms: ${what}`);
+    if (performance.now() - startedMs > forMs) throw new Error(`ran out of time after ${forMs} ms: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   return Math.round(performance.now() - startedMs);

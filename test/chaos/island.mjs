@@ -15,7 +15,7 @@ import { spawnGuarded } from '../../src/embedded/guard.mjs';
 const run = promisify(execFile);
 const CACHE = fileURLToPath(new URL('../../.cache/network', import.meta.url));
 const PORT = '6379';
-const START_TIMEOUT_MS = 10_000;
+const START_TIMEOUT_MS = 60_000;
 
 const RELAY = `
 const { connect, createServer } = require('node:net');

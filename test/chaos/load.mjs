@@ -175,7 +175,7 @@ const run = promisify(execFile);
  */
 export async function commandLine({ main, url }, args) {
   const env = { PATH: process.env.PATH ?? '', NO_COLOR: '1', DUESTREAM_REDIS_URL: url };
-  const options = { env, maxBuffer: 64 * 1024 * 1024, timeout: 30_000 };
+  const options = { env, maxBuffer: 64 * 1024 * 1024, timeout: 120_000 };
   /** @type {{ stdout: string, stderr: string }} */
   const { stdout, stderr } = await run(process.execPath, [main, ...args], options).catch((error) => error);
   return { out: String(stdout), err: String(stderr) };

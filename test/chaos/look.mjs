@@ -24,8 +24,9 @@ const SETTLED_US = 4_000_000;
  * @param {readonly import('./vitals.mjs').Vital[]} parts.vitals
  * @param {readonly import('./terms.mjs').Term[]} parts.terms
  * @param {readonly import('./cast.mjs').Actor[]} parts.actors
+ * @param {boolean} parts.ranOut
  */
-export async function look({ row, mode, folder, plans, redis, scene, clocks, passes, vitals, terms, actors }) {
+export async function look({ row, mode, folder, plans, redis, scene, clocks, passes, vitals, terms, actors, ranOut }) {
   const calls = [...readAll(join(folder, 'history'), '.jsonl'), ...scene.foreign()].sort((a, b) => a.us - b.us);
   // A due is a moment of the clock of Redis, so what handlers did is judged by that clock, however wrong it was; but a
   // jump of the clock makes nothing late.
@@ -45,7 +46,7 @@ export async function look({ row, mode, folder, plans, redis, scene, clocks, pas
     members: await membersOf(redis),
     left: await leftIn(redis),
     mended: await counted(redis, 'mended'),
-    fault,
+    ...{ fault, ranOut },
     loss: lossIn(nemesis, row.declaredLossMs?.[mode]),
   });
   const outcries = actors.flatMap(({ name, log }) => outcriesIn(log).map((line) => ({ actor: name, line })));
@@ -114,13 +115,14 @@ function livesOf(nemesis) {
 
 /**
  * The stretches in which nothing was wrong: from the go to the fault, after the fault, and never soon after the birth,
- * the end or a freeze of a process that could lead.
+ * the end or a freeze of a process that could lead, or a moment in which the machine stood still.
  *
  * @param {readonly import('./history.mjs').Event[]} nemesis
  */
 function calmOf(nemesis) {
   const isUnrest = (/** @type {import('./history.mjs').Event} */ { ev, actor }) =>
-    ['fault.begin', 'fault.end', 'pause', 'resume'].includes(ev) || (ev !== 'signal' && actor.startsWith('daemon'));
+    ['fault.begin', 'fault.end', 'pause', 'resume', 'stall'].includes(ev) ||
+    (ev !== 'signal' && actor.startsWith('daemon'));
   const goUs = nemesis.find(({ ev }) => ev === 'go')?.us ?? Number.POSITIVE_INFINITY;
   const endUs = nemesis.find(({ ev }) => ev === 'over')?.us ?? 0;
   const begunUs = nemesis.find(({ ev }) => ev === 'fault.begin')?.us ?? 0;
@@ -129,5 +131,7 @@ function calmOf(nemesis) {
     .filter((event) => isUnrest(event) && event.us >= endedUs && event.us < endUs)
     .map(({ us }) => us);
   const after = later.map((us, at) => ({ fromUs: us + SETTLED_US, toUs: later[at + 1] ?? endUs }));
-  return [{ fromUs: goUs, toUs: begunUs }, ...after].filter(({ fromUs, toUs }) => fromUs < toUs);
+  const isStill = nemesis.some(({ ev, us }) => ev === 'stall' && us > goUs && us < begunUs);
+  const before = isStill ? [] : [{ fromUs: goUs, toUs: begunUs }];
+  return [...before, ...after].filter(({ fromUs, toUs }) => fromUs < toUs);
 }

@@ -3,6 +3,7 @@
 import { patchedCopy } from './copies.mjs';
 import { keyOf, lettersIn } from './dump.mjs';
 import { ask, askRaw, doneOf, effectsSoFar, idsOf, partitionOf, saidBy, within } from './extras.mjs';
+import { after, before, dropped } from './marks.mjs';
 import { atLeast, atMost, exactly, lateBy } from './predicates.mjs';
 
 /** @typedef {import('./run.mjs').Row} Row */
@@ -207,12 +208,11 @@ export const fleetRows = [
 /** What a worker believes of the others, whatever Redis says. */
 const WRONG_VIEW = {
   file: 'dist/redis/presence.js',
-  from: 'return ids.filter((_, index) => values[index] === null);',
-  to: [
+  mark: 'missing-beats',
+  edit: before(
     "if (process.env.CHAOS_VIEW === 'nobody') return ids;",
     "if (process.env.CHAOS_VIEW === 'everybody') return [];",
-    'return ids.filter((_, index) => values[index] === null);',
-  ].join('\n'),
+  ),
 };
 
 /**
@@ -221,15 +221,17 @@ const WRONG_VIEW = {
  * @param {string} product
  */
 function laterVersion(product) {
-  const body = "record.slice(record.indexOf('|') + 1)";
   const copy = patchedCopy(product, [
-    { file: 'lua/start.lua', from: "'^[2-9]%w+[;|]'", to: "'^[3-9]%w+[;|]'" },
-    { file: 'lua/schedule.lua', from: "'^1[0-9a-z]+[;|]'", to: "'^[12][0-9a-z]+[;|]'" },
-    { file: 'dist/core/codec.js', from: '/^1([0-9a-z]+)', to: '/^[12]([0-9a-z]+)' },
+    { file: 'lua/start.lua', mark: 'later-version', edit: after('if record:byte() == 50 then later = nil end') },
+    { file: 'lua/schedule.lua', mark: 'record-version', edit: dropped },
+    { file: 'dist/core/codec.js', mark: 'record-header', edit: before("record = record.replace(/^2/, '1');") },
     {
       file: 'dist/core/codec.js',
-      from: `JSON.parse(${body})`,
-      to: `JSON.parse(record.startsWith('2') ? Buffer.from(${body}, 'base64').toString() : ${body})`,
+      mark: 'record-body',
+      edit: before(
+        "const [head, text] = [record.slice(0, record.indexOf('|')), record.slice(record.indexOf('|') + 1)];",
+        "if (head.startsWith('2')) record = head + '|' + Buffer.from(text, 'base64').toString();",
+      ),
     },
   ]);
   return {

@@ -10,7 +10,7 @@ import { Redis } from 'ioredis';
 import { createCast } from './cast.mjs';
 import { check } from './checker.mjs';
 import { createClocks } from './clocks.mjs';
-import { leftIn, membersOf } from './dump.mjs';
+import { leftIn, membersOf, motionIn } from './dump.mjs';
 import { flawsOf } from './fsck.mjs';
 import { createRecorder } from './history.mjs';
 import { openLine } from './line.mjs';
@@ -81,9 +81,14 @@ import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './work
  * @property {boolean} [keep] the folder with all histories
  */
 
+/** Least time for what is left after the last due. */
 const DRAIN_MS = 12_000;
-/** A row that is not over by then never will be. */
-const ROW_LIMIT_MS = 120_000;
+/** What has not moved for so long, while every process is up, is stuck; as long as it moves, the machine is slow. */
+const STILL_MS = 10_000;
+/** A row gives up then, and says that it ran out of time. */
+const ROW_LIMIT_MS = 300_000;
+/** Left of it for the end: the judge, and the checks of a row's own. */
+const ENDING_MS = 60_000;
 
 /**
  * One verdict, whatever happens: a row that throws or does not end in time is red. One that this host cannot run says
@@ -101,7 +106,7 @@ export async function runRow(row, settings) {
   const endings = [];
   const limit = new AbortController();
   const overtime = sleep(ROW_LIMIT_MS, undefined, { signal: limit.signal }).then(() => {
-    throw new Error(`it did not end within ${ROW_LIMIT_MS / 1000} s`);
+    throw new Error(`it ran out of time: it was not over after ${ROW_LIMIT_MS / 1000} s`);
   });
   let seen = NOTHING_SEEN;
   const notRun = row.impossible?.(folder, settings.binary);
@@ -183,12 +188,16 @@ async function play({ row, settings, folder, endings }) {
   const scene = createScene({ ...parts, random, note });
   const watchedTerms = watchTerms(redis);
   endings.push(() => watchedTerms.stop());
-  const { noted, vitals } = await act({ row, cast, scene, plans, note, redis });
-  const gathered = { vitals, terms: watchedTerms.terms, passes: watch?.passes ?? [], actors: cast.actors };
+  const limitMs = Date.now() + ROW_LIMIT_MS - ENDING_MS;
+  const { noted, vitals, ranOut } = await act({ row, cast, scene, plans, note, redis, limitMs });
+  const gathered = { vitals, ranOut, terms: watchedTerms.terms, passes: watch?.passes ?? [], actors: cast.actors };
   const flaws = row.fsck ? await flawsOf({ product, url: server.url }) : [];
   const { report, ...seen } = await look({ row, mode, folder, plans, redis, scene, clocks, ...gathered });
   const outcome = { report, ...seen, mode, actors: cast.actors, noted };
   const complaints = [
+    ...(ranOut
+      ? [`it ran out of time: work went on, and was not over after ${(ROW_LIMIT_MS - ENDING_MS) / 1000} s`]
+      : []),
     ...seen.troubles,
     ...flaws,
     ...excess(report.anomalies, row.allow),
@@ -205,13 +214,15 @@ async function play({ row, settings, folder, endings }) {
  * @param {readonly (readonly import('./workload.mjs').PlannedJob[])[]} parts.plans
  * @param {ReturnType<typeof createRecorder>} parts.note
  * @param {Redis} parts.redis
+ * @param {number} parts.limitMs when it runs out of time
  */
-async function act({ row, cast, scene, plans, note, redis }) {
+async function act({ row, cast, scene, plans, note, redis, limitMs }) {
   const daemons = Array.from({ length: row.daemons ?? DAEMONS }, () => cast.daemon());
   const workers = Array.from({ length: row.workers ?? WORKERS }, () => cast.worker());
   const producers = plans.map((plan) => cast.producer(plan));
   await Promise.all([...daemons, ...workers, ...producers].map(({ started }) => started));
   const baseline = vitalsNow(cast);
+  const stalls = watchStalls(note);
   note('go');
   cast.go();
   const begunMs = Date.now();
@@ -228,16 +239,58 @@ async function act({ row, cast, scene, plans, note, redis }) {
   await Promise.all(producers.map(({ exited }) => exited));
   const lastDueMs = begunMs + Math.max(...plans.flat().map(({ callMs, delayMs }) => callMs + delayMs));
   const untilMs = Math.max(lastDueMs, Date.now()) + (row.drainMs ?? DRAIN_MS);
-  while (Date.now() < untilMs && !(await isOver(redis))) await sleep(100);
+  const ranOut = (await drained({ redis, cast, untilMs, limitMs })) === 'out of time';
+  stalls.stop();
   note('over');
   noted = { ...noted, ...(await row.after?.(scene)) };
-  return { noted, vitals: vitalsSince(baseline) };
+  return { noted, vitals: vitalsSince(baseline), ranOut };
+}
+
+/**
+ * Waits until all is over, or until nothing moves any more although every process is up and it was given its time.
+ *
+ * @param {object} parts
+ * @param {Redis} parts.redis
+ * @param {import('./cast.mjs').Cast} parts.cast
+ * @param {number} parts.untilMs before which nothing is stuck
+ * @param {number} parts.limitMs when it runs out of time
+ * @returns {Promise<'over' | 'still' | 'out of time'>}
+ */
+async function drained({ redis, cast, untilMs, limitMs }) {
+  let [seen, movedMs] = ['', Date.now()];
+  for (;;) {
+    if (await isOver(redis)) return 'over';
+    const now = await motionIn(redis);
+    if (now !== seen || !cast.isUp()) [seen, movedMs] = [now, Date.now()];
+    if (Date.now() > untilMs && Date.now() - movedMs > STILL_MS) return 'still';
+    if (Date.now() > limitMs) return 'out of time';
+    await sleep(100);
+  }
 }
 
 /** A job may live without being in any index: until the healer finds it, it is only in the hash. @param {Redis} redis */
 async function isOver(redis) {
   if (Object.values(await leftIn(redis)).some((count) => count > 0)) return false;
   return (await membersOf(redis)).every(({ live }) => !live);
+}
+
+const STALL_EVERY_MS = 50;
+/** A leader that is kept waiting for so long may lose its lease of 1.5 s. */
+const STALL_MS = 500;
+
+/**
+ * Notes when the machine did not even run our own timer: what is lost meanwhile is no fault of the product.
+ *
+ * @param {ReturnType<typeof createRecorder>} note
+ */
+function watchStalls(note) {
+  let lastMs = performance.now();
+  const timer = setInterval(() => {
+    const tookMs = performance.now() - lastMs;
+    lastMs += tookMs;
+    if (tookMs > STALL_MS) note('stall', { tookMs: Math.round(tookMs) });
+  }, STALL_EVERY_MS).unref();
+  return { stop: () => clearInterval(timer) };
 }
 
 /**

@@ -4,7 +4,8 @@ import { keyOf, PARTITIONS } from './dump.mjs';
 
 /** @typedef {ReturnType<typeof createScene>} Scene */
 
-const PATIENCE_MS = 10_000;
+/** Far above need: a machine that does something else as well must not make a row red. */
+const PATIENCE_MS = 60_000;
 
 /**
  * @param {object} parts
@@ -29,7 +30,7 @@ export function createScene(parts) {
   async function until(holds, what) {
     const untilMs = Date.now() + PATIENCE_MS;
     while (!(await holds())) {
-      if (Date.now() > untilMs) throw new Error(`waited in vain: ${what}`);
+      if (Date.now() > untilMs) throw new Error(`ran out of time after ${PATIENCE_MS / 1000} s: ${what}`);
       await sleep(5);
     }
   }

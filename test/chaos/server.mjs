@@ -12,7 +12,7 @@ import { spawnGuarded } from '../../src/embedded/guard.mjs';
 /** @typedef {'always' | 'everysec' | 'none'} Mode of the append-only file */
 /** @typedef {Awaited<ReturnType<typeof startServer>>} Server */
 
-const START_TIMEOUT_MS = 10_000;
+const START_TIMEOUT_MS = 60_000;
 
 /**
  * @typedef {object} Special what a row needs of its server besides the usual

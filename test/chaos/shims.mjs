@@ -13,7 +13,7 @@ import { fetchDebianPackages } from '../../src/embedded/debian.mjs';
 
 const run = promisify(execFile);
 const CACHE = fileURLToPath(new URL('../../.cache/compiler', import.meta.url));
-const COMPILE_TIMEOUT_MS = 30_000;
+const COMPILE_TIMEOUT_MS = 120_000;
 
 /**
  * @param {string} name of the C file

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 const NEVER = '1h';
 
 /**

@@ -40,6 +40,16 @@ describe('one partition', () => {
     await line.jobs.start(line.ref, deliveries, { consumer: ghost, bytesMax: 1e6, windowMs: 60_000 });
   }
 
+  /** A job is planned and promoted, and nothing that comes of it is before `goOn`. */
+  async function planAlone(): Promise<() => void> {
+    await line.stopMovers();
+    await line.plan({});
+    const mover = line.mover();
+    await mover.pass();
+    await mover.pass();
+    return mover.start;
+  }
+
   const reasons = async () => (await line.letters()).map(({ member, reason }) => `${member} ${reason}`);
 
   it('a job under which workers keep dying is told of, with all that is known about it', async () => {
@@ -200,10 +210,10 @@ describe('one partition', () => {
 
   it('an heir under which workers keep dying is dead as any job, and leaves no heir of its own', async () => {
     const first = await line.worker(hang, { timeout: 15, attempts: 1, onAbandoned: hang });
-    first.events.on('job.dead', () => void first.stop({ graceMs: 0 }));
-    await line.plan({});
+    const goOn = await planAlone();
     await eventually(() => first.heard.of('job.dead').length).toBe(1);
     await first.stop();
+    goOn();
     await crashUnder();
     const { heirs, onAbandoned } = keeper();
     const worker = await line.worker(fail, { ...QUICK, crashes: 1, onAbandoned });
@@ -213,10 +223,10 @@ describe('one partition', () => {
 
   it('an heir never reaches a handler that takes every name: it waits as a dead letter for one of its own', async () => {
     const first = await line.worker(hang, { timeout: 15, attempts: 1, onAbandoned: hang });
-    first.events.on('job.dead', () => void first.stop({ graceMs: 0 }));
-    await line.plan({});
+    const goOn = await planAlone();
     await eventually(() => first.heard.of('job.dead').length).toBe(1);
     await first.stop();
+    goOn();
     const ran: string[] = [];
     const without = await line.worker((job) => ran.push(job.name));
     await eventually(() => without.heard.of('job.dead')).toMatchObject([{ reason: 'no-handler', name: ABANDONED }]);

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { answersPing } from '../../src/embedded/ask.mjs';
+import { freePort } from '../../src/embedded/port.mjs';
 import { useCli } from '../support/cli.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { root } from '../support/repository.ts';
@@ -26,6 +27,8 @@ beforeEach(async () => {
 });
 afterAll(() => server.stop());
 
+const anyPort = () => freePort(20_000 + Math.floor(Math.random() * 10_000));
+
 /** The state of a job once it is the one wanted. */
 const reaches = (id: string, state: string, flags: readonly string[] = []) =>
   expect
@@ -37,7 +40,7 @@ const reaches = (id: string, state: string, flags: readonly string[] = []) =>
 
 describe('dev', () => {
   test('runs a Redis, a daemon and handlers; other verbs find it; a second one attaches; nothing is left behind', async () => {
-    const port = String(30_000 + (process.pid % 2000));
+    const port = String(await anyPort());
     const dev = await cli.start(['dev', 'handlers.mjs', '--redis-port', port, '--http-port', '0']);
     const said = await dev.saying('Embedded Redis: for development');
     const url = /^Redis +(redis:\/\/127\.0\.0\.1:(\d+)) \(pid \d+, data in \.duestream\/data\)$/m.exec(said);
@@ -61,7 +64,7 @@ describe('dev', () => {
     expect(await dev.end()).toBe(0);
     expect(existsSync(join(cli.folder, '.duestream/dev.json'))).toBe(false);
     expect(await answersPing({ port: Number(url?.[2]) })).toBe(false);
-  }, 40_000);
+  });
 
   test('uses a Redis that was named, and starts none', async () => {
     const dev = await cli.start(['dev', '--json', '--redis', server.url, '--http-port', '0']);
@@ -73,7 +76,7 @@ describe('dev', () => {
   });
 
   test('ends with 64 when the module cannot be loaded, and leaves no server behind', async () => {
-    const { code, err } = await cli.run(['dev', 'missing.mjs', '--redis-port', String(32_000 + (process.pid % 500))]);
+    const { code, err } = await cli.spawn(['dev', 'missing.mjs', '--redis-port', String(await anyPort())]);
     expect({ code, err }).toEqual({ code: 64, err: expect.stringContaining('missing.mjs cannot be loaded') });
   });
 });
@@ -90,7 +93,7 @@ describe('start', () => {
     const leaders = async () => JSON.parse((await cli.run(['queues', 'ls', '--json', ...flags()])).out).queues;
     await cli.run(['schedule', 'emails', '--delay', '1d', ...flags()]);
     await expect
-      .poll(leaders, { timeout: 10_000 })
+      .poll(leaders)
       .toMatchObject([
         { queue: 'emails', scheduled: 1, leaders: [expect.stringMatching(new RegExp(`:${daemon.child.pid}$`))] },
       ]);
@@ -111,7 +114,7 @@ describe('start', () => {
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const address = other.address();
     const port = typeof address === 'object' ? String(address?.port) : '';
-    const { code, err } = await cli.run(['start', '--http-port', port, ...flags()]);
+    const { code, err } = await cli.spawn(['start', '--http-port', port, ...flags()]);
     other.close();
     expect(code).toBe(78);
     expect(err).toContain(port);
@@ -119,7 +122,7 @@ describe('start', () => {
   });
 
   test('ends with 69 without Redis and with 78 for a bad option', async () => {
-    const nowhere = await cli.run(['start', '--http-port', '0', '--redis', 'redis://127.0.0.1:1', '--json']);
+    const nowhere = await cli.spawn(['start', '--http-port', '0', '--redis', 'redis://127.0.0.1:1', '--json']);
     expect(nowhere.code).toBe(69);
     expect(JSON.parse(nowhere.err).error.code).toBe('unavailable');
     expect((await cli.run(['start', '--roles', 'boss', ...flags()])).code).toBe(78);

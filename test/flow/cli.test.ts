@@ -1,4 +1,5 @@
 /** What is the same for every verb: help, wrong use, exit codes, which Redis is meant, and that no escape gets out. */
+import { once } from 'node:events';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -17,6 +18,35 @@ beforeAll(async () => {
   server = await startRedis({ appendonly: true, port: true });
 });
 afterAll(() => server.stop());
+
+/** All else is asked of the command line in this process; here it is the executable, as a shell runs it. */
+describe('the executable', () => {
+  test('answers on stdout, ends with 0, and says nothing else', async () => {
+    expect(await cli.spawn(['--version'])).toEqual({ code: 0, out: `${packageJson.version}\n`, err: '' });
+  });
+
+  test('complains on stderr and passes the status of the command line on', async () => {
+    const { code, out, err } = await cli.spawn(['lst']);
+    expect({ code, out }).toEqual({ code: 64, out: '' });
+    expect(err).toBe("duestream: unknown command 'lst' (Did you mean ls?)\nnext: duestream --help\n");
+    expect((await cli.spawn(['ls', 'q', '--redis', nowhere])).code).toBe(69);
+  });
+
+  test('reads data from its stdin and settings from its environment', async () => {
+    const env = { DUESTREAM_REDIS_URL: server.url, DUESTREAM_NAMESPACE: 'spawned' };
+    const args = ['schedule', 'q', '--id', 'a', '--data', '-', '--delay', '1h'];
+    expect(await cli.spawn(args, { input: '{"from":"stdin"}', env })).toMatchObject({ code: 0, err: '' });
+    const client = await server.client();
+    expect(await client.hget('spawned:v1:{q:0}:jobs', 'j:a')).toContain('{"d":{"from":"stdin"}}');
+  });
+
+  test('ends with 0 when whoever reads has seen enough', async () => {
+    const { child } = await cli.start(['dead', 'replay', '--help']);
+    child.stdout?.destroy();
+    await once(child, 'close');
+    expect(child.exitCode).toBe(0);
+  });
+});
 
 describe('help', () => {
   test('every verb has a description and an example that begins with its own words', () => {

@@ -57,12 +57,12 @@ describe('scheduling', () => {
     expect(await admin.zcard(key('scheduled', 'plain'))).toBe(2);
   });
 
-  test('a delay is never shorter than asked by the clock of Redis, and hardly longer', async () => {
+  test('a delay is never shorter than asked by the clock of Redis, and longer by no more than the call takes', async () => {
     for (const delay of [1, 20, 1000]) {
       const before = await serverMs();
       const { dueMs } = await producer.schedule(emails, { to: 'x' }, { delay });
       expect(dueMs).toBeGreaterThanOrEqual(before + delay);
-      expect(dueMs).toBeLessThanOrEqual((await serverMs()) + delay + 50);
+      expect(dueMs).toBeLessThanOrEqual((await serverMs()) + delay + 1);
     }
   });
 
@@ -263,6 +263,6 @@ describe('a producer', () => {
     await named.stop();
     await expect.poll(async () => String(await admin.client('LIST'))).not.toContain('name=duestream:short-lived');
     // The driver gives a socket a moment to say goodbye.
-    await expect.poll(timers, { timeout: 5000 }).toBeLessThanOrEqual(before);
+    await expect.poll(timers).toBeLessThanOrEqual(before);
   });
 });

@@ -198,7 +198,7 @@ function container(command: readonly string[], env: Readonly<Record<string, stri
       output += chunk;
     });
   }
-  const says = (text: string) => expect.poll(() => output, { timeout: 15_000, interval: 20 }).toContain(text);
+  const says = (text: string) => expect.poll(() => output, { interval: 20 }).toContain(text);
   return { child, says, output: () => output };
 }
 

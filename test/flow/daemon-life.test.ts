@@ -19,7 +19,7 @@ test('a daemon that is stopped while it waits for Redis says that it was stopped
 test('a daemon that cannot reach Redis says so', async () => {
   const daemon = await createDaemon({ redis: { url: 'unix:///nowhere/redis.sock' }, roles: ['mover'] });
   await expect(daemon.start()).rejects.toMatchObject({ code: 'unavailable' });
-}, 15_000);
+});
 
 test('stop gives every lease back and leaves no connection, also twice', async () => {
   const daemon = await createDaemon({ redis: { url: server.url }, roles: ['mover'], queues: { bills: {} } });

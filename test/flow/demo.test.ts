@@ -48,7 +48,7 @@ function isAlive(pid: number): boolean {
 }
 
 describe('the demo', () => {
-  test('keeps every promise while a worker and the leader are killed', { timeout: 60_000 }, async () => {
+  test('keeps every promise while a worker and the leader are killed', async () => {
     const { exited, output } = await start();
     expect(await exited, output()).toBe(0);
     const said = output();
@@ -62,9 +62,9 @@ describe('the demo', () => {
     expect(pidsIn(said).filter(isAlive)).toEqual([]);
   });
 
-  test('takes everything down when it is interrupted', { timeout: 60_000 }, async () => {
+  test('takes everything down when it is interrupted', async () => {
     const { running, exited, output } = await start();
-    await expect.poll(output, { timeout: 30_000 }).toMatch(/scheduled \d+ reminders/);
+    await expect.poll(output).toMatch(/scheduled \d+ reminders/);
     running.kill('SIGINT');
     expect(await exited).toBe(130);
     expect(output()).toContain('The demo ended early: interrupted by SIGINT');

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createProducer, type Producer } from '../../src/client/producer.ts';
 import { useProcesses } from '../support/processes.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { read, root } from '../support/repository.ts';
@@ -37,7 +38,7 @@ const env = (more: Readonly<Record<string, string>> = {}) => ({
 
 /** Runs a producer of an example as a command and returns what it printed. */
 async function command(script: string, args: readonly string[], more?: Readonly<Record<string, string>>) {
-  const options = { env: { PATH: process.env.PATH, ...env(more) }, timeout: 15_000 };
+  const options = { env: { PATH: process.env.PATH, ...env(more) } };
   const { stdout } = await run(process.execPath, [join(root, 'examples', script), ...args], options);
   return stdout;
 }
@@ -103,8 +104,8 @@ describe('email-in-n-minutes', () => {
     await later('receipt:3', 'eve@example.com', '2s');
 
     await Promise.all([daemon(), worker('email-in-n-minutes', { more: { SMTP_URL: address } })]);
-    await expect.poll(() => inbox.map(({ to }) => to), { timeout: 10_000 }).toContain('eve@example.com');
-    await expect.poll(() => later('--undo', 'receipt:3'), { timeout: 5000 }).toBe('receipt:3 over\n');
+    await expect.poll(() => inbox.map(({ to }) => to)).toContain('eve@example.com');
+    await expect.poll(() => later('--undo', 'receipt:3')).toBe('receipt:3 over\n');
     expect(inbox.map(({ to }) => to)).toEqual(['ada@example.com', 'eve@example.com']);
     expect(inbox[0]?.text).toContain('Subject: Your receipt:1');
     const due = Date.parse(/due (\S+)/.exec(planned)?.[1] ?? '');
@@ -121,7 +122,7 @@ describe('lock-conflict', () => {
     ]);
     expect(await command('lock-conflict/fill.mjs', ['15'])).toBe('15 bookings for 3 accounts\n');
     const booked = () => workers.flatMap((one) => one.lines().filter(({ msg }) => msg === 'booked'));
-    await expect.poll(() => booked().length, { timeout: 15_000 }).toBe(15);
+    await expect.poll(() => booked().length).toBe(15);
 
     expect(new Set(booked().map(({ job }) => job)).size).toBe(15);
     for (const account of ['account-0', 'account-1', 'account-2']) {
@@ -140,24 +141,35 @@ describe('lock-conflict', () => {
 
 describe('notification-failover', () => {
   const scaled = { SECOND_MS: '100' };
+  /** Nothing becomes due while a test runs. */
+  const slow = { SECOND_MS: '60000' };
   const notify = (...args: readonly string[]) => command('notification-failover/notify.mjs', args, scaled);
-  const steps = async (note: string) =>
+  const told = async (note: string) =>
     Object.fromEntries([...(await notify(note)).matchAll(/:(\w+) +(\w.*)/g)].map(([, step, state]) => [step, state]));
-  const becomes = (note: string, expected: Readonly<Record<string, string>>) =>
-    expect.poll(() => steps(note), { timeout: 12_000, interval: 50 }).toEqual(expected);
   const unplanned = 'never planned';
+  let producer: Producer;
+  const stateOf = async (note: string, step: string) =>
+    (await producer.get('notes', `note:${note}:${step}`))?.state ?? unplanned;
+  const becomes = async (note: string, expected: Readonly<Record<string, string>>) => {
+    for (const [step, state] of Object.entries(expected)) await expect.poll(() => stateOf(note, step)).toBe(state);
+    expect(await told(note)).toEqual(expected);
+  };
 
+  beforeAll(async () => {
+    producer = await createProducer({ redis: server.url });
+  });
+  afterAll(() => producer.stop());
   beforeEach(daemon);
 
   test('a note that push delivers ends there: SMS is cancelled, the messenger never planned', async () => {
-    const { logged } = await worker('notification-failover', { more: scaled });
+    const { logged } = await worker('notification-failover', { more: slow });
     await notify('n1', 'push=ok');
     await logged('delivered');
     await becomes('n1', { push: 'done', sms: 'cancelled', messenger: unplanned });
   });
 
   test('a refusal brings the next step at once, long before its time', async () => {
-    const { line } = await worker('notification-failover', { more: { SECOND_MS: '60000' } });
+    const { line } = await worker('notification-failover', { more: slow });
     await notify('n2', 'push=refused');
     await line(({ step }) => step === 'sms');
     await becomes('n2', { push: 'dead', sms: 'done', messenger: 'cancelled' });
@@ -177,11 +189,14 @@ describe('notification-failover', () => {
   });
 
   test('a worker killed in the middle of push stops nothing: SMS comes, and push is not sent again', async () => {
-    const first = await worker('notification-failover', { name: 'worker 1', more: scaled });
-    await notify('n5', 'push=silent');
-    await first.logged('job started');
-    await expect.poll(() => steps('n5'), { timeout: 5000, interval: 20 }).toMatchObject({ sms: 'scheduled' });
+    const inTime = { SECOND_MS: '500' };
+    const first = await worker('notification-failover', { name: 'worker 1', more: inTime });
+    const sms = () => stateOf('n5', 'sms');
+    await command('notification-failover/notify.mjs', ['n5', 'push=silent'], inTime);
+    await expect.poll(sms).toBe('scheduled');
     await first.end('SIGKILL');
+    // Until then nobody could know that push is not to be sent again.
+    await expect.poll(sms).toBe('ready');
 
     const second = await worker('notification-failover', { name: 'worker 2', more: scaled });
     const { job } = await second.logged('delivered');

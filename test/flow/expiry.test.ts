@@ -17,6 +17,11 @@ const ago = (ms: number) => new Date(Date.now() - ms);
 /** Due a minute ago, and by then a start was worth while for a second. */
 const tooLate = () => ({ at: ago(60_000), maxLateness: '1s' }) as const;
 
+/** Far longer than a job takes to its first start, and no longer than a test may take. */
+const IN_TIME_MS = 1500;
+/** The clock of the machine is that of Redis. */
+const passed = (atMs: number) => eventually(() => Date.now()).toBeGreaterThan(atMs);
+
 async function open() {
   const producer = await createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
   line.onEnd(() => producer.stop());
@@ -97,11 +102,11 @@ describe('a job that is too late', () => {
     lossy.loseReplyTo('expire');
     await producer.schedule(line.queue, 'x', { id: 'a', ...tooLate() });
     await producer.schedule(line.queue, 'x', { id: 'b' });
-    await eventually(() => worker.heard.of('job.completed').length, 15_000).toBe(1);
-    await eventually(async () => (await line.picture()).pending, 15_000).toBeUndefined();
+    await eventually(() => worker.heard.of('job.completed').length).toBe(1);
+    await eventually(async () => (await line.picture()).pending).toBeUndefined();
     await eventually(() => worker.running()).toBe(0);
     expect([lossy.lost(), await line.count('expired')]).toEqual([1, 1]);
-  }, 20_000);
+  });
 });
 
 it('hundreds of late jobs among others are dropped, each once, and the others run', async () => {
@@ -129,13 +134,16 @@ it('a job that is not late runs', async () => {
 it('a retry starts its lateness anew, but not its expiry', async () => {
   const producer = await open();
   const worker = await line.worker(
-    (job) => {
-      if (job.attempt === 1) throw new Error('once');
+    async (job) => {
+      if (job.attempt > 1) return;
+      await passed(soonMs);
+      throw new Error('once');
     },
-    { backoff: fixed(300) },
+    { backoff: fixed(1) },
   );
-  await producer.schedule(line.queue, 'x', { id: 'lateness', maxLateness: 250 });
-  await producer.schedule(line.queue, 'x', { id: 'expiry', expiresAt: new Date(Date.now() + 250), onLate: 'dead' });
+  const soonMs = Date.now() + IN_TIME_MS;
+  await producer.schedule(line.queue, 'x', { id: 'lateness', maxLateness: IN_TIME_MS });
+  await producer.schedule(line.queue, 'x', { id: 'expiry', expiresAt: new Date(soonMs), onLate: 'dead' });
   await eventually(() => worker.heard.of('job.completed')).toMatchObject([{ id: 'lateness' }]);
   await eventually(() => worker.heard.of('job.expired')).toMatchObject([{ id: 'expiry', dead: true }]);
   const [letter] = await line.letters();
@@ -167,10 +175,10 @@ describe('onAbandoned', () => {
     const producer = await open();
     const heirs: Job<Abandoned>[] = [];
     await line.worker((_job, { signal }) => aborted(signal), {
-      ...{ timeout: 20, backoff: fixed(300) },
+      ...{ timeout: 20, backoff: fixed(IN_TIME_MS) },
       onAbandoned: (job) => heirs.push(job),
     });
-    await producer.schedule(line.queue, 'x', { id: 'a', expiresAt: new Date(Date.now() + 250), onLate });
+    await producer.schedule(line.queue, 'x', { id: 'a', expiresAt: new Date(Date.now() + IN_TIME_MS), onLate });
     await eventually(() => heirs.map(({ data }) => data)).toMatchObject([
       {
         ...{ id: 'a', data: 'x', reason: 'expired', token: expect.stringMatching(/^\d{16}$/) },
@@ -181,11 +189,13 @@ describe('onAbandoned', () => {
 
   it('is told of a job that expired while its dead worker was waited for', async () => {
     const producer = await open();
-    await producer.schedule(line.queue, 'x', { id: 'a', expiresAt: new Date(Date.now() + 300) });
-    await producer.schedule(line.queue, 'x', { id: 'b', maxLateness: 300 });
+    const soonMs = Date.now() + IN_TIME_MS;
+    await producer.schedule(line.queue, 'x', { id: 'a', expiresAt: new Date(soonMs) });
+    await producer.schedule(line.queue, 'x', { id: 'b', maxLateness: IN_TIME_MS });
     await eventually(async () => (await line.picture()).ready?.length).toBe(2);
     const [batch] = await readNew(line.redis, [line.ref], { consumer: 'ghost', count: 2, blockMs: 0 });
     await line.jobs.start(line.ref, batch?.deliveries ?? [], { consumer: 'ghost', bytesMax: 1000, windowMs: 60_000 });
+    await passed(soonMs);
     const heirs: Job<Abandoned>[] = [];
     const worker = await line.worker(() => undefined, { ...QUICK, onAbandoned: (job) => heirs.push(job) });
     await eventually(() => heirs.map(({ data }) => data)).toMatchObject([
@@ -202,9 +212,9 @@ describe('onAbandoned', () => {
       () => {
         throw new Error('no');
       },
-      { backoff: fixed(300), onAbandoned: (job) => heirs.push(job) },
+      { backoff: fixed(IN_TIME_MS), onAbandoned: (job) => heirs.push(job) },
     );
-    await producer.schedule(line.queue, 'x', { id: 'a', expiresAt: new Date(Date.now() + 250) });
+    await producer.schedule(line.queue, 'x', { id: 'a', expiresAt: new Date(Date.now() + IN_TIME_MS) });
     await producer.schedule(line.queue, 'x', { id: 'b', ...tooLate() });
     await eventually(() => worker.heard.of('job.expired').length).toBe(2);
     expect([heirs, await line.count('scheduled')]).toEqual([[], 2]);

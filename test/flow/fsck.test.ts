@@ -1,5 +1,5 @@
 /** `fsck`: a partition that is whole is told so, each flaw is named, and a repair does what is safe and no more. */
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { examine } from '../../src/redis/fsck.ts';
 import { declareQueue } from '../../src/redis/queues.ts';
@@ -12,7 +12,10 @@ const LATER = T0 + 5 * 365 * 86_400_000;
 const cli = useCli();
 const p = usePartition();
 
+/** The command looks twice, two seconds apart; no test waits for them. */
+const { sleep } = systemClock;
 beforeEach(async () => {
+  vi.spyOn(systemClock, 'sleep').mockImplementation((ms, signal) => sleep(Math.min(ms, 20), signal));
   await declareQueue(p.redis, { namespace: 't', queue: 'q', partitions: 1 });
 });
 

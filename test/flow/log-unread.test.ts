@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { build } from '../../scripts/steps.mjs';
 
@@ -22,7 +21,7 @@ const SERVICE = `
 
 beforeAll(async () => {
   await build();
-}, 120_000);
+});
 
 /** Resolves when it has said all it says before a signal. */
 async function started({
@@ -38,17 +37,17 @@ async function started({
   const ended = once(child, 'exit');
   if (!child.stderr) throw new Error('no pipe');
   await once(child.stderr, 'data');
-  return { child, ended: Promise.race([ended, sleep(10_000, 'it does not end')]) };
+  return { child, ended };
 }
 
-test('a signal ends it with 0 although the reader has gone', { timeout: 20_000 }, async () => {
+test('a signal ends it with 0 although the reader has gone', async () => {
   const { child, ended } = await started();
   child.stdout?.destroy();
   child.kill('SIGTERM');
   expect(await ended).toEqual([0, null]);
 });
 
-test('a signal ends it with 0 although the disk of the log is full', { timeout: 20_000 }, async () => {
+test('a signal ends it with 0 although the disk of the log is full', async () => {
   const full = openSync('/dev/full', 'w');
   onTestFinished(() => closeSync(full));
   const { child, ended } = await started({ out: full, much: true });
@@ -57,13 +56,13 @@ test('a signal ends it with 0 although the disk of the log is full', { timeout: 
   expect(await ended).toEqual([0, null]);
 });
 
-test('a signal ends it, the hard way, although the reader stands still', { timeout: 20_000 }, async () => {
+test('a signal ends it, the hard way, although the reader stands still', async () => {
   const { child, ended } = await started({ much: true });
   child.kill('SIGTERM');
   expect(await ended).toEqual([null, 'SIGKILL']);
 });
 
-test('all it said is there when somebody reads', { timeout: 20_000 }, async () => {
+test('all it said is there when somebody reads', async () => {
   const { child, ended } = await started({ much: true });
   if (!child.stdout) throw new Error('no pipe');
   const said = text(child.stdout);

@@ -26,7 +26,7 @@ afterAll(async () => {
 
 const stateOf = async (id: string) => (await producer.get('odd', id))?.state;
 
-describe('a worker process', { timeout: 30_000 }, () => {
+describe('a worker process', () => {
   async function scene(more: Readonly<Record<string, string>> = {}) {
     const env = { DUESTREAM_REDIS_URL: server.url, DUESTREAM_WORKER__CONCURRENCY: '4', ...more };
     await processes.started({ name: 'daemon', args: ['start', '--roles', 'mover'], env });
@@ -50,9 +50,7 @@ describe('a worker process', { timeout: 30_000 }, () => {
     const { http } = (await worker.logged('started')) as unknown as { http: { port: number } };
     for (const id of ['a', 'b']) await schedule('float', id);
     await schedule('default', 'c');
-    await expect
-      .poll(() => Promise.all(['a', 'b', 'c'].map(stateOf)), { timeout: 5000 })
-      .toEqual(['done', 'done', 'done']);
+    await expect.poll(() => Promise.all(['a', 'b', 'c'].map(stateOf))).toEqual(['done', 'done', 'done']);
     await expect(worker.logged('a promise was rejected and nobody listened')).resolves.toMatchObject({
       level: 'error',
       error: 'nobody listens',

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { listQueues } from '../../src/redis/queues.ts';
 import { daemonOn, handClock, moverOn, slowed } from '../support/mover-line.ts';
-import { eventually, NAMESPACE, useLine } from '../support/worker-line.ts';
+import { eventually, HOUR_MS, NAMESPACE, useLine } from '../support/worker-line.ts';
 
 const line = useLine({ movers: false, check: false });
 
@@ -26,12 +26,13 @@ it('of two daemons one leads, and both know which', async () => {
 it('a leader that stops hands over long before its lease would run out', async () => {
   await declare();
   line.onEnd(forgetQueues);
-  const [first, second] = [await daemonOn(line, 'd1'), await daemonOn(line, 'd2')];
+  const options = { leaseMs: HOUR_MS, safetyTickMs: HOUR_MS };
+  const [first, second] = [await daemonOn(line, 'd1', options), await daemonOn(line, 'd2', options)];
   await first.start();
   await eventually(() => first.leads()).toBe(true);
   await second.start();
   await first.stop();
-  await eventually(() => second.leads(), 3000).toBe(true);
+  await eventually(() => second.leads()).toBe(true);
   expect(first.leads()).toBe(false);
   expect(first.heard.of('leader.lost')).toMatchObject([{ why: 'stopped' }]);
 });
@@ -45,7 +46,7 @@ it('a leader that dies without a word is replaced after its lease', async () => 
   await eventually(() => first.leads()).toBe(true);
   await second.start();
   first.die();
-  await eventually(() => second.leads(), 3000).toBe(true);
+  await eventually(() => second.leads()).toBe(true);
   expect(first.leads()).toBe(false);
   const [before, after] = [first, second].map((one) => one.heard.of('leader.elected').at(-1)?.epoch ?? 0);
   expect(after).toBeGreaterThan(before ?? 0);
@@ -57,7 +58,7 @@ it('a queue that is declared while daemons run is led at once', async () => {
   await daemon.start();
   expect(daemon.partitions()).toEqual([]);
   const worker = await line.worker(() => undefined);
-  await eventually(() => daemon.leads(), 3000).toBe(true);
+  await eventually(() => daemon.leads()).toBe(true);
   await line.plan({});
   await eventually(() => worker.heard.of('job.completed').length).toBe(1);
   expect((await listQueues(line.redis, NAMESPACE)).map(({ queue }) => queue)).toEqual([line.queue]);
@@ -66,18 +67,18 @@ it('a queue that is declared while daemons run is led at once', async () => {
 it('a nudge reaches the leader, also after its subscription was killed', async () => {
   await declare();
   line.onEnd(forgetQueues);
-  const daemon = await daemonOn(line, 'd1', { safetyTickMs: 60_000, leaseMs: 60_000 });
+  const daemon = await daemonOn(line, 'd1', { safetyTickMs: HOUR_MS, leaseMs: HOUR_MS });
   await daemon.start();
   await eventually(() => daemon.leads()).toBe(true);
   await line.plan({ id: 'a' });
-  await eventually(async () => (await line.picture()).ready, 3000).toEqual(['j:a']);
+  await eventually(async () => (await line.picture()).ready).toEqual(['j:a']);
   await line.redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
   const subscribers = async () =>
     Number(((await line.redis.call('PUBSUB', 'SHARDNUMSUB', line.ref.keys.wake)) as [string, number])[1]);
   await eventually(subscribers).toBe(0);
   await eventually(subscribers).toBe(1);
   await line.plan({ id: 'b' });
-  await eventually(async () => (await line.picture()).ready, 3000).toEqual(['j:a', 'j:b']);
+  await eventually(async () => (await line.picture()).ready).toEqual(['j:a', 'j:b']);
 });
 
 it('a leader whose lease another process has got concedes, and comes back with a later epoch', async () => {

@@ -32,7 +32,7 @@ it('a queue that is declared again is led again', async () => {
   await undeclareQueue(line.redis, NAMESPACE, line.queue);
   await eventually(() => daemon.leads()).toBe(false);
   await declare(line.queue);
-  await eventually(() => daemon.leads(), 3000).toBe(true);
+  await eventually(() => daemon.leads()).toBe(true);
   await line.plan({ id: 'a' });
   await eventually(async () => (await line.picture()).ready).toEqual(['j:a']);
 });

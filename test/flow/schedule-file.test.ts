@@ -101,7 +101,7 @@ describe('a daemon with a file of schedules', () => {
     const config = { redis: { url: the.server.url }, namespace, roles, schedules: { file }, http: { port: 0 } };
     const daemon = await createDaemon(config, { log });
     await daemon.start();
-    if (roles.includes('mover')) await expect.poll(() => said.length, { timeout: 10_000 }).toBeGreaterThan(0);
+    if (roles.includes('mover')) await expect.poll(() => said.length).toBeGreaterThan(0);
     await daemon.stop();
     return said;
   }

@@ -52,11 +52,11 @@ async function work(): Promise<void> {
   const handler = (job: Job) => void jobs.push(job);
   worker = createWorker(queue, { default: handler, welcome: handler }, { redis: server.url });
   await worker.start();
-  await expect.poll(() => redis.hget(keys().meta, 'wake'), { timeout: 10_000 }).toBe('9007199254740991');
+  await expect.poll(() => redis.hget(keys().meta, 'wake')).toBe('9007199254740991');
 }
 
 const keys = () => partitionKeys({ namespace: 'duestream', queue, partition: 0 });
-const ran = () => expect.poll(() => jobs.length, { timeout: 10_000, interval: 10 });
+const ran = () => expect.poll(() => jobs.length, { interval: 10 });
 
 test('the encoder in Python agrees with every golden vector', async () => {
   const said = await foreign.checkVectors();
@@ -102,7 +102,7 @@ describe.each(LANGUAGES)('a producer in %s', (language) => {
       partitions: 1,
       generation: 0,
     });
-    await expect.poll(() => redis.xlen(keys().ready), { timeout: 3000 }).toBe(1);
+    await expect.poll(() => redis.xlen(keys().ready)).toBe(1);
   });
 
   test('cancels what it scheduled, full and bare', async () => {
@@ -151,7 +151,7 @@ test('a job that is too late by its header becomes a dead letter', async () => {
     const values = await redis.hmget(keys().jobs, 'j:a', 'j:b', 'j:c');
     return values.map((value) => decodeStub(value ?? '')?.outcome);
   };
-  await expect.poll(outcomes, { timeout: 10_000 }).toEqual(['dead', 'expired', 'done']);
+  await expect.poll(outcomes).toEqual(['dead', 'expired', 'done']);
   expect(jobs).toMatchObject([{ id: 'c' }]);
 });
 

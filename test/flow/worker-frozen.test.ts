@@ -30,11 +30,11 @@ it('after a standstill longer than every time-out all jobs are done, and none wa
   await line.server.kill('SIGCONT');
   const done = async () =>
     (await line.redis.hvals(line.ref.keys.jobs).catch(() => [])).filter((value) => value.startsWith('.d')).length;
-  await eventually(done, 20_000).toBe(400);
+  await eventually(done).toBe(400);
   expect(Math.max(...runs.values())).toBeLessThanOrEqual(2);
   expect(worker.live()).toBe(true);
   await eventually(() => worker.ready()).toBe(true);
-}, 29_000);
+});
 
 it('a worker that cannot extend tells its handlers before anybody else may start their jobs', async () => {
   const redis = slowed(line.redis, 'extend', () => Promise.reject(new Error('Command timed out')));
@@ -138,12 +138,11 @@ it('a stop while Redis stands still ends, and the job that was running is recove
   await line.plan({});
   await eventually(() => worker.running()).toBe(1);
   await line.server.kill('SIGSTOP');
-  const sinceMs = systemClock.monotonicMs();
   door.open();
+  // It ends although Redis goes on standing still.
   await worker.stop({ graceMs: 200 });
-  expect(systemClock.monotonicMs() - sinceMs).toBeLessThan(15_000);
   await line.server.kill('SIGCONT');
   await eventually(async () => line.redis.ping().catch(() => 'away')).toBe('PONG');
   const { jobs } = await line.picture();
   expect(['record', 'stub done']).toContain(jobs?.['j:a']);
-}, 25_000);
+});

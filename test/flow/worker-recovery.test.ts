@@ -232,7 +232,7 @@ it('a worker whose reader loses a reply and its connection runs the job after a 
   await eventually(async () => lossy.lost()).toBe(0);
   await line.plan({ id: 'b' });
   await eventually(() => lossy.lost()).toBe(1);
-  await eventually(() => worker.heard.of('job.completed').length, 4000).toBe(2);
+  await eventually(() => worker.heard.of('job.completed').length).toBe(2);
   expect(worker.heard.of('entries.adopted')).toMatchObject([{ count: 1 }]);
 });
 

@@ -14,6 +14,7 @@ import { cutList } from '../support/model-cutter.ts';
 import { keptIn, parse } from '../support/model-kept.ts';
 import { type Bench, startBench } from '../support/model-run.ts';
 import { reclaimCall } from '../support/model-worker-calls.ts';
+import { isSlice } from '../tiers.mjs';
 
 const SEED = Number(process.env.PROOF_SEED ?? 7);
 const LISTS_MAX = 400;
@@ -41,8 +42,7 @@ const cut = (list: List) => cutList(bench, list, { isOpen, luaOf, seen });
 /** What else there may be while a scene is played. */
 const CROWDS: readonly List[] = [
   [],
-  parse('schedule 4 3 0'),
-  parse('schedule 2 0 0, promote 0 0 0, read 1 0 0, start 1 0 0'),
+  ...(isSlice ? [] : ['schedule 4 3 0', 'schedule 2 0 0, promote 0 0 0, read 1 0 0, start 1 0 0'].map(parse)),
 ];
 const begin: List = parse('elect 0 0 0');
 
@@ -82,12 +82,15 @@ test('a crash is counted once by a reclaim that was cut off and called again', a
   expect((await redis.hget(ref.keys.runs, 'j:a'))?.split(' ')[4]).toBe('1');
 });
 
-test('whatever is cut off anywhere and called again ends as it would have', { timeout: 120_000 }, async () => {
-  const wrong: string[] = [];
-  for (const list of lists({ seed: SEED, runs: LISTS_MAX, length: 40 })) {
-    wrong.push(...(await cut(list)));
-    if (wrong.length > 0 || missing().length === 0) break;
-  }
-  expect(wrong).toEqual([]);
-  expect(missing()).toEqual([]);
-});
+// The search for states in which each write can be cut off, of which the scenes above have most.
+if (!isSlice) {
+  test('whatever is cut off anywhere and called again ends as it would have', async () => {
+    const wrong: string[] = [];
+    for (const list of lists({ seed: SEED, runs: LISTS_MAX, length: 40 })) {
+      wrong.push(...(await cut(list)));
+      if (wrong.length > 0 || missing().length === 0) break;
+    }
+    expect(wrong).toEqual([]);
+    expect(missing()).toEqual([]);
+  });
+}

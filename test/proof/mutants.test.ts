@@ -11,6 +11,7 @@ import { cutList } from '../support/model-cutter.ts';
 import { keptIn, parse } from '../support/model-kept.ts';
 import { type Bench, startBench } from '../support/model-run.ts';
 import { EQUIVALENT, type Mutant, mutants } from '../support/mutants.ts';
+import { isSlice } from '../tiers.mjs';
 
 let bench: Bench;
 beforeAll(async () => {
@@ -80,9 +81,10 @@ async function isNoticedByCuts({ verb, lua }: Mutant): Promise<boolean> {
   return false;
 }
 
-const planted = mutants();
+const all = mutants();
+const planted = isSlice ? all.filter((_, nth) => nth % 4 === 0) : all;
 
-test('the lists that notice mutants find nothing in the scripts as they are', { timeout: 60_000 }, async () => {
+test('the lists that notice mutants find nothing in the scripts as they are', async () => {
   for (const list of kept) await bench.run(list);
 });
 
@@ -100,6 +102,6 @@ test(`each of ${planted.length} planted bugs is noticed`, { timeout: 240_000 }, 
 });
 
 test('every mutant that is said to change nothing is one of them', () => {
-  const names = new Set(planted.map(({ name }) => name));
+  const names = new Set(all.map(({ name }) => name));
   expect([...EQUIVALENT.keys()].filter((name) => !names.has(name))).toEqual([]);
 });

@@ -10,13 +10,14 @@ import { promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { build } from '../../scripts/steps.mjs';
 import { patchedCopy } from '../chaos/copies.mjs';
+import { after, dropped } from '../chaos/marks.mjs';
 import { root } from '../support/repository.ts';
 
 const run = promisify(execFile);
 
 beforeAll(async () => {
   await build();
-}, 120_000);
+});
 
 async function simulate(product: string, ...args: readonly string[]): Promise<string> {
   const script = join(root, 'scripts', 'simulate.mjs');
@@ -44,24 +45,24 @@ const CONTROLS = [
     wanted: ['STUCK'],
     faults: 'ambush,cut,mute',
     file: 'dist/worker/adopter.js',
-    from: 'unseen.push(...page.filter((entry) => !inflight.has(ref, entry)));',
-    to: '',
+    mark: 'unseen-entries',
+    edit: dropped,
   },
   {
     title: 'promotes without asking whose term it is',
     wanted: ['TWO-LEADERS'],
     faults: 'freeze,hold',
     file: 'lua/promote.lua',
-    from: "if redis.call('GET', leader) ~= term then return { 'fenced' } end\n",
-    to: '',
+    mark: 'fence',
+    edit: dropped,
   },
   {
     title: 'leaves it to the connection to send again',
     wanted: ['STUCK', 'UNSETTLED'],
     faults: 'ambush,mute,freeze server',
     file: 'dist/redis/connect.js',
-    from: 'maxRetriesPerRequest: 0,',
-    to: 'maxRetriesPerRequest: null,',
+    mark: 'no-resend',
+    edit: after('maxRetriesPerRequest: null,'),
   },
 ];
 

@@ -1,7 +1,7 @@
 /** Rows of the fault matrix as tests, with a small workload, so that every run of the tests breaks something. */
 import { expect, test } from 'vitest';
 import { build } from '../../scripts/steps.mjs';
-import { isLateness } from '../chaos/predicates.mjs';
+import { needsQuiet } from '../chaos/predicates.mjs';
 import { runRow } from '../chaos/run.mjs';
 import { testBinary } from './redis-binary.ts';
 import { root } from './repository.ts';
@@ -12,7 +12,7 @@ const { rows } = await import('../chaos/rows.mjs');
 
 /** The same moments every time; `npm run chaos` takes another seed each time. */
 const SEED = 7;
-const ROW_TIMEOUT_MS = 130_000;
+const ROW_TIMEOUT_MS = 330_000;
 
 /** A test for each of these rows. One that fails says why, with which seed, and where everything it wrote is kept. */
 export function smoke(ids: readonly string[]): void {
@@ -26,8 +26,8 @@ export function smoke(ids: readonly string[]): void {
     const binary = await testBinary();
     const verdict = await runRow(row, { binary, product: root, seed: SEED, mode: 'everysec', quick: true });
     const { seed, kept } = verdict;
-    // How late starts were is judged by `npm run chaos`, where nothing else runs: here all that happened counts.
-    const complaints = verdict.complaints.filter((line) => !isLateness(line));
+    // How long things took is judged by `npm run chaos`, where nothing else runs: here all that happened counts.
+    const complaints = verdict.complaints.filter((line) => !needsQuiet(line));
     expect({ complaints, seed, ...(complaints.length > 0 ? { kept } : {}) }).toEqual({ complaints: [], seed: SEED });
     expect(verdict.asked).toBeGreaterThanOrEqual(250);
   });

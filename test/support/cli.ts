@@ -1,6 +1,7 @@
 /**
- * The built command line as a shell runs it: its own process, its own folder, none of the caller's settings. The build
- * is made once and only when something changed.
+ * The command line. `run` carries out one inside this process, which shows all that a verb says and its exit status
+ * without the second that a process takes; `spawn` and `start` take the built one as a shell does. Each runs in a folder
+ * of its own, with none of the caller's settings.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -8,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { build } from '../../scripts/steps.mjs';
+import { runHere } from './console.ts';
 import { testBinary } from './redis-binary.ts';
 import { root } from './repository.ts';
 
@@ -37,16 +39,16 @@ export function useCli() {
   const running = new Set<ChildProcess>();
   let folder = '';
 
-  beforeAll(async () => {
-    await build();
+  beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'duestream-cli-'));
-  }, 120_000);
+  });
   afterAll(async () => {
     for (const child of running) await ended(child, 'SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   });
 
   async function launch(args: readonly string[], env: Called['env'] = {}): Promise<ChildProcess> {
+    await build();
     const child = spawn(process.execPath, [join(root, 'dist/main.js'), ...args], {
       cwd: folder,
       env: { ...(await plainEnvironment()), ...env },
@@ -60,8 +62,12 @@ export function useCli() {
     get folder() {
       return folder;
     },
-    /** Runs one command to its end. */
-    async run(args: readonly string[], { input = '', env }: Called = {}): Promise<Ended> {
+    /** Runs one command to its end, in this process. */
+    async run(args: readonly string[], { env, ...called }: Called = {}): Promise<Ended> {
+      return runHere(args, { ...called, env: { ...(await plainEnvironment()), ...env }, cwd: folder });
+    },
+    /** Runs one command to its end, in a process of its own: for what only a process has. */
+    async spawn(args: readonly string[], { input = '', env }: Called = {}): Promise<Ended> {
       const child = await launch(args, env);
       const texts = collect(child);
       // A command that reads nothing may be gone before its input is written.

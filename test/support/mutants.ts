@@ -1,9 +1,11 @@
 /**
  * Plants bugs in the scripts, one at a time: a guard is left out, a write is left out, a comparison is turned, NX is
- * dropped, or one line comes before another that it must follow. Each has a name that stays the same while its line does.
+ * dropped, or one line comes before another that it must follow. What is said of one goes by the mark of its line
+ * (test/chaos/marks.mjs), whatever the line says.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { marksIn } from '../chaos/marks.mjs';
 import { root, walk } from './repository.ts';
 
 export interface Mutant {
@@ -28,59 +30,47 @@ const OPERATORS: Readonly<Record<string, (line: string) => readonly string[]>> =
   'turned ==': (line) => eachPlace(line, / [=~]= /g, (sign) => (sign === ' == ' ? ' ~= ' : ' == ')),
 };
 
-/** Lines that must not come before another: `[verb, the line that is moved, the line it is put before]`. */
+/** Lines that must not come before another: `[verb, the mark of the line that is moved, of the line it is put before]`. */
 const MOVES: readonly (readonly [verb: string, moved: string, before: string])[] = [
-  ['schedule', "redis.call('HSET', jobs, member, record)", "redis.call('ZADD', scheduled"],
-  ['retry', "redis.call('XDEL', ready, entry)", 'local reply, due'],
-  ['defer', "redis.call('XDEL', ready, entry)", 'local reply, due'],
-  ['bury', "redis.call('HDEL', runs, member)", "redis.call('HINCRBY', meta, cancel"],
-  ['bury', "redis.call('XACK', ready, 'workers', entry)", "redis.call('XDEL', ready, entry)"],
-  ['retry', "redis.call('XACK', ready, 'workers', entry)", "redis.call('XDEL', ready, entry)"],
-  ['commit', "redis.call('XACK', ready, 'workers', entry)", "redis.call('XDEL', ready, entry)"],
-  ['complete', "redis.call('XACK', ready, 'workers', unpack(gone))", "redis.call('XDEL', ready, unpack(gone))"],
-  ['cancel', "redis.call('ZREM', scheduled, member)", "if waiting and window > 0 then redis.call('ZADD', done"],
-  ['replay', "redis.call('XDEL', dead, letter)", "redis.call('ZADD', scheduled, due, member)"],
-  ['replay', "redis.call('HSET', jobs, member, record)", "redis.call('ZADD', scheduled, due, member)"],
-  ['promote', "redis.call('HSET', jobs, member, ('.x", "redis.call('ZADD', done, now, member)"],
-  ['reclaim', "redis.call('XCLAIM', ready", 'countCrash(entry'],
+  ['schedule', 'keep-record', 'index-job'],
+  ['retry', 'delete-entry', 'first-write'],
+  ['defer', 'delete-entry', 'first-write'],
+  ['bury', 'forget-run', 'count-end'],
+  ['bury', 'ack-entry', 'delete-entry'],
+  ['retry', 'ack-entry', 'delete-entry'],
+  ['commit', 'ack-entry', 'delete-entry'],
+  ['complete', 'ack-entries', 'delete-entries'],
+  ['cancel', 'unschedule', 'index-stub'],
+  ['replay', 'forget-letter', 'index-job'],
+  ['replay', 'keep-record', 'index-job'],
+  ['promote', 'keep-stub', 'index-stub'],
+  ['reclaim', 'claim-entry', 'count-crash'],
 ];
 
 /** Damage, schedules and the control slot, which the commands of the model do not touch; their own tests do. */
 const ELSEWHERE = ['mend', 'enrol', 'beat', 'declare', 'arm', 'disarm', 'fire', 'define'];
-/** Loops that would never end, which is noticed, but not by a test. */
-const ENDLESS = /while (rest|more)|more = #letters/;
+/** Marks of loops that would never end, which is noticed, but not by a test. */
+const ENDLESS = /^endless/;
 
-/** Mutants that change nothing that could be told, by name, with the reason. */
+/** Mutants that change nothing that could be told, by name, with the reason. Their lines are marked. */
 export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
+  ['elect @live-lease: turned >', 'a lease in its very last millisecond may as well be void'],
+  ['promote @read-due: turned >', 'with no room Redis is asked for no member'],
   [
-    'elect: turned >: if lease and ttl >= 0 and ttl <= tonumber(lease) then',
-    'a lease in its very last millisecond may as well be void',
-  ],
-  [
-    "promote: turned >: local due = room > 0 and redis.call('ZRANGEBYSCORE', sched",
-    'with no room Redis is asked for no member',
-  ],
-  [
-    "replay: no write: redis.call('ZREM', done, member)",
+    'replay @live-again: no write',
     'only after a cut: a member in done that lives again is taken out by the next sweep',
   ],
-  [
-    "start: no write: , meta, 'n.refused', 1) redis.call('HDEL', runs, member)",
-    'a run without a record is not left by anything of ours (I12)',
-  ],
-  [
-    "start: turned >: d[entry] or math.huge) >= 1000 then redis.call('XCLAIM', ready,",
-    'a second is neither old nor young',
-  ],
-  [
-    "sweep: turned >: if #over > 0 then redis.call('HDEL', jobs, unpack(",
-    'every member in done has a stub, unless a call was cut off',
-  ],
-  [
-    'sweep: turned <: (limit, 100) and bytes < 262144 do',
-    'a batch that ends exactly at its bound of bytes may as well take one letter more',
-  ],
+  ['start @forget-run: no write', 'a run without a record is not left by anything of ours (I12)'],
+  ['start @young-again: turned >', 'a second is neither old nor young'],
+  ['sweep @drop-stubs: turned >', 'every member in done has a stub, unless a call was cut off'],
+  ['sweep @batch-bytes: turned >', 'a batch that ends exactly at its bound of bytes may as well take one letter more'],
 ]);
+
+/** What the tests of this file go by: `verb @mark`. */
+export const marksUsed: readonly string[] = [
+  ...MOVES.flatMap(([verb, moved, before]) => [`${verb} @${moved}`, `${verb} @${before}`]),
+  ...[...EQUIVALENT.keys()].map((name) => name.split(':')[0] ?? ''),
+];
 
 export function mutants(): readonly Mutant[] {
   const verbs = walk('lua').map((path) => path.slice('lua/'.length, -'.lua'.length));
@@ -93,38 +83,40 @@ const sourceOf = (verb: string) => readFileSync(join(root, `lua/${verb}.lua`), '
 function mutantsOf(verb: string, lua: string): readonly Mutant[] {
   const lines = lua.split('\n');
   if (lines[0]?.includes('no-writes')) return [];
-  const names = new Map<string, number>();
+  const marks = new Map([...marksIn(lines)].map(([mark, at]) => [at, mark]));
   return lines.flatMap((line, at) => {
-    if (/^\s*(--|#!|$)/.test(line) || ENDLESS.test(line)) return [];
+    const mark = marks.get(at);
+    if (/^\s*(--|#!|$)/.test(line) || (mark !== undefined && ENDLESS.test(mark))) return [];
     return Object.entries(OPERATORS).flatMap(([operator, breakLine]) =>
-      breakLine(line).map((brokenLine): Mutant => {
-        const plain = `${verb}: ${operator}: ${excerpt(line, brokenLine)}`;
-        const times = (names.get(plain) ?? 0) + 1;
-        names.set(plain, times);
-        return { verb, name: times === 1 ? plain : `${plain} (${times})`, lua: lines.with(at, brokenLine).join('\n') };
+      breakLine(line).map((brokenLine, place, { length }): Mutant => {
+        const where = length === 1 ? '' : ` (${place + 1} of ${length})`;
+        // Only a marked line has a name that stays; nothing goes by the others, and they tell a person where to look.
+        const name =
+          mark === undefined
+            ? `${verb}, line ${at + 1}: ${operator}${where}: ${line.trim()}`
+            : `${verb} @${mark}: ${operator}${where}`;
+        return { verb, name, lua: lines.with(at, brokenLine).join('\n') };
       }),
     );
   });
 }
 
-function moved([verb, line, before]: readonly [string, string, string]): Mutant {
+function moved([verb, mark, before]: readonly [string, string, string]): Mutant {
   const lines = sourceOf(verb).split('\n');
-  const to = lines.findIndex((one) => one.trim().startsWith(before));
-  const from = lines.findIndex((one, at) => at > to && one.trim().startsWith(line));
-  const mover = lines[from];
-  if (to === -1 || mover === undefined) throw new Error(`${verb} has no line ${line} after ${before}`);
-  const lua = lines.toSpliced(from, 1).toSpliced(to, 0, mover).join('\n');
-  return { verb, lua, name: `${verb}: moved: ${line} before ${before}` };
+  const marks = marksIn(lines);
+  const [from, to] = [marks.get(mark), marks.get(before)];
+  if (from === undefined || to === undefined || from < to) {
+    throw new Error(`${verb} has no line @${mark} after a line @${before}`);
+  }
+  const lua = lines
+    .toSpliced(from, 1)
+    .toSpliced(to, 0, lines[from] ?? '')
+    .join('\n');
+  return { verb, lua, name: `${verb}: @${mark} before @${before}` };
 }
 
 function eachPlace(line: string, pattern: RegExp, change: (found: string) => string): readonly string[] {
   return [...line.matchAll(pattern)].map(
     ({ 0: found, index }) => line.slice(0, index) + change(found) + line.slice(index + found.length),
   );
-}
-
-/** What was there, from a little before the first difference. */
-function excerpt(line: string, brokenLine: string): string {
-  const differs = [...line].findIndex((letter, at) => letter !== brokenLine[at]);
-  return line.slice(Math.max(0, differs - 24), differs + 40).trim();
 }

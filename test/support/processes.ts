@@ -17,8 +17,6 @@ export type Line = Readonly<Record<string, unknown>>;
 export interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** When we heard of it, monotonic ms. */
-  readonly atMs: number;
 }
 
 export interface Running {
@@ -116,7 +114,7 @@ function follow(name: string, child: ReturnType<typeof spawnGuarded>) {
   // `close` comes when everything that was said has been read; a watcher of the guard may hold the pipes a moment.
   const exited = new Promise<Exit>((resolve) => {
     child.once('exit', (code, signal) => {
-      exit = { code, signal, atMs: performance.now() };
+      exit = { code, signal };
       resolve(exit);
     });
     child.once('close', () => {

@@ -193,8 +193,10 @@ export function listen(events: EventSource): Heard {
 }
 
 /** Polls until the value is as expected. */
-export const eventually = <T>(read: () => T, timeoutMs = 8000) =>
-  expect.poll(read, { timeout: timeoutMs, interval: 10 });
+export const eventually = <T>(read: () => T) => expect.poll(read);
+
+/** What must not be waited for takes so long that a test that waits for it fails. */
+export const HOUR_MS = 3_600_000;
 
 /** A door that handlers wait at: closed until `open`. */
 export function gate() {

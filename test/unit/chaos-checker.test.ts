@@ -144,6 +144,12 @@ describe('each anomaly, planted once, is found', () => {
     ['LEAK', 'an entry is left', { ...healthy(), left: { pending: 1 } }],
   ];
 
+  test('what is left of a run that ran out of time is neither stuck nor lost', () => {
+    const story = { ...healthy(), members: [done('a', '5'), live('b')], left: { pending: 1 } };
+    expect(kindsIn(story)).toEqual(expect.arrayContaining(['STUCK', 'LEAK']));
+    expect(kindsIn({ ...story, ranOut: true })).toEqual([]);
+  });
+
   test.each(planted)('%s: %s', (kind, _why, story) => {
     expect(kindsIn(story)).toContain(kind);
   });

@@ -1,0 +1,37 @@
+/** Marks (test/chaos/marks.mjs): tests change the lines that they name, so each is there, once, and is gone by. */
+import { expect, test } from 'vitest';
+import { dropped, edited, marksIn } from './chaos/marks.mjs';
+import { marksUsed } from './support/mutants.ts';
+import { read, walk } from './support/repository.ts';
+
+/** `path @mark` of every patch. What is compiled is named by its source. */
+const patched = ['test/chaos', 'test/sim']
+  .flatMap(walk)
+  .flatMap((path) => [...read(path).matchAll(/file: '([^']+)',\s+mark: '([^']+)'/g)])
+  .map(([, file = '', mark]) => `${file.replace(/^dist\/(.+)\.js$/, 'src/$1.ts')} @${mark}`);
+const used = new Set([...marksUsed.map((name) => `lua/${name.replace(' ', '.lua ')}`), ...patched]);
+const there = ['lua', 'src']
+  .flatMap(walk)
+  .flatMap((path) => [...marksIn(read(path).split('\n')).keys()].map((mark) => `${path} @${mark}`));
+
+test('every mark that a test goes by is there', () => {
+  expect(patched.length).toBeGreaterThan(10);
+  expect([...used].filter((name) => !there.includes(name))).toEqual([]);
+});
+
+test('every mark that is there is one that a test goes by', () => {
+  const endless = (name: string) => /^lua\/\S+ @endless/.test(name);
+  expect(there.filter((name) => !used.has(name) && !endless(name))).toEqual([]);
+});
+
+test('a mark names the next line of code, whatever it says', () => {
+  const lines = ['a', '  -- @one', '  -- Why.', '  b', '// @two', 'c'];
+  expect([...marksIn(lines)]).toEqual([
+    ['one', 3],
+    ['two', 5],
+  ]);
+  expect(edited(lines.join('\n'), 'one', dropped).split('\n')[3]).toBe('');
+  expect(() => edited('a', 'one', dropped)).toThrow('no line is marked @one');
+  expect(() => marksIn(['-- @one', 'a', '-- @one', 'b'])).toThrow('the mark @one is there twice');
+  expect(() => marksIn(['a', '-- @one'])).toThrow('no code follows the mark @one');
+});

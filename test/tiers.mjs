@@ -1,0 +1,44 @@
+/**
+ * Which tests run when. `npm test` runs every file that is not listed here, and of the proofs a slice; `npm run test:all`
+ * runs `npm test` first and then what is listed here, whole. Without a tier, as in `npm test -- test/proof/model.test.ts`,
+ * a file runs whole.
+ */
+
+/** @typedef {'quick' | 'rest'} Tier */
+
+/** Path → why it is not part of `npm test`. @type {Readonly<Record<string, string>>} */
+export const ONLY_IN_ALL = {
+  'test/flow/chaos-smoke-processes.test.ts': 'ten rows of the fault matrix, a quarter of a minute each',
+  'test/flow/chaos-smoke-redis.test.ts': 'eight more of them',
+  'test/flow/container.test.ts': 'carries out the Dockerfile: installs and builds twice',
+  'test/flow/frozen.test.ts': 'Redis stands still for half a minute',
+  'test/pack.test.ts': 'packs and installs what is published',
+  'test/sim/simulation.test.ts': 'ten runs of the simulation and of builds that are broken on purpose',
+};
+
+/** Path → what of it is part of `npm test`. @type {Readonly<Record<string, string>>} */
+export const SLICED = {
+  'test/proof/cut-off.test.ts': 'the scenes; without the search for every other write',
+  'test/proof/model.test.ts': '200 of 1000 lists',
+  'test/proof/mutants.test.ts': 'every fourth planted bug',
+  'test/proof/oracles.test.ts': 'around the clock changes of every eighth zone',
+};
+
+/** What is run now; undefined: what was named. */
+export const tier = tierOf(process.env.TEST_TIER);
+
+/** Whether only a slice of each proof is wanted. */
+export const isSlice = tier === 'quick';
+
+/** For vitest. */
+export function filesOf(/** @type {Tier | undefined} */ wanted) {
+  const only = Object.keys(ONLY_IN_ALL);
+  if (wanted === 'rest') return { include: [...only, ...Object.keys(SLICED)], exclude: [] };
+  return { include: ['test/**/*.test.ts'], exclude: wanted === 'quick' ? only : [] };
+}
+
+/** @param {string | undefined} text @returns {Tier | undefined} */
+function tierOf(text) {
+  if (text === undefined || text === 'quick' || text === 'rest') return text;
+  throw new Error(`TEST_TIER is ${text}; allowed: quick, rest`);
+}
