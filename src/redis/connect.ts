@@ -4,48 +4,51 @@
  * queue) and only our own layer (`weather.ts`) repeats the same call. Every command has a time-out, so that every
  * promise settles: a frozen server would otherwise keep a read pending for ever.
  */
-import { isIP } from 'node:net';
 import { Redis, type RedisOptions } from 'ioredis';
-import { show } from '../core/duration.ts';
 import { DuestreamError, messageOf, oneLine } from '../core/errors.ts';
-import { withoutCredentials } from '../core/redact.ts';
+import { parseAddress, type RedisAddress, type RedisInput } from './address.ts';
 import { createDialing, redial } from './dialing.ts';
 import { type Reach, watchReach } from './reach.ts';
 import { scriptOptions } from './scripts.ts';
 import { guessOf, type Trouble, troubleOf, Unreachable } from './trouble.ts';
 
-export type { Redis };
-
-/** `redis://[user:pass@]host[:port][/db]`, `rediss://…` for TLS, `unix:///path/to.sock`, or options of ioredis. */
-export type RedisInput = string | RedisOptions;
+export type { Redis, RedisAddress, RedisInput };
 
 export interface ConnectSettings {
   readonly redis: RedisInput;
   /** Shows in CLIENT LIST. */
   readonly name: string;
-  /** No reply within this time counts as lost. Default 4 s. */
+  /** No reply within this time counts as lost. Default: what `redis` says, else 4 s. */
   readonly commandTimeoutMs?: number;
   readonly connectTimeoutMs?: number;
 }
 
+const COMMAND_TIMEOUT_MS = 4000;
+
 /** How long a blocking read waits for data. Never an alarm clock: Redis serves such time-outs up to 100 ms late. */
 export const BLOCK_MS = 2000;
 /** A read without a reply for so long is lost: it is dropped here, whatever arrives. */
-export const BLOCKING_TIMEOUT_MS = 5000;
+const BLOCKING_TIMEOUT_MS = 5000;
 
 /** For scripts and short commands. */
 export function openCommands(settings: ConnectSettings): Redis {
-  return open(settings, { commandTimeout: settings.commandTimeoutMs ?? 4000 });
+  return open(settings, (commandTimeoutMs) => commandTimeoutMs);
 }
 
-/** For XREADGROUP BLOCK and nothing else: a blocked connection serves nobody. */
+/**
+ * For XREADGROUP BLOCK and nothing else: a blocked connection serves nobody. Where commands are given more time than by
+ * default, its reads are given as much more.
+ */
 export function openBlocking(settings: ConnectSettings): Redis {
-  return open(settings, { commandTimeout: BLOCKING_TIMEOUT_MS });
+  return open(settings, (commandTimeoutMs) => BLOCKING_TIMEOUT_MS + Math.max(0, commandTimeoutMs - COMMAND_TIMEOUT_MS));
 }
 
 /** For SSUBSCRIBE and nothing else. Its user subscribes again after each `ready`. */
-export function openSubscriber(settings: ConnectSettings): Redis {
-  return open(settings, { commandTimeout: settings.commandTimeoutMs ?? 4000 });
+export const openSubscriber = openCommands;
+
+/** No reply within this time counts as lost. */
+export function timeoutOf(redis: Redis): number {
+  return redis.options.commandTimeout ?? COMMAND_TIMEOUT_MS;
 }
 
 /** Resolves when the connection can carry commands. @throws the first connection error, or the signal's reason. */
@@ -100,14 +103,16 @@ export function describe(redis: Redis): string {
   return path ? `unix://${path}` : `redis${tls ? 's' : ''}://${host}:${port}${db ? `/${db}` : ''}`;
 }
 
-function open(settings: ConnectSettings, profile: RedisOptions): Redis {
+function open(settings: ConnectSettings, timeoutMs: (commandTimeoutMs: number) => number): Redis {
   const dialing = createDialing();
+  const address = parseAddress(settings.redis);
   const options: RedisOptions & { replyMapping: 'legacy' } = {
-    ...parse(settings.redis),
+    ...address.options,
     connectionName: `duestream:${settings.name}`.replace(/[^!-~]/g, '_'),
     // CLIENT SETINFO says no more than that name, and a user of few rights may not: Redis would log each try.
     disableClientInfo: true,
-    connectTimeout: settings.connectTimeoutMs ?? 5000,
+    connectTimeout: settings.connectTimeoutMs ?? address.connectTimeoutMs ?? 5000,
+    commandTimeout: timeoutMs(settings.commandTimeoutMs ?? address.commandTimeoutMs ?? COMMAND_TIMEOUT_MS),
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     autoResubscribe: false,
@@ -121,7 +126,6 @@ function open(settings: ConnectSettings, profile: RedisOptions): Redis {
     retryStrategy: dialing.down,
     reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 1 : false),
     scripts: scriptOptions,
-    ...profile,
     replyMapping: 'legacy',
   };
   const redis = new Redis(options);
@@ -160,30 +164,5 @@ function redialWhenSilent(redis: Redis): void {
       if (/^Command timed out/.test(messageOf(error)) && redis.status === 'ready') redial(redis);
     });
     return sent;
-  };
-}
-
-function parse(input: RedisInput): RedisOptions {
-  if (typeof input !== 'string') return input;
-  if (/^(unix:\/\/)?\//.test(input)) return { path: input.replace(/^unix:\/\//, '') };
-  if (!/^rediss?:\/\//.test(input) || !URL.canParse(input)) {
-    throw new DuestreamError(
-      'bad-input',
-      `redis is ${show(withoutCredentials(input))}; allowed: redis://host:port/db, rediss://…, unix:///path`,
-    );
-  }
-  const url = new URL(input);
-  const db = url.pathname.length > 1 ? Number(url.pathname.slice(1)) : 0;
-  if (!Number.isInteger(db) || db < 0) {
-    throw new DuestreamError('bad-input', `the database in ${show(withoutCredentials(input))} is not a number`);
-  }
-  const host = url.hostname.replace(/^\[|\]$/g, '') || '127.0.0.1';
-  return {
-    host,
-    port: Number(url.port || 6379),
-    db,
-    ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
-    ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
-    ...(url.protocol === 'rediss:' ? { tls: isIP(host) === 0 ? { servername: host } : {} } : {}),
   };
 }
