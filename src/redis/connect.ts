@@ -5,12 +5,21 @@
  * promise settles: a frozen server would otherwise keep a read pending for ever.
  */
 import { Redis, type RedisOptions } from 'ioredis';
-import { DuestreamError, messageOf, oneLine } from '../core/errors.ts';
+import { DuestreamError, messageOf } from '../core/errors.ts';
 import { parseAddress, type RedisAddress, type RedisInput } from './address.ts';
+import {
+  ConnectionError,
+  type ConnectionState,
+  codeOf,
+  inOurWords,
+  isReply,
+  withoutCommand,
+  wordsOf,
+} from './connection-error.ts';
 import { createDialing, redial } from './dialing.ts';
 import { type Reach, watchReach } from './reach.ts';
 import { scriptOptions } from './scripts.ts';
-import { guessOf, type Trouble, troubleOf, Unreachable } from './trouble.ts';
+import { guessOf, refusalOf, troubleOf, Unreachable } from './trouble.ts';
 
 export type { Redis, RedisAddress, RedisInput };
 
@@ -66,10 +75,11 @@ export function whenReady(redis: Redis, timeoutMs = 5000, signal?: AbortSignal):
     };
     const onReady = () => done(resolve);
     const onError = (error: Error) => {
-      last = error;
-      const trouble = troubleOf(error);
-      if (trouble) done(() => reject(new Unreachable(describe(redis), trouble, error)));
-      else if (/WRONGPASS|NOAUTH|NOPERM|invalid password/i.test(error.message)) fail();
+      if (!isHearsay(error, last)) last = error;
+      const refusal = refusalOf(error);
+      const trouble = refusal ?? troubleOf(error);
+      const code = refusal ? 'refused' : 'unavailable';
+      if (trouble) done(() => reject(new Unreachable(describe(redis), trouble, { code, cause: error })));
     };
     const onEnd = () => fail();
     const onAbort = () => done(() => reject(signal?.reason));
@@ -84,9 +94,11 @@ export function whenReady(redis: Redis, timeoutMs = 5000, signal?: AbortSignal):
 function unreachable(redis: Redis, cause: Error | undefined, reach: Reach): DuestreamError {
   const where = describe(redis);
   const guess = guessOf(cause, { tls: redis.options.tls !== undefined, reach });
-  if (guess) return new Unreachable(where, guess, cause);
-  const why = oneLine(cause?.message ?? '') || 'no answer';
-  return new DuestreamError('unavailable', `cannot reach Redis at ${where}: ${why}`, { cause });
+  const seen = cause === undefined ? undefined : new ConnectionError(wordsOf(cause), { code: codeOf(cause) });
+  if (guess) return new Unreachable(where, guess, { cause: seen });
+  return new DuestreamError('unavailable', `cannot reach Redis at ${where}: ${seen?.message ?? 'no answer'}`, {
+    cause: seen,
+  });
 }
 
 /**
@@ -99,7 +111,8 @@ export function close(redis: Redis): void {
 
 /** Where a connection points to, without credentials. */
 export function describe(redis: Redis): string {
-  const { path, host, port, db, tls } = redis.options;
+  const { path, host, port, db, tls, sentinels, name } = redis.options;
+  if (sentinels) return `sentinel://${sentinels.map((one) => `${one.host}:${one.port ?? 26379}`).join(',')}/${name}`;
   return path ? `unix://${path}` : `redis${tls ? 's' : ''}://${host}:${port}${db ? `/${db}` : ''}`;
 }
 
@@ -131,38 +144,58 @@ function open(settings: ConnectSettings, timeoutMs: (commandTimeoutMs: number) =
   const redis = new Redis(options);
   // Errors reach whoever awaits a command and whoever listens to weather; without a listener Node would exit.
   redis.on('error', (error) => {
-    const trouble = troubleOf(error);
-    if (trouble) troubles.set(redis, trouble);
+    if (!isHearsay(error, downs.get(redis))) downs.set(redis, isReply(error) ? withoutCommand(error) : error);
     // A reply that no command waits for: this connection has lost count, so no further reply of it can be believed.
     if (/^Command queue state error/.test(messageOf(error))) redial(redis);
   });
-  redis.on('ready', dialing.up);
-  redis.on('connect', () => troubles.delete(redis));
-  redialWhenSilent(redis);
+  redis.on('ready', () => {
+    downs.delete(redis);
+    dialing.up();
+  });
+  // What was refused before the first command is likely to be refused again; all else is over.
+  redis.on('connect', () => refusalOf(downs.get(redis)) ?? downs.delete(redis));
+  speakPlainly(redis);
   return redis;
 }
 
-/** Why a connection that is down does not come up again. */
-const troubles = new WeakMap<Redis, Trouble>();
-const DOWN: ReadonlySet<string> = new Set(['connecting', 'reconnecting', 'close', 'end']);
+/** What became of the commands of a handshake says less than the error of its connection. */
+function isHearsay(error: unknown, known: unknown): boolean {
+  return error instanceof ConnectionError && known !== undefined;
+}
+
+/** The last error of a connection that has not come up since. */
+const downs = new WeakMap<Redis, unknown>();
 
 /**
- * A command without a reply for its whole time-out means a socket that may be dead without knowing it (a NAT or a load
- * balancer dropped it): TCP would try for a quarter of an hour. So every such time-out dials again.
+ * Stands between the client library and whoever awaits a command. Errors get our words. A command without a reply for
+ * its whole time-out means a socket that may be dead without knowing it (a NAT or a load balancer dropped it): TCP would
+ * try for a quarter of an hour, so every such time-out dials again.
  */
-function redialWhenSilent(redis: Redis): void {
+function speakPlainly(redis: Redis): void {
   const send = redis.sendCommand.bind(redis);
+  const where = describe(redis);
   redis.sendCommand = (command, stream) => {
-    const trouble = troubles.get(redis);
-    // The client library says only that it is not connected, and never why.
-    if (trouble && DOWN.has(redis.status)) {
-      command.reject(new Error(`not connected: ${trouble.why}; ${trouble.remedy}`));
-      return command.promise;
-    }
-    const sent = send(command, stream);
-    command.promise.catch((error: unknown) => {
+    const { reject } = command;
+    command.reject = (error) => {
       if (/^Command timed out/.test(messageOf(error)) && redis.status === 'ready') redial(redis);
-    });
-    return sent;
+      // Without the right to INFO nobody can see whether Redis loads; the library would write so to the terminal.
+      if (command.name === 'info' && redis.status === 'connect' && /^NOPERM/.test(messageOf(error))) {
+        command.resolve(Buffer.alloc(0));
+        return;
+      }
+      reject(rejectionOf(error, { where, last: downs.get(redis), timeoutMs: redis.options.commandTimeout }));
+    };
+    return send(command, stream);
   };
+}
+
+/** While a connection is refused, or nobody but a person can mend it, its commands say why. */
+function rejectionOf(error: Error, state: ConnectionState): Error {
+  if (/enableOfflineQueue/.test(error.message)) {
+    if (isReply(state.last) && refusalOf(state.last)) return state.last;
+    const trouble = troubleOf(state.last);
+    if (trouble)
+      return new ConnectionError(`not connected to Redis at ${state.where}: ${trouble.why}; ${trouble.remedy}`);
+  }
+  return inOurWords(error, state);
 }
