@@ -210,7 +210,9 @@ export function createWorker<Data>(
   }
 
   function drained(ms: number): Promise<void> {
-    return inflight.whenEmpty(AbortSignal.timeout(Math.max(1, Math.ceil(ms))));
+    const over = new AbortController();
+    const callOff = clock.timer(ms, () => over.abort());
+    return inflight.whenEmpty(over.signal).finally(callOff);
   }
 
   function live(): boolean {
