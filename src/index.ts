@@ -48,6 +48,7 @@ export {
   defineHandlers,
   type Handler,
   type HandlerContext,
+  type HandlerMap,
   type Handlers,
   type QueueHandlers,
 } from './worker/handlers.ts';

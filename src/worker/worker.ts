@@ -9,7 +9,7 @@ import { hostname } from 'node:os';
 import { DuestreamError } from '../core/errors.ts';
 import { createEmitter, type EventSource } from '../core/events.ts';
 import { newJobId } from '../core/job.ts';
-import { defineQueue, type Queue } from '../core/queue.ts';
+import { defineQueue, type Queue, type Untyped } from '../core/queue.ts';
 import { close, openBlocking, openCommands, timeoutOf, whenReady } from '../redis/connect.ts';
 import { createJobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
@@ -66,7 +66,7 @@ const START_BUDGET_MS = 5000;
  * const worker = createWorker(emails, async (job, { signal }) => send(job.data, signal), { redis: 'redis://127.0.0.1:6379' });
  * await worker.start();
  */
-export function createWorker<Data>(
+export function createWorker<Data = Untyped>(
   queue: Queue<Data> | string,
   handlers: QueueHandlers<Data>,
   options: WorkerOptions,
