@@ -41,13 +41,14 @@ export type { Log } from './core/log.ts';
 export { type Attempted, Defer, Unrecoverable } from './core/outcome.ts';
 export { type Delivery, defineQueue, type Queue, type QueueOptions } from './core/queue.ts';
 export type { JobState } from './core/state.ts';
-export { createDaemon, type Daemon } from './daemon/daemon.ts';
-export type { RedisInput } from './redis/connect.ts';
+export { createDaemon, type Daemon, type DaemonInput } from './daemon/daemon.ts';
+export type { RedisAddress, RedisInput } from './redis/connect.ts';
 export type { Abandoned } from './worker/abandoned.ts';
 export {
   defineHandlers,
   type Handler,
   type HandlerContext,
+  type HandlerMap,
   type Handlers,
   type QueueHandlers,
 } from './worker/handlers.ts';

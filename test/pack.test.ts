@@ -2,14 +2,12 @@
  * What people install: the tarball is packed as for publishing, installed into an empty folder, and used there from
  * ES modules, CommonJS, TypeScript and the shell. Whatever works only inside the repository fails here.
  */
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { publint } from 'publint';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import packageJson from '../package.json' with { type: 'json' };
-import { build } from '../scripts/steps.mjs';
+import { pack, runIn } from './support/packed.ts';
 import { root } from './support/repository.ts';
 
 const PUBLIC = ['createDaemon', 'createProducer', 'createWorker', 'defineHandlers', 'defineQueue', 'exponential'];
@@ -18,24 +16,25 @@ let folder = '';
 let packed: readonly string[] = [];
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'duestream-pack-'));
-  // Packing would build again, and the compiler rewrites files that processes of other tests are just importing.
-  await build();
-  const pack = ['pack', '--ignore-scripts', '--json', '--pack-destination', folder];
-  const [tarball] = JSON.parse(run('npm', pack, root).replace(/^[^[]*/, ''));
-  packed = tarball.files.map(({ path }: { readonly path: string }) => path);
+  const made = await pack();
+  folder = made.folder;
+  packed = made.paths;
   writeFileSync(join(folder, 'package.json'), '{ "private": true }');
   const quiet = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund'];
-  run('npm', ['install', ...quiet, `./${tarball.filename}`]);
+  run('npm', ['install', ...quiet, made.tarball]);
 });
 
+/** Far above need: npm alone takes seconds on a machine that does other things as well. */
+vi.setConfig({ testTimeout: 120_000 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('the tarball holds the build, every script, the example configuration and the papers, and nothing else', () => {
+test('the tarball holds the build, every script, docs, examples, the example configuration and the papers, and nothing else', () => {
   const lua = readdirSync(join(root, 'lua')).map((name) => `lua/${name}`);
   const wanted = ['package.json', 'LICENSE', 'CHANGELOG.md', 'README.md', 'config/production.example.yaml', ...lua];
   expect(packed).toEqual(expect.arrayContaining([...wanted, 'dist/index.js', 'dist/index.d.ts', 'dist/main.js']));
-  expect(packed.filter((path) => !/^(dist|lua|config)\/|^[A-Z]+(\.md)?$|^package\.json$/.test(path))).toEqual([]);
+  const known =
+    /^(dist|lua|config|docs|examples|deploy)\/|^[A-Z]+(\.md)?$|^Dockerfile$|^package\.json$|^test\/golden\//;
+  expect(packed.filter((path) => !known.test(path))).toEqual([]);
 });
 
 test('it is imported by an ES module', () => {
@@ -68,6 +67,6 @@ test('publint finds nothing wrong with it', async () => {
   expect(messages).toEqual([]);
 });
 
-function run(command: string, args: readonly string[], cwd = folder): string {
-  return execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], timeout: 100_000 });
+function run(command: string, args: readonly string[]): string {
+  return runIn(folder, command, args);
 }

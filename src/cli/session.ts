@@ -53,12 +53,7 @@ export function withRedisUrl(config: Config, url: string): Config {
 
 /** Lends a connection. A refused connection fails at once: a person waits for the answer. */
 export async function withRedis<T>({ config }: Session, act: (redis: Redis) => Promise<T>): Promise<T> {
-  const redis = openCommands({
-    redis: config.redis.url,
-    name: 'cli',
-    commandTimeoutMs: config.redis.commandTimeoutMs,
-    connectTimeoutMs: config.redis.connectTimeoutMs,
-  });
+  const redis = openCommands({ redis: config.redis, name: 'cli' });
   const giveUp = (error: Error) => {
     if (REFUSED.has(codeOf(error))) close(redis);
   };
@@ -79,7 +74,7 @@ export async function withProducer<T>(session: Session, act: (producer: Producer
   // A producer is patient with a Redis that refuses it; a person at a terminal is told at once.
   await withRedis(session, (redis) => redis.ping());
   const producer = await createProducer({
-    redis: config.redis.url,
+    redis: config.redis,
     namespace: config.namespace,
     horizon: config.limits.horizonMs,
     dataBytesMax: config.limits.dataBytes,
@@ -99,7 +94,7 @@ export async function withSchedules<T>(session: Session, act: (schedules: Schedu
   const { config } = session;
   await withRedis(session, (redis) => redis.ping());
   const schedules = await createSchedules({
-    ...{ redis: config.redis.url, namespace: config.namespace, retryBudget: RETRY_MS },
+    ...{ redis: config.redis, namespace: config.namespace, retryBudget: RETRY_MS },
   });
   try {
     return await act(schedules);

@@ -47,7 +47,7 @@ export type {
 };
 
 export interface SchedulesOptions {
-  /** `redis://[user:pass@]host[:port][/db]`, `rediss://…`, `unix:///path/to.sock`, or options of ioredis. */
+  /** A URL, an object with its `url` and options beside it, or options of ioredis: see `RedisInput`. */
   readonly redis: RedisInput;
   /** Prefix of every key. Default `duestream`. */
   readonly namespace?: string | undefined;

@@ -7,7 +7,7 @@ import { defineQueue, type Queue, whole } from '../core/queue.ts';
 import type { RedisInput } from '../redis/connect.ts';
 
 export interface ProducerOptions {
-  /** `redis://[user:pass@]host[:port][/db]`, `rediss://…`, `unix:///path/to.sock`, or options of ioredis. */
+  /** A URL, an object with its `url` and options beside it, or options of ioredis: see `RedisInput`. */
   readonly redis: RedisInput;
   /** Prefix of every key. Default `duestream`; the same for producers, daemons and workers. */
   readonly namespace?: string | undefined;
@@ -46,12 +46,6 @@ const NAME = /^[!-~]{1,64}$/;
 /** @throws DuestreamError `bad-input` */
 export function settingsOf(options: ProducerOptions): ProducerSettings {
   const { redis, name = 'producer', clock = systemClock } = options;
-  if (redis === undefined || redis === null) {
-    throw new DuestreamError(
-      'bad-input',
-      'redis is not given; allowed: a URL such as redis://127.0.0.1:6379, or options of ioredis',
-    );
-  }
   if (typeof name !== 'string' || !NAME.test(name)) {
     throw new DuestreamError('bad-input', `name is ${show(name)}; allowed: 1 to 64 printable ASCII characters`);
   }

@@ -46,13 +46,16 @@ export function loadConfig({ flags = {}, env = process.env, cwd = process.cwd() 
   return resolve([...fileSettings({ flag: flags.config, env, cwd }), ...envSettings(env), ...flagSettings(flags)]);
 }
 
+/** A configuration, complete or not. */
+export type PartialConfig = (Omit<Config, 'redis'> | Omit<ConfigInput, 'redis'>) & Pick<ConfigInput, 'redis'>;
+
 /**
  * A complete configuration from code: what is not given takes its default. Reads neither files nor the environment.
  *
  * @throws DuestreamError `bad-config` as `loadConfig`.
  * @example const daemon = await createDaemon(defineConfig({ redis: { url }, roles: ['mover'] }));
  */
-export function defineConfig(input: ConfigInput): Config {
+export function defineConfig(input: PartialConfig): Config {
   return resolve(treeSettings(input, { from: 'code', name: 'defineConfig' })).config;
 }
 

@@ -15,7 +15,7 @@ export interface Clock {
   readonly timer: (ms: number, callback: () => void) => () => void;
 }
 
-/** Node fires a timer above this at once (setTimeout(2**31) after 1 ms), so longer sleeps are cut. */
+/** Node fires a timer above this at once (setTimeout(2**31) after 1 ms), so a longer wait is made of several. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
@@ -25,20 +25,25 @@ export const systemClock: Clock = {
     new Promise((resolve) => {
       if (signal?.aborted) return resolve(false);
       const onAbort = () => {
-        clearTimeout(timer);
+        callOff();
         resolve(false);
       };
-      const timer = setTimeout(
-        () => {
-          signal?.removeEventListener('abort', onAbort);
-          resolve(true);
-        },
-        Math.min(Math.max(ms, 0), TIMER_MAX_MS),
-      );
+      const callOff = timer(ms, () => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve(true);
+      });
       signal?.addEventListener('abort', onAbort, { once: true });
     }),
-  timer: (ms, callback) => {
-    const timer = setTimeout(callback, Math.min(Math.max(ms, 0), TIMER_MAX_MS));
-    return () => clearTimeout(timer);
-  },
+  timer,
 };
+
+function timer(ms: number, callback: () => void): () => void {
+  const wait = (leftMs: number): NodeJS.Timeout =>
+    leftMs > TIMER_MAX_MS
+      ? setTimeout(() => {
+          leg = wait(leftMs - TIMER_MAX_MS);
+        }, TIMER_MAX_MS)
+      : setTimeout(callback, Math.max(leftMs, 0));
+  let leg = wait(ms);
+  return () => clearTimeout(leg);
+}

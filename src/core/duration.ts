@@ -2,7 +2,7 @@
  * Durations and instants as people write them. A delay is milliseconds, `"5m"`, or an ISO 8601 duration without
  * calendar units (a month has no fixed length, so `P1M` as a delay is refused rather than guessed).
  */
-import { DateTime, Duration } from 'luxon';
+import { Duration, DateTime as Luxon } from 'luxon';
 import ms from 'ms';
 import { DuestreamError } from './errors.ts';
 
@@ -11,6 +11,16 @@ export type DurationInput = number | string;
 
 /** An instant: a `Date`, an ISO 8601 text **with an offset or Z**, or a luxon `DateTime`. */
 export type InstantInput = Date | string | DateTime;
+
+/** What is asked of a luxon `DateTime`. A type of our own, so that nobody who has no luxon needs its types. */
+export interface DateTime {
+  readonly isValid: boolean;
+  readonly zoneName: string | null;
+  toMillis(): number;
+}
+
+/** What is left when seconds become milliseconds: 1763719000.001 s are 1763719000001.0001 ms for a double. */
+const NOISE_MS = 0.0005;
 
 const SHORT = /^\d+(\.\d+)?\s*(ms|s|m|h|d|w)$/;
 
@@ -30,18 +40,24 @@ export function durationMs(input: DurationInput, what: string): number {
 }
 
 /**
- * Epoch milliseconds of an instant.
+ * Epoch milliseconds of an instant, rounded up: a part of a millisecond too soon is too soon.
  *
  * @throws DuestreamError `bad-input` for an invalid date or a text without zone ("2026-03-01T10:00" means nothing here).
  * @example instantMs('2026-03-01T10:00:00+01:00', 'at')
  */
 export function instantMs(input: InstantInput, what: string): number {
   const value = toMs(input);
-  if (Number.isFinite(value)) return value;
+  // The addition makes 0 of the -0 that rounding up may give.
+  if (Number.isFinite(value)) return Math.ceil(value - NOISE_MS) + 0;
   throw new DuestreamError(
     'bad-input',
     `${what} is ${show(input)}; allowed: a valid Date, a luxon DateTime, or an ISO 8601 text with Z or an offset such as "2026-03-01T10:00:00+01:00"`,
   );
+}
+
+/** 1 for a time with a part of a millisecond: Date and luxon read three digits and drop the rest, which is too soon. */
+export function beyondMs(iso: string): 0 | 1 {
+  return /[.,]\d{3}\d*[1-9]/.test(iso) ? 1 : 0;
 }
 
 /** A value for an error message: short, quoted, one line. */
@@ -62,7 +78,7 @@ function parse(text: string): number {
 
 function toMs(input: InstantInput): number {
   if (input instanceof Date) return input.getTime();
-  if (DateTime.isDateTime(input)) return input.toMillis();
+  if (Luxon.isDateTime(input)) return input.toMillis();
   if (typeof input !== 'string' || !/(Z|[+-]\d\d(:?\d\d)?)$/i.test(input) || !input.includes('T')) return Number.NaN;
-  return DateTime.fromISO(input, { setZone: true }).toMillis();
+  return Luxon.fromISO(input, { setZone: true }).toMillis() + beyondMs(input);
 }

@@ -138,6 +138,7 @@ export function createWaiter(): { readonly wait: (ms: number) => Promise<void>; 
         return Promise.resolve();
       }
       return new Promise((resolve) => {
+        // Node fires a longer timer at once; a wait that ends after 24.8 days is one pass too many and nothing else.
         const timer = ms > 0 ? setTimeout(done, Math.min(ms, 2 ** 31 - 1)) : undefined;
         const immediate = ms > 0 ? undefined : setImmediate(done);
         function done() {

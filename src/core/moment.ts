@@ -1,5 +1,5 @@
 /** Instants that people write as local times: one rule for single jobs, and for the bounds of schedules. */
-import { type InstantInput, instantMs, show } from './duration.ts';
+import { beyondMs, type InstantInput, instantMs, show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
 import { type DstPolicy, instantsOf, type Zone } from './zone.ts';
 
@@ -26,7 +26,7 @@ export function momentOf(
       `${what} is ${show(input)}; allowed: a local time that exists in ${zone.name}`,
     );
   }
-  return atMs;
+  return atMs + beyondMs(input);
 }
 
 /** Date.parse takes 30 February for 2 March. */

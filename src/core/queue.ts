@@ -31,6 +31,9 @@ export type Delivery = 'at-least-once' | 'at-most-once' | 'effectively-once';
 
 const DELIVERIES: readonly Delivery[] = ['at-least-once', 'at-most-once', 'effectively-once'];
 
+/** The data of jobs where nobody says its type: whatever JSON carried, as the compiler knows it from `JSON.parse`. */
+export type Untyped = ReturnType<typeof JSON.parse>;
+
 /** A defined queue; `Data` is the type of its jobs' data. */
 export interface Queue<Data = unknown> {
   readonly name: string;
@@ -47,11 +50,13 @@ export interface Queue<Data = unknown> {
 /**
  * Defines a queue. Nothing is sent to Redis: a queue comes into being by its first use.
  *
+ * Without a type argument, the compiler lets its data pass as anything.
+ *
  * @throws DuestreamError `bad-input` for a name outside the grammar or an option outside its range.
  * @example
  * const emails = defineQueue<{ to: string }>('emails', { attempts: 5, backoff: exponential('10s', { max: '1h' }) });
  */
-export function defineQueue<Data = unknown>(name: string, options: QueueOptions = {}): Queue<Data> {
+export function defineQueue<Data = Untyped>(name: string, options: QueueOptions = {}): Queue<Data> {
   return Object.freeze({
     name: parseName(name, 'queue'),
     attempts: whole(options.attempts ?? 5, { what: 'attempts', min: 1, max: 1000 }),

@@ -6,8 +6,8 @@
  *  stop   not ready → workers finish or hand back → movers give their leases back → http → connections
  */
 import { hostname } from 'node:os';
-import { defineConfig, queueOptions } from '../config/load.ts';
-import type { Config, ConfigInput } from '../config/options.ts';
+import { queueOptions } from '../config/load.ts';
+import type { Config } from '../config/options.ts';
 import { systemClock } from '../core/clock.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { createEmitter, type EventName, type EventSource } from '../core/events.ts';
@@ -23,10 +23,13 @@ import { stats } from '../redis/inspect.ts';
 import { presence } from '../redis/presence.ts';
 import { declareQueue } from '../redis/queues.ts';
 import type { Handlers } from '../worker/handlers.ts';
+import { type DaemonInput, readDaemonInput } from './input.ts';
 import { createLagWatch } from './lag.ts';
 import { scheduleKeeperOf } from './schedule-keeper.ts';
 import { version } from './version.ts';
 import { createWorkers, loadHandlers } from './workers.ts';
+
+export type { DaemonInput };
 
 export interface DaemonParts {
   readonly log?: Log;
@@ -63,28 +66,27 @@ const START_WITHIN_MS = 5000;
 /**
  * A daemon with the roles of its configuration.
  *
- * @param input a complete `Config`, or the part of it that differs from the defaults.
+ * @param input the part of the configuration that differs from the defaults; `redis` as for a producer.
  * @throws DuestreamError `bad-config` for unknown or impossible options, or a wrong file of schedules.
  * @example
  * const daemon = await createDaemon({ redis: { url: 'redis://127.0.0.1:6379' }, roles: ['mover', 'http'] });
  * await daemon.start();
  */
-export async function createDaemon(input: Config | ConfigInput, parts: DaemonParts = {}): Promise<Daemon> {
-  const config = Object.isFrozen(input) ? (input as Config) : defineConfig(input as ConfigInput);
+export async function createDaemon(input: DaemonInput, parts: DaemonParts = {}): Promise<Daemon> {
+  const { config, redis: address } = readDaemonInput(input);
   const { log = silentLog } = parts;
   const has = (role: Config['roles'][number]) => config.roles.includes(role);
   const id = `d-${newJobId()}`;
   const events = createEmitter();
   const handlers = has('worker') ? (parts.handlers ?? (await loadHandlers(config.worker.module))) : undefined;
-  const workers = handlers ? createWorkers(handlers, { config, log, ...(parts.only ? { only: parts.only } : {}) }) : [];
+  const serving = { config, redis: address, log, ...(parts.only ? { only: parts.only } : {}) };
+  const workers = handlers ? createWorkers(handlers, serving) : [];
   for (const worker of workers) forward(worker.events, events);
   const unforward = parts.around ? forward(parts.around, events) : () => {};
   const keeper = scheduleKeeperOf(config, { log, events, clock: systemClock });
   const lag = createLagWatch({ clock: systemClock, events });
-  const { commandTimeoutMs, connectTimeoutMs, url } = config.redis;
-  const settings = { redis: url, commandTimeoutMs, connectTimeoutMs };
-  const redis = openCommands({ ...settings, name: 'daemon' });
-  const subscriber = has('mover') ? openSubscriber({ ...settings, name: 'nudges' }) : undefined;
+  const redis = openCommands({ redis: address, name: 'daemon' });
+  const subscriber = has('mover') ? openSubscriber({ redis: address, name: 'nudges' }) : undefined;
   const movers = subscriber ? moversOf({ config, redis, subscriber, id, events }) : undefined;
   const guard = createGuard({ redis, clock: systemClock, events });
   const metrics = createMetrics({
@@ -98,7 +100,7 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
   const http = has('http')
     ? createHttp({ host, port, token, log, ...probes, scrape: metrics.scrape, contentType: metrics.contentType })
     : undefined;
-  let address: { host: string; port: number } | undefined;
+  let listening: { host: string; port: number } | undefined;
   let state: 'new' | 'running' | 'stopping' = 'new';
   let stopped: Promise<void> | undefined;
   const stopAsked = new AbortController();
@@ -151,7 +153,7 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
     signal.throwIfAborted();
     lag.start();
     state = 'running';
-    address = await http?.start();
+    listening = await http?.start();
   }
 
   async function shutDown(): Promise<void> {
@@ -188,7 +190,7 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
     ready: async () => (await ready()).ok,
     live: () => live().ok,
     events,
-    http: () => address,
+    http: () => listening,
     redisLabel: describe(redis),
   };
 }

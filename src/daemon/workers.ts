@@ -10,6 +10,7 @@ import type { Config } from '../config/options.ts';
 import { DuestreamError, messageOf } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { defineQueue, type Queue } from '../core/queue.ts';
+import type { RedisInput } from '../redis/connect.ts';
 import type { Handlers } from '../worker/handlers.ts';
 import { createWorker, type Worker } from '../worker/worker.ts';
 
@@ -36,7 +37,12 @@ export async function loadHandlers(modulePath: string): Promise<Handlers> {
 /** The workers of a module, not started yet. `only` narrows them to some of its queues. */
 export function createWorkers(
   handlers: Handlers,
-  { config, log, only }: { readonly config: Config; readonly log: Log; readonly only?: readonly string[] },
+  {
+    config,
+    redis,
+    log,
+    only,
+  }: { readonly config: Config; readonly redis: RedisInput; readonly log: Log; readonly only?: readonly string[] },
 ): readonly Worker[] {
   const names = Object.keys(handlers.map);
   const missing = only?.find((name) => !names.includes(name));
@@ -48,7 +54,7 @@ export function createWorkers(
     .map((name) => {
       const queue = definitionOf(name, { handlers, config });
       const onAbandoned = Object.hasOwn(handlers.onAbandoned, name) ? handlers.onAbandoned[name] : undefined;
-      return createWorker(queue, handlers.map[name] ?? {}, { ...workerOptions(config, log), onAbandoned });
+      return createWorker(queue, handlers.map[name] ?? {}, { ...workerOptions(config), redis, log, onAbandoned });
     });
 }
 
@@ -60,12 +66,9 @@ function definitionOf(name: string, { handlers, config }: { handlers: Handlers; 
   return defineQueue<never>(name, { attempts, crashes, backoff, partitions, delivery, timeout, ...said });
 }
 
-function workerOptions(config: Config, log: Log) {
-  const { worker, done, namespace, redis } = config;
+function workerOptions({ worker, done, namespace }: Config) {
   return {
-    redis: redis.url,
     namespace,
-    log,
     concurrency: worker.concurrency,
     jobLease: worker.jobLeaseMs,
     extendEvery: worker.extendEveryMs,

@@ -4,48 +4,60 @@
  * queue) and only our own layer (`weather.ts`) repeats the same call. Every command has a time-out, so that every
  * promise settles: a frozen server would otherwise keep a read pending for ever.
  */
-import { isIP } from 'node:net';
 import { Redis, type RedisOptions } from 'ioredis';
-import { show } from '../core/duration.ts';
-import { DuestreamError, messageOf, oneLine } from '../core/errors.ts';
-import { withoutCredentials } from '../core/redact.ts';
+import { DuestreamError, messageOf } from '../core/errors.ts';
+import { parseAddress, type RedisAddress, type RedisInput } from './address.ts';
+import {
+  ConnectionError,
+  type ConnectionState,
+  codeOf,
+  inOurWords,
+  isReply,
+  withoutCommand,
+  wordsOf,
+} from './connection-error.ts';
 import { createDialing, redial } from './dialing.ts';
 import { type Reach, watchReach } from './reach.ts';
 import { scriptOptions } from './scripts.ts';
-import { guessOf, type Trouble, troubleOf, Unreachable } from './trouble.ts';
+import { guessOf, refusalOf, troubleOf, Unreachable } from './trouble.ts';
 
-export type { Redis };
-
-/** `redis://[user:pass@]host[:port][/db]`, `rediss://…` for TLS, `unix:///path/to.sock`, or options of ioredis. */
-export type RedisInput = string | RedisOptions;
+export type { Redis, RedisAddress, RedisInput };
 
 export interface ConnectSettings {
   readonly redis: RedisInput;
   /** Shows in CLIENT LIST. */
   readonly name: string;
-  /** No reply within this time counts as lost. Default 4 s. */
+  /** No reply within this time counts as lost. Default: what `redis` says, else 4 s. */
   readonly commandTimeoutMs?: number;
   readonly connectTimeoutMs?: number;
 }
 
+const COMMAND_TIMEOUT_MS = 4000;
+
 /** How long a blocking read waits for data. Never an alarm clock: Redis serves such time-outs up to 100 ms late. */
 export const BLOCK_MS = 2000;
 /** A read without a reply for so long is lost: it is dropped here, whatever arrives. */
-export const BLOCKING_TIMEOUT_MS = 5000;
+const BLOCKING_TIMEOUT_MS = 5000;
 
 /** For scripts and short commands. */
 export function openCommands(settings: ConnectSettings): Redis {
-  return open(settings, { commandTimeout: settings.commandTimeoutMs ?? 4000 });
+  return open(settings, (commandTimeoutMs) => commandTimeoutMs);
 }
 
-/** For XREADGROUP BLOCK and nothing else: a blocked connection serves nobody. */
+/**
+ * For XREADGROUP BLOCK and nothing else: a blocked connection serves nobody. Where commands are given more time than by
+ * default, its reads are given as much more.
+ */
 export function openBlocking(settings: ConnectSettings): Redis {
-  return open(settings, { commandTimeout: BLOCKING_TIMEOUT_MS });
+  return open(settings, (commandTimeoutMs) => BLOCKING_TIMEOUT_MS + Math.max(0, commandTimeoutMs - COMMAND_TIMEOUT_MS));
 }
 
 /** For SSUBSCRIBE and nothing else. Its user subscribes again after each `ready`. */
-export function openSubscriber(settings: ConnectSettings): Redis {
-  return open(settings, { commandTimeout: settings.commandTimeoutMs ?? 4000 });
+export const openSubscriber = openCommands;
+
+/** No reply within this time counts as lost. */
+export function timeoutOf(redis: Redis): number {
+  return redis.options.commandTimeout ?? COMMAND_TIMEOUT_MS;
 }
 
 /** Resolves when the connection can carry commands. @throws the first connection error, or the signal's reason. */
@@ -63,10 +75,11 @@ export function whenReady(redis: Redis, timeoutMs = 5000, signal?: AbortSignal):
     };
     const onReady = () => done(resolve);
     const onError = (error: Error) => {
-      last = error;
-      const trouble = troubleOf(error);
-      if (trouble) done(() => reject(new Unreachable(describe(redis), trouble, error)));
-      else if (/WRONGPASS|NOAUTH|NOPERM|invalid password/i.test(error.message)) fail();
+      if (!isHearsay(error, last)) last = error;
+      const refusal = refusalOf(error);
+      const trouble = refusal ?? troubleOf(error);
+      const code = refusal ? 'refused' : 'unavailable';
+      if (trouble) done(() => reject(new Unreachable(describe(redis), trouble, { code, cause: error })));
     };
     const onEnd = () => fail();
     const onAbort = () => done(() => reject(signal?.reason));
@@ -81,9 +94,11 @@ export function whenReady(redis: Redis, timeoutMs = 5000, signal?: AbortSignal):
 function unreachable(redis: Redis, cause: Error | undefined, reach: Reach): DuestreamError {
   const where = describe(redis);
   const guess = guessOf(cause, { tls: redis.options.tls !== undefined, reach });
-  if (guess) return new Unreachable(where, guess, cause);
-  const why = oneLine(cause?.message ?? '') || 'no answer';
-  return new DuestreamError('unavailable', `cannot reach Redis at ${where}: ${why}`, { cause });
+  const seen = cause === undefined ? undefined : new ConnectionError(wordsOf(cause), { code: codeOf(cause) });
+  if (guess) return new Unreachable(where, guess, { cause: seen });
+  return new DuestreamError('unavailable', `cannot reach Redis at ${where}: ${seen?.message ?? 'no answer'}`, {
+    cause: seen,
+  });
 }
 
 /**
@@ -96,18 +111,21 @@ export function close(redis: Redis): void {
 
 /** Where a connection points to, without credentials. */
 export function describe(redis: Redis): string {
-  const { path, host, port, db, tls } = redis.options;
+  const { path, host, port, db, tls, sentinels, name } = redis.options;
+  if (sentinels) return `sentinel://${sentinels.map((one) => `${one.host}:${one.port ?? 26379}`).join(',')}/${name}`;
   return path ? `unix://${path}` : `redis${tls ? 's' : ''}://${host}:${port}${db ? `/${db}` : ''}`;
 }
 
-function open(settings: ConnectSettings, profile: RedisOptions): Redis {
+function open(settings: ConnectSettings, timeoutMs: (commandTimeoutMs: number) => number): Redis {
   const dialing = createDialing();
+  const address = parseAddress(settings.redis);
   const options: RedisOptions & { replyMapping: 'legacy' } = {
-    ...parse(settings.redis),
+    ...address.options,
     connectionName: `duestream:${settings.name}`.replace(/[^!-~]/g, '_'),
     // CLIENT SETINFO says no more than that name, and a user of few rights may not: Redis would log each try.
     disableClientInfo: true,
-    connectTimeout: settings.connectTimeoutMs ?? 5000,
+    connectTimeout: settings.connectTimeoutMs ?? address.connectTimeoutMs ?? 5000,
+    commandTimeout: timeoutMs(settings.commandTimeoutMs ?? address.commandTimeoutMs ?? COMMAND_TIMEOUT_MS),
     // @no-resend
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
@@ -122,69 +140,63 @@ function open(settings: ConnectSettings, profile: RedisOptions): Redis {
     retryStrategy: dialing.down,
     reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 1 : false),
     scripts: scriptOptions,
-    ...profile,
     replyMapping: 'legacy',
   };
   const redis = new Redis(options);
   // Errors reach whoever awaits a command and whoever listens to weather; without a listener Node would exit.
   redis.on('error', (error) => {
-    const trouble = troubleOf(error);
-    if (trouble) troubles.set(redis, trouble);
+    if (!isHearsay(error, downs.get(redis))) downs.set(redis, isReply(error) ? withoutCommand(error) : error);
     // A reply that no command waits for: this connection has lost count, so no further reply of it can be believed.
     if (/^Command queue state error/.test(messageOf(error))) redial(redis);
   });
-  redis.on('ready', dialing.up);
-  redis.on('connect', () => troubles.delete(redis));
-  redialWhenSilent(redis);
+  redis.on('ready', () => {
+    downs.delete(redis);
+    dialing.up();
+  });
+  // What was refused before the first command is likely to be refused again; all else is over.
+  redis.on('connect', () => refusalOf(downs.get(redis)) ?? downs.delete(redis));
+  speakPlainly(redis);
   return redis;
 }
 
-/** Why a connection that is down does not come up again. */
-const troubles = new WeakMap<Redis, Trouble>();
-const DOWN: ReadonlySet<string> = new Set(['connecting', 'reconnecting', 'close', 'end']);
+/** What became of the commands of a handshake says less than the error of its connection. */
+function isHearsay(error: unknown, known: unknown): boolean {
+  return error instanceof ConnectionError && known !== undefined;
+}
+
+/** The last error of a connection that has not come up since. */
+const downs = new WeakMap<Redis, unknown>();
 
 /**
- * A command without a reply for its whole time-out means a socket that may be dead without knowing it (a NAT or a load
- * balancer dropped it): TCP would try for a quarter of an hour. So every such time-out dials again.
+ * Stands between the client library and whoever awaits a command. Errors get our words. A command without a reply for
+ * its whole time-out means a socket that may be dead without knowing it (a NAT or a load balancer dropped it): TCP would
+ * try for a quarter of an hour, so every such time-out dials again.
  */
-function redialWhenSilent(redis: Redis): void {
+function speakPlainly(redis: Redis): void {
   const send = redis.sendCommand.bind(redis);
+  const where = describe(redis);
   redis.sendCommand = (command, stream) => {
-    const trouble = troubles.get(redis);
-    // The client library says only that it is not connected, and never why.
-    if (trouble && DOWN.has(redis.status)) {
-      command.reject(new Error(`not connected: ${trouble.why}; ${trouble.remedy}`));
-      return command.promise;
-    }
-    const sent = send(command, stream);
-    command.promise.catch((error: unknown) => {
+    const { reject } = command;
+    command.reject = (error) => {
       if (/^Command timed out/.test(messageOf(error)) && redis.status === 'ready') redial(redis);
-    });
-    return sent;
+      // Without the right to INFO nobody can see whether Redis loads; the library would write so to the terminal.
+      if (command.name === 'info' && redis.status === 'connect' && /^NOPERM/.test(messageOf(error))) {
+        command.resolve(Buffer.alloc(0));
+        return;
+      }
+      reject(rejectionOf(error, { where, last: downs.get(redis), timeoutMs: redis.options.commandTimeout }));
+    };
+    return send(command, stream);
   };
 }
 
-function parse(input: RedisInput): RedisOptions {
-  if (typeof input !== 'string') return input;
-  if (/^(unix:\/\/)?\//.test(input)) return { path: input.replace(/^unix:\/\//, '') };
-  if (!/^rediss?:\/\//.test(input) || !URL.canParse(input)) {
-    throw new DuestreamError(
-      'bad-input',
-      `redis is ${show(withoutCredentials(input))}; allowed: redis://host:port/db, rediss://…, unix:///path`,
-    );
+/** While a connection is refused, or nobody but a person can mend it, its commands say why. */
+function rejectionOf(error: Error, state: ConnectionState): Error {
+  if (/enableOfflineQueue/.test(error.message)) {
+    if (isReply(state.last) && refusalOf(state.last)) return state.last;
+    const trouble = troubleOf(state.last);
+    if (trouble)
+      return new ConnectionError(`not connected to Redis at ${state.where}: ${trouble.why}; ${trouble.remedy}`);
   }
-  const url = new URL(input);
-  const db = url.pathname.length > 1 ? Number(url.pathname.slice(1)) : 0;
-  if (!Number.isInteger(db) || db < 0) {
-    throw new DuestreamError('bad-input', `the database in ${show(withoutCredentials(input))} is not a number`);
-  }
-  const host = url.hostname.replace(/^\[|\]$/g, '') || '127.0.0.1';
-  return {
-    host,
-    port: Number(url.port || 6379),
-    db,
-    ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
-    ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
-    ...(url.protocol === 'rediss:' ? { tls: isIP(host) === 0 ? { servername: host } : {} } : {}),
-  };
+  return inOurWords(error, state);
 }

@@ -1,6 +1,6 @@
 /**
- * Why a connection does not come up although somebody is there: one side does not trust the other one's certificate, or
- * speaks TLS alone. Nothing, no password either, was said to a Redis that is not trusted. Time does not mend it, so
+ * Why a connection does not come up although somebody is there: Redis refuses the user, one side does not trust the other
+ * one's certificate, or speaks TLS alone. Nothing, no password either, was said to a Redis that is not trusted. Time does not mend it, so
  * whoever waits for such a connection is told at once what is wrong and what to do, in words of ours and not of OpenSSL.
  * Whatever else goes wrong in TLS may pass, like a proxy that restarts: it is weather, and is dialled again.
  */
@@ -17,9 +17,13 @@ export class Unreachable extends DuestreamError {
   readonly saw: string;
   readonly remedy: string;
 
-  constructor(where: string, { why, remedy }: Trouble, cause: unknown) {
-    const saw = `cannot reach Redis at ${where}: ${why}`;
-    super('unavailable', `${saw}; ${remedy}`, { cause });
+  constructor(
+    where: string,
+    { why, remedy }: Trouble,
+    { code = 'unavailable', cause }: { readonly code?: 'unavailable' | 'refused'; readonly cause?: unknown } = {},
+  ) {
+    const saw = code === 'refused' ? `Redis at ${where} refused: ${why}` : `cannot reach Redis at ${where}: ${why}`;
+    super(code, `${saw}; ${remedy}`, { cause });
     this.saw = saw;
     this.remedy = remedy;
   }
@@ -61,6 +65,28 @@ const CLOSED_AFTER = {
   why: 'it closes the connection after the handshake',
   remedy: `if it wants a certificate of the client, ${SHOW_ONE}`,
 };
+
+const IN_ITS_ADDRESS = 'in its address, redis://user:password@host:port, percent-encoded';
+
+/** What Redis says to somebody who may not connect → what to do. */
+const REFUSALS: readonly (readonly [said: RegExp, remedy: string])[] = [
+  [/^WRONGPASS\b|^ERR invalid (username-)?password/, `correct the user and the password ${IN_ITS_ADDRESS}`],
+  [/^NOAUTH\b/, `name a user and a password ${IN_ITS_ADDRESS}`],
+  [/^NOPERM\b/, 'give this user the rights that docs/how-to/secure-redis.md lists'],
+  // The library would go on in database 0.
+  [
+    /^ERR (DB index is out of range|invalid DB index)/,
+    'name a database that this Redis has; by default it has 0 to 15',
+  ],
+  [/^DENIED\b/, 'give Redis a password, or bind it to the loopback'],
+];
+
+/** Redis is there and refuses the connection: its own words, and what to do. */
+export function refusalOf(error: unknown): Trouble | undefined {
+  const why = error instanceof Error && error.name === 'ReplyError' ? oneLine(error.message) : '';
+  const [, remedy] = REFUSALS.find(([said]) => said.test(why)) ?? [];
+  return remedy === undefined ? undefined : { why, remedy };
+}
 
 /** What only a person can mend; undefined for weather. */
 export function troubleOf(error: unknown): Trouble | undefined {

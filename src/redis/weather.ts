@@ -52,18 +52,19 @@ export const SIGNS: readonly { readonly sign: string; readonly pattern: RegExp; 
     pattern: /^ERR (invalid|unknown|wrong|syntax|user_script|Error)/i,
     weather: 'fatal',
   },
-  // Of the network and of ioredis.
-  { sign: 'not connected', pattern: /enableOfflineQueue options is false|^not connected: /, weather: 'away' },
+  // Of the network, in our words (`connection-error.ts`); then in those of the system and of a bare ioredis.
+  { sign: 'not connected', pattern: /^not connected to Redis|enableOfflineQueue options is false/, weather: 'away' },
+  { sign: 'no reply in time', pattern: /^no reply from Redis|^Command timed out|Socket timeout/, weather: 'lost' },
+  {
+    sign: 'connection lost',
+    pattern:
+      /^the connection to Redis at \S+ (was lost|is closed)|^Connection is closed|ETIMEDOUT|ECONNRESET|EPIPE|max retries per request|connection (lost|close)/i,
+    weather: 'lost',
+  },
   {
     sign: 'cannot connect',
     pattern: /ECONNREFUSED|ENOENT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH/,
     weather: 'away',
-  },
-  { sign: 'Command timed out', pattern: /Command timed out|ETIMEDOUT|Socket timeout/, weather: 'lost' },
-  {
-    sign: 'connection lost',
-    pattern: /^Connection is closed|ECONNRESET|EPIPE|max retries per request|connection (lost|close)/i,
-    weather: 'lost',
   },
 ];
 

@@ -10,9 +10,9 @@ import type { Scheduled } from '../client/scheduled.ts';
 import type { Clock } from '../core/clock.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs } from '../core/duration.ts';
 import type { Job } from '../core/job.ts';
-import { defineQueue, type Queue } from '../core/queue.ts';
+import { defineQueue, type Queue, type Untyped } from '../core/queue.ts';
 import type { ScheduleInput } from '../core/schedule-input.ts';
-import { defineHandlers, type Handlers, type QueueHandlers } from '../worker/handlers.ts';
+import { defineHandlers, type HandlerMap, type Handlers } from '../worker/handlers.ts';
 import { createAgenda } from './agenda.ts';
 import { createJobBook, type TestJob } from './jobs.ts';
 import type { Run } from './runner.ts';
@@ -22,7 +22,7 @@ export type { Run, TestJob };
 
 export interface TestKitOptions {
   /** What `defineHandlers` returned, or the map that it takes. */
-  readonly handlers: Handlers | Readonly<Record<string, QueueHandlers<never>>>;
+  readonly handlers: Handlers | HandlerMap<Readonly<Record<string, Untyped>>>;
   /** Definitions whose attempts, backoff and timeout count; those of `handlers` count too. */
   readonly queues?: readonly Queue[] | undefined;
   /** The moment at which time begins. Default 2026-01-01T00:00:00Z. */

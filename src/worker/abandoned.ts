@@ -9,6 +9,7 @@
 import { decodeHistory, encodeAttempted, encodeRecord, idOf, memberOf } from '../core/codec.ts';
 import { DEFAULT_NAME } from '../core/job.ts';
 import type { Attempted } from '../core/outcome.ts';
+import type { Untyped } from '../core/queue.ts';
 import type { Heir, Started } from '../redis/replies.ts';
 
 /** The name of an heir's job. */
@@ -18,7 +19,7 @@ export const ABANDONED = 'duestream.abandoned';
 const HEIR = `{"n":"${ABANDONED}"`;
 
 /** What an `onAbandoned` handler finds as `job.data`. */
-export interface Abandoned<Data = unknown> {
+export interface Abandoned<Data = Untyped> {
   /** The job that died. */
   readonly id: string;
   readonly name: string;

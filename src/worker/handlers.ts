@@ -6,7 +6,7 @@ import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { DEFAULT_NAME, type Job, parseName } from '../core/job.ts';
 import type { Log } from '../core/log.ts';
-import type { Queue } from '../core/queue.ts';
+import type { Queue, Untyped } from '../core/queue.ts';
 import type { Abandoned } from './abandoned.ts';
 
 /** What a handler gets beside its job. */
@@ -45,6 +45,9 @@ export type Handler<Data = unknown> = (job: Job<Data>, context: HandlerContext) 
 /** One handler for all jobs of a queue, or one per job name; `default` takes jobs without a name. */
 export type QueueHandlers<Data = unknown> = Handler<Data> | { readonly [jobName: string]: Handler<Data> };
 
+/** Queue name → what handles its jobs; `Data` says queue by queue what the jobs carry. */
+export type HandlerMap<Data> = { readonly [Name in keyof Data]: QueueHandlers<Data[Name]> };
+
 /** What a handler module exports by default. */
 export interface Handlers {
   readonly kind: 'duestream.handlers';
@@ -54,23 +57,28 @@ export interface Handlers {
 }
 
 /**
- * Declares the handlers of a module for `duestream worker <module>`.
+ * Declares the handlers of a module for `duestream worker <module>`. The type argument says what the jobs of each queue
+ * carry; without it, the compiler lets their data pass as anything.
  *
  * @param map queue name → handler, or queue name → job name → handler.
  * @param options `queues`: definitions whose attempts, backoff and timeout count instead of the defaults;
  * `onAbandoned`: queue name → what takes back the half-done work of jobs that died after a crash or a timeout.
  * @throws DuestreamError `bad-input` for a queue name outside the grammar or a handler that is no function.
  * @example
- * export default defineHandlers({ emails: { welcome: async (job, { signal }) => send(job.data, signal) } });
+ * export default defineHandlers<{ emails: { to: string }; bills: Bill }>({
+ *   emails: { welcome: async (job, { signal }) => send(job.data.to, signal) },
+ *   bills: async (job) => remind(job.data),
+ * });
  */
-export function defineHandlers(
-  map: Readonly<Record<string, QueueHandlers<never>>>,
+export function defineHandlers<Data extends object = Readonly<Record<string, Untyped>>>(
+  map: NoInfer<HandlerMap<Data>>,
   options: {
     readonly queues?: readonly Queue[];
-    readonly onAbandoned?: Readonly<Record<string, Handler<Abandoned>>>;
+    readonly onAbandoned?: NoInfer<{ readonly [Name in keyof Data]?: Handler<Abandoned<Data[Name]>> }>;
   } = {},
 ): Handlers {
-  for (const [queue, handlers] of Object.entries(map)) {
+  const all: Handlers['map'] = map;
+  for (const [queue, handlers] of Object.entries(all)) {
     parseName(queue, 'queue');
     checkHandlers(queue, handlers);
   }

@@ -12,7 +12,7 @@ import type { Abandoned } from './abandoned.ts';
 import type { Handler } from './handlers.ts';
 
 export interface WorkerOptions {
-  /** Where Redis is: a URL, or options of ioredis. */
+  /** A URL, an object with its `url` and options beside it, or options of ioredis: see `RedisInput`. */
   readonly redis: RedisInput;
   /** Default `duestream`. */
   readonly namespace?: string;

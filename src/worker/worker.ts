@@ -9,8 +9,8 @@ import { hostname } from 'node:os';
 import { DuestreamError } from '../core/errors.ts';
 import { createEmitter, type EventSource } from '../core/events.ts';
 import { newJobId } from '../core/job.ts';
-import { defineQueue, type Queue } from '../core/queue.ts';
-import { BLOCKING_TIMEOUT_MS, close, openBlocking, openCommands, whenReady } from '../redis/connect.ts';
+import { defineQueue, type Queue, type Untyped } from '../core/queue.ts';
+import { close, openBlocking, openCommands, timeoutOf, whenReady } from '../redis/connect.ts';
 import { createJobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { isFull } from '../redis/pressure.ts';
@@ -66,7 +66,7 @@ const START_BUDGET_MS = 5000;
  * const worker = createWorker(emails, async (job, { signal }) => send(job.data, signal), { redis: 'redis://127.0.0.1:6379' });
  * await worker.start();
  */
-export function createWorker<Data>(
+export function createWorker<Data = Untyped>(
   queue: Queue<Data> | string,
   handlers: QueueHandlers<Data>,
   options: WorkerOptions,
@@ -84,6 +84,9 @@ export function createWorker<Data>(
   const connection = { redis: options.redis, name: `worker:${definition.name}` };
   const commands = openCommands(connection);
   const blocking = openBlocking({ ...connection, name: `reader:${definition.name}` });
+  const readTimeoutMs = timeoutOf(blocking);
+  /** Four reads without an answer. */
+  const stuckAfterMs = 4 * readTimeoutMs;
   const jobs = createJobs(commands);
   const serverClock = createServerClock(commands, clock);
   const identity = {
@@ -122,7 +125,7 @@ export function createWorker<Data>(
     const { jobLeaseMs } = settings;
     const consuming = createConsumer({ ...base, ...reading, ...limits, jobLeaseMs, execute, expire });
     const { take } = consuming;
-    const adopter = createAdopter({ ...base, ...reading, take, idleMs: BLOCKING_TIMEOUT_MS });
+    const adopter = createAdopter({ ...base, ...reading, take, idleMs: readTimeoutMs });
     const beatenMs = heartbeat.lastProgressMs;
     const reclaimer = createReclaimer({ ...base, ...settings, commands, refs, consumer, take, beatenMs });
     return { consuming, adopter, reclaimer };
@@ -207,7 +210,9 @@ export function createWorker<Data>(
   }
 
   function drained(ms: number): Promise<void> {
-    return inflight.whenEmpty(AbortSignal.timeout(Math.max(1, Math.ceil(ms))));
+    const over = new AbortController();
+    const callOff = clock.timer(ms, () => over.abort());
+    return inflight.whenEmpty(over.signal).finally(callOff);
   }
 
   function live(): boolean {
@@ -215,7 +220,7 @@ export function createWorker<Data>(
     const { lastTurnMs } = parts.consuming;
     // Without a free slot the reader rests; the heartbeat never does.
     const turnedMs = inflight.free(concurrency) === 0 ? Number.POSITIVE_INFINITY : lastTurnMs();
-    const turning = clock.monotonicMs() - Math.min(turnedMs, heartbeat.lastTurnMs()) < STUCK_AFTER_MS;
+    const turning = clock.monotonicMs() - Math.min(turnedMs, heartbeat.lastTurnMs()) < stuckAfterMs;
     const ignoring = [...inflight.all()].filter((held) => held.overtaken).length;
     return turning && ignoring < concurrency && !slots.exhausted();
   }
@@ -223,7 +228,7 @@ export function createWorker<Data>(
   function ready(): boolean {
     if (state !== 'running' || !parts || commands.status !== 'ready') return false;
     const progressMs = Math.min(parts.consuming.lastProgressMs(), heartbeat.lastProgressMs());
-    return inflight.free(concurrency) === 0 || clock.monotonicMs() - progressMs < STUCK_AFTER_MS;
+    return inflight.free(concurrency) === 0 || clock.monotonicMs() - progressMs < stuckAfterMs;
   }
 
   return {
@@ -240,5 +245,3 @@ export function createWorker<Data>(
 
 /** How long after the grace a stop may take to hand over what is left. */
 const HANG_UP_AFTER_MS = 2000;
-/** Four reads without an answer. */
-const STUCK_AFTER_MS = 4 * BLOCKING_TIMEOUT_MS;

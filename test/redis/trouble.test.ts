@@ -294,7 +294,7 @@ test('a connection that worked says why it does not come back, and does when the
   const failure = () => redis.ping().then(String, (error: unknown) => error);
   await expect
     .poll(async () => String(await failure()))
-    .toMatch(/not connected: its certificate has expired .*; renew it/);
+    .toMatch(/^ConnectionError: not connected to Redis at rediss:\S+: its certificate has expired .*; renew it/);
   expect(weatherOf(await failure())).toBe('away');
   present('good');
   await expect.poll(() => redis.ping().catch(String)).toBe('PONG');

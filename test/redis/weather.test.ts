@@ -206,7 +206,7 @@ test('a socket that nobody listens at, a closed one, a silent one, and one too m
 
   const silent = ours({ path: server.socketPath }, 50);
   await expect.poll(() => silent.status).toBe('ready');
-  expect(await refusal(silent.blpop('nothing', 1))).toEqual(['Command timed out', 'lost']);
+  expect(await refusal(silent.blpop('nothing', 1))).toEqual(['no reply in time', 'lost']);
 
   await redis.config('SET', 'maxclients', '1');
   const socket = connect(server.socketPath);

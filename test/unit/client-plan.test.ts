@@ -21,7 +21,11 @@ describe('when a job is due', () => {
     ['a Date', { at: new Date(nowMs + 7) }, nowMs + 7],
     ['a text with an offset', { at: '2026-03-01T10:00:00+01:00' }, nowMs + 9 * 3_600_000],
     ['a luxon DateTime', { at: DateTime.fromMillis(nowMs + 8) }, nowMs + 8],
+    ['a luxon DateTime with part of a millisecond', { at: DateTime.fromMillis(nowMs + 8.2) }, nowMs + 9],
+    ['a text with microseconds', { at: '2026-03-01T09:00:00.0080001Z' }, nowMs + 9 * 3_600_000 + 9],
+    ['seconds with decimals', { at: DateTime.fromSeconds((nowMs + 1) / 1000) }, nowMs + 1],
     ['a local time of a zone', { at: '2026-03-08T01:30', zone: 'America/New_York' }, Date.parse('2026-03-08T06:30Z')],
+    ['one with microseconds', { at: '2026-03-08T01:30:00.0001', zone: 'UTC' }, Date.parse('2026-03-08T01:30Z') + 1],
     ['one that the clock skips', { at: '2026-03-08T02:30', zone: 'America/New_York' }, Date.parse('2026-03-08T07:30Z')],
     ['one that comes twice', { at: '2026-11-01T01:30', zone: 'America/New_York' }, Date.parse('2026-11-01T05:30Z')],
     ['an instant that is past', { at: new Date(nowMs - DAY) }, nowMs - DAY],
@@ -33,6 +37,13 @@ describe('when a job is due', () => {
 
   test('a part of a millisecond is never rounded towards early', () => {
     expect(dueOf({ delay: 10 }, { ...limits, nowMs: nowMs + 0.001 })).toBe(nowMs + 11);
+  });
+
+  test('a luxon DateTime plus a third of an hour makes a record that can be read', () => {
+    const at = DateTime.fromMillis(nowMs).plus({ hours: 1 / 3, milliseconds: 0.5 });
+    const plan = planJob({}, { at, expiresAt: at }, limits);
+    expect(plan.dueMs).toBe(nowMs + 1_200_001);
+    expect(decodeRecord(plan.record)).toMatchObject({ askedDueMs: plan.dueMs });
   });
 
   test('a delay of nothing is due now and not a millisecond from now', () => {

@@ -78,6 +78,24 @@ describe('an instant', () => {
   });
 
   test.each([
+    [DateTime.fromMillis(MS + 0.001), 1],
+    [DateTime.fromMillis(MS + 0.999), 1],
+    [DateTime.fromSeconds((MS + 5) / 1000), 5],
+    ['2026-03-01T09:00:00.001Z', 1],
+    ['2026-03-01T09:00:00,0010Z', 1],
+    ['2026-03-01T09:00:00.0010001+00:00', 2],
+    ['2026-03-01T09:00:00.000000001Z', 1],
+  ])('%s is the whole millisecond at or after it', (input, ms) => {
+    expect(instantMs(input, 'at')).toBe(MS + ms);
+  });
+
+  test('every whole millisecond that is given in seconds is that millisecond', () => {
+    for (let ms = 0; ms < 1000; ms += 1) {
+      expect(instantMs(DateTime.fromSeconds((MS + ms) / 1000), 'at')).toBe(MS + ms);
+    }
+  });
+
+  test.each([
     [new Date(Number.NaN)],
     ['2026-03-01T10:00:00'],
     ['2026-03-01'],
