@@ -2,8 +2,8 @@
  * `.duestream/dev.json`: where the development server of this folder is. Written by `dev`, read by the other verbs when
  * no Redis was named anywhere. A file whose process is gone says nothing.
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 export interface DevServer {
   readonly url: string;
@@ -26,10 +26,24 @@ export function readDevFile(cwd: string): DevServer | undefined {
   }
 }
 
+/** Makes the folder for the server's data, and keeps it out of the repository that it lies in. */
+export function makeDevFolder(cwd: string): string {
+  const folder = join(cwd, DEV_FOLDER);
+  mkdirSync(folder, { recursive: true });
+  try {
+    writeFileSync(join(folder, '.gitignore'), '*\n', { flag: 'wx' });
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+  return folder;
+}
+
+/** A draft and a rename: who reads sees all of it or nothing, and a link that lies there is not written through. */
 export function writeDevFile(cwd: string, server: DevServer): void {
-  const path = join(cwd, DEV_FILE);
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, `${JSON.stringify(server)}\n`);
+  const draft = join(makeDevFolder(cwd), `dev.json.${server.pid}`);
+  rmSync(draft, { force: true });
+  writeFileSync(draft, `${JSON.stringify(server)}\n`, { flag: 'wx' });
+  renameSync(draft, join(cwd, DEV_FILE));
 }
 
 /** Removes the file if it is still the one of this process. */

@@ -3,7 +3,6 @@
  * a module, its workers. Where the Redis is stands in `.duestream/dev.json`, which the other verbs read. A second `dev`
  * of the same folder uses the server that is there.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Config } from '../config/options.ts';
@@ -14,7 +13,7 @@ import { resolveRedis } from '../embedded/resolve.mjs';
 import { EMBEDDED_NOTICE, startEmbedded } from '../embedded/server.mjs';
 import { partitionKeys } from '../redis/keys.ts';
 import { type Exit, type Register, whole, withExamples } from './desk.ts';
-import { DEV_FOLDER, removeDevFile, writeDevFile } from './dev-file.ts';
+import { DEV_FOLDER, makeDevFolder, removeDevFile, writeDevFile } from './dev-file.ts';
 import { createDevLog, tellEvents } from './dev-log.ts';
 import { namesRedis, type Session, withRedisUrl } from './session.ts';
 import { line } from './text.ts';
@@ -83,11 +82,8 @@ async function placeOf({ loaded, config, world, out }: Session, port: number): P
   }
   const found = await resolveRedis({ env: { ...world.env }, log: (text) => out.note(line`${text}`) });
   if (found.kind === 'url') return { url: found.url, pid: undefined, kind: 'named', cli: 'redis-cli', stop: nothing };
-  const folder = join(world.cwd, DEV_FOLDER);
-  mkdirSync(folder, { recursive: true });
-  // The data of a developer's jobs belongs into no repository.
-  writeFileSync(join(folder, '.gitignore'), '*\n');
-  const server = await startEmbedded({ binary: found.path, dataDir: join(folder, 'data'), port });
+  const dataDir = join(makeDevFolder(world.cwd), 'data');
+  const server = await startEmbedded({ binary: found.path, dataDir, port });
   const { url, pid, stop, reused } = server;
   const cli = found.source === 'path' ? 'redis-cli' : (found.cli ?? 'redis-cli');
   return { url, pid, kind: reused ? 'attached' : 'started', cli, stop };

@@ -1,6 +1,6 @@
 /**
- * Where a job is, is its state: there is no second status field that could disagree. This table lists every legal
- * transition. One row = one verb = one file in `lua/` = one method in `redis/jobs.ts`.
+ * Where a job is, is its state: there is no second status field that could disagree. This table lists every transition
+ * that can be seen, and the model test fails when it sees another one. One row = one verb = one file in `lua/`.
  *
  *            schedule            promote            XREADGROUP >          start
  *  (none) ────────────▶ scheduled ───────▶ ready ──────────────▶ delivered ──────▶ running(token)
@@ -28,24 +28,118 @@ export const stubLetters: Readonly<Record<string, OverState>> = {
 
 export interface Transition {
   readonly verb: string;
-  readonly from: readonly (JobState | 'none')[];
-  readonly to: readonly JobState[];
+  /** From a state to any of these; `none` is a job of which nothing is known but, perhaps, a dead letter. */
+  readonly moves: Readonly<Partial<Record<JobState | 'none', readonly (JobState | 'none')[]>>>;
 }
 
-/** Every verb that moves a job, with the states it may leave and reach. Read-only and leader verbs are not listed. */
+/**
+ * How a settle moves a job. A job whose worker was reclaimed is ready, and a late end of its last start still wins. A
+ * bare job that was put again meanwhile stays scheduled. Without a done window nothing is left of what is over.
+ */
+const settles = (...ends: readonly (JobState | 'none')[]): Transition['moves'] => ({
+  running: [...ends, 'scheduled'],
+  ready: ends,
+  scheduled: ['scheduled'],
+});
+
+/** A retry and a defer go back to scheduled, unless a cancel was requested. */
+const goesBack: Transition['moves'] = {
+  ...settles('cancelled', 'none'),
+  ready: ['scheduled', 'cancelled', 'none'],
+};
+
+/**
+ * Every verb that moves a job, with each state it may leave and what it may reach from there. Read-only verbs and those of
+ * leaders and processes are not listed. Where `none` leads to `scheduled` in `expire` and `bury`, that is the job that
+ * takes half-done effects back.
+ *
+ * Some rows need a foreign producer, who may put a bare member while it is ready, runs or is over; some need a consumer
+ * group that somebody has destroyed, so that a running job's entry is given to another worker.
+ */
 export const transitions: readonly Transition[] = [
-  { verb: 'schedule', from: ['none', 'done', 'cancelled', 'expired', 'dead', 'scheduled', 'ready'], to: ['scheduled'] },
-  { verb: 'promote', from: ['scheduled'], to: ['ready', 'dead'] },
-  { verb: 'start', from: ['ready'], to: ['running', 'scheduled', 'cancelled', 'dead'] },
-  { verb: 'expire', from: ['ready'], to: ['expired', 'dead'] },
-  { verb: 'release', from: ['ready'], to: ['scheduled'] },
-  { verb: 'extend', from: ['running'], to: ['running'] },
-  { verb: 'complete', from: ['running'], to: ['done', 'cancelled'] },
-  { verb: 'commit', from: ['running'], to: ['done', 'cancelled', 'dead'] },
-  { verb: 'retry', from: ['running'], to: ['scheduled', 'cancelled'] },
-  { verb: 'defer', from: ['running'], to: ['scheduled', 'cancelled'] },
-  { verb: 'bury', from: ['running'], to: ['dead', 'cancelled'] },
-  { verb: 'reclaim', from: ['running', 'ready'], to: ['ready'] },
-  { verb: 'cancel', from: ['scheduled', 'ready', 'running'], to: ['cancelled', 'running'] },
-  { verb: 'replay', from: ['dead'], to: ['scheduled'] },
+  {
+    verb: 'schedule',
+    moves: {
+      none: ['scheduled'],
+      scheduled: ['scheduled'],
+      ready: ['scheduled'],
+      done: ['scheduled'],
+      cancelled: ['scheduled'],
+      expired: ['scheduled'],
+      dead: ['scheduled'],
+    },
+  },
+  // An instant of a schedule becomes a job, if no job of its id is known.
+  { verb: 'fire', moves: { none: ['scheduled'] } },
+  {
+    verb: 'promote',
+    moves: {
+      // A bare member that is refused goes back to what it was: over, or ready.
+      scheduled: ['ready', 'dead', 'scheduled', 'done', 'cancelled'],
+      running: ['running'],
+    },
+  },
+  {
+    verb: 'start',
+    moves: {
+      // Scheduled: paused, or a record of a later version. Dead: an entry without a record.
+      ready: ['running', 'scheduled', 'cancelled', 'dead', 'none'],
+      running: ['running', 'scheduled', 'cancelled', 'none'],
+      scheduled: ['scheduled'],
+      // Without a done window the entry that a tombstone waited for takes it along.
+      done: ['none'],
+      cancelled: ['none'],
+      expired: ['none'],
+      dead: ['none'],
+    },
+  },
+  { verb: 'expire', moves: { ready: ['expired', 'dead', 'none'], none: ['scheduled'] } },
+  { verb: 'release', moves: { ready: ['scheduled'], scheduled: ['scheduled'], running: ['scheduled', 'running'] } },
+  { verb: 'extend', moves: { running: ['running'] } },
+  { verb: 'complete', moves: settles('done', 'cancelled', 'none') },
+  { verb: 'commit', moves: settles('done', 'cancelled', 'dead', 'none') },
+  { verb: 'retry', moves: goesBack },
+  { verb: 'defer', moves: goesBack },
+  { verb: 'bury', moves: { ...settles('dead', 'cancelled', 'none'), none: ['scheduled'] } },
+  { verb: 'reclaim', moves: { running: ['ready', 'scheduled'], ready: ['ready'] } },
+  {
+    verb: 'cancel',
+    moves: {
+      // A bare member that was put again and not adopted yet is taken out; it goes back to what it was.
+      scheduled: ['cancelled', 'none', 'done', 'dead', 'ready'],
+      ready: ['cancelled'],
+      running: ['running'],
+    },
+  },
+  {
+    verb: 'replay',
+    // An older letter may be replayed when a later life of its job is over, or a bare member waits.
+    moves: {
+      dead: ['scheduled'],
+      done: ['scheduled'],
+      cancelled: ['scheduled'],
+      expired: ['scheduled'],
+      ready: ['scheduled'],
+      scheduled: ['scheduled'],
+    },
+  },
+  // What is over is forgotten: a tombstone by its age, a dead letter by its own.
+  {
+    verb: 'sweep',
+    moves: { done: ['none'], cancelled: ['none'], expired: ['none'], dead: ['none'], scheduled: ['scheduled'] },
+  },
+  { verb: 'purge', moves: { dead: ['none'] } },
+  { verb: 'mend', moves: { ready: ['scheduled'], running: ['scheduled'] } },
+  {
+    verb: 'remove',
+    moves: {
+      scheduled: ['none'],
+      ready: ['none'],
+      running: ['none'],
+      done: ['none'],
+      cancelled: ['none'],
+      expired: ['none'],
+      dead: ['none'],
+    },
+  },
 ];

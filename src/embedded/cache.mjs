@@ -2,12 +2,16 @@
  * The private copy of redis-server. It lies in `server/` of the cache folder, appears there by one rename, and is never
  * changed afterwards: who finds it sees all of it.
  *
- *     cache/server/bin/redis-server   what to run: a two-line script that knows the libraries, or a link
- *     cache/server/root/usr/…         the unpacked packages, if it came from Debian
- *     cache/apt/                      apt's lists and the archives
+ *     cache/server/bin/redis-server     what to run: a script of three lines that knows the libraries
+ *     cache/server/links/redis-server   a link to the program, by the name that makes it a server
+ *     cache/server/root/usr/…           the unpacked packages, if it came from Debian
+ *     cache/apt/                        apt's lists and the archives
+ *
+ * The program may be the system's own. So nothing in `bin` is a link: whoever writes to a path that we hand out, a
+ * person who repairs the cache or a test that spoils it, changes a file of the cache and not `/usr/bin/redis-check-rdb`.
  */
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { executable, findOnPath, judge } from './binary.mjs';
 import { fetchDebianPackages, hasApt } from './debian.mjs';
@@ -70,48 +74,55 @@ async function linkInstalled(draft, env) {
   const path = [env.PATH ?? '', '/usr/bin'].join(':');
   const [checker] = await findOnPath('redis-check-rdb', path);
   if (!checker) return 'no redis-check-rdb is installed';
-  const bin = join(draft, 'bin');
-  await mkdir(bin, { recursive: true });
-  await symlink(checker, join(bin, 'redis-server'));
   const cli = await executable(join(dirname(checker), 'redis-cli'));
-  if (cli) await symlink(cli, join(bin, 'redis-cli'));
-  return check(join(bin, 'redis-server'), checker);
+  await writePrograms(draft, { programs: { 'redis-server': checker, 'redis-cli': cli }, libraries: [] });
+  return check(join(draft, 'bin', 'redis-server'), checker);
 }
 
 /**
- * Programs get a script that names the unpacked libraries, so that nobody who runs them needs to know.
- *
  * @param {string} draft
  * @param {string} name of the package, for the reason
  * @returns {Promise<string | undefined>}
  */
 async function wrap(draft, name) {
   const root = join(draft, 'root');
-  const programs = await Promise.all(PROGRAMS.map((program) => executable(join(root, 'usr', 'bin', program))));
-  const program = programs.find((file) => file !== undefined);
-  if (!program) return `the package ${name} holds no server`;
-  const libraries = await libraryFolders(root);
-  const bin = join(draft, 'bin');
-  await mkdir(bin, { recursive: true });
-  // The link gives the checker the name that makes it a server.
-  await symlink(basename(program), join(dirname(program), 'duestream-redis-server'));
-  await writeScript(join(bin, 'redis-server'), 'usr/bin/duestream-redis-server', libraries);
-  for (const cli of ['redis-cli', 'valkey-cli']) {
-    if (await executable(join(root, 'usr', 'bin', cli))) await writeScript(join(bin, cli), `usr/bin/${cli}`, libraries);
-  }
-  return check(join(bin, 'redis-server'), `the package ${name}`);
+  const [server] = await unpacked(root, PROGRAMS);
+  if (!server) return `the package ${name} holds no server`;
+  const clis = await unpacked(root, ['redis-cli', 'valkey-cli']);
+  const programs = { 'redis-server': server, ...Object.fromEntries(clis.map((cli) => [basename(cli), cli])) };
+  await writePrograms(draft, { programs, libraries: await libraryFolders(root) });
+  return check(join(draft, 'bin', 'redis-server'), `the package ${name}`);
 }
 
 /**
- * @param {string} file
- * @param {string} program below the root
- * @param {readonly string[]} libraries below the root
+ * Which of these programs were unpacked, as a link in `links` names them.
+ *
+ * @param {string} root
+ * @param {readonly string[]} names
  */
-async function writeScript(file, program, libraries) {
-  const folders = libraries.map((folder) => `$root/${folder}`).join(':');
+async function unpacked(root, names) {
+  const found = await Promise.all(names.map((name) => executable(join(root, 'usr', 'bin', name))));
+  return names.filter((_, at) => found[at] !== undefined).map((name) => join('..', 'root', 'usr', 'bin', name));
+}
+
+/**
+ * Each program gets a link of its name, and a script that runs the link and names the unpacked libraries, so that nobody
+ * who runs it needs to know.
+ *
+ * @param {string} draft
+ * @param {{ programs: Readonly<Record<string, string | undefined>>, libraries: readonly string[] }} what name → what the
+ *   link leads to; libraries are folders below the root
+ */
+async function writePrograms(draft, { programs, libraries }) {
+  const folders = libraries.map((folder) => `$here/root/${folder}`).join(':');
   const setting = folders ? `LD_LIBRARY_PATH="${folders}\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" ` : '';
-  await writeFile(file, `#!/bin/sh\nroot=\${0%/*}/../root\n${setting}exec "$root/${program}" "$@"\n`);
-  await chmod(file, 0o755);
+  for (const folder of ['bin', 'links']) await mkdir(join(draft, folder), { recursive: true });
+  for (const [name, target] of Object.entries(programs)) {
+    if (target === undefined) continue;
+    await symlink(target, join(draft, 'links', name));
+    const script = `#!/bin/sh\nhere=\${0%/*}/..\n${setting}exec "$here/links/${name}" "$@"\n`;
+    await writeFile(join(draft, 'bin', name), script, { mode: 0o755, flag: 'wx' });
+  }
 }
 
 /** @param {string} root */

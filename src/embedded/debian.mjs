@@ -1,7 +1,8 @@
 /**
  * Debian packages without installing them: the system's own apt chooses, downloads and verifies, and we unpack into a
  * private folder. Nothing on the system changes, no service starts, and no root is needed, because apt's state (its
- * lists, its caches) is private too. What the system has installed is not fetched again.
+ * lists, its caches) is private too, and the commands that a system lets apt run after an update are not run: as root
+ * they would write to its caches, or empty them. What the system has installed is not fetched again.
  *
  * The environment is passed on whole: with a stripped PATH apt does not find gpgv and calls good archives unsigned.
  */
@@ -12,10 +13,14 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { findOnPath, firstLine } from './binary.mjs';
 import { isCode, withLock } from './lock.mjs';
+import { replaceFile } from './replace.mjs';
 
 const run = promisify(execFile);
 const APT_TIMEOUT_MS = 120_000;
 const LOCK_TIMEOUT_MS = 5 * 60_000;
+
+/** Read after the system's own settings, which `-o` could only add to. */
+const NO_HOOKS = '#clear APT::Update;\n#clear AptCli::Hooks;\n';
 
 /** @typedef {(line: string) => void} Log */
 /** @typedef {Readonly<Record<string, string | undefined>>} Env */
@@ -62,12 +67,17 @@ export async function hasApt(env) {
 async function download({ names, stateDir, env, log }) {
   const lists = join(stateDir, 'lists');
   const archivesDir = join(stateDir, 'archives');
+  const cache = join(stateDir, 'cache');
+  const settings = join(stateDir, 'apt.conf');
   await mkdir(join(lists, 'partial'), { recursive: true });
-  await mkdir(join(stateDir, 'cache', 'archives', 'partial'), { recursive: true });
+  await mkdir(join(cache, 'archives', 'partial'), { recursive: true });
   await mkdir(archivesDir, { recursive: true });
+  await replaceFile(settings, NO_HOOKS);
 
-  const common = ['-q', '-o', `Dir::Cache=${join(stateDir, 'cache')}`, '-o', 'Debug::NoLocking=1'];
-  common.push('-o', 'APT::Sandbox::User=');
+  const common = ['-q', '-c', settings, '-o', 'Debug::NoLocking=1', '-o', 'APT::Sandbox::User='];
+  // A system may have given each of them a path of its own. Without the two files (70 MB) apt reads the lists anew.
+  common.push('-o', `Dir::Cache=${cache}`, '-o', `Dir::Cache::archives=${join(cache, 'archives')}`);
+  common.push('-o', 'Dir::Cache::pkgcache=', '-o', 'Dir::Cache::srcpkgcache=');
   const ownLists = [...common, '-o', `Dir::State::lists=${lists}`];
   /** @param {string[]} options @param {string[]} args */
   const apt = (options, args) =>

@@ -15,6 +15,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const POLL_MS = 50;
 
+/** Nothing else is ever removed from a lock: a folder that holds other things is somebody's, and no lock. */
+const OWNER = /^(\d+)-[0-9a-f]+$/;
+
 /**
  * @template T
  * @param {{ path: string, timeoutMs: number }} lock
@@ -57,7 +60,10 @@ async function take(path, name) {
 
 /** @param {string} path */
 async function evictDeadOwner(path) {
-  const [owner] = await readdir(path).catch(() => []);
+  const names = await readdir(path).catch(() => []);
+  const stranger = names.find((name) => !OWNER.test(name));
+  if (stranger !== undefined) throw new Error(`${path} is no lock: it holds ${stranger}; move it away and try again`);
+  const [owner] = names;
   if (!owner || isAlive(Number.parseInt(owner, 10))) return;
   // Somebody else may have been quicker; then the name is gone and the next try tells.
   await unlink(join(path, owner)).catch(() => {});

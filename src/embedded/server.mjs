@@ -10,13 +10,14 @@
  * answers. A pid alone proves nothing, since pids come back: a server is ours when it answers at the address in
  * `server.json` and names this folder as its own.
  */
-import { mkdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { answersPing } from './ask.mjs';
 import { EmbeddedRedisError } from './error.mjs';
 import { spawnGuarded } from './guard.mjs';
 import { withLock } from './lock.mjs';
 import { freePort } from './port.mjs';
+import { replaceFile } from './replace.mjs';
 import { findRunning, waitUntil } from './running.mjs';
 
 /** For logs and output, wherever an embedded server is used. */
@@ -71,6 +72,8 @@ export async function startEmbedded({ binary, dataDir, port = DEFAULT_PORT, sock
  * @returns {Promise<EmbeddedServer>}
  */
 async function launch({ binary, dir, address, persistence }) {
+  // Redis writes its pid into what it finds there, through a link as well.
+  await rm(join(dir, 'redis.pid'), { force: true });
   const child = spawnGuarded({ path: binary, args: serverArgs(dir, address, persistence) });
   const output = lastOutput(child);
   let ended = false;
@@ -89,8 +92,7 @@ async function launch({ binary, dir, address, persistence }) {
     throw new EmbeddedRedisError('unavailable', `${binary} did not start in ${dir}:\n${output()}`);
   }
   const record = join(dir, 'server.json');
-  await writeFile(`${record}.new`, `${JSON.stringify({ pid, ...address })}\n`);
-  await rename(`${record}.new`, record);
+  await replaceFile(record, `${JSON.stringify({ pid, ...address })}\n`);
 
   const stop = async () => {
     if (ended) return;

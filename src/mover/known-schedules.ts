@@ -1,7 +1,10 @@
 /**
  * The definitions that a firer has read, and what it told of those that it could not. Each text is read once; one that
- * nobody can read is told once, and again when it reads otherwise.
+ * nobody can read is told once, and again when it reads otherwise. A definition may hold 256 KiB of data, so it is their
+ * size that is bounded: those that were not used for longest go first, and are read again when they are due. Of what was
+ * told only a digest is kept.
  */
+import { createHash } from 'node:crypto';
 import { messageOf } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
 import type { Recurrence } from '../core/recurrence.ts';
@@ -15,17 +18,37 @@ export interface Known {
   readonly recurrence: Recurrence;
 }
 
-const KNOWN_MAX = 10_000;
+/** Of text; what is made from it takes about as much again. Typical definitions have 300 characters. */
+const KNOWN_CHARS_MAX = 4 << 20;
+const TOLD_MAX = 10_000;
 
 export function createKnownSchedules({ ref, events }: { readonly ref: PartitionRef; readonly events: Emitter }) {
   const known = new Map<string, Known>();
   const told = new Map<string, string>();
+  let chars = 0;
+
+  function forget(name: string): void {
+    chars -= known.get(name)?.text.length ?? 0;
+    known.delete(name);
+  }
+
+  /** The last in the map is the one that was used last. */
+  function keep(name: string, found: Known): void {
+    forget(name);
+    known.set(name, found);
+    chars += found.text.length;
+    for (const oldest of known.keys()) {
+      if (chars <= KNOWN_CHARS_MAX) return;
+      if (oldest !== name) forget(oldest);
+    }
+  }
 
   /** `what` cannot be read, because `why`. */
   function tell(name: string, what: string, why: string): void {
-    if (told.get(name) === what) return;
-    if (told.size >= KNOWN_MAX) told.clear();
-    told.set(name, what);
+    const digest = createHash('sha1').update(what).digest('base64');
+    if (told.get(name) === digest) return;
+    if (told.size >= TOLD_MAX) told.clear();
+    told.set(name, digest);
     events.emit('schedule.unreadable', { queue: ref.queue, partition: ref.partition, schedule: name, why });
   }
 
@@ -34,12 +57,9 @@ export function createKnownSchedules({ ref, events }: { readonly ref: PartitionR
     /** @returns undefined for one that nobody can read */
     read(name: string, content: string): Known | undefined {
       const before = known.get(name);
-      if (before?.text === content) return before;
       try {
-        const { schedule } = decodeDefinition(name, content);
-        const found = { text: content, schedule, recurrence: recurrenceOf(schedule) };
-        if (known.size >= KNOWN_MAX) known.clear();
-        known.set(name, found);
+        const found = before?.text === content ? before : knownOf(name, content);
+        keep(name, found);
         return found;
       } catch (error) {
         tell(name, content, messageOf(error));
@@ -48,6 +68,11 @@ export function createKnownSchedules({ ref, events }: { readonly ref: PartitionR
     },
     /** It could be read and fired. */
     wasFine: (name: string): boolean => told.delete(name),
-    forget: (name: string): boolean => known.delete(name),
+    forget,
   };
+}
+
+function knownOf(name: string, text: string): Known {
+  const { schedule } = decodeDefinition(name, text);
+  return { text, schedule, recurrence: recurrenceOf(schedule) };
 }

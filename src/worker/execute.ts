@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../core/clock.ts';
 import { decodeRecord, idOf, type JobRecord } from '../core/codec.ts';
-import { messageOf, oneLine } from '../core/errors.ts';
+import { DuestreamError, messageOf, oneLine } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
 import { DEFAULT_NAME, type Job } from '../core/job.ts';
 import type { Log } from '../core/log.ts';
@@ -17,7 +17,7 @@ import { type Handler, type HandlerContext, pickHandler, type QueueHandlers } fr
 import type { AbortReason, Held, Inflight } from './inflight.ts';
 import type { Settle } from './settle.ts';
 import type { Slots } from './slots.ts';
-import { verdict } from './verdict.ts';
+import { putAside, verdict } from './verdict.ts';
 
 export interface ExecuteParts<Data> {
   readonly queue: Queue<Data>;
@@ -142,7 +142,8 @@ export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
     } else if ('thrown' in how) {
       settle.settle(ended, judge(start, how));
     } else if (effects.length > 0) {
-      const otherwise = (thrown: unknown) => judge(start, { ...how, thrown, aborted: undefined });
+      const otherwise = (thrown: unknown) =>
+        isOutOfMemory(thrown) ? putAside(random()) : judge(start, { ...how, thrown, aborted: undefined });
       settle.settle(ended, { kind: 'done' }, { effects, otherwise });
     } else {
       settle.settle(ended, { kind: 'done' });
@@ -198,6 +199,7 @@ export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
   return execute;
 }
 
+const isOutOfMemory = (thrown: unknown) => thrown instanceof DuestreamError && thrown.code === 'out-of-memory';
 const timesOf = (count: number) => (count === 1 ? 'once' : `${count} times`);
 
 /** Calls a handler and tells once how it ended, whether it throws, returns or resolves. */

@@ -23,6 +23,7 @@ export interface Attempt {
 /** Longest wait a backoff function may ask for: a typing error must not park a job for a century. */
 const DELAY_MAX_MS = 10 * 365 * 86_400_000;
 const DELAY_OTHERWISE_MS = 10_000;
+const FULL_DELAY_MS = 10_000;
 
 /** The handler threw, or its time was up. */
 export function verdict(
@@ -39,6 +40,14 @@ export function verdict(
   const failures = at.failures + 1;
   if (failures >= budget.attempts) return { kind: 'dead', reason: 'attempts-exhausted', error };
   return { kind: 'retry', delayMs: delayOf(budget.backoff, failures, at.random), error };
+}
+
+/**
+ * Redis had no memory for the effects of a commit. Nothing has happened and the handler did nothing wrong, so the job is
+ * put aside and no failure is counted: else a Redis that is full for a while would make a dead letter of every such job.
+ */
+export function putAside(random: number): Outcome {
+  return { kind: 'defer', delayMs: jittered(FULL_DELAY_MS, random) };
 }
 
 /** What the handler asked for. Anything can be thrown, also an object that throws when it is looked at. */

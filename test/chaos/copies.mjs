@@ -27,8 +27,9 @@ export function patchedCopy(product, patches) {
   const copy = mkdtempSync(join(tmpdir(), 'due-copy-'));
   copies.add(copy);
   mkdirSync(join(copy, 'dist'), { recursive: true });
+  // No links: the copy is written to.
   for (const part of ['dist', 'lua', 'package.json', 'test/chaos', 'src/embedded'])
-    cpSync(join(product, part), join(copy, part), { recursive: true });
+    cpSync(join(product, part), join(copy, part), { recursive: true, dereference: true });
   symlinkSync(join(product, 'node_modules'), join(copy, 'node_modules'));
   for (const { file, mark, edit } of patches) {
     writeFileSync(join(copy, file), edited(readFileSync(join(copy, file), 'utf8'), mark, edit));

@@ -10,9 +10,11 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/config/load.ts';
 import { durationMs } from '../../src/core/duration.ts';
-import { read } from '../support/repository.ts';
+import { read, root } from '../support/repository.ts';
 
-const { config: defaults } = loadConfig({ env: {}, cwd: tmpdir() });
+/** No configuration lies there. */
+const deploy = join(root, 'deploy');
+const { config: defaults } = loadConfig({ env: {}, cwd: deploy });
 
 describe('the compose file', () => {
   const { services, volumes } = parse(read('deploy/compose.yaml'), { merge: true });
@@ -46,9 +48,9 @@ describe('the compose file', () => {
     const { DUESTREAM_HTTP__TOKEN: token, ...rest } = daemon.environment;
     expect(token).toMatch(/^\$\{DUESTREAM_TOKEN:\?/);
     const env = { ...rest, DUESTREAM_HTTP__TOKEN: 'a-token-of-16-or-more' };
-    expect(loadConfig({ env, cwd: tmpdir() }).config.http.host).toBe('0.0.0.0');
-    expect(() => loadConfig({ env: rest, cwd: tmpdir() })).toThrow('http.token is empty');
-    expect(loadConfig({ env: worker.environment, cwd: tmpdir() }).config.worker.concurrency).toBe(50);
+    expect(loadConfig({ env, cwd: deploy }).config.http.host).toBe('0.0.0.0');
+    expect(() => loadConfig({ env: rest, cwd: deploy })).toThrow('http.token is empty');
+    expect(loadConfig({ env: worker.environment, cwd: deploy }).config.worker.concurrency).toBe(50);
   });
 
   test('mounts handlers that exist and need nothing but what the image has', () => {

@@ -207,23 +207,25 @@ describe('an effect that Redis refuses', () => {
     expect(await line.count('dead')).toBe(1);
   });
 
-  it('because Redis is full makes the start a failure, and nothing happens', async () => {
-    let full = false;
+  it('because Redis is full puts the job aside: nothing happens, and no failure is counted', async () => {
     const worker = await line.worker(
       async (job, context) => {
-        full = job.attempt === 1;
-        if (full) await line.redis.config('SET', 'maxmemory', '1');
+        if (job.attempt < 3) await line.redis.config('SET', 'maxmemory', '1');
         add(job, context);
       },
-      { ...EFFECTIVELY },
+      // A failure would be the last one.
+      { ...EFFECTIVELY, attempts: 1 },
     );
     await line.plan({});
-    await eventually(() => worker.heard.of('job.retried').length).toBe(1);
-    await line.redis.config('SET', 'maxmemory', '0');
+    for (const times of [1, 2]) {
+      await eventually(() => worker.heard.of('job.deferred').length).toBe(times);
+      await line.redis.config('SET', 'maxmemory', '0');
+      expect(await sum()).toBeNull();
+      await line.redis.zadd(line.ref.keys.scheduled, 'XX', Date.now() - 1000, 'j:a');
+    }
     await eventually(() => worker.heard.of('job.completed').length).toBe(1);
-    expect(worker.heard.of('job.retried')).toMatchObject([
-      { error: { message: expect.stringMatching(/^commit: .*OOM/) } },
-    ]);
+    for (const { delayMs } of worker.heard.of('job.deferred')) expect(delayMs).toBeGreaterThanOrEqual(10_000);
+    expect([worker.heard.of('job.retried'), worker.heard.of('job.dead')]).toEqual([[], []]);
     expect(await sum()).toBe('5');
   });
 });

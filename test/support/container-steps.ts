@@ -8,7 +8,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, cpSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { cpSync, existsSync, lchownSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, posix } from 'node:path';
 import { contextFiles } from './container-context.ts';
 
@@ -206,7 +206,8 @@ function own(stage: Stage, path: string): void {
   if (uid === undefined || gid === undefined) return;
   if (stage.image.user !== EMPTY.user) throw new Error('files come before USER, so that they belong to root');
   const below = statSync(path).isDirectory() ? readdirSync(path, { recursive: true, encoding: 'utf8' }) : [];
-  for (const name of ['', ...below]) if (existsSync(join(path, name))) chownSync(join(path, name), uid, gid);
+  // A link changes hands itself, and not what it leads to.
+  for (const name of ['', ...below]) lchownSync(join(path, name), uid, gid);
 }
 
 function execForm(text: string): readonly string[] {

@@ -130,6 +130,10 @@ const extend: Resolve = (world, [a, b, c]) => {
     verb: 'extend',
     real: () => jobs.extend(ref, claims, consumer),
     model: () => worker.extend(model, claims, consumer),
+    touched: (reply) =>
+      claims
+        .filter((_, at) => Array.isArray(reply) && ['ok', 'cancel'].includes(reply[at]))
+        .map(({ member }) => member),
   };
 };
 

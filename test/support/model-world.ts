@@ -9,8 +9,10 @@ import type { Redis } from '../../src/redis/connect.ts';
 import { createJobs, type Jobs } from '../../src/redis/jobs.ts';
 import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
 import type { Claim, Delivery, ScheduleItem } from '../../src/redis/replies.ts';
+import { scripts } from '../../src/redis/scripts.ts';
 import { broken, type Snapshot, takeSnapshot } from './invariants.ts';
 import { bind, createModel, type Model, render, stored } from './model.ts';
+import { movesOf, rows } from './model-moves.ts';
 import { NO_GROUP } from './model-worker.ts';
 
 /** The moment at which every run begins. */
@@ -28,6 +30,8 @@ export interface Call {
   readonly promotes?: boolean;
   /** Somebody deletes keys under us: tokens and counters begin anew. */
   readonly wipes?: boolean;
+  /** Members that it moved although nothing shows it but the reply. */
+  readonly touched?: (reply: unknown) => readonly string[];
   /** Nobody repeats it: it is a fault and no call. */
   readonly once?: boolean;
 }
@@ -45,6 +49,8 @@ export interface World {
   calls: Call[];
   loseNext: boolean;
   last: Snapshot | undefined;
+  /** The rows of the table of transitions that were seen. */
+  readonly moves: Set<string>;
 }
 
 /** What Redis and the model disagree about, or what does not hold. */
@@ -55,7 +61,16 @@ export const effectKey = (ref: PartitionRef): string => ref.keys.meta.replace(/:
 export function createWorld(redis: Redis, namespace: string): World {
   const ref = partitionRef(namespace, { queue: 'q', partition: 0, generation: 0 });
   const known = { deliveries: [], claims: [], items: [], terms: [], calls: [] };
-  return { redis, ref, jobs: createJobs(redis), model: createModel(T0), ...known, loseNext: false, last: undefined };
+  return {
+    redis,
+    ref,
+    jobs: createJobs(redis),
+    model: createModel(T0),
+    ...known,
+    loseNext: false,
+    last: undefined,
+    moves: new Set(),
+  };
 }
 
 /** @throws Disagreement */
@@ -84,10 +99,27 @@ export async function make(world: World, call: Call): Promise<void> {
     ...(promotedUpTo ? { promotedUpTo } : {}),
   });
   if (wrong.length > 0) throw new Disagreement(`after ${call.verb}: ${wrong.join('; ')}`);
+  if (world.last) recordMoves(world, { call, reply, before: world.last, after: snapshot });
   world.last = snapshot;
   if (!call.once) world.calls = [call, ...world.calls].slice(0, 8);
   if (world.loseNext) world.loseNext = false;
   else call.learn?.(reply);
+}
+
+interface Made {
+  readonly call: Call;
+  readonly reply: unknown;
+  readonly before: Snapshot;
+  readonly after: Snapshot;
+}
+
+/** What a script did to jobs must be a row of the table of transitions. */
+function recordMoves(world: World, { call: { verb, touched }, reply, ...between }: Made): void {
+  if (!(verb in scripts)) return;
+  const moves = movesOf(verb, { ...between, touched: touched?.(reply) ?? [] });
+  const unknown = moves.filter((move) => !rows.has(move));
+  if (unknown.length > 0) throw new Disagreement(`no row of the table of transitions: ${unknown.join('; ')}`);
+  for (const move of moves) world.moves.add(move);
 }
 
 /** What can only be seen from outside: nudges that were published, and effects that were committed. */

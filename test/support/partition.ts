@@ -13,7 +13,9 @@ import { partitionRef } from '../../src/redis/keys.ts';
 import * as lease from '../../src/redis/lease.ts';
 import * as ready from '../../src/redis/ready.ts';
 import type { Claim, Delivery, Effect, Heir, ScheduleItem, ScheduleReply } from '../../src/redis/replies.ts';
+import { takeSnapshot } from './invariants.ts';
 import { brokenBalance, brokenInvariants, picture, snapshot } from './keyspace.ts';
+import { watched } from './model-moves.ts';
 import { type StartOptions, startRedis, type TestRedis } from './redis.ts';
 
 /** The moment at which every story begins. */
@@ -70,7 +72,7 @@ export function usePartition(options: StartOptions = {}) {
   beforeAll(async () => {
     const server = await startRedis(options);
     const redis = openCommands({ redis: { path: server.socketPath }, name: 'test' });
-    opened = { server, redis, jobs: createJobs(redis) };
+    opened = { server, redis, jobs: watched(createJobs(redis), () => takeSnapshot(redis, keys)) };
     await whenReady(redis);
   });
   const reset = async () => {

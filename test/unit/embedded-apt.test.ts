@@ -3,7 +3,8 @@
  * the repository's cache, so only the first run downloads anything.
  */
 import { execFile } from 'node:child_process';
-import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { chmod, cp, lchown, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,14 +12,16 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { judge } from '../../src/embedded/binary.mjs';
 import { fetchDebianPackages, plannedPackages } from '../../src/embedded/debian.mjs';
+import { withLock } from '../../src/embedded/lock.mjs';
 import { redisCacheDir } from '../support/redis-binary.ts';
 
 const run = promisify(execFile);
 const keptApt = join(redisCacheDir, 'apt');
 const embedded = fileURLToPath(new URL('../../src/embedded', import.meta.url));
 const NOBODY = 65_534;
+const OVER = { recursive: true, force: true };
 /** Root can become nobody; everybody else is without rights already. */
-const unprivileged = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+const unprivileged = process.getuid?.() === 0 && hasNobody() ? { uid: NOBODY, gid: NOBODY } : {};
 
 let dir = '';
 let cacheDir = '';
@@ -29,20 +32,36 @@ beforeAll(async () => {
   await mkdir(cacheDir);
   // Nobody must be able to read the modules, wherever the repository lies.
   await cp(embedded, join(dir, 'embedded'), { recursive: true });
-  await cp(keptApt, join(cacheDir, 'apt'), { recursive: true }).catch(() => {});
+  await withKept(() => cp(keptApt, join(cacheDir, 'apt'), { recursive: true }).catch(() => {}));
   if (unprivileged.uid !== undefined) await giveAway(cacheDir);
   await chmod(dir, 0o755);
 });
 
 afterAll(async () => {
-  await cp(join(cacheDir, 'apt', 'archives'), join(keptApt, 'archives'), { recursive: true, force: true });
-  await cp(join(cacheDir, 'apt', 'lists'), join(keptApt, 'lists'), { recursive: true, force: true });
+  await withKept(async () => {
+    for (const part of ['archives', 'lists']) await cp(join(cacheDir, 'apt', part), join(keptApt, part), OVER);
+  });
   await rm(dir, { recursive: true, force: true });
 });
 
+/** Others may be reading or filling the repository's cache. */
+function withKept(work: () => Promise<void>): Promise<void> {
+  return withLock({ path: `${keptApt}.lock`, timeoutMs: 60_000 }, work);
+}
+
 async function giveAway(folder: string): Promise<void> {
-  await chown(folder, NOBODY, NOBODY);
-  for (const entry of await readdir(folder, { recursive: true })) await chown(join(folder, entry), NOBODY, NOBODY);
+  const entries = await readdir(folder, { recursive: true });
+  // Never through a link.
+  for (const entry of ['', ...entries]) await lchown(join(folder, entry), NOBODY, NOBODY);
+}
+
+/** In a user namespace there may be no such user. */
+function hasNobody(): boolean {
+  const lines = readFileSync('/proc/self/uid_map', 'utf8').trim().split('\n');
+  return lines.some((line) => {
+    const [first = 0, , count = 0] = line.trim().split(/\s+/).map(Number);
+    return first <= NOBODY && NOBODY < first + count;
+  });
 }
 
 /** In a process of its own, because a user is a property of a process. */
@@ -77,7 +96,9 @@ test('two users without rights unpack at once, get one working server, and the n
 });
 
 test('a corrupt cached copy is replaced', async () => {
-  await writeFile(server(), 'not a program');
+  // What we find there may lead to the system's own program: it is removed before we write, never written through.
+  await rm(server());
+  await writeFile(server(), 'not a program', { flag: 'wx' });
   await resolveAsNobody({ DUESTREAM_REDIS_SOURCE: 'apt' });
   expect(await judge(server())).toMatchObject({ ok: true });
 });
@@ -95,10 +116,10 @@ async function slimApt(folder: string, update: string) {
   const bin = join(dir, folder);
   await mkdir(bin);
   const script = `#!/bin/sh
-echo "$*" | sed -E 's/-q|-o [^ ]*//g; s/^ *//' >> ${bin}/calls
+echo "$*" | sed -E 's/-q|-[co] [^ ]*//g; s/^ *//' >> ${bin}/calls
 case "$*" in
   *update) ${update} ;;
-  *"-s --no-install"*) [ -e ${bin}/lists ] || { echo "E: Unable to locate package $6" >&2; exit 100; }; echo "Inst tiny (1:2.0-1 Debian:12 [all])" ;;
+  *"-s --no-install"*) [ -e ${bin}/lists ] || { echo "E: Unable to locate package tiny" >&2; exit 100; }; echo "Inst tiny (1:2.0-1 Debian:12 [all])" ;;
   *download*) touch tiny_1%3a2.0-1_all.deb ;;
 esac
 `;
@@ -122,6 +143,27 @@ test('where no list knows the package and the mirror is away, the error tells bo
   const { bin, fetch } = await slimApt('offline', 'echo "E: no mirror" >&2; exit 100');
   await expect(fetch()).rejects.toThrow(/cannot fetch tiny: E: Unable to locate package.*apt-get update: E: no mirror/);
   expect(await readdir(bin)).not.toContainEqual(expect.stringMatching(/^out(\.[0-9a-f]+)?$/));
+});
+
+test("the system's hooks are not run, and apt keeps its caches in our folder", async () => {
+  const bin = join(dir, 'hooks');
+  await mkdir(join(bin, 'elsewhere'), { recursive: true });
+  const touch = (name: string) => `{ "touch ${join(bin, 'elsewhere', name)}"; };`;
+  const settings = [
+    'Dir::Etc::sourcelist "/dev/null";',
+    'Dir::Etc::sourceparts "/dev/null";',
+    `Dir::Cache::pkgcache "${join(bin, 'elsewhere', 'pkgcache.bin')}";`,
+    `Dir::Cache::srcpkgcache "${join(bin, 'elsewhere', 'srcpkgcache.bin')}";`,
+    `Dir::Cache::archives "${join(bin, 'elsewhere', 'archives')}";`,
+    `APT::Update::Pre-Invoke ${touch('before')}`,
+    `APT::Update::Post-Invoke ${touch('after')}`,
+    `APT::Update::Post-Invoke-Success ${touch('success')}`,
+  ];
+  await writeFile(join(bin, 'apt.conf'), settings.join('\n'));
+  const wanted = { names: ['no-such-package'], dir: join(bin, 'out'), stateDir: join(bin, 'state') };
+  const env = { ...process.env, APT_CONFIG: join(bin, 'apt.conf') };
+  await expect(fetchDebianPackages({ ...wanted, env })).rejects.toThrow('cannot fetch no-such-package');
+  expect(await readdir(join(bin, 'elsewhere'))).toEqual([]);
 });
 
 test('what apt would install is read from its simulation, new packages and upgrades', () => {

@@ -1,7 +1,7 @@
 /** The lock between processes: one at a time, and a dead owner does not hold it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -54,4 +54,23 @@ test('work that fails gives the lock back', async () => {
   const lock = { path: join(dir, 'fails'), timeoutMs: 1000 };
   await expect(withLock(lock, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
   expect(await withLock(lock, async () => 'done')).toBe('done');
+});
+
+test('a folder that is no lock of ours is refused, and nothing in it is removed', async () => {
+  const path = join(dir, 'theirs');
+  await mkdir(path);
+  await writeFile(join(path, 'precious'), 'theirs');
+  await writeFile(join(path, `${await deadPid()}-abcdef`), '');
+  await expect(withLock({ path, timeoutMs: 10_000 }, async () => 'done')).rejects.toThrow(/is no lock.*precious/);
+  expect(await readdir(path)).toContain('precious');
+});
+
+test('a link is refused, and nothing where it leads is touched', async () => {
+  const place = join(dir, 'place');
+  const name = `${await deadPid()}-abcdef`;
+  await mkdir(place);
+  await writeFile(join(place, name), '');
+  await symlink(place, join(dir, 'link'));
+  await expect(withLock({ path: join(dir, 'link'), timeoutMs: 10_000 }, async () => 'done')).rejects.toThrow();
+  expect(await readdir(place)).toEqual([name]);
 });

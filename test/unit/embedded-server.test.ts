@@ -1,7 +1,7 @@
 /** The embedded server: its data outlives any kill, it outlives nobody, and there is one per folder. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -103,6 +103,17 @@ test('a stranger who got the pid of a dead server does not pass for it', async (
   await writeFile(join(dir, 'data', 'redis.pid'), `${process.pid}\n`);
   await writeFile(join(dir, 'data', 'server.json'), JSON.stringify({ pid: process.pid, socketPath: '/nowhere' }));
   expect(await start()).toMatchObject({ reused: false });
+});
+
+test('links that lie in the data folder are replaced and never written through', async () => {
+  const data = join(dir, 'data');
+  const outside = join(dir, 'outside');
+  await mkdir(data);
+  await writeFile(outside, 'theirs');
+  for (const name of ['redis.pid', 'server.json', 'server.json.new']) await symlink(outside, join(data, name));
+  const server = await start();
+  await server.stop();
+  expect(await readFile(outside, 'utf8')).toBe('theirs');
 });
 
 test('the next free port is taken when the one wanted is in use', async () => {

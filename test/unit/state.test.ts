@@ -1,6 +1,6 @@
 /** The table of transitions, the scripts and the reference say the same. */
 import { expect, test } from 'vitest';
-import { stubLetters, transitions } from '../../src/core/state.ts';
+import { stubLetters, type Transition, transitions } from '../../src/core/state.ts';
 import { scripts } from '../../src/redis/scripts.ts';
 import { read } from '../support/repository.ts';
 
@@ -16,9 +16,25 @@ test('the reference says for each what a second identical call replies', () => {
   expect(verbs.filter((verb) => !new RegExp(`^\\| \`${verb}\` \\|`, 'm').test(reference))).toEqual([]);
 });
 
+/** `running → done, cancelled; ready → done`, and one arrow for states that lead to the same. */
+function arrowsOf({ moves }: Transition): string {
+  const fromOf = new Map<string, string[]>();
+  for (const [from, states] of Object.entries(moves)) {
+    const to = states.join(', ');
+    fromOf.set(to, [...(fromOf.get(to) ?? []), from]);
+  }
+  return [...fromOf].map(([to, from]) => `${from.join(', ')} → ${to}`).join('; ');
+}
+
+test('the reference shows every row of the table', () => {
+  const shown = read('docs/reference/transitions.md').split('\n');
+  const wanted = transitions.map((transition) => `| \`${transition.verb}\` | ${arrowsOf(transition)} |`);
+  expect(shown.filter((line) => / → /.test(line) && /^\| `\w+` \| [^|]* \|$/.test(line))).toEqual(wanted);
+});
+
 test('no state is a dead end: what is over can be scheduled again', () => {
-  const left = new Set(transitions.flatMap(({ from }) => from));
-  const reached = new Set(transitions.flatMap(({ to }) => to));
+  const left = new Set(transitions.flatMap(({ moves }) => Object.keys(moves)));
+  const reached = new Set(transitions.flatMap(({ moves }) => Object.values(moves).flat()));
   expect([...reached].filter((state) => !left.has(state))).toEqual([]);
 });
 

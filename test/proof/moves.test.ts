@@ -1,0 +1,62 @@
+/**
+ * The table of transitions says no more than happens: for each row there is a list of commands that brings a job from
+ * the one state to the other. That it says no less is checked after every command of the model test.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { mend } from '../../src/redis/mend.ts';
+import { arm, fire, firedOf } from '../../src/redis/schedules.ts';
+import { takeSnapshot } from '../support/invariants.ts';
+import { keptIn, parse } from '../support/model-kept.ts';
+import { movesOf, rows } from '../support/model-moves.ts';
+import { type Bench, startBench } from '../support/model-run.ts';
+import type { World } from '../support/model-world.ts';
+import { item, T0 } from '../support/partition.ts';
+
+let bench: Bench;
+beforeAll(async () => {
+  bench = await startBench();
+});
+afterAll(() => bench.stop());
+
+const kept = keptIn('test/proof/moves.json');
+/** The model has neither damage nor schedules. */
+const ELSEWHERE = ['ready mend scheduled', 'running mend scheduled', 'none fire scheduled'];
+
+test('every row of the table has its list, once', () => {
+  expect([...kept.map(({ title }) => title), ...ELSEWHERE].sort()).toEqual([...rows].sort());
+});
+
+test.each(kept)('$title', async ({ title, commands }) => {
+  expect([...(await bench.run(commands)).moves]).toContain(title);
+});
+
+async function movesDuring({ redis, ref }: World, verb: string, act: () => Promise<unknown>) {
+  const before = await takeSnapshot(redis, ref.keys);
+  await act();
+  return movesOf(verb, { before, after: await takeSnapshot(redis, ref.keys) });
+}
+
+test('a job that is nowhere is mended: ready or running by its record alone, scheduled afterwards', async () => {
+  const world = await bench.reach(
+    parse('elect 0 0 0, schedule 0 0 0, schedule 1 0 0, promote 0 0 0, read 0 0 0, start 0 0 0'),
+  );
+  const { redis, ref } = world;
+  await redis.del(ref.keys.ready);
+  const damages = ['j:a', 'j:b'].map((name) => ({ kind: 'orphan', name, detail: '' }) as const);
+  const moves = await movesDuring(world, 'mend', () => mend(redis, ref, damages, { nowMs: T0 }));
+  expect(moves).toEqual(['ready mend scheduled', 'running mend scheduled']);
+});
+
+test('an instant of a schedule that is due becomes a job', async () => {
+  const world = await bench.reach(parse('elect 0 0 0'));
+  const { redis, ref, terms } = world;
+  await arm(redis, ref, 'nightly');
+  const [state] = await firedOf(redis, ref, ['nightly']);
+  const moves = await movesDuring(world, 'fire', () =>
+    fire(redis, ref, {
+      ...{ term: terms[0] ?? '', name: 'nightly', state: state?.text ?? '', reachedMs: T0, lookMs: undefined },
+      ...{ overlap: 'allow', items: [item('a')], nowMs: T0 },
+    }),
+  );
+  expect(moves).toEqual(['none fire scheduled']);
+});

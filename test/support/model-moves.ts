@@ -1,0 +1,112 @@
+/**
+ * What a call did to jobs, as rows of the table in `src/core/state.ts`: the state of each member that it changed, before
+ * and after. A state is where a member is, so it is read off a snapshot by place.
+ */
+import { decodeRun, decodeStub, type Run } from '../../src/core/codec.ts';
+import { type Transition, transitions } from '../../src/core/state.ts';
+import type { Snapshot } from './invariants.ts';
+
+/** `from verb to`, as in `ready complete done`. */
+export const rowsOf = ({ verb, moves }: Transition): readonly string[] =>
+  Object.entries(moves).flatMap(([from, states]) => states.map((to) => `${from} ${verb} ${to}`));
+
+/** Every row of the table. */
+export const rows: ReadonlySet<string> = new Set(transitions.flatMap(rowsOf));
+
+interface Between {
+  readonly before: Snapshot;
+  readonly after: Snapshot;
+  /** Members that the reply says were moved, although a snapshot does not show it: an idle time begins anew. */
+  readonly touched?: readonly string[];
+}
+
+/** The rows that a call was. Who is as before, to the byte, was not moved. */
+export function movesOf(verb: string, { before, after, touched = [] }: Between): readonly string[] {
+  const [was, is] = [placesOf(before), placesOf(after)];
+  const moves = [...new Set([...was.keys(), ...is.keys()])].flatMap((member) => {
+    const [from, to] = [was.get(member) ?? NOWHERE, is.get(member) ?? NOWHERE];
+    // A letter is all that is left of a job without a tombstone: the one that this call wrote, or took away.
+    const [written, taken] = [to.letters > from.letters, to.letters < from.letters];
+    const [left, reached] = [from.state, from.stored && !to.stored && to.state === 'ready' ? 'none' : to.state];
+    if (from.all === to.all && !touched.includes(member) && (left !== 'none' || written === taken)) return [];
+    return [`${left === 'none' && taken ? 'dead' : left} ${verb} ${reached === 'none' && written ? 'dead' : reached}`];
+  });
+  return [...new Set(moves)].sort();
+}
+
+/** The same calls; one that moves a job by no row of the table fails. Calls that overlap are let through unseen. */
+export function watched<T extends object>(jobs: T, look: () => Promise<Snapshot>): T {
+  let open = 0;
+  return new Proxy(jobs, {
+    get(target, verb) {
+      const call: unknown = Reflect.get(target, verb);
+      if (typeof call !== 'function' || typeof verb !== 'string') return call;
+      return async (...args: unknown[]) => {
+        open += 1;
+        const isAlone = open === 1;
+        try {
+          const before = await look();
+          const reply = await call.apply(target, args);
+          const moves = isAlone && open === 1 ? movesOf(verb, { before, after: await look() }) : [];
+          const unknown = moves.filter((move) => !rows.has(move));
+          if (unknown.length > 0) throw new Error(`no row of the table of transitions: ${unknown.join('; ')}`);
+          return reply;
+        } finally {
+          open -= 1;
+        }
+      };
+    },
+  });
+}
+
+interface Place {
+  readonly state: string;
+  /** There is a record or a tombstone. Else an entry may be left of a life that was forgotten. */
+  readonly stored: boolean;
+  readonly letters: number;
+  /** What makes up its place; of what is over, its tombstone alone. */
+  readonly all: string;
+}
+
+const OVER = { done: 1, cancelled: 1, expired: 1, dead: 1 };
+const NOWHERE: Place = { state: 'none', stored: false, letters: 0, all: '' };
+
+function placesOf(snapshot: Snapshot): ReadonlyMap<string, Place> {
+  const { scheduled, jobs, runs, ready, dead } = snapshot;
+  const lettersOf = new Map<string, number>();
+  for (const { fields } of dead) {
+    const member = fields.get('member') ?? '';
+    lettersOf.set(member, (lettersOf.get(member) ?? 0) + 1);
+  }
+  const entries = new Set(ready.map(({ member }) => member));
+  const members = [scheduled, jobs, runs, entries, lettersOf].flatMap((part) => [...part.keys()]);
+  return new Map(
+    members.map((member) => {
+      const [content, run] = [jobs.get(member), decodeRun(runs.get(member) ?? '')];
+      const state = stateOf({ content, run, waits: scheduled.has(member), hasEntry: entries.has(member) });
+      const live = [scheduled.get(member), runs.get(member), state === 'ready' && holdersOf(snapshot, member)];
+      const all = state === 'none' ? '' : JSON.stringify([state, content, !(state in OVER) && live]);
+      return [member, { state, stored: content !== undefined, letters: lettersOf.get(member) ?? 0, all }] as const;
+    }),
+  );
+}
+
+/** An entry more or less is no move, because start lets one through; but who holds it may change. */
+function holdersOf({ ready, pending }: Snapshot, member: string): readonly string[] {
+  const held = ready.filter((entry) => entry.member === member).map(({ entry }) => pending.get(entry) ?? '-');
+  return [...new Set(held)].sort();
+}
+
+interface Found {
+  readonly content: string | undefined;
+  readonly run: Run | undefined;
+  readonly waits: boolean;
+  readonly hasEntry: boolean;
+}
+
+/** A foreign producer may put once more what runs or is over: what runs is running, what is over is scheduled again. */
+function stateOf({ content, run, waits, hasEntry }: Found): string {
+  if (run?.owner !== undefined) return 'running';
+  if (waits) return 'scheduled';
+  return decodeStub(content ?? '')?.outcome ?? (content !== undefined || hasEntry ? 'ready' : 'none');
+}

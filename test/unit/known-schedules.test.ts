@@ -1,0 +1,54 @@
+/** Definitions are read once and kept, as far as their size allows. */
+import { expect, test } from 'vitest';
+import { createEmitter } from '../../src/core/events.ts';
+import { defineSchedule, encodeDefinition } from '../../src/core/schedule-text.ts';
+import { createKnownSchedules } from '../../src/mover/known-schedules.ts';
+import { partitionRef } from '../../src/redis/keys.ts';
+
+const ref = partitionRef('t', { queue: 'q', partition: 0, generation: 0 });
+const text = (name: string, bytes = 0) =>
+  encodeDefinition(
+    defineSchedule(name, { queue: 'q', every: '1h', data: 'x'.repeat(bytes) }, { sinceMs: 0, source: 'call' }),
+  );
+const LARGE = 262_000;
+
+function setUp() {
+  const events = createEmitter();
+  const told: string[] = [];
+  events.on('schedule.unreadable', ({ schedule }) => told.push(schedule));
+  return { known: createKnownSchedules({ ref, events }), told };
+}
+
+test('a definition is read once, and again when its text has changed', () => {
+  const { known } = setUp();
+  const first = known.read('a', text('a'));
+  expect(known.read('a', text('a'))).toBe(first);
+  expect(known.read('a', text('a', 10))).not.toBe(first);
+});
+
+test('thousands of small definitions are kept', () => {
+  const { known } = setUp();
+  const names = Array.from({ length: 3000 }, (_, at) => `s${at}`);
+  const read = names.map((name) => known.read(name, text(name)));
+  expect(names.filter((name, at) => known.read(name, text(name)) !== read[at])).toEqual([]);
+});
+
+test('of large ones the last are kept that fit into 4 MiB; what was used lately stays', () => {
+  const { known } = setUp();
+  const names = Array.from({ length: 40 }, (_, at) => `s${at}`);
+  const used = known.read('used', text('used'));
+  const read = names.map((name) => {
+    known.read('used', text('used'));
+    return known.read(name, text(name, LARGE));
+  });
+  expect(known.read('used', text('used'))).toBe(used);
+  expect(known.read('s39', text('s39', LARGE))).toBe(read[39]);
+  expect(known.read('s0', text('s0', LARGE))).not.toBe(read[0]);
+});
+
+test('one that nobody can read is told once, and again when it reads otherwise', () => {
+  const { known, told } = setUp();
+  const broken = 'x'.repeat(LARGE);
+  for (const content of [broken, broken, `${broken}y`]) expect(known.read('a', content)).toBeUndefined();
+  expect(told).toEqual(['a', 'a']);
+});
