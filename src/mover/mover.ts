@@ -38,6 +38,8 @@ export interface MoverParts {
   readonly clock: Clock;
   readonly events: Emitter;
   readonly rank?: () => number;
+  /** Whether a process of better rank has sent a heartbeat after this monotonic time. */
+  readonly betterBeatSince?: (sinceMs: number) => Promise<boolean>;
 }
 
 export interface Mover {
@@ -62,7 +64,7 @@ const CAPPED_MS = 5;
 const GIVE_WAY_MS = 10_000;
 
 export function createMover(parts: MoverParts): Mover {
-  const { redis, ref, options, clock, events, rank = () => 0 } = parts;
+  const { redis, ref, options, clock, events, rank = () => 0, betterBeatSince = async () => true } = parts;
   const jobs = createJobs(redis);
   const election = createElection({ ...parts, leaseMs: options.leaseMs, rank });
   const pace = createPace();
@@ -101,6 +103,7 @@ export function createMover(parts: MoverParts): Mover {
     if (waitMs > 0) return waitMs;
     nextLookMs = 0;
     promotedMs = Number.NEGATIVE_INFINITY;
+    outrankedSinceMs = undefined;
     const nextMs = await election.campaign();
     const leadership = election.leading();
     return stuck && leadership ? promote(leadership) : nextMs;
@@ -161,11 +164,14 @@ export function createMover(parts: MoverParts): Mover {
     events.emit('jobs.promoted', { queue, partition, count, letters, lateness, tookMs });
   }
 
+  /** Never to one that was killed: its heartbeat is there for longer than its lease, and nobody would lead. */
   async function gaveWay(): Promise<boolean> {
     if (rank() === 0) outrankedSinceMs = undefined;
     else outrankedSinceMs ??= clock.monotonicMs();
-    if (outrankedSinceMs === undefined || clock.monotonicMs() - outrankedSinceMs < GIVE_WAY_MS) return false;
+    const sinceMs = outrankedSinceMs;
+    if (sinceMs === undefined || clock.monotonicMs() - sinceMs < GIVE_WAY_MS) return false;
     outrankedSinceMs = undefined;
+    if (!(await betterBeatSince(sinceMs))) return false;
     campaignFromMs = clock.monotonicMs() + RESIGNED_REST_MS;
     await election.resign('a process of better rank is there');
     return true;
