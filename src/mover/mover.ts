@@ -18,6 +18,7 @@ import type { PromoteReply } from '../redis/replies.ts';
 import { pauseAfter } from '../redis/weather.ts';
 import { createElection, type Leadership, RANK_STEP_MS } from './election.ts';
 import { createPace } from './pace.ts';
+import { createStandstill } from './standstill.ts';
 
 export interface MoverOptions {
   /** How long a lease lasts. A dead leader is replaced after this time. */
@@ -58,8 +59,6 @@ export interface Mover {
   readonly lastTurnMs: () => number;
 }
 
-/** How soon a capped partition is looked at again. */
-const CAPPED_MS = 5;
 /** A leader gives way to a process of better rank after this time, so that a restart does not shuffle leadership. */
 const GIVE_WAY_MS = 10_000;
 
@@ -68,6 +67,7 @@ export function createMover(parts: MoverParts): Mover {
   const jobs = createJobs(redis);
   const election = createElection({ ...parts, leaseMs: options.leaseMs, rank });
   const pace = createPace();
+  const standstill = createStandstill(options);
   /** Server time of the next look and the offset of the server's clock to ours, both as of the last pass. */
   let nextLookMs = 0;
   let offsetMs = 0;
@@ -135,7 +135,10 @@ export function createMover(parts: MoverParts): Mover {
 
   function plan(reply: Exclude<PromoteReply, { kind: 'fenced' }>, receivedMs: number): number {
     pace.moved(reply.count, receivedMs);
-    if (reply.kind === 'capped') return look(reply.nowMs + CAPPED_MS);
+    if (reply.kind === 'capped') {
+      return look(reply.nowMs + Math.min(options.safetyTickMs, standstill.restMs(reply.backlog)));
+    }
+    standstill.over();
     if (reply.kind === 'paused') return look(reply.nowMs + options.safetyTickMs);
     if (reply.count + reply.letters >= options.batchMax) return look(0);
     soonestLookMs = reply.nowMs + pace.gapMs();
