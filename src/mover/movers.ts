@@ -20,6 +20,7 @@ import { createHealer, type Healer } from './healer.ts';
 import { createJanitor, type Janitor } from './janitor.ts';
 import { createMover, type Mover, type MoverOptions } from './mover.ts';
 import { createRanks } from './ranks.ts';
+import { createRemoved } from './removed.ts';
 
 export interface MoversParts {
   readonly redis: Redis;
@@ -60,6 +61,7 @@ export function createMovers(parts: MoversParts): Movers {
   const { redis, subscriber, namespace, identity, beatTtlMs, options, limits, clock, events } = parts;
   const control = controlKeys(namespace);
   const server = createServerWatch({ redis, namespace, who: identity.id, events });
+  const removed = createRemoved({ redis, namespace });
   const byWake = new Map<string, Led>();
   const ranks = createRanks({ redis, namespace, processId: identity.id, clock });
   const missingSince = new Map<string, number>();
@@ -74,6 +76,7 @@ export function createMovers(parts: MoversParts): Movers {
     const [present, queues] = await Promise.all([presence(redis, namespace), listQueues(redis, namespace)]);
     await forgetLost(present.filter((one) => !one.identity).map((one) => one.id));
     ranks.see(present.flatMap(({ id, identity }) => (identity?.role === 'daemon' ? [{ ...identity, id }] : [])));
+    await removed.look(queues);
     const refs = queues.flatMap((layout) => partitionsOf(namespace, layout));
     for (const ref of refs) await lead(ref);
     const declared = new Set(refs.map(({ keys }) => keys.wake));

@@ -15,7 +15,7 @@ export interface HandoverParts {
   readonly inflight: Inflight;
   readonly consumer: string;
   readonly windowMs: number;
-  readonly refs: () => readonly PartitionRef[];
+  readonly refs: readonly PartitionRef[];
 }
 
 export interface Handover {
@@ -46,14 +46,14 @@ export function createHandover(parts: HandoverParts): Handover {
 
   return {
     async unseen() {
-      await Promise.allSettled(refs().map(release));
+      await Promise.allSettled(refs.map(release));
     },
     async running() {
       const held = [...inflight.all()].filter((one) => one.phase === 'running' && !one.overtaken && !one.acknowledged);
       await Promise.allSettled(held.map(defer));
     },
     async consumer() {
-      await Promise.allSettled(refs().map((ref) => retire(commands, ref, consumer)));
+      await Promise.allSettled(refs.map((ref) => retire(commands, ref, consumer)));
     },
   };
 }
