@@ -2,7 +2,9 @@
 -- schedule: a job comes into being, or the same call is recognised. Many jobs per call.
 -- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake
 -- ARGV  1 now  2 generation  3 mode  4 horizon  5 bytes  then per job: member, record, due
---       now ms, '' = server time; mode keep | replace; horizon ms ahead of now; bytes: largest record; due ms,
+--       now ms, '' = server time; generation: that of the caller's layout. With = before it the layout was read some time
+--       ago, and a partition that has no generation may have been removed since: moved. With + it was read just now, and
+--       the partition gets this generation. mode keep | replace; horizon ms ahead of now; bytes: largest record; due ms,
 --       0 = now, or from 1e11 (the year 1973): what is less was meant in seconds
 -- RETURN one text per job: ok | replaced | already <live or outcome letter> | exists <due> | running |
 --        bad-due <now> | bad-member | bad-record | too-large; or {'moved', generation} when the partition has another generation
@@ -12,7 +14,8 @@ local scheduled, jobs, runs, done, meta, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[
 local now, mode, horizon, bytes = tonumber(ARGV[1]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
 local state = redis.call('HMGET', meta, 'generation', 'wake')
-if (state[1] or '0') ~= ARGV[2] then return { 'moved', state[1] or '0' } end
+local sign, layout = ARGV[2]:match('^([=+]?)(.*)$')
+if (state[1] or sign ~= '=' and '0') ~= layout then return { 'moved', state[1] or '0' } end
 
 local function same(stub, record)
   local asked, digest = stub:match('^%..(%w+) (%x+)')
@@ -53,6 +56,7 @@ for at = 6, #ARGV, 3 do
   replies[#replies + 1] = reply
 end
 if added > 0 then redis.call('HINCRBY', meta, 'n.scheduled', added) end
+if sign == '+' and not state[1] then redis.call('HSET', meta, 'generation', layout) end
 if soonest < (tonumber(state[2]) or -1) then
   redis.call('HSET', meta, 'wake', ('%.0f'):format(soonest))
   redis.call('SPUBLISH', wake, ('%.0f'):format(soonest))

@@ -62,6 +62,8 @@ interface Chunk {
   readonly openedMs: number;
   readonly items: Pending[];
   bytes: number;
+  /** The layout was read for a job in it. */
+  fresh: boolean;
 }
 
 export function createBatch(parts: BatchParts): Batch {
@@ -90,13 +92,13 @@ export function createBatch(parts: BatchParts): Batch {
 
   async function placeLater(pending: Pending, loading: Promise<Layout>): Promise<void> {
     try {
-      place(pending, await loading);
+      place(pending, await loading, true);
     } catch (error) {
       fail(pending, error);
     }
   }
 
-  function place(pending: Pending, layout: Layout): void {
+  function place(pending: Pending, layout: Layout, fresh = false): void {
     const { id, mode, bytes } = pending.plan;
     const ref = homeOf(layout, id);
     let chunk = open.get(ref.keys.jobs);
@@ -107,12 +109,13 @@ export function createBatch(parts: BatchParts): Batch {
       chunk.items.length < CHUNK_JOBS_MAX &&
       chunk.bytes + bytes <= CHUNK_BYTES_MAX;
     if (!chunk || !fits) {
-      chunk = { ref, mode, openedMs: clock.monotonicMs(), items: [], bytes: 0 };
+      chunk = { ref, mode, openedMs: clock.monotonicMs(), items: [], bytes: 0, fresh };
       open.set(ref.keys.jobs, chunk);
       queued.push(chunk);
     }
     chunk.items.push(pending);
     chunk.bytes += bytes;
+    chunk.fresh ||= fresh;
     if (flushing) return;
     flushing = true;
     setImmediate(flush);
@@ -132,7 +135,8 @@ export function createBatch(parts: BatchParts): Batch {
   async function send(chunk: Chunk): Promise<void> {
     const { ref, mode, items } = chunk;
     const plans = items.map(({ plan }) => plan);
-    const settings = { mode, horizonMs, bytesMax: recordBytesMax };
+    const layout = chunk.fresh ? ('fresh' as const) : ('remembered' as const);
+    const settings = { mode, horizonMs, bytesMax: recordBytesMax, layout };
     try {
       // In a storm a call also waits for those before it: that is taken from its budget.
       const leftMs = stormy ? budgetMs - (clock.monotonicMs() - chunk.openedMs) : budgetMs;
@@ -154,7 +158,7 @@ export function createBatch(parts: BatchParts): Batch {
     }
   }
 
-  /** The queue has another layout: its jobs go to their new homes. */
+  /** The queue has another layout, or was removed and is declared anew by now: its jobs go to their new homes. */
   async function move({ ref, items }: Chunk): Promise<void> {
     const [first] = items;
     if (!first) return;
@@ -164,7 +168,7 @@ export function createBatch(parts: BatchParts): Batch {
     for (const pending of items) {
       pending.moves = Math.max(pending.moves, first.moves);
       if (pending.moves > MOVES_MAX) fail(pending, movedAway(pending.queue.name));
-      else place(pending, layout);
+      else place(pending, layout, true);
     }
   }
 

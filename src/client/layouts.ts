@@ -1,8 +1,8 @@
 /**
  * Over how many partitions each queue is split, remembered. A queue is declared by its first use. What is remembered
- * may be wrong at any time (the queue was resized, the registry lost with a server without persistence): the scripts
- * then answer `moved`, and the layout is read again beside the work every 30 s and after every reconnection, so that
- * a queue whose registry was wiped is declared anew and its jobs are seen by the daemons.
+ * may be wrong at any time (the queue was resized or removed, everything lost with a server without persistence): the
+ * scripts then answer `moved`, and the layout is read again. So it is beside the work every 30 s and after every
+ * reconnection. A queue that is not in the registry is declared anew by that, and its jobs are seen by the daemons.
  */
 import type { Clock } from '../core/clock.ts';
 import type { Queue } from '../core/queue.ts';

@@ -2,7 +2,7 @@
  * Highest-random-weight hashing: everybody who knows the same names comes to the same order for a key, and a name that
  * leaves changes only what was its own. It is a preference, never a proof: views of the membership may differ.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** The names in their order of preference for a key: the first should take it. */
 export function rendezvous(key: string, names: readonly string[]): readonly string[] {
@@ -12,7 +12,7 @@ export function rendezvous(key: string, names: readonly string[]): readonly stri
     .map(({ name }) => name);
 }
 
-/** 64 bits as fixed-width hex, which sorts like the number. */
-function weightOf(key: string, name: string): string {
-  return createHash('sha1').update(key).update('\0').update(name).digest('hex').slice(0, 16);
+/** The least weight comes first. 64 bits as fixed-width hex, which sorts like the number. */
+export function weightOf(key: string, name: string): string {
+  return hash('sha1', `${key}\0${name}`).slice(0, 16);
 }

@@ -19,7 +19,8 @@
  * the reply says. A failed renewal ends the trust at once; being elected again under the same term is cheap.
  *
  * **Rank.** Rendezvous hashing ranks the daemons of a partition. The best one takes a free lease at once, the others a
- * little later, and a leader of worse rank gives way after a while. That spreads leadership; it decides nothing.
+ * little later, and a leader of worse rank gives way after a while, to one that has sent a heartbeat since. That spreads
+ * leadership; it decides nothing.
  *
  * Correctness never depends on any of this: the promote script checks the term itself, and two leaders would only do
  * the same work twice in turn.

@@ -18,6 +18,7 @@ import type { PromoteReply } from '../redis/replies.ts';
 import { pauseAfter } from '../redis/weather.ts';
 import { createElection, type Leadership, RANK_STEP_MS } from './election.ts';
 import { createPace } from './pace.ts';
+import { createStandstill } from './standstill.ts';
 
 export interface MoverOptions {
   /** How long a lease lasts. A dead leader is replaced after this time. */
@@ -38,6 +39,8 @@ export interface MoverParts {
   readonly clock: Clock;
   readonly events: Emitter;
   readonly rank?: () => number;
+  /** Whether a process of better rank has sent a heartbeat after this monotonic time. */
+  readonly betterBeatSince?: (sinceMs: number) => Promise<boolean>;
 }
 
 export interface Mover {
@@ -56,16 +59,15 @@ export interface Mover {
   readonly lastTurnMs: () => number;
 }
 
-/** How soon a capped partition is looked at again. */
-const CAPPED_MS = 5;
 /** A leader gives way to a process of better rank after this time, so that a restart does not shuffle leadership. */
 const GIVE_WAY_MS = 10_000;
 
 export function createMover(parts: MoverParts): Mover {
-  const { redis, ref, options, clock, events, rank = () => 0 } = parts;
+  const { redis, ref, options, clock, events, rank = () => 0, betterBeatSince = async () => true } = parts;
   const jobs = createJobs(redis);
   const election = createElection({ ...parts, leaseMs: options.leaseMs, rank });
   const pace = createPace();
+  const standstill = createStandstill(options);
   /** Server time of the next look and the offset of the server's clock to ours, both as of the last pass. */
   let nextLookMs = 0;
   let offsetMs = 0;
@@ -101,6 +103,7 @@ export function createMover(parts: MoverParts): Mover {
     if (waitMs > 0) return waitMs;
     nextLookMs = 0;
     promotedMs = Number.NEGATIVE_INFINITY;
+    outrankedSinceMs = undefined;
     const nextMs = await election.campaign();
     const leadership = election.leading();
     return stuck && leadership ? promote(leadership) : nextMs;
@@ -132,7 +135,10 @@ export function createMover(parts: MoverParts): Mover {
 
   function plan(reply: Exclude<PromoteReply, { kind: 'fenced' }>, receivedMs: number): number {
     pace.moved(reply.count, receivedMs);
-    if (reply.kind === 'capped') return look(reply.nowMs + CAPPED_MS);
+    if (reply.kind === 'capped') {
+      return look(reply.nowMs + Math.min(options.safetyTickMs, standstill.restMs(reply.backlog)));
+    }
+    standstill.over();
     if (reply.kind === 'paused') return look(reply.nowMs + options.safetyTickMs);
     if (reply.count + reply.letters >= options.batchMax) return look(0);
     soonestLookMs = reply.nowMs + pace.gapMs();
@@ -161,11 +167,14 @@ export function createMover(parts: MoverParts): Mover {
     events.emit('jobs.promoted', { queue, partition, count, letters, lateness, tookMs });
   }
 
+  /** Never to one that was killed: its heartbeat is there for longer than its lease, and nobody would lead. */
   async function gaveWay(): Promise<boolean> {
     if (rank() === 0) outrankedSinceMs = undefined;
     else outrankedSinceMs ??= clock.monotonicMs();
-    if (outrankedSinceMs === undefined || clock.monotonicMs() - outrankedSinceMs < GIVE_WAY_MS) return false;
+    const sinceMs = outrankedSinceMs;
+    if (sinceMs === undefined || clock.monotonicMs() - sinceMs < GIVE_WAY_MS) return false;
     outrankedSinceMs = undefined;
+    if (!(await betterBeatSince(sinceMs))) return false;
     campaignFromMs = clock.monotonicMs() + RESIGNED_REST_MS;
     await election.resign('a process of better rank is there');
     return true;

@@ -7,7 +7,6 @@ import type { Clock } from '../core/clock.ts';
 import { messageOf } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
 import { createLoop } from '../core/loop.ts';
-import { rendezvous } from '../core/rendezvous.ts';
 import type { Redis } from '../redis/connect.ts';
 import { controlKeys, type PartitionRef } from '../redis/keys.ts';
 import type { SweepLimits } from '../redis/lease.ts';
@@ -20,6 +19,8 @@ import { createFirer, type Firer } from './firer.ts';
 import { createHealer, type Healer } from './healer.ts';
 import { createJanitor, type Janitor } from './janitor.ts';
 import { createMover, type Mover, type MoverOptions } from './mover.ts';
+import { createRanks } from './ranks.ts';
+import { createRemoved } from './removed.ts';
 
 export interface MoversParts {
   readonly redis: Redis;
@@ -60,8 +61,9 @@ export function createMovers(parts: MoversParts): Movers {
   const { redis, subscriber, namespace, identity, beatTtlMs, options, limits, clock, events } = parts;
   const control = controlKeys(namespace);
   const server = createServerWatch({ redis, namespace, who: identity.id, events });
+  const removed = createRemoved({ redis, namespace });
   const byWake = new Map<string, Led>();
-  let daemons: readonly string[] = [identity.id];
+  const ranks = createRanks({ redis, namespace, processId: identity.id, clock });
   const missingSince = new Map<string, number>();
   let subscribed = false;
   let deaf: { readonly sinceMs: number } | undefined;
@@ -73,9 +75,8 @@ export function createMovers(parts: MoversParts): Movers {
     await server.look((await beat(redis, { namespace, identity, ttlMs: beatTtlMs })) === 'anew');
     const [present, queues] = await Promise.all([presence(redis, namespace), listQueues(redis, namespace)]);
     await forgetLost(present.filter((one) => !one.identity).map((one) => one.id));
-    daemons = [
-      ...new Set([identity.id, ...present.filter((one) => one.identity?.role === 'daemon').map((one) => one.id)]),
-    ];
+    ranks.see(present.flatMap(({ id, identity }) => (identity?.role === 'daemon' ? [{ ...identity, id }] : [])));
+    await removed.look(queues);
     const refs = queues.flatMap((layout) => partitionsOf(namespace, layout));
     for (const ref of refs) await lead(ref);
     const declared = new Set(refs.map(({ keys }) => keys.wake));
@@ -96,8 +97,12 @@ export function createMovers(parts: MoversParts): Movers {
 
   async function lead(ref: PartitionRef): Promise<void> {
     if (byWake.has(ref.keys.wake) || stopped) return;
-    const rank = () => rendezvous(ref.keys.leader, daemons).indexOf(identity.id);
-    const mover = createMover({ redis, ref, processId: identity.id, options, clock, events, rank });
+    const key = ref.keys.leader;
+    const standing = {
+      rank: () => ranks.betterFor(key).length,
+      betterBeatSince: (sinceMs: number) => ranks.betterBeatSince(key, sinceMs),
+    };
+    const mover = createMover({ redis, ref, processId: identity.id, options, clock, events, ...standing });
     const duty = { redis, ref, leading: mover.leading, clock, events };
     const firer = createFirer({ ...duty, namespace });
     const chores = [firer, createJanitor({ ...duty, limits }), createHealer(duty)];

@@ -31,6 +31,20 @@ import {
 } from './replies.ts';
 import { list, run, text } from './scripts.ts';
 
+export interface ScheduleSettings {
+  readonly mode: 'keep' | 'replace';
+  readonly horizonMs: number;
+  readonly bytesMax: number;
+  /**
+   * When the layout was read. `remembered`: a partition without a generation is answered `moved`, as its queue may have
+   * been removed since. `fresh`: just now, so the partition gets its generation. Without it none is asked for.
+   */
+  readonly layout?: 'remembered' | 'fresh';
+  readonly nowMs?: number;
+}
+
+const LAYOUT_SIGNS = { remembered: '=', fresh: '+' } as const;
+
 export interface StartSettings {
   readonly consumer: string;
   readonly bytesMax: number;
@@ -54,14 +68,10 @@ export function createJobs(redis: Redis) {
     async schedule(
       ref: PartitionRef,
       items: readonly ScheduleItem[],
-      {
-        mode,
-        horizonMs,
-        bytesMax,
-        nowMs,
-      }: { mode: 'keep' | 'replace'; horizonMs: number; bytesMax: number; nowMs?: number },
+      { mode, horizonMs, bytesMax, layout, nowMs }: ScheduleSettings,
     ): Promise<readonly ScheduleReply[] | Moved> {
-      const args = { now: nowMs ?? '', generation: ref.generation, mode, horizon: horizonMs, bytes: bytesMax };
+      const generation = `${layout === undefined ? '' : LAYOUT_SIGNS[layout]}${ref.generation}`;
+      const args = { now: nowMs ?? '', generation, mode, horizon: horizonMs, bytes: bytesMax };
       const each = items.flatMap(({ member, record, dueMs }) => [member, record, dueMs]);
       const reply = list(await run(redis, 'schedule', { keys: ref.keys, args, each }));
       return moved(reply) ?? reply.map((item) => scheduleReply(text(item)));

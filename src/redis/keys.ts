@@ -10,7 +10,7 @@
  *  K:dead       stream   one dead letter per entry
  *  K:done       zset     member → ms when it was over; the expiry index of stubs
  *  K:leader     string   <process>:<epoch>:<leaseMs>, with a TTL
- *  K:meta       hash     schema, generation, token, epoch, paused, wake, durable counters n.*
+ *  K:meta       hash     schema, generation, token, epoch, paused, wake, watch, durable counters n.*
  *  K:wake       channel  nudges to the leader
  *  K:fires      zset     schedule → ms when the leader looks at it next; 0 = at once
  *  K:fired      hash     schedule → how far it was fired: reached runs skipped waiting last armed

@@ -128,7 +128,27 @@ export async function reclaim(
   return { deliveries };
 }
 
-/** Removes a consumer that provably owns nothing. */
+/**
+ * Asks for a seat among the few workers of a queue that look for dead ones, keeps it or gives it back, or calls all of
+ * them to look. `alarm`: somebody has called.
+ */
+export async function watch(
+  redis: Redis,
+  ref: PartitionRef,
+  ask: {
+    readonly consumer: string;
+    readonly wish: 'watch' | 'rest' | 'alarm';
+    readonly seats: number;
+    readonly termMs: number;
+    readonly nowMs?: number;
+  },
+): Promise<'seat' | 'alarm' | 'rest'> {
+  const { consumer, wish, seats, termMs } = ask;
+  const args = { now: ask.nowMs ?? '', consumer, wish, seats, term: termMs };
+  return text(await run(redis, 'watch', { keys: ref.keys, args })) as 'seat' | 'alarm' | 'rest';
+}
+
+/** Removes a consumer that provably owns nothing; `gone`: there is none of that name. */
 export async function retire(redis: Redis, ref: PartitionRef, consumer: string): Promise<'ok' | 'busy' | 'gone'> {
   return text(await run(redis, 'retire', { keys: ref.keys, args: { consumer } })) as 'ok' | 'busy' | 'gone';
 }

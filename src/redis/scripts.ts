@@ -121,6 +121,7 @@ export const scripts = {
   }),
   enrol: define({ keys: ['ready'], args: ['consumer'] }),
   retire: define({ keys: ['ready'], args: ['consumer'], reply: 'text' }),
+  watch: define({ keys: ['meta'], args: ['now', 'consumer', 'wish', 'seats', 'term'], reply: 'text' }),
   beat: define({ keys: ['beat', 'alive', 'wake'], args: ['process', 'identity', 'ttl'] }),
   declare: define({ keys: ['queues', 'wake'], args: ['queue', 'layout'] }),
   define: define({ keys: ['schedules'], args: ['name', 'before', 'after'] }),

@@ -17,8 +17,8 @@ export interface HeartbeatParts {
   readonly identity: Identity;
   readonly beatTtlMs: number;
   readonly serverClock: ServerClock;
-  /** Called when the beat had to be written anew: after a flush the queue has to be declared again. */
-  readonly onAnew: () => Promise<unknown>;
+  /** Called after each beat: a queue that was removed, or lost with everything else, has to be declared again. */
+  readonly onBeat: () => Promise<unknown>;
   readonly clock: Clock;
   readonly events: Emitter;
 }
@@ -37,13 +37,13 @@ export interface Heartbeat {
 }
 
 export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
-  const { redis, namespace, identity, beatTtlMs, serverClock, onAnew, clock, events } = parts;
+  const { redis, namespace, identity, beatTtlMs, serverClock, onBeat, clock, events } = parts;
   const server = createServerWatch({ redis, namespace, who: identity.id, events });
 
   async function pass(): Promise<number> {
     const anew = (await beat(redis, { namespace, identity, ttlMs: beatTtlMs })) === 'anew';
     await server.look(anew);
-    if (anew) await onAnew();
+    await onBeat();
     await serverClock.sample();
     return beatTtlMs / 3;
   }

@@ -11,6 +11,10 @@
  *
  * The survivors share the entries (`shares.ts`): each begins with those that prefer it, and after three rounds anybody
  * takes anything that is left.
+ *
+ * Looking costs as much as there are workers, so while all live only a few of a queue look (`lua/watch.lua`), in turn; the
+ * others ask for one word per pass. Whoever of the few misses one that holds entries calls all of them, and each proves
+ * the death for itself, as above. One that has begun to miss somebody looks on until that is settled.
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
@@ -27,6 +31,7 @@ import {
   proveWritable,
   reclaim,
   retire,
+  watch,
 } from '../redis/ready.ts';
 import { pauseAfter, weatherOf } from '../redis/weather.ts';
 import type { Consumer } from './consumer.ts';
@@ -56,6 +61,13 @@ export interface Reclaimer {
   readonly pass: () => Promise<number>;
 }
 
+/** How many workers of a queue look at a time: enough that one is left when some of them die, too. */
+const WATCHERS = 4;
+/** After this time a seat is given to others. */
+const SEATED_MS = 60_000;
+/** A seat and an alarm hold for so many rests. */
+const TERM_RESTS = 3;
+
 interface Nominated {
   readonly dead: ConsumerInfo;
   readonly living: readonly string[];
@@ -73,32 +85,71 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
   /** Rounds in which a dead consumer had entries to take. */
   const rounds = new Map<string, number>();
   const restMs = graceMs * 0.4;
+  /** Since when this worker is one of the few. */
+  let seatedMs: number | undefined;
 
   async function pass(): Promise<number> {
-    for (const ref of refs) await watch(ref);
+    if ((await isOnDuty()) || missingSince.size > 0) await lookAtAll();
     return restMs * (0.75 + random() / 2);
   }
 
-  async function watch(ref: PartitionRef): Promise<void> {
-    const others = await othersOf(ref);
-    await proveWritable(commands, ref.keys);
-    const missing = new Set(
-      await withoutBeat(
-        commands,
-        parts.namespace,
-        others.map(({ name }) => name),
-      ),
-    );
-    const living = [consumer, ...others.map(({ name }) => name).filter((name) => !missing.has(name))];
-    // @watch-others
-    for (const other of others) {
-      const sighting = `${ref.partition} ${other.name}`;
-      if (!missing.has(other.name)) forgive(sighting);
-      else if (isNominated(sighting)) await takeOver(ref, { dead: other, living, sighting });
+  async function isOnDuty(): Promise<boolean> {
+    const nowMs = clock.monotonicMs();
+    const wish = seatedMs !== undefined && nowMs - seatedMs > SEATED_MS && missingSince.size === 0 ? 'rest' : 'watch';
+    const duty = await ask(wish);
+    if (duty === 'seat') seatedMs ??= nowMs;
+    else seatedMs = undefined;
+    return duty !== 'rest';
+  }
+
+  /** All partitions of a queue have the same workers: the first speaks for them. */
+  async function ask(wish: 'watch' | 'rest' | 'alarm'): Promise<'seat' | 'alarm' | 'rest'> {
+    const [first] = refs;
+    return first ? watch(commands, first, { consumer, wish, seats: WATCHERS, termMs: restMs * TERM_RESTS }) : 'rest';
+  }
+
+  async function lookAtAll(): Promise<void> {
+    /** In how many partitions each is a consumer, less those in which it has gone. */
+    const places = new Map<string, number>();
+    const gone = new Set<string>();
+    forgiveOutside(refs.length);
+    for (const ref of refs) {
+      const others = await othersOf(ref);
+      for (const { name } of others) places.set(name, (places.get(name) ?? 0) + 1);
+      for (const name of await look(ref, others)) {
+        places.set(name, (places.get(name) ?? 0) - 1);
+        gone.add(name);
+      }
     }
-    const known = new Set(others.map(({ name }) => `${ref.partition} ${name}`));
+    // It is listed as long as any partition has something of it.
+    await forget(commands, parts.namespace, ...[...gone].filter((name) => places.get(name) === 0));
+  }
+
+  /** Returns those who are no longer consumers of this partition. */
+  async function look(ref: PartitionRef, others: readonly ConsumerInfo[]): Promise<readonly string[]> {
+    await proveWritable(commands, ref.keys);
+    const names = others.map(({ name }) => name);
+    const missing = new Set(await withoutBeat(commands, parts.namespace, names));
+    // @watch-others
+    const lost = others.filter(({ name }) => missing.has(name));
+    if (lost.some(({ pending }) => pending > 0)) await ask('alarm');
+    forgiveBut(ref, missing);
+    const living = [consumer, ...names.filter((name) => !missing.has(name))];
+    const gone: string[] = [];
+    for (const dead of lost) {
+      const sighting = `${ref.partition} ${dead.name}`;
+      if (!isNominated(sighting)) continue;
+      if (dead.pending > 0) await takeOver(ref, { dead, living, sighting });
+      else if (await bringToRest(ref, dead.name)) gone.push(dead.name);
+    }
+    return gone;
+  }
+
+  /** Those who are back, and those who are no consumers of this partition any more. */
+  function forgiveBut({ partition }: PartitionRef, missing: ReadonlySet<string>): void {
+    const prefix = `${partition} `;
     for (const sighting of missingSince.keys()) {
-      if (sighting.startsWith(`${ref.partition} `) && !known.has(sighting)) forgive(sighting);
+      if (sighting.startsWith(prefix) && !missing.has(sighting.slice(prefix.length))) forgive(sighting);
     }
   }
 
@@ -108,6 +159,11 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
     // Only for the sharing: at the memory limit it is refused, and the rest must go on.
     if (others.length === members.length) await join(commands, ref.keys, consumer).catch(() => undefined);
     return others;
+  }
+
+  /** The queue may have fewer partitions than it had. */
+  function forgiveOutside(partitions: number): void {
+    for (const sighting of missingSince.keys()) if (Number.parseInt(sighting, 10) >= partitions) forgive(sighting);
   }
 
   function forgive(sighting: string): void {
@@ -126,19 +182,15 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
 
   async function takeOver(ref: PartitionRef, found: Nominated): Promise<void> {
     const { dead, living, sighting } = found;
-    if (dead.pending === 0) {
-      await bringToRest(ref, dead.name);
-      return;
-    }
     const of = { consumer: dead.name, idleMs: parts.jobLeaseMs };
     const entries = await ownPending(commands, ref.keys, { ...of, limit: SCAN_MAX });
     if (entries.length === 0) return;
     const round = rounds.get(sighting) ?? 0;
     rounds.set(sighting, round + 1);
-    const limit = Math.min(BATCH_MAX, inflight.free(concurrency));
-    const wanted = sharesOf(entries, { consumer, living, round }).slice(0, limit);
+    const most = Math.min(BATCH_MAX, inflight.free(concurrency));
+    const wanted = await sharesOf(entries, { consumer, living, round, most });
     if (wanted.length === 0) return;
-    const take = { owner: dead.name, consumer, idleMs: parts.jobLeaseMs, limit, entries: wanted };
+    const take = { owner: dead.name, consumer, idleMs: parts.jobLeaseMs, limit: most, entries: wanted };
     const { deliveries } = await reclaim(commands, ref, take);
     if (deliveries.length === 0) return;
     const { queue, partition } = ref;
@@ -146,12 +198,13 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
     await parts.take(ref, deliveries);
   }
 
-  async function bringToRest(ref: PartitionRef, dead: string): Promise<void> {
-    if ((await retire(commands, ref, dead)) !== 'ok') return;
-    // It is listed as long as any partition has something of it.
-    const elsewhere = await Promise.all(refs.map(({ keys }) => consumers(commands, keys)));
-    if (!elsewhere.flat().some(({ name }) => name === dead)) await forget(commands, parts.namespace, dead);
-    events.emit('consumer.retired', { queue: ref.queue, partition: ref.partition, consumer: dead });
+  /** Whether it is gone. Of all who retire it one is told `ok`, and tells. */
+  async function bringToRest(ref: PartitionRef, dead: string): Promise<boolean> {
+    const reply = await retire(commands, ref, dead);
+    const { queue, partition } = ref;
+    if (reply === 'ok') events.emit('consumer.retired', { queue, partition, consumer: dead });
+    if (reply !== 'busy') forgive(`${partition} ${dead}`);
+    return reply !== 'busy';
   }
 
   async function onError(error: unknown): Promise<void> {

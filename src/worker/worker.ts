@@ -1,7 +1,7 @@
 /**
  * A worker: reads one queue and runs its handlers. This file wires the parts and keeps their order of life:
  *
- *  start   connect → declare the queue → group → heartbeat → extend, adopt, reclaim → read
+ *  start   connect → heartbeat → declare the queue, join its groups → extend, adopt, reclaim → read
  *  stop    not ready → stop reading → hand back what was not started → wait for what runs → at the end of the grace
  *          tell handlers to stop and hand their jobs back without using an attempt → leave → close
  */
@@ -12,10 +12,7 @@ import { newJobId } from '../core/job.ts';
 import { defineQueue, type Queue, type Untyped } from '../core/queue.ts';
 import { close, openBlocking, openCommands, timeoutOf, whenReady } from '../redis/connect.ts';
 import { createJobs } from '../redis/jobs.ts';
-import type { PartitionRef } from '../redis/keys.ts';
 import { isFull } from '../redis/pressure.ts';
-import { declareQueue, partitionsOf, type QueueLayout } from '../redis/queues.ts';
-import { ensureGroup } from '../redis/ready.ts';
 import { createServerClock } from '../redis/server-clock.ts';
 import { withRetry } from '../redis/weather.ts';
 import { createAdopter } from './adopter.ts';
@@ -31,6 +28,7 @@ import { checkDelivery, readWorkerOptions, type WorkerOptions } from './options.
 import { createReclaimer } from './reclaimer.ts';
 import { createSettle } from './settle.ts';
 import { createSlots } from './slots.ts';
+import { createTerritory } from './territory.ts';
 import { watchClientId } from './unblock.ts';
 
 export interface Worker {
@@ -106,14 +104,15 @@ export function createWorker<Data = Untyped>(
   const queueLog = log.child({ queue: definition.name });
   const running = { queue: definition, handlers, onAbandoned, settle, slots, serverNowMs, log: queueLog };
   const execute = createExecute({ ...base, ...running });
+  const territory = createTerritory({ redis: commands, namespace, queue: definition, consumer, log: queueLog });
+  const { refs } = territory;
   const heartbeat = createHeartbeat({
     ...{ redis: commands, namespace, identity, beatTtlMs: settings.beatTtlMs, serverClock, clock, events },
-    onAnew: declare,
+    onBeat: territory.declare,
   });
   const extender = createExtender({ ...base, ...settings, jobs, consumer, queue: definition.name });
   let state: State = 'new';
-  let refs: readonly PartitionRef[] = [];
-  const handover = createHandover({ commands, jobs, inflight, consumer, windowMs, refs: () => refs });
+  const handover = createHandover({ commands, jobs, inflight, consumer, windowMs, refs });
   let parts: ReturnType<typeof assemble> | undefined;
   let starting: Promise<void> | undefined;
   let stopped: Promise<void> | undefined;
@@ -148,7 +147,7 @@ export function createWorker<Data = Untyped>(
     const { signal } = stopAsked;
     await Promise.all([commands, blocking].map((redis) => whenReady(redis, START_BUDGET_MS, signal)));
     watchClientId(blocking);
-    await withRetry('start of the worker', settleIn, { clock, budgetMs: START_BUDGET_MS, signal });
+    await withRetry('start of the worker', heartbeat.start, { clock, budgetMs: START_BUDGET_MS, signal });
     signal.throwIfAborted();
     parts = assemble();
     const { adopter, consuming } = parts;
@@ -160,17 +159,6 @@ export function createWorker<Data = Untyped>(
     parts.adopter.start();
     parts.reclaimer.start();
     parts.consuming.start();
-  }
-
-  /** Everything here may be repeated. */
-  function declare(): Promise<QueueLayout> {
-    return declareQueue(commands, { namespace, queue: definition.name, partitions: definition.partitions });
-  }
-
-  async function settleIn(): Promise<void> {
-    refs = partitionsOf(namespace, await declare());
-    for (const ref of refs) await ensureGroup(commands, ref.keys);
-    await heartbeat.start();
   }
 
   function stop({ graceMs = settings.shutdownMs } = {}): Promise<void> {

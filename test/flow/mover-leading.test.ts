@@ -1,5 +1,7 @@
 /** Who moves a partition, and how leadership passes from one process to another. */
 import { expect, it } from 'vitest';
+import { rendezvous } from '../../src/core/rendezvous.ts';
+import { beat, leave } from '../../src/redis/presence.ts';
 import { listQueues } from '../../src/redis/queues.ts';
 import { daemonOn, handClock, moverOn, slowed } from '../support/mover-line.ts';
 import { eventually, HOUR_MS, NAMESPACE, useLine } from '../support/worker-line.ts';
@@ -9,6 +11,13 @@ const line = useLine({ movers: false, check: false });
 const declare = (queue = line.queue) =>
   line.redis.hset(`${NAMESPACE}:v1:{control}:queues`, queue, '{"partitions":1,"generation":0}');
 const forgetQueues = () => line.redis.del(`${NAMESPACE}:v1:{control}:queues`);
+/** A name that every daemon ranks before this one. */
+function rankedFirst(than: string): string {
+  const names = Array.from({ length: 100 }, (_, at) => `better${at}`);
+  const name = names.find((one) => rendezvous(line.ref.keys.leader, [one, than])[0] === one);
+  if (name === undefined) throw new Error('no name comes first');
+  return name;
+}
 const leader = () => line.redis.get(line.ref.keys.leader);
 
 it('of two daemons one leads, and both know which', async () => {
@@ -155,6 +164,51 @@ it('a leader of worse rank gives way after ten seconds, and lets the better one 
   clock.advance(1);
   await mover.pass();
   expect(mover.leading()).toBeDefined();
+});
+
+it('a leader does not give way to one that was killed, whose heartbeat is still there', async () => {
+  await declare();
+  line.onEnd(forgetQueues);
+  const better = rankedFirst('d1');
+  const identity = { id: better, role: 'daemon' as const, host: 'here', pid: 2, startedMs: 0, queues: [] };
+  const beats = () => beat(line.redis, { namespace: NAMESPACE, identity, ttlMs: 3_600_000 });
+  await beats();
+  // Killed long ago by the hour, as its heartbeat says; the clock of the daemon goes on while the test does not wait.
+  await line.redis.pexpire(`${NAMESPACE}:v1:{control}:beat:${better}`, 1_800_000);
+  line.onEnd(() => leave(line.redis, NAMESPACE, better));
+  const clock = handClock();
+  const daemon = await daemonOn(line, 'd1', { clock, safetyTickMs: 20 });
+  await daemon.start();
+  await eventually(() => daemon.leads()).toBe(true);
+  const passes = () => daemon.heard.of('mover.passed').length;
+  for (let times = 0; times < 3; times += 1) {
+    const before = passes();
+    clock.advance(11_000);
+    await eventually(passes).toBeGreaterThan(before);
+  }
+  expect(daemon.heard.of('leader.lost')).toEqual([]);
+  await beats();
+  await eventually(() => {
+    clock.advance(1000);
+    return daemon.heard.of('leader.lost');
+  }).toMatchObject([{ why: 'a process of better rank is there' }]);
+});
+
+it('a leader that comes back does not give way for what it saw in its last term', async () => {
+  const clock = handClock();
+  const mover = moverOn(line, { clock, safetyTickMs: 1000, rank: () => 1 });
+  await mover.pass();
+  await mover.pass();
+  await line.redis.set(line.ref.keys.leader, 'other:1:60000', 'PX', 60_000);
+  clock.advance(9000);
+  await mover.pass();
+  expect(mover.leading()).toBeUndefined();
+  await line.redis.del(line.ref.keys.leader);
+  await mover.pass();
+  clock.advance(1000);
+  await mover.pass();
+  expect(mover.leading()).toBeDefined();
+  expect(mover.heard.of('leader.lost')).toMatchObject([{ why: 'fenced' }]);
 });
 
 it('a better rank that comes and goes within ten seconds changes nothing', async () => {

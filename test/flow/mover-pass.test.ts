@@ -110,6 +110,26 @@ it('above its cap of undelivered entries it promotes nothing, and goes on when t
   await eventually(readyCount).toBe(25);
 });
 
+it('while nobody takes what is ready it looks ever more rarely, and at once again when somebody does', async () => {
+  const clock = handClock();
+  await line.plan(...line.many(25));
+  const mover = moverOn(line, { clock, readyMax: 10, safetyTickMs: 1000 });
+  const looksIn = async (forMs: number) => {
+    const untilMs = clock.monotonicMs() + forMs;
+    const before = mover.heard.of('mover.passed').length;
+    while (clock.monotonicMs() < untilMs) clock.advance(await mover.pass());
+    return mover.heard.of('mover.passed').length - before;
+  };
+  // Every 5 ms it was 2,000 looks; resting never longer than 100 ms it is 100 and those on the way there.
+  expect(await looksIn(10_000)).toBeLessThanOrEqual(120);
+  expect(await readyCount()).toBe(10);
+  await line.redis.xreadgroup('GROUP', 'workers', 'w', 'COUNT', 3, 'STREAMS', line.ref.keys.ready, '>');
+  const readMs = clock.monotonicMs();
+  while ((await readyCount()) < 13) clock.advance(await mover.pass());
+  expect(clock.monotonicMs() - readMs).toBeLessThanOrEqual(202);
+  expect(await looksIn(25)).toBeGreaterThanOrEqual(3);
+});
+
 it('while the queue is paused nothing is promoted, and afterwards everything that is due', async () => {
   await line.plan(...line.many(3));
   await line.redis.hset(line.ref.keys.meta, 'paused', '1');

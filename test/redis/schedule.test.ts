@@ -57,6 +57,28 @@ describe('is refused without a write', () => {
     expect(await p.schedule('a', { ...call, bytesMax: bytes })).toEqual({ kind: 'ok' });
   });
 
+  test('when the partition has no generation, and the layout was read some time ago: its queue may be gone', async () => {
+    const settings = { mode: 'keep', horizonMs: 1e12, bytesMax: 1000, nowMs: T0 } as const;
+    const call = (id: string, layout?: 'remembered' | 'fresh') =>
+      p.jobs.schedule(p.ref, [item(id)], { ...settings, ...(layout ? { layout } : {}) });
+    expect(await p.withoutWrite(() => call('a', 'remembered'))).toEqual({ kind: 'moved', generation: 0 });
+    expect(await call('a')).toEqual([{ kind: 'ok' }]);
+    expect(await p.meta('generation')).toBeNull();
+    expect(await call('b', 'remembered')).toEqual({ kind: 'moved', generation: 0 });
+    expect(await call('b', 'fresh')).toEqual([{ kind: 'ok' }]);
+    expect(await p.meta('generation')).toBe('0');
+    expect(await call('c', 'remembered')).toEqual([{ kind: 'ok' }]);
+    expect(await call('c', 'fresh')).toEqual([{ kind: 'already', over: undefined }]);
+    await p.redis.hset(p.keys.meta, 'generation', 3);
+    for (const layout of ['remembered', 'fresh'] as const) {
+      expect(await p.withoutWrite(() => call('d', layout))).toEqual({ kind: 'moved', generation: 3 });
+    }
+    expect(await p.jobs.schedule({ ...p.ref, generation: 3 }, [item('d')], { ...settings, layout: 'fresh' })).toEqual([
+      { kind: 'ok' },
+    ]);
+    expect(await p.meta('generation')).toBe('3');
+  });
+
   test('when the partition has another generation', async () => {
     await p.redis.hset(p.keys.meta, 'generation', 3);
     const call = { mode: 'keep', horizonMs: 1000, bytesMax: 1000, nowMs: T0 } as const;

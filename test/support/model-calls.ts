@@ -52,21 +52,32 @@ const schedule: Resolve = (world, [a, b, c]) => {
   return scheduleCall(world, { items, mode: c % 3 === 2 ? 'replace' : 'keep', generation: a === 23 ? 1 : 0 });
 };
 
-/** The same id, due and content, by whoever asks again. */
-const again: Resolve = (world, [a]) =>
-  world.items.length === 0
-    ? undefined
-    : scheduleCall(world, { items: world.items, mode: a % 2 === 0 ? 'keep' : 'replace', generation: 0 });
+/** The same id, due and content, by whoever asks again; with a layout that was read some time ago, or just now. */
+const again: Resolve = (world, [a, b]) => {
+  if (world.items.length === 0) return undefined;
+  const layout = b > 22 ? 'fresh' : b > 20 ? 'remembered' : undefined;
+  return scheduleCall(world, { items: world.items, mode: a % 2 === 0 ? 'keep' : 'replace', generation: 0, layout });
+};
 
-type Scheduling = { items: readonly ScheduleItem[]; mode: 'keep' | 'replace'; generation: number };
+interface Scheduling {
+  readonly items: readonly ScheduleItem[];
+  readonly mode: 'keep' | 'replace';
+  readonly generation: number;
+  readonly layout?: 'remembered' | 'fresh' | undefined;
+}
 const MOVED = { kind: 'moved', generation: 0 };
 
-function scheduleCall(world: World, { items, mode, generation }: Scheduling): Call {
+function scheduleCall(world: World, { items, mode, generation, layout }: Scheduling): Call {
   const { jobs, ref, model } = world;
+  const settings = { mode, horizonMs, bytesMax, ...(layout ? { layout } : {}) };
   return {
     verb: 'schedule',
-    real: () => jobs.schedule({ ...ref, generation }, items, { mode, horizonMs, bytesMax, nowMs: model.nowMs }),
-    model: () => (generation === 0 ? verbs.schedule(model, items, mode) : MOVED),
+    real: () => jobs.schedule({ ...ref, generation }, items, { ...settings, nowMs: model.nowMs }),
+    model: () => {
+      if (generation !== 0 || (layout === 'remembered' && !model.declared)) return MOVED;
+      if (layout === 'fresh') model.declared = true;
+      return verbs.schedule(model, items, mode);
+    },
   };
 }
 

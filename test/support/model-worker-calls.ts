@@ -258,10 +258,16 @@ const adopt: Resolve = (world, [a]) => {
 const retire: Resolve = ({ redis, ref, model }, [a]) => ({
   verb: 'retire',
   real: async () => {
+    const listed = async () => {
+      const found = await ready.consumers(redis, ref.keys).catch(() => []);
+      return found.some(({ name }) => name === consumerOf(a));
+    };
+    const before = await listed();
     const reply = await ready.retire(redis, ref, consumerOf(a));
-    if (reply !== 'ok') return reply;
-    const left = await ready.consumers(redis, ref.keys);
-    return left.some(({ name }) => name === consumerOf(a)) ? 'still there' : reply;
+    if (reply === 'busy' || (reply === 'gone' && !model.stream)) return reply;
+    if (await listed()) return 'still there';
+    // The model does not know which consumers were shown to the group and hold nothing.
+    return reply === (before ? 'ok' : 'gone') ? 'ok' : `${reply} ${before}`;
   },
   model: () => {
     if (!model.stream) return 'gone';

@@ -76,6 +76,8 @@ export interface Model {
   epoch?: number | undefined;
   wake?: number | undefined;
   paused?: string | undefined;
+  /** A producer that had read the registry just now has written the generation. */
+  declared?: boolean;
   lastToken: number;
   /** A counter is absent until it was counted. */
   readonly counters: Map<string, number>;
@@ -162,6 +164,7 @@ export function render(model: Model): Stored {
     leader: model.leader?.term ?? '',
     meta: sorted([
       ...meta,
+      ...(model.declared ? ([['generation', '0']] as const) : []),
       ...pairOf('wake', model.wake?.toFixed(0)),
       ...pairOf('paused', model.paused),
       ...pairOf('epoch', model.epoch?.toFixed(0)),

@@ -29,14 +29,16 @@ export interface MoverCall extends Partial<MoverOptions> {
   readonly clock?: Clock;
   readonly processId?: string;
   readonly rank?: () => number;
+  readonly betterBeatSince?: (sinceMs: number) => Promise<boolean>;
 }
 
 /** The mover of the test's partition; stopped after the test, not started. */
 export function moverOn(line: Line, { redis = line.redis, clock = systemClock, ...call }: MoverCall = {}) {
-  const { processId = 'm1', rank = () => 0, ...own } = call;
+  const { processId = 'm1', rank = () => 0, betterBeatSince, ...own } = call;
   const events = createEmitter();
   const mover = createMover({
     ...{ redis, ref: line.ref, processId, rank, clock, events },
+    ...(betterBeatSince ? { betterBeatSince } : {}),
     options: { ...OPTIONS, ...own },
   });
   line.onEnd(() => mover.stop());
@@ -47,9 +49,9 @@ export function moverOn(line: Line, { redis = line.redis, clock = systemClock, .
 export async function daemonOn(
   line: Line,
   id: string,
-  own: Partial<MoverOptions> & { readonly beatTtlMs?: number } = {},
+  own: Partial<MoverOptions> & { readonly beatTtlMs?: number; readonly clock?: Clock } = {},
 ) {
-  const { beatTtlMs = 60_000, ...options } = own;
+  const { beatTtlMs = 60_000, clock = systemClock, ...options } = own;
   const input = { redis: { path: line.server.socketPath } };
   const redis = openCommands({ ...input, name: `mover-${id}` });
   const subscriber = openSubscriber({ ...input, name: `nudges-${id}` });
@@ -57,7 +59,7 @@ export async function daemonOn(
   const events = createEmitter();
   const identity = { id, role: 'daemon' as const, host: 'here', pid: 1, startedMs: 0, queues: [] };
   const movers = createMovers({
-    ...{ redis, subscriber, namespace: NAMESPACE, identity, beatTtlMs, clock: systemClock, events },
+    ...{ redis, subscriber, namespace: NAMESPACE, identity, beatTtlMs, clock, events },
     options: { ...OPTIONS, ...options },
     limits: { batch: 500, windowMs: 600_000, stubsMax: 10_000, retentionMs: 600_000, lettersMax: 1000 },
   });

@@ -1,0 +1,61 @@
+/** The order of the daemons is computed when it changes, and never on the way. */
+import { expect, it } from 'vitest';
+import { rendezvous } from '../../src/core/rendezvous.ts';
+import { createRanks } from '../../src/mover/ranks.ts';
+import type { Redis } from '../../src/redis/connect.ts';
+import type { Identity } from '../../src/redis/presence.ts';
+import { handClock } from '../support/mover-line.ts';
+
+const daemon = (id: string): Identity => ({
+  ...{ id, role: 'daemon', host: 'h', pid: 1, startedMs: 0, queues: [], beatTtlMs: 15_000 },
+});
+const ids = ['d1', 'd2', 'd3', 'd4', 'd5'];
+
+function setUp({ processId = 'd3', ttls = {} }: { processId?: string; ttls?: Record<string, number> } = {}) {
+  const clock = handClock();
+  const redis = { pttl: async (key: string) => ttls[key.split(':').at(-1) ?? ''] ?? -2 } as unknown as Redis;
+  return { clock, ranks: createRanks({ redis, namespace: 't', processId, clock }) };
+}
+
+it('before anybody was seen, this process is the first', () => {
+  expect(setUp().ranks.betterFor('key')).toEqual([]);
+});
+
+it('those before this process in the order of the key are better', () => {
+  for (const processId of ids) {
+    const { ranks } = setUp({ processId });
+    ranks.see(ids.map(daemon));
+    const order = rendezvous('key', ids);
+    expect(ranks.betterFor('key')).toEqual(order.slice(0, order.indexOf(processId)));
+  }
+});
+
+it('the order is computed once until the membership changes', () => {
+  const { ranks } = setUp();
+  ranks.see(ids.map(daemon));
+  const first = ranks.betterFor('key');
+  ranks.see(ids.toReversed().map(daemon));
+  expect(ranks.betterFor('key')).toBe(first);
+  ranks.see(ids.slice(1).map(daemon));
+  expect(ranks.betterFor('key')).not.toBe(first);
+});
+
+it('a heartbeat counts that was surely sent after the moment in question', async () => {
+  const better = rendezvous('key', ids)[0] ?? '';
+  const processId = rendezvous('key', ids)[1] ?? '';
+  const ttls: Record<string, number> = {};
+  const { ranks, clock } = setUp({ processId, ttls });
+  ranks.see(ids.map(daemon));
+  const sinceMs = clock.monotonicMs();
+  const isThere = () => ranks.betterBeatSince('key', sinceMs);
+  clock.advance(10_000);
+  ttls[better] = 5000;
+  expect(await isThere()).toBe(false);
+  ttls[better] = 5001;
+  expect(await isThere()).toBe(true);
+  // Longer than it was sent for: the clock of Redis went back, and nobody knows when that was.
+  ttls[better] = 15_001;
+  expect(await isThere()).toBe(false);
+  delete ttls[better];
+  expect(await isThere()).toBe(false);
+});
