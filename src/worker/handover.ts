@@ -3,6 +3,7 @@
  * saw, and jobs whose handlers did not end within the grace. Neither costs an attempt or counts as a crash. What cannot
  * be given back stays pending in Redis, and is reclaimed from there.
  */
+import { READ_JOBS_MAX } from '../redis/bytes.ts';
 import type { Redis } from '../redis/connect.ts';
 import type { Jobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
@@ -36,7 +37,8 @@ export function createHandover(parts: HandoverParts): Handover {
     const pending = await ownPending(commands, ref.keys, { consumer, idleMs: 0, limit: SCAN_MAX });
     const unseen = pending.filter((entry) => !inflight.has(ref, entry));
     const deliveries = await readEntries(commands, ref.keys, unseen);
-    if (deliveries.length > 0) await jobs.release(ref, deliveries, { consumer });
+    for (let from = 0; from < deliveries.length; from += READ_JOBS_MAX)
+      await jobs.release(ref, deliveries.slice(from, from + READ_JOBS_MAX), { consumer });
   }
 
   async function defer({ ref, delivery, token }: Held): Promise<void> {
