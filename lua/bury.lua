@@ -5,8 +5,8 @@
 --       now ms, '' = server time; window ms of stubs; reason: one word or sentence; error: one line of JSON, '' = none;
 --       heir: member of a job that is to take half-done effects back, '' = none; estate: its record
 -- RETURN {'ok', letter id} | {'cancelled'} (a cancel was requested) | {'already'} | {'fenced'} | {'gone'}
--- The letter is added first; a call that was cut off after that finds it again instead of adding a second one. The
--- stub names its letter, so that a replay removes that stub and no other. The heir is due at once.
+-- The letter is added first; a call that was cut off after that finds it again instead of adding a second one, among the
+-- newest 8 letters, or 256 KiB of them. The stub names its letter, so that a replay removes that stub and no other. The heir is due at once.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, wake = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local now, window, entry, member, token = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
@@ -22,13 +22,18 @@ local reply, letter = { 'cancelled' }, '-'
 if cancel ~= '1' then
   history = history .. (ARGV[7] == '' and '' or '\n' .. ARGV[7])
   while select(2, history:gsub('\n', '')) > 5 do history = history:gsub('^\n[^\n]*', '', 1) end
-  for _, recent in ipairs(redis.call('XREVRANGE', dead, '+', '-', 'COUNT', 8)) do
+  local from, bytes, looked = '+', 0, 0
+  while letter == '-' and looked < 8 and bytes < 262144 do
+    local recent = redis.call('XREVRANGE', dead, from, '-', 'COUNT', 1)[1]
+    if not recent then break end
     if recent[2][2] == member and recent[2][10] == token then letter = recent[1] end
+    for _, word in ipairs(recent[2]) do bytes = bytes + #word end
+    from, looked = '(' .. recent[1], looked + 1
   end
   if letter == '-' then letter = redis.call('XADD', dead, '*', 'member', member, 'record', record, 'reason', ARGV[6],
     'history', history:sub(2), 'token', token, 'attempts', attempts, 'generation', generation, 'at', ('%.0f'):format(now)) end
   reply = { 'ok', letter }
-  if ARGV[8] ~= '' and not redis.call('HGET', jobs, ARGV[8]) then
+  if ARGV[8] ~= '' and redis.call('HSTRLEN', jobs, ARGV[8]) == 0 then
     redis.call('ZADD', scheduled, ('%.0f'):format(now), ARGV[8])
     redis.call('HSET', jobs, ARGV[8], ARGV[9])
     redis.call('HINCRBY', meta, 'n.scheduled', 1)

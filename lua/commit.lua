@@ -22,8 +22,13 @@ if last ~= token or here ~= entry then return 'fenced' end
 local function letterOf(refusal)
   history = history .. ('\n{"t":%.0f,"a":%s,"k":"failure","m":"%s"}'):format(now, attempts, refusal:gsub('[%c"\\]', ' '))
   while select(2, history:gsub('\n', '')) > 5 do history = history:gsub('^\n[^\n]*', '', 1) end
-  for _, recent in ipairs(redis.call('XREVRANGE', dead, '+', '-', 'COUNT', 8)) do
+  local from, bytes, looked = '+', 0, 0
+  while looked < 8 and bytes < 262144 do
+    local recent = redis.call('XREVRANGE', dead, from, '-', 'COUNT', 1)[1]
+    if not recent then break end
     if recent[2][2] == member and recent[2][10] == token then return recent[1] end
+    for _, word in ipairs(recent[2]) do bytes = bytes + #word end
+    from, looked = '(' .. recent[1], looked + 1
   end
   return redis.call('XADD', dead, '*', 'member', member, 'record', redis.call('HGET', jobs, member) or '', 'reason', 'half-committed',
     'history', history:sub(2), 'token', token, 'attempts', attempts, 'generation', generation, 'at', ('%.0f'):format(now))

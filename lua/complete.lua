@@ -6,7 +6,7 @@
 -- RETURN one text per job: ok | cancelled (a cancel was requested, it ends cancelled) | already | fenced | gone
 -- Only the newest token and its entry count. A member that is in scheduled meanwhile (a foreign producer put it again)
 -- stays live. `already` is this very call once more: a start whose entry was handed back is fenced. Never needs memory
--- that a full Redis would refuse.
+-- that a full Redis would refuse. Records are never read: a value of more than 300 bytes is no stub.
 local scheduled, jobs, runs, ready, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local now, window, replies, gone, members = tonumber(ARGV[1]), tonumber(ARGV[2]), {}, {}, {}
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
@@ -21,7 +21,8 @@ for index, member in ipairs(members) do
     (found[index] or ''):match('^(%d+) %d+ (%d+) %d+ %d+ (%S+) %S+ %S+ (%d) (%S+) (%S+)')
   local reply
   if seen[member] or not last then
-    local outcome, settled = (redis.call('HGET', jobs, member) or ''):match('^%.(%l)%w+ %S+ (%d+)')
+    local stub = redis.call('HSTRLEN', jobs, member) <= 300 and redis.call('HGET', jobs, member)
+    local outcome, settled = (stub or ''):match('^%.(%l)%w+ %S+ (%d+)')
     local mine = seen[member] == token or settled == token
     reply = mine and ({ c = 'cancelled', d = 'already' })[outcome or 'd'] or 'gone'
   elseif last ~= token or here ~= entry then reply = 'fenced'

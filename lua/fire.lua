@@ -14,6 +14,7 @@
 -- The look may have been at a definition that is being replaced, by a call that dies before it arms again: within a minute
 -- of armed no look is the last one, and the next is a minute after it at the latest.
 -- Jobs first, the state last: a call that was cut off finds its own jobs. No allow-oom: a full Redis refuses it up front.
+-- Records are never read: a value of more than 300 bytes is no stub.
 local leader, fires, fired, scheduled, jobs, meta, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local now, term, name, reached = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[5])
 local look, overlap, most = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8])
@@ -31,12 +32,12 @@ if reached > math.max(now, tonumber(before)) then return { 'early', now } end
 runs, skipped = tonumber(runs), tonumber(skipped)
 
 local function is_live(member)
-  local record = redis.call('HGET', jobs, member)
-  return record and record:byte() ~= 46
+  local length = redis.call('HSTRLEN', jobs, member)
+  return length > 300 or length > 0 and redis.call('HGET', jobs, member):byte() ~= 46
 end
 
 local function place(member)
-  if redis.call('HGET', jobs, member) then return 'already' end
+  if redis.call('HSTRLEN', jobs, member) > 0 then return 'already' end
   if most > 0 and runs >= most then return 'ended' end
   if overlap == 'allow' or last == '-' or not is_live(last) then return 'ok' end
   if overlap == 'skip' or overlap == 'queue' and waiting ~= '-' and waiting ~= member then return 'skipped' end

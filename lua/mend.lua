@@ -1,15 +1,18 @@
 #!lua flags=allow-oom
 -- mend: what has lost a part gets it back, if that is provably safe at this moment. Many per call.
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake
--- ARGV  1 now  2 seen  then per damage: kind, name
+-- ARGV  1 now  2 seen  3 bytes  then per damage: kind, name
 --       now ms, '' = server time; seen: the caller has read ready up to this entry and found no orphan or stub there,
---       '-' = nothing; name: member, or entry of a stuck one
--- RETURN one text per damage: mended | sound (nothing to mend) | unsure (ready has grown by too much since it was seen)
+--       '-' = nothing; bytes of records per call; name: member, or entry of a stuck one
+-- RETURN one text per damage: mended | sound (nothing to mend) | unsure (ready has grown by too much since it was seen) |
+--        later (not looked at: too many bytes, call again)
 -- An orphan is scheduled at the latest of now, its next due and its asked due: never early. If somebody ran it, that
 -- start loses its entry and its late end is of no effect. A stuck entry of a running job goes back to its owner, any
 -- other to the end of ready, where start lets one entry of a member through; when its job is over it goes.
+-- Only an orphan's record is read, for its due; the first always. A value of more than 300 bytes is no stub.
 local scheduled, jobs, runs, ready, done, meta, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-local now, replies, count, soonest, waiting, mend = tonumber(ARGV[1]), {}, 0, math.huge, {}, {}
+local now, bytes, replies, count, soonest, waiting, mend = tonumber(ARGV[1]), tonumber(ARGV[3]), {}, 0, math.huge, {}, {}
+local size, full = 0, false
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
 local exists, grouped, delivered = redis.call('EXISTS', ready) == 1, false, '0-0'
 for _, group in ipairs(exists and redis.call('XINFO', 'GROUPS', ready) or {}) do
@@ -19,8 +22,16 @@ local newer = redis.call('XRANGE', ready, ARGV[2] == '-' and '-' or '(' .. ARGV[
 for _, one in ipairs(newer) do waiting[one[2][2]] = true end
 local function isPending(entry) return grouped and #redis.call('XPENDING', ready, 'workers', entry, entry, 1) > 0 end
 local function number(entry) local ms, sequence = entry:match('^(%d+)-(%d+)$') return tonumber(ms) or 0, tonumber(sequence) or 0 end
+local function isStub(member)
+  local length = redis.call('HSTRLEN', jobs, member)
+  return length > 0 and length <= 300 and redis.call('HGET', jobs, member):byte() == 46
+end
 
 function mend.orphan(member)
+  local length = redis.call('HSTRLEN', jobs, member)
+  full = size > 0 and size + length > bytes
+  if full then return 'later' end
+  size = size + length
   local record, run = redis.call('HGET', jobs, member) or '.', redis.call('HGET', runs, member) or ''
   local head, here, due, rest = run:match('^(%d+ %d+ %d+ %d+ %d+) (%S+) %S+ (%S+) (.*)$')
   if record:byte() == 46 or waiting[member] or redis.call('ZSCORE', scheduled, member) then return 'sound' end
@@ -32,13 +43,13 @@ function mend.orphan(member)
   soonest = math.min(soonest, due)
 end
 function mend.stub(member)
-  if (redis.call('HGET', jobs, member) or ''):byte() ~= 46 or waiting[member] or redis.call('ZSCORE', done, member) then return 'sound' end
+  if not isStub(member) or waiting[member] or redis.call('ZSCORE', done, member) then return 'sound' end
   if #newer == 1000 then return 'unsure' end
   redis.call('ZADD', done, 'NX', now, member)
 end
 function mend.idle(member)
   local run = redis.call('HGET', runs, member)
-  if not run or (redis.call('HGET', jobs, member) or '.'):byte() ~= 46 then return 'sound' end
+  if not run or redis.call('HSTRLEN', jobs, member) > 0 and not isStub(member) then return 'sound' end
   if isPending(run:match('^%d+ %d+ %d+ %d+ %d+ (%d+%-%d+) ') or '0-0') then return 'sound' end
   redis.call('HDEL', runs, member)
 end
@@ -49,7 +60,7 @@ function mend.stuck(entry)
   local member = found[2][2]
   local here, owner = (redis.call('HGET', runs, member) or ''):match('^%d+ %d+ %d+ %d+ %d+ (%S+) (%S+)')
   if here == entry and owner ~= '-' then return #redis.call('XCLAIM', ready, 'workers', owner, 0, entry, 'FORCE', 'JUSTID') == 0 and 'sound' or nil end
-  if (redis.call('HGET', jobs, member) or ''):byte() == 46 then redis.call('ZADD', done, 'NX', now, member)
+  if isStub(member) then redis.call('ZADD', done, 'NX', now, member)
   else redis.call('XADD', ready, '*', unpack(found[2])) end
   redis.call('XDEL', ready, entry)
 end
@@ -58,8 +69,8 @@ function mend.group()
   redis.call('XGROUP', 'CREATE', ready, 'workers', '0')
 end
 
-for at = 3, #ARGV, 2 do
-  local reply = mend[ARGV[at]](ARGV[at + 1])
+for at = 4, #ARGV, 2 do
+  local reply = full and 'later' or mend[ARGV[at]](ARGV[at + 1])
   replies[#replies + 1], count = reply or 'mended', count + (reply and 0 or 1)
 end
 if count > 0 then redis.call('HINCRBY', meta, 'n.mended', count) end

@@ -7,7 +7,7 @@
 -- RETURN {next, '' = the end; looked; last delivered, '' = no group, '-' = no stream; then per finding: kind, entry, member}
 -- Kinds: stuck, delivered and held by nobody: it would never be delivered again · early, promoted before it was due, as
 -- far as the clock of entry ids can tell (20 ms: Redis may use the time at which the pass began) · vanished, held and
--- not in ready. A delivered entry is compared with one page of what is held; the few that are not in it are asked for.
+-- not in ready. A page ends at 1 MiB: entries of ours are small, those of others need not be. A delivered entry is compared with one page of what is held; the few that are not in it are asked for.
 local ready, part, after, limit = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
 if redis.call('EXISTS', ready) == 0 then return { '', 0, '-' } end
 local found, delivered, held = { '', 0, '' }, '', {}
@@ -20,18 +20,36 @@ local function isDelivered(entry)
   return ms and (tonumber(ms) < tonumber(lastMs) or ms == lastMs and tonumber(sequence) <= tonumber(last))
 end
 
-local from = after == '' and '-' or '(' .. after
+local from, bytes = after == '' and '-' or '(' .. after, 0
+local function sizeOf(fields)
+  local size = 0
+  for _, word in ipairs(fields) do size = size + #word end
+  return size
+end
 if part == 'pending' then
   local page = delivered ~= '' and redis.call('XPENDING', ready, 'workers', from, '+', limit) or {}
-  for _, one in ipairs(page) do
-    if #redis.call('XRANGE', ready, one[1], one[1]) == 0 then add('vanished', one[1], '') end
+  for at, one in ipairs(page) do
+    local entry = redis.call('XRANGE', ready, one[1], one[1])[1]
+    if not entry then add('vanished', one[1], '') end
+    bytes = bytes + sizeOf(entry and entry[2] or {})
+    found[1], found[2] = (at == limit or bytes >= 1048576) and one[1] or '', at
+    if bytes >= 1048576 then break end
   end
-  found[1], found[2], found[3] = #page < limit and '' or page[#page][1], #page, delivered
+  found[3] = delivered
   return found
 end
-local page = redis.call('XRANGE', ready, from, '+', 'COUNT', limit)
 for _, one in ipairs(delivered ~= '' and redis.call('XPENDING', ready, 'workers', from, '+', limit) or {}) do held[one[1]] = true end
-found[1], found[2], found[3] = #page < limit and '' or page[#page][1], #page, delivered
+local page, largest, more = {}, 1048576, true
+while more and #page < limit and bytes < 1048576 do
+  local step = math.min(limit - #page, 100, math.max(1, math.floor((1048576 - bytes) / largest)))
+  local some = redis.call('XRANGE', ready, from, '+', 'COUNT', step)
+  more = #some == step
+  for _, one in ipairs(some) do
+    local size = sizeOf(one[2])
+    page[#page + 1], bytes, largest, from = one, bytes + size, math.max(bytes == 0 and 1 or largest, size), '(' .. one[1]
+  end
+end
+found[1], found[2], found[3] = more and page[#page][1] or '', #page, delivered
 for _, one in ipairs(page) do
   local entry, fields = one[1], one[2]
   if part == 'front' and not isDelivered(entry) then found[1] = '' break end

@@ -5,29 +5,31 @@
 --       now ms, '' = server time; age ms, the least; reason '' = any; after: the letter looked at last, '' = from the
 --       oldest; limit: letters looked at, the most; mode count | remove
 -- RETURN {matched, looked at, the letter looked at last or '' when no more are old enough}
--- A letter may be of 256 KiB and Redis does nothing else meanwhile, so a call ends when it has read that much.
+-- A letter may be of 256 KiB and Redis does nothing else meanwhile, so a call ends when it has read that much, and reads
+-- as few at a time as the largest so far lets expect.
 -- Letters are matched here, so that no payload travels and none is removed that was not looked at. A stub that names a
 -- removed letter stays until its window ends.
 local dead, meta = KEYS[1], KEYS[2]
 local now, age, reason, after, limit = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5])
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
-local found, looked, last, bytes, step, more = {}, 0, after, 0, 1, true
+local found, looked, last, bytes, largest, more = {}, 0, after, 0, 262144, true
 -- @endless
 while more and looked < limit and bytes < 262144 do
-  step = math.min(step, limit - looked)
+  local step = math.min(limit - looked, 16, math.max(1, math.floor((262144 - bytes) / largest)))
   local letters = redis.call('XRANGE', dead, last == '' and '-' or '(' .. last, '+', 'COUNT', step)
   -- @endless-too
   more = #letters == step
   for _, letter in ipairs(letters) do
     if tonumber(letter[1]:match('^%d+')) > now - age then more = false break end
-    looked, last = looked + 1, letter[1]
+    largest, looked, last = looked == 0 and 1 or largest, looked + 1, letter[1]
+    local before = bytes
     for at = 1, #letter[2], 2 do
       local field, value = letter[2][at], letter[2][at + 1]
       bytes = bytes + #value
       if field == 'reason' and (reason == '' or value == reason) then found[#found + 1] = letter[1] end
     end
+    largest = math.max(largest, bytes - before)
   end
-  step = math.min(step * 2, 16)
 end
 if ARGV[6] == 'remove' and #found > 0 then
   redis.call('XDEL', dead, unpack(found))

@@ -6,6 +6,7 @@
 -- RETURN one text per entry: ok | dropped (over, in scheduled, or running) | started | lost (not owned by the caller)
 -- A stub that waited for its entry enters done, so that it is swept. An earlier start that was lost with its worker
 -- loses its entry here: its late end is then of no effect. A member that runs under another entry must not come back.
+-- Records are never read: a value of more than 300 bytes is no stub.
 local scheduled, jobs, runs, ready, done, meta, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local now, consumer, replies, gone, soonest = tonumber(ARGV[1]), ARGV[2], {}, {}, math.huge
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
@@ -16,16 +17,16 @@ for at = 3, #ARGV, 3 do
   if #redis.call('XPENDING', ready, 'workers', entry, entry, 1, consumer) == 0 then reply = 'lost'
   elseif here == entry and owner == consumer then reply = 'started'
   else
-    local record = redis.call('HGET', jobs, member)
-    if not record then reply = 'lost'
-    elseif record:byte() == 46 then
+    local length = redis.call('HSTRLEN', jobs, member)
+    if length == 0 then reply = 'lost'
+    elseif length <= 300 and redis.call('HGET', jobs, member):byte() == 46 then
       redis.call('ZADD', done, 'NX', now, member)
       reply = 'dropped'
     elseif here and here ~= entry and here ~= '-' and #redis.call('XPENDING', ready, 'workers', here, here, 1) > 0 then
       reply = 'dropped'
     elseif redis.call('ZADD', scheduled, 'NX', ('%.0f'):format(due), member) == 0 then reply = 'dropped'
     else soonest = math.min(soonest, due) end
-    if record then gone[#gone + 1] = entry end
+    if length > 0 then gone[#gone + 1] = entry end
     if here == entry then redis.call('HSET', runs, member, ('%s - - %.0f %s'):format(head, due, rest)) end
   end
   replies[#replies + 1] = reply

@@ -3,10 +3,10 @@
 -- entries of a member through.
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta
 -- ARGV  1 now  2 consumer  3 bytes  4 window  5 suspects  then per entry: entry, member, due
---       now ms, '' = server time; bytes of records per reply; window ms of stubs, 0 = keep none; entries ascending;
+--       now ms, '' = server time; bytes of records per call; window ms of stubs, 0 = keep none; entries ascending;
 --       suspects: jobs under which so many workers died are not started, 0 = all are
 -- RETURN per entry {kind, ...}: run, token, attempts, failures, crashes, generation, history, record |
---        again, the same (a repeated call: nothing is counted twice) | later (too many bytes: call again) |
+--        again, the same (a repeated call: nothing is counted twice) | later (not looked at: too many bytes, call again) |
 --        suspect, token of its last start (a worker died under it: nothing is written, start it alone) |
 --        dropped | cancelled | released (paused) | parked (a record of a later version, back in 4 s) | letter |
 --        late (past its expiry: call expire) | lost (not owned by the caller)
@@ -14,20 +14,27 @@
 -- that never settled loses its entry when its job goes back to scheduled: its late end is then of no effect. An entry
 -- that waited for its start is young again, or it could be taken over at once. Late is
 -- judged by the due of the job, not of the entry, which may be an older one; a start that a crash cut off was in time, so only its expiry counts.
+-- Every record that is read counts, because its SHA-1 takes Redis 1 ms per 256 KiB: one that does not fit is not read,
+-- nor is anything after it. The first is always read. A value of up to 300 bytes may be a stub, which counts nothing.
 local scheduled, jobs, runs, ready, dead, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local consumer, bytes, window, time = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), redis.call('TIME')
 local now = tonumber(ARGV[1]) or time[1] * 1000 + math.floor(time[2] / 1000)
 local state = redis.call('HMGET', meta, 'token', 'paused')
 local first = math.max((tonumber(state[1]) or 0) + 1, time[1] * 1000000 + time[2])
-local count, suspects, size, gone, replies, owned, token = (#ARGV - 5) / 3, tonumber(ARGV[5]), 0, {}, {}, {}, first
+local count, suspects, size, gone, replies, owned, token, full = (#ARGV - 5) / 3, tonumber(ARGV[5]), 0, {}, {}, {}, first, false
 for _, pending in ipairs(redis.call('XPENDING', ready, 'workers', ARGV[6], ARGV[#ARGV - 2], count + 100, consumer)) do owned[pending[1]] = pending[3] end
 local function pack(...) return table.concat({ ... }, ' ') end
 local function isPending(entry, ...) return #redis.call('XPENDING', ready, 'workers', entry, entry, 1, ...) > 0 end
 
 local function judge(entry, member, due)
   if not (owned[entry] or isPending(entry, consumer)) then return { 'lost' } end
-  local record, run = redis.call('HGET', jobs, member), redis.call('HGET', runs, member)
-  gone[#gone + 1] = entry
+  local length = redis.call('HSTRLEN', jobs, member)
+  local fits = size == 0 or size + length <= bytes
+  local record, run = (fits or length <= 300) and redis.call('HGET', jobs, member), redis.call('HGET', runs, member)
+  local stub = record and record:byte() == 46
+  full = not fits and not stub and length > 0
+  if full then return { 'later' } end
+  size, gone[#gone + 1] = size + (stub and 0 or length), entry
   if not record then
     local found = redis.call('XRANGE', ready, entry, entry)[1]
     redis.call('XADD', dead, '*', 'member', found and found[2][2] or member, 'record', '', 'reason', 'record-missing',
@@ -40,7 +47,7 @@ local function judge(entry, member, due)
   local last, generation, attempts, failures, crashes, at, owner, nextDue, cancel, asked, digest, history =
     (run or '0 0 0 0 0 - - - 0 - -'):match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (%S+) (%d) (%S+) (%S+)(.*)$')
   -- @later-version
-  local mine, stub, later = at == entry and owner == consumer, record:byte() == 46, record:find('^[2-9]%w+[;|]')
+  local mine, later = at == entry and owner == consumer, record:find('^[2-9]%w+[;|]')
   if not stub and redis.call('ZSCORE', scheduled, member) then
     if at == entry then redis.call('HSET', runs, member, pack(last, generation, attempts, failures, crashes, '- - - 0', asked, digest) .. history) end
     return { 'dropped' }
@@ -64,8 +71,6 @@ local function judge(entry, member, due)
   local since = tonumber(nextDue) or asked ~= '0' and tonumber(asked, 36) or due
   if not header:find(';p=r', 1, true) and (expiry and now > expiry or lateMax and now - since > lateMax) then return { 'late' } end
   if suspects > 0 and tonumber(crashes) >= suspects and not mine then return { 'suspect', last } end
-  if size > 0 and size + #record > bytes then return { 'later' } end
-  size = size + #record
   -- @young-again
   if (owned[entry] or math.huge) >= 1000 then redis.call('XCLAIM', ready, 'workers', consumer, 0, entry, 'JUSTID') end
   if mine then return { 'again', last, attempts, failures, crashes, generation, history, record } end
@@ -75,6 +80,8 @@ local function judge(entry, member, due)
   return { 'run', last, attempts, failures, crashes, generation, history, record }
 end
 
-for at = 6, #ARGV, 3 do replies[#replies + 1] = judge(ARGV[at], ARGV[at + 1], ('%.0f'):format(tonumber(ARGV[at + 2]) or now)) end
+for at = 6, #ARGV, 3 do
+  replies[#replies + 1] = full and { 'later' } or judge(ARGV[at], ARGV[at + 1], ('%.0f'):format(tonumber(ARGV[at + 2]) or now))
+end
 if #gone > 0 then redis.call('XDEL', ready, unpack(gone)) redis.call('XACK', ready, 'workers', unpack(gone)) end
 return replies

@@ -11,7 +11,7 @@ import { describe, expect, test } from 'vitest';
 import { scripts } from '../src/redis/scripts.ts';
 import { read, walk } from './support/repository.ts';
 
-const LINES_MAX = 60;
+const LINES_MAX = 80;
 
 interface Script {
   readonly keys: readonly string[];

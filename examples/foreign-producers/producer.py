@@ -23,7 +23,7 @@ from redis.exceptions import (AuthenticationError, ConnectionError, NoScriptErro
 from wire import (DONE_WINDOW_MS, HORIZON_MS, NO_DATA, RECORD_BYTES_MAX, base36, check_due, checked, control_keys,
                   encode_record, member_of, nudge_for, partition_keys, partition_of, read_layout)
 
-JOBS_PER_CALL, BYTES_PER_CALL = 500, 1024 * 1024
+JOBS_PER_CALL, BYTES_PER_CALL = 250, 640 * 1024
 RETRY_SECONDS = 10
 WAIT_AND_REPEAT = ("LOADING", "BUSY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "MISCONF")
 
@@ -106,13 +106,16 @@ class Producer:
             partitions, generation = self.layout(queue)
             moved = []
             for partition, chunk in self._chunks(calls, left, partitions):
-                each = [part for index in chunk for part in calls[index][1]]
-                reply = self._script(verb, queue, partition, [b"", str(generation), *args, *each])
-                if reply[0] == "moved":
-                    moved += chunk
-                else:
+                while chunk:
+                    each = [part for index in chunk for part in calls[index][1]]
+                    reply = self._script(verb, queue, partition, [b"", str(generation), *args, *each])
+                    if reply[0] == "moved":
+                        moved += chunk
+                        break
                     for index, one in zip(chunk, reply):
                         replies[index] = one
+                    # A call that had read its share: the first of it is always looked at, so this comes to an end.
+                    chunk = [index for index, one in zip(chunk, reply) if one == "later"]
             if not moved:
                 return replies
             left = moved

@@ -5,6 +5,7 @@
  */
 import { idOf } from '../core/codec.ts';
 import { show } from '../core/duration.ts';
+import { createStep } from '../redis/bytes.ts';
 import type { Redis } from '../redis/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { listQueues, partitionsOf } from '../redis/queues.ts';
@@ -15,7 +16,6 @@ import { counted } from './text.ts';
 const PARTITIONS_MAX = 256;
 const LETTERS_MAX = 500;
 const MEMBERS_MAX = 10_000;
-/** A member may be as large as a megabyte, so few are read at once. */
 const STEP = 100;
 const CHARS_MAX = 16 * 1024 * 1024;
 
@@ -92,14 +92,19 @@ async function lookAtMembers(
   { queue, keys }: PartitionRef,
   seen: { looked: number; chars: number; unreadable: number; example: string },
 ): Promise<void> {
-  for (let from = 0; seen.looked < MEMBERS_MAX && seen.chars < CHARS_MAX; from += STEP) {
-    const found = await redis.zrange(keys.scheduled, String(from), String(from + STEP - 1));
+  // A member may be as large as a megabyte, so few are read at once.
+  const step = createStep(STEP);
+  for (let from = 0; seen.looked < MEMBERS_MAX && seen.chars < CHARS_MAX; ) {
+    const asked = step.next();
+    const found = await redis.zrange(keys.scheduled, String(from), String(from + asked - 1));
+    step.saw(found.map(({ length }) => length));
+    from += found.length;
     const bad = found.filter((member) => !isReadable(member));
     seen.looked += found.length;
     seen.chars += found.reduce((sum, member) => sum + member.length, 0);
     seen.unreadable += bad.length;
     if (bad[0] !== undefined && seen.example === '') seen.example = `${show(bad[0].slice(0, 40))} in ${queue}`;
-    if (found.length < STEP) return;
+    if (found.length < asked) return;
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * Many schedule calls → few script calls. Jobs that are scheduled in one turn of the event loop, or while all script
- * calls allowed in flight are under way, go to their partition together, at most 500 and 1 MiB at a time.
+ * calls allowed in flight are under way, go to their partition together, at most 250 and 640 KiB at a time.
  *
  *   add ──▶ open chunk of its partition ──(turn ends, place in flight)──▶ one script call ──▶ each caller its own reply
  *             ▲                                                             │ moved: the queue has another layout
@@ -12,6 +12,7 @@
 import type { Clock } from '../core/clock.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { Queue } from '../core/queue.ts';
+import { READ_BYTES_MAX } from '../redis/bytes.ts';
 import type { Jobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { ScheduleReply } from '../redis/replies.ts';
@@ -37,10 +38,10 @@ export interface BatchParts {
   readonly recordBytesMax: number;
 }
 
-/** One script call: Redis serves nobody else meanwhile, and 500 jobs take it about 2 ms. */
-export const CHUNK_JOBS_MAX = 500;
-export const CHUNK_BYTES_MAX = 1024 * 1024;
-/** 10,000 jobs or 20 MiB on the way at a time. */
+/** One script call: Redis serves nobody else meanwhile. 250 small jobs take it 1.5 ms, 150 of 4 KiB 2.5 ms. */
+export const CHUNK_JOBS_MAX = 250;
+export const CHUNK_BYTES_MAX = READ_BYTES_MAX;
+/** 5,000 jobs or 12 MiB on the way at a time. */
 const CHUNKS_IN_FLIGHT_MAX = 20;
 const WAITING_MAX = 250_000;
 const WAITING_BYTES_MAX = 256 * 1024 * 1024;
@@ -133,28 +134,36 @@ export function createBatch(parts: BatchParts): Batch {
   }
 
   async function send(chunk: Chunk): Promise<void> {
-    const { ref, mode, items } = chunk;
-    const plans = items.map(({ plan }) => plan);
-    const layout = chunk.fresh ? ('fresh' as const) : ('remembered' as const);
-    const settings = { mode, horizonMs, bytesMax: recordBytesMax, layout };
     try {
       // In a storm a call also waits for those before it: that is taken from its budget.
       const leftMs = stormy ? budgetMs - (clock.monotonicMs() - chunk.openedMs) : budgetMs;
       if (leftMs < 0) throw neverSent();
-      // @send-chunk
-      const reply = await withRetry('schedule', () => jobs.schedule(ref, plans, settings), { clock, budgetMs: leftMs });
-      stormy = false;
-      if ('kind' in reply) await move(chunk);
-      else
-        items.forEach((pending, index) => {
-          answer(pending, reply[index]);
-        });
+      await deliver(chunk, leftMs);
     } catch (error) {
       stormy = error instanceof DuestreamError && (error.code === 'unavailable' || error.code === 'indeterminate');
-      for (const pending of items) fail(pending, error);
+      for (const pending of chunk.items) fail(pending, error);
     } finally {
       inFlight -= 1;
       flush();
+    }
+  }
+
+  /** As many calls as it takes: Redis looks at the first job of each at least. What is left in the chunk is not settled. */
+  async function deliver(chunk: Chunk, leftMs: number): Promise<void> {
+    const { ref, mode, items } = chunk;
+    const layout = chunk.fresh ? ('fresh' as const) : ('remembered' as const);
+    const settings = { mode, horizonMs, bytesMax: recordBytesMax, layout };
+    while (items.length > 0) {
+      const plans = items.map(({ plan }) => plan);
+      // @send-chunk
+      const reply = await withRetry('schedule', () => jobs.schedule(ref, plans, settings), { clock, budgetMs: leftMs });
+      stormy = false;
+      if ('kind' in reply) {
+        await move(chunk);
+        return;
+      }
+      const sent = items.splice(0);
+      items.push(...sent.filter((pending, index) => !answer(pending, reply[index])));
     }
   }
 
@@ -172,14 +181,17 @@ export function createBatch(parts: BatchParts): Batch {
     }
   }
 
-  function answer(pending: Pending, reply: ScheduleReply | undefined): void {
+  /** Says whether the call is settled; what is `later` is sent again. */
+  function answer(pending: Pending, reply: ScheduleReply | undefined): boolean {
     try {
       if (!reply) throw new Error('the script replied to fewer jobs than it was sent');
+      if (reply.kind === 'later') return false;
       pending.resolve(scheduledOf(pending.queue.name, pending.plan, reply));
     } catch (error) {
       pending.reject(error);
     }
     settled(pending);
+    return true;
   }
 
   function fail(pending: Pending, error: unknown): void {

@@ -9,7 +9,7 @@ import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from './batch.ts';
 import type { Plan } from './plan.ts';
 import { type Scheduled, sameKind, Unconfirmed, type UnconfirmedJob } from './scheduled.ts';
 
-/** Enough to keep Redis and the line busy; what was sent when the weather breaks is then at most 2,000 jobs. */
+/** Enough to keep Redis and the line busy; what was sent when the weather breaks is then at most 1,000 jobs. */
 const SLICES_IN_FLIGHT = 4;
 const JOBS_MAX = 1_000_000;
 /** Checking goes on for about 2 ms before others have their turn. */

@@ -5,6 +5,7 @@
 import { memberOf } from '../core/codec.ts';
 import type { Queue } from '../core/queue.ts';
 import type { OverState } from '../core/state.ts';
+import { READ_JOBS_MAX } from '../redis/bytes.ts';
 import type { Jobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { CancelReply, Moved } from '../redis/replies.ts';
@@ -31,23 +32,30 @@ export interface CancelParts {
 }
 
 export function createCancel({ jobs, reach, windowMs }: CancelParts) {
+  /** As many calls as it takes: each looks at no more than Redis may read at once. */
   async function ask(
     ref: PartitionRef,
     members: readonly string[],
     policy: RetryPolicy,
-  ): Promise<readonly CancelReply[] | Moved> {
-    let tries = 0;
-    const reply = await withRetry(
-      'cancel',
-      () => {
+  ): Promise<readonly Final[] | Moved> {
+    const replies: Final[] = [];
+    while (replies.length < members.length) {
+      let tries = 0;
+      const rest = members.slice(replies.length, replies.length + READ_JOBS_MAX);
+      const call = () => {
         tries += 1;
-        return jobs.cancel(ref, members, { windowMs });
-      },
-      policy,
-    );
-    if ('kind' in reply || tries === 1) return reply;
-    // A call that was repeated may have met its own work.
-    return reply.map((one) => (one.kind === 'over' && one.over === 'cancelled' ? { kind: 'cancelled' } : one));
+        return jobs.cancel(ref, rest, { windowMs });
+      };
+      const reply = await withRetry('cancel', call, policy);
+      if ('kind' in reply) return reply;
+      // A call that was repeated may have met its own work.
+      const own = (one: Final): Final =>
+        tries > 1 && one.kind === 'over' && one.over === 'cancelled' ? { kind: 'cancelled' } : one;
+      const answered = reply.slice(0, rest.length).filter(isFinal);
+      if (answered.length === 0) throw tooFew();
+      replies.push(...answered.map(own));
+    }
+    return replies;
   }
 
   return {
@@ -99,8 +107,13 @@ export function createCancel({ jobs, reach, windowMs }: CancelParts) {
   }
 }
 
-function cancelledOf(id: string, reply: CancelReply | undefined): Cancelled {
-  if (!reply) throw new Error('the script replied to fewer jobs than it was sent');
+/** A reply that is not `later`. After the first one that is, all of a call are. */
+type Final = Exclude<CancelReply, { kind: 'later' }>;
+const isFinal = (reply: CancelReply): reply is Final => reply.kind !== 'later';
+const tooFew = () => new Error('the script replied to fewer jobs than it was sent');
+
+function cancelledOf(id: string, reply: Final | undefined): Cancelled {
+  if (!reply) throw tooFew();
   if (reply.kind !== 'over') return { id, status: reply.kind };
   return { id, status: 'over', ...(reply.over ? { over: reply.over } : {}) };
 }

@@ -8,6 +8,8 @@ import { fires } from '../core/recurrence.ts';
 import { dueOfFire, fireId, recurrenceOf, routingOf, type Schedule } from '../core/schedule.ts';
 import type { Jobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
+import type { ScheduleReply } from '../redis/replies.ts';
+import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from './batch.ts';
 
 /** What became of one job. */
 export interface FiredJob {
@@ -84,14 +86,30 @@ async function send(
   ref: PartitionRef,
   items: readonly { readonly member: string; readonly record: string; readonly dueMs: number }[],
 ): Promise<readonly FiredJob['status'][]> {
-  const replies = await jobs.schedule(ref, items, {
-    ...{ mode: 'keep', horizonMs: HORIZON_MS, bytesMax: RECORD_BYTES_MAX },
-  });
-  if ('kind' in replies)
-    throw new DuestreamError('moved', `queue ${ref.queue} is being resized; try again in a moment`);
-  return replies.map((reply) => {
-    if (reply.kind === 'ok' || reply.kind === 'replaced') return 'scheduled';
-    if (reply.kind === 'already' && reply.over !== undefined) return 'over';
-    return 'exists';
-  });
+  const statuses: FiredJob['status'][] = [];
+  while (statuses.length < items.length) {
+    const settings = { mode: 'keep', horizonMs: HORIZON_MS, bytesMax: RECORD_BYTES_MAX } as const;
+    const replies = await jobs.schedule(ref, sliceOf(items.slice(statuses.length)), settings);
+    if ('kind' in replies)
+      throw new DuestreamError('moved', `queue ${ref.queue} is being resized; try again in a moment`);
+    // Redis looks at the first at least, so this comes to an end.
+    const looked = replies.filter(({ kind }) => kind !== 'later');
+    if (looked.length === 0) throw new Error('the script replied to fewer jobs than it was sent');
+    statuses.push(...looked.map(statusOf));
+  }
+  return statuses;
+}
+
+/** What one call may bring. */
+function sliceOf<T extends { readonly record: string }>(items: readonly T[]): readonly T[] {
+  const [first] = items;
+  return items.slice(
+    0,
+    Math.max(1, Math.min(CHUNK_JOBS_MAX, Math.floor(CHUNK_BYTES_MAX / (first?.record.length ?? 1)))),
+  );
+}
+
+function statusOf(reply: ScheduleReply): FiredJob['status'] {
+  if (reply.kind === 'ok' || reply.kind === 'replaced') return 'scheduled';
+  return reply.kind === 'already' && reply.over !== undefined ? 'over' : 'exists';
 }

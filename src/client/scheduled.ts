@@ -64,7 +64,7 @@ export interface UnconfirmedJob {
 }
 
 /** A reply as the caller's result. @throws DuestreamError `exists` or `bad-input` */
-export function scheduledOf(queue: string, plan: Plan, reply: ScheduleReply): Scheduled {
+export function scheduledOf(queue: string, plan: Plan, reply: Exclude<ScheduleReply, { kind: 'later' }>): Scheduled {
   const { id, dueMs } = plan;
   switch (reply.kind) {
     case 'ok':

@@ -70,7 +70,7 @@ const http = z.strictObject({
 
 const mover = z.strictObject({
   leaseMs: ms(5000, [500, 60_000], 'How long a leader is trusted without a sign of life.'),
-  batchMax: whole(500, { min: 1, max: 500, doc: 'How many jobs one pass may promote.' }),
+  batchMax: whole(300, { min: 1, max: 500, doc: 'How many jobs one pass may promote.' }),
   readyMax: whole(10_000, {
     min: 1,
     max: 1_000_000,

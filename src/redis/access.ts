@@ -15,19 +15,18 @@ export interface Access {
 }
 
 /** Whoever connects and runs a script. */
-const EVERYBODY = words('client|setname evalsha eval script|load hget info ping time type');
+const EVERYBODY = words('client|setname evalsha eval script|load hget hstrlen info ping time type');
 
 const COMMANDS: Readonly<Record<AccessRole, readonly string[]>> = {
   /** Daemons, workers, schedules from code, and every verb of the command line. */
-  service: words(`client|id client|unblock del exists get hdel hgetall hincrby hlen hmget hscan hset hsetnx hstrlen mget
+  service: words(`client|id client|unblock del exists get hdel hgetall hincrby hlen hmget hscan hset hsetnx mget
     pexpire pttl sadd set smembers spublish srem ssubscribe sunsubscribe unlink
     xack xadd xclaim xdel xgroup|create xgroup|createconsumer xgroup|delconsumer xinfo|consumers xinfo|groups xinfo|stream
     xlen xpending xrange xreadgroup xrevrange zadd zcard zcount zmscore zrange zrangebyscore zrem zrevrange zscan zscore`),
   /** An application that schedules, cancels, replays and looks at single jobs. */
   producer: words('hdel hincrby hmget hset hsetnx spublish xdel xrange zadd zrem zscore'),
   /** The verbs of the command line that change nothing. */
-  reader:
-    words(`exists get hgetall hlen hmget hscan hstrlen mget pttl smembers xinfo|consumers xinfo|groups xinfo|stream
+  reader: words(`exists get hgetall hlen hmget hscan mget pttl smembers xinfo|consumers xinfo|groups xinfo|stream
     xlen xpending xrange xrevrange zcard zcount zrange zrangebyscore zrevrange zscan zscore`),
 };
 

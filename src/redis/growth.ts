@@ -24,7 +24,8 @@ export interface Shrunk {
 
 /** As many runs are remembered per partition; more are not compared. */
 const RUNS_MAX = 10_000;
-const PAGE = 500;
+/** A run with its errors may have 4 KB. */
+const PAGE = 100;
 
 export async function growth(redis: Redis, { keys }: PartitionRef): Promise<Growth> {
   const runs = new Map<string, string>();

@@ -2,6 +2,7 @@
  * One method per transition of a job, named by its verb: the whole life of a job is this list. Each is one script on
  * one partition; what a reply means is given a type here. Refusals are values, never exceptions.
  */
+import { READ_BYTES_MAX } from './bytes.ts';
 import type { Redis } from './connect.ts';
 import type { PartitionRef } from './keys.ts';
 import {
@@ -54,6 +55,13 @@ export interface StartSettings {
   readonly nowMs?: number;
 }
 
+interface ExpireSettings {
+  readonly consumer: string;
+  readonly windowMs: number;
+  readonly bytesMax?: number;
+  readonly nowMs?: number;
+}
+
 export interface BuryOptions {
   readonly windowMs: number;
   readonly reason: string;
@@ -65,6 +73,7 @@ export interface BuryOptions {
 /** The transitions of a job on one connection. `nowMs` is for tests; without it the server's clock decides. */
 export function createJobs(redis: Redis) {
   return {
+    /** What is answered `later` is to be sent again. */
     async schedule(
       ref: PartitionRef,
       items: readonly ScheduleItem[],
@@ -102,13 +111,13 @@ export function createJobs(redis: Redis) {
       return list(reply).map((item) => startReply(list(item)));
     },
 
-    /** Entries that start called late: over without a start, if they still are late. */
+    /** Entries that start called late: over without a start, if they still are late. What is `later` is to be asked again. */
     async expire(
       ref: PartitionRef,
       deliveries: readonly (Delivery & { readonly heir?: Heir | undefined })[],
-      { consumer, windowMs, nowMs }: { consumer: string; windowMs: number; nowMs?: number },
+      { consumer, windowMs, bytesMax = READ_BYTES_MAX, nowMs }: ExpireSettings,
     ): Promise<readonly ExpireReply[]> {
-      const args = { now: nowMs ?? '', consumer, window: windowMs };
+      const args = { now: nowMs ?? '', consumer, window: windowMs, bytes: bytesMax };
       const each = deliveries.flatMap((one) => [...deliveryArgs(one), one.heir?.member ?? '', one.heir?.record ?? '']);
       const reply = await run(redis, 'expire', { keys: ref.keys, args, each });
       return list(reply).map((item) => text(item) as ExpireReply);
@@ -179,6 +188,7 @@ export function createJobs(redis: Redis) {
       return settleReply(await run(redis, 'bury', { keys: ref.keys, args }));
     },
 
+    /** What is answered `later` is to be asked again. */
     async cancel(
       ref: PartitionRef,
       members: readonly string[],

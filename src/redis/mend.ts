@@ -2,6 +2,7 @@
  * Damage → repair, where the script can prove at that moment that it is safe. An orphan must not be in ready: the
  * stream is read page by page up to an entry, and the script itself looks at what was added after that one.
  */
+import { READ_BYTES_MAX } from './bytes.ts';
 import { type Damage, type DamageKind, damageKey } from './census.ts';
 import type { Redis } from './connect.ts';
 import type { PartitionKeys, PartitionRef } from './keys.ts';
@@ -21,15 +22,19 @@ export async function mend(
   redis: Redis,
   ref: PartitionRef,
   damages: readonly Damage[],
-  { nowMs }: { readonly nowMs?: number } = {},
+  { nowMs, bytesMax = READ_BYTES_MAX }: { readonly nowMs?: number; readonly bytesMax?: number } = {},
 ): Promise<ReadonlyMap<Damage, MendReply>> {
   const replies = new Map<Damage, MendReply>();
   const { absent, seen } = await notReady(redis, ref.keys, damages.filter(isMendable));
-  for (let from = 0; from < absent.length; from += BATCH) {
+  for (let from = 0; from < absent.length; ) {
     const batch = absent.slice(from, from + BATCH);
     const each = batch.flatMap(({ kind, name }) => [kind, Buffer.from(name, 'latin1')]);
-    const reply = list(await run(redis, 'mend', { keys: ref.keys, args: { now: nowMs ?? '', seen }, each }));
-    for (const [at, damage] of batch.entries()) replies.set(damage, text(reply[at]) as MendReply);
+    const args = { now: nowMs ?? '', seen, bytes: bytesMax };
+    const reply = list(await run(redis, 'mend', { keys: ref.keys, args, each })).map(text);
+    // The first is always looked at, so this comes to an end.
+    const answered = Math.max(1, reply.includes('later') ? reply.indexOf('later') : batch.length);
+    for (const [at, damage] of batch.slice(0, answered).entries()) replies.set(damage, reply[at] as MendReply);
+    from += answered;
   }
   for (const damage of damages) if (!replies.has(damage)) replies.set(damage, 'sound');
   return replies;

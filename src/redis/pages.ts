@@ -5,6 +5,7 @@
 import { decodeHeader, decodeRun, decodeStub, idOf, isStub } from '../core/codec.ts';
 import type { EntryId } from '../core/job.ts';
 import type { JobState } from '../core/state.ts';
+import { createStep } from './bytes.ts';
 import type { Redis } from './connect.ts';
 import { type Letter, letters } from './inspect.ts';
 import { GROUP, type PartitionRef } from './keys.ts';
@@ -25,8 +26,7 @@ export interface Row {
 const LOOK_MAX = 20_000;
 const STUBS_STEP = 500;
 const RECORDS_STEP = 100;
-const LETTERS_STEP = 100;
-const LETTERS_BYTES = 1_048_576;
+const LETTERS_STEP = 50;
 
 /** A page of jobs in one state: scheduled by due, ready and running by entry, over by time (newest first). */
 export async function page(
@@ -46,18 +46,17 @@ export async function page(
   return rows.slice(0, limit);
 }
 
-/** Dead letters backwards, from the newest there was at the beginning, at most `max`; the next step fits their size. */
+/** Dead letters backwards, from the newest there was at the beginning, at most `max`. */
 export async function* everyLetter(redis: Redis, ref: PartitionRef, max: number): AsyncGenerator<Letter> {
   let before: string | undefined;
-  let step = 10;
+  const step = createStep(LETTERS_STEP);
   for (let seen = 0; seen < max; ) {
-    const found = await letters(redis, ref, { limit: Math.min(step, max - seen), ...(before && { before }) });
+    const found = await letters(redis, ref, { limit: Math.min(step.next(), max - seen), ...(before && { before }) });
+    step.saw(found.map(({ id, record }) => id.length + record.length));
     yield* found;
     seen += found.length;
     before = found.at(-1)?.letter;
     if (before === undefined) return;
-    const bytes = found.reduce((sum, { record }) => sum + record.length, 1);
-    step = Math.max(1, Math.min(LETTERS_STEP, Math.floor((found.length * LETTERS_BYTES) / bytes)));
   }
 }
 
@@ -82,12 +81,15 @@ function chunksOf(redis: Redis, ref: PartitionRef, asked: Asked): AsyncIterable<
 
 async function* scheduledRows(redis: Redis, { keys }: PartitionRef, { limit, offset }: Asked) {
   const end = offset + limit;
-  for (let from = offset; from < end; from += RECORDS_STEP) {
-    const last = Math.min(from + RECORDS_STEP, end) - 1;
+  const step = createStep(RECORDS_STEP);
+  for (let from = offset; from < end; ) {
+    const last = Math.min(from + step.next(), end) - 1;
     const flat = await redis.zrange(keys.scheduled, String(from), String(last), 'WITHSCORES');
     const members = flat.filter((_, index) => index % 2 === 0);
     if (members.length === 0) return;
+    from += members.length;
     const records = await redis.hmget(keys.jobs, ...members);
+    step.saw(members.map((member, at) => member.length + (records[at]?.length ?? 0)));
     yield members.map((member, at) => row(member, 'scheduled', score(flat[2 * at + 1] ?? ''), records[at] ?? null));
   }
 }
@@ -95,14 +97,17 @@ async function* scheduledRows(redis: Redis, { keys }: PartitionRef, { limit, off
 /** Entries whose job neither runs nor is over, in their order. */
 async function* readyRows(redis: Redis, { keys }: PartitionRef): AsyncGenerator<readonly Row[]> {
   let from = '-';
-  for (let looked = 0; looked < LOOK_MAX; looked += RECORDS_STEP) {
-    const reply = await redis.call('XRANGE', keys.ready, from, '+', 'COUNT', RECORDS_STEP);
+  const step = createStep(RECORDS_STEP);
+  for (let looked = 0; looked < LOOK_MAX; ) {
+    const reply = await redis.call('XRANGE', keys.ready, from, '+', 'COUNT', step.next());
     const entries = list(reply as Reply).map(list);
     if (entries.length === 0) return;
+    looked += entries.length;
     from = `(${text(entries.at(-1)?.[0])}`;
     const fields = entries.map(([, flat]) => fieldsOf(flat));
     const members = fields.map((entry) => entry.get('member') ?? '');
     const [records, started] = [await redis.hmget(keys.jobs, ...members), await redis.hmget(keys.runs, ...members)];
+    step.saw(members.map((member, at) => member.length + (records[at]?.length ?? 0)));
     yield members.flatMap((member, at) => {
       const record = records[at] ?? null;
       const waits = record !== null && !isStub(record) && decodeRun(started[at] ?? '')?.owner === undefined;

@@ -16,6 +16,8 @@ export interface ScheduleItem {
 
 export type ScheduleReply =
   | { readonly kind: 'ok' | 'replaced' | 'running' | 'too-large' | 'bad-member' | 'bad-record' }
+  /** The call had read its share: nothing was looked at or written for this job. */
+  | { readonly kind: 'later' }
   | { readonly kind: 'already'; readonly over: OverState | undefined }
   | { readonly kind: 'exists'; readonly dueMs: number }
   | { readonly kind: 'bad-due'; readonly nowMs: number };
@@ -87,9 +89,10 @@ export type SettleReply = 'ok' | 'cancelled' | 'already' | 'fenced' | 'gone';
 export type CommitReply = SettleReply | `half ${string}`;
 export type ExtendReply = 'ok' | 'cancel' | 'fenced' | 'gone';
 export type ReleaseReply = 'ok' | 'dropped' | 'started' | 'lost';
-export type ExpireReply = 'expired' | 'dead' | 'kept' | 'lost';
+export type ExpireReply = 'expired' | 'dead' | 'kept' | 'lost' | 'later';
 export type CancelReply =
   | { readonly kind: 'cancelled' | 'requested' | 'unknown' }
+  | { readonly kind: 'later' }
   | { readonly kind: 'over'; readonly over: OverState | undefined };
 export type ReplayReply =
   | { readonly kind: 'ok'; readonly dueMs: number; readonly member: string }
@@ -110,6 +113,7 @@ export function scheduleReply(reply: string): ScheduleReply {
   if (kind === 'already') return { kind, over: stubLetters[detail] };
   if (kind === 'exists') return { kind, dueMs: score(detail) };
   if (kind === 'bad-due') return { kind, nowMs: Number(detail) };
+  if (kind === 'later') return { kind };
   return { kind: kind as 'ok' | 'replaced' | 'running' | 'too-large' | 'bad-member' | 'bad-record' };
 }
 
@@ -150,6 +154,7 @@ export function startReply(reply: readonly Reply[]): StartReply {
 
 export function cancelReply(reply: string): CancelReply {
   const [kind, letter = ''] = reply.split(' ');
+  if (kind === 'later') return { kind };
   return kind === 'over'
     ? { kind, over: stubLetters[letter] }
     : { kind: kind as 'cancelled' | 'requested' | 'unknown' };

@@ -48,7 +48,7 @@ export const scripts = {
   }),
   expire: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'],
-    args: ['now', 'consumer', 'window'],
+    args: ['now', 'consumer', 'window', 'bytes'],
     reply: 'per item',
     each: ['entry', 'member', 'due', 'heir', 'estate'],
   }),
@@ -134,7 +134,7 @@ export const scripts = {
   muster: define({ keys: ['ready'], args: ['part', 'after', 'limit'] }),
   mend: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake'],
-    args: ['now', 'seen'],
+    args: ['now', 'seen', 'bytes'],
     reply: 'per item',
     each: ['kind', 'name'],
   }),

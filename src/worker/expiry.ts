@@ -6,11 +6,12 @@
 import type { Clock } from '../core/clock.ts';
 import { idOf } from '../core/codec.ts';
 import type { Emitter } from '../core/events.ts';
+import { READ_JOBS_MAX } from '../redis/bytes.ts';
 import type { Redis } from '../redis/connect.ts';
 import { peek } from '../redis/inspect.ts';
 import type { Jobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import type { Delivery, Heir } from '../redis/replies.ts';
+import type { Delivery, ExpireReply, Heir } from '../redis/replies.ts';
 import { withRetry } from '../redis/weather.ts';
 import { heirOf } from './abandoned.ts';
 
@@ -34,19 +35,34 @@ export type Expire = (
 ) => Promise<readonly Delivery[]>;
 
 const BUDGET_MS = 10_000;
+/** Records that are read here at once, and travel back in the estates. */
+const HEIRS_MAX = 16;
 
 export function createExpire(parts: ExpiryParts): Expire {
   const { commands, jobs, consumer, windowMs, heirs, clock, serverNowMs, events } = parts;
 
   async function expire(ref: PartitionRef, deliveries: readonly Delivery[], signal: AbortSignal) {
     const policy = { clock, budgetMs: BUDGET_MS, signal };
-    const replies = await withRetry('expire', () => judge(ref, deliveries), policy).catch(() => undefined);
-    for (const [index, { member }] of deliveries.entries()) {
-      const reply = replies?.[index];
-      if (reply !== 'expired' && reply !== 'dead') continue;
-      events.emit('job.expired', { queue: ref.queue, id: idOf(member).id, dead: reply === 'dead' });
+    const kept: Delivery[] = [];
+    for (let rest = deliveries; rest.length > 0; ) {
+      const some = rest.slice(0, heirs ? HEIRS_MAX : READ_JOBS_MAX);
+      const replies = await withRetry('expire', () => judge(ref, some), policy).catch(() => undefined);
+      if (!replies) break;
+      tell(ref, some, replies);
+      kept.push(...some.filter((_, index) => replies[index] === 'kept'));
+      // Redis looks at the first at least, so this comes to an end.
+      const later = some.filter((_, index) => replies[index] === 'later');
+      rest = [...later, ...rest.slice(some.length)];
     }
-    return deliveries.filter((_, index) => replies?.[index] === 'kept');
+    return kept;
+  }
+
+  function tell({ queue }: PartitionRef, deliveries: readonly Delivery[], replies: readonly ExpireReply[]): void {
+    for (const [index, { member }] of deliveries.entries()) {
+      const reply = replies[index];
+      if (reply !== 'expired' && reply !== 'dead') continue;
+      events.emit('job.expired', { queue, id: idOf(member).id, dead: reply === 'dead' });
+    }
   }
 
   async function judge(ref: PartitionRef, deliveries: readonly Delivery[]) {

@@ -47,7 +47,8 @@ export interface Extender {
   readonly pass: () => Promise<number>;
 }
 
-const BATCH_MAX = 500;
+/** A run with its errors may have 4 KB, so a call reads 1 MB at most. */
+const BATCH_MAX = 200;
 /** The part of a lease that is not trusted. */
 const MARGIN = 1 / 10;
 /**

@@ -5,6 +5,7 @@
  */
 
 import type { EntryId } from '../core/job.ts';
+import { READ_BYTES_MAX, READ_JOBS_MAX } from '../redis/bytes.ts';
 import type { Redis } from '../redis/connect.ts';
 import type { Jobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
@@ -32,7 +33,6 @@ export interface Handover {
 
 /** Entries per call, as many as a read brings at most. */
 const PAGE = 256;
-const START_BYTES_MAX = 1024 * 1024;
 
 export function createHandover(parts: HandoverParts): Handover {
   const { commands, jobs, inflight, consumer, windowMs, refs } = parts;
@@ -42,7 +42,9 @@ export function createHandover(parts: HandoverParts): Handover {
     do {
       const page = await ownPending(commands, ref.keys, { consumer, idleMs: 0, limit: PAGE, after });
       const unseen = page.filter((entry) => !inflight.has(ref, entry));
-      if (unseen.length > 0) await giveBack(ref, await readEntries(commands, ref.keys, unseen));
+      for (let from = 0; from < unseen.length; from += READ_JOBS_MAX) {
+        await giveBack(ref, await readEntries(commands, ref.keys, unseen.slice(from, from + READ_JOBS_MAX)));
+      }
       after = page.length < PAGE ? undefined : page.at(-1);
     } while (after !== undefined);
   }
@@ -59,7 +61,7 @@ export function createHandover(parts: HandoverParts): Handover {
    * left alone it would count as a crash of this worker. Returns what is left for the next call.
    */
   async function putBack(ref: PartitionRef, started: readonly Delivery[]): Promise<readonly Delivery[]> {
-    const replies = await jobs.start(ref, started, { consumer, bytesMax: START_BYTES_MAX, windowMs });
+    const replies = await jobs.start(ref, started, { consumer, bytesMax: READ_BYTES_MAX, windowMs });
     const later: Delivery[] = [];
     for (const [index, delivery] of started.entries()) {
       const reply = replies[index];

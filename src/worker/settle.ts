@@ -50,8 +50,8 @@ export interface Settle {
 
 type Unhappy = Exclude<Outcome, { kind: 'done' }>;
 
-/** Most completions per call: a call of 200 takes Redis about a millisecond. */
-const BATCH_MAX = 200;
+/** Most completions per call: Redis serves nobody else meanwhile, and frees a record for each. */
+const BATCH_MAX = 100;
 /** What is kept of an error's message under memory pressure. */
 const SHORT_CHARS = 80;
 

@@ -10,6 +10,7 @@ import { DuestreamError } from '../core/errors.ts';
 import { createEmitter, type EventSource } from '../core/events.ts';
 import { newJobId } from '../core/job.ts';
 import { defineQueue, type Queue, type Untyped } from '../core/queue.ts';
+import { READ_BYTES_MAX } from '../redis/bytes.ts';
 import { close, openBlocking, openCommands, timeoutOf, whenReady } from '../redis/connect.ts';
 import { createJobs } from '../redis/jobs.ts';
 import { isFull } from '../redis/pressure.ts';
@@ -50,7 +51,6 @@ export interface Worker {
 
 type State = 'new' | 'running' | 'stopping' | 'stopped';
 
-const START_BYTES_MAX = 1024 * 1024;
 /** How long `start` tries to reach Redis. */
 const START_BUDGET_MS = 5000;
 
@@ -120,7 +120,7 @@ export function createWorker<Data = Untyped>(
   function assemble() {
     const reading = { commands, blocking, jobs, refs, consumer, concurrency, windowMs };
     const expire = createExpire({ ...base, ...reading, heirs: onAbandoned !== undefined, serverNowMs });
-    const limits = { bytesMax: START_BYTES_MAX, suspectCrashes: Math.max(1, definition.crashes - 1) };
+    const limits = { bytesMax: READ_BYTES_MAX, suspectCrashes: Math.max(1, definition.crashes - 1) };
     const { jobLeaseMs } = settings;
     const consuming = createConsumer({ ...base, ...reading, ...limits, jobLeaseMs, execute, expire });
     const { take } = consuming;

@@ -33,7 +33,7 @@ describe('scheduleMany', () => {
     expect(results.map(({ id }) => id)).toEqual(list(5200).map(({ id }) => id));
     expect(await admin.zcard(scheduledKey)).toBe(5200);
     // And one that declares the queue.
-    expect((await calls('eval')) + (await calls('evalsha'))).toBe(12);
+    expect((await calls('eval')) + (await calls('evalsha'))).toBe(22);
   });
 
   test('counts every delay from the moment of the call', async () => {
@@ -46,6 +46,17 @@ describe('scheduleMany', () => {
     const jobs = Array.from({ length: 12 }, (_, n) => ({ data: { n, pad: 'x'.repeat(250_000) } }));
     expect(await producer.scheduleMany(emails, jobs)).toHaveLength(12);
     // And one that declares the queue.
+    expect((await calls('eval')) + (await calls('evalsha'))).toBe(7);
+  });
+
+  test('sends again what Redis had no room to look at: large jobs that live under the ids', async () => {
+    const jobs = (pad: string) => Array.from({ length: 12 }, (_, n) => ({ data: { n, pad }, id: `job-${n}` }));
+    await producer.scheduleMany(emails, jobs('x'.repeat(200_000)));
+    // As if they were promoted: only their records tell when they are due.
+    await admin.del(scheduledKey);
+    await admin.config('RESETSTAT');
+    const again = await producer.scheduleMany(emails, jobs(''));
+    expect(again.map(({ id, status }) => [id, status])).toEqual(jobs('').map(({ id }) => [id, 'exists']));
     expect((await calls('eval')) + (await calls('evalsha'))).toBe(4);
   });
 
@@ -106,6 +117,21 @@ describe('scheduleMany', () => {
 });
 
 describe('cancelMany', () => {
+  test('asks again for what Redis had no room to read, until all are cancelled', async () => {
+    const ids = Array.from({ length: 12 }, (_, n) => `job-${n}`);
+    await producer.scheduleMany(
+      emails,
+      ids.map((id, n) => ({ data: { n, pad: 'x'.repeat(200_000) }, id, delay: '1h' })),
+    );
+    await admin.config('RESETSTAT');
+    const results = await producer.cancelMany(emails, [...ids, 'ghost']);
+    expect(results.map(({ id, status }) => [id, status])).toEqual([
+      ...ids.map((id) => [id, 'cancelled']),
+      ['ghost', 'unknown'],
+    ]);
+    expect((await calls('eval')) + (await calls('evalsha'))).toBe(4);
+  });
+
   test('answers in the order of the ids, over all partitions', async () => {
     const wide = defineQueue('wide', { partitions: 3 });
     await producer.scheduleMany(

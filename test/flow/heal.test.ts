@@ -62,6 +62,16 @@ it('a busy consumer that was removed loses no job', async () => {
   await broken((consumer) => line.redis.call('XGROUP', 'DELCONSUMER', line.ref.keys.ready, 'workers', consumer));
 });
 
+it('a slice that large records cut short is followed sooner, until the walk is through', async () => {
+  const dueMs = Date.now() + 100_000;
+  await line.plan(...line.many(60).map((job) => ({ ...job, dueMs, data: 'x'.repeat(100_000) })));
+  const healer = healerOn({}, handClock());
+  expect(await healer.pass()).toBe(1000);
+  let passes = 1;
+  while ((await healer.pass()) < 12_000) passes += 1;
+  expect(passes).toBeGreaterThan(3);
+}, 40_000);
+
 it('an index that was deleted is made again from the records, never early', async () => {
   const clock = handClock();
   const dueMs = Date.now() + 100_000;

@@ -172,6 +172,22 @@ test('a queue that moved is looked up again, and each job goes to its new home',
   expect(await Promise.all(homes.map((home) => redis.zcard(home)))).toEqual([2, 1, 1]);
 });
 
+test('what is answered `later` is sent again, until all is answered', async () => {
+  const said = await foreign.inPythonCode([
+    'jobs = [{"id": f"job-{n}", "due_ms": p.now_ms() + 3600000, "data": "x" * 200000} for n in range(8)]',
+    'first = p.schedule(queue, jobs)',
+    'send, asked = p.redis.evalsha, []',
+    'def count(*args):',
+    '    asked.append(send(*args))',
+    '    return asked[-1]',
+    'p.redis.evalsha = count',
+    'replies = p.cancel(queue, [job["id"] for job in jobs])',
+    'print(json.dumps([sorted(set(first)), replies, any(b"later" in reply for reply in asked)]))',
+  ]);
+  expect(JSON.parse(said)).toEqual([['ok'], Array.from({ length: 8 }, () => 'cancelled'), true]);
+  expect(await redis.zcard(keys().scheduled)).toBe(0);
+});
+
 test('a call whose reply was lost is repeated, and recognised', async () => {
   const said = await foreign.inPythonCode([
     'send, lost = p.redis.evalsha, []',

@@ -1,6 +1,7 @@
 /** `mend`: what lost a part gets it back, never early and never twice. */
 import { expect, test } from 'vitest';
 import { decodeRun } from '../../src/core/codec.ts';
+import { READ_BYTES_MAX } from '../../src/redis/bytes.ts';
 import type { DamageKind } from '../../src/redis/census.ts';
 import { mend } from '../../src/redis/mend.ts';
 import { run } from '../../src/redis/scripts.ts';
@@ -150,7 +151,7 @@ test('when ready has grown by too much since it was read, nothing is touched', a
   await p.schedule('a');
   await p.redis.del(p.keys.scheduled);
   for (let nth = 1; nth <= 1000; nth += 1) await p.redis.xadd(p.keys.ready, `${nth}-1`, 'member', 'x', 'due', 1);
-  const args = { now: T0, seen: '-' };
+  const args = { now: T0, seen: '-', bytes: READ_BYTES_MAX };
   const call = () => run(p.redis, 'mend', { keys: p.keys, args, each: ['orphan', 'j:a'] });
   expect(await p.withoutWrite(call)).toEqual(['unsure']);
   expect(await heal('orphan', 'j:a')).toBe('mended');

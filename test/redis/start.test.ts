@@ -321,6 +321,29 @@ describe('a paused queue', () => {
 });
 
 describe('bytes', () => {
+  test('end a call at the first record that does not fit, and nothing after it is read', async () => {
+    const large = 'x'.repeat(400);
+    await p.scheduleAll([item('a', { data: large }), item('b', { data: large }), item('c')]);
+    const deliveries = await p.deliver();
+    expect(kinds(await p.start(deliveries, { bytesMax: 500 }))).toEqual(['run', 'later', 'later']);
+    expect(kinds(await p.start(deliveries.slice(1), { bytesMax: 900 }))).toEqual(['run', 'run']);
+  });
+
+  test('count records that do not run: a large one that is dropped leaves less room', async () => {
+    const large = 'x'.repeat(400);
+    await p.scheduleAll([item('a', { data: large }), item('b', { data: large })]);
+    const deliveries = await p.deliver();
+    await p.redis.zadd(p.keys.scheduled, T0 + 60_000, 'j:a');
+    expect(kinds(await p.start(deliveries, { bytesMax: 500 }))).toEqual(['dropped', 'later']);
+  });
+
+  test('count no stub: what is over is dropped in the same call', async () => {
+    await p.scheduleAll([item('a', { data: 'x'.repeat(400) }), item('b'), item('c')]);
+    const deliveries = await p.deliver();
+    for (const member of ['j:b', 'j:c']) await p.cancel(member);
+    expect(kinds(await p.start(deliveries, { bytesMax: 10 }))).toEqual(['run', 'dropped', 'dropped']);
+  });
+
   test('bound a reply: the rest is told to come later, and comes', async () => {
     const data = 'x'.repeat(400);
     await p.scheduleAll([item('a', { data }), item('b', { data }), item('c', { data })]);
@@ -398,12 +421,13 @@ describe('a job under which a worker died', () => {
     expect(again).toMatchObject([{ kind: 'again', crashes: 1 }]);
   });
 
-  test('does not use up the bytes of a reply', async () => {
+  test('uses up the bytes of a call like every record that is read', async () => {
     await p.running('a', { data: 'x'.repeat(400) });
     await p.schedule('b', { data: 'x'.repeat(400) });
     await p.promote();
     const { deliveries } = await p.reclaim('w1');
     const all = [...deliveries, ...(await p.read('w2'))];
-    expect(kinds(await p.start(all, { consumer: 'w2', suspects: 1, bytesMax: 500 }))).toEqual(['suspect', 'run']);
+    expect(kinds(await p.start(all, { consumer: 'w2', suspects: 1, bytesMax: 500 }))).toEqual(['suspect', 'later']);
+    expect(kinds(await p.start(all.slice(1), { consumer: 'w2', suspects: 1, bytesMax: 500 }))).toEqual(['run']);
   });
 });

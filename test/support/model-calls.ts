@@ -16,6 +16,12 @@ export function pick<T>(list: readonly T[], at: number): T | undefined {
   return list.length === 0 ? undefined : list[at % list.length];
 }
 
+/** Bytes for all records, for the first, for two of them and not a byte more, or a byte less. */
+export function roomFor({ model }: World, members: readonly string[], kind: number): number {
+  const [one = 0, other = 0] = members.map((member) => model.jobs.get(member)?.record?.length ?? 0);
+  return pick([1_000_000, 1_000_000, 1_000_000, 1, one + other, one + other - 1], kind % 6) ?? 1;
+}
+
 function lateness(due: number, kind: number): Lateness {
   const kinds: readonly Lateness[] = [
     ...[{}, {}, {}, {}, { expiresAtMs: due + 50 }, { maxLatenessMs: 50, onLate: 'dead' as const }],

@@ -70,12 +70,15 @@ export function promote(model: Model, call: { term: string; limit: number; cap: 
   };
 }
 
-/** A pass ends before the member with which it would be too large; the first one always goes. */
+/** A pass ends before the member that may be too large, to judge by the largest so far; the first one always goes. */
 function withinBytes<T extends readonly [string, ...unknown[]]>(due: readonly T[]): readonly T[] {
   let bytes = 0;
+  let largest = 0;
   const end = due.findIndex(([member], at) => {
+    largest = Math.max(largest, member.length);
+    if (at > 0 && bytes + largest > 1_048_576) return true;
     bytes += member.length;
-    return bytes > 1_048_576 && at > 0;
+    return false;
   });
   return end === -1 ? due : due.slice(0, end);
 }
@@ -117,6 +120,7 @@ function refuse(model: Model, { member, job, reason }: { member: string; job: Jo
   return 'letter';
 }
 
+/** Records of the model are small: nothing is ever `later`. */
 export function cancel(model: Model, members: readonly string[], windowMs: number): CancelReply[] {
   return members.map((member) => cancelOne(model, jobOf(model, member), windowMs));
 }

@@ -3,7 +3,7 @@ import { encodeAttempted, encodeBody, encodeRecord } from '../../src/core/codec.
 import type { EntryId } from '../../src/core/job.ts';
 import * as ready from '../../src/redis/ready.ts';
 import type { Claim, Delivery, StartReply } from '../../src/redis/replies.ts';
-import { pick } from './model-calls.ts';
+import { pick, roomFor } from './model-calls.ts';
 import type { Resolve } from './model-commands.ts';
 import * as settles from './model-settles.ts';
 import * as worker from './model-worker.ts';
@@ -43,10 +43,8 @@ function chosen(world: World, { consumer, which }: { consumer: string; which: nu
 const start: Resolve = (world, [a, b, c]) => {
   const consumer = consumerOf(a);
   const deliveries = chosen(world, { consumer, which: b });
-  // Room for the first record, for two of them and not a byte more, or a byte less.
-  const lengths = deliveries.map(({ member }) => world.model.jobs.get(member)?.record?.length ?? 0);
-  const two = (lengths[0] ?? 0) + (lengths[1] ?? 0);
-  const bytesMax = pick([1_000_000, 1_000_000, 1_000_000, 1, two, two - 1], c % 6) ?? 1;
+  const members = deliveries.map(({ member }) => member);
+  const bytesMax = roomFor(world, members, c);
   const suspects = c % 6 < 3 ? c % 6 : 0;
   return startCall(world, { deliveries, consumer, bytesMax, windowMs: windowOf(c), suspects });
 };
@@ -87,9 +85,12 @@ function startsOf(reply: unknown): readonly StartReply[] {
 
 const expire: Resolve = (world, [a, b, c]) => {
   const { jobs, ref, model } = world;
-  const call = { consumer: consumerOf(a), windowMs: windowOf(c) };
+  const consumer = consumerOf(a);
+  const held = chosen(world, { consumer, which: b });
+  const members = held.map(({ member }) => member);
+  const call = { consumer, windowMs: windowOf(c), bytesMax: roomFor(world, members, c) };
   const heir = c % 4 === 1 ? heirOf(model.nowMs) : undefined;
-  const deliveries = chosen(world, { consumer: call.consumer, which: b }).map((delivery) => ({ ...delivery, heir }));
+  const deliveries = held.map((delivery) => ({ ...delivery, heir }));
   if (deliveries.length === 0) return undefined;
   return {
     verb: 'expire',

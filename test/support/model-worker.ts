@@ -22,6 +22,7 @@ import {
   type Run,
   stubOf,
 } from './model.ts';
+import { roomOf } from './model-bytes.ts';
 import { drop, end, inherit, letterOf } from './model-settles.ts';
 import { freshRun } from './model-verbs.ts';
 
@@ -44,21 +45,22 @@ interface Start {
   readonly mint: () => string;
 }
 
-/** `later` bounds a reply by bytes: `size` grows from one delivery to the next. */
 export function start(
   model: Model,
   deliveries: readonly Delivery[],
   call: Start,
 ): readonly StartReply[] | typeof NO_GROUP {
   if (!model.group) return NO_GROUP;
-  const reply = { size: 0 };
+  const room = roomOf(model, call.bytesMax);
   const gone: Entry[] = [];
   const replies = deliveries.map((delivery): StartReply => {
+    if (room.isFull()) return { kind: 'later' };
     const entry = heldBy(model, delivery.entry, call.consumer);
     if (!entry) return { kind: 'lost' };
+    if (!room.takes(delivery.member)) return { kind: 'later' };
     const kind = ending(model, { entry, delivery, call });
     if (kind) gone.push(entry);
-    return kind ? { kind } : startOne(model, { entry, delivery, call, reply });
+    return kind ? { kind } : startOne(model, { entry, delivery, call });
   });
   drop(model, gone);
   return replies;
@@ -119,7 +121,7 @@ function origin({ run, record = '' }: Job): { asked: string; digest: string } {
 
 function startOne(
   model: Model,
-  { entry, delivery, call, reply }: { entry: Entry; delivery: Delivery; call: Start; reply: { size: number } },
+  { entry, delivery, call }: { entry: Entry; delivery: Delivery; call: Start },
 ): StartReply {
   const job = jobOf(model, delivery.member);
   const { record = '' } = job;
@@ -128,8 +130,6 @@ function startOne(
   if (!mine && call.suspects > 0 && job.run && job.run.crashes >= call.suspects) {
     return { kind: 'suspect', token: job.run.token as Claim['token'] };
   }
-  if (reply.size > 0 && reply.size + record.length > call.bytesMax) return { kind: 'later' };
-  reply.size += record.length;
   entry.idle = false;
   const run: Run = job.run ?? freshRun({ generation: 0 });
   if (!mine) {
@@ -147,12 +147,19 @@ function startOne(
 
 type Expiring = Delivery & { readonly heir?: Heir | undefined };
 
-export function expire(model: Model, deliveries: readonly Expiring[], call: { consumer: string; windowMs: number }) {
+export function expire(
+  model: Model,
+  deliveries: readonly Expiring[],
+  call: { consumer: string; windowMs: number; bytesMax: number },
+) {
   if (!model.group) return NO_GROUP;
+  const room = roomOf(model, call.bytesMax);
   const gone: Entry[] = [];
   const replies = deliveries.map((delivery): ExpireReply => {
+    if (room.isFull()) return 'later';
     const entry = heldBy(model, delivery.entry, call.consumer);
     if (!entry) return 'lost';
+    if (!room.takes(delivery.member)) return 'later';
     const kind = expireOne(model, delivery, call.windowMs);
     if (kind !== 'kept') gone.push(entry);
     return kind;

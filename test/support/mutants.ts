@@ -55,7 +55,6 @@ const ENDLESS = /^endless/;
 /** Mutants that change nothing that could be told, by name, with the reason. Their lines are marked. */
 export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
   ['elect @live-lease: turned >', 'a lease in its very last millisecond may as well be void'],
-  ['promote @read-due: turned >', 'with no room Redis is asked for no member'],
   [
     'replay @live-again: no write',
     'only after a cut: a member in done that lives again is taken out by the next sweep',
