@@ -7,9 +7,7 @@
  * the script.
  */
 import type { Clock } from '../core/clock.ts';
-import { idOf } from '../core/codec.ts';
 import type { Emitter } from '../core/events.ts';
-import { DEFAULT_NAME } from '../core/job.ts';
 import { createLoop } from '../core/loop.ts';
 import { READ_JOBS_MAX } from '../redis/bytes.ts';
 import type { Redis } from '../redis/connect.ts';
@@ -27,6 +25,7 @@ import { createParked } from './parked.ts';
 import { processQuarantine } from './quarantine.ts';
 import { createStreams } from './streams.ts';
 import { unblock } from './unblock.ts';
+import { createUnstarted } from './unstarted.ts';
 
 export interface ConsumerParts {
   readonly commands: Redis;
@@ -75,7 +74,7 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   const ward = processQuarantine.join({ inflight, clock, start: startAlone });
   const read = createStreams({ blocking, refs, consumer });
   const parked = createParked({ queue: refs[0]?.queue ?? '', clock, events });
-  let suspectsTold = 0;
+  const tell = createUnstarted({ queue: refs[0]?.queue ?? '', inflight, clock, events });
 
   async function pass(): Promise<number> {
     await inflight.whenFree(concurrency, stopping.signal);
@@ -137,7 +136,7 @@ export function createConsumer(parts: ConsumerParts): Consumer {
       return [];
     }
     const answers = held.map((one, index) => began(one, replies[index]));
-    tellSuspects();
+    tell.suspects();
     parked.saw(ref.partition, replies.filter(({ kind }) => kind === 'parked').length);
     const late = held.filter((_, index) => answers[index] === 'late');
     if (late.length > 0) await expireSome(ref, late);
@@ -145,7 +144,7 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   }
 
   async function startAlone(held: Held): Promise<void> {
-    tellSuspects();
+    tell.suspects();
     // Left to adoption, as without a reply.
     for (const one of await startSome(held.ref, [held], 0)) inflight.remove(one);
   }
@@ -179,32 +178,17 @@ export function createConsumer(parts: ConsumerParts): Consumer {
         ward.admit(held, reply.token);
         return 'begun';
       case 'cancelled':
-        events.emit('job.cancelled', { queue: held.ref.queue, id: idOf(held.delivery.member).id, name: DEFAULT_NAME });
+        tell.cancelled(held);
         inflight.remove(held);
         return 'begun';
       case 'letter':
-        tellLetter(held);
+        tell.letter(held);
         inflight.remove(held);
         return 'begun';
       default:
         inflight.remove(held);
         return 'begun';
     }
-  }
-
-  /** An entry without a record: nothing can be run, and somebody should know. */
-  function tellLetter({ ref, delivery }: Held): void {
-    const error = { atMs: clock.wallMs(), attempt: 0, kind: 'refused' as const, message: 'the record is missing' };
-    const { id } = idOf(delivery.member);
-    const told = { queue: ref.queue, id, name: DEFAULT_NAME, reason: 'record-missing', tookMs: 0, error };
-    events.emit('job.dead', told);
-  }
-
-  function tellSuspects(): void {
-    const waiting = inflight.suspected();
-    if (waiting === suspectsTold) return;
-    suspectsTold = waiting;
-    events.emit('suspects.waiting', { queue: refs[0]?.queue ?? '', waiting });
   }
 
   /** A vanished group is made again at 0; a read that timed out means a connection that may never speak again. */
@@ -229,7 +213,7 @@ export function createConsumer(parts: ConsumerParts): Consumer {
       stopping.abort();
       // First of all: the read below may take a while to end, and meanwhile a suspect could have its turn.
       const unstarted = ward.leave();
-      tellSuspects();
+      tell.suspects();
       const returned = unstarted.map(({ ref, delivery }) => handBack(ref, [delivery]));
       const over = new AbortController();
       const ended = loop.stop().finally(() => over.abort());

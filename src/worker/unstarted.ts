@@ -1,0 +1,45 @@
+/**
+ * What a worker says of jobs that it was given and did not start: cancelled meanwhile, without a record, or waiting
+ * because workers died under them.
+ */
+import type { Clock } from '../core/clock.ts';
+import { idOf } from '../core/codec.ts';
+import type { Emitter } from '../core/events.ts';
+import { DEFAULT_NAME } from '../core/job.ts';
+import type { Held, Inflight } from './inflight.ts';
+
+export interface Unstarted {
+  readonly cancelled: (held: Held) => void;
+  /** An entry without a record: nothing can be run, and somebody should know. */
+  readonly letter: (held: Held) => void;
+  /** How many jobs wait to run alone, when that has changed. */
+  readonly suspects: () => void;
+}
+
+export function createUnstarted(parts: {
+  readonly queue: string;
+  readonly inflight: Inflight;
+  readonly clock: Clock;
+  readonly events: Emitter;
+}): Unstarted {
+  const { queue, inflight, clock, events } = parts;
+  let waitingTold = 0;
+
+  return {
+    cancelled({ ref, delivery }) {
+      events.emit('job.cancelled', { queue: ref.queue, id: idOf(delivery.member).id, name: DEFAULT_NAME });
+    },
+    letter({ ref, delivery }) {
+      const error = { atMs: clock.wallMs(), attempt: 0, kind: 'refused' as const, message: 'the record is missing' };
+      const { id } = idOf(delivery.member);
+      const told = { queue: ref.queue, id, name: DEFAULT_NAME, reason: 'record-missing', tookMs: 0, error };
+      events.emit('job.dead', told);
+    },
+    suspects() {
+      const waiting = inflight.suspected();
+      if (waiting === waitingTold) return;
+      waitingTold = waiting;
+      events.emit('suspects.waiting', { queue, waiting });
+    },
+  };
+}
