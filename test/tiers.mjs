@@ -31,11 +31,24 @@ export const tier = tierOf(process.env.TEST_TIER);
 /** Whether only a slice of each proof is wanted. */
 export const isSlice = tier === 'quick';
 
-/** For vitest. */
-export function filesOf(/** @type {Tier | undefined} */ wanted) {
+/** Folders of tests. */
+const FOLDERS = ['unit', 'redis', 'flow', 'proof', 'sim'];
+
+/**
+ * For vitest: what is run.
+ *
+ * @param {Tier | undefined} wanted
+ * @returns {{ include: readonly string[], exclude: readonly string[] }}
+ */
+export function filesOf(wanted) {
   const only = Object.keys(ONLY_IN_ALL);
   if (wanted === 'rest') return { include: [...only, ...Object.keys(SLICED)], exclude: [] };
-  return { include: ['test/**/*.test.ts'], exclude: wanted === 'quick' ? only : [] };
+  const include = [
+    'test/house*.test.ts',
+    'test/!(house)*.test.ts',
+    ...FOLDERS.map((name) => `test/${name}/**/*.test.ts`),
+  ];
+  return { include, exclude: wanted === 'quick' ? only : [] };
 }
 
 /** @param {string | undefined} text @returns {Tier | undefined} */

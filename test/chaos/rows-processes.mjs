@@ -99,7 +99,7 @@ export const processRows = [
     workload: HARMLESS,
     line: true,
     watch: true,
-    async inject({ cast, theLine, pidOf, redis, until, sleep, asked }) {
+    async inject({ cast, theLine, pidOf, leaderOf, redis, until, sleep, asked }) {
       const { request, release } = await theLine().hold('promote');
       const [, id = '', term = ''] = /(d-[\w-]+):(\d+):\d+/.exec(request) ?? [];
       const pid = await pidOf(id);
@@ -118,9 +118,13 @@ export const processRows = [
       // Bare jobs nudge nobody, so the old term finds something to promote if it is let through.
       const late = ['late-1', 'late-2', 'late-3'];
       for (const id of late) asked(id);
-      // One call, and the old promote right behind it: the new leader looks many times a second.
+      // The new leader looks many times a second: it stands still until the old promote has had its chance.
+      const next = await leaderOf(partition);
+      cast.send(next, 'SIGSTOP');
       await redis.zadd(keyOf(partition, 'scheduled'), ...late.flatMap((id) => [Date.now(), id]));
       release();
+      await sleep(LEASE_MS / 5);
+      cast.send(next, 'SIGCONT');
       await sleep(Math.max(0, 3 * LEASE_MS - (Date.now() - frozenMs)));
       cast.send(leader, 'SIGCONT');
     },

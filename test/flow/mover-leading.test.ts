@@ -126,7 +126,10 @@ it('a promote without a reply ends the leadership; the same process may be elect
   mover.start();
   await eventually(() => mover.heard.of('leader.elected').length).toBe(2);
   expect(mover.heard.of('leader.lost')).toMatchObject([{ why: 'promote got no reply' }]);
-  expect(mover.heard.names().filter((name) => name.startsWith('redis.'))).toEqual(['redis.away', 'redis.back']);
+  await eventually(() => mover.heard.names().filter((name) => name.startsWith('redis.'))).toEqual([
+    'redis.away',
+    'redis.back',
+  ]);
   expect((await line.picture()).ready).toEqual(['j:a']);
 });
 
