@@ -36,15 +36,20 @@ async function openHoldingLine(text: string) {
   const path = join(server.dir, 'line.sock');
   let held: (() => void) | undefined;
   const line = createServer((client: Socket) => {
-    if (held) return client.destroy();
+    if (held) {
+      client.destroy();
+      return;
+    }
     const upstream = connect(server.socketPath);
     for (const socket of [client, upstream]) socket.on('error', () => socket.destroy());
     stops.push(() => upstream.destroy());
     upstream.on('data', (reply) => client.write(reply));
     client.on('data', (request) => {
-      if (!request.includes(text)) return upstream.write(request);
-      held = () => upstream.write(request);
-      return client.destroy();
+      const send = () => upstream.write(request);
+      if (request.includes(text)) {
+        held = send;
+        client.destroy();
+      } else send();
     });
   });
   line.listen(path);
