@@ -53,7 +53,9 @@ export function openBlocking(settings: ConnectSettings): Redis {
 }
 
 /** For SSUBSCRIBE and nothing else. Its user subscribes again after each `ready`. */
-export const openSubscriber = openCommands;
+export function openSubscriber(settings: ConnectSettings): Redis {
+  return openCommands(settings);
+}
 
 /** No reply within this time counts as lost. */
 export function timeoutOf(redis: Redis): number {

@@ -45,12 +45,11 @@ async function openHoldingLine(text: string) {
     stops.push(() => upstream.destroy());
     upstream.on('data', (reply) => client.write(reply));
     client.on('data', (request) => {
-      if (!request.includes(text)) {
-        upstream.write(request);
-        return;
-      }
-      held = () => upstream.write(request);
-      client.destroy();
+      const send = () => upstream.write(request);
+      if (request.includes(text)) {
+        held = send;
+        client.destroy();
+      } else send();
     });
   });
   line.listen(path);
@@ -67,5 +66,5 @@ test('a replace that the network held up comes after a newer one, and wins', asy
   expect(await replace(newer, 'the newer')).toMatchObject({ status: 'replaced' });
   expect(await dataSeenBy(newer)).toBe('the newer');
   line.letGo();
-  await expect.poll(() => dataSeenBy(newer)).toBe('the older');
+  await expect.poll(() => dataSeenBy(newer), { timeout: 15_000 }).toBe('the older');
 });

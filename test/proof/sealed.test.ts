@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
 test('the embedded suite passes where only the repository and its temp folder can be written', {
-  timeout: 300_000,
+  timeout: 900_000,
 }, async (context) => {
   const way = await wayToSeal();
   if ('refused' in way) return context.skip(`this machine lets nobody seal a process off: ${way.refused}`);

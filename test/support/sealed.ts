@@ -5,11 +5,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { messageOf } from '../../src/core/errors.ts';
 import { root } from './repository.ts';
 
-const SEAL = join(root, 'test', 'support', 'seal.mjs');
+const SEAL = fileURLToPath(new URL('./seal.mjs', import.meta.url));
 
 interface Sealed {
   /** Absolute and real paths. */

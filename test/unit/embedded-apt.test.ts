@@ -9,13 +9,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { judge } from '../../src/embedded/binary.mjs';
 import { fetchDebianPackages, plannedPackages } from '../../src/embedded/debian.mjs';
 import { withLock } from '../../src/embedded/lock.mjs';
 import { redisCacheDir } from '../support/redis-binary.ts';
 
 const run = promisify(execFile);
+// Far above need: apt reads lists of 60,000 packages, several times, and some machines are busy.
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 const keptApt = join(redisCacheDir, 'apt');
 const embedded = fileURLToPath(new URL('../../src/embedded', import.meta.url));
 const NOBODY = 65_534;
