@@ -200,12 +200,16 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
         return true;
       }),
 
-    /** `paused` undefined: it fires again, from now on. @throws DuestreamError `not-found` */
+    /**
+     * `paused` undefined: it fires again, from now on. An empty reason leaves the reason of an earlier pause.
+     *
+     * @throws DuestreamError `not-found`
+     */
     setPaused: (name: string, paused: string | undefined): Promise<ScheduleChange> =>
       change(name, async (content) => {
         if (content === undefined) throw unknownSchedule(name);
-        const { input, source } = decodeDefinition(name, content);
-        const state = paused === undefined ? undefined : paused || true;
+        const { input, source, schedule } = decodeDefinition(name, content);
+        const state = paused === undefined ? undefined : paused || schedule.paused || true;
         return putOver(content, { name, input: { ...input, paused: state }, source });
       }),
   };

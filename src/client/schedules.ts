@@ -74,6 +74,7 @@ export interface Schedules {
   list(options?: ListOptions): Promise<readonly ScheduleView[]>;
   /** Its jobs stay. @returns whether there was one */
   remove(name: string): Promise<boolean>;
+  /** Without a reason, one that is paused already keeps the reason it has. */
   pause(name: string, reason?: string): Promise<ScheduleChange>;
   /** It fires from now on; what it missed while it was paused is not caught up. */
   resume(name: string): Promise<ScheduleChange>;

@@ -188,6 +188,18 @@ describe('schedules pause, resume and rm', () => {
     expect((await say(['resume', 'nightly'])).out).toMatch(/^nightly was already on, next 20/);
   });
 
+  test('a second pause without a reason keeps the first one; one with a reason replaces it', async () => {
+    await daily('nightly');
+    await say(['pause', 'nightly', '--reason', 'the database moves']);
+    expect((await say(['pause', 'nightly'])).out).toBe('nightly was already paused: the database moves\n');
+    expect(await answer(['pause', 'nightly'])).toMatchObject({ reason: 'the database moves', changed: false });
+    expect((await stored('nightly')).paused).toBe('the database moves');
+    expect((await say(['pause', 'nightly', '--reason', 'it moved'])).out).toBe('nightly is paused: it moved\n');
+    await say(['put', 'bare', '--queue', 'q', '--every', '1h', '--paused']);
+    expect((await say(['pause', 'bare'])).out).toBe('bare was already paused\n');
+    expect((await say(['pause', 'bare', '--reason', 'why'])).out).toBe('bare is paused: why\n');
+  });
+
   test('rm removes several, and ends with 1 when one was not there', async () => {
     await daily('a');
     await daily('b');
