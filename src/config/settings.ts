@@ -7,8 +7,8 @@ import { statSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
+import { nearest } from '../core/nearest.ts';
 import { parseYaml, readText } from './file.ts';
-import { nearest } from './nearest.ts';
 import { options } from './options.ts';
 import { envName, type Option } from './table.ts';
 
