@@ -58,7 +58,7 @@ export interface ForecastBucket {
 }
 
 export interface ForecastOptions {
-  /** Default 24 hours from now. A text without offset is UTC. */
+  /** Default 24 hours from now. A text without offset is UTC; a date means the end of that day. */
   readonly until?: InstantInput | undefined;
   /** `auto`, the default: by minute up to two hours, else by hour. */
   readonly by?: 'minute' | 'hour' | 'auto' | undefined;
@@ -86,7 +86,7 @@ export function forecastRange({ until, by = 'auto', queue }: ForecastOptions, no
   if (by !== 'auto' && by !== 'minute' && by !== 'hour') {
     throw new DuestreamError('bad-input', `by is ${show(by)}; allowed: minute, hour, auto`);
   }
-  const place = { what: 'until', zone: parseZone('UTC'), dst: DEFAULT_DST };
+  const place = { what: 'until', zone: parseZone('UTC'), dst: DEFAULT_DST, date: 'next' } as const;
   return {
     untilMs: momentOf(until, place) ?? nowMs + 24 * STEPS.hour,
     ...{ by, queue: queue === undefined ? undefined : parseName(queue, 'queue') },

@@ -25,7 +25,7 @@ export function durationMs(input: DurationInput, what: string): number {
   if (Number.isFinite(value) && value >= 0) return Math.round(value);
   throw new DuestreamError(
     'bad-input',
-    `${what} is ${show(input)}; allowed: a number of milliseconds >= 0, "500ms", "90s", "5m", "1h", "3d", "2w", or an ISO 8601 duration without years and months such as "PT1H30M"`,
+    `${what} is ${show(input)}${unitHint(input)} allowed: a number of milliseconds >= 0, "500ms", "90s", "5m", "1h", "3d", "2w", or an ISO 8601 duration without years and months such as "PT1H30M"`,
   );
 }
 
@@ -43,6 +43,12 @@ export function instantMs(input: InstantInput, what: string): number {
     `${what} is ${show(input)}; allowed: a valid Date, a luxon DateTime, or an ISO 8601 text with Z or an offset such as "2026-03-01T10:00:00+01:00"`,
   );
 }
+
+/** A number in a text has no unit: seconds are what people mean who leave it out. */
+const unitHint = (input: DurationInput) =>
+  typeof input === 'string' && /^\d+(\.\d+)?$/.test(input.trim())
+    ? `, without a unit; did you mean ${input.trim()}s?`
+    : ';';
 
 /** A value for an error message: short, quoted, one line. */
 export function show(value: unknown): string {

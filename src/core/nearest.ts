@@ -1,5 +1,15 @@
 /** The known name that a misspelt one most likely meant. */
 
+/**
+ * A hint to append to a refusal: `; did you mean emails?`, or nothing when no name is near.
+ *
+ * @example hintOf('emial', ['emails', 'orders']) // '; did you mean emails?'
+ */
+export function hintOf(name: string, known: readonly string[]): string {
+  const near = nearest(name, known);
+  return near === undefined ? '' : `; did you mean ${near}?`;
+}
+
 /** The nearest of `known` within a third of the letters (at least two), or undefined. Case does not count. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const limit = Math.max(2, Math.floor(name.length / 3));

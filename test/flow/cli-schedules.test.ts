@@ -49,7 +49,7 @@ describe('schedules put', () => {
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(await stored('all')).toEqual({
       ...{ queue: 'q', job: 'sum', data: { a: 1 }, cron: '0 9 * * *', zone: 'Europe/Berlin', maxRuns: 5 },
-      ...{ dst: { gap: 'skip', overlap: 'both' }, start: '2026-01-01T08:00:00.000Z', end: '2089-12-31T23:00:00.000Z' },
+      ...{ dst: { gap: 'skip', overlap: 'both' }, start: '2026-01-01T08:00:00.000Z', end: '2090-01-01T23:00:00.000Z' },
       ...{ jitter: '1m', overlap: 'queue', catchUp: { policy: 'all', window: '2h', limit: 7 }, tags: ['a', 'b'] },
       ...{ calendar: { hours: { 'mon-fri': '09:00-17:00' }, outside: 'next' }, paused: 'not yet', attempts: 3 },
       ...{ timeout: '30s', maxLateness: '10m', onLate: 'dead', backoff: expect.objectContaining({ delayMs: 5000 }) },
