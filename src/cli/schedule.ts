@@ -10,7 +10,7 @@ import { scheduleBulk } from './bulk.ts';
 import { type Exit, type Register, whole, withExamples } from './desk.ts';
 import { readBackoff, readData } from './input.ts';
 import { absoluteOf } from './instants.ts';
-import { type Session, withProducer } from './session.ts';
+import { newQueueHint, type Session, withProducer } from './session.ts';
 import { line } from './text.ts';
 import { moment } from './when.ts';
 
@@ -90,7 +90,9 @@ async function run(session: Session, name: string, { data, bulk, ...flags }: Fla
   // Made here and not by the producer, so that the person can repeat the call when its reply is lost.
   const id = flags.id ?? newJobId();
   const options = { ...flags, ...instantsOf(flags), id, backoff: readBackoff(flags.backoff) };
+  const hint = await newQueueHint(session, name);
   const scheduled = await withProducer(session, (producer) => producer.schedule(queue, content, options));
+  if (hint !== '') session.out.note(line`queue ${name} is new${hint}`);
   session.out.answer(scheduled, () => [sentence(scheduled)]);
   return scheduled.status === 'running' ? 1 : 0;
 }

@@ -11,6 +11,7 @@ import { type InstantInput, show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { parseName } from '../core/job.ts';
 import { momentOf } from '../core/moment.ts';
+import { hintOf } from '../core/nearest.ts';
 import { recurrenceOf } from '../core/schedule.ts';
 import { decodeDefinition } from '../core/schedule-text.ts';
 import { DEFAULT_DST, parseZone } from '../core/zone.ts';
@@ -141,7 +142,15 @@ async function refsOf(redis: Redis, namespace: string, queue: string | undefined
   const layouts = await listQueues(redis, namespace);
   const wanted = layouts.filter((layout) => queue === undefined || layout.queue === queue);
   if (queue !== undefined && wanted.length === 0) {
-    throw new DuestreamError('not-found', `queue ${queue} was never used; "duestream queues ls" lists those that were`);
+    const hint =
+      hintOf(
+        queue,
+        layouts.map((layout) => layout.queue),
+      ) || ';';
+    throw new DuestreamError(
+      'not-found',
+      `queue ${queue} was never used${hint} "duestream queues ls" lists those that were`,
+    );
   }
   return wanted.flatMap((layout) => partitionsOf(namespace, layout));
 }

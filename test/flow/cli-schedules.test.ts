@@ -206,7 +206,7 @@ describe('schedules pause, resume and rm', () => {
     const { code, out } = await say(['rm', 'a', 'nope', 'b']);
     expect(code).toBe(1);
     expect(out).toBe(
-      'a is removed\nthere is no schedule nope; "duestream schedules ls" lists those that are\nb is removed\n',
+      'a is removed\nthere is no schedule "nope"; "duestream schedules ls" lists those that are\nb is removed\n',
     );
     expect(await the.redis.exists(controlKeys(namespace).schedules)).toBe(0);
     expect(await the.redis.exists(partitionKeys({ namespace, queue: 'reports', partition: 0 }).fires)).toBe(0);
