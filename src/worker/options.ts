@@ -1,6 +1,8 @@
 /**
  * What a worker can be told, with units, ranges and defaults; read once and checked.
  */
+
+import type { Abandoned } from '../core/abandoned.ts';
 import { type Clock, systemClock } from '../core/clock.ts';
 import type { DurationInput } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
@@ -9,7 +11,6 @@ import { type Log, silentLog } from '../core/log.ts';
 import { type Delivery, whole } from '../core/queue.ts';
 import { durationIn, workerRanges } from '../core/ranges.ts';
 import type { RedisInput } from '../redis/connect.ts';
-import type { Abandoned } from './abandoned.ts';
 import type { Handler } from './handlers.ts';
 
 export interface WorkerOptions {

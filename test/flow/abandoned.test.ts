@@ -8,7 +8,7 @@ import { Unrecoverable } from '../../src/core/outcome.ts';
 import { defineQueue } from '../../src/core/queue.ts';
 import { partitionOf } from '../../src/core/routing.ts';
 import { readNew } from '../../src/redis/ready.ts';
-import { ABANDONED, type Abandoned } from '../../src/worker/abandoned.ts';
+import { ABANDONED, type Abandoned } from '../../src/core/abandoned.ts';
 import type { Handler, HandlerContext } from '../../src/worker/handlers.ts';
 import { openLossyLine } from '../support/lossy-line.ts';
 import { aborted, eventually, gate, NAMESPACE, QUICK, useLine } from '../support/worker-line.ts';

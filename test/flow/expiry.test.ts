@@ -7,7 +7,7 @@ import { defineQueue } from '../../src/core/queue.ts';
 import { createMetrics } from '../../src/metrics/metrics.ts';
 import { stats } from '../../src/redis/inspect.ts';
 import { readNew } from '../../src/redis/ready.ts';
-import type { Abandoned } from '../../src/worker/abandoned.ts';
+import type { Abandoned } from '../../src/core/abandoned.ts';
 import { openLossyLine } from '../support/lossy-line.ts';
 import { aborted, eventually, NAMESPACE, QUICK, useLine } from '../support/worker-line.ts';
 

@@ -6,7 +6,8 @@ import { createEmitter } from '../../src/core/events.ts';
 import type { EntryId, Token } from '../../src/core/job.ts';
 import { createJobs } from '../../src/redis/jobs.ts';
 import { createExtender } from '../../src/worker/extender.ts';
-import { type AbortReason, createInflight } from '../../src/worker/inflight.ts';
+import type { AbortReason } from '../../src/core/outcome.ts';
+import { createInflight } from '../../src/worker/inflight.ts';
 import { handClock, slowed } from '../support/mover-line.ts';
 import { eventually, gate, useLine } from '../support/worker-line.ts';
 
