@@ -23,7 +23,9 @@ ${list.join('\n')}
 
 ## What every command has
 
-${flagTable(program.options.filter(({ long }) => long !== '--version'))}
+${flagTable(program.options.filter(({ long, hidden }) => long !== '--version' && !hidden))}
+
+\`-h\` and \`--help\` show the help of a command or a group, \`-v\`, \`-V\` and \`--version\` print the version, at any place.
 
 Which Redis: \`--redis\`, else \`DUESTREAM_REDIS_URL\` or the file of the configuration, else the development server of
 this folder (\`.duestream/dev.json\`, written by \`duestream dev\`), else \`redis://127.0.0.1:6379\`.

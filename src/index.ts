@@ -32,6 +32,7 @@ export {
   type ScheduleView,
 } from './client/schedules.ts';
 export type { Config, ConfigInput } from './config/options.ts';
+export type { Abandoned } from './core/abandoned.ts';
 export { type Backoff, type BackoffPolicy, exponential, fixed, type Jitter, ladder, linear } from './core/backoff.ts';
 export type { DurationInput, InstantInput } from './core/duration.ts';
 export { DuestreamError, type ErrorCode, Indeterminate } from './core/errors.ts';
@@ -43,7 +44,6 @@ export { type Delivery, defineQueue, type Queue, type QueueOptions } from './cor
 export type { JobState } from './core/state.ts';
 export { createDaemon, type Daemon, type DaemonInput } from './daemon/daemon.ts';
 export type { RedisAddress, RedisInput } from './redis/connect.ts';
-export type { Abandoned } from './worker/abandoned.ts';
 export {
   defineHandlers,
   type Handler,

@@ -2,9 +2,11 @@
  * `schedule --bulk`: one job per line → many calls of bounded size. A line that cannot be a job is told with its number
  * and reason and stops nothing; the others are scheduled. Lines with ids can be sent again without harm.
  */
+import { scheduleOptionNames } from '../client/plan.ts';
 import type { Producer, Scheduled, ScheduleOptions } from '../client/producer.ts';
 import { show } from '../core/duration.ts';
 import { DuestreamError, messageOf } from '../core/errors.ts';
+import { hintOf } from '../core/nearest.ts';
 import type { Queue } from '../core/queue.ts';
 import type { Exit } from './desk.ts';
 import { linesOf, openInput } from './input.ts';
@@ -96,10 +98,7 @@ function refuse(session: Session, tally: Tally, number: number, reason: string):
 const isAboutOneJob = (error: unknown): boolean =>
   error instanceof DuestreamError && (error.code === 'bad-input' || error.code === 'exists');
 
-const KEYS = [
-  ...['data', 'delay', 'at', 'id', 'name', 'ifExists', 'attempts', 'timeout', 'backoff'],
-  ...['expiresAt', 'maxLateness', 'onLate'],
-];
+const KEYS: readonly string[] = ['data', ...scheduleOptionNames];
 
 function jobOf(value: unknown): Item['job'] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -107,7 +106,10 @@ function jobOf(value: unknown): Item['job'] {
   }
   const unknown = Object.keys(value).find((key) => !KEYS.includes(key));
   if (unknown !== undefined) {
-    throw new DuestreamError('bad-input', `${show(unknown)} is no option; allowed: ${KEYS.join(', ')}`);
+    throw new DuestreamError(
+      'bad-input',
+      `${show(unknown)} is no option${hintOf(unknown, KEYS) || ';'} allowed: ${KEYS.join(', ')}`,
+    );
   }
   return { ...value, data: 'data' in value ? value.data : undefined };
 }

@@ -3,8 +3,8 @@
  * use, 69 Redis unavailable, 78 bad configuration. Whatever a verb throws becomes one of them here and nowhere else.
  */
 import { readFileSync } from 'node:fs';
-import { Command, CommanderError } from 'commander';
-import { DuestreamError, oneLine } from '../core/errors.ts';
+import { Command, CommanderError, Option } from 'commander';
+import { DuestreamError } from '../core/errors.ts';
 import { cancel } from './cancel.ts';
 import { configPrint } from './config-print.ts';
 import { deadLs } from './dead-ls.ts';
@@ -37,6 +37,7 @@ import { start } from './start.ts';
 import { worker } from './worker.ts';
 import { workers } from './workers.ts';
 import type { World } from './world.ts';
+import { helpOf, unknownTopic, wrongUse } from './wrong-use.ts';
 
 /** Every verb, in the order of the help; a group is a word with verbs of its own. */
 const verbs: readonly Register[] = [
@@ -85,12 +86,20 @@ export async function runCli(world: World): Promise<number> {
     outputError: () => undefined,
   });
   for (const command of everyCommand(program)) command.copyInheritedSettings(program);
+  const refuse = (error: unknown) => {
+    const asksForHelp = error instanceof DuestreamError && (error.code === 'usage' || error.code === 'bad-input');
+    return report(world, error, { json: wantsJson(world), ...(asksForHelp ? helpOf(program, world) : {}) });
+  };
   try {
+    const unknown = unknownTopic(program, world);
+    if (unknown) return refuse(unknown);
     await program.parseAsync([...world.args], { from: 'user' });
     return exit;
   } catch (error) {
-    if (error instanceof CommanderError) return wrongUse(world, program, error);
-    return report(world, error, { json: wantsJson(world), ...nextStep(program, world, error) });
+    if (!(error instanceof CommanderError)) return refuse(error);
+    // Help and version end here as well; only they have status 0.
+    if (error.exitCode === 0) return 0;
+    return error.code === 'commander.help' ? 64 : refuse(wrongUse(program, world, error));
   }
 }
 
@@ -98,14 +107,20 @@ export async function runCli(world: World): Promise<number> {
 export function createProgram(desk: Desk): Command {
   const program = new Command('duestream')
     .description('Delayed jobs for the Redis you already have: on time, never lost, cheap, and visible.')
-    .version(version(), '--version', 'print the version')
-    .helpOption('--help', 'show help')
+    .version(version(), '-v, --version', 'print the version')
+    .addOption(new Option('-V').hideHelp())
+    .helpOption('-h, --help', 'show help')
     .option('--json', 'answer with one line of JSON on stdout; errors as JSON on stderr')
     .option('--redis <url>', 'the Redis that holds the jobs: redis://, rediss:// or unix://')
     .option('--namespace <name>', 'the prefix of every key')
     .option('--config <file>', 'a configuration file; default ./duestream.yaml')
     .configureHelp({ showGlobalOptions: true })
     .exitOverride();
+  // Half of all commands have -v for it, the other half -V.
+  program.on('option:V', () => {
+    program.configureOutput().writeOut?.(`${version()}\n`);
+    throw new CommanderError(0, 'commander.version', version());
+  });
   for (const register of verbs) register(program, desk);
   return program;
 }
@@ -113,31 +128,6 @@ export function createProgram(desk: Desk): Command {
 /** A command and all below it. */
 export function everyCommand(command: Command): readonly Command[] {
   return [command, ...command.commands.flatMap(everyCommand)];
-}
-
-/** Help and version end here as well; only they have status 0. */
-function wrongUse(world: World, program: Command, error: CommanderError): number {
-  if (error.exitCode === 0) return 0;
-  if (error.code === 'commander.help') return 64;
-  const message = oneLine(error.message.replace(/^error: /, ''));
-  return report(world, new DuestreamError('usage', message), { json: wantsJson(world), ...helpOf(program, world) });
-}
-
-/** What was typed wrongly is best explained by the help of the verb. */
-function nextStep(program: Command, world: World, error: unknown): { readonly next?: string } {
-  const asksForHelp = error instanceof DuestreamError && (error.code === 'usage' || error.code === 'bad-input');
-  return asksForHelp ? helpOf(program, world) : {};
-}
-
-function helpOf(program: Command, { args }: World): { readonly next: string } {
-  const words = ['duestream'];
-  let at: Command | undefined = program;
-  for (const word of args) {
-    at = at.commands.find((command) => command.name() === word);
-    if (at === undefined) break;
-    words.push(word);
-  }
-  return { next: `${words.join(' ')} --help` };
 }
 
 function wantsJson({ args }: World): boolean {

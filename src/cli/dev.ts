@@ -50,7 +50,7 @@ async function run(session: Session, module: string | undefined, flags: Flags): 
   try {
     const { createDaemon } = await import('../daemon/daemon.ts');
     const { runUntilSignal } = await import('../daemon/run.ts');
-    const { loadHandlers } = await import('../daemon/workers.ts');
+    const { loadHandlers } = await import('../daemon/handler-module.ts');
     const handlers = module === undefined ? undefined : await loadHandlers(resolve(world.cwd, module));
     const config = await devConfig(session, { url: place.url, worker: handlers !== undefined });
     const log = createDevLog(out);

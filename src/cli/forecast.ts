@@ -18,7 +18,11 @@ export const forecast: Register = (parent, desk) => {
   const command = parent
     .command('forecast')
     .description('show how many jobs come due per minute or hour, from what waits and from the schedules')
-    .option('--until <instant>', 'up to here: +24h, 2026-03-08, or ISO 8601', '+24h')
+    .option(
+      '--until <instant>',
+      'up to here: +24h, 2026-03-08, or ISO 8601; a date means the end of that day in UTC',
+      '+24h',
+    )
     .addOption(
       new Option('--by <unit>', 'auto takes minutes up to two hours')
         .choices(['minute', 'hour', 'auto'])

@@ -10,6 +10,7 @@ import { DuestreamError } from '../core/errors.ts';
 import type { ScheduleInput } from '../core/schedule-input.ts';
 import { collect, whole } from './desk.ts';
 import { readBackoff, readData, readInput } from './input.ts';
+import { absoluteOf } from './instants.ts';
 import type { World } from './world.ts';
 
 export interface DefinitionFlags {
@@ -54,8 +55,11 @@ export function withRuleFlags(command: Command): Command {
     .addOption(
       choice('--dst-overlap <which>', 'times that a clock shows twice (default: first)', ['first', 'second', 'both']),
     )
-    .option('--start <instant>', 'no instant before it; without an offset a local time of the zone')
-    .option('--end <instant>', 'no instant at it or later')
+    .option(
+      '--start <instant>',
+      'no instant before it; without an offset a local time of the zone; a date means its beginning',
+    )
+    .option('--end <instant>', 'no instant at it or later; a date means the end of that day in the zone')
     .option(
       '--calendar <json>',
       'working time: {"hours":{"mon-fri":"09:00-17:00"},"skip":["12-25"],"outside":"next"}, or @file',
@@ -107,6 +111,8 @@ async function fieldsOf(world: World, flags: DefinitionFlags): Promise<ScheduleI
   const { file: _, dstGap, dstOverlap, catchUp, catchUpWindow, catchUpLimit, tag, ...plain } = flags;
   return {
     ...plain,
+    start: absoluteOf(plain.start, '--start', { local: 'zone given' }),
+    end: absoluteOf(plain.end, '--end', { local: 'zone given' }),
     queue: plain.queue ?? '',
     data: await readData(world, flags.data),
     calendar:

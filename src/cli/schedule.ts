@@ -9,7 +9,8 @@ import { defineQueue } from '../core/queue.ts';
 import { scheduleBulk } from './bulk.ts';
 import { type Exit, type Register, whole, withExamples } from './desk.ts';
 import { readBackoff, readData } from './input.ts';
-import { type Session, withProducer } from './session.ts';
+import { absoluteOf } from './instants.ts';
+import { newQueueHint, type Session, withProducer } from './session.ts';
 import { line } from './text.ts';
 import { moment } from './when.ts';
 
@@ -17,6 +18,7 @@ interface Flags {
   readonly data?: string;
   readonly delay?: string;
   readonly at?: string;
+  readonly zone?: string;
   readonly id?: string;
   readonly name?: string;
   readonly ifExists?: 'keep' | 'replace' | 'error';
@@ -35,7 +37,8 @@ export const schedule: Register = (parent, desk) => {
     .description('schedule a job; without --delay or --at it is due now')
     .option('--data <json>', 'the data of the job: JSON, @file, or - for stdin')
     .option('--delay <duration>', 'how long from now: 500ms, 90s, 5m, 1h, 3d, or ISO 8601 such as PT1H30M')
-    .option('--at <instant>', 'when: ISO 8601 with Z or an offset, such as 2026-03-01T10:00:00+01:00')
+    .option('--at <instant>', 'when: ISO 8601 such as 2026-03-01T10:00:00+01:00, or with --zone a local time')
+    .option('--zone <name>', 'the IANA zone of --at, such as Europe/Berlin; a date means the beginning of that day')
     .option('--id <id>', 'an id of your own, so that scheduling twice gives one job')
     .option('--name <name>', 'the name of the job, which picks its handler')
     .addOption(
@@ -67,6 +70,7 @@ export const schedule: Register = (parent, desk) => {
   withExamples(command, [
     `duestream schedule emails --data '{"to":"a@b.c"}' --delay 3s`,
     'duestream schedule emails --id welcome:42 --data @welcome.json --at 2026-03-01T10:00:00+01:00',
+    'duestream schedule emails --at 2026-03-01T09:00 --zone Europe/Berlin',
     `duestream schedule emails --delay 1h --max-lateness 10m --on-late dead --backoff '{"kind":"fixed","delayMs":5000}'`,
     'duestream schedule emails --bulk jobs.ndjson',
   ]);
@@ -85,10 +89,20 @@ async function run(session: Session, name: string, { data, bulk, ...flags }: Fla
   const content = await readData(session.world, data);
   // Made here and not by the producer, so that the person can repeat the call when its reply is lost.
   const id = flags.id ?? newJobId();
-  const options = { ...flags, id, backoff: readBackoff(flags.backoff) };
+  const options = { ...flags, ...instantsOf(flags), id, backoff: readBackoff(flags.backoff) };
+  const hint = await newQueueHint(session, name);
   const scheduled = await withProducer(session, (producer) => producer.schedule(queue, content, options));
+  if (hint !== '') session.out.note(line`queue ${name} is new${hint}`);
   session.out.answer(scheduled, () => [sentence(scheduled)]);
   return scheduled.status === 'running' ? 1 : 0;
+}
+
+function instantsOf({ at, zone, expiresAt }: Flags) {
+  const local = zone === undefined ? 'name a zone' : 'zone given';
+  return {
+    at: absoluteOf(at, '--at', { local, instead: '--delay' }),
+    expiresAt: absoluteOf(expiresAt, '--expires-at', { instead: '--max-lateness' }),
+  };
 }
 
 function sentence({ id, status, dueMs, over }: Scheduled): string {

@@ -4,7 +4,7 @@ import type { ScheduleView } from '../client/schedules.ts';
 import { systemClock } from '../core/clock.ts';
 import { type Exit, type Register, whole, withExamples } from './desk.ts';
 import { ruleText, shownView, stateText, wallText } from './schedule-lines.ts';
-import { type Session, withSchedules } from './session.ts';
+import { newQueueHint, type Session, withSchedules } from './session.ts';
 import { line, table } from './text.ts';
 import { relative } from './when.ts';
 
@@ -44,10 +44,11 @@ async function run(session: Session, { limit, ...filter }: Flags): Promise<Exit>
   const views = await withSchedules(session, (schedules) =>
     schedules.list({ ...filter, limit: most, onUnreadable, onMore }),
   );
+  const nothing = views.length + unreadable.length === 0 ? await whyNone(session, filter) : '';
   const value = { namespace: session.config.namespace, schedules: views.map(shownView), unreadable };
   session.out.answer(value, () => {
     if (views.length + unreadable.length === 0) {
-      return ['there is no schedule; "duestream schedules put --help" shows how to make one'];
+      return [nothing];
     }
     const nowMs = systemClock.wallMs();
     const rows = views.map((view) => row(view, nowMs));
@@ -59,6 +60,14 @@ async function run(session: Session, { limit, ...filter }: Flags): Promise<Exit>
     ];
   });
   return 0;
+}
+
+async function whyNone(session: Session, { queue, tag }: Omit<Flags, 'limit'>): Promise<string> {
+  if (queue === undefined && tag === undefined) {
+    return 'there is no schedule; "duestream schedules put --help" shows how to make one';
+  }
+  const hint = queue === undefined ? '' : await newQueueHint(session, queue);
+  return `there is no schedule${queue === undefined ? '' : line` of queue ${queue}`}${tag === undefined ? '' : line` with tag ${tag}`}${hint}`;
 }
 
 function row(view: ScheduleView, nowMs: number) {

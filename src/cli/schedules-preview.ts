@@ -25,8 +25,11 @@ export const schedulesPreview: Register = (parent, desk) => {
     .command('preview [name]')
     .description('show what a schedule will do, or what a rule would do, with every decision')
     .option('--next <n>', 'how many instants that fire (default: 10 without --until)', whole(1, 100_000))
-    .option('--until <instant>', 'up to here: +30d, 2026-12-31, or ISO 8601')
-    .option('--from <instant>', 'after this: -2h, 2026-03-01, or ISO 8601 (default: now)')
+    .option(
+      '--until <instant>',
+      'up to here: +30d, 2026-12-31, or ISO 8601; a date means the end of that day in the zone',
+    )
+    .option('--from <instant>', 'from here: -2h, 2026-03-01, or ISO 8601; a date means its beginning (default: now)')
     .option('--file <file>', 'the definition in YAML or JSON; - for stdin')
     .action((name: string | undefined, flags: DefinitionFlags & RangeFlags, command: Command) =>
       desk.run(command, (session) => run(session, name, flags)),

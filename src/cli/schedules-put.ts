@@ -30,9 +30,14 @@ export const schedulesPut: Register = (parent, desk) => {
   ]);
 };
 
+const NEEDS = 'a schedule needs --queue, and --cron or --every; or --file with all of it';
+
 async function run(session: Session, name: string, flags: DefinitionFlags): Promise<Exit> {
   if (!saysDefinition(flags)) {
-    throw new DuestreamError('usage', 'a schedule needs --queue, and --cron or --every; or --file with all of it');
+    throw new DuestreamError('usage', NEEDS);
+  }
+  if (flags.file === undefined && flags.queue === undefined) {
+    throw new DuestreamError('usage', `--queue is missing; ${NEEDS}`);
   }
   const input = await definitionOf(session.world, name, flags);
   const { queue } = parseSchedule(name, input, { sinceMs: systemClock.wallMs() });

@@ -1,7 +1,7 @@
 /** `schedules rm <name>...`: schedules that fire no more. Jobs that they made stay. */
 import type { Command } from 'commander';
 import { type Exit, type Register, withExamples } from './desk.ts';
-import { type Session, withSchedules } from './session.ts';
+import { noSchedule, type Session, withSchedules } from './session.ts';
 import { line } from './text.ts';
 
 export const schedulesRm: Register = (parent, desk) => {
@@ -20,12 +20,10 @@ async function run(session: Session, names: readonly string[]): Promise<Exit> {
     for (const name of names) removed.push({ name, removed: await schedules.remove(name) });
     return removed;
   });
-  session.out.answer({ schedules: results }, () =>
-    results.map(({ name, removed }) =>
-      removed
-        ? line`${name} is removed`
-        : line`there is no schedule ${name}; "duestream schedules ls" lists those that are`,
-    ),
-  );
+  const lines: string[] = [];
+  for (const { name, removed } of results) {
+    lines.push(removed ? line`${name} is removed` : line`${(await noSchedule(session, name)).message}`);
+  }
+  session.out.answer({ schedules: results }, () => lines);
   return results.every(({ removed }) => removed) ? 0 : 1;
 }

@@ -31,8 +31,14 @@ export const schedulesBackfill: Register = (parent, desk) => {
   const command = parent
     .command('backfill <name>')
     .description('run the jobs of a range of instants, due at once and in their order')
-    .requiredOption('--from <instant>', 'the first instant: -2d, 2026-03-01, or ISO 8601')
-    .requiredOption('--to <instant>', 'the last instant, included: now, -2h, 2026-03-08, or ISO 8601')
+    .requiredOption(
+      '--from <instant>',
+      'the first instant: -2d, 2026-03-01, or ISO 8601; a date means the beginning of that day in the zone',
+    )
+    .requiredOption(
+      '--to <instant>',
+      'the last instant, included: now, -2h, 2026-03-08, or ISO 8601; a date means the end of that day in the zone',
+    )
     .option('--dry-run', 'only show what would be scheduled')
     .option('--limit <n>', 'refuse a range with more instants (default: 1000)', whole(1, 100_000))
     .action((name: string, flags: BackfillFlags, command: Command) =>

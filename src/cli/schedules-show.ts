@@ -1,11 +1,10 @@
 /** `schedules show <name>`: the whole definition of a schedule, how far it was fired and what comes next. */
 import type { Command } from 'commander';
-import { unknownSchedule } from '../client/schedule-store.ts';
 import type { ScheduleView } from '../client/schedules.ts';
 import { systemClock } from '../core/clock.ts';
 import { type Exit, type Register, withExamples } from './desk.ts';
 import { shownView, stateText, wallText } from './schedule-lines.ts';
-import { type Session, withSchedules } from './session.ts';
+import { noSchedule, type Session, withSchedules } from './session.ts';
 import { type Cell, fields } from './text.ts';
 import { moment } from './when.ts';
 
@@ -19,7 +18,7 @@ export const schedulesShow: Register = (parent, desk) => {
 
 async function run(session: Session, name: string): Promise<Exit> {
   const view = await withSchedules(session, (schedules) => schedules.get(name));
-  if (view === undefined) throw unknownSchedule(name);
+  if (view === undefined) throw await noSchedule(session, name);
   session.out.answer(shownView(view), () => fields([...definitionPairs(view), ...firedPairs(view)]));
   return 0;
 }

@@ -5,17 +5,19 @@
  */
 import { createProducer, type Producer } from '../client/producer.ts';
 import { createSchedules, type Schedules } from '../client/schedules.ts';
+import { unknownSchedule } from '../client/unknown-schedule.ts';
 import { type Loaded, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
-import { show } from '../core/duration.ts';
-import { DuestreamError } from '../core/errors.ts';
+import type { DuestreamError } from '../core/errors.ts';
 import { parseName } from '../core/job.ts';
+import { hintOf } from '../core/nearest.ts';
 import { close, openCommands, type Redis, whenReady } from '../redis/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { findQueue, partitionsOf } from '../redis/queues.ts';
+import { findQueue, listQueues, partitionsOf } from '../redis/queues.ts';
 import { DEV_FILE, readDevFile } from './dev-file.ts';
 import { createOutput, type Output } from './output.ts';
 import type { World } from './world.ts';
+import { unknownQueue } from './wrong-use.ts';
 
 export interface Session {
   readonly world: World;
@@ -111,10 +113,24 @@ export async function partitionsOfQueue(
 ): Promise<readonly PartitionRef[]> {
   const layout = await findQueue(redis, namespace, parseName(name, 'queue'));
   if (layout !== undefined) return partitionsOf(namespace, layout);
-  throw new DuestreamError(
-    'not-found',
-    `queue ${show(name)} was never used in namespace ${show(namespace)}; "duestream queues ls" lists those that were`,
-  );
+  throw unknownQueue(name, { namespace, known: await queueNames(redis, namespace) });
+}
+
+/** Every queue that was ever used, for a guess at what a misspelt one meant. */
+export async function queueNames(redis: Redis, namespace: string): Promise<readonly string[]> {
+  return (await listQueues(redis, namespace)).map(({ queue }) => queue);
+}
+
+/** What is said of a schedule that is not there. */
+export function noSchedule(session: Session, name: string): Promise<DuestreamError> {
+  return withRedis(session, (redis) => unknownSchedule(redis, session.config.namespace, name));
+}
+
+/** Of a call that would make a new queue: what its name may have meant instead; '' where it exists or is like no other. */
+export async function newQueueHint(session: Session, name: string): Promise<string> {
+  if (session.out.json) return '';
+  const known = await withRedis(session, (redis) => queueNames(redis, session.config.namespace));
+  return known.includes(name) ? '' : hintOf(name, known);
 }
 
 /** A call is repeated no longer than this, and only while its repetition is recognised. */

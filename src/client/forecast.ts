@@ -11,6 +11,7 @@ import { type InstantInput, show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { parseName } from '../core/job.ts';
 import { momentOf } from '../core/moment.ts';
+import { hintOf } from '../core/nearest.ts';
 import { recurrenceOf } from '../core/schedule.ts';
 import { decodeDefinition } from '../core/schedule-text.ts';
 import { DEFAULT_DST, parseZone } from '../core/zone.ts';
@@ -58,7 +59,7 @@ export interface ForecastBucket {
 }
 
 export interface ForecastOptions {
-  /** Default 24 hours from now. A text without offset is UTC. */
+  /** Default 24 hours from now. A text without offset is UTC; a date means the end of that day. */
   readonly until?: InstantInput | undefined;
   /** `auto`, the default: by minute up to two hours, else by hour. */
   readonly by?: 'minute' | 'hour' | 'auto' | undefined;
@@ -86,7 +87,7 @@ export function forecastRange({ until, by = 'auto', queue }: ForecastOptions, no
   if (by !== 'auto' && by !== 'minute' && by !== 'hour') {
     throw new DuestreamError('bad-input', `by is ${show(by)}; allowed: minute, hour, auto`);
   }
-  const place = { what: 'until', zone: parseZone('UTC'), dst: DEFAULT_DST };
+  const place = { what: 'until', zone: parseZone('UTC'), dst: DEFAULT_DST, date: 'next' } as const;
   return {
     untilMs: momentOf(until, place) ?? nowMs + 24 * STEPS.hour,
     ...{ by, queue: queue === undefined ? undefined : parseName(queue, 'queue') },
@@ -141,7 +142,15 @@ async function refsOf(redis: Redis, namespace: string, queue: string | undefined
   const layouts = await listQueues(redis, namespace);
   const wanted = layouts.filter((layout) => queue === undefined || layout.queue === queue);
   if (queue !== undefined && wanted.length === 0) {
-    throw new DuestreamError('not-found', `queue ${queue} was never used; "duestream queues ls" lists those that were`);
+    const hint =
+      hintOf(
+        queue,
+        layouts.map((layout) => layout.queue),
+      ) || ';';
+    throw new DuestreamError(
+      'not-found',
+      `queue ${queue} was never used${hint} "duestream queues ls" lists those that were`,
+    );
   }
   return wanted.flatMap((layout) => partitionsOf(namespace, layout));
 }

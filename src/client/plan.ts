@@ -9,6 +9,7 @@ import { DuestreamError } from '../core/errors.ts';
 import { newJobId, parseJobId, parseJobName } from '../core/job.ts';
 import { type LatenessOptions, latenessOf } from '../core/lateness.ts';
 import { momentOf } from '../core/moment.ts';
+import { hintOf } from '../core/nearest.ts';
 import { type OverrideOptions, overridesOf } from '../core/overrides.ts';
 import { DEFAULT_DST, parseZone } from '../core/zone.ts';
 
@@ -60,7 +61,8 @@ export interface PlanLimits {
 const EARLIEST_MS = 1e11;
 const DAY_MS = 86_400_000;
 const MODES: readonly IfExists[] = ['keep', 'replace', 'error'];
-const OPTIONS: ReadonlySet<string> = new Set([
+/** Every option, also for those who read them from a file. */
+export const scheduleOptionNames = [
   'delay',
   'at',
   'zone',
@@ -73,7 +75,8 @@ const OPTIONS: ReadonlySet<string> = new Set([
   'expiresAt',
   'maxLateness',
   'onLate',
-]);
+] as const satisfies readonly (keyof ScheduleOptions)[];
+const OPTIONS: ReadonlySet<string> = new Set(scheduleOptionNames);
 
 /** @throws DuestreamError `bad-input` that says what was given and what is allowed. */
 export function planJob(data: unknown, options: ScheduleOptions, limits: PlanLimits): Plan {
@@ -145,7 +148,11 @@ function checkNames(options: ScheduleOptions): void {
   }
   for (const name in options) {
     if (OPTIONS.has(name)) continue;
-    throw new DuestreamError('bad-input', `unknown option ${show(name)}; allowed: ${[...OPTIONS].join(', ')}`);
+    const near = hintOf(name, scheduleOptionNames) || ';';
+    throw new DuestreamError(
+      'bad-input',
+      `unknown option ${show(name)}${near} allowed: ${scheduleOptionNames.join(', ')}`,
+    );
   }
 }
 

@@ -13,6 +13,7 @@ import type { Redis } from '../redis/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { declareQueue, findQueue, listQueues } from '../redis/queues.ts';
 import { arm, define, definitions, disarm, firedOf, partitionNumber, partitionOfSchedule } from '../redis/schedules.ts';
+import { unknownSchedule } from './unknown-schedule.ts';
 
 /** What a `put` did. */
 export interface ScheduleChange {
@@ -200,20 +201,17 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
         return true;
       }),
 
-    /** `paused` undefined: it fires again, from now on. @throws DuestreamError `not-found` */
+    /**
+     * `paused` undefined: it fires again, from now on. An empty reason leaves the reason of an earlier pause.
+     *
+     * @throws DuestreamError `not-found`
+     */
     setPaused: (name: string, paused: string | undefined): Promise<ScheduleChange> =>
       change(name, async (content) => {
-        if (content === undefined) throw unknownSchedule(name);
-        const { input, source } = decodeDefinition(name, content);
-        const state = paused === undefined ? undefined : paused || true;
+        if (content === undefined) throw await unknownSchedule(redis, namespace, name);
+        const { input, source, schedule } = decodeDefinition(name, content);
+        const state = paused === undefined ? undefined : paused || schedule.paused || true;
         return putOver(content, { name, input: { ...input, paused: state }, source });
       }),
   };
-}
-
-export function unknownSchedule(name: string): DuestreamError {
-  return new DuestreamError(
-    'not-found',
-    `there is no schedule ${JSON.stringify(name)}; "duestream schedules ls" lists those that are`,
-  );
 }

@@ -39,9 +39,9 @@ export interface ScheduleView {
 export interface PreviewOptions {
   /** How many instants that fire. Default 10 without `until`. */
   readonly next?: number | undefined;
-  /** Up to here. A text without offset is a local time of the schedule's zone. */
+  /** Up to here. A text without offset is a local time of the schedule's zone; a date means the end of that day. */
   readonly until?: InstantInput | undefined;
-  /** Default now. */
+  /** After this; a date means the beginning of that day, included. Default now. */
   readonly from?: InstantInput | undefined;
   /** Of a definition that is not stored: the name that ids, `H` and jitter follow from. Default `preview`. */
   readonly name?: string | undefined;
@@ -51,7 +51,9 @@ export interface PreviewOptions {
 export const UNNAMED = 'preview';
 
 export interface BackfillOptions {
+  /** The first instant, included. A date means the beginning of that day in the schedule's zone. */
   readonly from: InstantInput;
+  /** The last instant, included. A date means the end of that day in the schedule's zone. */
   readonly to: InstantInput;
   /** Only tells what would be scheduled. */
   readonly dryRun?: boolean | undefined;
@@ -86,8 +88,8 @@ export function previewRows(
   { nowMs, stored }: { readonly nowMs: number; readonly stored?: Pick<StoredSchedule, 'fired'> },
 ): readonly PreviewRow[] {
   const place = { zone: parseZone(schedule.zone), dst: DEFAULT_DST };
-  const fromMs = momentOf(from, { what: 'from', ...place }) ?? nowMs;
-  const untilMs = momentOf(until, { what: 'until', ...place });
+  const fromMs = momentOf(from, { what: 'from', ...place, date: 'before' }) ?? nowMs;
+  const untilMs = momentOf(until, { what: 'until', ...place, date: 'last' });
   const most = next === undefined ? undefined : whole(next, { what: 'next', min: 1, max: 100_000 });
   const fired = stored?.fired;
   const { maxRuns } = schedule;
@@ -102,7 +104,7 @@ export function previewRows(
 export function rangeOf(schedule: Schedule, { from, to, limit = 1000 }: BackfillOptions) {
   const place = { zone: parseZone(schedule.zone), dst: DEFAULT_DST };
   const fromMs = momentOf(from, { what: 'from', ...place }) ?? 0;
-  const toMs = momentOf(to, { what: 'to', ...place }) ?? 0;
+  const toMs = momentOf(to, { what: 'to', ...place, date: 'last' }) ?? 0;
   if (toMs < fromMs) throw new DuestreamError('bad-input', 'to is before from; allowed: an instant after it');
   if (durationMs(toMs - fromMs, 'range') > 3660 * 86_400_000) {
     throw new DuestreamError('bad-input', 'the range is longer than ten years; allowed: ten years');

@@ -15,13 +15,7 @@ import { withRetry } from '../redis/weather.ts';
 import { type Forecast, type ForecastOptions, forecastOf, forecastRange } from './forecast.ts';
 import { type ListOptions, listSchedules } from './schedule-list.ts';
 import { backfill, type FiredJob, instantsOfRange, trigger, triggerId } from './schedule-runs.ts';
-import {
-  createScheduleStore,
-  type FoundSchedule,
-  type ScheduleChange,
-  type StoredSchedule,
-  unknownSchedule,
-} from './schedule-store.ts';
+import { createScheduleStore, type FoundSchedule, type ScheduleChange, type StoredSchedule } from './schedule-store.ts';
 import {
   type BackfillOptions,
   type PreviewOptions,
@@ -32,6 +26,7 @@ import {
   viewOf,
 } from './schedule-view.ts';
 import { settingsOf } from './settings.ts';
+import { unknownSchedule } from './unknown-schedule.ts';
 
 export type {
   BackfillOptions,
@@ -74,6 +69,7 @@ export interface Schedules {
   list(options?: ListOptions): Promise<readonly ScheduleView[]>;
   /** Its jobs stay. @returns whether there was one */
   remove(name: string): Promise<boolean>;
+  /** Without a reason, one that is paused already keeps the reason it has. */
   pause(name: string, reason?: string): Promise<ScheduleChange>;
   /** It fires from now on; what it missed while it was paused is not caught up. */
   resume(name: string): Promise<ScheduleChange>;
@@ -118,7 +114,7 @@ export async function createSchedules(options: SchedulesOptions): Promise<Schedu
 
   async function found(name: string): Promise<FoundSchedule> {
     const stored = await store.find(name);
-    if (!stored) throw unknownSchedule(name);
+    if (!stored) throw await unknownSchedule(redis, namespace, name);
     return stored;
   }
 

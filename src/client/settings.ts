@@ -1,9 +1,10 @@
 /** What a producer is given, checked: its options once, and the queue and the id that each call names. */
 import { type Clock, systemClock } from '../core/clock.ts';
-import { type DurationInput, durationMs, show } from '../core/duration.ts';
+import { type DurationInput, show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { parseJobId, parseName } from '../core/job.ts';
 import { defineQueue, type Queue, whole } from '../core/queue.ts';
+import { durationIn, queueRanges, workerRanges } from '../core/ranges.ts';
 import type { RedisInput } from '../redis/connect.ts';
 
 export interface ProducerOptions {
@@ -49,15 +50,15 @@ export function settingsOf(options: ProducerOptions): ProducerSettings {
   if (typeof name !== 'string' || !NAME.test(name)) {
     throw new DuestreamError('bad-input', `name is ${show(name)}; allowed: 1 to 64 printable ASCII characters`);
   }
-  const windowMs = ranged(options.doneWindow ?? '10m', { what: 'doneWindow', minMs: 0, maxMs: 30 * DAY_MS });
+  const windowMs = durationIn(options.doneWindow ?? '10m', 'doneWindow', workerRanges.doneWindowMs);
   // A repeated call is recognised by what the window keeps, so it must have ended well within it.
   const budgetMax = windowMs === 0 ? 300_000 : Math.min(300_000, windowMs / 2);
   return {
     redis,
     namespace: parseName(options.namespace ?? 'duestream', 'namespace'),
-    horizonMs: ranged(options.horizon ?? '3650d', { what: 'horizon', minMs: 1000, maxMs: 3650 * DAY_MS }),
+    horizonMs: durationIn(options.horizon ?? '3650d', 'horizon', { min: 1000, max: 3650 * DAY_MS }),
     dataBytesMax: whole(options.dataBytesMax ?? 262_144, { what: 'dataBytesMax', min: 1, max: 64 * 1024 * 1024 }),
-    budgetMs: ranged(options.retryBudget ?? '10s', { what: 'retryBudget', minMs: 0, maxMs: budgetMax }),
+    budgetMs: durationIn(options.retryBudget ?? '10s', 'retryBudget', { min: 0, max: budgetMax }),
     windowMs,
     name,
     clock,
@@ -71,7 +72,7 @@ export function queueOf<Data>(input: QueueInput<Data>): Queue<Data> {
     throw new DuestreamError('bad-input', `queue is ${show(input)}; allowed: what defineQueue returned, or a name`);
   }
   parseName(input.name, 'queue');
-  whole(input.partitions, { what: 'partitions', min: 1, max: 1024 });
+  whole(input.partitions, { what: 'partitions', ...queueRanges.partitions });
   return input;
 }
 
@@ -84,13 +85,4 @@ export function parseAnyId(input: unknown, bare: boolean): string {
     'bad-input',
     `bare id is ${show(input)}; allowed: 1 to ${BARE_CHARS_MAX} characters that do not begin with j:`,
   );
-}
-
-function ranged(
-  input: DurationInput,
-  { what, minMs, maxMs }: { readonly what: string; readonly minMs: number; readonly maxMs: number },
-): number {
-  const ms = durationMs(input, what);
-  if (ms >= minMs && ms <= maxMs) return ms;
-  throw new DuestreamError('bad-input', `${what} is ${show(input)}; allowed: ${minMs} to ${maxMs} ms`);
 }

@@ -111,11 +111,19 @@ function durationOr(input: DurationInput): number | undefined {
 
 /** Rules that bind two options. */
 function checkTogether(config: Config): void {
-  const { http, worker, roles } = config;
+  const { http, worker, roles, done, queues } = config;
   if (roles.includes('http') && http.token === '' && !isLoopback(http.host)) {
     throw new DuestreamError(
       'bad-config',
       `http.host is ${show(http.host)} and http.token is empty; allowed: a loopback address, or a token of 16 or more characters`,
+    );
+  }
+  const forgets = (['windowMs', 'max'] as const).find((key) => done[key] === 0);
+  const effective = Object.keys(queues).find((name) => queues[name]?.delivery === 'effectively-once');
+  if (effective !== undefined && forgets !== undefined) {
+    throw new DuestreamError(
+      'bad-config',
+      `queues.${effective}.delivery is effectively-once and done.${forgets} is 0, which remembers nothing; allowed: more than 0`,
     );
   }
   if (worker.extendEveryMs * 2 > worker.jobLeaseMs) {

@@ -4,6 +4,7 @@
  * so that none of them can say something else. Whatever can grow has a maximum.
  */
 import { z } from 'zod';
+import { queueRanges, workerRanges } from '../core/ranges.ts';
 import { queue } from './queue-options.ts';
 import { ms, type Option, option, tableOf, whole } from './table.ts';
 
@@ -31,8 +32,8 @@ const redis = z.strictObject({
       env: 'DUESTREAM_REDIS_URL',
     },
   ),
-  commandTimeoutMs: ms(4000, [100, 60_000], 'How long a command may take before its reply counts as lost.'),
-  connectTimeoutMs: ms(5000, [100, 60_000], 'How long a connection may take to come up.'),
+  commandTimeoutMs: ms(4000, { min: 100, max: 60_000 }, 'How long a command may take before its reply counts as lost.'),
+  connectTimeoutMs: ms(5000, { min: 100, max: 60_000 }, 'How long a connection may take to come up.'),
 });
 
 const http = z.strictObject({
@@ -69,14 +70,14 @@ const http = z.strictObject({
 });
 
 const mover = z.strictObject({
-  leaseMs: ms(5000, [500, 60_000], 'How long a leader is trusted without a sign of life.'),
+  leaseMs: ms(5000, { min: 500, max: 60_000 }, 'How long a leader is trusted without a sign of life.'),
   batchMax: whole(300, { min: 1, max: 500, doc: 'How many jobs one pass may promote.' }),
   readyMax: whole(10_000, {
     min: 1,
     max: 1_000_000,
     doc: 'How many undelivered jobs may be ready before promotion waits.',
   }),
-  safetyTickMs: ms(1000, [10, 60_000], 'How often a leader looks even when nobody nudged it.'),
+  safetyTickMs: ms(1000, { min: 10, max: 60_000 }, 'How often a leader looks even when nobody nudged it.'),
 });
 
 const worker = z.strictObject({
@@ -87,39 +88,37 @@ const worker = z.strictObject({
     flag: 'module',
   }),
   concurrency: whole(50, {
-    min: 1,
-    max: 10_000,
+    ...workerRanges.concurrency,
     flag: 'concurrency',
     doc: 'How many handlers run at once in one process.',
   }),
-  jobLeaseMs: ms(15_000, [500, HOUR], 'How long a started job is left alone without a sign of life.'),
+  jobLeaseMs: ms(15_000, workerRanges.jobLeaseMs, 'How long a started job is left alone without a sign of life.'),
   extendEveryMs: ms(
     5000,
-    [50, HOUR],
+    workerRanges.extendEveryMs,
     'How often the leases of running jobs are extended; at most half of worker.jobLeaseMs.',
   ),
-  beatTtlMs: ms(10_000, [500, HOUR], 'How long a heartbeat of a worker is valid.'),
-  graceMs: ms(5000, [0, HOUR], 'How long a worker must be seen dead before its jobs are taken over.'),
-  shutdownMs: ms(25_000, [0, DAY], 'How long running handlers may take to end at shutdown.'),
+  beatTtlMs: ms(10_000, workerRanges.beatTtlMs, 'How long a heartbeat of a worker is valid.'),
+  graceMs: ms(5000, workerRanges.graceMs, 'How long a worker must be seen dead before its jobs are taken over.'),
+  shutdownMs: ms(25_000, workerRanges.shutdownMs, 'How long running handlers may take to end at shutdown.'),
   abortGraceMs: ms(
     5000,
-    [0, HOUR],
+    workerRanges.abortGraceMs,
     'How long a handler whose time is up may take to end before its slot counts as lost.',
   ),
   recycleAtPercent: whole(50, {
-    min: 0,
-    max: 100,
+    ...workerRanges.recycleAtPercent,
     doc: 'The share of lost slots in percent at which the process ends with 1, to be started anew; 0 = never.',
   }),
   timeoutMs: ms(
     900_000,
-    [1, 7 * DAY],
+    queueRanges.timeoutMs,
     'How long a handler may run before it is aborted, unless its queue says otherwise.',
   ),
 });
 
 const done = z.strictObject({
-  windowMs: ms(600_000, [0, 7 * DAY], 'How long the end of a job is remembered; 0 remembers nothing.'),
+  windowMs: ms(600_000, workerRanges.doneWindowMs, 'How long the end of a job is remembered; 0 remembers nothing.'),
   max: whole(10_000, {
     min: 0,
     max: 10_000_000,
@@ -128,7 +127,7 @@ const done = z.strictObject({
 });
 
 const dead = z.strictObject({
-  retentionMs: ms(30 * DAY, [SECOND, 10 * YEAR], 'How long dead letters are kept.'),
+  retentionMs: ms(30 * DAY, { min: SECOND, max: 10 * YEAR }, 'How long dead letters are kept.'),
   max: whole(100_000, { min: 1, max: 10_000_000, doc: 'How many dead letters are kept per partition.' }),
 });
 
@@ -139,7 +138,7 @@ const limits = z.strictObject({
     unit: 'bytes',
     doc: 'How large the JSON data of one job may be.',
   }),
-  horizonMs: ms(10 * YEAR, [SECOND, 10 * YEAR], 'How far in the future a job may be due.'),
+  horizonMs: ms(10 * YEAR, { min: SECOND, max: 10 * YEAR }, 'How far in the future a job may be due.'),
 });
 
 const log = z.strictObject({

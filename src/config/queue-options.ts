@@ -1,5 +1,6 @@
 /** The options of one queue, below `queues.<name>`: what a definition in code leaves out or the file overrides. */
 import { z } from 'zod';
+import { queueRanges } from '../core/ranges.ts';
 import { number, option } from './table.ts';
 
 const HOUR = 3_600_000;
@@ -30,16 +31,20 @@ const backoff = z.discriminatedUnion('kind', [
 const DELIVERIES = ['at-least-once', 'at-most-once', 'effectively-once'] as const;
 
 export const queue = z.strictObject({
-  partitions: number({ min: 1, max: 1024, doc: 'Over how many partitions a new queue is split.' }).exactOptional(),
-  attempts: number({ min: 1, max: 1000, doc: 'How often handlers may fail before a job is dead.' }).exactOptional(),
+  partitions: number({
+    ...queueRanges.partitions,
+    doc: 'Over how many partitions a new queue is split.',
+  }).exactOptional(),
+  attempts: number({
+    ...queueRanges.attempts,
+    doc: 'How often handlers may fail before a job is dead.',
+  }).exactOptional(),
   crashes: number({
-    min: 1,
-    max: 100,
+    ...queueRanges.crashes,
     doc: 'How often workers may die under a job before it is dead.',
   }).exactOptional(),
   timeoutMs: number({
-    min: 1,
-    max: 7 * DAY,
+    ...queueRanges.timeoutMs,
     unit: 'ms',
     doc: 'How long a handler may run before it is aborted.',
   }).exactOptional(),

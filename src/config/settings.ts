@@ -7,7 +7,7 @@ import { statSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
-import { nearest } from '../core/nearest.ts';
+import { hintOf } from '../core/nearest.ts';
 import { parseYaml, readText } from './file.ts';
 import { options } from './options.ts';
 import { envName, type Option } from './table.ts';
@@ -128,19 +128,14 @@ function unknownKey(path: readonly string[], origin: Origin): DuestreamError {
   const known = options.map((option) => option.key.replace('*', path[1] ?? '*'));
   const inside = known.filter((name) => name.startsWith(`${key}.`));
   if (inside.length > 0) return bad(`${key} in ${origin.name} is a section; allowed in it: ${inside.join(', ')}`);
-  return bad(`${key} in ${origin.name} is not an option${hint(key, known)}`);
+  return bad(`${key} in ${origin.name} is not an option${hintOf(key, known)}`);
 }
 
 function unknownVariable(name: string, known: readonly (string | undefined)[]): DuestreamError {
   if (name.startsWith('DUESTREAM_QUEUES_')) return bad(`${name} is set; queues are configured in the file only`);
   return bad(
-    `${name} is not a variable of duestream${hint(name, [...known.filter((one) => one !== undefined), ...BOOTSTRAP])}`,
+    `${name} is not a variable of duestream${hintOf(name, [...known.filter((one) => one !== undefined), ...BOOTSTRAP])}`,
   );
-}
-
-function hint(name: string, known: readonly string[]): string {
-  const near = nearest(name, known);
-  return near === undefined ? '' : `; did you mean ${near}?`;
 }
 
 const isTree = (value: unknown): value is Readonly<Record<string, unknown>> =>

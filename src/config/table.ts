@@ -2,6 +2,7 @@
  * How an option is described, and how a schema becomes a flat table of options. What the options are is `options.ts`.
  */
 import { z } from 'zod';
+import type { Range } from '../core/ranges.ts';
 
 export type Unit = 'ms' | 'bytes';
 
@@ -27,9 +28,7 @@ export interface Option extends About {
   readonly fallback: unknown;
 }
 
-interface Range {
-  readonly min: number;
-  readonly max: number;
+interface AboutRange extends Range {
   readonly unit?: Unit;
   readonly flag?: string;
   readonly doc: string;
@@ -43,13 +42,13 @@ export const option = <S extends z.ZodType>(schema: S, about: About): S => {
   return schema;
 };
 
-export const number = (range: Range) => option(z.int().min(range.min).max(range.max), aboutNumber(range));
-export const whole = (fallback: number, range: Range) =>
+export const number = (range: AboutRange) => option(z.int().min(range.min).max(range.max), aboutNumber(range));
+export const whole = (fallback: number, range: AboutRange) =>
   option(z.int().min(range.min).max(range.max).default(fallback), aboutNumber(range));
-export const ms = (fallback: number, [min, max]: readonly [number, number], doc: string) =>
+export const ms = (fallback: number, { min, max }: Range, doc: string) =>
   whole(fallback, { min, max, unit: 'ms', doc });
 
-function aboutNumber({ min, max, ...rest }: Range): About {
+function aboutNumber({ min, max, ...rest }: AboutRange): About {
   const suffix = rest.unit === undefined ? '' : ` ${rest.unit}`;
   return { ...rest, kind: 'number', allowed: `${min} to ${max}${suffix}` };
 }

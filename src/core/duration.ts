@@ -35,7 +35,7 @@ export function durationMs(input: DurationInput, what: string): number {
   if (Number.isFinite(value) && value >= 0) return Math.round(value);
   throw new DuestreamError(
     'bad-input',
-    `${what} is ${show(input)}; allowed: a number of milliseconds >= 0, "500ms", "90s", "5m", "1h", "3d", "2w", or an ISO 8601 duration without years and months such as "PT1H30M"`,
+    `${what} is ${show(input)}${unitHint(input)} allowed: a number of milliseconds >= 0, "500ms", "90s", "5m", "1h", "3d", "2w", or an ISO 8601 duration without years and months such as "PT1H30M"`,
   );
 }
 
@@ -59,6 +59,12 @@ export function instantMs(input: InstantInput, what: string): number {
 export function beyondMs(iso: string): 0 | 1 {
   return /[.,]\d{3}\d*[1-9]/.test(iso) ? 1 : 0;
 }
+
+/** A number in a text has no unit: seconds are what people mean who leave it out. */
+const unitHint = (input: DurationInput) =>
+  typeof input === 'string' && /^\d+(\.\d+)?$/.test(input.trim())
+    ? `, without a unit; did you mean ${input.trim()}s?`
+    : ';';
 
 /** A value for an error message: short, quoted, one line. */
 export function show(value: unknown): string {

@@ -39,6 +39,18 @@ export function latenessOf({ expiresAt, maxLateness, onLate }: LatenessOptions, 
   };
 }
 
+/**
+ * Whether a job is too late to start. `start.lua` judges by the same rule; this is for whoever plays it without Redis.
+ *
+ * @param sinceMs the due of a retry or a defer, else the moment that was asked for
+ */
+export function isTooLate(
+  { expiresAtMs = Number.POSITIVE_INFINITY, maxLatenessMs = Number.POSITIVE_INFINITY, onLate }: Lateness,
+  { nowMs, sinceMs }: { readonly nowMs: number; readonly sinceMs: number },
+): boolean {
+  return onLate !== 'run' && (nowMs > expiresAtMs || nowMs - sinceMs > maxLatenessMs);
+}
+
 function expiryOf(input: InstantInput, dueMs: number): number {
   const expiresAtMs = Math.floor(instantMs(input, 'expiresAt'));
   if (expiresAtMs >= dueMs) return expiresAtMs;

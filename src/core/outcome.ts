@@ -42,6 +42,9 @@ export type Outcome =
       readonly heir?: { readonly member: string; readonly record: string };
     };
 
+/** Why a handler was told to stop. */
+export type AbortReason = 'timeout' | 'cancelled' | 'lease lost' | 'shutdown';
+
 /** One line of a job's history: when, at which attempt, what kind of end, and its message. */
 export interface Attempted {
   readonly atMs: number;

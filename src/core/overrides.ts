@@ -1,14 +1,15 @@
 /** What one job has of its own where others take their queue's. */
 import { type Backoff, exponential, fixed, ladder, linear } from './backoff.ts';
 import type { JobOverrides } from './codec.ts';
-import { type DurationInput, durationMs, show } from './duration.ts';
+import { type DurationInput, show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
 import { whole } from './queue.ts';
+import { durationIn, queueRanges } from './ranges.ts';
 
 export interface OverrideOptions {
   /** How often handlers may fail before the job is dead, 1 to 1000. Default: the queue's. */
   readonly attempts?: number | undefined;
-  /** How long a handler may run. Default: the queue's. */
+  /** How long a handler may run, 1 ms to 365 d. Default: the queue's. */
   readonly timeout?: DurationInput | undefined;
   /** `fixed(…)`, `linear(…)`, `exponential(…)` or `ladder(…)`; a function cannot be stored. Default: the queue's. */
   readonly backoff?: Backoff | undefined;
@@ -17,8 +18,8 @@ export interface OverrideOptions {
 /** @throws DuestreamError `bad-input` that says what was given and what is allowed. */
 export function overridesOf({ attempts, timeout, backoff }: OverrideOptions): JobOverrides {
   return {
-    ...(attempts === undefined ? {} : { attempts: whole(attempts, { what: 'attempts', min: 1, max: 1000 }) }),
-    ...(timeout === undefined ? {} : { timeoutMs: durationMs(timeout, 'timeout') }),
+    ...(attempts === undefined ? {} : { attempts: whole(attempts, { what: 'attempts', ...queueRanges.attempts }) }),
+    ...(timeout === undefined ? {} : { timeoutMs: durationIn(timeout, 'timeout', queueRanges.timeoutMs) }),
     ...(backoff === undefined ? {} : { backoff: storable(backoff) }),
   };
 }

@@ -3,9 +3,10 @@
  * the definition, which is why a job's record does not have to carry it.
  */
 import { type BackoffPolicy, defaultBackoff } from './backoff.ts';
-import { type DurationInput, durationMs, show } from './duration.ts';
+import { type DurationInput, show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
 import { parseName } from './job.ts';
+import { durationIn, queueRanges, type Range } from './ranges.ts';
 
 export interface QueueOptions {
   /** How often handlers may fail before the job is dead. 1 to 1000, default 5. */
@@ -14,7 +15,7 @@ export interface QueueOptions {
   readonly crashes?: number;
   /** How long to wait after a failure. Default exponential 10 s … 1 h with full jitter. */
   readonly backoff?: BackoffPolicy;
-  /** How long a handler may run before it is aborted and the start counts as failed. Default 15 min. */
+  /** How long a handler may run before it is aborted and the start counts as failed. 1 ms to 365 d, default 15 min. */
   readonly timeout?: DurationInput;
   /**
    * `at-least-once` (default): acknowledged after the handler, tried again after failures and crashes.
@@ -59,20 +60,17 @@ export interface Queue<Data = unknown> {
 export function defineQueue<Data = Untyped>(name: string, options: QueueOptions = {}): Queue<Data> {
   return Object.freeze({
     name: parseName(name, 'queue'),
-    attempts: whole(options.attempts ?? 5, { what: 'attempts', min: 1, max: 1000 }),
-    crashes: whole(options.crashes ?? 3, { what: 'crashes', min: 1, max: 100 }),
+    attempts: whole(options.attempts ?? 5, { what: 'attempts', ...queueRanges.attempts }),
+    crashes: whole(options.crashes ?? 3, { what: 'crashes', ...queueRanges.crashes }),
     backoff: options.backoff ?? defaultBackoff,
-    timeoutMs: durationMs(options.timeout ?? '15m', 'timeout'),
+    timeoutMs: durationIn(options.timeout ?? '15m', 'timeout', queueRanges.timeoutMs),
     delivery: deliveryOf(options.delivery ?? 'at-least-once'),
-    partitions: whole(options.partitions ?? 1, { what: 'partitions', min: 1, max: 1024 }),
+    partitions: whole(options.partitions ?? 1, { what: 'partitions', ...queueRanges.partitions }),
   });
 }
 
 /** A whole number within a range, or an error that says both. @throws DuestreamError `bad-input` */
-export function whole(
-  value: unknown,
-  { what, min, max }: { readonly what: string; readonly min: number; readonly max: number },
-): number {
+export function whole(value: unknown, { what, min, max }: Range & { readonly what: string }): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
   throw new DuestreamError('bad-input', `${what} is ${show(value)}; allowed: a whole number from ${min} to ${max}`);
 }

@@ -36,7 +36,7 @@ export interface ScheduleInput<Data = unknown>
   readonly dst?: Partial<DstPolicy> | undefined;
   /** No instant before it. An instant, or a local time such as `2026-03-01T09:00`, which is meant in `zone`. */
   readonly start?: InstantInput | undefined;
-  /** No instant at it or later. */
+  /** No instant at it or later; a date without a time means the end of that day. */
   readonly end?: InstantInput | undefined;
   /** It ends after so many jobs. 1 to 1,000,000,000. */
   readonly maxRuns?: number | undefined;
@@ -105,7 +105,7 @@ function read(name: string, input: ScheduleInput, { sinceMs, anchorMs = sinceMs 
   const zone = parseZone(input.zone ?? 'UTC');
   const dst = dstOf(input.dst);
   const startMs = momentOf(input.start, { what: 'start', zone, dst });
-  const endMs = momentOf(input.end, { what: 'end', zone, dst });
+  const endMs = momentOf(input.end, { what: 'end', zone, dst, date: 'next' });
   if (endMs !== undefined && endMs <= (startMs ?? 0)) throw bad('end', input.end, 'an instant after the start');
   if (input.calendar !== undefined) checkCalendar(input.calendar);
   return Object.freeze({
@@ -135,7 +135,10 @@ function bodyOf(input: ScheduleInput): string {
 
 function ruleOf(name: string, { cron, every, align = 'epoch' }: ScheduleInput, startMs: number): Schedule['rule'] {
   if ((cron === undefined) === (every === undefined)) {
-    throw bad('the rule', cron === undefined ? 'neither cron nor every' : 'both cron and every', 'one of them');
+    throw new DuestreamError(
+      'bad-input',
+      `${cron === undefined ? 'neither cron nor every is' : 'both cron and every are'} given; allowed: one of them`,
+    );
   }
   if (cron !== undefined) return { cron: parseCron(cron, name).text };
   oneOf('align', align, ['epoch', 'start']);

@@ -8,6 +8,7 @@
 import { IANAZone } from 'luxon';
 import { show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
+import { nearest } from './nearest.ts';
 
 /** What becomes of wall-clock times that a clock change takes away or doubles. */
 export interface DstPolicy {
@@ -56,8 +57,17 @@ export function parseZone(input: unknown): Zone {
   }
   throw new DuestreamError(
     'bad-input',
-    `zone is ${show(input)}; allowed: UTC or an IANA name such as Europe/Berlin (a fixed offset is Etc/GMT-2 for +02:00)`,
+    `zone is ${show(input)};${hintFor(input)} allowed: UTC or an IANA name such as Europe/Berlin (a fixed offset is Etc/GMT-2 for +02:00)`,
   );
+}
+
+/** The name that ends as this one does, as Europe/Berlin for Berlin, or the nearest one. */
+function hintFor(input: unknown): string {
+  if (typeof input !== 'string' || input.length > 64) return '';
+  const known = Intl.supportedValuesOf('timeZone');
+  const city = `/${input.trim().replace(/ /g, '_').toLowerCase()}`;
+  const near = known.find((name) => name.toLowerCase().endsWith(city)) ?? nearest(input, known);
+  return near === undefined ? '' : ` did you mean ${near}?`;
 }
 
 /**

@@ -23,11 +23,12 @@ import { stats } from '../redis/inspect.ts';
 import { presence } from '../redis/presence.ts';
 import { declareQueue } from '../redis/queues.ts';
 import type { Handlers } from '../worker/handlers.ts';
+import { loadHandlers } from './handler-module.ts';
 import { type DaemonInput, readDaemonInput } from './input.ts';
 import { createLagWatch } from './lag.ts';
 import { scheduleKeeperOf } from './schedule-keeper.ts';
 import { version } from './version.ts';
-import { createWorkers, loadHandlers } from './workers.ts';
+import { createWorkers } from './workers.ts';
 
 export type { DaemonInput };
 

@@ -2,37 +2,15 @@
  * A handler module → one worker per queue in it, all with this process's configuration. What the configuration says of
  * a queue wins over the definition in code.
  */
-
-import { resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { queueOptions } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
-import { DuestreamError, messageOf } from '../core/errors.ts';
+import { DuestreamError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
+import { hintOf } from '../core/nearest.ts';
 import { defineQueue, type Queue } from '../core/queue.ts';
 import type { RedisInput } from '../redis/connect.ts';
 import type { Handlers } from '../worker/handlers.ts';
 import { createWorker, type Worker } from '../worker/worker.ts';
-
-/**
- * Imports a handler module.
- *
- * @throws DuestreamError `bad-input` when it cannot be loaded or does not export handlers.
- */
-export async function loadHandlers(modulePath: string): Promise<Handlers> {
-  const url = pathToFileURL(resolve(modulePath)).href;
-  const module: unknown = await import(url).catch((error: unknown) => {
-    throw new DuestreamError('bad-input', `handler module ${modulePath} cannot be loaded: ${messageOf(error)}`, {
-      cause: error,
-    });
-  });
-  const found = typeof module === 'object' && module !== null && 'default' in module ? module.default : undefined;
-  if (isHandlers(found)) return found;
-  throw new DuestreamError(
-    'bad-input',
-    `handler module ${modulePath} has no handlers; allowed: export default defineHandlers({ queue: handler })`,
-  );
-}
 
 /** The workers of a module, not started yet. `only` narrows them to some of its queues. */
 export function createWorkers(
@@ -47,7 +25,10 @@ export function createWorkers(
   const names = Object.keys(handlers.map);
   const missing = only?.find((name) => !names.includes(name));
   if (missing !== undefined) {
-    throw new DuestreamError('bad-input', `queue ${missing} is not in the handler module; it has ${names.join(', ')}`);
+    throw new DuestreamError(
+      'bad-input',
+      `queue ${missing} is not in the handler module${hintOf(missing, names) || ';'} it has ${names.join(', ')}`,
+    );
   }
   return names
     .filter((name) => only === undefined || only.includes(name))
@@ -79,8 +60,4 @@ function workerOptions({ worker, done, namespace }: Config) {
     recycleAtPercent: worker.recycleAtPercent,
     doneWindow: done.max === 0 ? 0 : done.windowMs,
   };
-}
-
-function isHandlers(value: unknown): value is Handlers {
-  return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'duestream.handlers';
 }

@@ -2,6 +2,7 @@
  * Virtual time: what is to happen, in the order of its moments, and of the same moment in the order in which it was
  * noted. Nothing happens by itself; time passes when it is told to, and one thing ends before the next begins.
  */
+import type { Clock } from '../core/clock.ts';
 import { DuestreamError } from '../core/errors.ts';
 
 export interface Agenda {
@@ -75,4 +76,9 @@ export function createAgenda(startMs: number): Agenda {
     },
     nextMs: () => entries[0]?.atMs,
   };
+}
+
+/** Both clocks are the agenda's; nobody waits on it. */
+export function virtualClock(nowMs: () => number): Clock {
+  return { wallMs: nowMs, monotonicMs: nowMs, sleep: async () => true, timer: () => () => undefined };
 }

@@ -2,34 +2,38 @@
  * The test kit: jobs, retries and schedules in virtual time, without Redis and without waiting. A year of schedules
  * or a ladder of three days passes as fast as the handlers run.
  *
- * Options, budgets, backoff, lateness, schedules and clock changes follow the very code of the product. Not played are
- * crashes, several workers and lost replies: those are the product's business, and its own tests show them.
+ * Options, delivery, time-outs, budgets, backoff, compensation, schedules and clock changes are decided by the very code
+ * of the product. Not played are crashes, several workers and lost replies: those are the product's business, and its own tests show them.
  */
 import type { ScheduleOptions } from '../client/plan.ts';
 import type { Scheduled } from '../client/scheduled.ts';
-import type { Clock } from '../core/clock.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs } from '../core/duration.ts';
 import type { Job } from '../core/job.ts';
 import { defineQueue, type Queue, type Untyped } from '../core/queue.ts';
 import type { ScheduleInput } from '../core/schedule-input.ts';
 import { defineHandlers, type HandlerMap, type Handlers } from '../worker/handlers.ts';
-import { createAgenda } from './agenda.ts';
+import { checkDelivery } from '../worker/options.ts';
+import { createAgenda, virtualClock } from './agenda.ts';
 import { createJobBook, type TestJob } from './jobs.ts';
-import type { Run } from './runner.ts';
+import type { Run } from './kept.ts';
 import { createScheduleBook } from './schedules.ts';
+import { servedBy } from './served.ts';
 
 export type { Run, TestJob };
 
 export interface TestKitOptions {
   /** What `defineHandlers` returned, or the map that it takes. */
   readonly handlers: Handlers | HandlerMap<Readonly<Record<string, Untyped>>>;
-  /** Definitions whose attempts, backoff and timeout count; those of `handlers` count too. */
+  /** Definitions that count for their queues, as those of a worker do; those of `handlers` count too. */
   readonly queues?: readonly Queue[] | undefined;
   /** The moment at which time begins. Default 2026-01-01T00:00:00Z. */
   readonly start?: InstantInput | undefined;
   /** Schedules by name, as in a file or in `schedules.put`. */
   readonly schedules?: Readonly<Record<string, ScheduleInput>> | undefined;
-  /** How long the run of a job lasts in virtual time, which matters to overlapping schedules. Default 0. */
+  /**
+   * How long the run of a job lasts in virtual time, which matters to overlapping schedules. One that lasts longer than
+   * the time-out of its job or its queue is timed out. Default 0.
+   */
   readonly lasts?: ((job: Job<unknown>) => DurationInput) | undefined;
   /** What jitter follows from, 0 up to 1. Default 0.5, always. */
   readonly random?: (() => number) | undefined;
@@ -73,9 +77,13 @@ export function createTestKit(options: TestKitOptions): TestKit {
   const known = new Map([...handlers.queues, ...(options.queues ?? [])].map((queue) => [queue.name, queue]));
   const queueOf = (name: string) => known.get(name) ?? defineQueue(name);
   const runs: Run[] = [];
+  for (const name of Object.keys(handlers.onAbandoned)) {
+    checkDelivery(queueOf(name).delivery, { windowMs: WINDOW_MS, onAbandoned: handlers.onAbandoned[name] });
+  }
   const jobs = createJobBook({
-    ...{ agenda, queueOf, random, runs, inline, clock: clockOf(agenda.nowMs) },
-    handlersOf: (queue) => (Object.hasOwn(handlers.map, queue) ? handlers.map[queue] : undefined),
+    ...{ agenda, random, runs, inline, clock: virtualClock(agenda.nowMs) },
+    queueOf: (given) => known.get(given.name) ?? given,
+    servedBy: servedBy(handlers),
     lastsMs: (job) => durationMs(lasts(job), 'lasts'),
   });
   const schedules = createScheduleBook({ agenda, jobs, queueOf });
@@ -105,15 +113,13 @@ export function createTestKit(options: TestKitOptions): TestKit {
   };
 }
 
+/** Any that remembers: the kit forgets nothing. */
+const WINDOW_MS = 600_000;
+
 function handlersIn(given: TestKitOptions['handlers']): Handlers {
   return isHandlers(given) ? given : defineHandlers(given);
 }
 
 function isHandlers(given: TestKitOptions['handlers']): given is Handlers {
   return 'kind' in given && given.kind === 'duestream.handlers';
-}
-
-/** Both clocks are the agenda's; nobody waits on it. */
-function clockOf(nowMs: () => number): Clock {
-  return { wallMs: nowMs, monotonicMs: nowMs, sleep: async () => true, timer: () => () => undefined };
 }

@@ -4,11 +4,11 @@
  */
 import { type Plan, planJob, type ScheduleOptions } from '../client/plan.ts';
 import type { Scheduled } from '../client/scheduled.ts';
-import { decodeRecord } from '../core/codec.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { Queue } from '../core/queue.ts';
 import type { JobState, OverState } from '../core/state.ts';
-import { createRunner, type Kept, type RunnerParts } from './runner.ts';
+import type { Kept } from './kept.ts';
+import { createRunner, type RunnerParts } from './runner.ts';
 
 /** A job that is not over, or how it ended. */
 export interface TestJob {
@@ -29,9 +29,16 @@ export type JobBook = ReturnType<typeof createJobBook>;
 const LIVE: readonly JobState[] = ['scheduled', 'ready', 'running'];
 const LIMITS = { horizonMs: 3650 * 86_400_000, dataBytesMax: 262_144 };
 
-export function createJobBook(parts: RunnerParts) {
-  const { agenda } = parts;
-  const runner = createRunner(parts);
+export interface JobBookParts extends RunnerParts {
+  /** The definition that counts: the worker's, else the producer's. */
+  readonly queueOf: (given: Queue) => Queue;
+}
+
+export function createJobBook(parts: JobBookParts) {
+  const { agenda, queueOf } = parts;
+  const runner = createRunner(parts, (queue, { id, record }) =>
+    add(queue, { id, record, dueMs: agenda.nowMs(), mode: 'keep', strict: false }),
+  );
   const kept = new Map<string, Kept>();
 
   const keyOf = (queue: string, id: string) => `${queue} ${id}`;
@@ -50,18 +57,10 @@ export function createJobBook(parts: RunnerParts) {
     if (known) return { ...told, ...known };
     const live = before !== undefined && LIVE.includes(before.state);
     before?.strike();
-    const fresh = { attempts: 0, failures: 0, history: [], reason: undefined, cancelRequested: false };
     const job: Kept = {
-      ...{
-        queue,
-        id,
-        record,
-        content: decodeRecord(record),
-        state: 'scheduled',
-        dueMs,
-        ...fresh,
-        strike: () => undefined,
-      },
+      ...{ queue: queueOf(queue), id, record, state: 'scheduled', dueMs, nextDueMs: undefined, token: '0' },
+      ...{ attempts: 0, failures: 0, history: [], reason: undefined, cancelRequested: false },
+      ...{ abort: undefined, strike: () => undefined },
     };
     kept.set(keyOf(queue.name, id), job);
     await runner.begin(job, dueMs);
@@ -77,9 +76,10 @@ export function createJobBook(parts: RunnerParts) {
       if (!job) return 'unknown';
       if (job.state === 'running') {
         job.cancelRequested = true;
+        job.abort?.('cancelled');
         return 'requested';
       }
-      if (job.state !== 'scheduled') return 'over';
+      if (!LIVE.includes(job.state)) return 'over';
       job.strike();
       job.state = 'cancelled';
       return 'cancelled';

@@ -7,10 +7,10 @@ import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { Job } from '../core/job.ts';
 import type { Log } from '../core/log.ts';
+import type { AbortReason } from '../core/outcome.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { Effect } from '../redis/replies.ts';
 import type { HandlerContext } from './handlers.ts';
-import type { AbortReason } from './inflight.ts';
 
 /** An AbortController that is only made when somebody looks at the signal. */
 export interface Cord {

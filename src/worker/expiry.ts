@@ -6,6 +6,7 @@
 import type { Clock } from '../core/clock.ts';
 import { idOf } from '../core/codec.ts';
 import type { Emitter } from '../core/events.ts';
+import { heirOfExpired } from '../core/judge.ts';
 import { READ_JOBS_MAX } from '../redis/bytes.ts';
 import type { Redis } from '../redis/connect.ts';
 import { peek } from '../redis/inspect.ts';
@@ -13,7 +14,6 @@ import type { Jobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { Delivery, ExpireReply, Heir } from '../redis/replies.ts';
 import { withRetry } from '../redis/weather.ts';
-import { heirOf } from './abandoned.ts';
 
 export interface ExpiryParts {
   readonly commands: Redis;
@@ -75,10 +75,10 @@ export function createExpire(parts: ExpiryParts): Expire {
     const found = await peek(commands, ref, delivery.member);
     if (!found || 'kind' in found || !found.run || found.record === undefined) return delivery;
     const { run, record } = found;
-    const nowMs = Math.round(serverNowMs());
-    const error = { atMs: nowMs, attempt: run.attempts, kind: 'refused' as const, message: 'past its expiry' };
-    const death = { member: delivery.member, started: { ...run, record }, reason: 'expired', error };
-    return { ...delivery, heir: heirOf(death, nowMs) };
+    return {
+      ...delivery,
+      heir: heirOfExpired({ member: delivery.member, started: { ...run, record } }, Math.round(serverNowMs())),
+    };
   }
 
   return expire;

@@ -2,12 +2,13 @@
  * What users write: a function per job, or a function per job name. A module that `duestream worker` loads exports a
  * map of them, made by `defineHandlers`.
  */
+
+import { ABANDONED, type Abandoned } from '../core/abandoned.ts';
 import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { DEFAULT_NAME, type Job, parseName } from '../core/job.ts';
 import type { Log } from '../core/log.ts';
 import type { Queue, Untyped } from '../core/queue.ts';
-import type { Abandoned } from './abandoned.ts';
 
 /** What a handler gets beside its job. */
 export interface HandlerContext {
@@ -106,7 +107,15 @@ export function checkHandlers(queue: string, handlers: QueueHandlers<never>): vo
 }
 
 /** The handler for a job name. A single function takes every name. */
-export function pickHandler<Data>(handlers: QueueHandlers<Data>, name: string): Handler<Data> | undefined {
+function pickHandler<Data>(handlers: QueueHandlers<Data>, name: string): Handler<Data> | undefined {
   if (typeof handlers === 'function') return handlers;
   return Object.hasOwn(handlers, name) ? handlers[name] : undefined;
+}
+
+/** An heir's data has its own shape: a handler that takes every name must not take it for an order of its own. */
+export function handlerFor<Data>(
+  { handlers, onAbandoned }: { handlers: QueueHandlers<Data>; onAbandoned: Handler<Abandoned> | undefined },
+  name: string,
+): Handler<never> | undefined {
+  return name === ABANDONED ? onAbandoned : pickHandler(handlers, name);
 }

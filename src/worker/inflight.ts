@@ -4,6 +4,7 @@
  * this consumer holds; an entry that is in Redis and not here was delivered in a reply that got lost.
  */
 import type { Token } from '../core/job.ts';
+import type { AbortReason } from '../core/outcome.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { Claim, Delivery } from '../redis/replies.ts';
 
@@ -12,8 +13,6 @@ import type { Claim, Delivery } from '../redis/replies.ts';
  * settling: the handler ended, its outcome is on the way.
  */
 export type Phase = 'suspected' | 'starting' | 'running' | 'settling';
-
-export type AbortReason = 'timeout' | 'cancelled' | 'lease lost' | 'shutdown';
 
 export interface Held {
   readonly ref: PartitionRef;

@@ -1,6 +1,7 @@
 /** `onAbandoned`: told when a job died and a crash or a timeout may have left half of its work outside. */
 import { describe, expect, it } from 'vitest';
 import { createProducer } from '../../src/client/producer.ts';
+import { ABANDONED, type Abandoned } from '../../src/core/abandoned.ts';
 import { fixed } from '../../src/core/backoff.ts';
 import { decodeHistory, memberOf } from '../../src/core/codec.ts';
 import type { Job } from '../../src/core/job.ts';
@@ -8,7 +9,6 @@ import { Unrecoverable } from '../../src/core/outcome.ts';
 import { defineQueue } from '../../src/core/queue.ts';
 import { partitionOf } from '../../src/core/routing.ts';
 import { readNew } from '../../src/redis/ready.ts';
-import { ABANDONED, type Abandoned } from '../../src/worker/abandoned.ts';
 import type { Handler, HandlerContext } from '../../src/worker/handlers.ts';
 import { openLossyLine } from '../support/lossy-line.ts';
 import { aborted, eventually, gate, NAMESPACE, QUICK, useLine } from '../support/worker-line.ts';

@@ -86,7 +86,7 @@ describe('schedule', () => {
     [['--backoff', '{"kind":"fixed","delay":1}'], 'allowed: JSON with kind fixed (delayMs)'],
     [['--on-late', 'dead'], 'onLate is "dead" without expiresAt or maxLateness'],
     [['--max-lateness', 'soon'], 'maxLateness is "soon"; allowed:'],
-    [['--expires-at', '2030-01-01'], 'expiresAt is "2030-01-01"; allowed:'],
+    [['--expires-at', '2030-01-01'], '--expires-at is "2030-01-01", a local time; add Z'],
     [['--id', 'a b'], 'job id is "a b"; allowed:'],
     [['--bulk', 'jobs.ndjson', '--if-exists', 'keep'], '--bulk and --if-exists are both given'],
   ])('refuses %j with 64', async (flags, message) => {
@@ -107,7 +107,7 @@ describe('schedule', () => {
     const { code, out, err } = await due(['schedule', 'q', '--bulk', '-'], { input: lines.join('\n') });
     expect({ code, out }).toEqual({ code: 1, out: '5 lines, 2 scheduled, 3 refused\n' });
     expect(err.match(/^line \d+: /gm)).toEqual(['line 2: ', 'line 3: ', 'line 5: ']);
-    expect(err).toContain('line 3: "dely" is no option; allowed: data, delay, at,');
+    expect(err).toContain('line 3: "dely" is no option; did you mean delay? allowed: data, delay, at,');
     expect(await the.redis.zrange(the.keys.scheduled, '0', '-1')).toEqual(['j:a', 'j:d']);
   });
 

@@ -49,7 +49,7 @@ describe('schedules put', () => {
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(await stored('all')).toEqual({
       ...{ queue: 'q', job: 'sum', data: { a: 1 }, cron: '0 9 * * *', zone: 'Europe/Berlin', maxRuns: 5 },
-      ...{ dst: { gap: 'skip', overlap: 'both' }, start: '2026-01-01T08:00:00.000Z', end: '2089-12-31T23:00:00.000Z' },
+      ...{ dst: { gap: 'skip', overlap: 'both' }, start: '2026-01-01T08:00:00.000Z', end: '2090-01-01T23:00:00.000Z' },
       ...{ jitter: '1m', overlap: 'queue', catchUp: { policy: 'all', window: '2h', limit: 7 }, tags: ['a', 'b'] },
       ...{ calendar: { hours: { 'mon-fri': '09:00-17:00' }, outside: 'next' }, paused: 'not yet', attempts: 3 },
       ...{ timeout: '30s', maxLateness: '10m', onLate: 'dead', backoff: expect.objectContaining({ delayMs: 5000 }) },
@@ -188,13 +188,25 @@ describe('schedules pause, resume and rm', () => {
     expect((await say(['resume', 'nightly'])).out).toMatch(/^nightly was already on, next 20/);
   });
 
+  test('a second pause without a reason keeps the first one; one with a reason replaces it', async () => {
+    await daily('nightly');
+    await say(['pause', 'nightly', '--reason', 'the database moves']);
+    expect((await say(['pause', 'nightly'])).out).toBe('nightly was already paused: the database moves\n');
+    expect(await answer(['pause', 'nightly'])).toMatchObject({ reason: 'the database moves', changed: false });
+    expect((await stored('nightly')).paused).toBe('the database moves');
+    expect((await say(['pause', 'nightly', '--reason', 'it moved'])).out).toBe('nightly is paused: it moved\n');
+    await say(['put', 'bare', '--queue', 'q', '--every', '1h', '--paused']);
+    expect((await say(['pause', 'bare'])).out).toBe('bare was already paused\n');
+    expect((await say(['pause', 'bare', '--reason', 'why'])).out).toBe('bare is paused: why\n');
+  });
+
   test('rm removes several, and ends with 1 when one was not there', async () => {
     await daily('a');
     await daily('b');
     const { code, out } = await say(['rm', 'a', 'nope', 'b']);
     expect(code).toBe(1);
     expect(out).toBe(
-      'a is removed\nthere is no schedule nope; "duestream schedules ls" lists those that are\nb is removed\n',
+      'a is removed\nthere is no schedule "nope"; "duestream schedules ls" lists those that are\nb is removed\n',
     );
     expect(await the.redis.exists(controlKeys(namespace).schedules)).toBe(0);
     expect(await the.redis.exists(partitionKeys({ namespace, queue: 'reports', partition: 0 }).fires)).toBe(0);

@@ -1,13 +1,13 @@
 /** `expiresAt` and `maxLateness`: jobs that come too late are dropped, buried, or run all the same. */
 import { describe, expect, it } from 'vitest';
 import { createProducer } from '../../src/client/producer.ts';
+import type { Abandoned } from '../../src/core/abandoned.ts';
 import { fixed } from '../../src/core/backoff.ts';
 import type { Job } from '../../src/core/job.ts';
 import { defineQueue } from '../../src/core/queue.ts';
 import { createMetrics } from '../../src/metrics/metrics.ts';
 import { stats } from '../../src/redis/inspect.ts';
 import { readNew } from '../../src/redis/ready.ts';
-import type { Abandoned } from '../../src/worker/abandoned.ts';
 import { openLossyLine } from '../support/lossy-line.ts';
 import { aborted, eventually, NAMESPACE, QUICK, useLine } from '../support/worker-line.ts';
 

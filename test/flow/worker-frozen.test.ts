@@ -4,9 +4,10 @@ import { afterEach, expect, it } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { createEmitter } from '../../src/core/events.ts';
 import type { EntryId, Token } from '../../src/core/job.ts';
+import type { AbortReason } from '../../src/core/outcome.ts';
 import { createJobs } from '../../src/redis/jobs.ts';
 import { createExtender } from '../../src/worker/extender.ts';
-import { type AbortReason, createInflight } from '../../src/worker/inflight.ts';
+import { createInflight } from '../../src/worker/inflight.ts';
 import { handClock, slowed } from '../support/mover-line.ts';
 import { eventually, gate, useLine } from '../support/worker-line.ts';
 

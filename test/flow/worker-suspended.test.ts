@@ -4,8 +4,9 @@
  */
 import { expect, it } from 'vitest';
 import { createEmitter } from '../../src/core/events.ts';
+import type { AbortReason } from '../../src/core/outcome.ts';
 import { createExtender } from '../../src/worker/extender.ts';
-import { type AbortReason, createInflight } from '../../src/worker/inflight.ts';
+import { createInflight } from '../../src/worker/inflight.ts';
 import { handClock } from '../support/mover-line.ts';
 import { only, usePartition } from '../support/partition.ts';
 

@@ -80,7 +80,7 @@ describe('a job is refused with what was given and what is allowed', () => {
     ['a backoff that is a function', { backoff: () => 1 }, /backoff is a value of type function; allowed for one job/],
     ['a backoff of no known kind', { backoff: { kind: 'magic' } }, /backoff is a value of type object; allowed/],
     ['a backoff with a wrong number', { backoff: { kind: 'fixed', delayMs: -5 } }, /fixed delay is -5; allowed/],
-    ['a misspelt option', { dealy: '5m' }, /unknown option "dealy"; allowed: delay, at, zone, id/],
+    ['a misspelt option', { dealy: '5m' }, /unknown option "dealy"; did you mean delay\? allowed: delay, at, zone, id/],
   ])('%s', (_, options, message) => {
     refusal(options).toThrow(badInput(message));
   });

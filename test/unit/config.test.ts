@@ -39,14 +39,14 @@ describe('precedence', () => {
   test('flags win over the environment, the environment over the file, the file over the defaults', () => {
     const file = write(
       'all.yaml',
-      'namespace: from-file\nlog: { level: debug }\nworker: { concurrency: 7, graceMs: 9 }\n',
+      'namespace: from-file\nlog: { level: debug }\nworker: { concurrency: 7, graceMs: 90 }\n',
     );
     const { config, origins } = load({
       flags: { config: file, namespace: 'from-flag' },
       env: { DUESTREAM_NAMESPACE: 'from-env', DUESTREAM_WORKER__CONCURRENCY: '8' },
     });
     expect(config).toMatchObject({ namespace: 'from-flag', log: { level: 'debug' } });
-    expect(config.worker).toMatchObject({ concurrency: 8, graceMs: 9, jobLeaseMs: 15_000 });
+    expect(config.worker).toMatchObject({ concurrency: 8, graceMs: 90, jobLeaseMs: 15_000 });
     expect(origins).toMatchObject({
       namespace: { from: 'flag', name: '--namespace' },
       'worker.concurrency': { from: 'environment', name: 'DUESTREAM_WORKER__CONCURRENCY' },

@@ -30,6 +30,36 @@ describe('a moment', () => {
   });
 });
 
+describe('a date without a time', () => {
+  const of = (input: string, date: 'before' | 'first' | 'last' | 'next', place = 'America/New_York') => {
+    const at = momentOf(input, { what: 'to', zone: parseZone(place), dst: { gap: 'skip', overlap: 'second' }, date });
+    return new Date(at ?? Number.NaN).toISOString();
+  };
+
+  test('is the beginning or the end of its day, also of days of 23 and 25 hours', () => {
+    expect(of('2026-11-18', 'before')).toBe('2026-11-18T04:59:59.999Z');
+    expect(of('2026-11-18', 'first')).toBe('2026-11-18T05:00:00.000Z');
+    expect(of('2026-11-18', 'last')).toBe('2026-11-19T04:59:59.999Z');
+    expect(of('2026-11-18', 'next')).toBe('2026-11-19T05:00:00.000Z');
+    expect([of('2026-03-08', 'first'), of('2026-03-08', 'next')]).toEqual([
+      ...['2026-03-08T05:00:00.000Z', '2026-03-09T04:00:00.000Z'],
+    ]);
+    expect([of('2026-11-01', 'first'), of('2026-11-01', 'next')]).toEqual([
+      ...['2026-11-01T04:00:00.000Z', '2026-11-02T05:00:00.000Z'],
+    ]);
+    expect(of('2026-12-31', 'next')).toBe('2027-01-01T05:00:00.000Z');
+  });
+
+  test('begins with its first minute where clocks leave out midnight', () => {
+    expect(of('2018-11-04', 'first', 'America/Sao_Paulo')).toBe('2018-11-04T03:00:00.000Z');
+    expect(of('2018-11-03', 'next', 'America/Sao_Paulo')).toBe('2018-11-04T03:00:00.000Z');
+  });
+
+  test('with a time is that time, whatever a date would mean', () => {
+    expect(of('2026-11-18T00:00', 'next')).toBe('2026-11-18T05:00:00.000Z');
+  });
+});
+
 const LOCAL = 'a local time that exists in America/New_York';
 const INSTANT =
   'a valid Date, a luxon DateTime, or an ISO 8601 text with Z or an offset such as "2026-03-01T10:00:00+01:00"';

@@ -47,7 +47,7 @@ describe('a definition', () => {
     };
     expect(parse(given, { queue: 'q', cron: '0 12 * * *' })).toMatchObject({
       ...{ dst: { gap: 'skip', overlap: 'first' }, calendar, maxRuns: 7, jitterMs: 30_000, overlap: 'queue' },
-      ...{ startMs: Date.parse('2026-03-01T08:00Z'), endMs: Date.parse('2026-12-30T23:00Z'), tags: ['a', 'b'] },
+      ...{ startMs: Date.parse('2026-03-01T08:00Z'), endMs: Date.parse('2026-12-31T23:00Z'), tags: ['a', 'b'] },
       ...{ catchUp: { policy: 'all', windowMs: 86_400_000, limit: 5 }, paused: 'for the holidays' },
       lateness: { maxLatenessMs: 3_600_000, onLate: 'dead' },
     });
@@ -95,8 +95,8 @@ const REFUSED: readonly (readonly [given: unknown, told: string])[] = [
     { data: 'x'.repeat(262_144) },
     'data is 262152 bytes of JSON; allowed: 262144 bytes; store it elsewhere and name it in the data',
   ],
-  [{ cron: undefined }, 'the rule is "neither cron nor every"; allowed: one of them'],
-  [{ every: '1m' }, 'the rule is "both cron and every"; allowed: one of them'],
+  [{ cron: undefined }, 'neither cron nor every is given; allowed: one of them'],
+  [{ every: '1m' }, 'both cron and every are given; allowed: one of them'],
   [{ cron: undefined, every: '999ms' }, 'every is "999ms"; allowed: 1000 ms to 3650 d'],
   [{ cron: undefined, every: '3651d' }, 'every is "3651d"; allowed: 1000 ms to 3650 d'],
   [{ cron: undefined, every: '1m', align: 'hour' }, 'align is "hour"; allowed: epoch, start'],

@@ -1,6 +1,15 @@
 /** The test kit plays jobs and schedules by the product's rules, in virtual time. */
 import { describe, expect, test } from 'vitest';
-import { Defer, defineQueue, exponential, ladder, Unrecoverable } from '../../src/index.ts';
+import {
+  Defer,
+  defineHandlers,
+  defineQueue,
+  exponential,
+  fixed,
+  type HandlerContext,
+  ladder,
+  Unrecoverable,
+} from '../../src/index.ts';
 import { createTestKit } from '../../src/testing/index.ts';
 
 const start = '2026-03-01T00:00:00Z';
@@ -96,6 +105,80 @@ describe('jobs', () => {
     await kit.schedule(q, 1, { delay: '30d' });
     expect(kit.runs.map(({ outcome }) => outcome)).toEqual(['retry', 'retry', 'done']);
     expect(kit.now.toISOString()).toBe('2026-03-01T00:00:00.000Z');
+  });
+});
+
+describe('jobs, by the rules of the product', () => {
+  test('are timed out at the time-out of the job, else of the queue, and their signal aborts', async () => {
+    const reasons: string[] = [];
+    const q = defineQueue('q', { timeout: '10m', attempts: 2, backoff: fixed('1h') });
+    const handlers = {
+      q: (_job: unknown, { signal, deadline }: HandlerContext) => {
+        reasons.push(deadline.toISOString().slice(11, 16));
+        signal.addEventListener('abort', () => reasons.push(String(signal.reason)));
+      },
+    };
+    const kit = createTestKit({ start, queues: [q], handlers, lasts: () => '20m' });
+    await kit.schedule(q, 1, { id: 'short', timeout: '5m', attempts: 1 });
+    await kit.schedule(q, 1, { id: 'long', timeout: '30m' });
+    await kit.schedule(q, 1, { id: 'queue' });
+    await kit.advance('1d');
+    expect(kit.runs.map(({ id, outcome, error }) => [id, outcome, error])).toEqual([
+      ['short', 'dead', 'timed out after 300000 ms'],
+      ['queue', 'retry', 'timed out after 600000 ms'],
+      ['long', 'done', undefined],
+      ['queue', 'dead', 'timed out after 600000 ms'],
+    ]);
+    expect(reasons.slice(0, 3)).toEqual(['00:05', '00:30', '00:10']);
+    expect(reasons.filter((text) => text.includes('job aborted: timeout'))).toHaveLength(3);
+  });
+
+  test('of which nobody waits for a handler that ignores its signal', async () => {
+    const q = defineQueue('q', { timeout: '1m', attempts: 1 });
+    const handlers = { q: () => new Promise(() => undefined) };
+    const kit = createTestKit({ start, queues: [q], handlers, lasts: () => '1h' });
+    await kit.schedule(q, 1);
+    await kit.advance('2m');
+    expect(kit.jobs()).toMatchObject([{ state: 'dead', reason: 'attempts-exhausted' }]);
+  });
+
+  test('leave an heir also when they expire after a time-out', async () => {
+    const taken: unknown[] = [];
+    const q = defineQueue('q', { timeout: '1m', backoff: fixed('1h') });
+    const onAbandoned = { q: ({ data }: { data: { reason: string } }) => taken.push(data.reason) };
+    const handlers = defineHandlers({ q: () => undefined }, { queues: [q], onAbandoned });
+    const kit = createTestKit({ start, handlers, lasts: ({ name }) => (name === 'default' ? '1h' : 0) });
+    await kit.schedule(q, 1, { id: 'a', expiresAt: '2026-03-01T00:30:00Z' });
+    await kit.advance('1d');
+    expect(kit.jobs().map(({ id, state }) => [id, state])).toEqual([
+      ['a', 'expired'],
+      ['{a}abandoned:1', 'done'],
+    ]);
+    expect(taken).toEqual(['expired']);
+  });
+
+  test('cannot commit once their handler has ended', async () => {
+    let late: (() => void) | undefined;
+    const handlers = {
+      q: (_job: unknown, context: HandlerContext) => {
+        context.commit('INCR', `${context.tag}:n`);
+        late = () => context.commit('INCR', `${context.tag}:n`);
+      },
+    };
+    const kit = createTestKit({ start, handlers, lasts: () => '10m' });
+    await kit.schedule('q', 1);
+    await kit.advance('1m');
+    expect(late).toThrow(/commit came after the end of this start/);
+    await kit.advance('1h');
+    expect(kit.runs).toMatchObject([{ outcome: 'done', commits: [{ command: 'INCR' }] }]);
+  });
+
+  test('of a queue that nobody serves wait, and can be cancelled', async () => {
+    const kit = createTestKit({ start, handlers: { q: () => undefined } });
+    await kit.schedule('other', 1, { id: 'a' });
+    await kit.advance('1h');
+    expect(kit.jobs()).toMatchObject([{ id: 'a', queue: 'other', state: 'ready', attempts: 0 }]);
+    expect(kit.cancel('other', 'a')).toBe('cancelled');
   });
 });
 

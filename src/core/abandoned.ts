@@ -6,11 +6,10 @@
  * The dead job's record is carried over as text and parsed only when the heir is started and counted, because parsing
  * it may be what killed the workers.
  */
-import { decodeHistory, encodeAttempted, encodeRecord, idOf, memberOf } from '../core/codec.ts';
-import { DEFAULT_NAME } from '../core/job.ts';
-import type { Attempted } from '../core/outcome.ts';
-import type { Untyped } from '../core/queue.ts';
-import type { Heir, Started } from '../redis/replies.ts';
+import { decodeHistory, decodeRecord, encodeAttempted, encodeRecord, idOf, type JobRecord, memberOf } from './codec.ts';
+import { DEFAULT_NAME } from './job.ts';
+import type { Attempted, Outcome } from './outcome.ts';
+import type { Untyped } from './queue.ts';
 
 /** The name of an heir's job. */
 export const ABANDONED = 'duestream.abandoned';
@@ -32,7 +31,14 @@ export interface Abandoned<Data = Untyped> {
 }
 
 /** What is known of a job that dies: it may have been started just now, or long before. */
-export type Departed = Pick<Started, 'token' | 'crashes' | 'history' | 'record'>;
+export interface Departed {
+  readonly token: string;
+  readonly crashes: number;
+  readonly history: readonly Attempted[];
+  readonly record: string;
+}
+
+type Heir = NonNullable<Extract<Outcome, { kind: 'dead' }>['heir']>;
 
 /** The heir of a job that dies now, or undefined when nothing can have been left half done. */
 export function heirOf(
@@ -56,8 +62,13 @@ export function heirOf(
 /** Heirs have none of their own: one that kills its workers would otherwise leave another one that does, for ever. */
 const isHeir = (record: string) => record.slice(record.indexOf('|') + 1).startsWith(HEIR);
 
-/** The data of an heir's record as its handler sees it. */
-export function abandonedOf(data: unknown): Abandoned {
+/** A record as its handler sees it: the data of an heir has its own shape. @throws Error when it cannot be read */
+export function readRecord(text: string): JobRecord {
+  const record = decodeRecord(text);
+  return record.name === ABANDONED ? { ...record, data: abandonedOf(record.data) } : record;
+}
+
+function abandonedOf(data: unknown): Abandoned {
   const { told, body } = data as {
     told: { id: string; token: string; reason: string; history: readonly string[] };
     body: { n?: string; d?: unknown };

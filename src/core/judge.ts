@@ -1,0 +1,211 @@
+/**
+ * What becomes of a job when it is started, and when its handler has ended: the whole failure policy, top down. Pure; the
+ * caller passes the clock's reading and the randomness. The worker and the test kit ask it, and nobody else decides.
+ *
+ *  started ──judgeStart──▶ refused: dead without its handler, whose work could not succeed
+ *                └───────▶ run ──handler──▶ judgeEnd ──▶ settled: done, retry, defer or dead
+ *                                               └─────▶ told: delivered at most once, it was over before its handler
+ */
+import { type Departed, heirOf, readRecord } from './abandoned.ts';
+import { type BackoffPolicy, backoffMs } from './backoff.ts';
+import type { JobRecord } from './codec.ts';
+import { DuestreamError, messageOf, oneLine } from './errors.ts';
+import { DEFAULT_NAME } from './job.ts';
+import { type AbortReason, type Attempted, Defer, type Outcome, Unrecoverable } from './outcome.ts';
+import type { Queue } from './queue.ts';
+
+/** One start of one job, as Redis counts it. */
+export interface Life {
+  readonly member: string;
+  readonly started: Departed & { readonly attempts: number; readonly failures: number };
+}
+
+/** What holds for all jobs of a queue. */
+export interface Rules<Handler> {
+  readonly queue: Pick<Queue, 'attempts' | 'crashes' | 'backoff' | 'timeoutMs' | 'delivery'>;
+  /** The handler for a name, if there is one. */
+  readonly handlerOf: (name: string) => Handler | undefined;
+  /** Whether anybody takes half-done work back. */
+  readonly heirs: boolean;
+}
+
+type Dead = Extract<Outcome, { kind: 'dead' }>;
+
+export type StartVerdict<Handler> =
+  /** Its handler is not called. */
+  | { readonly kind: 'refused'; readonly name: string; readonly outcome: Dead }
+  | {
+      readonly kind: 'run';
+      readonly record: JobRecord;
+      readonly handler: Handler;
+      readonly timeoutMs: number;
+      /**
+       * Delivered at most once: it is completed first, and the handler runs only if this very start completed it. So
+       * nothing is tried again, and nothing can be committed.
+       */
+      readonly isOver: boolean;
+    };
+
+/** How a handler ended. `aborted`: why it had been told to stop, if it had. */
+export type Ending =
+  | { readonly kind: 'returned' }
+  | { readonly kind: 'threw'; readonly thrown: unknown; readonly aborted: AbortReason | undefined };
+
+export type EndVerdict =
+  | { readonly kind: 'settled'; readonly outcome: Outcome }
+  | { readonly kind: 'told'; readonly error: Attempted | undefined };
+
+/**
+ * Budgets, then the record, then its handler. The order is the point: a record that kills whoever reads it has been
+ * counted before it is parsed here.
+ */
+export function judgeStart<Handler>(life: Life, rules: Rules<Handler>, nowMs: number): StartVerdict<Handler> {
+  const { crashes, failures, record: text } = life.started;
+  const { queue, handlerOf } = rules;
+  const refused = (reason: string, message: string, name = DEFAULT_NAME): StartVerdict<Handler> => {
+    const error = { atMs: nowMs, attempt: life.started.attempts, kind: 'refused' as const, message };
+    return { kind: 'refused', name, outcome: withHeir({ kind: 'dead', reason, error }, { life, rules, nowMs }) };
+  };
+  if (crashes >= queue.crashes)
+    return refused('crashes-exhausted', `the worker died ${timesOf(crashes)} under this job`);
+  const record = readable(text);
+  if (typeof record === 'string') return refused('unreadable-record', record);
+  const { name } = record;
+  if (failures >= (record.attempts ?? queue.attempts)) {
+    return refused('attempts-exhausted', `failed ${timesOf(failures)}`, name);
+  }
+  const handler = handlerOf(name);
+  if (!handler) return refused('no-handler', `no handler for the name ${name}`, name);
+  const timeoutMs = record.timeoutMs ?? queue.timeoutMs;
+  return { kind: 'run', record, handler, timeoutMs, isOver: queue.delivery === 'at-most-once' };
+}
+
+/** The record, or why it cannot be read. */
+function readable(text: string): JobRecord | string {
+  try {
+    return readRecord(text);
+  } catch (error) {
+    return oneLine(messageOf(error));
+  }
+}
+
+export interface EndParts<Handler> {
+  readonly life: Life;
+  readonly record: JobRecord;
+  readonly rules: Rules<Handler>;
+  readonly nowMs: number;
+  /** 0 up to 1; asked only for what is jittered. */
+  readonly random: () => number;
+}
+
+/** The handler ended, or its time was up. */
+export function judgeEnd<Handler>(ending: Ending, parts: EndParts<Handler>): EndVerdict {
+  if (parts.rules.queue.delivery === 'at-most-once') return { kind: 'told', error: failureOf(ending, parts) };
+  if (ending.kind === 'returned') return { kind: 'settled', outcome: { kind: 'done' } };
+  return { kind: 'settled', outcome: judgeThrown(ending, parts) };
+}
+
+/** The handler threw, or its time was up. */
+export function judgeThrown<Handler>(
+  { thrown, aborted }: { readonly thrown: unknown; readonly aborted?: AbortReason | undefined },
+  parts: EndParts<Handler>,
+): Outcome {
+  const outcome = outcomeOf(thrown, aborted, parts);
+  return outcome.kind === 'dead' ? withHeir(outcome, parts) : outcome;
+}
+
+/**
+ * Redis refused what the handler asked to be committed. When it had no memory, nothing has happened and the handler did
+ * nothing wrong: the job is put aside and no failure is counted, else a Redis that is full for a while would make a dead
+ * letter of every such job.
+ */
+export function judgeRefused<Handler>(thrown: unknown, parts: EndParts<Handler>): Outcome {
+  if (thrown instanceof DuestreamError && thrown.code === 'out-of-memory') {
+    return { kind: 'defer', delayMs: jittered(FULL_DELAY_MS, parts.random()) };
+  }
+  return judgeThrown({ thrown }, parts);
+}
+
+/** What a handler whose time is up is taken to have thrown. */
+export const timedOut = (timeoutMs: number): Error => new Error(`timed out after ${timeoutMs} ms`);
+
+/** Jobs past their expiry are over without a start. One that was started before may have left half of its work outside. */
+export function heirOfExpired(
+  { member, started }: { readonly member: string; readonly started: Departed & { readonly attempts: number } },
+  nowMs: number,
+): Dead['heir'] {
+  const error = { atMs: nowMs, attempt: started.attempts, kind: 'refused' as const, message: 'past its expiry' };
+  return heirOf({ member, started, reason: 'expired', error }, nowMs);
+}
+
+function outcomeOf<Handler>(
+  thrown: unknown,
+  aborted: AbortReason | undefined,
+  { life, record, rules, nowMs, random }: EndParts<Handler>,
+): Outcome {
+  // Back at once without using an attempt. If somebody else has started the job meanwhile, this is fenced, as it should.
+  if (aborted === 'lease lost' || aborted === 'shutdown') return { kind: 'defer', delayMs: 0 };
+  const kind = aborted === 'timeout' ? 'timeout' : 'failure';
+  const error: Attempted = { atMs: nowMs, attempt: life.started.attempts, kind, message: oneLine(messageOf(thrown)) };
+  const wish = wishOf(thrown);
+  if (wish instanceof Defer) return { kind: 'defer', delayMs: jittered(bounded(wish.delayMs), random()) };
+  if (wish) return { kind: 'dead', reason: oneLine(messageOf(wish), 200), error };
+  const failures = life.started.failures + 1;
+  const { attempts = rules.queue.attempts, backoff = rules.queue.backoff } = record;
+  if (failures >= attempts) return { kind: 'dead', reason: 'attempts-exhausted', error };
+  return { kind: 'retry', delayMs: delayOf(backoff, failures, random()), error };
+}
+
+/** Of a job that is over already: what went wrong, for those who listen. */
+function failureOf<Handler>(ending: Ending, { life, nowMs }: EndParts<Handler>): Attempted | undefined {
+  if (ending.kind === 'returned') return undefined;
+  const { thrown, aborted } = ending;
+  const kind = aborted === 'timeout' ? 'timeout' : 'failure';
+  const message = oneLine(aborted === undefined ? messageOf(thrown) : `${aborted}: ${messageOf(thrown)}`);
+  return { atMs: nowMs, attempt: life.started.attempts, kind, message };
+}
+
+function withHeir<Handler>(
+  outcome: Dead,
+  { life, rules, nowMs }: { readonly life: Life; readonly rules: Rules<Handler>; readonly nowMs: number },
+): Dead {
+  const { reason, error } = outcome;
+  if (!rules.heirs || reason === 'unreadable-record') return outcome;
+  const heir = heirOf({ ...life, reason, error }, nowMs);
+  return heir ? { ...outcome, heir } : outcome;
+}
+
+/** What the handler asked for. Anything can be thrown, also an object that throws when it is looked at. */
+function wishOf(thrown: unknown): Defer | Unrecoverable | undefined {
+  try {
+    return thrown instanceof Defer || thrown instanceof Unrecoverable ? thrown : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Several jobs that wait for one lock come back spread over a quarter of the delay, not all at once. */
+function jittered(delayMs: number, random: number): number {
+  return Math.round(delayMs * (1 + random / 4));
+}
+
+/** Longest wait a backoff function may ask for: a typing error must not park a job for a century. */
+const DELAY_MAX_MS = 10 * 365 * 86_400_000;
+const DELAY_OTHERWISE_MS = 10_000;
+/** How long a commit waits that found Redis full. */
+const FULL_DELAY_MS = 10_000;
+
+/** A backoff function of the user that throws or returns nonsense must not lose the job: ten seconds count then. */
+function delayOf(backoff: BackoffPolicy, failures: number, random: number): number {
+  try {
+    return bounded(backoffMs(backoff, failures, random));
+  } catch {
+    return DELAY_OTHERWISE_MS;
+  }
+}
+
+function bounded(delayMs: number): number {
+  return delayMs >= 0 ? Math.min(DELAY_MAX_MS, delayMs) : DELAY_OTHERWISE_MS;
+}
+
+const timesOf = (count: number) => (count === 1 ? 'once' : `${count} times`);

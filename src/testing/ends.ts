@@ -1,0 +1,106 @@
+/**
+ * What follows from a verdict, carried out in virtual time as the scripts carry it out in Redis: over, tried again, dead,
+ * and with a dead job perhaps a job that takes its half-done work back.
+ */
+import { decodeHeader, idOf } from '../core/codec.ts';
+import { type EndVerdict, heirOfExpired } from '../core/judge.ts';
+import { isTooLate } from '../core/lateness.ts';
+import type { Outcome } from '../core/outcome.ts';
+import type { Queue } from '../core/queue.ts';
+import type { Effect } from '../redis/replies.ts';
+import type { Agenda } from './agenda.ts';
+import { type Kept, lifeOf, type Run, runOf } from './kept.ts';
+
+/** One start, from its beginning to its end. */
+export interface Begun {
+  readonly job: Kept;
+  readonly at: Date;
+  readonly effects: Effect[];
+}
+
+/** A job that comes into being because another one died. */
+export type Put = (queue: Queue, job: { readonly id: string; readonly record: string }) => Promise<unknown>;
+
+interface EndsParts {
+  readonly agenda: Agenda;
+  readonly runs: Run[];
+  readonly inline: boolean;
+  readonly put: Put;
+  readonly begin: (job: Kept, dueMs: number) => Promise<void>;
+}
+
+/** Inline a lock is never given back while somebody waits for it. */
+const INLINE_STARTS_MAX = 1000;
+/** As many as the scripts keep. */
+const HISTORY_MAX = 5;
+
+type Dead = Extract<Outcome, { kind: 'dead' }>;
+
+export function createEnds({ agenda, runs, inline, put, begin }: EndsParts) {
+  async function settle(begun: Begun, verdict: EndVerdict): Promise<void> {
+    const { job } = begun;
+    job.abort = undefined;
+    if (verdict.kind === 'told') {
+      runs.push(runOf(begun, verdict.error ? 'failed' : 'done', verdict.error));
+      return;
+    }
+    // A job that was asked to cancel ends cancelled, however its handler ended.
+    if (job.cancelRequested) {
+      runs.push(runOf(begun, 'cancelled', undefined));
+      job.state = 'cancelled';
+      return;
+    }
+    const { outcome } = verdict;
+    const error = 'error' in outcome ? outcome.error : undefined;
+    runs.push(runOf(begun, outcome.kind, error));
+    if (error) job.history = [...job.history, error].slice(-HISTORY_MAX);
+    await carryOut(job, outcome);
+  }
+
+  async function carryOut(job: Kept, outcome: Outcome): Promise<void> {
+    switch (outcome.kind) {
+      case 'done':
+        job.state = 'done';
+        return;
+      case 'dead':
+        return bury(job, outcome.reason, outcome.heir);
+      case 'retry':
+        job.failures += 1;
+        return again(job, outcome.delayMs);
+      case 'defer':
+        return again(job, outcome.delayMs);
+    }
+  }
+
+  async function again(job: Kept, delayMs: number): Promise<void> {
+    job.nextDueMs = agenda.nowMs() + delayMs;
+    if (inline && job.attempts >= INLINE_STARTS_MAX) await bury(job, 'deferred without end', undefined);
+    else await begin(job, job.nextDueMs);
+  }
+
+  async function bury(job: Kept, reason: string, heir: Dead['heir']): Promise<void> {
+    job.state = 'dead';
+    job.reason = reason;
+    await leave(job, heir);
+  }
+
+  async function leave(job: Kept, heir: Dead['heir']): Promise<void> {
+    if (heir) await put(job.queue, { id: idOf(heir.member).id, record: heir.record });
+  }
+
+  return {
+    settle,
+    isLate({ record, nextDueMs, dueMs }: Kept): boolean {
+      const header = decodeHeader(record);
+      const sinceMs = nextDueMs ?? (header?.askedDueMs || dueMs);
+      return header !== undefined && isTooLate(header, { nowMs: agenda.nowMs(), sinceMs });
+    },
+    /** It is over without a start. */
+    async expire(job: Kept, heirs: boolean): Promise<void> {
+      const heir = heirs ? heirOfExpired(lifeOf(job), agenda.nowMs()) : undefined;
+      if (decodeHeader(job.record)?.onLate === 'dead') return bury(job, 'expired', heir);
+      job.state = 'expired';
+      await leave(job, heir);
+    },
+  };
+}

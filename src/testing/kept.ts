@@ -1,0 +1,77 @@
+/** A job as the kit keeps it, and what is seen of it: by a handler, by the judge, and by whoever looks at its starts. */
+import { readRecord } from '../core/abandoned.ts';
+import { idOf, type JobRecord, memberOf } from '../core/codec.ts';
+import { DEFAULT_NAME, type Job } from '../core/job.ts';
+import type { Life } from '../core/judge.ts';
+import type { AbortReason, Attempted } from '../core/outcome.ts';
+import type { Queue } from '../core/queue.ts';
+import type { JobState } from '../core/state.ts';
+import type { Effect } from '../redis/replies.ts';
+
+export interface Kept {
+  readonly queue: Queue;
+  readonly id: string;
+  readonly record: string;
+  state: JobState;
+  dueMs: number;
+  /** The due of a retry or a defer. */
+  nextDueMs: number | undefined;
+  token: string;
+  attempts: number;
+  failures: number;
+  history: readonly Attempted[];
+  reason: string | undefined;
+  cancelRequested: boolean;
+  /** Tells the handler to stop. Set while it runs. */
+  abort: ((why: AbortReason) => void) | undefined;
+  strike: () => void;
+}
+
+/** One start of one job. */
+export interface Run {
+  readonly id: string;
+  readonly queue: string;
+  readonly name: string;
+  readonly data: unknown;
+  /** The moment of the start. */
+  readonly at: Date;
+  readonly attempt: number;
+  /** How the start ended. `failed`: delivered at most once, so the job is done all the same and not tried again. */
+  readonly outcome: 'done' | 'failed' | 'retry' | 'defer' | 'dead' | 'cancelled';
+  /** With `retry`, `failed` and `dead`: the message of what was thrown. */
+  readonly error: string | undefined;
+  /** What the handler asked to be committed. */
+  readonly commits: readonly Effect[];
+}
+
+export const lifeOf = ({ id, token, attempts, failures, history, record }: Kept): Life => ({
+  member: memberOf(id),
+  started: { token, attempts, failures, crashes: 0, history, record },
+});
+
+export function viewOf({ id, queue, dueMs, attempts, failures, history }: Kept, record: JobRecord): Job<never> {
+  return {
+    ...{ ...idOf(memberOf(id)), queue: queue.name, name: record.name, data: record.data as never },
+    ...{ dueMs, askedDueMs: record.askedDueMs, attempt: attempts, failures, crashes: 0, history },
+  };
+}
+
+export function runOf(
+  { job, at, effects }: { readonly job: Kept; readonly at: Date; readonly effects: readonly Effect[] },
+  outcome: Run['outcome'],
+  error: Attempted | undefined,
+): Run {
+  const { id, queue, attempts } = job;
+  const told = { id, queue: queue.name, ...contentOf(job), at, attempt: attempts, outcome, error: error?.message };
+  return { ...told, commits: outcome === 'done' ? effects : [] };
+}
+
+/** Of a record that nobody can read the start is told all the same. */
+function contentOf({ record }: Kept): Pick<JobRecord, 'name' | 'data'> {
+  try {
+    const { name, data } = readRecord(record);
+    return { name, data };
+  } catch {
+    return { name: DEFAULT_NAME, data: undefined };
+  }
+}
