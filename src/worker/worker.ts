@@ -107,7 +107,8 @@ export function createWorker<Data>(
     ...{ redis: commands, namespace, identity, beatTtlMs: settings.beatTtlMs, serverClock, clock, events },
     onAnew: declare,
   });
-  const extender = createExtender({ ...base, ...settings, jobs, consumer, queue: definition.name });
+  const probe = () => commands.ping();
+  const extender = createExtender({ ...base, ...settings, jobs, probe, consumer, queue: definition.name });
   let state: State = 'new';
   let refs: readonly PartitionRef[] = [];
   const handover = createHandover({ commands, jobs, inflight, consumer, windowMs, refs: () => refs });
