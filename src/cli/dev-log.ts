@@ -44,8 +44,11 @@ export function tellEvents(out: Output, events: EventSource): void {
   events.on('redis.away', ({ why, answered }) =>
     say(out, answered ? line`Redis refuses: ${why}` : line`Redis is away: ${why}`),
   );
-  events.on('redis.changed', ({ empty }) =>
-    say(out, empty ? 'Redis holds nothing of this namespace any more' : 'another Redis server answers'),
+  events.on('redis.changed', ({ before, runId, empty }) =>
+    say(
+      out,
+      empty || before === runId ? 'Redis holds nothing of this namespace any more' : 'another Redis server answers',
+    ),
   );
   events.on('redis.back', () => say(out, 'Redis is back'));
 }

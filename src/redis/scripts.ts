@@ -12,7 +12,7 @@ import type { PartitionKeys } from './keys.ts';
 import { naming, type TypedKeys } from './wrong-type.ts';
 
 /** Keys of a partition, and those of the control slot. */
-type KeyName = keyof PartitionKeys | 'queues' | 'alive' | 'beat' | 'schedules';
+type KeyName = keyof PartitionKeys | 'queues' | 'alive' | 'beat' | 'schedules' | 'id';
 
 export interface Script {
   readonly keys: readonly KeyName[];
@@ -123,6 +123,7 @@ export const scripts = {
   retire: define({ keys: ['ready'], args: ['consumer'], reply: 'text' }),
   beat: define({ keys: ['beat', 'alive', 'wake'], args: ['process', 'identity', 'ttl'] }),
   declare: define({ keys: ['queues', 'wake'], args: ['queue', 'layout'] }),
+  identify: define({ keys: ['id'], args: ['candidate'], reply: 'text' }),
   define: define({ keys: ['schedules'], args: ['name', 'before', 'after'] }),
   sweep: define({
     keys: ['leader', 'jobs', 'done', 'dead', 'meta'],

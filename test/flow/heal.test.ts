@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { createEmitter, type Events } from '../../src/core/events.ts';
+import { idle } from '../../src/core/loop.ts';
 import { createHealer, type HealerOptions } from '../../src/mover/healer.ts';
 import { handClock } from '../support/mover-line.ts';
 import { eventually, QUICK, useLine } from '../support/worker-line.ts';
@@ -100,7 +101,7 @@ it('who does not lead looks at nothing', async () => {
   await healer.pass();
   healer.state.leads = false;
   clock.advance(5000);
-  expect(await healer.pass()).toBe(12_000);
+  expect(await healer.pass()).toEqual(idle(12_000));
   expect(healer.mended).toEqual([]);
   healer.state.leads = true;
   await healer.pass();
