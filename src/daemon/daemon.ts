@@ -19,7 +19,7 @@ import { createMetrics } from '../metrics/metrics.ts';
 import { createGuard } from '../mover/guard.ts';
 import { createMovers } from '../mover/movers.ts';
 import { close, describe, openCommands, openSubscriber, type Redis, whenReady } from '../redis/connect.ts';
-import { stats } from '../redis/inspect.ts';
+import { oldestDueAge, stats } from '../redis/inspect.ts';
 import { presence } from '../redis/presence.ts';
 import { declareQueue } from '../redis/queues.ts';
 import type { Handlers } from '../worker/handlers.ts';
@@ -108,10 +108,11 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
       leadership ? [{ ref, leadership }] : [],
     );
     return Promise.all(
-      led.map(async ({ ref, leadership }) => ({
-        ...{ queue: ref.queue, partition: ref.partition, leading: true, epoch: leadership.epoch },
-        stats: await stats(redis, ref),
-      })),
+      led.map(async ({ ref, leadership }) => {
+        const [counts, oldestAgeMs] = await Promise.all([stats(redis, ref), oldestDueAge(redis, ref)]);
+        const { queue, partition } = ref;
+        return { queue, partition, leading: true, epoch: leadership.epoch, stats: counts, oldestAgeMs };
+      }),
     );
   }
 

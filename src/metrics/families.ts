@@ -82,7 +82,7 @@ export function createFamilies(registry: Registry, { queueWide }: { readonly que
     }),
     oldestDueAge: new Gauge({
       name: 'duestream_oldest_due_age_seconds',
-      help: 'How long the most overdue job has waited to be promoted; 0 when nothing is overdue.',
+      help: 'How long the oldest job that is due has waited for its start; 0 when none waits.',
       labelNames: ['queue'],
       registers: led,
     }),

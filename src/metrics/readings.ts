@@ -14,10 +14,9 @@ export interface PartitionReading {
   readonly leading: boolean;
   readonly epoch: number;
   readonly stats: PartitionStats;
+  /** For how long the oldest job that is due has waited for its start. */
+  readonly oldestAgeMs: number;
 }
-
-/** A due below this is no time but a foreign producer's 0 ("now") or nonsense that the next pass buries. */
-const DUE_MIN_MS = 1e11;
 
 export function fillQueues(families: Families, readings: readonly PartitionReading[]): void {
   for (const metric of queueWide(families)) metric.reset();
@@ -51,14 +50,9 @@ function addPartition(families: Families, { queue, partition, stats }: Partition
   families.deadJobs.inc({ queue }, stats.dead);
 }
 
-/** The age of each queue's most overdue head. Both times are of the partition's own Redis, so clocks cannot disagree. */
 function oldest(led: readonly PartitionReading[]): ReadonlyMap<string, number> {
   const ages = new Map<string, number>();
-  for (const { queue, stats } of led) {
-    const { nowMs, headDueMs = nowMs } = stats;
-    const ageMs = headDueMs < DUE_MIN_MS ? 0 : Math.max(0, nowMs - headDueMs);
-    ages.set(queue, Math.max(ages.get(queue) ?? 0, ageMs));
-  }
+  for (const { queue, oldestAgeMs } of led) ages.set(queue, Math.max(ages.get(queue) ?? 0, oldestAgeMs));
   return ages;
 }
 
