@@ -16,6 +16,7 @@ import { type Log, silentLog } from '../core/log.ts';
 import { defineQueue } from '../core/queue.ts';
 import { createHttp } from '../http/server.ts';
 import { createMetrics } from '../metrics/metrics.ts';
+import type { PartitionReading } from '../metrics/readings.ts';
 import { createGuard } from '../mover/guard.ts';
 import { createMovers } from '../mover/movers.ts';
 import { close, describe, openCommands, openSubscriber, type Redis, whenReady } from '../redis/connect.ts';
@@ -103,17 +104,14 @@ export async function createDaemon(input: Config | ConfigInput, parts: DaemonPar
   let stopped: Promise<void> | undefined;
   const stopAsked = new AbortController();
 
-  async function queueStats() {
-    const led = (movers?.partitions() ?? []).flatMap(({ ref, leadership }) =>
-      leadership ? [{ ref, leadership }] : [],
-    );
-    return Promise.all(
-      led.map(async ({ ref, leadership }) => {
-        const [counts, oldestAgeMs] = await Promise.all([stats(redis, ref), oldestDueAge(redis, ref)]);
-        const { queue, partition } = ref;
-        return { queue, partition, leading: true, epoch: leadership.epoch, stats: counts, oldestAgeMs };
-      }),
-    );
+  async function queueStats(): Promise<readonly PartitionReading[]> {
+    const all = (movers?.partitions() ?? []).map(async ({ ref, leadership }) => {
+      const { queue, partition } = ref;
+      if (!leadership) return { queue, partition, leading: false as const };
+      const [counts, oldestAgeMs] = await Promise.all([stats(redis, ref), oldestDueAge(redis, ref)]);
+      return { queue, partition, leading: true as const, epoch: leadership.epoch, stats: counts, oldestAgeMs };
+    });
+    return Promise.all(all);
   }
 
   async function alive(): Promise<number> {

@@ -7,11 +7,19 @@
 import type { PartitionStats } from '../redis/inspect.ts';
 import type { Families } from './families.ts';
 
-/** One partition at one moment, as the process that may lead it sees it. */
-export interface PartitionReading {
+/** One partition at one moment, as a process that may lead it sees it. Only who leads reads its counts. */
+export type PartitionReading = Led | Followed;
+
+interface Followed {
   readonly queue: string;
   readonly partition: number;
-  readonly leading: boolean;
+  readonly leading: false;
+}
+
+interface Led {
+  readonly queue: string;
+  readonly partition: number;
+  readonly leading: true;
   readonly epoch: number;
   readonly stats: PartitionStats;
   /** For how long the oldest job that is due has waited for its start. */
@@ -23,7 +31,7 @@ export function fillQueues(families: Families, readings: readonly PartitionReadi
   for (const { queue, partition, leading } of readings) {
     families.moverLeader.set({ queue, partition }, leading ? 1 : 0);
   }
-  const led = readings.filter(({ leading }) => leading);
+  const led = readings.filter((one) => one.leading);
   for (const one of led) {
     families.moverEpoch.set({ queue: one.queue, partition: one.partition }, one.epoch);
     addPartition(families, one);
@@ -31,7 +39,7 @@ export function fillQueues(families: Families, readings: readonly PartitionReadi
   for (const [queue, ageMs] of oldest(led)) families.oldestDueAge.set({ queue }, ageMs / 1000);
 }
 
-function addPartition(families: Families, { queue, partition, stats }: PartitionReading): void {
+function addPartition(families: Families, { queue, partition, stats }: Led): void {
   const counted = (name: string) => stats.counters[name] ?? 0;
   families.jobsScheduled.inc({ queue, partition }, counted('scheduled'));
   families.jobsPromoted.inc({ queue, partition }, counted('promoted'));
@@ -50,7 +58,7 @@ function addPartition(families: Families, { queue, partition, stats }: Partition
   families.deadJobs.inc({ queue }, stats.dead);
 }
 
-function oldest(led: readonly PartitionReading[]): ReadonlyMap<string, number> {
+function oldest(led: readonly Led[]): ReadonlyMap<string, number> {
   const ages = new Map<string, number>();
   for (const { queue, oldestAgeMs } of led) ages.set(queue, Math.max(ages.get(queue) ?? 0, oldestAgeMs));
   return ages;

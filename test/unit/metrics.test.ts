@@ -4,6 +4,7 @@ import { DuestreamError } from '../../src/core/errors.ts';
 import { createEmitter } from '../../src/core/events.ts';
 import { createMetrics, type MetricsOptions } from '../../src/metrics/metrics.ts';
 import type { PartitionReading } from '../../src/metrics/readings.ts';
+import type { PartitionStats } from '../../src/redis/inspect.ts';
 import { samples } from '../support/samples.ts';
 
 const NOW_MS = 1_763_719_000_000;
@@ -11,7 +12,13 @@ const named = { queue: 'emails', id: 'order-1042', name: 'welcome' };
 
 /** One led partition of `emails`; what a test is about is given. */
 function reading(
-  given: Partial<Omit<PartitionReading, 'stats'>> & { readonly stats?: Partial<PartitionReading['stats']> } = {},
+  given: {
+    readonly queue?: string;
+    readonly partition?: number;
+    readonly leading?: boolean;
+    readonly oldestAgeMs?: number;
+    readonly stats?: Partial<PartitionStats>;
+  } = {},
 ): PartitionReading {
   const stats = {
     nowMs: NOW_MS,
@@ -28,8 +35,9 @@ function reading(
     counters: {},
     ...given.stats,
   };
-  const own = { queue: 'emails', partition: 0, leading: true, epoch: 1_763_719_000_000, oldestAgeMs: 0 };
-  return { ...own, ...given, stats };
+  const { queue = 'emails', partition = 0, leading = true, oldestAgeMs = 0 } = given;
+  if (!leading) return { queue, partition, leading };
+  return { queue, partition, leading, epoch: NOW_MS, oldestAgeMs, stats };
 }
 
 const observed = (options: Partial<MetricsOptions> = {}) => {
