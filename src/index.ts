@@ -41,7 +41,8 @@ export type { Log } from './core/log.ts';
 export { type Attempted, Defer, Unrecoverable } from './core/outcome.ts';
 export { type Delivery, defineQueue, type Queue, type QueueOptions } from './core/queue.ts';
 export type { JobState } from './core/state.ts';
-export { createDaemon, type Daemon } from './daemon/daemon.ts';
+export { createDaemon, type Daemon, type DaemonParts } from './daemon/daemon.ts';
+export { createWorker, type Worker, type WorkerOptions } from './daemon/embedded-worker.ts';
 export type { RedisInput } from './redis/connect.ts';
 export type { Abandoned } from './worker/abandoned.ts';
 export {
@@ -51,5 +52,3 @@ export {
   type Handlers,
   type QueueHandlers,
 } from './worker/handlers.ts';
-export type { WorkerOptions } from './worker/options.ts';
-export { createWorker, type Worker } from './worker/worker.ts';

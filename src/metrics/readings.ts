@@ -26,8 +26,30 @@ interface Led {
   readonly oldestAgeMs: number;
 }
 
+/** What daemons tell of whole queues. */
+export const QUEUE_WIDE = [
+  'jobsScheduled',
+  'jobsPromoted',
+  'jobsCompleted',
+  'jobsRetried',
+  'jobsDeferred',
+  'jobsDead',
+  'jobsExpired',
+  'jobsCancelled',
+  'jobsMended',
+  'lettersForgotten',
+  'reclaimed',
+  'scheduledJobs',
+  'readyJobs',
+  'runningJobs',
+  'deadJobs',
+  'oldestDueAge',
+  'moverLeader',
+  'moverEpoch',
+] as const satisfies readonly (keyof Families)[];
+
 export function fillQueues(families: Families, readings: readonly PartitionReading[]): void {
-  for (const metric of queueWide(families)) metric.reset();
+  for (const name of QUEUE_WIDE) families[name].reset();
   for (const { queue, partition, leading } of readings) {
     families.moverLeader.set({ queue, partition }, leading ? 1 : 0);
   }
@@ -62,27 +84,4 @@ function oldest(led: readonly Led[]): ReadonlyMap<string, number> {
   const ages = new Map<string, number>();
   for (const { queue, oldestAgeMs } of led) ages.set(queue, Math.max(ages.get(queue) ?? 0, oldestAgeMs));
   return ages;
-}
-
-function queueWide(families: Families): readonly { readonly reset: () => void }[] {
-  return [
-    families.jobsScheduled,
-    families.jobsPromoted,
-    families.jobsCompleted,
-    families.jobsRetried,
-    families.jobsDeferred,
-    families.jobsDead,
-    families.jobsExpired,
-    families.jobsCancelled,
-    families.jobsMended,
-    families.lettersForgotten,
-    families.reclaimed,
-    families.scheduledJobs,
-    families.readyJobs,
-    families.runningJobs,
-    families.deadJobs,
-    families.oldestDueAge,
-    families.moverLeader,
-    families.moverEpoch,
-  ];
 }

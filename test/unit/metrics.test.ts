@@ -236,6 +236,58 @@ describe('weather', () => {
   });
 });
 
+describe('a registry that is shared', () => {
+  test('counts what all parts count, and adds up what each of them has now', async () => {
+    const one = observed();
+    const other = observed({ registry: one.metrics.registry });
+    for (const { events } of [one, other]) {
+      events.emit('job.started', { ...named, attempt: 1, lateMs: 1 });
+      events.emit('slots.lost', { queue: 'emails', id: 'a', lost: 3, concurrency: 10 });
+      events.emit('slots.lost', { queue: 'emails', id: 'a', lost: 2, concurrency: 10 });
+    }
+    const found = await samples(other.metrics);
+    expect(found.get('duestream_start_lateness_seconds_count{queue="emails"}')).toBe(2);
+    expect(found.get('duestream_lost_slots{queue="emails"}')).toBe(4);
+    one.stop();
+    expect((await samples(other.metrics)).get('duestream_lost_slots{queue="emails"}')).toBe(2);
+  });
+
+  test('is ready and reaches Redis when all parts do', async () => {
+    let ready = true;
+    const one = observed({ state: { ready: () => true } });
+    const other = observed({ registry: one.metrics.registry, state: { ready: () => ready } });
+    const said = async () => {
+      const found = await samples(one.metrics);
+      return [found.get('duestream_ready'), found.get('duestream_redis_up')];
+    };
+    expect(await said()).toEqual([1, 1]);
+    ready = false;
+    // Two daemons have a part of the same name.
+    for (const { events } of [one, other]) events.emit('redis.away', { who: 'registry', why: 'x', answered: false });
+    one.events.emit('redis.back', { who: 'registry', awayMs: 1 });
+    expect(await said()).toEqual([0, 0]);
+    other.stop();
+    other.metrics.close();
+    expect(await said()).toEqual([1, 1]);
+  });
+
+  test('has the partitions of all daemons', async () => {
+    const one = observed({ queueStats: async () => [reading({ oldestAgeMs: 1000, stats: { ready: 1 } })] });
+    observed({
+      registry: one.metrics.registry,
+      queueStats: async () => [reading({ partition: 1, oldestAgeMs: 4000, stats: { ready: 2 } })],
+    });
+    const found = await samples(one.metrics);
+    expect(found.get('duestream_ready_jobs{queue="emails"}')).toBe(3);
+    expect(found.get('duestream_oldest_due_age_seconds{queue="emails"}')).toBe(4);
+  });
+
+  test('is read by its own calls as well as by ours', async () => {
+    const { metrics } = observed({ queueStats: async () => [reading({ stats: { scheduled: 7 } })] });
+    expect(await metrics.registry.metrics()).toContain('duestream_scheduled_jobs{queue="emails"} 7');
+  });
+});
+
 describe('one process', () => {
   test('two sets of metrics do not meet', async () => {
     const one = observed();
