@@ -12,12 +12,12 @@ local t, since, unread = redis.call('TIME'), math.huge, '0-0'
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 
 local function waitsSince(entry, member, due)
-  local isShort = redis.call('HSTRLEN', jobs, member) < 200
-  if isShort and (redis.call('HGET', jobs, member) or '.'):byte() == 46 then return math.huge end
-  if redis.call('ZSCORE', scheduled, member) then return math.huge end
   local here, owner, history = (redis.call('HGET', runs, member) or ''):match('^%d+ %d+ %d+ %d+ %d+ (%S+) (%S+)(.*)$')
   local isRunning = here and owner ~= '-' and (here == entry or #redis.call('XRANGE', ready, here, here) > 0)
   if isRunning then return math.huge end
+  local isShort = redis.call('HSTRLEN', jobs, member) < 200
+  if isShort and (redis.call('HGET', jobs, member) or '.'):byte() == 46 then return math.huge end
+  if redis.call('ZSCORE', scheduled, member) then return math.huge end
   return here == entry and math.max(due, tonumber(history:match('.*\n{"t":(%d+)') or due)) or due
 end
 
