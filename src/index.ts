@@ -42,7 +42,8 @@ export type { Log } from './core/log.ts';
 export { type Attempted, Defer, Unrecoverable } from './core/outcome.ts';
 export { type Delivery, defineQueue, type Queue, type QueueOptions } from './core/queue.ts';
 export type { JobState } from './core/state.ts';
-export { createDaemon, type Daemon, type DaemonInput } from './daemon/daemon.ts';
+export { createDaemon, type Daemon, type DaemonInput, type DaemonParts } from './daemon/daemon.ts';
+export { createWorker, type Worker, type WorkerOptions } from './daemon/embedded-worker.ts';
 export type { RedisAddress, RedisInput } from './redis/connect.ts';
 export {
   defineHandlers,
@@ -52,5 +53,3 @@ export {
   type Handlers,
   type QueueHandlers,
 } from './worker/handlers.ts';
-export type { WorkerOptions } from './worker/options.ts';
-export { createWorker, type Worker } from './worker/worker.ts';

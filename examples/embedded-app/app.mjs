@@ -28,7 +28,9 @@ export async function startApp({ redis, namespace = 'shop', port = 0, remindAfte
     await daemon.start();
     const producer = await createProducer({ redis, namespace });
     stops.push(producer.stop);
-    const worker = createWorker(reminders, ({ data }) => reminded.push(data.order), { redis, namespace });
+    // One registry for both, so that one route shows it all.
+    const { registry } = daemon;
+    const worker = createWorker(reminders, ({ data }) => reminded.push(data.order), { redis, namespace, registry });
     stops.push(() => worker.stop({ graceMs: 5000 }));
     await worker.start();
     const server = serve({ daemon, producer, worker });
@@ -54,6 +56,10 @@ export async function startApp({ redis, namespace = 'shop', port = 0, remindAfte
     app.get('/readyz', async (c) => {
       const ready = worker.ready() && (await daemon.ready());
       return c.text(ready ? 'ok' : 'not ok', ready ? 200 : 503);
+    });
+    app.get('/metrics', async (c) => {
+      c.header('Content-Type', daemon.registry.contentType);
+      return c.body(await daemon.metrics());
     });
     const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
     return createServer((request, response) => void listener(request, response));

@@ -13,6 +13,7 @@ import { rights } from './check-rights.ts';
 import { dues, members } from './check-scheduled.ts';
 import { schedules } from './check-schedules.ts';
 import { schema } from './check-schema.ts';
+import { workers } from './check-workers.ts';
 import type { Check, Finding, Info, Patient } from './finding.ts';
 import { span } from './when.ts';
 
@@ -27,6 +28,7 @@ export const checks: readonly Check[] = [
   { name: 'rights', look: rights },
   { name: 'scripts', look: scripts },
   { name: 'schema', look: schema },
+  { name: 'workers', look: workers },
   { name: 'dues', look: dues },
   { name: 'members', look: members },
   { name: 'schedules', look: schedules },

@@ -21,10 +21,25 @@ export function createDevLog(out: Output, bound: Readonly<Record<string, unknown
   };
 }
 
-/** Tells what becomes of each job. */
-export function tellEvents(out: Output, events: EventSource): void {
+/** Tells what becomes of each job. `isServed`: whether a living worker serves a queue, in this process or another. */
+export function tellEvents(out: Output, events: EventSource, isServed: (queue: string) => Promise<boolean>): void {
+  const hinted = new Map<string, number>();
+
+  /** A job that is ready looks like one that runs, until somebody says that nobody will run it. */
+  async function hint(queue: string): Promise<void> {
+    const nowMs = systemClock.monotonicMs();
+    if (nowMs - (hinted.get(queue) ?? Number.NEGATIVE_INFINITY) < HINT_EVERY_MS) return;
+    hinted.set(queue, nowMs);
+    if (await isServed(queue)) hinted.delete(queue);
+    else say(out, line`${queue}  no worker serves it: start one with "duestream worker <module>"`);
+  }
+
   events.on('jobs.promoted', ({ queue, count, letters }) => {
-    if (count > 0) say(out, line`${queue}  ${count} due, handed to the workers`);
+    if (count > 0) {
+      say(out, line`${queue}  ${count} due, ready for a worker`);
+      // Without an answer nobody knows; the weather has lines of its own.
+      hint(queue).catch(() => undefined);
+    }
     if (letters > 0) say(out, line`${queue}  ${letters} could not be jobs; see "duestream dead ls ${queue}"`);
   });
   events.on('job.started', ({ queue, id, name, attempt, lateMs }) =>
@@ -44,11 +59,16 @@ export function tellEvents(out: Output, events: EventSource): void {
   events.on('redis.away', ({ why, answered }) =>
     say(out, answered ? line`Redis refuses: ${why}` : line`Redis is away: ${why}`),
   );
-  events.on('redis.changed', ({ empty }) =>
-    say(out, empty ? 'Redis holds nothing of this namespace any more' : 'another Redis server answers'),
+  events.on('redis.changed', ({ before, runId, empty }) =>
+    say(
+      out,
+      empty || before === runId ? 'Redis holds nothing of this namespace any more' : 'another Redis server answers',
+    ),
   );
   events.on('redis.back', () => say(out, 'Redis is back'));
 }
+
+const HINT_EVERY_MS = 10_000;
 
 function say(out: Output, text: string): void {
   out.note(`${iso(systemClock.wallMs()).slice(11, 23)}  ${text}`);

@@ -11,10 +11,12 @@ import { withoutCredentials } from '../core/redact.ts';
 import { freePort } from '../embedded/port.mjs';
 import { resolveRedis } from '../embedded/resolve.mjs';
 import { EMBEDDED_NOTICE, startEmbedded } from '../embedded/server.mjs';
+import { close, openCommands } from '../redis/connect.ts';
 import { partitionKeys } from '../redis/keys.ts';
 import { type Exit, type Register, whole, withExamples } from './desk.ts';
 import { DEV_FOLDER, makeDevFolder, removeDevFile, writeDevFile } from './dev-file.ts';
 import { createDevLog, tellEvents } from './dev-log.ts';
+import { peopleOf, workersOf } from './leader.ts';
 import { namesRedis, type Session, withRedisUrl } from './session.ts';
 import { line } from './text.ts';
 
@@ -47,6 +49,7 @@ export const dev: Register = (parent, desk) => {
 async function run(session: Session, module: string | undefined, flags: Flags): Promise<Exit> {
   const { out, world } = session;
   const place = await placeOf(session, flags.redisPort);
+  const looker = openCommands({ redis: place.url, name: 'dev' });
   try {
     const { createDaemon } = await import('../daemon/daemon.ts');
     const { runUntilSignal } = await import('../daemon/run.ts');
@@ -56,9 +59,10 @@ async function run(session: Session, module: string | undefined, flags: Flags): 
     const log = createDevLog(out);
     const around = createEmitter();
     const daemon = await createDaemon(config, { log, around, ...(handlers && { handlers }) });
-    tellEvents(out, daemon.events);
+    tellEvents(out, daemon.events, async (queue) => workersOf(queue, await peopleOf(looker, config.namespace)) > 0);
     const stop = async () => {
       await daemon.stop();
+      close(looker);
       if (place.kind === 'started') removeDevFile(world.cwd, process.pid);
       await place.stop();
     };
@@ -70,6 +74,7 @@ async function run(session: Session, module: string | undefined, flags: Flags): 
     tell(session, { place, http, queue: Object.keys(handlers?.map ?? {})[0], namespace: config.namespace });
     return 0;
   } catch (error) {
+    close(looker);
     await place.stop();
     throw error;
   }

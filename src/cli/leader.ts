@@ -35,6 +35,11 @@ export function leaderOf({ term, leaseTtlMs }: PartitionStats, people: People): 
   return { process, host, pid, epoch, sinceMs: epoch, leaseLeftMs: leaseTtlMs, lastPassAgoMs };
 }
 
+/** How many living workers serve a queue. */
+export function workersOf(queue: string, people: People): number {
+  return [...people.values()].filter((one) => one?.role === 'worker' && one.queues.includes(queue)).length;
+}
+
 /** `host:pid`, or the id of a process without a heartbeat. */
 export function leaderName({ process, host, pid }: Leader): string {
   return host === undefined ? process : `${host}:${pid}`;

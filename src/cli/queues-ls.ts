@@ -1,12 +1,13 @@
-/** `queues ls`: every queue with its counts per state and who leads it. */
+/** `queues ls`: every queue with its counts per state, how long jobs have waited, and who leads and serves it. */
 import type { Command } from 'commander';
 import type { Redis } from '../redis/connect.ts';
-import { type PartitionStats, stats } from '../redis/inspect.ts';
+import { oldestDueAge, type PartitionStats, stats } from '../redis/inspect.ts';
 import { listQueues, partitionsOf, type QueueLayout } from '../redis/queues.ts';
 import { type Exit, type Register, withExamples } from './desk.ts';
-import { leaderName, leaderOf, type People, peopleOf } from './leader.ts';
+import { leaderName, leaderOf, type People, peopleOf, workersOf } from './leader.ts';
 import { type Session, withRedis } from './session.ts';
 import { line, table } from './text.ts';
+import { span } from './when.ts';
 
 interface Listed {
   readonly queue: string;
@@ -16,6 +17,10 @@ interface Listed {
   readonly running: number;
   readonly dead: number;
   readonly paused: boolean;
+  /** For how long the oldest job that is due has waited for its start; 0 when none waits. */
+  readonly oldestDueAgeMs: number;
+  /** Living workers that serve it. */
+  readonly workers: number;
   /** Per partition: the process that leads it, or undefined. */
   readonly leaders: readonly (string | undefined)[];
 }
@@ -23,7 +28,7 @@ interface Listed {
 export const queuesLs: Register = (parent, desk) => {
   const command = parent
     .command('ls')
-    .description('list queues with their counts and leaders')
+    .description('list queues with their counts, how long jobs that are due wait for a start, workers and leaders')
     .action((_flags: unknown, command: Command) => desk.run(command, run));
   withExamples(command, ['duestream queues ls', 'duestream queues ls --json']);
 };
@@ -48,12 +53,16 @@ async function run(session: Session): Promise<Exit> {
       queue.ready,
       queue.running,
       queue.dead,
+      queue.oldestDueAgeMs === 0 ? undefined : span(queue.oldestDueAgeMs),
+      queue.workers,
       leaderText(queue) + (queue.paused ? ' (paused)' : ''),
     ]);
-    return table(session.out.paint, ['queue', 'partitions', 'scheduled', 'ready', 'running', 'dead', 'leader'], rows);
+    return table(session.out.paint, HEAD, rows);
   });
   return 0;
 }
+
+const HEAD = ['queue', 'partitions', 'scheduled', 'ready', 'running', 'dead', 'waits', 'workers', 'leader'];
 
 async function countsOf(
   redis: Redis,
@@ -63,7 +72,9 @@ async function countsOf(
     readonly people: People;
   },
 ): Promise<Listed> {
-  const all = await Promise.all(partitionsOf(from.namespace, from.layout).map((ref) => stats(redis, ref)));
+  const refs = partitionsOf(from.namespace, from.layout);
+  const all = await Promise.all(refs.map((ref) => stats(redis, ref)));
+  const ages = await Promise.all(refs.map((ref) => oldestDueAge(redis, ref)));
   const sum = (of: (one: PartitionStats) => number) => all.reduce((total, one) => total + of(one), 0);
   return {
     queue: from.layout.queue,
@@ -73,6 +84,8 @@ async function countsOf(
     running: sum(({ running }) => running),
     dead: sum(({ dead }) => dead),
     paused: all.some(({ paused }) => paused),
+    oldestDueAgeMs: Math.max(...ages),
+    workers: workersOf(from.layout.queue, from.people),
     leaders: all.map((one) => {
       const leader = leaderOf(one, from.people);
       return leader && leaderName(leader);

@@ -1,10 +1,10 @@
 /** `queues stats <queue>`: counts per state and partition, what happened so far, who leads, and what comes due when. */
 import type { Command } from 'commander';
 import { DUE_SPANS_MS, dueNext } from '../redis/due-next.ts';
-import { type PartitionStats, stats } from '../redis/inspect.ts';
+import { oldestDueAge, type PartitionStats, stats } from '../redis/inspect.ts';
 import type { Pause } from '../redis/upkeep.ts';
 import { type Exit, type Register, withExamples } from './desk.ts';
-import { lagOf, leaderName, leaderOf, peopleOf } from './leader.ts';
+import { leaderName, leaderOf, peopleOf, workersOf } from './leader.ts';
 import type { Paint } from './output.ts';
 import { pauseText } from './pauses.ts';
 import { partitionsOfQueue, type Session, withRedis } from './session.ts';
@@ -29,22 +29,26 @@ interface Span {
 type Partition = ReturnType<typeof partitionOf>;
 
 async function run(session: Session, queue: string): Promise<Exit> {
-  const { partitions, next, pause, nowMs } = await withRedis(session, async (redis) => {
+  const { partitions, next, pause, nowMs, workers } = await withRedis(session, async (redis) => {
     const refs = await partitionsOfQueue(session, redis, queue);
     const people = await peopleOf(redis, session.config.namespace);
     const all = await Promise.all(refs.map((ref) => stats(redis, ref)));
+    const ages = await Promise.all(refs.map((ref) => oldestDueAge(redis, ref)));
     const spans = await Promise.all(refs.map((ref, at) => dueNext(redis, ref, all[at]?.nowMs ?? 0)));
     return {
-      partitions: all.map((one, partition) => partitionOf(partition, one, leaderOf(one, people))),
+      partitions: all.map((one, partition) =>
+        partitionOf(one, { partition, oldestDueAgeMs: ages[partition] ?? 0, leader: leaderOf(one, people) }),
+      ),
       next: spansOf(spans),
       pause: all.find(({ paused }) => paused)?.pause,
       nowMs: Math.max(...all.map((one) => one.nowMs)),
+      workers: workersOf(queue, people),
     };
   });
   const totals = sumOf(partitions);
-  const value = { queue, ...totals, paused: pause !== undefined, pause, dueNext: next, partitions, nowMs };
+  const value = { queue, ...totals, workers, paused: pause !== undefined, pause, dueNext: next, partitions, nowMs };
   session.out.answer(value, () => [
-    ...head(queue, { totals, pause, nowMs }),
+    ...head(queue, { totals, pause, nowMs, workers }),
     '',
     ...table(session.out.paint, HEAD, partitions.map(row)),
     '',
@@ -55,47 +59,56 @@ async function run(session: Session, queue: string): Promise<Exit> {
   return 0;
 }
 
-function partitionOf(partition: number, one: PartitionStats, leader: ReturnType<typeof leaderOf>) {
-  const { scheduled, ready, running, dead, done, paused, counters } = one;
-  return { partition, scheduled, ready, running, dead, over: done, lagMs: lagOf(one), paused, leader, counters };
+function partitionOf(
+  { scheduled, ready, running, dead, done, paused, counters }: PartitionStats,
+  of: {
+    readonly partition: number;
+    readonly oldestDueAgeMs: number;
+    readonly leader: ReturnType<typeof leaderOf>;
+  },
+) {
+  return { ...of, scheduled, ready, running, dead, over: done, paused, counters };
 }
 
 function sumOf(partitions: readonly Partition[]) {
   const sum = (of: (one: Partition) => number) => partitions.reduce((total, one) => total + of(one), 0);
   const names = [...new Set(partitions.flatMap(({ counters }) => Object.keys(counters)))].sort();
-  const lags = partitions.flatMap(({ lagMs }) => (lagMs === undefined ? [] : [lagMs]));
   return {
     scheduled: sum((one) => one.scheduled),
     ready: sum((one) => one.ready),
     running: sum((one) => one.running),
     dead: sum((one) => one.dead),
     over: sum((one) => one.over),
-    oldestDueAgeMs: lags.length === 0 ? undefined : Math.max(...lags),
+    oldestDueAgeMs: Math.max(...partitions.map((one) => one.oldestDueAgeMs)),
     counters: Object.fromEntries(names.map((name) => [name, sum(({ counters }) => counters[name] ?? 0)])),
   };
 }
 
 function head(
   queue: string,
-  of: { readonly totals: ReturnType<typeof sumOf>; readonly pause: Pause | undefined; readonly nowMs: number },
+  of: {
+    readonly totals: ReturnType<typeof sumOf>;
+    readonly pause: Pause | undefined;
+    readonly nowMs: number;
+    readonly workers: number;
+  },
 ): readonly string[] {
   const { scheduled, ready, running, dead, over, oldestDueAgeMs } = of.totals;
   const counts = `${scheduled} scheduled, ${ready} ready, ${running} running, ${dead} dead`;
   return fields([
     ['queue', queue],
     ['jobs', `${counts}; ${over} over within the done window`],
-    ['oldest', oldestDueAgeMs === undefined ? undefined : lagText(oldestDueAgeMs)],
+    ['oldest', oldestDueAgeMs === 0 ? 'nothing waits for a start' : `due and not started for ${span(oldestDueAgeMs)}`],
+    ['workers', of.workers],
     ['paused', of.pause && pauseText(of.pause, of.nowMs)],
   ]);
 }
 
-const lagText = (lagMs: number) => (lagMs === 0 ? 'nothing is overdue' : `overdue for ${span(lagMs)}`);
+const HEAD = ['partition', 'scheduled', 'ready', 'running', 'dead', 'over', 'waits', 'leader'];
 
-const HEAD = ['partition', 'scheduled', 'ready', 'running', 'dead', 'over', 'overdue', 'leader'];
-
-function row({ partition, scheduled, ready, running, dead, over, lagMs, leader }: Partition) {
+function row({ partition, scheduled, ready, running, dead, over, oldestDueAgeMs, leader }: Partition) {
   const led = leader === undefined ? 'none: start one with "duestream start"' : leaderName(leader);
-  return [partition, scheduled, ready, running, dead, over, lagMs ? span(lagMs) : '-', led];
+  return [partition, scheduled, ready, running, dead, over, oldestDueAgeMs > 0 ? span(oldestDueAgeMs) : undefined, led];
 }
 
 function counterLines(counters: Readonly<Record<string, number>>): readonly string[] {

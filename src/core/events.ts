@@ -134,7 +134,10 @@ export interface Events {
   'redis.evicts': { readonly policy: string; readonly limitBytes: number; readonly jobs: boolean };
   /** It no longer does. */
   'redis.keeps': { readonly after: string };
-  /** Another server answers at our address (its run id differs), or the one we knew holds nothing of the namespace. */
+  /**
+   * The data behind our address are not those we knew: another server answers (the run id differs), or the one we knew
+   * has lost the namespace. `empty`: no queue is declared there. A restart that kept its data is not told.
+   */
   'redis.changed': {
     readonly who: string;
     readonly before: string;

@@ -19,10 +19,23 @@ export interface Loop {
   readonly lastTurnMs: () => number;
 }
 
+/** What a pass answers that asked Redis nothing: it did not fail, and it does not show that Redis is there. */
+export interface Idle {
+  /** Milliseconds until the next pass. */
+  readonly idleMs: number;
+}
+
+export const idle = (idleMs: number): Idle => ({ idleMs });
+
 export interface LoopParts {
   readonly who: string;
   /** One step. Returns milliseconds until the next; 0 = at once, after the event loop had its turn. */
-  readonly pass: () => Promise<number>;
+  readonly pass: () => Promise<number | Idle>;
+  /**
+   * Asks Redis for a sign of life. Called after an idle pass while this loop has told that Redis is away: a loop that has
+   * nothing to ask any more would otherwise tell it for ever.
+   */
+  readonly probe?: () => Promise<unknown>;
   readonly clock: Clock;
   readonly events: Emitter;
   /** Called after a failed pass, for example to heal. */
@@ -38,7 +51,7 @@ const TELL_EVERY_MS = 5000;
 const UNDISTURBED_MS = 250;
 
 export function createLoop(parts: LoopParts): Loop {
-  const { who, pass, clock, events, onError, pauseAfter = growing, random = Math.random } = parts;
+  const { who, pass, probe, clock, events, onError, pauseAfter = growing, random = Math.random } = parts;
   const waiter = createWaiter();
   const breather = createWaiter();
   let stopping = false;
@@ -53,11 +66,16 @@ export function createLoop(parts: LoopParts): Loop {
 
   async function step(): Promise<number> {
     try {
-      const waitMs = await pass();
+      const said = await pass();
+      const isIdle = typeof said !== 'number';
+      const heard = !isIdle || (told !== undefined && probe !== undefined && !stopping);
+      if (isIdle && heard) await probe?.();
       progressMs = clock.monotonicMs();
-      failures = 0;
-      tellBack();
-      return waitMs;
+      if (heard) {
+        failures = 0;
+        tellBack();
+      }
+      return isIdle ? said.idleMs : said;
     } catch (error) {
       failures += 1;
       tellAway(error);

@@ -15,17 +15,16 @@ import { newJobId } from '../core/job.ts';
 import { type Log, silentLog } from '../core/log.ts';
 import { defineQueue } from '../core/queue.ts';
 import { createHttp } from '../http/server.ts';
-import { createMetrics } from '../metrics/metrics.ts';
+import { createMetrics, type Registry } from '../metrics/metrics.ts';
 import { createGuard } from '../mover/guard.ts';
 import { createMovers } from '../mover/movers.ts';
 import { close, describe, openCommands, openSubscriber, type Redis, whenReady } from '../redis/connect.ts';
-import { stats } from '../redis/inspect.ts';
-import { presence } from '../redis/presence.ts';
 import { declareQueue } from '../redis/queues.ts';
 import type { Handlers } from '../worker/handlers.ts';
 import { loadHandlers } from './handler-module.ts';
 import { type DaemonInput, readDaemonInput } from './input.ts';
 import { createLagWatch } from './lag.ts';
+import { queueReadings } from './queue-readings.ts';
 import { scheduleKeeperOf } from './schedule-keeper.ts';
 import { version } from './version.ts';
 import { createWorkers } from './workers.ts';
@@ -40,6 +39,8 @@ export interface DaemonParts {
   readonly around?: EventSource;
   /** Only these queues of the handlers. */
   readonly only?: readonly string[];
+  /** Where the metrics are put, together with those of others or of the application. Default: a registry of its own. */
+  readonly registry?: Registry | undefined;
 }
 
 export interface Daemon {
@@ -53,6 +54,10 @@ export interface Daemon {
   readonly live: () => boolean;
   /** Events of every part. */
   readonly events: EventSource;
+  /** What `/metrics` says: this daemon's metrics as text for Prometheus. For the route of an application. */
+  readonly metrics: () => Promise<string>;
+  /** The same as a registry of prom-client, to be shared with workers or merged. A registry that was given is returned. */
+  readonly registry: Registry;
   /** Where health and metrics are served; undefined before start or without the role. */
   readonly http: () => { readonly host: string; readonly port: number } | undefined;
   /** Where Redis is, without credentials. */
@@ -93,7 +98,9 @@ export async function createDaemon(input: DaemonInput, parts: DaemonParts = {}):
   const metrics = createMetrics({
     version,
     state: { ready: () => state === 'running' },
-    ...(movers ? { queueStats, alive } : {}),
+    registry: parts.registry,
+    without: [...(parts.around ? [] : ['rejections' as const]), ...(movers ? [] : ['redisEvicts' as const])],
+    ...(movers ? queueReadings({ redis, movers, namespace: config.namespace }) : {}),
   });
   const unobserve = metrics.observe(events);
   const probes = { live, ready };
@@ -105,23 +112,6 @@ export async function createDaemon(input: DaemonInput, parts: DaemonParts = {}):
   let state: 'new' | 'running' | 'stopping' = 'new';
   let stopped: Promise<void> | undefined;
   const stopAsked = new AbortController();
-
-  async function queueStats() {
-    const led = (movers?.partitions() ?? []).flatMap(({ ref, leadership }) =>
-      leadership ? [{ ref, leadership }] : [],
-    );
-    return Promise.all(
-      led.map(async ({ ref, leadership }) => ({
-        ...{ queue: ref.queue, partition: ref.partition, leading: true, epoch: leadership.epoch },
-        stats: await stats(redis, ref),
-      })),
-    );
-  }
-
-  async function alive(): Promise<number> {
-    const present = await presence(redis, config.namespace);
-    return present.filter(({ identity }) => identity?.role === 'worker').length;
-  }
 
   function live(): { ok: boolean; detail: Record<string, unknown> } {
     const turned = movers ? systemClock.monotonicMs() - movers.lastTurnMs() : 0;
@@ -167,6 +157,7 @@ export async function createDaemon(input: DaemonInput, parts: DaemonParts = {}):
     lag.stop();
     unforward();
     unobserve();
+    metrics.close();
     if (subscriber) close(subscriber);
     close(redis);
   }
@@ -191,6 +182,8 @@ export async function createDaemon(input: DaemonInput, parts: DaemonParts = {}):
     ready: async () => (await ready()).ok,
     live: () => live().ok,
     events,
+    metrics: metrics.scrape,
+    registry: metrics.registry,
     http: () => listening,
     redisLabel: describe(redis),
   };

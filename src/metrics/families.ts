@@ -1,12 +1,13 @@
 /**
  * Every metric there is, with its whole name, so that a name seen on a dashboard is found by a search. Each set belongs
- * to the registry it was made for, never to the library's global one: two daemons in one process do not meet.
+ * to the registry it was made for, never to the library's global one: two daemons in one process meet only in a registry
+ * that their application gave to both.
  *
  * Labels are `queue` and `outcome`; `partition` where a sum over partitions would say nothing, and on the counters
  * that are kept in Redis: summed up here, they would fall when one partition gets another leader, which monitoring takes
  * for a restart. Never a job id: each value of a label is a time series that the monitoring system keeps for weeks.
  */
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram } from 'prom-client';
 
 export type Families = ReturnType<typeof createFamilies>;
 
@@ -19,13 +20,13 @@ const LAG = [0.005, 0.02, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];
 /** Up to the default time-out of 15 minutes, and an hour for those who raised it. */
 const RUN = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600];
 
-/** `queueWide`: whether this process reads whole queues. Where it does not, not even the names appear. */
-export function createFamilies(registry: Registry, { queueWide }: { readonly queueWide: boolean }) {
-  const own = [registry];
-  const led = queueWide ? own : [];
+/** In no registry yet. `collect` brings what is read at each scrape up to date; the families it fills wait for it. */
+export function createFamilies(collect: () => Promise<void>) {
+  const own = { registers: [] };
+  const read = { registers: [], collect };
   /** A counter that is kept in Redis, by each partition for itself. */
   const kept = (of: { readonly name: string; readonly help: string }) =>
-    new Counter({ ...of, labelNames: ['queue', 'partition'], registers: led });
+    new Counter({ ...of, labelNames: ['queue', 'partition'], ...read });
   return {
     jobsScheduled: kept({ name: 'duestream_jobs_scheduled_total', help: 'Jobs that schedule accepted.' }),
     jobsPromoted: kept({ name: 'duestream_jobs_promoted_total', help: 'Jobs moved from scheduled to ready.' }),
@@ -60,163 +61,163 @@ export function createFamilies(registry: Registry, { queueWide }: { readonly que
       name: 'duestream_scheduled_jobs',
       help: 'Jobs that wait for their due time.',
       labelNames: ['queue'],
-      registers: led,
+      ...read,
     }),
     readyJobs: new Gauge({
       name: 'duestream_ready_jobs',
       help: 'Promoted jobs that no worker has read yet.',
       labelNames: ['queue'],
-      registers: led,
+      ...read,
     }),
     runningJobs: new Gauge({
       name: 'duestream_running_jobs',
       help: 'Jobs in the hands of a worker: running or about to start.',
       labelNames: ['queue'],
-      registers: led,
+      ...read,
     }),
     deadJobs: new Gauge({
       name: 'duestream_dead_jobs',
       help: 'Dead letters that are kept.',
       labelNames: ['queue'],
-      registers: led,
+      ...read,
     }),
     oldestDueAge: new Gauge({
       name: 'duestream_oldest_due_age_seconds',
-      help: 'How long the most overdue job has waited to be promoted; 0 when nothing is overdue.',
+      help: 'How long the oldest job that is due has waited for its start; 0 when none waits.',
       labelNames: ['queue'],
-      registers: led,
+      ...read,
     }),
     moverLeader: new Gauge({
       name: 'duestream_mover_leader',
       help: '1 while this process leads the partition, else 0.',
       labelNames: ['queue', 'partition'],
-      registers: led,
+      ...read,
     }),
     moverEpoch: new Gauge({
       name: 'duestream_mover_epoch',
       help: 'The number of the term in which this process leads the partition.',
       labelNames: ['queue', 'partition'],
-      registers: led,
+      ...read,
     }),
     workersAlive: new Gauge({
       name: 'duestream_workers_alive',
       help: 'Worker processes with a valid heartbeat.',
-      registers: led,
+      ...read,
     }),
     moverPassDuration: new Histogram({
       name: 'duestream_mover_pass_duration_seconds',
       help: 'How long one promotion call took, the way to Redis and back included.',
       labelNames: ['queue'],
       buckets: PASS,
-      registers: own,
+      ...own,
     }),
     promotionLateness: new Histogram({
       name: 'duestream_promotion_lateness_seconds',
       help: 'Time from the due time to the promotion, by the clock of Redis.',
       labelNames: ['queue'],
       buckets: LATENESS,
-      registers: own,
+      ...own,
     }),
     startLateness: new Histogram({
       name: 'duestream_start_lateness_seconds',
       help: 'Time from the due time to the start of the handler.',
       labelNames: ['queue'],
       buckets: LATENESS,
-      registers: own,
+      ...own,
     }),
     runDuration: new Histogram({
       name: 'duestream_run_duration_seconds',
       help: 'How long handlers ran, by how the run ended.',
       labelNames: ['queue', 'outcome'],
       buckets: RUN,
-      registers: own,
+      ...own,
     }),
     scheduleFires: new Counter({
       name: 'duestream_schedule_fires_total',
       help: 'Instants of schedules that this process handled, by what became of them.',
       labelNames: ['queue', 'outcome'],
-      registers: own,
+      ...own,
     }),
     scheduleMissed: new Counter({
       name: 'duestream_schedule_missed_total',
       help: 'Times that instants of a schedule were found to have passed while nobody fired them.',
       labelNames: ['queue'],
-      registers: own,
+      ...own,
     }),
     scheduleLateness: new Histogram({
       name: 'duestream_schedule_lateness_seconds',
       help: 'Time from an instant of a schedule until its job was made, by the clock of Redis.',
       labelNames: ['queue'],
       buckets: LATENESS,
-      registers: own,
+      ...own,
     }),
     fenced: new Counter({
       name: 'duestream_fenced_total',
       help: 'Results that Redis refused because the job had been started again elsewhere.',
       labelNames: ['queue'],
-      registers: own,
+      ...own,
     }),
     adopted: new Counter({
       name: 'duestream_adopted_total',
       help: 'Entries this worker found under its own name after their delivery had been lost.',
       labelNames: ['queue'],
-      registers: own,
+      ...own,
     }),
     parked: new Counter({
       name: 'duestream_jobs_parked_total',
       help: 'Starts put off because the record is of a later version than this worker reads.',
       labelNames: ['queue'],
-      registers: own,
+      ...own,
     }),
     parkedJobs: new Gauge({
       name: 'duestream_parked_jobs',
       help: 'Jobs that this worker has put off because their record is of a later version, and that wait now.',
       labelNames: ['queue'],
-      registers: own,
+      ...own,
     }),
     waitingSuspects: new Gauge({
       name: 'duestream_waiting_suspects',
       help: 'Jobs under which workers died and that wait in this process to be started alone.',
       labelNames: ['queue'],
-      registers: own,
+      ...own,
     }),
     lostSlots: new Gauge({
       name: 'duestream_lost_slots',
       help: 'Slots of this process that handlers keep although they were told to stop.',
       labelNames: ['queue'],
-      registers: own,
+      ...own,
     }),
     rejections: new Counter({
       name: 'duestream_unhandled_rejections_total',
       help: 'Promises that were rejected and that nobody listened to.',
-      registers: own,
+      ...own,
     }),
     eventLoopLag: new Histogram({
       name: 'duestream_event_loop_lag_seconds',
       help: 'How much later than asked a timer of this process fired, two looks a second.',
       buckets: LAG,
-      registers: own,
+      ...own,
     }),
     redisUp: new Gauge({
       name: 'duestream_redis_up',
       help: '1 while every part of this process reaches Redis, else 0.',
-      registers: own,
+      ...read,
     }),
     redisEvicts: new Gauge({
       name: 'duestream_redis_evicts',
       help: '1 while Redis may evict keys, so that jobs can be lost, else 0.',
-      registers: own,
+      ...own,
     }),
     ready: new Gauge({
       name: 'duestream_ready',
       help: '1 while this process is ready to do its work, else 0.',
-      registers: own,
+      ...read,
     }),
     buildInfo: new Gauge({
       name: 'duestream_build_info',
       help: 'Always 1; the labels say what is running.',
       labelNames: ['version', 'node', 'wire'],
-      registers: own,
+      ...own,
     }),
   };
 }

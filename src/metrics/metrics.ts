@@ -1,18 +1,21 @@
 /**
- * The metrics of one process as text for Prometheus. It listens to events and, at each scrape, asks for the counts of
- * the partitions that this process leads; it decides nothing and touches nothing.
+ * The metrics of one part of a process (a daemon, or a worker that an application embeds) as text for Prometheus or as a
+ * registry. It listens to events and, at each scrape, asks for the counts of the partitions that this part leads; it
+ * decides nothing and touches nothing.
  *
- * What must always hold: no timer, no listener and no series outlives its owner, so Node's own process metrics are left
- * out (the library's collectors keep an observer of garbage collection that cannot be taken back). Redis away leaves the
+ * What must always hold: no timer and no listener outlives its owner, so Node's own process metrics are left out (the
+ * library's collectors keep an observer of garbage collection that cannot be taken back). Redis away leaves the
  * queue-wide values out instead of showing old ones as new; the rest is still answered.
  */
 import { Registry } from 'prom-client';
 import { DuestreamError } from '../core/errors.ts';
 import type { EventSource } from '../core/events.ts';
 import { weatherOf } from '../redis/weather.ts';
-import { createFamilies } from './families.ts';
 import { observeEvents } from './observe.ts';
-import { fillQueues, type PartitionReading } from './readings.ts';
+import type { PartitionReading } from './readings.ts';
+import { type Reading, type Source, sharedOf } from './shared.ts';
+
+export type { Registry };
 
 export interface MetricsOptions {
   /** Of this package. */
@@ -22,6 +25,10 @@ export interface MetricsOptions {
   /** How many workers have a valid heartbeat. */
   readonly alive?: () => Promise<number>;
   readonly state?: { readonly ready: () => boolean };
+  /** Where the metrics are put. Default: a registry of their own. */
+  readonly registry?: Registry | undefined;
+  /** Families that nobody fills here. */
+  readonly without?: Source['without'];
 }
 
 export interface Metrics {
@@ -31,46 +38,39 @@ export interface Metrics {
   readonly scrape: () => Promise<string>;
   /** Of the text. */
   readonly contentType: string;
+  readonly registry: Registry;
+  /** Nothing is read for it any more. What was counted stays. Twice is fine. */
+  readonly close: () => void;
 }
 
 /** The version in every key; see the key table in `redis/keys.ts`. */
 const WIRE = 'v1';
 
 export function createMetrics(options: MetricsOptions): Metrics {
-  const registry = new Registry();
-  const queueWide = options.queueStats !== undefined || options.alive !== undefined;
-  const families = createFamilies(registry, { queueWide });
-  const away = new Set<string>();
+  const { registry = new Registry(), without = [] } = options;
+  const shared = sharedOf(registry);
+  const { families } = shared;
   let scraping: Promise<string> | undefined;
+  const close = shared.join({
+    read: () => read(options),
+    ready: options.state?.ready,
+    isQueueWide: options.queueStats !== undefined || options.alive !== undefined,
+    without,
+  });
   families.buildInfo.set({ version: options.version, node: process.versions.node, wire: WIRE }, 1);
 
-  async function scrape(): Promise<string> {
-    const reading = await read(options);
-    // From here to the text nothing waits, so the text is of one moment.
-    fillQueues(families, reading?.partitions ?? []);
-    if (reading?.alive === undefined) families.workersAlive.remove();
-    else families.workersAlive.set(reading.alive);
-    families.redisUp.set(reading !== undefined && away.size === 0 ? 1 : 0);
-    if (options.state === undefined) families.ready.remove();
-    else families.ready.set(options.state.ready() ? 1 : 0);
-    return registry.metrics();
-  }
-
   return {
-    observe: (events) => observeEvents({ events, families, away }),
+    observe: (events) => observeEvents(events, shared),
     scrape() {
-      scraping ??= scrape().finally(() => {
+      scraping ??= registry.metrics().finally(() => {
         scraping = undefined;
       });
       return scraping;
     },
     contentType: registry.contentType,
+    registry,
+    close,
   };
-}
-
-interface Reading {
-  readonly partitions: readonly PartitionReading[];
-  readonly alive: number | undefined;
 }
 
 /** What Redis says, or undefined in bad weather. A bug is not weather and reaches the caller. */

@@ -4,17 +4,15 @@
  */
 import type { EventSource } from '../core/events.ts';
 import type { Families } from './families.ts';
-
-export interface Observed {
-  readonly events: EventSource;
-  readonly families: Families;
-  /** Who has lost Redis at the moment. */
-  readonly away: Set<string>;
-}
+import type { Shared } from './shared.ts';
 
 /** Listens until the returned function is called. */
-export function observeEvents({ events, families, away }: Observed): () => void {
+export function observeEvents(events: EventSource, { families, away }: Pick<Shared, 'families' | 'away'>): () => void {
   const mine = new Set<string>();
+  const parkedJobs = partOf(families.parkedJobs);
+  const waitingSuspects = partOf(families.waitingSuspects);
+  const lostSlots = partOf(families.lostSlots);
+  away.add(mine);
   const ran = (outcome: string) => (one: { readonly queue: string; readonly tookMs: number }) =>
     families.runDuration.observe({ queue: one.queue, outcome }, seconds(one.tookMs));
   const stops = [
@@ -39,27 +37,39 @@ export function observeEvents({ events, families, away }: Observed): () => void 
     events.on('job.fenced', ({ queue }) => families.fenced.inc({ queue })),
     events.on('entries.adopted', ({ queue, count }) => families.adopted.inc({ queue }, count)),
     events.on('jobs.parked', ({ queue, count }) => families.parked.inc({ queue }, count)),
-    events.on('parked.waiting', ({ queue, waiting }) => families.parkedJobs.set({ queue }, waiting)),
-    events.on('suspects.waiting', ({ queue, waiting }) => families.waitingSuspects.set({ queue }, waiting)),
-    events.on('slots.lost', ({ queue, lost }) => families.lostSlots.set({ queue }, lost)),
+    events.on('parked.waiting', ({ queue, waiting }) => parkedJobs.set(queue, waiting)),
+    events.on('suspects.waiting', ({ queue, waiting }) => waitingSuspects.set(queue, waiting)),
+    events.on('slots.lost', ({ queue, lost }) => lostSlots.set(queue, lost)),
     events.on('promise.rejected', () => families.rejections.inc()),
     events.on('process.ticked', ({ lagMs }) => families.eventLoopLag.observe(seconds(lagMs))),
     events.on('redis.away', ({ who, answered }) => {
-      if (answered) {
-        away.delete(who);
-        return;
-      }
-      away.add(who);
-      mine.add(who);
+      if (answered) mine.delete(who);
+      else mine.add(who);
     }),
-    events.on('redis.back', ({ who }) => away.delete(who)),
+    events.on('redis.back', ({ who }) => mine.delete(who)),
     events.on('redis.evicts', () => families.redisEvicts.set(1)),
     events.on('redis.keeps', () => families.redisEvicts.set(0)),
   ];
   return () => {
     for (const stop of stops) stop();
     // Who is not listened to any more cannot say that it is back.
-    for (const who of mine) away.delete(who);
+    away.delete(mine);
+    for (const part of [parkedJobs, waitingSuspects, lostSlots]) part.leave();
+  };
+}
+
+/** What one listener adds to a gauge: workers of the same queue may share one. */
+function partOf(gauge: Families['parkedJobs']) {
+  const values = new Map<string, number>();
+  const set = (queue: string, value: number) => {
+    gauge.inc({ queue }, value - (values.get(queue) ?? 0));
+    values.set(queue, value);
+  };
+  return {
+    set,
+    leave(): void {
+      for (const queue of values.keys()) set(queue, 0);
+    },
   };
 }
 

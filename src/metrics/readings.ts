@@ -7,24 +7,53 @@
 import type { PartitionStats } from '../redis/inspect.ts';
 import type { Families } from './families.ts';
 
-/** One partition at one moment, as the process that may lead it sees it. */
-export interface PartitionReading {
+/** One partition at one moment, as a process that may lead it sees it. Only who leads reads its counts. */
+export type PartitionReading = Led | Followed;
+
+interface Followed {
   readonly queue: string;
   readonly partition: number;
-  readonly leading: boolean;
-  readonly epoch: number;
-  readonly stats: PartitionStats;
+  readonly leading: false;
 }
 
-/** A due below this is no time but a foreign producer's 0 ("now") or nonsense that the next pass buries. */
-const DUE_MIN_MS = 1e11;
+interface Led {
+  readonly queue: string;
+  readonly partition: number;
+  readonly leading: true;
+  readonly epoch: number;
+  readonly stats: PartitionStats;
+  /** For how long the oldest job that is due has waited for its start. */
+  readonly oldestAgeMs: number;
+}
+
+/** What daemons tell of whole queues. */
+export const QUEUE_WIDE = [
+  'jobsScheduled',
+  'jobsPromoted',
+  'jobsCompleted',
+  'jobsRetried',
+  'jobsDeferred',
+  'jobsDead',
+  'jobsExpired',
+  'jobsCancelled',
+  'jobsMended',
+  'lettersForgotten',
+  'reclaimed',
+  'scheduledJobs',
+  'readyJobs',
+  'runningJobs',
+  'deadJobs',
+  'oldestDueAge',
+  'moverLeader',
+  'moverEpoch',
+] as const satisfies readonly (keyof Families)[];
 
 export function fillQueues(families: Families, readings: readonly PartitionReading[]): void {
-  for (const metric of queueWide(families)) metric.reset();
+  for (const name of QUEUE_WIDE) families[name].reset();
   for (const { queue, partition, leading } of readings) {
     families.moverLeader.set({ queue, partition }, leading ? 1 : 0);
   }
-  const led = readings.filter(({ leading }) => leading);
+  const led = readings.filter((one) => one.leading);
   for (const one of led) {
     families.moverEpoch.set({ queue: one.queue, partition: one.partition }, one.epoch);
     addPartition(families, one);
@@ -32,7 +61,7 @@ export function fillQueues(families: Families, readings: readonly PartitionReadi
   for (const [queue, ageMs] of oldest(led)) families.oldestDueAge.set({ queue }, ageMs / 1000);
 }
 
-function addPartition(families: Families, { queue, partition, stats }: PartitionReading): void {
+function addPartition(families: Families, { queue, partition, stats }: Led): void {
   const counted = (name: string) => stats.counters[name] ?? 0;
   families.jobsScheduled.inc({ queue, partition }, counted('scheduled'));
   families.jobsPromoted.inc({ queue, partition }, counted('promoted'));
@@ -51,36 +80,8 @@ function addPartition(families: Families, { queue, partition, stats }: Partition
   families.deadJobs.inc({ queue }, stats.dead);
 }
 
-/** The age of each queue's most overdue head. Both times are of the partition's own Redis, so clocks cannot disagree. */
-function oldest(led: readonly PartitionReading[]): ReadonlyMap<string, number> {
+function oldest(led: readonly Led[]): ReadonlyMap<string, number> {
   const ages = new Map<string, number>();
-  for (const { queue, stats } of led) {
-    const { nowMs, headDueMs = nowMs } = stats;
-    const ageMs = headDueMs < DUE_MIN_MS ? 0 : Math.max(0, nowMs - headDueMs);
-    ages.set(queue, Math.max(ages.get(queue) ?? 0, ageMs));
-  }
+  for (const { queue, oldestAgeMs } of led) ages.set(queue, Math.max(ages.get(queue) ?? 0, oldestAgeMs));
   return ages;
-}
-
-function queueWide(families: Families): readonly { readonly reset: () => void }[] {
-  return [
-    families.jobsScheduled,
-    families.jobsPromoted,
-    families.jobsCompleted,
-    families.jobsRetried,
-    families.jobsDeferred,
-    families.jobsDead,
-    families.jobsExpired,
-    families.jobsCancelled,
-    families.jobsMended,
-    families.lettersForgotten,
-    families.reclaimed,
-    families.scheduledJobs,
-    families.readyJobs,
-    families.runningJobs,
-    families.deadJobs,
-    families.oldestDueAge,
-    families.moverLeader,
-    families.moverEpoch,
-  ];
 }

@@ -11,7 +11,7 @@ import type { Clock } from '../core/clock.ts';
 import { encodeRecord } from '../core/codec.ts';
 import { DuestreamError, messageOf } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
-import { createLoop } from '../core/loop.ts';
+import { createLoop, type Idle, idle } from '../core/loop.ts';
 import { nextFire } from '../core/recurrence.ts';
 import { dueOfFire, fireMember, type Schedule } from '../core/schedule.ts';
 import { type Fired, instantOf } from '../core/schedule-progress.ts';
@@ -38,7 +38,7 @@ export interface Firer {
   readonly start: () => void;
   readonly stop: () => Promise<void>;
   /** Looks at what is due, up to a batch. Returns milliseconds until the next look. */
-  readonly pass: () => Promise<number>;
+  readonly pass: () => Promise<number | Idle>;
   /** A schedule was put or resumed. */
   readonly wake: () => void;
 }
@@ -75,9 +75,9 @@ export function createFirer(parts: FirerParts): Firer {
   const known = createKnownSchedules({ ref, events });
   const missing = new Map<string, { readonly state: string; readonly sinceMs: number }>();
 
-  async function pass(): Promise<number> {
+  async function pass(): Promise<number | Idle> {
     const leadership = leading();
-    if (!leadership) return FOLLOWING_REST_MS;
+    if (!leadership) return idle(FOLLOWING_REST_MS);
     const { names, nowMs, nextMs } = await lookedAt(redis, ref, { limit: BATCH, nowMs: parts.nowMs?.() });
     if (names.length === 0) return nextMs === undefined ? REST_MS : Math.min(REST_MS, nextMs - nowMs);
     const [texts, states] = await Promise.all([definitions(redis, namespace, names), firedOf(redis, ref, names)]);
@@ -183,7 +183,8 @@ export function createFirer(parts: FirerParts): Firer {
     await postpone(redis, ref, { term, name, state: fired.text, lookMs: nowMs + byMs, nowMs: parts.nowMs?.() });
   }
 
-  const loop = createLoop({ who: `firer of ${ref.queue}:${ref.partition}`, pass, clock, events, pauseAfter });
+  const who = `firer of ${ref.queue}:${ref.partition}`;
+  const loop = createLoop({ who, pass, probe: () => redis.ping(), clock, events, pauseAfter });
   return { start: loop.start, stop: loop.stop, pass, wake: loop.wake };
 }
 

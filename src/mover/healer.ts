@@ -10,7 +10,7 @@
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
-import { createLoop } from '../core/loop.ts';
+import { createLoop, type Idle, idle } from '../core/loop.ts';
 import { census, type Damage, damageKey, muster } from '../redis/census.ts';
 import type { Redis } from '../redis/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
@@ -40,7 +40,7 @@ export interface Healer {
   readonly start: () => void;
   readonly stop: () => Promise<void>;
   /** One slice. Returns milliseconds until the next. */
-  readonly pass: () => Promise<number>;
+  readonly pass: () => Promise<number | Idle>;
 }
 
 const DEFAULTS: HealerOptions = { restMs: 12_000, apartMs: 2000, ownedApartMs: 10_000 };
@@ -63,11 +63,11 @@ export function createHealer({ redis, ref, options = {}, leading, clock, events 
   const suspects = new Map<string, Suspect>();
   let cursor: string | undefined;
 
-  async function pass(): Promise<number> {
+  async function pass(): Promise<number | Idle> {
     if (!leading()) {
       suspects.clear();
       cursor = undefined;
-      return restMs;
+      return idle(restMs);
     }
     const slice = await census(redis, ref, { part: 'jobs', cursor: cursor ?? '0', limit: SLICE });
     const front = await muster(redis, ref, { part: 'front', limit: SLICE });
@@ -110,6 +110,7 @@ export function createHealer({ redis, ref, options = {}, leading, clock, events 
 
   const patience = ({ kind, detail }: Damage) => (kind === 'orphan' && detail !== '-' ? ownedApartMs : apartMs);
 
-  const loop = createLoop({ who: `healer of ${ref.queue}:${ref.partition}`, pass, clock, events, pauseAfter });
+  const who = `healer of ${ref.queue}:${ref.partition}`;
+  const loop = createLoop({ who, pass, probe: () => redis.ping(), clock, events, pauseAfter });
   return { start: loop.start, stop: loop.stop, pass };
 }

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
-import { createLoop } from '../core/loop.ts';
+import { createLoop, type Idle, idle } from '../core/loop.ts';
 import type { Redis } from '../redis/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { type SweepLimits, sweep } from '../redis/lease.ts';
@@ -24,7 +24,7 @@ export interface Janitor {
   readonly start: () => void;
   readonly stop: () => Promise<void>;
   /** One batch. Returns milliseconds until the next: soon while there is more, else seconds. */
-  readonly pass: () => Promise<number>;
+  readonly pass: () => Promise<number | Idle>;
 }
 
 const IDLE_REST_MS = 5000;
@@ -32,13 +32,14 @@ const REST_MS = 1000;
 const BUSY_REST_MS = 5;
 
 export function createJanitor({ redis, ref, limits, leading, clock, events }: JanitorParts): Janitor {
-  async function pass(): Promise<number> {
+  async function pass(): Promise<number | Idle> {
     const leadership = leading();
-    if (!leadership) return IDLE_REST_MS;
+    if (!leadership) return idle(IDLE_REST_MS);
     const swept = await sweep(redis, ref, { term: leadership.term, limits });
     if (swept === 'fenced' || swept.stubs + swept.letters === 0) return IDLE_REST_MS;
     return swept.stubs >= limits.batch || swept.letters >= Math.min(limits.batch, 100) ? BUSY_REST_MS : REST_MS;
   }
-  const loop = createLoop({ who: `janitor of ${ref.queue}:${ref.partition}`, pass, clock, events, pauseAfter });
+  const who = `janitor of ${ref.queue}:${ref.partition}`;
+  const loop = createLoop({ who, pass, probe: () => redis.ping(), clock, events, pauseAfter });
   return { start: loop.start, stop: loop.stop, pass };
 }

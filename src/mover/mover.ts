@@ -10,7 +10,7 @@
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
-import { createLoop } from '../core/loop.ts';
+import { createLoop, type Idle, idle } from '../core/loop.ts';
 import type { Redis } from '../redis/connect.ts';
 import { createJobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
@@ -49,7 +49,7 @@ export interface Mover {
   /** Stops and gives the lease back. */
   readonly stop: () => Promise<void>;
   /** One step: campaign, or promote once. Returns milliseconds until the next. */
-  readonly pass: () => Promise<number>;
+  readonly pass: () => Promise<number | Idle>;
   /** A message of `K:wake`: a due time in ms, or `resigned`. */
   readonly nudge: (message: string) => void;
   readonly leading: () => Leadership | undefined;
@@ -81,7 +81,7 @@ export function createMover(parts: MoverParts): Mover {
   let outrankedSinceMs: number | undefined;
   let campaignFromMs = Number.NEGATIVE_INFINITY;
 
-  async function pass(): Promise<number> {
+  async function pass(): Promise<number | Idle> {
     const leadership = election.leading();
     if (!leadership) return campaign();
     if (await gaveWay()) return campaign();
@@ -98,9 +98,9 @@ export function createMover(parts: MoverParts): Mover {
     return promote(leadership);
   }
 
-  async function campaign(): Promise<number> {
+  async function campaign(): Promise<number | Idle> {
     const waitMs = campaignFromMs - clock.monotonicMs();
-    if (waitMs > 0) return waitMs;
+    if (waitMs > 0) return idle(waitMs);
     nextLookMs = 0;
     promotedMs = Number.NEGATIVE_INFINITY;
     outrankedSinceMs = undefined;
@@ -195,7 +195,8 @@ export function createMover(parts: MoverParts): Mover {
     loop.wake();
   }
 
-  const loop = createLoop({ who: `mover of ${ref.queue}:${ref.partition}`, pass, clock, events, pauseAfter });
+  const who = `mover of ${ref.queue}:${ref.partition}`;
+  const loop = createLoop({ who, pass, probe: () => redis.ping(), clock, events, pauseAfter });
   return {
     ref,
     start: loop.start,

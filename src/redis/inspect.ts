@@ -79,6 +79,29 @@ export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionS
   };
 }
 
+const OLDEST_PAGE = 100;
+const OLDEST_PAGES_MAX = 50;
+
+/**
+ * For how many ms the oldest job that is due has waited for its start, by the clock of Redis; 0 when none waits. Paused
+ * partitions count too. Jobs in scheduled and those that workers hold are compared with each other (of the latter the
+ * 5,000 oldest); of those that nobody has read yet the first 100 stand for the rest. What comes later into ready was put
+ * or handed back later than that, whatever its due: so the answer is never less than the longest time for which a job has
+ * been due and in Redis, except for one that a worker handed back unstarted.
+ */
+export async function oldestDueAge(redis: Redis, ref: PartitionRef): Promise<number> {
+  let age = 0;
+  let after = '';
+  for (let pages = 0; pages < OLDEST_PAGES_MAX; pages += 1) {
+    const args = { after, limit: OLDEST_PAGE };
+    const [now = '', since = '', next = ''] = list(await run(redis, 'oldest', { keys: ref.keys, args })).map(text);
+    if (since !== '') age = Math.max(age, Number(now) - Number(since));
+    if (next === '') break;
+    after = next;
+  }
+  return age;
+}
+
 /** The story of one member, or undefined when nothing is known about it. */
 export async function peek(redis: Redis, ref: PartitionRef, member: string): Promise<Peek | Moved | undefined> {
   const args = { generation: ref.generation, member };

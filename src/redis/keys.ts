@@ -20,6 +20,7 @@
  *  C:alive      set      ids of processes that sent a heartbeat
  *  C:beat:<id>  string   one heartbeat with a TTL; its value says who it is
  *  C:schedules  hash     schedule → JSON of its definition
+ *  C:id         string   random, made once: tells these data from those of another Redis
  *  C:wake       channel  a queue was declared, a process came or left
  */
 
@@ -47,6 +48,7 @@ export interface ControlKeys {
   readonly queues: string;
   readonly schedules: string;
   readonly alive: string;
+  readonly id: string;
   readonly wake: string;
   readonly beat: (processId: string) => string;
 }
@@ -86,6 +88,7 @@ export function controlKeys(namespace: string): ControlKeys {
     queues: `${c}:queues`,
     schedules: `${c}:schedules`,
     alive: `${c}:alive`,
+    id: `${c}:id`,
     wake: `${c}:wake`,
     beat: (processId: string) => `${c}:beat:${processId}`,
   });

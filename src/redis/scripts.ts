@@ -12,7 +12,7 @@ import type { PartitionKeys } from './keys.ts';
 import { naming, type TypedKeys } from './wrong-type.ts';
 
 /** Keys of a partition, and those of the control slot. */
-type KeyName = keyof PartitionKeys | 'queues' | 'alive' | 'beat' | 'schedules';
+type KeyName = keyof PartitionKeys | 'queues' | 'alive' | 'beat' | 'schedules' | 'id';
 
 export interface Script {
   readonly keys: readonly KeyName[];
@@ -124,6 +124,7 @@ export const scripts = {
   watch: define({ keys: ['meta'], args: ['now', 'consumer', 'wish', 'seats', 'term'], reply: 'text' }),
   beat: define({ keys: ['beat', 'alive', 'wake'], args: ['process', 'identity', 'ttl'] }),
   declare: define({ keys: ['queues', 'wake'], args: ['queue', 'layout'] }),
+  identify: define({ keys: ['id'], args: ['candidate'], reply: 'text' }),
   define: define({ keys: ['schedules'], args: ['name', 'before', 'after'] }),
   sweep: define({
     keys: ['leader', 'jobs', 'done', 'dead', 'meta'],
@@ -147,6 +148,7 @@ export const scripts = {
   }),
   peek: define({ keys: ['scheduled', 'jobs', 'runs', 'done', 'meta'], args: ['generation', 'member'] }),
   stats: define({ keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta'], args: [] }),
+  oldest: define({ keys: ['scheduled', 'jobs', 'runs', 'ready'], args: ['after', 'limit'], reply: 'list' }),
 } as const satisfies Record<string, Script>;
 
 export type Verb = keyof typeof scripts;

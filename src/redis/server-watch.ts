@@ -1,16 +1,27 @@
 /**
- * Notices when the Redis behind our address is not the one we knew, or has lost what the namespace kept in it: a name
- * that leads elsewhere, a replica that took over, a restart without data, FLUSHALL. It tells and refuses nothing: a
- * replica that took over and a restart look just the same, and after a loss the work has to go on. Asks only after a
- * reconnect or when our own heartbeat is gone, so it costs nothing per command.
+ * Notices when the data behind our address are not those we knew: a name that leads to another server, a restart that
+ * lost everything, FLUSHALL. It tells and refuses nothing: after a loss the work has to go on. Asks only after a reconnect
+ * or when our own heartbeat is gone, so it costs nothing per command.
+ *
+ * What is compared is an id that the data carry, not the server: every restart changes a server's run id, and a restart
+ * that kept the data, or a replica that took over, is nothing to warn of. The run id only says which of the losses it is.
  */
+
 import type { Emitter } from '../core/events.ts';
+import { newJobId } from '../core/job.ts';
 import type { Redis } from './connect.ts';
 import { controlKeys } from './keys.ts';
+import { run, text } from './scripts.ts';
 
 export interface ServerWatch {
   /** `anew`: our heartbeat had vanished. To be called before the queues are declared again. */
   readonly look: (anew: boolean) => Promise<void>;
+}
+
+interface Known {
+  readonly runId: string;
+  /** Of the data. */
+  readonly id: string;
 }
 
 export function createServerWatch(parts: {
@@ -20,7 +31,8 @@ export function createServerWatch(parts: {
   readonly events: Emitter;
 }): ServerWatch {
   const { redis, namespace, who, events } = parts;
-  let known: string | undefined;
+  const keys = controlKeys(namespace);
+  let known: Known | undefined;
   let reconnected = true;
   redis.on('ready', () => {
     reconnected = true;
@@ -29,17 +41,24 @@ export function createServerWatch(parts: {
   return {
     async look(anew) {
       if (!reconnected && !anew) return;
-      const runId = await runIdOf(redis);
-      // Without the right to ask, nobody can tell one server from another.
-      if (runId === undefined) return;
       reconnected = false;
+      const found = await ask().catch(() => undefined);
+      // Without an answer it is looked at again. Others tell of the weather.
+      reconnected ||= found === undefined;
+      // Without the right to ask, nobody can tell one server from another.
+      if (found === undefined || found.runId === undefined) return;
+      const { runId, id, empty } = found;
       const before = known;
-      known = runId;
-      if (before === undefined || (before === runId && !anew)) return;
-      const empty = anew && (await redis.exists(controlKeys(namespace).queues).catch(() => 1)) === 0;
-      if (before !== runId || empty) events.emit('redis.changed', { who, before, runId, empty });
+      known = { runId, id };
+      if (before && before.id !== id) events.emit('redis.changed', { who, before: before.runId, runId, empty });
     },
   };
+
+  async function ask() {
+    const runId = await runIdOf(redis);
+    const id = text(await run(redis, 'identify', { keys, args: { candidate: newJobId() } }));
+    return { runId, id, empty: (await redis.exists(keys.queues)) === 0 };
+  }
 }
 
 async function runIdOf(redis: Redis): Promise<string | undefined> {

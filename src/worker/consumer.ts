@@ -8,7 +8,7 @@
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
-import { createLoop } from '../core/loop.ts';
+import { createLoop, type Idle, idle } from '../core/loop.ts';
 import { READ_JOBS_MAX } from '../redis/bytes.ts';
 import type { Redis } from '../redis/connect.ts';
 import { redial } from '../redis/dialing.ts';
@@ -54,7 +54,7 @@ export interface Consumer {
   /** Stops reading. Entries a last reply brought are still started or handed back by the caller. */
   readonly stop: () => Promise<void>;
   /** One read: waits for a free slot and for data. */
-  readonly pass: () => Promise<number>;
+  readonly pass: () => Promise<number | Idle>;
   /** Takes entries that came another way: reclaimed or adopted. */
   readonly take: (ref: PartitionRef, deliveries: readonly Delivery[]) => Promise<void>;
   readonly lastTurnMs: () => number;
@@ -76,12 +76,12 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   const parked = createParked({ queue: refs[0]?.queue ?? '', clock, events });
   const tell = createUnstarted({ queue: refs[0]?.queue ?? '', inflight, clock, events });
 
-  async function pass(): Promise<number> {
+  async function pass(): Promise<number | Idle> {
     await inflight.whenFree(concurrency, stopping.signal);
-    if (stopping.signal.aborted) return 0;
+    if (stopping.signal.aborted) return idle(0);
     const free = Math.min(READ_MAX, inflight.free(concurrency));
     // Since the wait resolved, a take-over may have had the slot; the next pass waits again.
-    if (free === 0) return 0;
+    if (free === 0) return idle(0);
     for (const { ref, deliveries } of await read(free)) dispatch(ref, deliveries);
     return 0;
   }
@@ -201,6 +201,7 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   const loop = createLoop({
     who: `consumer of ${refs[0]?.queue ?? ''}`,
     pass,
+    probe: () => blocking.ping(),
     clock,
     events,
     pauseAfter,

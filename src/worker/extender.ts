@@ -20,7 +20,7 @@
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
-import { createLoop } from '../core/loop.ts';
+import { createLoop, type Idle, idle } from '../core/loop.ts';
 import type { Jobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { ExtendReply } from '../redis/replies.ts';
@@ -29,6 +29,8 @@ import { claimOf, type Held, type Inflight } from './inflight.ts';
 
 export interface ExtenderParts {
   readonly jobs: Pick<Jobs, 'extend'>;
+  /** Asks Redis for a sign of life. */
+  readonly probe: () => Promise<unknown>;
   readonly inflight: Inflight;
   readonly consumer: string;
   readonly queue: string;
@@ -44,7 +46,7 @@ export interface Extender {
   /** After a reconnect: go on at once. */
   readonly wake: () => void;
   /** Extends everything that runs. Returns milliseconds until the next time. */
-  readonly pass: () => Promise<number>;
+  readonly pass: () => Promise<number | Idle>;
 }
 
 /** A run with its errors may have 4 KB, so a call reads 1 MB at most. */
@@ -62,7 +64,7 @@ export function createExtender(parts: ExtenderParts): Extender {
   const { jobs, inflight, consumer, extendEveryMs, jobLeaseMs, clock, events } = parts;
   let disarm = (): void => undefined;
 
-  async function pass(): Promise<number> {
+  async function pass(): Promise<number | Idle> {
     fence();
     const running = [...inflight.all()].filter(
       (held) => held.phase === 'running' && !held.overtaken && !held.acknowledged,
@@ -74,7 +76,7 @@ export function createExtender(parts: ExtenderParts): Extender {
     }
     fence();
     if (failures.length > 0) throw failures[0];
-    return extendEveryMs;
+    return running.length > 0 ? extendEveryMs : idle(extendEveryMs);
   }
 
   async function extendAll(ref: PartitionRef, held: readonly Held[]): Promise<void> {
@@ -118,6 +120,7 @@ export function createExtender(parts: ExtenderParts): Extender {
   const loop = createLoop({
     who: `extender of ${parts.queue}`,
     pass,
+    probe: parts.probe,
     clock,
     events,
     // Never longer than usual: what fails may be one partition, and the others are to be extended in time.

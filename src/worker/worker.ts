@@ -110,7 +110,8 @@ export function createWorker<Data = Untyped>(
     ...{ redis: commands, namespace, identity, beatTtlMs: settings.beatTtlMs, serverClock, clock, events },
     onBeat: territory.declare,
   });
-  const extender = createExtender({ ...base, ...settings, jobs, consumer, queue: definition.name });
+  const probe = () => commands.ping();
+  const extender = createExtender({ ...base, ...settings, jobs, probe, consumer, queue: definition.name });
   let state: State = 'new';
   const handover = createHandover({ commands, jobs, inflight, consumer, windowMs, refs });
   let parts: ReturnType<typeof assemble> | undefined;

@@ -75,6 +75,15 @@ describe('dev', () => {
     expect(existsSync(join(cli.folder, '.duestream/dev.json'))).toBe(false);
   });
 
+  test('says that no worker serves a queue whose jobs come due, instead of claiming that one has them', async () => {
+    const dev = await cli.start(['dev', '--redis', server.url, '--http-port', '0', '--namespace', 'lonely']);
+    await dev.saying('No handlers yet');
+    await cli.run(['schedule', 'sms', '--redis', server.url, '--namespace', 'lonely', '--delay', '0s']);
+    await expect.poll(dev.err, { timeout: 20_000 }).toContain('sms  no worker serves it: start one with');
+    expect(dev.err()).toContain('sms  1 due, ready for a worker');
+    expect(await dev.end()).toBe(0);
+  }, 40_000);
+
   test('ends with 64 when the module cannot be loaded, and leaves no server behind', async () => {
     const { code, err } = await cli.spawn(['dev', 'missing.mjs', '--redis-port', String(await anyPort())]);
     expect({ code, err }).toEqual({ code: 64, err: expect.stringContaining('missing.mjs cannot be loaded') });

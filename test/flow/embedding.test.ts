@@ -25,6 +25,7 @@ interface Seen {
   readonly running: Look;
   readonly after: Look;
   readonly reminded: Readonly<Record<string, readonly string[]>>;
+  readonly metrics: readonly string[];
   readonly survivor: readonly string[];
   readonly ready: number;
   readonly otherReady: number;
@@ -90,6 +91,14 @@ test('two applications in one process know nothing of each other', () => {
   expect(seen.reminded).toEqual({ one: ['1'], two: ['2'] });
   expect([seen.ready, seen.otherReady]).toEqual([200, 200]);
   expect(seen.survivor).toEqual(['2', '3']);
+});
+
+test('each application shows its own metrics: how late its jobs started, and its queues', () => {
+  expect(seen.metrics).toHaveLength(2);
+  for (const text of seen.metrics) {
+    expect(text).toContain('duestream_start_lateness_seconds_count{queue="reminders"} 1\n');
+    expect(text).toContain('duestream_jobs_scheduled_total{queue="reminders",partition="0"} 1\n');
+  }
 });
 
 test('several producers and workers of several queues share a process', () => {

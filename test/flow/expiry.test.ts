@@ -29,7 +29,8 @@ async function open() {
 }
 
 async function counted(metric: string): Promise<number> {
-  const one = { queue: line.queue, partition: 0, leading: true, epoch: 1, stats: await stats(line.redis, line.ref) };
+  const led = { queue: line.queue, partition: 0, leading: true as const, epoch: 1, oldestAgeMs: 0 };
+  const one = { ...led, stats: await stats(line.redis, line.ref) };
   const text = await createMetrics({ version: '0', queueStats: async () => [one] }).scrape();
   return Number(
     new RegExp(`^duestream_${metric}\\{queue="${line.queue}",partition="0"\\} (\\d+)$`, 'm').exec(text)?.[1],

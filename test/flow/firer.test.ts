@@ -63,6 +63,7 @@ async function open(redis: Redis = p.redis, asked: () => void = () => undefined)
       nowMs = atMs;
       for (;;) {
         const waitMs = await firer.pass();
+        if (typeof waitMs !== 'number') throw new Error('this firer leads');
         if (waitMs > 0) return waitMs;
       }
     },

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { createHttp } from '../../src/http/server.ts';
 import { createMetrics } from '../../src/metrics/metrics.ts';
-import { stats } from '../../src/redis/inspect.ts';
+import { oldestDueAge, stats } from '../../src/redis/inspect.ts';
 import { T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
@@ -52,7 +52,12 @@ async function scraped(): Promise<Readonly<Record<string, number>>> {
   const { queue, partition } = p.ref;
   const metrics = createMetrics({
     version: '1.2.3',
-    queueStats: async () => [{ queue, partition, leading: true, epoch: 1, stats: await stats(p.redis, p.ref) }],
+    queueStats: async () => [
+      {
+        ...{ queue, partition, leading: true as const, epoch: 1, stats: await stats(p.redis, p.ref) },
+        oldestAgeMs: await oldestDueAge(p.redis, p.ref),
+      },
+    ],
   });
   const health = { ok: true, detail: '' };
   const http = createHttp({ ...metrics, host: '127.0.0.1', port: 0, live: () => health, ready: async () => health });

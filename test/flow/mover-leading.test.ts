@@ -1,5 +1,6 @@
 /** Who moves a partition, and how leadership passes from one process to another. */
 import { expect, it } from 'vitest';
+import { idle } from '../../src/core/loop.ts';
 import { rendezvous } from '../../src/core/rendezvous.ts';
 import { beat, leave } from '../../src/redis/presence.ts';
 import { listQueues } from '../../src/redis/queues.ts';
@@ -158,11 +159,11 @@ it('a leader of worse rank gives way after ten seconds, and lets the better one 
   expect(mover.leading()).toBeUndefined();
   expect(await leader()).toBeNull();
   expect(mover.heard.of('leader.lost')).toMatchObject([{ why: 'a process of better rank is there' }]);
-  expect(restMs).toBe(500);
+  expect(restMs).toEqual(idle(500));
   // Its own word of it comes back over the channel, and must not make it take what it gave away.
   mover.nudge('resigned');
   clock.advance(499);
-  expect(await mover.pass()).toBe(1);
+  expect(await mover.pass()).toEqual(idle(1));
   expect(await leader()).toBeNull();
   clock.advance(1);
   await mover.pass();
@@ -234,7 +235,7 @@ it('a free lease is taken in the order of rank', async () => {
   const clock = handClock();
   const mover = moverOn(line, { clock, rank: () => 3 });
   mover.nudge('resigned');
-  expect(await mover.pass()).toBe(120);
+  expect(await mover.pass()).toEqual(idle(120));
   expect(await leader()).toBeNull();
   clock.advance(120);
   await mover.pass();

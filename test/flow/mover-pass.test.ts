@@ -1,7 +1,7 @@
 /** When a mover looks, what it promotes, and what makes it wait. */
 import { expect, it } from 'vitest';
 import { memberOf } from '../../src/core/codec.ts';
-import { handClock, moverOn, slowed } from '../support/mover-line.ts';
+import { handClock, moverOn, restOf, slowed } from '../support/mover-line.ts';
 import { eventually, gate, HOUR_MS, useLine } from '../support/worker-line.ts';
 
 const line = useLine({ movers: false });
@@ -117,7 +117,7 @@ it('while nobody takes what is ready it looks ever more rarely, and at once agai
   const looksIn = async (forMs: number) => {
     const untilMs = clock.monotonicMs() + forMs;
     const before = mover.heard.of('mover.passed').length;
-    while (clock.monotonicMs() < untilMs) clock.advance(await mover.pass());
+    while (clock.monotonicMs() < untilMs) clock.advance(restOf(await mover.pass()));
     return mover.heard.of('mover.passed').length - before;
   };
   // Every 5 ms it was 2,000 looks; resting never longer than 100 ms it is 100 and those on the way there.
@@ -125,7 +125,7 @@ it('while nobody takes what is ready it looks ever more rarely, and at once agai
   expect(await readyCount()).toBe(10);
   await line.redis.xreadgroup('GROUP', 'workers', 'w', 'COUNT', 3, 'STREAMS', line.ref.keys.ready, '>');
   const readMs = clock.monotonicMs();
-  while ((await readyCount()) < 13) clock.advance(await mover.pass());
+  while ((await readyCount()) < 13) clock.advance(restOf(await mover.pass()));
   expect(clock.monotonicMs() - readMs).toBeLessThanOrEqual(202);
   expect(await looksIn(25)).toBeGreaterThanOrEqual(3);
 });

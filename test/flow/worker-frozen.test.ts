@@ -49,7 +49,7 @@ it('a worker that cannot extend tells its handlers before anybody else may start
   inflight.setPhase(held, 'running');
   const extender = createExtender({
     ...{ jobs: createJobs(redis), inflight, consumer: 'w', queue: line.queue, clock, events: createEmitter() },
-    ...{ extendEveryMs: 500, jobLeaseMs: 1500 },
+    ...{ extendEveryMs: 500, jobLeaseMs: 1500, probe: () => line.redis.ping() },
   });
   await expect(extender.pass()).rejects.toThrow('timed out');
   extender.start();
@@ -73,7 +73,7 @@ it('a worker whose extension hangs on a silent line tells its handlers without w
   inflight.setPhase(held, 'running');
   const { pass } = createExtender({
     ...{ jobs: createJobs(redis), inflight, consumer: 'w', queue: line.queue, clock, events: createEmitter() },
-    ...{ extendEveryMs: 500, jobLeaseMs: 1500 },
+    ...{ extendEveryMs: 500, jobLeaseMs: 1500, probe: () => line.redis.ping() },
   });
   void pass();
   clock.advance(1300);
@@ -94,7 +94,7 @@ it('after the event loop stood still, the reply that lies in the socket is read 
   const extend = () => line.redis.ping().then(() => ['ok' as const]);
   const extender = createExtender({
     ...{ jobs: { extend }, inflight, consumer: 'w', queue: line.queue, clock, events: createEmitter() },
-    ...{ extendEveryMs: 1000, jobLeaseMs: 3000 },
+    ...{ extendEveryMs: 1000, jobLeaseMs: 3000, probe: () => line.redis.ping() },
   });
   const passed = extender.pass();
   // A handler that blocks: 2700 ms after the last extension are over meanwhile.
@@ -116,7 +116,7 @@ it('after an outage only handlers that were running are told, not those that wer
   };
   const extender = createExtender({
     ...{ jobs: createJobs(redis), inflight, consumer: 'w', queue: line.queue, clock, events: createEmitter() },
-    ...{ extendEveryMs: 500, jobLeaseMs: 3000 },
+    ...{ extendEveryMs: 500, jobLeaseMs: 3000, probe: () => line.redis.ping() },
   });
   runs('old', { leasedMs: clock.monotonicMs() });
   runs('over', { leasedMs: clock.monotonicMs(), acknowledged: true });

@@ -26,7 +26,7 @@ it('a worker whose clock stood still is told with its next extension, and its en
   inflight.setPhase(held, 'running');
   const extender = createExtender({
     ...{ jobs: p.jobs, inflight, consumer: 'w1', queue: 'q', clock, events: createEmitter() },
-    ...{ extendEveryMs: 5000, jobLeaseMs: 15_000 },
+    ...{ extendEveryMs: 5000, jobLeaseMs: 15_000, probe: () => p.redis.ping() },
   });
 
   // Suspended: the others see it die, take its job and start it, and no time passes here.

@@ -28,7 +28,7 @@ afterAll(() => bench.stop());
 
 /** Damage and the control slot, which commands do not touch: called again, each does what is left, as its own tests say;
  * schedules are cut off in `test/redis/fire.test.ts`. */
-const ELSEWHERE = ['mend', 'enrol', 'beat', 'declare', 'arm', 'disarm', 'fire', 'define'];
+const ELSEWHERE = ['mend', 'enrol', 'beat', 'declare', 'identify', 'arm', 'disarm', 'fire', 'define'];
 const verbs = Object.keys(scriptOptions)
   .map((name) => name.replace('duestream_', ''))
   .filter((verb) => !ELSEWHERE.includes(verb) && !isReadOnly(verb));
@@ -84,7 +84,7 @@ test('a crash is counted once by a reclaim that was cut off and called again', a
 
 // The search for states in which each write can be cut off, of which the scenes above have most.
 if (!isSlice) {
-  test('whatever is cut off anywhere and called again ends as it would have', async () => {
+  test('whatever is cut off anywhere and called again ends as it would have', { timeout: 1_800_000 }, async () => {
     const wrong: string[] = [];
     for (const list of lists({ seed: SEED, runs: LISTS_MAX, length: 40 })) {
       wrong.push(...(await cut(list)));

@@ -18,7 +18,7 @@ const DISPENSABLE = ['client|setname', 'info'];
 const VERBS: Readonly<Record<AccessRole, readonly Verb[]>> = {
   service: Object.keys(scripts) as readonly Verb[],
   producer: ['declare', 'schedule', 'cancel', 'peek', 'replay'],
-  reader: ['stats', 'peek', 'census', 'muster'],
+  reader: ['stats', 'oldest', 'peek', 'census', 'muster'],
 };
 
 const documented = [...read('docs/how-to/secure-redis.md').matchAll(/^ACL SETUSER (\w+) (.*)$/gm)].map(

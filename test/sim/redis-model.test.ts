@@ -25,7 +25,9 @@ const failure = (list: List) =>
     (error: unknown) => messageOf(error),
   );
 
-test(`our scripts do on the model what they do on Redis (seed ${SEED})`, { timeout: 60_000 + RUNS * 300 }, async () => {
+test(`our scripts do on the model what they do on Redis (seed ${SEED})`, {
+  timeout: 300_000 + RUNS * 1500,
+}, async () => {
   for (const { commands } of keptIn('test/proof/scenes.json')) expect(await failure(commands)).toBeUndefined();
   for (const list of lists({ seed: SEED, runs: RUNS, length: LENGTH })) {
     const why = await failure(list);

@@ -26,13 +26,13 @@ async function simulate(product: string, ...args: readonly string[]): Promise<st
   return stdout;
 }
 
-test.each([1, 2, 3])('seed %i: nothing is lost, doubled, early, stuck or left', { timeout: 180_000 }, async (seed) => {
+test.each([1, 2, 3])('seed %i: nothing is lost, doubled, early, stuck or left', { timeout: 900_000 }, async (seed) => {
   const { anomalies, jobs } = JSON.parse(await simulate(root, '--seed', String(seed), '--hours', '0.04'));
   expect(anomalies).toEqual([]);
   expect(jobs).toBeGreaterThan(100);
 });
 
-test('the same seed is the same run, to the microsecond', { timeout: 180_000 }, async () => {
+test('the same seed is the same run, to the microsecond', { timeout: 900_000 }, async () => {
   const [one, other] = await Promise.all([1, 2].map(() => simulate(root, '--seed', '4', '--hours', '0.01', '--trace')));
   expect(one?.length).toBeGreaterThan(1000);
   expect(other).toBe(one);
@@ -66,7 +66,7 @@ const CONTROLS = [
   },
 ];
 
-test.each(CONTROLS)('a build that $title is caught', { timeout: 180_000 }, async (control) => {
+test.each(CONTROLS)('a build that $title is caught', { timeout: 900_000 }, async (control) => {
   const { wanted, faults, ...patch } = control;
   const product = patchedCopy(root, [patch]);
   const found: string[] = [];

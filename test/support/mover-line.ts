@@ -5,6 +5,7 @@
 import type { Clock } from '../../src/core/clock.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { createEmitter } from '../../src/core/events.ts';
+import type { Idle } from '../../src/core/loop.ts';
 import { createMover, type MoverOptions } from '../../src/mover/mover.ts';
 import { createMovers } from '../../src/mover/movers.ts';
 import { close, openCommands, openSubscriber, type Redis, whenReady } from '../../src/redis/connect.ts';
@@ -91,3 +92,6 @@ export function slowed(redis: Redis, verb: string, reply: (send: () => Promise<u
     },
   });
 }
+
+/** How long a service rests after a pass, whether it asked Redis or not. */
+export const restOf = (rest: number | Idle): number => (typeof rest === 'number' ? rest : rest.idleMs);

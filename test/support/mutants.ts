@@ -48,7 +48,7 @@ const MOVES: readonly (readonly [verb: string, moved: string, before: string])[]
 ];
 
 /** Damage, schedules and the control slot, which the commands of the model do not touch; their own tests do. */
-const ELSEWHERE = ['mend', 'enrol', 'watch', 'beat', 'declare', 'arm', 'disarm', 'fire', 'define'];
+const ELSEWHERE = ['mend', 'enrol', 'watch', 'beat', 'declare', 'identify', 'arm', 'disarm', 'fire', 'define'];
 /** Marks of loops that would never end, which is noticed, but not by a test. */
 const ENDLESS = /^endless/;
 

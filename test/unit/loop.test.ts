@@ -1,8 +1,8 @@
 /** The one shape of everything that runs for long. */
-import { expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { createEmitter } from '../../src/core/events.ts';
-import { createLoop, createWaiter } from '../../src/core/loop.ts';
+import { createLoop, createWaiter, type Idle, idle } from '../../src/core/loop.ts';
 
 function loopOf(pass: () => Promise<number>, onError?: (error: unknown) => void | Promise<void>) {
   const events = createEmitter();
@@ -119,6 +119,55 @@ it('weather is told once when it comes and once when it goes, however many passe
   await loop.stop();
   expect(loop.said).toEqual(['away it: rain 1', 'back it']);
   expect(healed).toEqual(['rain 1', 'rain 2', 'rain 3']);
+});
+
+describe('a pass that asked Redis nothing', () => {
+  /** Fails once and asks nothing any more. */
+  function idling(probe?: () => Promise<unknown>) {
+    const events = createEmitter();
+    const said: string[] = [];
+    let passes = 0;
+    events.on('redis.away', ({ why }) => said.push(`away: ${why}`));
+    events.on('redis.back', ({ stopped }) => said.push(stopped ? 'stopped' : 'back'));
+    const pass = async (): Promise<number | Idle> => {
+      passes += 1;
+      if (passes === 1) throw new Error('reset');
+      return idle(1);
+    };
+    const parts = { who: 'it', pass, clock: systemClock, events, pauseAfter: () => 1 };
+    const loop = createLoop(probe ? { ...parts, probe } : parts);
+    loop.start();
+    return { loop, said, passes: () => passes };
+  }
+
+  it('does not tell that Redis is back', async () => {
+    const { loop, said, passes } = idling();
+    await expect.poll(passes).toBeGreaterThan(5);
+    expect(said).toEqual(['away: reset']);
+    await loop.stop();
+    expect(said).toEqual(['away: reset', 'stopped']);
+  });
+
+  it('has Redis asked for a sign of life, until it answers', async () => {
+    let asked = 0;
+    const { loop, said, passes } = idling(async () => {
+      asked += 1;
+      if (asked < 3) throw new Error('still away');
+    });
+    await expect.poll(() => said).toEqual(['away: reset', 'back']);
+    const before = passes();
+    await expect.poll(passes).toBeGreaterThan(before + 5);
+    expect(asked).toBe(3);
+    await loop.stop();
+  });
+
+  it('is progress, for nobody has to lead or to run anything', async () => {
+    const { loop, passes } = idling();
+    const progressMs = loop.lastProgressMs();
+    await expect.poll(passes).toBeGreaterThan(2);
+    await expect.poll(() => loop.lastProgressMs() > progressMs).toBe(true);
+    await loop.stop();
+  });
 });
 
 it('an answer is told after a silence, and another answer after that, not more often than every few seconds', async () => {

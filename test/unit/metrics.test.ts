@@ -4,6 +4,7 @@ import { DuestreamError } from '../../src/core/errors.ts';
 import { createEmitter } from '../../src/core/events.ts';
 import { createMetrics, type MetricsOptions } from '../../src/metrics/metrics.ts';
 import type { PartitionReading } from '../../src/metrics/readings.ts';
+import type { PartitionStats } from '../../src/redis/inspect.ts';
 import { samples } from '../support/samples.ts';
 
 const NOW_MS = 1_763_719_000_000;
@@ -11,7 +12,13 @@ const named = { queue: 'emails', id: 'order-1042', name: 'welcome' };
 
 /** One led partition of `emails`; what a test is about is given. */
 function reading(
-  given: Partial<Omit<PartitionReading, 'stats'>> & { readonly stats?: Partial<PartitionReading['stats']> } = {},
+  given: {
+    readonly queue?: string;
+    readonly partition?: number;
+    readonly leading?: boolean;
+    readonly oldestAgeMs?: number;
+    readonly stats?: Partial<PartitionStats>;
+  } = {},
 ): PartitionReading {
   const stats = {
     nowMs: NOW_MS,
@@ -28,7 +35,9 @@ function reading(
     counters: {},
     ...given.stats,
   };
-  return { queue: 'emails', partition: 0, leading: true, epoch: 1_763_719_000_000, ...given, stats };
+  const { queue = 'emails', partition = 0, leading = true, oldestAgeMs = 0 } = given;
+  if (!leading) return { queue, partition, leading };
+  return { queue, partition, leading, epoch: NOW_MS, oldestAgeMs, stats };
 }
 
 const observed = (options: Partial<MetricsOptions> = {}) => {
@@ -53,8 +62,11 @@ describe('whole queues', () => {
   };
 
   test('durable counters and counts become the values of the queue', async () => {
-    const stats = { scheduled: 11, ready: 12, running: 13, dead: 14, headDueMs: NOW_MS - 2500, counters };
-    const metrics = createMetrics({ version: '1.2.3', queueStats: async () => [reading({ stats })] });
+    const stats = { scheduled: 11, ready: 12, running: 13, dead: 14, counters };
+    const metrics = createMetrics({
+      version: '1.2.3',
+      queueStats: async () => [reading({ stats, oldestAgeMs: 2500 })],
+    });
     const found = await samples(metrics);
     const labels = (name: string) => (name.endsWith('_total') ? 'queue="emails",partition="0"' : 'queue="emails"');
     const emails = (name: string) => found.get(`duestream_${name}{${labels(name)}}`);
@@ -99,8 +111,8 @@ describe('whole queues', () => {
 
   test('what the partitions of a queue hold is added up, and the oldest due of any of them counts', async () => {
     const queueStats = async () => [
-      reading({ stats: { scheduled: 1, headDueMs: NOW_MS - 1000, counters: { done: 1 } } }),
-      reading({ partition: 1, stats: { scheduled: 2, headDueMs: NOW_MS - 3000, counters: { done: 2 } } }),
+      reading({ oldestAgeMs: 1000, stats: { scheduled: 1, counters: { done: 1 } } }),
+      reading({ partition: 1, oldestAgeMs: 3000, stats: { scheduled: 2, counters: { done: 2 } } }),
       reading({ queue: 'sms', stats: { scheduled: 4, counters: { done: 4 } } }),
     ];
     const found = await samples(createMetrics({ version: '1.2.3', queueStats }));
@@ -148,16 +160,6 @@ describe('whole queues', () => {
     here = [of(0, true, 1001), of(1, false, 501)];
     there = [of(0, false, 1001), of(1, true, 501)];
     expect(await counters()).toEqual([[[name(0), 1001]], [[name(1), 501]]]);
-  });
-
-  test.each([
-    ['in the future', NOW_MS + 60_000],
-    ['0, which means now', 0],
-    ['in seconds, which the next pass buries', NOW_MS / 1000],
-    ['missing', undefined],
-  ])('nothing is overdue when the head is %s', async (_, headDueMs) => {
-    const metrics = createMetrics({ version: '1.2.3', queueStats: async () => [reading({ stats: { headDueMs } })] });
-    expect((await samples(metrics)).get('duestream_oldest_due_age_seconds{queue="emails"}')).toBe(0);
   });
 
   test('scrapes at the same time share one reading', async () => {
@@ -231,6 +233,58 @@ describe('weather', () => {
     events.emit('redis.away', { who: 'registry', why: 'reset', answered: false });
     stop();
     expect(await up()).toBe(1);
+  });
+});
+
+describe('a registry that is shared', () => {
+  test('counts what all parts count, and adds up what each of them has now', async () => {
+    const one = observed();
+    const other = observed({ registry: one.metrics.registry });
+    for (const { events } of [one, other]) {
+      events.emit('job.started', { ...named, attempt: 1, lateMs: 1 });
+      events.emit('slots.lost', { queue: 'emails', id: 'a', lost: 3, concurrency: 10 });
+      events.emit('slots.lost', { queue: 'emails', id: 'a', lost: 2, concurrency: 10 });
+    }
+    const found = await samples(other.metrics);
+    expect(found.get('duestream_start_lateness_seconds_count{queue="emails"}')).toBe(2);
+    expect(found.get('duestream_lost_slots{queue="emails"}')).toBe(4);
+    one.stop();
+    expect((await samples(other.metrics)).get('duestream_lost_slots{queue="emails"}')).toBe(2);
+  });
+
+  test('is ready and reaches Redis when all parts do', async () => {
+    let ready = true;
+    const one = observed({ state: { ready: () => true } });
+    const other = observed({ registry: one.metrics.registry, state: { ready: () => ready } });
+    const said = async () => {
+      const found = await samples(one.metrics);
+      return [found.get('duestream_ready'), found.get('duestream_redis_up')];
+    };
+    expect(await said()).toEqual([1, 1]);
+    ready = false;
+    // Two daemons have a part of the same name.
+    for (const { events } of [one, other]) events.emit('redis.away', { who: 'registry', why: 'x', answered: false });
+    one.events.emit('redis.back', { who: 'registry', awayMs: 1 });
+    expect(await said()).toEqual([0, 0]);
+    other.stop();
+    other.metrics.close();
+    expect(await said()).toEqual([1, 1]);
+  });
+
+  test('has the partitions of all daemons', async () => {
+    const one = observed({ queueStats: async () => [reading({ oldestAgeMs: 1000, stats: { ready: 1 } })] });
+    observed({
+      registry: one.metrics.registry,
+      queueStats: async () => [reading({ partition: 1, oldestAgeMs: 4000, stats: { ready: 2 } })],
+    });
+    const found = await samples(one.metrics);
+    expect(found.get('duestream_ready_jobs{queue="emails"}')).toBe(3);
+    expect(found.get('duestream_oldest_due_age_seconds{queue="emails"}')).toBe(4);
+  });
+
+  test('is read by its own calls as well as by ours', async () => {
+    const { metrics } = observed({ queueStats: async () => [reading({ stats: { scheduled: 7 } })] });
+    expect(await metrics.registry.metrics()).toContain('duestream_scheduled_jobs{queue="emails"} 7');
   });
 });
 

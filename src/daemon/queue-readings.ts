@@ -1,0 +1,33 @@
+/** What a daemon reads of whole queues at each scrape: the counts of the partitions it leads, and how many workers live. */
+import type { PartitionReading } from '../metrics/readings.ts';
+import type { Movers } from '../mover/movers.ts';
+import type { Redis } from '../redis/connect.ts';
+import { oldestDueAge, stats } from '../redis/inspect.ts';
+import { presence } from '../redis/presence.ts';
+
+export function queueReadings({
+  redis,
+  movers,
+  namespace,
+}: {
+  readonly redis: Redis;
+  readonly movers: Pick<Movers, 'partitions'>;
+  readonly namespace: string;
+}) {
+  async function queueStats(): Promise<readonly PartitionReading[]> {
+    const all = movers.partitions().map(async ({ ref, leadership }) => {
+      const { queue, partition } = ref;
+      if (!leadership) return { queue, partition, leading: false as const };
+      const [counts, oldestAgeMs] = await Promise.all([stats(redis, ref), oldestDueAge(redis, ref)]);
+      return { queue, partition, leading: true as const, epoch: leadership.epoch, stats: counts, oldestAgeMs };
+    });
+    return Promise.all(all);
+  }
+
+  async function alive(): Promise<number> {
+    const present = await presence(redis, namespace);
+    return present.filter(({ identity }) => identity?.role === 'worker').length;
+  }
+
+  return { queueStats, alive };
+}
