@@ -44,8 +44,6 @@ export interface Launch {
   readonly cwd?: string;
 }
 
-export type Processes = ReturnType<typeof useProcesses>;
-
 const MAIN = join(root, 'dist', 'main.js');
 const SHOWN_LINES = 12;
 const KEPT_CHARS = 200_000;
