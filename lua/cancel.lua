@@ -1,14 +1,15 @@
 #!lua flags=allow-oom
 -- cancel: a job that waits is over at once; one that runs is asked to stop. Many jobs per call.
--- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta
+-- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 stale
 -- ARGV  1 now  2 generation  3 window  then per job: member
 --       now ms, '' = server time; window ms of stubs, 0 = keep none
 -- RETURN one text per job: cancelled | requested (running) | over <outcome letter> | unknown;
 --        or {'moved', generation} when the partition has another generation
 -- The stub of a ready job waits for its entry, which start drops; it enters done then, so that a sweep cannot take it
 -- before. A bare member that waits has no record yet, perhaps the stub of an earlier life: it only leaves scheduled. So
--- does a job whose cancel was cut off.
-local scheduled, jobs, runs, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+-- does a job whose cancel was cut off. A bare member that was put again while it was ready leaves an entry there, which
+-- stale notes. A caller of an earlier release names five keys and notes nothing.
+local scheduled, jobs, runs, done, meta, stale = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local now, window, replies, cancelled = tonumber(ARGV[1]), tonumber(ARGV[3]), {}, 0
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
 local current = redis.call('HGET', meta, 'generation') or '0'
@@ -28,6 +29,8 @@ for at = 4, #ARGV do
     reply = 'requested'
   else
     local token, attempts = (run or '0 0 0'):match('^(%d+) %d+ (%d+)')
+    local putAgain = waiting and member:sub(1, 2) ~= 'j:' and tonumber(due or '') ~= tonumber(waiting)
+    if putAgain and stale then redis.call('ZADD', stale, ('%.0f'):format(now), member) end
     if waiting and window > 0 then redis.call('ZADD', done, now, member) end
     if window > 0 or not waiting then
       redis.call('HSET', jobs, member, ('.c%s %s %s %s -'):format(record:match('^%d(%w+)') or '0', redis.sha1hex(record):sub(1, 16), token, attempts))

@@ -1,13 +1,14 @@
 #!lua flags=allow-oom
 -- promote: due jobs move from scheduled to ready; bare members get a record; nonsense becomes dead letters.
--- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta
+-- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale
 -- ARGV  1 now  2 term  3 lease  4 limit  5 cap
 --       now ms, '' = server time; term: the leader's value; lease ms; limit: members per pass; cap: undelivered entries
 -- RETURN {state, now, next, backlog, letters, moved, then pairs: lateness ms, count}
 --        state moved | paused | capped; next: next due, whole ms, '' = none. {'fenced'} when the term is not the leader's.
 -- Entries are added before exactly the ids read are removed. Payloads of managed jobs are never touched, so a pass of
--- 500 costs the same for 10 bytes and for 256 KiB. A bare member that runs now waits in the zset for its next turn.
-local leader, scheduled, ready, jobs, runs, dead, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+-- 500 costs the same for 10 bytes and for 256 KiB. A bare member that runs now waits in the zset for its next turn;
+-- one that was put again while it was ready has a second entry then, which stale notes.
+local leader, scheduled, ready, jobs, runs, dead, done, meta, stale = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local now, term, lease, limit, cap = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
 if redis.call('GET', leader) ~= term then return { 'fenced' } end
@@ -28,6 +29,7 @@ local function bury(member, record, reason)
     'history', '', 'token', 0, 'attempts', 0, 'generation', 0, 'at', ('%.0f'):format(now))
   redis.call('HINCRBY', meta, live and 'n.dead' or 'n.refused', 1)
   if not live then return end
+  redis.call('ZADD', stale, ('%.0f'):format(now), member)
   redis.call('ZADD', done, now, member)
   redis.call('HDEL', runs, member)
   redis.call('HSET', jobs, member, ('.x%s %s 0 0 %s'):format(record:match('^%d(%w+)') or '0', redis.sha1hex(record):sub(1, 16), id))
@@ -41,12 +43,16 @@ for at = 1, #due, 2 do
   local managed, readable = member:sub(1, 2) == 'j:', #member <= (member:sub(1, 2) == 'j:' and 200 or 130) and #member > 0 and not member:find('[^!-~]')
   local bad = (score ~= 0 and score < 1e11) and 'bad-due' or not readable and 'bad-member'
   local record = (bad or not managed) and redis.call('HGET', jobs, member)
-  local entry = (bad or not managed) and (redis.call('HGET', runs, member) or ''):match('^%d+ %d+ %d+ %d+ %d+ (%S+)') or '-'
+  local run = (bad or not managed) and redis.call('HGET', runs, member) or '0 0 0 0 0 - - -'
+  local entry, planned = run:match('^%d+ %d+ %d+ %d+ %d+ (%S+) %S+ (%S+)')
   if bad then bury(member, entry == '-' and record, bad)
   elseif entry ~= '-' then redis.call('ZADD', scheduled, 'XX', now + 1000, member)
   else
     score = score == 0 and now or math.floor(score)
-    if not managed and (not record or record:byte() == 46) then
+    local over = record and record:byte() == 46
+    local wasReady = record and (over and not redis.call('ZSCORE', done, member) or not over and tonumber(planned) ~= score)
+    if wasReady then redis.call('ZADD', stale, ('%.0f'):format(now), member) end
+    if not managed and (not record or over) then
       local rest, text = score, ''
       while rest > 0 do local d = rest % 36 text = ('0123456789abcdefghijklmnopqrstuvwxyz'):sub(d + 1, d + 1) .. text rest = math.floor(rest / 36) end
       redis.call('HSET', jobs, member, '1' .. text .. ';b=1|{}')

@@ -1,14 +1,16 @@
 #!lua
 -- schedule: a job comes into being, or the same call is recognised. Many jobs per call.
--- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake
+-- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake  7 stale
 -- ARGV  1 now  2 generation  3 mode  4 horizon  5 bytes  then per job: member, record, due
 --       now ms, '' = server time; mode keep | replace; horizon ms ahead of now; bytes: largest record; due ms,
 --       0 = now, or from 1e11 (the year 1973): what is less was meant in seconds
 -- RETURN one text per job: ok | replaced | already <live or outcome letter> | exists <due> | running |
 --        bad-due <now> | bad-member | bad-record | too-large; or {'moved', generation} when the partition has another generation
 -- The zset first, the record last: the record is the commit point. No allow-oom: a full Redis refuses it up front.
--- A live id is never overwritten unless mode is replace, and a running one not even then.
-local scheduled, jobs, runs, done, meta, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+-- A live id is never overwritten unless mode is replace, and a running one not even then. A job that is taken out of
+-- ready by its new life leaves an entry there: stale notes it, so that start does not take it for a lost record. A
+-- caller of an earlier release names six keys and notes nothing.
+local scheduled, jobs, runs, done, meta, wake, stale = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local now, mode, horizon, bytes = tonumber(ARGV[1]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
 local state = redis.call('HMGET', meta, 'generation', 'wake')
@@ -40,6 +42,8 @@ for at = 6, #ARGV, 3 do
   local member, record, due = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
   local reply, over, generation = judge(member, record, due)
   if reply == 'ok' or reply == 'replaced' then
+    local wasReady = reply == 'replaced' and not redis.call('ZSCORE', scheduled, member) or over and not redis.call('ZSCORE', done, member)
+    if wasReady and stale then redis.call('ZADD', stale, ('%.0f'):format(now), member) end
     redis.call('ZADD', scheduled, ('%.0f'):format(due), member)
     if generation then redis.call('HSET', runs, member, ('0 %d 0 0 0 - - - 0 - -'):format(generation + 1)) end
     redis.call('HSET', jobs, member, record)

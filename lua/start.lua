@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- start: entries a consumer was given become running jobs, each with a token of its own. Lets exactly one of several
 -- entries of a member through.
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale
 -- ARGV  1 now  2 consumer  3 bytes  4 window  5 suspects  then per entry: entry, member, due
 --       now ms, '' = server time; bytes of records per reply; window ms of stubs, 0 = keep none; entries ascending;
 --       suspects: jobs under which so many workers died are not started, 0 = all are
@@ -14,7 +14,8 @@
 -- that never settled loses its entry when its job goes back to scheduled: its late end is then of no effect. An entry
 -- that waited for its start is young again, or it could be taken over at once. Late is
 -- judged by the due of the job, not of the entry, which may be an older one; a start that a crash cut off was in time, so only its expiry counts.
-local scheduled, jobs, runs, ready, dead, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+-- An entry without a record is dropped in silence if its member is in stale: it had two entries, and the other one ran.
+local scheduled, jobs, runs, ready, dead, done, meta, stale = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local consumer, bytes, window, time = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), redis.call('TIME')
 local now = tonumber(ARGV[1]) or time[1] * 1000 + math.floor(time[2] / 1000)
 local state = redis.call('HMGET', meta, 'token', 'paused')
@@ -28,6 +29,7 @@ local function judge(entry, member, due)
   if not (owned[entry] or isPending(entry, consumer)) then return { 'lost' } end
   local record, run = redis.call('HGET', jobs, member), redis.call('HGET', runs, member)
   gone[#gone + 1] = entry
+  if not record and redis.call('ZSCORE', stale, member) then redis.call('HDEL', runs, member) return { 'dropped' } end
   if not record then
     local found = redis.call('XRANGE', ready, entry, entry)[1]
     redis.call('XADD', dead, '*', 'member', found and found[2][2] or member, 'record', '', 'reason', 'record-missing',

@@ -30,6 +30,7 @@ export function fillQueues(families: Families, readings: readonly PartitionReadi
     addPartition(families, one);
   }
   for (const [queue, ageMs] of oldest(led)) families.oldestDueAge.set({ queue }, ageMs / 1000);
+  for (const [queue, ageMs] of youngestEvicted(led)) families.doneEvictedAge.set({ queue }, ageMs / 1000);
 }
 
 function addPartition(families: Families, { queue, partition, stats }: PartitionReading): void {
@@ -62,6 +63,15 @@ function oldest(led: readonly PartitionReading[]): ReadonlyMap<string, number> {
   return ages;
 }
 
+/** Of each queue in which ends were forgotten because of their number. */
+function youngestEvicted(led: readonly PartitionReading[]): ReadonlyMap<string, number> {
+  const ages = new Map<string, number>();
+  for (const { queue, stats } of led) {
+    if (stats.evicted) ages.set(queue, Math.min(ages.get(queue) ?? Number.POSITIVE_INFINITY, stats.evicted.ageMs));
+  }
+  return ages;
+}
+
 function queueWide(families: Families): readonly { readonly reset: () => void }[] {
   return [
     families.jobsScheduled,
@@ -80,6 +90,7 @@ function queueWide(families: Families): readonly { readonly reset: () => void }[
     families.runningJobs,
     families.deadJobs,
     families.oldestDueAge,
+    families.doneEvictedAge,
     families.moverLeader,
     families.moverEpoch,
   ];

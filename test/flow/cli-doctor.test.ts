@@ -68,11 +68,13 @@ describe('patches', () => {
   });
 });
 
+const OFF = { windowMs: 0, stubsMax: 0, floorMs: 0 };
+
 describe('clock', () => {
   const clock = checks.find(({ name }) => name === 'clock');
   const withOffset = (offsetMs: number) =>
     clock?.look({
-      ...{ info: new Map(), namespace: 't', horizonMs: 1 },
+      ...{ info: new Map(), namespace: 't', horizonMs: 1, done: OFF },
       redis: new Proxy(the.redis, {
         get: (target, name) =>
           name === 'time'
@@ -173,7 +175,7 @@ describe('dues', () => {
 
   test('are looked at without a write', async () => {
     await the.put('order-1', 5);
-    const patient = { redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1000 };
+    const patient = { redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1000, done: OFF };
     expect(await the.withoutWrite(() => Promise.resolve(dues(patient)))).toMatchObject({ status: 'warn' });
   });
 });
@@ -208,7 +210,7 @@ describe('members', () => {
 describe('schedules', () => {
   const { fires, fired } = partitionKeys({ namespace: 't', queue: 'q', partition: 0 });
   const { schedules: definitions } = controlKeys('t');
-  const look = () => schedules({ redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1 });
+  const look = () => schedules({ redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1, done: OFF });
   const store = () => createScheduleStore({ redis: the.redis, namespace: 't' });
 
   test('that are all looked at are well, and so are those that are paused or over', async () => {

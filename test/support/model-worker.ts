@@ -81,6 +81,10 @@ function ending(
     forgetOver(model, job, call.windowMs);
     return 'dropped';
   }
+  if (job.record === undefined && model.stale.has(delivery.member)) {
+    job.run = undefined;
+    return 'dropped';
+  }
   if (job.record === undefined) {
     const nothing = { record: '', history: [], token: '0', attempts: 0, generation: 0 };
     model.letters.push({ member: entry.member, reason: 'record-missing', ...nothing });
