@@ -17,7 +17,7 @@ local hold = ARGV[3] == '1'
 for at = 5, #ARGV, 3 do members[#members + 1] = ARGV[at] end
 local found = redis.call('HMGET', runs, unpack(members))
 local again = redis.call('ZMSCORE', scheduled, unpack(members))
-local stubs, times, over, drop, forget, ended = {}, {}, {}, {}, {}, { ok = 0, cancelled = 0, anew = 0 }
+local stubs, times, over, drop, ended = {}, {}, {}, {}, { ok = 0, cancelled = 0, anew = 0 }
 local seen = {}
 for index, member in ipairs(members) do
   local entry, token = ARGV[3 * index + 1], ARGV[3 * index + 3]
@@ -30,7 +30,7 @@ for index, member in ipairs(members) do
     reply = mine and ({ c = 'cancelled', d = 'already' })[outcome or 'd'] or 'gone'
     local held = reply == 'already' and settled and not hold and redis.call('XRANGE', ready, entry, entry)[1]
     if held and held[2][2] == member then
-      if window > 0 then redis.call('ZADD', done, 'NX', now, member) else forget[#forget + 1] = member end
+      if window > 0 then redis.call('ZADD', done, 'NX', now, member) else drop[#drop + 1] = member end
       gone[#gone + 1] = entry
     end
   elseif last ~= token or here ~= entry then reply = 'fenced'
@@ -59,5 +59,4 @@ if #gone > 0 then
   redis.call('XDEL', ready, unpack(gone))
   redis.call('XACK', ready, 'workers', unpack(gone))
 end
-if #forget > 0 then redis.call('HDEL', jobs, unpack(forget)) end
 return replies

@@ -29,7 +29,7 @@ local function judge(entry, member, due)
   if not (owned[entry] or isPending(entry, consumer)) then return { 'lost' } end
   local record, run = redis.call('HGET', jobs, member), redis.call('HGET', runs, member)
   gone[#gone + 1] = entry
-  if not record and redis.call('ZSCORE', stale, member) then redis.call('HDEL', runs, member) return { 'dropped' } end
+  if not record and redis.call('ZSCORE', stale, member) then return { 'dropped' } end
   if not record then
     local found = redis.call('XRANGE', ready, entry, entry)[1]
     redis.call('XADD', dead, '*', 'member', found and found[2][2] or member, 'record', '', 'reason', 'record-missing',

@@ -123,12 +123,12 @@ const done = z.strictObject({
   max: whole(10_000, {
     min: 0,
     max: 10_000_000,
-    doc: 'How many ended jobs are remembered per partition, and besides all that ended within twice done.retryBudgetMs and a command time-out, at least a minute; 0 remembers nothing.',
+    doc: 'How many ended jobs are remembered per partition, besides those of the last minute, whose calls may still be repeated; 0 remembers nothing.',
   }),
   retryBudgetMs: ms(
     10_000,
     [0, 300_000],
-    'How long a producer may repeat a call: the longest retryBudget of all producers.',
+    'The longest retryBudget of all producers: ends are kept for twice this and a command time-out, whatever their number.',
   ),
 });
 

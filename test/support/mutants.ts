@@ -77,7 +77,11 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
     'every member in done has a stub, unless a call was cut off',
   ],
   [
-    'sweep: turned <: (limit, 100) and bytes < 262144 do',
+    'sweep: turned <: ount, limit) and bytes < 262144 do',
+    'a batch that ends exactly at its bound of bytes may as well take a step more',
+  ],
+  [
+    'sweep: turned <: n(limit, 100) and read < 262144 do',
     'a batch that ends exactly at its bound of bytes may as well take one letter more',
   ],
 ]);
