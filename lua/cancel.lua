@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- cancel: a job that waits is over at once; one that runs is asked to stop. Many jobs per call.
--- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta
+-- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 stale
 -- ARGV  1 now  2 generation  3 window  then per job: member
 --       now ms, '' = server time; window ms of stubs, 0 = keep none
 -- RETURN one text per job: cancelled | requested (running) | over <outcome letter> | unknown | later (not looked at: too
@@ -9,8 +9,9 @@
 -- before. A bare member that waits has no record yet, perhaps the stub of an earlier life: it only leaves scheduled. So
 -- does a job whose cancel was cut off. The SHA-1 of a record takes Redis 1 ms per 256 KiB, so a call ends at 640 KiB of
 -- them: a record that does not fit is not read, nor is anything after it. The first is always read. A value of up to 300
--- bytes may be a stub, which counts nothing.
-local scheduled, jobs, runs, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+-- bytes may be a stub, which counts nothing. A bare member that was put again while it was ready leaves an entry there,
+-- which stale notes. A caller of an earlier release names five keys and notes nothing.
+local scheduled, jobs, runs, done, meta, stale = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local now, window, replies, cancelled, size, full = tonumber(ARGV[1]), tonumber(ARGV[3]), {}, 0, 0, false
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
 local current = redis.call('HGET', meta, 'generation') or '0'
@@ -36,6 +37,8 @@ local function judge(member)
     return 'requested'
   end
   local token, attempts = (run or '0 0 0'):match('^(%d+) %d+ (%d+)')
+  local putAgain = waiting and member:sub(1, 2) ~= 'j:' and tonumber(due or '') ~= tonumber(waiting)
+  if putAgain and stale then redis.call('ZADD', stale, ('%.0f'):format(now), member) end
   -- @index-stub
   if waiting and window > 0 then redis.call('ZADD', done, now, member) end
   if window > 0 or not waiting then

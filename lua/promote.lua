@@ -1,16 +1,17 @@
 #!lua flags=allow-oom
 -- promote: due jobs move from scheduled to ready; bare members get a record; nonsense becomes dead letters.
--- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta
+-- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale
 -- ARGV  1 now  2 term  3 lease  4 limit  5 cap
 --       now ms, '' = server time; term: the leader's value; lease ms; limit: members per pass; cap: undelivered entries
 -- RETURN {state, now, next, backlog, letters, moved, then pairs: lateness ms, count}
 --        state moved | paused | capped; next: next due, whole ms, '' = none. {'fenced'} when the term is not the leader's.
 -- Entries are added before exactly the ids read are removed. Payloads of managed jobs are never touched, so a pass of
--- 500 costs the same for 10 bytes and for 256 KiB. A bare member that runs now waits in the zset for its next turn.
+-- 500 costs the same for 10 bytes and for 256 KiB. A bare member that runs now waits in the zset for its next turn;
+-- one that was put again while it was ready has a second entry then, which stale notes.
 -- Members are read one, two, four and then eight at a time, fewer where they are large, and a pass ends when one more as
 -- large as the largest would take it over 1 MiB of them and of records that become letters. The first is always taken;
 -- what is due then waits for the next pass. A value of more than 300 bytes is no stub, so it is not read.
-local leader, scheduled, ready, jobs, runs, dead, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local leader, scheduled, ready, jobs, runs, dead, done, meta, stale = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local now, term, lease, limit, cap = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
 -- @fence
@@ -33,6 +34,7 @@ local function bury(member, record, reason)
   redis.call('HINCRBY', meta, live and 'n.dead' or 'n.refused', 1)
   letters, bytes = letters + 1, bytes + (live and #record or 0)
   if not live then return end
+  redis.call('ZADD', stale, ('%.0f'):format(now), member)
   -- @index-stub
   redis.call('ZADD', done, now, member)
   redis.call('HDEL', runs, member)
@@ -40,20 +42,25 @@ local function bury(member, record, reason)
   redis.call('HSET', jobs, member, ('.x%s %s 0 0 %s'):format(record:match('^%d(%w+)') or '0', redis.sha1hex(record):sub(1, 16), id))
 end
 
-local function isRecord(member)
+local function keptOf(member)
   local length = redis.call('HSTRLEN', jobs, member)
-  return length > 300 or length > 0 and redis.call('HGET', jobs, member):byte() ~= 46
+  if length == 0 then return 'nothing' end
+  return length <= 300 and redis.call('HGET', jobs, member):byte() == 46 and 'stub' or 'record'
 end
 
 local function leaves(member, score)
   local managed, readable = member:sub(1, 2) == 'j:', #member <= (member:sub(1, 2) == 'j:' and 200 or 130) and #member > 0 and not member:find('[^!-~]')
   local bad = (score ~= 0 and score < 1e11) and 'bad-due' or not readable and 'bad-member'
-  local entry = (bad or not managed) and (redis.call('HGET', runs, member) or ''):match('^%d+ %d+ %d+ %d+ %d+ (%S+)') or '-'
+  local run = (bad or not managed) and redis.call('HGET', runs, member) or '0 0 0 0 0 - - -'
+  local entry, planned = run:match('^%d+ %d+ %d+ %d+ %d+ (%S+) %S+ (%S+)')
   if bad then bury(member, entry == '-' and redis.call('HGET', jobs, member), bad)
   elseif entry ~= '-' then redis.call('ZADD', scheduled, 'XX', now + 1000, member)
   else
     score = score == 0 and now or math.floor(score)
-    if not managed and not isRecord(member) then
+    local kept = not managed and keptOf(member)
+    local wasReady = kept == 'record' and tonumber(planned) ~= score or kept == 'stub' and not redis.call('ZSCORE', done, member)
+    if wasReady then redis.call('ZADD', stale, ('%.0f'):format(now), member) end
+    if not managed and kept ~= 'record' then
       local rest, text = score, ''
       -- @endless
       while rest > 0 do local d = rest % 36 text = ('0123456789abcdefghijklmnopqrstuvwxyz'):sub(d + 1, d + 1) .. text rest = math.floor(rest / 36) end

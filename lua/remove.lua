@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- remove: a partition that holds no job and no letter vanishes with all its keys; with force, whatever it holds.
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 leader  8 meta
---       9 fires  10 fired
+--       9 fires  10 fired  11 stale
 -- ARGV  1 force
 --       force 1 = also what is not empty
 -- RETURN {'ok' | 'holds', scheduled, entries of ready, dead}
@@ -9,8 +9,8 @@
 -- background: the size does not matter. Stubs of jobs that are over hold nothing.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, leader, meta, fires = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local fired = KEYS[10]
+local fired, stale = KEYS[10], KEYS[11]
 local held = { redis.call('ZCARD', scheduled), redis.call('XLEN', ready), redis.call('XLEN', dead) }
 local empty = held[1] + held[2] + held[3] == 0
-if empty or ARGV[1] == '1' then redis.call('UNLINK', scheduled, jobs, runs, ready, dead, done, leader, meta, fires, fired) end
+if empty or ARGV[1] == '1' then redis.call('UNLINK', scheduled, jobs, runs, ready, dead, done, leader, meta, fires, fired, stale) end
 return { (empty or ARGV[1] == '1') and 'ok' or 'holds', held[1], held[2], held[3] }

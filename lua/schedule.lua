@@ -1,6 +1,6 @@
 #!lua
 -- schedule: a job comes into being, or the same call is recognised. Many jobs per call.
--- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake
+-- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake  7 stale
 -- ARGV  1 now  2 generation  3 mode  4 horizon  5 bytes  then per job: member, record, due
 --       now ms, '' = server time; generation: that of the caller's layout. With = before it the layout was read some time
 --       ago, and a partition that has no generation may have been removed since: moved. With + it was read just now, and
@@ -10,10 +10,12 @@
 --        bad-due <now> | bad-member | bad-record | too-large | later (not looked at: too many bytes, call again);
 --        or {'moved', generation} when the partition has another generation
 -- The zset first, the record last: the record is the commit point. No allow-oom: a full Redis refuses it up front.
--- A live id is never overwritten unless mode is replace, and a running one not even then.
+-- A live id is never overwritten unless mode is replace, and a running one not even then. A job that is taken out of
+-- ready by its new life leaves an entry there: stale notes it, so that start does not take it for a lost record. A
+-- caller of an earlier release names six keys and notes nothing.
 -- What lives under an id is read only where its length can decide nothing, and a call ends at 640 KiB of what it would
 -- read or hash; the first is always read. A value of more than 300 bytes is no stub.
-local scheduled, jobs, runs, done, meta, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local scheduled, jobs, runs, done, meta, wake, stale = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local now, mode, horizon, bytes = tonumber(ARGV[1]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
 local state = redis.call('HMGET', meta, 'generation', 'wake')
@@ -60,6 +62,8 @@ for at = 6, #ARGV, 3 do
   local reply, over, generation = 'later', false, nil
   if not full then reply, over, generation = judge(member, record, due) end
   if reply == 'ok' or reply == 'replaced' then
+    local wasReady = reply == 'replaced' and not redis.call('ZSCORE', scheduled, member) or over and not redis.call('ZSCORE', done, member)
+    if wasReady and stale then redis.call('ZADD', stale, ('%.0f'):format(now), member) end
     -- @index-job
     redis.call('ZADD', scheduled, ('%.0f'):format(due), member)
     if generation then redis.call('HSET', runs, member, ('0 %d 0 0 0 - - - 0 - -'):format(generation + 1)) end

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- start: entries a consumer was given become running jobs, each with a token of its own. Lets exactly one of several
 -- entries of a member through.
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale
 -- ARGV  1 now  2 consumer  3 bytes  4 window  5 suspects  then per entry: entry, member, due
 --       now ms, '' = server time; bytes of records per call; window ms of stubs, 0 = keep none; entries ascending;
 --       suspects: jobs under which so many workers died are not started, 0 = all are
@@ -16,7 +16,8 @@
 -- judged by the due of the job, not of the entry, which may be an older one; a start that a crash cut off was in time, so only its expiry counts.
 -- Every record that is read counts, because its SHA-1 takes Redis 1 ms per 256 KiB: one that does not fit is not read,
 -- nor is anything after it. The first is always read. A value of up to 300 bytes may be a stub, which counts nothing.
-local scheduled, jobs, runs, ready, dead, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+-- An entry without a record is dropped in silence if its member is in stale: it had two entries, and the other one ran.
+local scheduled, jobs, runs, ready, dead, done, meta, stale = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local consumer, bytes, window, time = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), redis.call('TIME')
 local now = tonumber(ARGV[1]) or time[1] * 1000 + math.floor(time[2] / 1000)
 local state = redis.call('HMGET', meta, 'token', 'paused')
@@ -35,6 +36,7 @@ local function judge(entry, member, due)
   full = not fits and not stub and length > 0
   if full then return { 'later' } end
   size, gone[#gone + 1] = size + (stub and 0 or length), entry
+  if not record and redis.call('ZSCORE', stale, member) then return { 'dropped' } end
   if not record then
     local found = redis.call('XRANGE', ready, entry, entry)[1]
     redis.call('XADD', dead, '*', 'member', found and found[2][2] or member, 'record', '', 'reason', 'record-missing',

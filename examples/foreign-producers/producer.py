@@ -140,7 +140,7 @@ class Producer:
         text = self.scripts[verb]
         sha = hashlib.sha1(text).hexdigest()
         keys = partition_keys(self.namespace, queue, partition)
-        names = ["scheduled", "jobs", "runs", "done", "meta"] + (["wake"] if verb == "schedule" else [])
+        names = ["scheduled", "jobs", "runs", "done", "meta", *(["wake"] if verb == "schedule" else []), "stale"]
 
         def call():
             try:

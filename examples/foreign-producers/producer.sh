@@ -75,12 +75,13 @@ schedule() {
   mode=$1 body=
   [ -z "${4:-}" ] || body="\"n\":\"$4\""
   [ -z "${3:-}" ] || body="$body${body:+,}\"d\":$3"
-  cli --eval "$lua/schedule.lua" "$K:scheduled" "$K:jobs" "$K:runs" "$K:done" "$K:meta" "$K:wake" , \
+  cli --eval "$lua/schedule.lua" "$K:scheduled" "$K:jobs" "$K:runs" "$K:done" "$K:meta" "$K:wake" "$K:stale" , \
     '' "$generation" "$mode" 315360000000 266240 "j:$id" "1$(base36 "$due")|{$body}" "$due"
 }
 
 cancel() {
-  cli --eval "$lua/cancel.lua" "$K:scheduled" "$K:jobs" "$K:runs" "$K:done" "$K:meta" , '' "$generation" 600000 "$1"
+  cli --eval "$lua/cancel.lua" "$K:scheduled" "$K:jobs" "$K:runs" "$K:done" "$K:meta" "$K:stale" , \
+    '' "$generation" 600000 "$1"
 }
 
 [ $# -ge 3 ] || { sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 64; }

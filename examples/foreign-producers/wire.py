@@ -28,7 +28,7 @@ def checked(what, text):
 
 def partition_keys(namespace, queue, partition):
     return {name: f"{namespace}:v1:{{{queue}:{partition}}}:{name}"
-            for name in ("scheduled", "jobs", "runs", "done", "meta", "wake")}
+            for name in ("scheduled", "jobs", "runs", "done", "meta", "wake", "stale")}
 
 
 def control_keys(namespace):

@@ -8,6 +8,7 @@ import { describe, type Redis } from '../redis/connect.ts';
 import { stats } from '../redis/inspect.ts';
 import { partitionRef } from '../redis/keys.ts';
 import { scriptOptions } from '../redis/scripts.ts';
+import { done } from './check-done.ts';
 import { patches, versionOf } from './check-patches.ts';
 import { rights } from './check-rights.ts';
 import { dues, members } from './check-scheduled.ts';
@@ -32,6 +33,7 @@ export const checks: readonly Check[] = [
   { name: 'dues', look: dues },
   { name: 'members', look: members },
   { name: 'schedules', look: schedules },
+  { name: 'done', look: done },
 ];
 
 export async function readInfo(redis: Redis): Promise<Info> {

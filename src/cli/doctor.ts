@@ -1,5 +1,6 @@
 /** `doctor`: looks whether this Redis can be trusted with jobs, and says what to do about what it finds. */
 import type { Command } from 'commander';
+import { doneLimits } from '../config/done.ts';
 import { DuestreamError, messageOf } from '../core/errors.ts';
 import type { Redis } from '../redis/connect.ts';
 import { Unreachable } from '../redis/trouble.ts';
@@ -69,7 +70,8 @@ async function look(
   }
   try {
     const { namespace, limits } = session.config;
-    const patient = { redis, info: info ?? new Map(), namespace, horizonMs: limits.horizonMs };
+    const done = doneLimits(session.config);
+    const patient = { redis, info: info ?? new Map(), namespace, horizonMs: limits.horizonMs, done };
     return { check: name, ...(await examineIt(patient)) };
   } catch (error) {
     return {

@@ -1,4 +1,5 @@
 /** What a check of `doctor` is handed, and what it says. */
+import type { DoneLimits } from '../config/done.ts';
 import type { Redis } from '../redis/connect.ts';
 
 export interface Finding {
@@ -17,6 +18,8 @@ export interface Patient {
   readonly info: Info;
   readonly namespace: string;
   readonly horizonMs: number;
+  /** How long ends are to be remembered. */
+  readonly done: DoneLimits;
 }
 
 export interface Check {

@@ -16,7 +16,10 @@ export interface ProducerOptions {
   readonly horizon?: DurationInput | undefined;
   /** Largest data of a job in bytes of JSON: 1 to 64 MiB. Default 262144. */
   readonly dataBytesMax?: number | undefined;
-  /** How long a call is repeated in bad weather: 0 to `5m`, at most half of `doneWindow`. Default `10s`. */
+  /**
+   * How long a call is repeated in bad weather: 0 to `5m`, at most half of `doneWindow`. Default `10s`. What is longer than
+   * `done.retryBudgetMs` of the daemons (10 s) may run twice where many jobs end: set both.
+   */
   readonly retryBudget?: DurationInput | undefined;
   /** How long Redis remembers a job that this producer cancelled: 0 (not at all) to `30d`. Default `10m`. */
   readonly doneWindow?: DurationInput | undefined;

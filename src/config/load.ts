@@ -10,6 +10,7 @@ import { type DurationInput, durationMs, show } from '../core/duration.ts';
 import { DuestreamError, messageOf } from '../core/errors.ts';
 import { parseName } from '../core/job.ts';
 import type { QueueOptions } from '../core/queue.ts';
+import { doneLimits } from './done.ts';
 import { type Config, type ConfigInput, options, schema } from './options.ts';
 import { shown } from './secret.ts';
 import {
@@ -111,6 +112,7 @@ function durationOr(input: DurationInput): number | undefined {
 
 /** Rules that bind two options. */
 function checkTogether(config: Config): void {
+  checkDone(config);
   const { http, worker, roles, done, queues } = config;
   if (roles.includes('http') && http.token === '' && !isLoopback(http.host)) {
     throw new DuestreamError(
@@ -132,6 +134,16 @@ function checkTogether(config: Config): void {
       `worker.extendEveryMs is ${worker.extendEveryMs}; allowed: at most half of worker.jobLeaseMs, which is ${worker.jobLeaseMs}`,
     );
   }
+}
+
+/** A repeated call must still be recognised: what is remembered at all is remembered for at least that long. */
+function checkDone(config: Config): void {
+  const { windowMs, floorMs } = doneLimits(config);
+  if (windowMs >= floorMs) return;
+  throw new DuestreamError(
+    'bad-config',
+    `done.windowMs is ${windowMs}; allowed: 0, or at least ${floorMs}: a minute, and twice the sum of done.retryBudgetMs and redis.commandTimeoutMs, which are ${config.done.retryBudgetMs} and ${config.redis.commandTimeoutMs}`,
+  );
 }
 
 const isLoopback = (host: string): boolean =>

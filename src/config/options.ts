@@ -122,8 +122,13 @@ const done = z.strictObject({
   max: whole(10_000, {
     min: 0,
     max: 10_000_000,
-    doc: 'How many ended jobs are remembered per partition; 0 remembers nothing.',
+    doc: 'How many ended jobs are remembered per partition, besides those of the last minute, whose calls may still be repeated; 0 remembers nothing.',
   }),
+  retryBudgetMs: ms(
+    10_000,
+    { min: 0, max: 300_000 },
+    'The longest retryBudget of all producers: ends are kept for twice this and a command time-out, whatever their number.',
+  ),
 });
 
 const dead = z.strictObject({

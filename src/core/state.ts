@@ -96,7 +96,8 @@ export const transitions: readonly Transition[] = [
   { verb: 'expire', moves: { ready: ['expired', 'dead', 'none'], none: ['scheduled'] } },
   { verb: 'release', moves: { ready: ['scheduled'], scheduled: ['scheduled'], running: ['scheduled', 'running'] } },
   { verb: 'extend', moves: { running: ['running'] } },
-  { verb: 'complete', moves: settles('done', 'cancelled', 'none') },
+  // Done: an acknowledgement at most once that held its entry lets it go, and without a done window its tombstone.
+  { verb: 'complete', moves: { ...settles('done', 'cancelled', 'none'), done: ['none'] } },
   { verb: 'commit', moves: settles('done', 'cancelled', 'dead', 'none') },
   { verb: 'retry', moves: goesBack },
   { verb: 'defer', moves: goesBack },

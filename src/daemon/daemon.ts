@@ -6,6 +6,7 @@
  *  stop   not ready → workers finish or hand back → movers give their leases back → http → connections
  */
 import { hostname } from 'node:os';
+import { doneLimits } from '../config/done.ts';
 import { queueOptions } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
 import { systemClock } from '../core/clock.ts';
@@ -206,14 +207,13 @@ function moversOf(parts: {
   events: ReturnType<typeof createEmitter>;
 }) {
   const { config, redis, subscriber, id, events } = parts;
-  const { done, dead, mover, namespace } = config;
+  const { dead, mover, namespace } = config;
   return createMovers({
     ...{ redis, subscriber, namespace, events, options: mover, clock: systemClock, beatTtlMs: 15_000 },
     identity: { id, role: 'daemon', host: hostname(), pid: process.pid, startedMs: systemClock.wallMs(), queues: [] },
     limits: {
       ...{ batch: 500, retentionMs: dead.retentionMs, lettersMax: dead.max },
-      windowMs: done.windowMs,
-      stubsMax: done.max,
+      ...doneLimits(config),
     },
   });
 }

@@ -87,6 +87,12 @@ export function createFamilies(collect: () => Promise<void>) {
       labelNames: ['queue'],
       ...read,
     }),
+    doneEvictedAge: new Gauge({
+      name: 'duestream_done_evicted_age_seconds',
+      help: 'Age of the youngest end that was forgotten because of done.max, in the last done window; none was: no series.',
+      labelNames: ['queue'],
+      ...read,
+    }),
     moverLeader: new Gauge({
       name: 'duestream_mover_leader',
       help: '1 while this process leads the partition, else 0.',

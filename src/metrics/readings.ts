@@ -44,6 +44,7 @@ export const QUEUE_WIDE = [
   'runningJobs',
   'deadJobs',
   'oldestDueAge',
+  'doneEvictedAge',
   'moverLeader',
   'moverEpoch',
 ] as const satisfies readonly (keyof Families)[];
@@ -59,6 +60,7 @@ export function fillQueues(families: Families, readings: readonly PartitionReadi
     addPartition(families, one);
   }
   for (const [queue, ageMs] of oldest(led)) families.oldestDueAge.set({ queue }, ageMs / 1000);
+  for (const [queue, ageMs] of youngestEvicted(led)) families.doneEvictedAge.set({ queue }, ageMs / 1000);
 }
 
 function addPartition(families: Families, { queue, partition, stats }: Led): void {
@@ -83,5 +85,14 @@ function addPartition(families: Families, { queue, partition, stats }: Led): voi
 function oldest(led: readonly Led[]): ReadonlyMap<string, number> {
   const ages = new Map<string, number>();
   for (const { queue, oldestAgeMs } of led) ages.set(queue, Math.max(ages.get(queue) ?? 0, oldestAgeMs));
+  return ages;
+}
+
+/** Of each queue in which ends were forgotten because of their number. */
+function youngestEvicted(led: readonly Led[]): ReadonlyMap<string, number> {
+  const ages = new Map<string, number>();
+  for (const { queue, stats } of led) {
+    if (stats.evicted) ages.set(queue, Math.min(ages.get(queue) ?? Number.POSITIVE_INFINITY, stats.evicted.ageMs));
+  }
   return ages;
 }

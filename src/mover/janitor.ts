@@ -36,8 +36,9 @@ export function createJanitor({ redis, ref, limits, leading, clock, events }: Ja
     const leadership = leading();
     if (!leadership) return idle(IDLE_REST_MS);
     const swept = await sweep(redis, ref, { term: leadership.term, limits });
-    if (swept === 'fenced' || swept.stubs + swept.letters === 0) return IDLE_REST_MS;
-    return swept.stubs >= limits.batch || swept.letters >= Math.min(limits.batch, 100) ? BUSY_REST_MS : REST_MS;
+    if (swept === 'fenced') return IDLE_REST_MS;
+    if (swept.more) return BUSY_REST_MS;
+    return swept.stubs + swept.letters === 0 ? IDLE_REST_MS : REST_MS;
   }
   const who = `janitor of ${ref.queue}:${ref.partition}`;
   const loop = createLoop({ who, pass, probe: () => redis.ping(), clock, events, pauseAfter });

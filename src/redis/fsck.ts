@@ -185,7 +185,7 @@ async function stateFlaws(
   { keys }: PartitionRef,
   { now, records }: { readonly now: PartitionStats; readonly records: number | undefined },
 ): Promise<readonly Flaw[]> {
-  const lasting = [keys.scheduled, keys.jobs, keys.runs, keys.ready, keys.dead, keys.done, keys.meta];
+  const lasting = Object.values<string>({ ...keys }).filter((key) => key !== keys.leader && key !== keys.wake);
   const ttls = await Promise.all(lasting.map((key) => redis.pttl(key)));
   const flaws = lasting.filter((_, at) => (ttls[at] ?? -1) >= 0).map((key) => flawOf('expiring', key));
   const leaseMs = Number(now.term?.split(':')[2] ?? Number.POSITIVE_INFINITY);

@@ -27,6 +27,8 @@ export interface PartitionStats {
   /** Since when and why, while it is paused. */
   readonly pause?: Pause;
   readonly wakeMs: number | undefined;
+  /** The youngest stub that went because of their number, within about the last done window, and when that was. */
+  readonly evicted?: { readonly ageMs: number; readonly atMs: number };
   /** Durable counters: scheduled, promoted, done, retried, deferred, dead, cancelled, replayed, adopted, reclaimed, … */
   readonly counters: Readonly<Record<string, number>>;
 }
@@ -74,6 +76,7 @@ export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionS
     leaseTtlMs: Number(ttl),
     paused: meta.has('paused'),
     ...(meta.has('paused') ? { pause: pauseOf(meta.get('paused') ?? '') } : {}),
+    ...evictedOf(meta.get('evicted')),
     wakeMs: meta.has('wake') ? Number(meta.get('wake')) : undefined,
     counters: Object.fromEntries(counters) as Record<string, number>,
   };
@@ -100,6 +103,12 @@ export async function oldestDueAge(redis: Redis, ref: PartitionRef): Promise<num
     after = next;
   }
   return age;
+}
+
+/** `evicted` in the meta hash: `<age ms> <when ms>`. */
+function evictedOf(value = ''): Pick<PartitionStats, 'evicted'> {
+  const [, age, at] = /^(\d+) (\d+)$/.exec(value) ?? [];
+  return age === undefined || at === undefined ? {} : { evicted: { ageMs: Number(age), atMs: Number(at) } };
 }
 
 /** The story of one member, or undefined when nothing is known about it. */

@@ -138,12 +138,13 @@ export function createJobs(redis: Redis) {
       return list(reply).map((item) => text(item) as ExtendReply);
     },
 
+    /** With `hold` the entries stay with their consumer, as the proof that these starts are over; without it they go. */
     async complete(
       ref: PartitionRef,
       claims: readonly Claim[],
-      { windowMs, nowMs }: { windowMs: number; nowMs?: number },
+      { windowMs, hold = false, nowMs }: { windowMs: number; hold?: boolean; nowMs?: number },
     ): Promise<readonly SettleReply[]> {
-      const args = { now: nowMs ?? '', window: windowMs };
+      const args = { now: nowMs ?? '', window: windowMs, hold: hold ? 1 : 0 };
       const reply = await run(redis, 'complete', { keys: ref.keys, args, each: claims.flatMap(claimArgs) });
       return list(reply).map((item) => text(item) as SettleReply);
     },

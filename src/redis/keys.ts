@@ -14,6 +14,7 @@
  *  K:wake       channel  nudges to the leader
  *  K:fires      zset     schedule → ms when the leader looks at it next; 0 = at once
  *  K:fired      hash     schedule → how far it was fired: reached runs skipped waiting last armed
+ *  K:stale      zset     member → ms when it left ready for a new life and an entry of it stayed there
  *
  *  C is `<namespace>:v1:{control}`:
  *  C:queues     hash     queue → JSON of its partitions and generation
@@ -42,6 +43,7 @@ export interface PartitionKeys {
   readonly wake: string;
   readonly fires: string;
   readonly fired: string;
+  readonly stale: string;
 }
 
 export interface ControlKeys {
@@ -79,6 +81,7 @@ export function partitionKeys(place: {
     wake: `${k}:wake`,
     fires: `${k}:fires`,
     fired: `${k}:fired`,
+    stale: `${k}:stale`,
   });
 }
 

@@ -14,6 +14,8 @@ export interface SweepLimits {
   readonly batch: number;
   readonly windowMs: number;
   readonly stubsMax: number;
+  /** No stub younger than this goes because of the count. */
+  readonly floorMs: number;
   readonly retentionMs: number;
   readonly lettersMax: number;
 }
@@ -41,23 +43,31 @@ export async function resign(redis: Redis, ref: PartitionRef, term: string): Pro
   return text(await run(redis, 'resign', { keys: ref.keys, args: { term } })) as 'ok' | 'lost';
 }
 
+export interface Swept {
+  readonly stubs: number;
+  readonly letters: number;
+  /** The call was ended by a bound: there may be more. */
+  readonly more: boolean;
+}
+
 /** Removes what is past its window or retention. `fenced` when the term is not the leader's. */
 export async function sweep(
   redis: Redis,
   ref: PartitionRef,
   { term, limits, nowMs }: { readonly term: string; readonly limits: SweepLimits; readonly nowMs?: number },
-): Promise<'fenced' | { readonly stubs: number; readonly letters: number }> {
+): Promise<'fenced' | Swept> {
   const args = {
     now: nowMs ?? '',
     term,
     limit: limits.batch,
     window: limits.windowMs,
     stubs: limits.stubsMax,
+    floor: limits.floorMs,
     retention: limits.retentionMs,
     letters: limits.lettersMax,
   };
-  const [stubs, letters] = list(await run(redis, 'sweep', { keys: ref.keys, args }));
-  return stubs === -1 ? 'fenced' : { stubs: Number(stubs), letters: Number(letters) };
+  const [stubs, letters, more] = list(await run(redis, 'sweep', { keys: ref.keys, args }));
+  return stubs === -1 ? 'fenced' : { stubs: Number(stubs), letters: Number(letters), more: more === 1 };
 }
 
 /** The process and the epoch in a term. */

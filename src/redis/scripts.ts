@@ -30,18 +30,18 @@ const define = <const S extends Script>(script: S): S => script;
 /** One entry per file in `lua/`, in the order a job meets them. */
 export const scripts = {
   schedule: define({
-    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'wake'],
+    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'wake', 'stale'],
     args: ['now', 'generation', 'mode', 'horizon', 'bytes'],
     reply: 'per item',
     each: ['member', 'record', 'due'],
   }),
   promote: define({
-    keys: ['leader', 'scheduled', 'ready', 'jobs', 'runs', 'dead', 'done', 'meta'],
+    keys: ['leader', 'scheduled', 'ready', 'jobs', 'runs', 'dead', 'done', 'meta', 'stale'],
     args: ['now', 'term', 'lease', 'limit', 'cap'],
     reply: 'list',
   }),
   start: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale'],
     args: ['now', 'consumer', 'bytes', 'window', 'suspects'],
     reply: 'per item',
     each: ['entry', 'member', 'due'],
@@ -66,7 +66,7 @@ export const scripts = {
   }),
   complete: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta'],
-    args: ['now', 'window'],
+    args: ['now', 'window', 'hold'],
     reply: 'per item',
     each: ['entry', 'member', 'token'],
   }),
@@ -93,7 +93,7 @@ export const scripts = {
     reply: 'list',
   }),
   cancel: define({
-    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta'],
+    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'stale'],
     args: ['now', 'generation', 'window'],
     reply: 'per item',
     each: ['member'],
@@ -127,8 +127,8 @@ export const scripts = {
   identify: define({ keys: ['id'], args: ['candidate'], reply: 'text' }),
   define: define({ keys: ['schedules'], args: ['name', 'before', 'after'] }),
   sweep: define({
-    keys: ['leader', 'jobs', 'done', 'dead', 'meta'],
-    args: ['now', 'term', 'limit', 'window', 'stubs', 'retention', 'letters'],
+    keys: ['leader', 'jobs', 'done', 'dead', 'meta', 'ready', 'stale'],
+    args: ['now', 'term', 'limit', 'window', 'stubs', 'floor', 'retention', 'letters'],
     reply: 'list',
   }),
   census: define({ keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta'], args: ['part', 'cursor', 'limit'] }),
@@ -143,7 +143,7 @@ export const scripts = {
   resume: define({ keys: ['meta', 'wake'], args: [] }),
   purge: define({ keys: ['dead', 'meta'], args: ['now', 'age', 'reason', 'after', 'limit', 'mode'] }),
   remove: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta', 'fires', 'fired'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta', 'fires', 'fired', 'stale'],
     args: ['force'],
   }),
   peek: define({ keys: ['scheduled', 'jobs', 'runs', 'done', 'meta'], args: ['generation', 'member'] }),

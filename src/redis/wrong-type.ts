@@ -25,6 +25,9 @@ const TYPES: readonly (readonly [name: keyof PartitionKeys, wanted: string])[] =
   ['done', 'zset'],
   ['leader', 'string'],
   ['meta', 'hash'],
+  ['fires', 'zset'],
+  ['fired', 'hash'],
+  ['stale', 'zset'],
 ];
 
 /** Keys of a partition, or of all queues, that are there and of another type than ours. */

@@ -35,6 +35,10 @@ export interface Held {
   settled: boolean;
   /** Delivered at most once: the job is over in Redis although its handler runs. */
   acknowledged: boolean;
+  /** Redis still has the entry of an acknowledged job, as the proof that this start ended it. */
+  proven: boolean;
+  /** The end of an acknowledged job's handler was told. */
+  told: boolean;
 }
 
 export interface Inflight {
@@ -105,6 +109,8 @@ export function createInflight(): Inflight {
         lost: false,
         settled: false,
         acknowledged: false,
+        proven: false,
+        told: false,
       };
       map.set(keyOf(ref, delivery.entry), held);
       count.starting += 1;

@@ -42,7 +42,10 @@ export interface Commitment {
 export interface Settle {
   /** The outcome of a start. The entry leaves the in-flight map when Redis has answered and the handler has ended. */
   readonly settle: (ended: Ended, outcome: Outcome, commitment?: Commitment) => void;
-  /** Completes a job before its handler; `run` is called if this start is the one that completed it. */
+  /**
+   * Completes a job before its handler; `run` is called if this start is the one that completed it. Until Redis has
+   * answered, the entry stays pending as the proof of it, so that the same call is recognised however late it is repeated.
+   */
   readonly acknowledge: (ended: Ended, run: () => void) => void;
   /** The end of a handler whose job was acknowledged before: told, and nothing else. */
   readonly tellOnce: (ended: Ended, error: Attempted | undefined) => void;
@@ -56,13 +59,14 @@ const BATCH_MAX = 100;
 const SHORT_CHARS = 80;
 
 export function createSettle({ jobs, inflight, windowMs, isFull, clock, events, signal }: SettleParts): Settle {
-  let waiting = new Map<PartitionRef, Waiting[]>();
+  let waiting = new Map<PartitionRef, Batches>();
   let flushing = false;
 
   function complete(ended: Waiting): void {
-    const batch = waiting.get(ended.held.ref);
-    if (batch) batch.push(ended);
-    else waiting.set(ended.held.ref, [ended]);
+    const { ref } = ended.held;
+    const batches = waiting.get(ref) ?? { ends: [], acknowledgements: [] };
+    if (!waiting.has(ref)) waiting.set(ref, batches);
+    (ended.run ? batches.acknowledgements : batches.ends).push(ended);
     if (flushing) return;
     flushing = true;
     setImmediate(flush);
@@ -72,18 +76,27 @@ export function createSettle({ jobs, inflight, windowMs, isFull, clock, events, 
     const batches = waiting;
     waiting = new Map();
     flushing = false;
-    for (const [ref, batch] of batches) {
-      for (let from = 0; from < batch.length; from += BATCH_MAX) void send(ref, batch.slice(from, from + BATCH_MAX));
+    for (const [ref, { ends, acknowledgements }] of batches) {
+      sendAll(ref, ends, false);
+      sendAll(ref, acknowledgements, true);
     }
   }
 
-  async function send(ref: PartitionRef, batch: readonly Waiting[]): Promise<void> {
+  function sendAll(ref: PartitionRef, all: readonly Waiting[], hold: boolean): void {
+    for (let from = 0; from < all.length; from += BATCH_MAX) void send(ref, all.slice(from, from + BATCH_MAX), hold);
+  }
+
+  async function send(ref: PartitionRef, batch: readonly Waiting[], hold: boolean): Promise<void> {
     const claims = batch.map(({ held }) => claimOf(held));
-    const replies = await persist('complete', () => jobs.complete(ref, claims, { windowMs }));
+    const replies = await persist('complete', () => jobs.complete(ref, claims, { windowMs, hold }));
     for (const [index, ended] of batch.entries()) {
       const reply = replies?.[index];
       if (ended.run) {
         acknowledged(ended, ended.run, reply);
+        continue;
+      }
+      if (ended.held.acknowledged) {
+        letGo(ended.held);
         continue;
       }
       if (isMine(reply)) events.emit('job.completed', { ...named(ended), tookMs: ended.tookMs });
@@ -93,9 +106,21 @@ export function createSettle({ jobs, inflight, windowMs, isFull, clock, events, 
 
   function acknowledged(ended: Waiting, run: () => void, reply: SettleReply | undefined): void {
     if (isMine(reply)) {
-      ended.held.acknowledged = true;
+      ended.held.acknowledged = ended.held.proven = true;
+      complete({ held: ended.held, name: ended.name, tookMs: 0 });
       run();
     } else conclude(ended, 'complete', reply);
+  }
+
+  /** Its entry is gone from Redis, or is left there for others to drop. */
+  function letGo(held: Held): void {
+    held.proven = false;
+    if (held.told) forget(held);
+  }
+
+  function forget(held: Held): void {
+    held.settled = true;
+    if (!held.overtaken) inflight.remove(held);
   }
 
   async function sendCommit(ended: Ended, { effects, otherwise }: Commitment): Promise<void> {
@@ -161,8 +186,7 @@ export function createSettle({ jobs, inflight, windowMs, isFull, clock, events, 
       const { queue, id } = named(ended);
       events.emit('job.fenced', { queue, id, verb, reply });
     }
-    ended.held.settled = true;
-    if (!ended.held.overtaken) inflight.remove(ended.held);
+    forget(ended.held);
   }
 
   async function persist<T>(what: string, send: () => Promise<T>): Promise<T | undefined> {
@@ -189,14 +213,22 @@ export function createSettle({ jobs, inflight, windowMs, isFull, clock, events, 
       const base = { ...named(ended), tookMs: ended.tookMs };
       if (error) events.emit('job.failed', { ...base, error });
       else events.emit('job.completed', base);
-      ended.held.settled = true;
-      if (!ended.held.overtaken) inflight.remove(ended.held);
+      const { held } = ended;
+      held.told = true;
+      if (!held.proven) forget(held);
+      else if (!held.overtaken) inflight.setPhase(held, 'settling');
     },
   };
   return api;
 }
 
-/** What waits for the next flush; with `run` the handler is still to come. */
+/** What waits for the next flush. Acknowledgements hold their entries, and travel in calls of their own. */
+interface Batches {
+  readonly ends: Waiting[];
+  readonly acknowledgements: Waiting[];
+}
+
+/** With `run` the handler is still to come. */
 interface Waiting extends Ended {
   readonly run?: () => void;
 }

@@ -1,5 +1,6 @@
 /** What `doctor` sees beyond the settings of a server: its holes, its clock, our rights, and what producers put wrongly. */
-import { beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { done } from '../../src/cli/check-done.ts';
 import { patches } from '../../src/cli/check-patches.ts';
 import { commandsUsed } from '../../src/cli/check-rights.ts';
 import { dues, isReadable } from '../../src/cli/check-scheduled.ts';
@@ -68,11 +69,64 @@ describe('patches', () => {
   });
 });
 
+describe('ends', () => {
+  const DONE = { windowMs: 600_000, stubsMax: 1000, floorMs: 60_000 };
+  const look = (limits = DONE) =>
+    done({ redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1, done: limits });
+  /** So many ends, spread evenly over so long a time until now. */
+  async function over(count: number, spanMs: number): Promise<void> {
+    const nowMs = Date.now();
+    await the.redis.zadd(
+      the.keys.done,
+      ...Array.from({ length: count }, (_, at) => [nowMs - (spanMs * (count - at)) / count, `j:${at}`]).flat(),
+    );
+  }
+  afterEach(() => the.redis.del(the.keys.done, the.keys.meta));
+
+  test('that are few are all remembered for the whole window', async () => {
+    await over(99, 1000);
+    expect(await look()).toEqual({ status: 'ok', saw: 'every end is remembered for 10 min' });
+    await over(900, 600_000);
+    expect((await look()).status).toBe('ok');
+  });
+
+  test('that come faster than done.max allows are remembered for less, and what to set is told', async () => {
+    await over(500, 150_000);
+    const { status, saw, advice } = await look();
+    expect(status).toBe('warn');
+    expect(saw).toMatch(
+      /^ends in q:0 are remembered for 5 min, not for 10 min: about 3 jobs end there per second, and done.max is 1000$/,
+    );
+    expect(advice).toMatch(/^set done.max to \d{4} or more, about 1 MiB of memory/);
+  });
+
+  test('of which one went near the floor are told so', async () => {
+    await the.redis.hset(the.keys.meta, 'evicted', `61000 ${Date.now()}`);
+    expect(await look()).toMatchObject({
+      status: 'warn',
+      saw: expect.stringContaining('remembered for 61 s'),
+      advice: expect.stringContaining('near the 60 s below which no end goes'),
+    });
+  });
+
+  test('that come so fast that only the floor keeps them are told so before the first goes', async () => {
+    await over(900, 1000);
+    expect(await look()).toMatchObject({ saw: expect.stringContaining('remembered for 60 s') });
+  });
+
+  test('that nobody wants are not looked at', async () => {
+    await over(900, 1000);
+    expect(await look(OFF)).toMatchObject({ status: 'ok' });
+  });
+});
+
+const OFF = { windowMs: 0, stubsMax: 0, floorMs: 0 };
+
 describe('clock', () => {
   const clock = checks.find(({ name }) => name === 'clock');
   const withOffset = (offsetMs: number) =>
     clock?.look({
-      ...{ info: new Map(), namespace: 't', horizonMs: 1 },
+      ...{ info: new Map(), namespace: 't', horizonMs: 1, done: OFF },
       redis: new Proxy(the.redis, {
         get: (target, name) =>
           name === 'time'
@@ -173,7 +227,7 @@ describe('dues', () => {
 
   test('are looked at without a write', async () => {
     await the.put('order-1', 5);
-    const patient = { redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1000 };
+    const patient = { redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1000, done: OFF };
     expect(await the.withoutWrite(() => Promise.resolve(dues(patient)))).toMatchObject({ status: 'warn' });
   });
 });
@@ -208,7 +262,7 @@ describe('members', () => {
 describe('schedules', () => {
   const { fires, fired } = partitionKeys({ namespace: 't', queue: 'q', partition: 0 });
   const { schedules: definitions } = controlKeys('t');
-  const look = () => schedules({ redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1 });
+  const look = () => schedules({ redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1, done: OFF });
   const store = () => createScheduleStore({ redis: the.redis, namespace: 't' });
 
   test('that are all looked at are well, and so are those that are paused or over', async () => {

@@ -2,7 +2,8 @@
 import { expect, it } from 'vitest';
 import { decodeStub } from '../../src/core/codec.ts';
 import { Defer, Unrecoverable } from '../../src/core/outcome.ts';
-import { readNew, reclaim } from '../../src/redis/ready.ts';
+import { elect, sweep } from '../../src/redis/lease.ts';
+import { consumers, readNew, reclaim } from '../../src/redis/ready.ts';
 import type { Handler } from '../../src/worker/handlers.ts';
 import { openLossyLine } from '../support/lossy-line.ts';
 import { aborted, eventually, gate, QUICK, useLine } from '../support/worker-line.ts';
@@ -16,12 +17,12 @@ it('a job is over in Redis while its handler runs', async () => {
   const door = gate();
   const seen: unknown[] = [];
   const worker = await line.worker(async () => {
-    seen.push(await outcome(), await line.picture());
+    seen.push(await outcome());
     await door.opened;
   }, ONCE);
   await line.plan({});
-  await eventually(() => seen.length).toBe(2);
-  expect(seen).toEqual(['done', { jobs: { 'j:a': 'stub done' }, done: expect.anything() }]);
+  await eventually(line.picture).toEqual({ jobs: { 'j:a': 'stub done' }, done: expect.anything() });
+  await eventually(() => seen).toEqual(['done']);
   expect(worker.heard.of('job.completed')).toEqual([]);
   expect(worker.running()).toBe(1);
   door.open();
@@ -93,6 +94,57 @@ it('the reply to the acknowledgement is lost: the job still runs, once', async (
   expect([lossy.lost(), ran, await line.count('done')]).toEqual([1, ['a'], 1]);
 });
 
+it.each([undefined, 0])(
+  'the reply to the acknowledgement is lost and the end swept meanwhile: the job still runs, once (doneWindow %s)',
+  async (doneWindow) => {
+    const lossy = await openLossyLine(line.server);
+    line.onEnd(lossy.close);
+    const ran: string[] = [];
+    const own = doneWindow === undefined ? {} : { doneWindow };
+    const worker = await line.worker((job) => ran.push(job.id), { ...ONCE, ...own, redis: lossy.url });
+    lossy.loseReplyTo('complete');
+    lossy.shut(true);
+    await line.plan({});
+    await eventually(lossy.lost).toBe(1);
+    await eventually(outcome).toBe('done');
+    const limits = { batch: 100, windowMs: 0, stubsMax: 0, floorMs: 0, retentionMs: 0, lettersMax: 0 };
+    await line.stopMovers();
+    await eventually(async () => (await elect(line.redis, line.ref, { processId: 'm', leaseMs: 60_000 })).kind).toBe(
+      'elected',
+    );
+    const { term } = await elect(line.redis, line.ref, { processId: 'm', leaseMs: 60_000 });
+    expect(await sweep(line.redis, line.ref, { term, limits, nowMs: Date.now() + 86_400_000 })).toMatchObject({
+      stubs: 0,
+    });
+    expect(ran).toEqual([]);
+    lossy.shut(false);
+    await eventually(() => worker.heard.of('job.completed').length).toBe(1);
+    expect([ran, worker.heard.of('job.fenced'), await line.count('done')]).toEqual([['a'], [], 1]);
+    await eventually(async () => (await line.picture()).ready).toBeUndefined();
+    if (doneWindow === 0) expect(await line.picture()).toEqual({});
+  },
+);
+
+it('a worker that stops does not leave the entry of its last acknowledgement behind', async () => {
+  const worker = await line.worker(() => undefined, { ...ONCE, concurrency: 5 });
+  await line.plan(...line.many(40));
+  await eventually(() => worker.heard.of('job.started').length).toBe(40);
+  await worker.stop();
+  expect((await line.picture()).pending).toBeUndefined();
+  expect(await consumers(line.redis, line.ref.keys)).toEqual([]);
+});
+
+it('a timed-out handler that ends late gives its slot back once its entry is gone', async () => {
+  const door = gate();
+  const worker = await line.worker(() => door.opened, { ...ONCE, timeout: 20 });
+  await line.plan({});
+  await eventually(() => worker.heard.of('job.failed').length).toBe(1);
+  door.open();
+  await eventually(() => worker.running()).toBe(0);
+  await worker.stop();
+  expect((await line.picture()).ready).toBeUndefined();
+});
+
 it('the reply to the start is lost: the job still runs, once', async () => {
   const lossy = await openLossyLine(line.server);
   line.onEnd(lossy.close);
@@ -149,6 +201,7 @@ it('a handler whose worker is taken for dead runs on, and nobody else runs its j
   const first = await line.worker(handler, { ...settings, beatTtl: 3_600_000 });
   await line.plan({});
   await eventually(() => starts).toBe(1);
+  await eventually(async () => (await line.picture()).ready).toBeUndefined();
   const other = await line.worker(handler, settings);
   await line.redis.del(`t:v1:{control}:beat:${first.consumer}`);
   // The other one finds nothing to take over: all that the first still has is the handler.

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { examine } from '../../src/redis/fsck.ts';
 import { declareQueue } from '../../src/redis/queues.ts';
+import { arm } from '../../src/redis/schedules.ts';
 import { useCli } from '../support/cli.ts';
 import { item, only, T0, usePartition } from '../support/partition.ts';
 
@@ -44,21 +45,43 @@ async function crowd(): Promise<void> {
 }
 
 describe('what it finds', () => {
-  test.each([...(['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'] as const)])(
-    'another type where %s belongs, by the name of the key, and so does every error',
+  test.each([
+    ...(['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'] as const),
+    ...(['fires', 'fired', 'stale'] as const),
+  ])('another type where %s belongs, by the name of the key, and so does every error', async (name) => {
+    const key = p.keys[name];
+    await p.redis.del(key);
+    await p.redis.set(key, 'x');
+    expect(await flaws()).toEqual([`key type ${key}`]);
+    const stuck = await p.schedule('a').then(
+      () => p.redis.set(p.keys.leader, 'x'),
+      (error: Error) => error.message,
+    );
+    if (['scheduled', 'jobs', 'meta'].includes(name)) {
+      expect(stuck).toBe(`WRONGTYPE ${key}: it is a string and must be a ${typeOf(name)}; rename or delete it`);
+    }
+    await p.reset();
+  });
+
+  test('another type where the looks of schedules belong is named to whoever puts one', async () => {
+    await p.redis.set(p.keys.fires, 'x');
+    const put = arm(p.redis, p.ref, 'nightly');
+    await expect(put).rejects.toThrow(
+      `WRONGTYPE ${p.keys.fires}: it is a string and must be a zset; rename or delete it`,
+    );
+  });
+
+  test.each(['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'fires', 'fired', 'stale'] as const)(
+    'a time to live on %s, and none on the lease',
     async (name) => {
-      const key = p.keys[name];
-      await p.redis.del(key);
-      await p.redis.set(key, 'x');
-      expect(await flaws()).toEqual([`key type ${key}`]);
-      const stuck = await p.schedule('a').then(
-        () => p.redis.set(p.keys.leader, 'x'),
-        (error: Error) => error.message,
-      );
-      if (['scheduled', 'jobs', 'meta'].includes(name)) {
-        expect(stuck).toBe(`WRONGTYPE ${key}: it is a string and must be a ${typeOf(name)}; rename or delete it`);
-      }
-      await p.reset();
+      await crowd();
+      const { fires, fired, stale } = p.keys;
+      await p.redis.zadd(fires, 0, 'nightly');
+      await p.redis.hset(fired, 'nightly', '0 0 0 - - 1');
+      await p.redis.zadd(stale, T0, 'j:a');
+      expect(await flaws()).toEqual([]);
+      await p.redis.pexpire(p.keys[name], 3_600_000);
+      expect(await flaws()).toEqual([`I10 expiring ${p.keys[name]}`]);
     },
   );
 

@@ -10,7 +10,14 @@ import { eventually, useLine } from '../support/worker-line.ts';
 
 const line = useLine({ movers: false });
 
-const LIMITS: SweepLimits = { batch: 10, windowMs: 600_000, stubsMax: 1000, retentionMs: 600_000, lettersMax: 1000 };
+const LIMITS: SweepLimits = {
+  batch: 10,
+  windowMs: 600_000,
+  stubsMax: 1000,
+  floorMs: 0,
+  retentionMs: 600_000,
+  lettersMax: 1000,
+};
 
 function janitorOn(term: string | undefined, limits: Partial<SweepLimits> = {}) {
   return createJanitor({

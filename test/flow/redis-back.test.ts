@@ -32,7 +32,7 @@ interface Duty {
   readonly events: Emitter;
 }
 const common = { ref, clock: systemClock };
-const limits = { batch: 10, windowMs: 60_000, stubsMax: 10, retentionMs: 60_000, lettersMax: 10 };
+const limits = { batch: 10, windowMs: 60_000, stubsMax: 10, retentionMs: 60_000, lettersMax: 10, floorMs: 60_000 };
 
 test.each([
   ['firer', (duty: Duty) => createFirer({ ...common, ...duty, namespace })],

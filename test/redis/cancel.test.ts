@@ -54,6 +54,15 @@ describe('a job that waits', () => {
     expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, done: { 'j:a': T0 } });
   });
 
+  test('again after it was ready leaves an entry, and no letter about it', async () => {
+    await p.put('a', T0);
+    await p.promote();
+    await p.put('a', T0 + 50);
+    expect(await p.cancel('a', { windowMs: 0 })).toEqual({ kind: 'cancelled' });
+    expect(await p.start(await p.read(), { windowMs: 0 })).toEqual([{ kind: 'dropped' }]);
+    expect([await p.picture(), await p.count('refused')]).toEqual([{}, 0]);
+  });
+
   test('was put by a foreign producer and not adopted yet: it just goes', async () => {
     await p.put('order-1', T0 + 9);
     expect(await p.cancel('order-1')).toEqual({ kind: 'cancelled' });

@@ -1,7 +1,8 @@
 /** `complete`: running jobs are over, once each, and only for the newest start. */
 import { describe, expect, test } from 'vitest';
 import { decodeStub } from '../../src/core/codec.ts';
-import { item, only, T0, usePartition } from '../support/partition.ts';
+import { sweep } from '../../src/redis/lease.ts';
+import { item, only, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
 
 const p = usePartition();
 
@@ -115,6 +116,97 @@ describe('a start that is not the newest', () => {
     await p.reclaim('w1');
     await p.cancel('j:a');
     expect(await p.withoutWrite(() => p.complete([late]))).toEqual(['cancelled']);
+  });
+});
+
+describe('an acknowledgement that holds its entry', () => {
+  const HOLD = { hold: true };
+  const HELD = { jobs: { 'j:a': 'stub done' }, ready: ['j:a'], pending: { w1: ['j:a'] } };
+
+  test.each([WINDOW_MS, 0])('is proven by it for as long as it is held, with a done window of %d', async (windowMs) => {
+    const claim = await p.running('a');
+    expect(await p.complete([claim], { ...HOLD, windowMs })).toEqual(['ok']);
+    expect(await p.picture()).toEqual(HELD);
+    const limits = { batch: 100, windowMs: 0, stubsMax: 0, floorMs: 0, retentionMs: 0, lettersMax: 0 };
+    await sweep(p.redis, p.ref, { term: await p.lead(), limits, nowMs: T0 + 100 * WINDOW_MS });
+    expect(await p.withoutWrite(() => p.complete([claim], { ...HOLD, windowMs }))).toEqual(['already']);
+    expect([await p.picture(), await p.count('done')]).toEqual([HELD, 1]);
+  });
+
+  test('lets it go by the same call without hold, and enters the done window then; twice is fine', async () => {
+    const claim = await p.running('a');
+    await p.complete([claim], HOLD);
+    expect(await p.complete([claim], { nowMs: T0 + 5 })).toEqual(['already']);
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub done' }, done: { 'j:a': T0 + 5 } });
+    expect(await p.withoutWrite(() => p.complete([claim], { nowMs: T0 + 9 }))).toEqual(['already']);
+    expect(await p.withoutWrite(() => p.complete([claim], HOLD))).toEqual(['already']);
+  });
+
+  test('leaves nothing without a done window once it has let go', async () => {
+    const claim = await p.running('a');
+    await p.complete([claim], { ...HOLD, windowMs: 0 });
+    expect(await p.complete([claim], { windowMs: 0 })).toEqual(['already']);
+    expect(await p.picture()).toEqual({});
+    expect(await p.withoutWrite(() => p.complete([claim], { ...HOLD, windowMs: 0 }))).toEqual(['gone']);
+  });
+
+  test.each([WINDOW_MS, 0])(
+    'of a worker that died is dropped by the next, and never runs: window %d',
+    async (windowMs) => {
+      const claim = await p.running('a');
+      await p.complete([claim], { ...HOLD, windowMs });
+      const { deliveries } = await p.reclaim('w1');
+      expect(await p.start(deliveries, { consumer: 'w2', windowMs })).toEqual([{ kind: 'dropped' }]);
+      expect(await p.picture()).toEqual(windowMs === 0 ? {} : { jobs: { 'j:a': 'stub done' }, done: { 'j:a': T0 } });
+      expect(await p.count('crashed')).toBe(0);
+    },
+  );
+
+  test('neither lets go of the entry of another job nor of one that runs', async () => {
+    const [a, b] = [await p.running('a'), await p.running('b')];
+    await p.complete([a], HOLD);
+    expect(await p.withoutWrite(() => p.complete([{ ...a, entry: b.entry }]))).toEqual(['already']);
+    expect(await p.complete([b])).toEqual(['ok']);
+  });
+
+  test('is recognised as the same call by its producer, and a cancel finds it over', async () => {
+    const claim = await p.running('a');
+    await p.complete([claim], HOLD);
+    expect(await p.schedule('a')).toEqual({ kind: 'already', over: 'done' });
+    expect(await p.cancel('j:a')).toEqual({ kind: 'over', over: 'done' });
+    expect(await p.picture()).toEqual(HELD);
+  });
+
+  test('of a job whose id is given away meanwhile lets the new life run once, without a letter', async () => {
+    const claim = await p.running('a');
+    await p.complete([claim], HOLD);
+    await p.schedule('a', { data: 'new life' });
+    await p.promote();
+    // The worker hears that its job is not there any more, and what it holds is found by adoption.
+    expect(await p.complete([claim], HOLD)).toEqual(['gone']);
+    const all = [{ entry: claim.entry, member: 'j:a', dueMs: T0 }, ...(await p.read())];
+    const claims = await p.claim(all);
+    expect(await p.complete(claims, { windowMs: 0 })).toEqual(['ok']);
+    expect([claims.length, await p.picture()]).toEqual([1, {}]);
+  });
+
+  test('is not held when its job ends cancelled, or stays live because it was put again', async () => {
+    const claim = await p.running('a');
+    await p.cancel('j:a');
+    expect(await p.complete([claim], HOLD)).toEqual(['cancelled']);
+    await p.put('bare', T0);
+    const bare = await p.run();
+    await p.put('bare', T0 + 50);
+    expect(await p.complete(bare, HOLD)).toEqual(['ok']);
+    expect(await p.redis.xlen(p.keys.ready)).toBe(0);
+  });
+
+  test('is one of many in a call', async () => {
+    await p.scheduleAll([item('a'), item('b')]);
+    const claims = await p.run();
+    expect(await p.complete([...claims, ...claims], HOLD)).toEqual(['ok', 'ok', 'already', 'already']);
+    expect(await p.complete(claims)).toEqual(['already', 'already']);
+    expect((await p.picture()).ready).toBeUndefined();
   });
 });
 

@@ -1,6 +1,6 @@
 /** `promote`: due jobs move to ready, for the leader of this term only, and nothing stops a pass. */
 import { describe, expect, test } from 'vitest';
-import { item, LEASE_MS, T0, usePartition } from '../support/partition.ts';
+import { item, LEASE_MS, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
 const ids = (count: number) => Array.from({ length: count }, (_, at) => item(`job-${String(at).padStart(4, '0')}`));
@@ -137,6 +137,25 @@ describe('a bare member', () => {
     expect(await p.count('adopted')).toBe(1);
     const deliveries = await p.read();
     expect((await p.start(deliveries)).map(({ kind }) => kind)).toEqual(['run', 'dropped']);
+  });
+
+  test('put again while it is ready leaves no letter about its second entry, without a done window', async () => {
+    await p.put('bare', T0);
+    await p.promote();
+    await p.put('bare', T0 + 1);
+    await p.promote({ nowMs: T0 + 1 });
+    const [first, second] = await p.read();
+    if (!first || !second) throw new Error('there are two entries');
+    await p.complete(await p.claim([first]), { windowMs: 0 });
+    expect(await p.start([second], { windowMs: 0 })).toEqual([{ kind: 'dropped' }]);
+    expect([await p.picture(), await p.count('refused')]).toEqual([{}, 0]);
+  });
+
+  test('in its retry wait is in no entry, so nothing is noted', async () => {
+    await p.put('bare', T0);
+    await p.retry(only(await p.run()));
+    await p.promote({ nowMs: T0 + 1000 });
+    expect(await p.redis.exists(p.keys.stale)).toBe(0);
   });
 
   test('put again while it is ready and not yet due: the last ZADD wins', async () => {

@@ -1,7 +1,9 @@
 /** `schedule`: a job comes into being, or the same call is recognised. */
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { decodeRun } from '../../src/core/codec.ts';
-import { item, T0, usePartition } from '../support/partition.ts';
+import { sweep } from '../../src/redis/lease.ts';
+import { item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
 const DUE = T0 + 5000;
@@ -203,6 +205,85 @@ describe('replace', () => {
     await p.complete([await p.running('a')]);
     expect(await p.schedule('a', { data: 'new', mode: 'replace' })).toEqual({ kind: 'ok' });
     expect(await p.schedule('b', { mode: 'replace' })).toEqual({ kind: 'ok' });
+  });
+});
+
+describe('what leaves ready for a new life', () => {
+  const noted = () => p.redis.zrange(p.keys.stale, '0', '-1', 'WITHSCORES');
+  /** Starts and ends one after the other whatever ready holds, without a done window; the kinds of the starts. */
+  async function work(): Promise<readonly string[]> {
+    const kinds: string[] = [];
+    for (const delivery of await p.read()) {
+      const [reply] = await p.start([delivery], { windowMs: 0 });
+      kinds.push(reply?.kind ?? 'none');
+      if (reply && 'token' in reply) await p.complete([{ ...delivery, token: reply.token }], { windowMs: 0 });
+    }
+    return kinds;
+  }
+
+  test('is noted, and of its two entries one runs and the other goes in silence', async () => {
+    await p.schedule('a');
+    await p.promote();
+    expect(await noted()).toEqual([]);
+    expect(await p.schedule('a', { data: 1, mode: 'replace', nowMs: T0 + 7 })).toEqual({ kind: 'replaced' });
+    expect(await noted()).toEqual(['j:a', String(T0 + 7)]);
+    await p.promote();
+    expect(await work()).toEqual(['run', 'dropped']);
+    expect([await p.picture(), await p.count('refused')]).toEqual([{}, 0]);
+  });
+
+  test('goes in silence too when it is cancelled then', async () => {
+    await p.schedule('a');
+    await p.promote();
+    await p.schedule('a', { data: 1, mode: 'replace' });
+    expect(await p.cancel('j:a', { windowMs: 0 })).toEqual({ kind: 'cancelled' });
+    expect(await work()).toEqual(['dropped']);
+    expect([await p.picture(), await p.count('refused')]).toEqual([{}, 0]);
+  });
+
+  test('is no false letter either when its other entry waits for longer than the done window', async () => {
+    await p.schedule('a');
+    await p.promote();
+    await p.schedule('a', { data: 1, mode: 'replace' });
+    await p.promote();
+    const [first, second] = await p.read();
+    if (!first || !second) throw new Error('there are two entries');
+    await p.complete(await p.claim([first]));
+    const limits = { batch: 100, windowMs: 0, stubsMax: 0, floorMs: 0, retentionMs: 1e12, lettersMax: 100 };
+    await sweep(p.redis, p.ref, { term: await p.lead(), limits, nowMs: T0 + 1 });
+    expect(await p.start([second])).toEqual([{ kind: 'dropped' }]);
+    expect(await p.picture()).toEqual({});
+  });
+
+  test('is noted when the tombstone of a job that was cancelled in ready is overwritten', async () => {
+    await p.schedule('a');
+    await p.promote();
+    await p.cancel('j:a', { windowMs: 0 });
+    expect(await p.schedule('a', { data: 1 })).toEqual({ kind: 'ok' });
+    expect(await noted()).toEqual(['j:a', String(T0)]);
+    await p.promote();
+    expect(await work()).toEqual(['run', 'dropped']);
+  });
+
+  test('is not noted when nothing of it is in ready', async () => {
+    await p.schedule('a', { dueMs: T0 + 50 });
+    await p.schedule('a', { data: 1, mode: 'replace' });
+    await p.complete(await p.run());
+    await p.schedule('a', { data: 2 });
+    await p.retry(only(await p.run()));
+    await p.schedule('a', { data: 3, mode: 'replace' });
+    expect(await noted()).toEqual([]);
+  });
+
+  test('is not noted for a producer that has the script of an earlier release', async () => {
+    const { scheduled, jobs, runs, done, meta, wake } = p.keys;
+    await p.schedule('a');
+    await p.promote();
+    const lua = readFileSync(new URL('../../lua/schedule.lua', import.meta.url), 'utf8');
+    const { member, record, dueMs } = item('a', { data: 1 });
+    const args = ['', '0', 'replace', '315360000000', '266240', member, record, String(dueMs)];
+    expect(await p.redis.eval(lua, 6, scheduled, jobs, runs, done, meta, wake, ...args)).toEqual(['replaced']);
+    expect(await noted()).toEqual([]);
   });
 });
 

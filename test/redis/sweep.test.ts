@@ -8,6 +8,7 @@ const LIMITS: SweepLimits = {
   batch: 100,
   windowMs: WINDOW_MS,
   stubsMax: 10_000,
+  floorMs: 60_000,
   retentionMs: 3_600_000,
   lettersMax: 100_000,
 };
@@ -15,6 +16,8 @@ const LIMITS: SweepLimits = {
 async function swept({ nowMs = T0, ...limits }: Partial<SweepLimits> & { nowMs?: number }) {
   return sweep(p.redis, p.ref, { term: await p.lead(), limits: { ...LIMITS, ...limits }, nowMs });
 }
+
+const NOTHING = { stubs: 0, letters: 0, more: false };
 
 async function done(...ids: string[]): Promise<void> {
   await p.scheduleAll(ids.map((id) => item(id)));
@@ -25,30 +28,114 @@ async function done(...ids: string[]): Promise<void> {
 describe('stubs', () => {
   test('stay for the whole window, and go one millisecond after it', async () => {
     await done('a');
-    expect(await swept({ nowMs: T0 + WINDOW_MS })).toEqual({ stubs: 0, letters: 0 });
-    expect(await swept({ nowMs: T0 + WINDOW_MS + 1 })).toEqual({ stubs: 1, letters: 0 });
+    expect(await swept({ nowMs: T0 + WINDOW_MS })).toEqual(NOTHING);
+    expect(await swept({ nowMs: T0 + WINDOW_MS + 1 })).toEqual({ stubs: 1, letters: 0, more: false });
     expect(await p.picture()).toEqual({});
   });
 
   test('above their number go, the oldest first', async () => {
     await done('a', 'b', 'c');
-    expect(await swept({ stubsMax: 1 })).toEqual({ stubs: 2, letters: 0 });
+    expect(await swept({ nowMs: T0 + 100_000, stubsMax: 1 })).toEqual({ stubs: 2, letters: 0, more: false });
     expect(await p.picture()).toEqual({ jobs: { 'j:c': 'stub done' }, done: { 'j:c': T0 + 2 } });
+  });
+
+  test('above their number stay until they are older than the floor', async () => {
+    await done('a', 'b', 'c');
+    const few = { stubsMax: 0, floorMs: 60_000 };
+    expect(await swept({ ...few, nowMs: T0 + 60_000 })).toEqual(NOTHING);
+    expect(await swept({ ...few, nowMs: T0 + 60_001 })).toEqual({ stubs: 1, letters: 0, more: false });
+    expect(await p.picture()).toEqual({
+      jobs: { 'j:b': 'stub done', 'j:c': 'stub done' },
+      done: { 'j:b': T0 + 1, 'j:c': T0 + 2 },
+    });
+    expect(await swept({ ...few, nowMs: T0 + 60_003 })).toMatchObject({ stubs: 2 });
+  });
+
+  test('above their number and past the window go in one call, and a floor above the window keeps none longer', async () => {
+    await done('a', 'b', 'c');
+    const past = { nowMs: T0 + WINDOW_MS + 2, stubsMax: 2 };
+    expect(await swept({ ...past, floorMs: 10 * WINDOW_MS })).toEqual({ stubs: 2, letters: 0, more: false });
+    expect(Object.keys((await p.picture()).done ?? {})).toEqual(['j:c']);
+  });
+
+  test('that were there when the clock went back go by the new clock, after those that came since', async () => {
+    await p.scheduleAll([item('a'), item('b')]);
+    const [a, b] = await p.run();
+    if (a && b) {
+      await p.complete([a], { nowMs: T0 + 3_600_000 });
+      await p.complete([b], { nowMs: T0 });
+    }
+    expect(await swept({ nowMs: T0 + 60_001, stubsMax: 0 })).toMatchObject({ stubs: 1 });
+    expect(Object.keys((await p.picture()).done ?? {})).toEqual(['j:a']);
+  });
+
+  describe('that went by their number are told', () => {
+    const evicted = () => p.redis.hget(p.keys.meta, 'evicted');
+    const few = { stubsMax: 1, floorMs: 10 };
+
+    test('with the age of the youngest, until a whole window has passed without one', async () => {
+      await done('a', 'b', 'c', 'd');
+      await swept({ nowMs: T0 + 1000, batch: 1, ...few });
+      expect(await evicted()).toBe(`1000 ${T0 + 1000}`);
+      await swept({ nowMs: T0 + 500, batch: 1, ...few });
+      expect(await evicted()).toBe(`499 ${T0 + 500}`);
+      await swept({ nowMs: T0 + 2000, batch: 1, ...few });
+      expect(await evicted()).toBe(`499 ${T0 + 500}`);
+      await swept({ nowMs: T0 + 500 + WINDOW_MS });
+      expect(await evicted()).toBe(`499 ${T0 + 500}`);
+      await swept({ nowMs: T0 + 501 + WINDOW_MS });
+      expect(await evicted()).toBeNull();
+    });
+
+    test('anew when the last one is older than a window, also if it was younger', async () => {
+      await done('a', 'b', 'c');
+      await swept({ nowMs: T0 + 100, batch: 1, ...few });
+      await p.redis.zadd(p.keys.done, 'XX', T0 + WINDOW_MS, 'j:b', T0 + WINDOW_MS + 1, 'j:c');
+      await swept({ nowMs: T0 + WINDOW_MS + 5000, ...few });
+      expect(await evicted()).toBe(`5000 ${T0 + WINDOW_MS + 5000}`);
+    });
+
+    test('not when their window was over, nor where none is kept', async () => {
+      await done('a', 'b');
+      await swept({ nowMs: T0 + WINDOW_MS + 1, batch: 1, ...few });
+      await swept({ nowMs: T0 + 100, stubsMax: 0, floorMs: 0, windowMs: 0 });
+      expect([await evicted(), await p.redis.zcard(p.keys.done)]).toEqual([null, 0]);
+    });
+  });
+
+  test('whose field is a large record are not read', async () => {
+    await p.redis.zadd(p.keys.done, T0, 'j:a');
+    await p.schedule('a', { data: 'x'.repeat(100_000) });
+    await p.redis.zadd(p.keys.done, T0, 'j:a');
+    await swept({ nowMs: T0 + 10 * WINDOW_MS });
+    expect(await p.picture()).toEqual({ scheduled: { 'j:a': T0 }, jobs: { 'j:a': 'record' } });
   });
 
   test('go in bounded batches', async () => {
     await done('a', 'b', 'c');
     const far = { nowMs: T0 + 10 * WINDOW_MS, batch: 2 };
-    expect(await swept(far)).toEqual({ stubs: 2, letters: 0 });
-    expect(await swept(far)).toEqual({ stubs: 1, letters: 0 });
-    expect(await swept(far)).toEqual({ stubs: 0, letters: 0 });
+    expect(await swept(far)).toEqual({ stubs: 2, letters: 0, more: true });
+    expect(await swept(far)).toEqual({ stubs: 1, letters: 0, more: false });
+    expect(await swept(far)).toEqual(NOTHING);
+  });
+
+  test('are read in steps, and a call of 500 takes them all', async () => {
+    await p.redis.zadd(p.keys.done, ...Array.from({ length: 730 }, (_, at) => [T0 + at, `j:${at}`]).flat());
+    await p.redis.hset(
+      p.keys.jobs,
+      Object.fromEntries(Array.from({ length: 730 }, (_, at) => [`j:${at}`, '.d0 0 0 0 -'])),
+    );
+    const far = { nowMs: T0 + 10 * WINDOW_MS, batch: 500 };
+    expect(await swept(far)).toEqual({ stubs: 500, letters: 0, more: true });
+    expect(await swept(far)).toEqual({ stubs: 230, letters: 0, more: false });
+    expect(await p.redis.exists(p.keys.jobs)).toBe(0);
   });
 
   test('of a new life are records again and are never deleted', async () => {
     await done('a');
     await p.schedule('a', { data: 'new life' });
     await p.redis.zadd(p.keys.done, T0, 'j:a');
-    expect(await swept({ nowMs: T0 + 10 * WINDOW_MS })).toEqual({ stubs: 1, letters: 0 });
+    expect(await swept({ nowMs: T0 + 10 * WINDOW_MS })).toEqual({ stubs: 1, letters: 0, more: false });
     expect(await p.picture()).toEqual({ scheduled: { 'j:a': T0 }, jobs: { 'j:a': 'record' } });
   });
 
@@ -85,8 +172,40 @@ describe('letters', () => {
     await p.dead('b');
     await p.dead('c');
     const far = { nowMs: at + 100_000_000, batch: 2 };
-    expect(await swept(far)).toMatchObject({ letters: 2 });
-    expect(await swept(far)).toMatchObject({ letters: 1 });
+    expect(await swept(far)).toMatchObject({ letters: 2, more: true });
+    expect(await swept(far)).toMatchObject({ letters: 1, more: false });
+  });
+
+  test('go 256 KiB at a time, their members and reasons counted, and the first whatever its size', async () => {
+    const letter = (member: string, reason = 'bad-member') =>
+      p.redis.xadd(p.keys.dead, '*', 'member', member, 'record', '', 'reason', reason);
+    for (const size of [200_000, 200_000, 1]) await letter('x'.repeat(size));
+    for (const size of [300_000, 1]) await letter('j:a', 'x'.repeat(size));
+    const far = { nowMs: Date.now() + 100_000_000 };
+    for (const letters of [2, 2, 1]) expect(await swept(far)).toMatchObject({ letters, more: letters === 2 });
+  });
+});
+
+describe('notes of stale entries', () => {
+  const DAYS_30_MS = 30 * 86_400_000;
+  const noted = () => p.redis.zrange(p.keys.stale, '0', '-1');
+
+  test('stay for 30 days while ready has any entry, in bounded batches', async () => {
+    await p.schedule('waits');
+    await p.promote();
+    await p.redis.zadd(p.keys.stale, T0, 'j:a', T0, 'j:b', T0 + 1, 'j:c');
+    await swept({ nowMs: T0 + DAYS_30_MS - 1 });
+    expect(await noted()).toEqual(['j:a', 'j:b', 'j:c']);
+    expect(await swept({ nowMs: T0 + DAYS_30_MS, batch: 1 })).toMatchObject({ more: true });
+    expect(await noted()).toEqual(['j:b', 'j:c']);
+    await swept({ nowMs: T0 + DAYS_30_MS });
+    expect(await noted()).toEqual(['j:c']);
+  });
+
+  test('go as soon as ready is empty', async () => {
+    await p.redis.zadd(p.keys.stale, T0, 'j:a', T0, 'j:b');
+    expect(await swept({ nowMs: T0 })).toEqual(NOTHING);
+    expect(await noted()).toEqual([]);
   });
 });
 
@@ -101,6 +220,6 @@ describe('a term that does not lead', () => {
 test('nothing to sweep writes nothing', async () => {
   await p.lead();
   await p.schedule('a');
-  expect(await p.withoutWrite(() => swept({ nowMs: T0 + 10 * WINDOW_MS }))).toEqual({ stubs: 0, letters: 0 });
+  expect(await p.withoutWrite(() => swept({ nowMs: T0 + 10 * WINDOW_MS }))).toEqual(NOTHING);
   expect(only(await p.run()).member).toBe('j:a');
 });

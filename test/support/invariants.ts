@@ -21,6 +21,7 @@ export interface Snapshot {
   readonly delivered: string | undefined;
   readonly dead: readonly { readonly letter: string; readonly fields: ReadonlyMap<string, string> }[];
   readonly done: ReadonlyMap<string, number>;
+  readonly stale: ReadonlyMap<string, number>;
   readonly meta: ReadonlyMap<string, string>;
   readonly leader: string;
   readonly leaderTtlMs: number;
@@ -45,25 +46,25 @@ export interface Since {
   readonly cutOff?: boolean;
 }
 
-export const SNAPSHOT_KEYS = ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta'] as const;
+export const SNAPSHOT_KEYS = ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta', 'stale'] as const;
 export const SNAPSHOT_LUA = `#!lua flags=no-writes
-local scheduled, jobs, runs, ready, dead, done, leader, meta = unpack(KEYS)
+local scheduled, jobs, runs, ready, dead, done, leader, meta, stale = unpack(KEYS)
 local delivered, pending, ttls = '', {}, {}
 if redis.call('EXISTS', ready) == 1 then
   for _, group in ipairs(redis.call('XINFO', 'GROUPS', ready)) do
     if group[2] == 'workers' then delivered, pending = group[8], redis.call('XPENDING', ready, 'workers', '-', '+', 10000) end
   end
 end
-for _, key in ipairs({ scheduled, jobs, runs, ready, dead, done, meta }) do ttls[#ttls + 1] = redis.call('PTTL', key) end
+for _, key in ipairs({ scheduled, jobs, runs, ready, dead, done, meta, stale }) do ttls[#ttls + 1] = redis.call('PTTL', key) end
 return { redis.call('ZRANGE', scheduled, 0, -1, 'WITHSCORES'), redis.call('HGETALL', jobs), redis.call('HGETALL', runs),
   redis.call('XRANGE', ready, '-', '+'), pending, delivered, redis.call('XRANGE', dead, '-', '+'),
   redis.call('ZRANGE', done, 0, -1, 'WITHSCORES'), redis.call('HGETALL', meta), redis.call('GET', leader) or '',
-  redis.call('PTTL', leader), ttls }`;
+  redis.call('PTTL', leader), ttls, redis.call('ZRANGE', stale, 0, -1, 'WITHSCORES') }`;
 
 export async function takeSnapshot(redis: Redis, keys: PartitionKeys): Promise<Snapshot> {
   const names = SNAPSHOT_KEYS.map((name) => keys[name]);
   const reply = list((await redis.call('EVAL_RO', SNAPSHOT_LUA, names.length, ...names)) as Reply);
-  const [scheduled, jobs, runs, ready, pending, delivered, dead, done, meta, leader, ttl, ttls] = reply;
+  const [scheduled, jobs, runs, ready, pending, delivered, dead, done, meta, leader, ttl, ttls, stale] = reply;
   const stream = (part: Reply | undefined) =>
     list(part).map((item) => ({ id: text(list(item)[0]), fields: fieldsOf(list(item)[1]) }));
   const scores = (part: Reply | undefined) =>
@@ -81,6 +82,7 @@ export async function takeSnapshot(redis: Redis, keys: PartitionKeys): Promise<S
     delivered: delivered === '' ? undefined : text(delivered),
     dead: stream(dead).map(({ id, fields }) => ({ letter: id, fields })),
     done: scores(done),
+    stale: scores(stale),
     meta: fieldsOf(meta),
     leader: text(leader),
     leaderTtlMs: Number(ttl),

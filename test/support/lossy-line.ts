@@ -18,11 +18,12 @@ export async function openLossyLine(server: TestRedis) {
   const sockets = new Set<Socket>();
   let repliesLeft = Number.POSITIVE_INFINITY;
   let closedFor = 0;
+  let isShut = false;
   let lost = 0;
   let unanswered: readonly string[] = [];
   const line = createServer((client) => {
-    if (closedFor > 0) {
-      closedFor -= 1;
+    if (isShut || closedFor > 0) {
+      closedFor -= isShut ? 0 : 1;
       client.destroy();
       return;
     }
@@ -74,6 +75,10 @@ export async function openLossyLine(server: TestRedis) {
       unanswered = [createHash('sha1').update(lua).digest('hex'), `-- ${verb}: `];
     },
     lost: () => lost,
+    /** While it is shut, connections that are open stay, and new ones fail. */
+    shut(next: boolean) {
+      isShut = next;
+    },
     async close() {
       for (const socket of sockets) socket.destroy();
       line.close();

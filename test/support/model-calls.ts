@@ -141,6 +141,7 @@ const sweep: Resolve = (world, [a, b, c]) => {
     // A stub that is exactly as old as the window stays for one more millisecond.
     windowMs: pick([0, 40, 100, 600_000], b) ?? 0,
     stubsMax: pick([0, 1, 2, 100], a) ?? 100,
+    floorMs: pick([0, 40, 100, 600_000], c) ?? 0,
     retentionMs: c % 3 === 0 ? 1e15 : model.nowMs - verbs.letterMs(age ?? '0-0'),
     lettersMax: pick([100, 1, 100, 2], c) ?? 100,
   };

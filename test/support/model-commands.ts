@@ -58,11 +58,30 @@ const flow = fc
     return [...way.slice(0, where), between, ...way.slice(where)];
   });
 
+/** A job that has two entries in ready: what puts a live id again, an end without a done window or a sweep, and the rest. */
+const twice = fc
+  .record({
+    born: fc.constantFrom<Command>(['schedule', 0, 0, 0], ['put', 0, 0, 0]),
+    again: fc.array(one('schedule', 'put', 'cancel'), { minLength: 1, maxLength: 2 }),
+    end: one('complete', 'complete', 'commit', 'bury', 'retry', 'defer', 'release', 'expire', 'reclaim'),
+    after: one('sweep', 'sweep', 'advance', 'schedule', 'cancel', 'adopt', 'reclaim'),
+  })
+  .map(({ born, again, end: [word, , b, c], after }): List => {
+    const sameId = again.map(([verb, , due, mode]): Command => {
+      if (verb === 'schedule') return [verb, 21, due % 3, mode % 2 === 0 ? 2 : 0];
+      return verb === 'cancel' ? [verb, born[0] === 'put' ? 3 : 0, due, 0] : [verb, 0, due % 6, 0];
+    });
+    const promote: Command = ['promote', 0, 0, 0];
+    const first: List = [['read', 0, 2, 0], ['start', 0, 2, c], [word, 0, b, c], after];
+    return [born, promote, ...sameId, promote, ...first, ['start', 0, 0, c], ['read', 0, 2, 0], ['start', 0, 0, b]];
+  });
+
 /** Lists of a seed. Every list begins with a leader, because nothing moves without one. */
 export function lists({ seed, runs, length }: { seed: number; runs: number; length: number }): readonly List[] {
   const part: fc.Arbitrary<List> = fc.oneof(
     { weight: 6, arbitrary: anything.map((command) => [command]) },
     { weight: 1, arbitrary: flow },
+    { weight: 1, arbitrary: twice },
   );
   const list = fc.array(part, { minLength: length, maxLength: length, size: 'max' });
   return fc

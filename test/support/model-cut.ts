@@ -14,7 +14,7 @@ import { scriptOptions } from '../../src/redis/scripts.ts';
 import type { Snapshot } from './invariants.ts';
 
 const READING = ['TIME', 'GET', 'PTTL', 'EXISTS', 'HGET', 'HMGET', 'HGETALL', 'HLEN', 'ZSCORE', 'ZMSCORE', 'ZCARD'];
-READING.push('ZRANGE', 'ZRANGEBYSCORE', 'XLEN', 'XRANGE', 'XREVRANGE', 'XPENDING', 'XINFO');
+READING.push('ZCOUNT', 'ZRANGE', 'ZRANGEBYSCORE', 'XLEN', 'XRANGE', 'XREVRANGE', 'XPENDING', 'XINFO');
 
 /** Stands in the place of the first comment, so that lines keep their numbers. */
 const counting = (allowed: number) =>

@@ -18,16 +18,33 @@ function completing(model: Model, claim: Claim): Run | 'already' | 'gone' | 'fen
   return stub.outcome === 'c' ? 'cancelled' : stub.outcome === 'd' ? 'already' : 'gone';
 }
 
-export function complete(model: Model, claims: readonly Claim[], windowMs: number): readonly SettleReply[] {
+/** With `hold` an entry stays with its consumer: the proof that its start is over, until the same call without hold. */
+export function complete(
+  model: Model,
+  claims: readonly Claim[],
+  { windowMs, hold }: { windowMs: number; hold: boolean },
+): readonly SettleReply[] {
   const settled = new Map<string, string>();
   return claims.map((claim) => {
     const earlier = settled.get(claim.member);
     if (earlier !== undefined) return earlier === claim.token ? 'already' : 'gone';
     const run = completing(model, claim);
-    if (typeof run === 'string') return run;
+    if (typeof run === 'string') {
+      if (run === 'already' && !hold) letGo(model, claim, windowMs);
+      return run;
+    }
     settled.set(claim.member, claim.token);
-    return finish(model, { claim, run, windowMs, outcome: 'd' });
+    return finish(model, { claim, run, windowMs, outcome: 'd', hold });
   });
+}
+
+function letGo(model: Model, { entry, member }: Claim, windowMs: number): void {
+  const held = model.entries.find(({ id }) => id === entry);
+  if (held?.member !== member) return;
+  const job = jobOf(model, member);
+  drop(model, [held]);
+  if (windowMs > 0) job.overMs ??= model.nowMs;
+  else job.stub = job.overMs = undefined;
 }
 
 /** What Redis says to a command that it refuses, and that the calls of the model bring now and then. */
@@ -118,12 +135,15 @@ interface Finish {
   readonly windowMs: number;
   readonly outcome: 'd' | 'x';
   readonly letter?: Letter | undefined;
+  readonly hold?: boolean;
 }
 
-function finish(model: Model, { claim, run, windowMs, outcome, letter }: Finish): SettleReply {
+function finish(model: Model, { claim, run, windowMs, outcome, letter, hold = false }: Finish): SettleReply {
   const job = jobOf(model, claim.member);
-  if (run.entry) drop(model, [run.entry]);
-  if (job.due === undefined) end(model, job, { stub: stubOf(job, run.cancel ? 'c' : outcome, letter), windowMs });
+  const isHeld = hold && job.due === undefined && !run.cancel;
+  if (run.entry && !isHeld) drop(model, [run.entry]);
+  if (isHeld) Object.assign(job, { stub: stubOf(job, outcome), record: undefined, run: undefined });
+  else if (job.due === undefined) end(model, job, { stub: stubOf(job, run.cancel ? 'c' : outcome, letter), windowMs });
   // Somebody put the member again meanwhile: it stays live.
   else {
     count(model, 'adopted');

@@ -1,7 +1,7 @@
 /** What producers, leaders and people call, on the model: see `model.ts`. Each returns the reply it expects. */
 
 import { stubLetters } from '../../src/core/state.ts';
-import type { SweepLimits } from '../../src/redis/lease.ts';
+import type { SweepLimits, Swept } from '../../src/redis/lease.ts';
 import type { CancelReply, PromoteReply, ReplayReply, ScheduleItem, ScheduleReply } from '../../src/redis/replies.ts';
 import { askedOf, count, createModel, digestOf, type Job, jobOf, MAX_MS, type Model, nudge, stubOf } from './model.ts';
 
@@ -13,6 +13,9 @@ export function schedule(model: Model, items: readonly ScheduleItem[], mode: 'ke
     const reply = judged(model, item, mode);
     if (reply.kind !== 'ok' && reply.kind !== 'replaced') return reply;
     const job = jobOf(model, item.member);
+    const over = job.stub !== undefined && job.overMs === undefined;
+    // It was in ready, where its entry stays.
+    if (over || (reply.kind === 'replaced' && job.due === undefined)) model.stale.set(item.member, model.nowMs);
     // The letters of a run's old life are refused as fenced: the run of a new generation has no token.
     if (reply.kind === 'replaced' && job.run) job.run = freshRun({ generation: job.run.generation + 1 });
     Object.assign(job, { record: item.record, due: item.dueMs, stub: undefined, overMs: undefined });
@@ -99,6 +102,8 @@ function promoteOne(model: Model, { member, job, at }: Due): number | 'letter' |
     return 'waits';
   }
   const due = at === 0 ? model.nowMs : Math.floor(at);
+  const isPutAgain = job.record !== undefined && job.run?.next !== due;
+  if (!managed && (isPutAgain || (job.stub && job.overMs === undefined))) model.stale.set(member, model.nowMs);
   if (!managed && job.record === undefined) {
     Object.assign(job, { record: `1${due.toString(36)};b=1|{}`, stub: undefined, overMs: undefined });
     count(model, 'adopted');
@@ -116,18 +121,20 @@ function refuse(model: Model, { member, job, reason }: { member: string; job: Jo
   count(model, record === undefined ? 'refused' : 'dead');
   job.due = undefined;
   if (record === undefined) return 'letter';
+  model.stale.set(member, model.nowMs);
   Object.assign(job, { record: undefined, run: undefined, overMs: model.nowMs, stub: stubOf({ record }, 'x', letter) });
   return 'letter';
 }
 
 /** Records of the model are small: nothing is ever `later`. */
 export function cancel(model: Model, members: readonly string[], windowMs: number): CancelReply[] {
-  return members.map((member) => cancelOne(model, jobOf(model, member), windowMs));
+  return members.map((member) => cancelOne(model, member, windowMs));
 }
 
-function cancelOne(model: Model, job: Job, windowMs: number): CancelReply {
-  const { record } = job;
-  const waited = job.due !== undefined;
+function cancelOne(model: Model, member: string, windowMs: number): CancelReply {
+  const job = jobOf(model, member);
+  const { record, due } = job;
+  const waited = due !== undefined;
   job.due = undefined;
   if (record === undefined) {
     // A bare member that was not adopted yet: it was never counted, and what is known of an earlier life stays.
@@ -138,6 +145,8 @@ function cancelOne(model: Model, job: Job, windowMs: number): CancelReply {
     job.run.cancel = true;
     return { kind: 'requested' };
   }
+  // A bare member that was put again while it was ready.
+  if (waited && !member.startsWith('j:') && job.run?.next !== due) model.stale.set(member, model.nowMs);
   // The stub of a ready job waits for its entry, which start drops.
   if (windowMs > 0 || !waited) job.stub = { ...stubOf(job, 'c'), asked: askedOf(record), digest: digestOf(record) };
   if (windowMs > 0 && waited) job.overMs = model.nowMs;
@@ -162,17 +171,36 @@ export function replay(model: Model, id: string, dueMs = model.nowMs): ReplayRep
   return { kind: 'ok', dueMs, member };
 }
 
-export function sweep(model: Model, term: string, limits: SweepLimits): 'fenced' | { stubs: number; letters: number } {
+export function sweep(model: Model, term: string, limits: SweepLimits): 'fenced' | Swept {
   if (model.leader?.term !== term) return 'fenced';
   const done = inOrder(model, (job) => job.overMs);
-  const surplus = Math.min(limits.batch, done.length - limits.stubsMax);
-  const aged = done.filter(([, , at]) => at < model.nowMs - limits.windowMs);
-  const old = surplus > 0 ? done.slice(0, surplus) : aged.slice(0, limits.batch);
+  const isAged = (at: number) => at < model.nowMs - limits.windowMs;
+  const mayGo = (at: number) => isAged(at) || at < model.nowMs - limits.floorMs;
+  const free = done.filter(([, , at], place) => isAged(at) || (place < done.length - limits.stubsMax && mayGo(at)));
+  const old = free.slice(0, limits.batch);
+  tellEvicted(model, { ages: old.filter(([, , at]) => !isAged(at)).map(([, , at]) => model.nowMs - at), limits });
   for (const [, job] of old) job.overMs = job.stub = undefined;
+  const newest = model.entries.length === 0 ? Number.POSITIVE_INFINITY : model.nowMs - 30 * 86_400_000;
+  const notes = [...model.stale]
+    .filter(([, at]) => at <= newest)
+    .sort(([a, one], [b, other]) => one - other || (a < b ? -1 : 1));
+  for (const [member] of notes.slice(0, limits.batch)) model.stale.delete(member);
   const excess = model.letters.length - limits.lettersMax;
   const looked = model.letters.slice(0, Math.min(limits.batch, 100));
   const young = looked.findIndex(({ id }, at) => at + 1 > excess && letterMs(id) >= model.nowMs - limits.retentionMs);
-  return { stubs: old.length, letters: forget(model, young === -1 ? looked : looked.slice(0, young)) };
+  const more =
+    free.length > limits.batch ||
+    notes.length >= limits.batch ||
+    (young === -1 && looked.length === Math.min(limits.batch, 100));
+  return { stubs: old.length, letters: forget(model, young === -1 ? looked : looked.slice(0, young)), more };
+}
+
+/** The youngest age within a window is kept, and forgotten after it. */
+function tellEvicted(model: Model, { ages, limits }: { ages: readonly number[]; limits: SweepLimits }): void {
+  const known = model.evicted && model.evicted.atMs >= model.nowMs - limits.windowMs ? model.evicted : undefined;
+  const ageMs = Math.min(...ages);
+  const isNews = limits.stubsMax > 0 && ages.length > 0 && ageMs < (known?.ageMs ?? Number.POSITIVE_INFINITY);
+  model.evicted = isNews ? { ageMs, atMs: model.nowMs } : known;
 }
 
 export function purge(
@@ -232,8 +260,9 @@ export function remove(model: Model, force: boolean): { kind: 'ok' | 'holds'; ho
   const { nowMs, nudges, effects } = model;
   model.counters.clear();
   model.jobs.clear();
-  const { jobs, counters, ...empty } = createModel(nowMs);
-  const unset = { leader: undefined, epoch: undefined, wake: undefined, paused: undefined };
+  model.stale.clear();
+  const { jobs, counters, stale, ...empty } = createModel(nowMs);
+  const unset = { leader: undefined, epoch: undefined, wake: undefined, paused: undefined, evicted: undefined };
   Object.assign(model, { ...empty, ...unset, nudges, effects });
   return { kind: 'ok', holds };
 }

@@ -145,11 +145,11 @@ const complete: Resolve = (world, [a, b, c]) => {
   // Several at once, the same one twice, or with the entry of another.
   const all = b > 20 ? [one, one] : b > 12 ? world.claims.slice(0, 3).map(({ claim }) => claim) : [one];
   const claims = c === 23 ? all.map((claim) => ({ ...claim, entry: '1-1' as EntryId })) : all;
-  const windowMs = windowOf(c);
+  const call = { windowMs: windowOf(c), hold: b % 4 === 3 };
   return {
     verb: 'complete',
-    real: () => jobs.complete(ref, claims, { windowMs, nowMs: model.nowMs }),
-    model: () => settles.complete(model, claims, windowMs),
+    real: () => jobs.complete(ref, claims, { ...call, nowMs: model.nowMs }),
+    model: () => settles.complete(model, claims, call),
   };
 };
 

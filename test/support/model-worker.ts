@@ -83,13 +83,7 @@ function ending(
     forgetOver(model, job, call.windowMs);
     return 'dropped';
   }
-  if (job.record === undefined) {
-    const nothing = { record: '', history: [], token: '0', attempts: 0, generation: 0 };
-    model.letters.push({ member: entry.member, reason: 'record-missing', ...nothing });
-    count(model, 'refused');
-    job.run = undefined;
-    return 'letter';
-  }
+  if (job.record === undefined) return missing(model, entry);
   if (job.due !== undefined) {
     if (run?.entry === entry)
       Object.assign(run, { entry: undefined, owner: undefined, next: undefined, cancel: false });
@@ -109,6 +103,18 @@ function ending(
   job.due = model.paused === undefined ? model.nowMs + PARK_MS : delivery.dueMs;
   if (run) Object.assign(run, { ...origin(job), entry: undefined, owner: undefined, next: job.due, cancel: false });
   return model.paused === undefined ? 'parked' : 'released';
+}
+
+/** An entry without a record: left behind by an earlier life of its member, or a letter. */
+function missing(model: Model, { member }: Entry): 'dropped' | 'letter' {
+  if (model.stale.has(member)) return 'dropped';
+  jobOf(model, member).run = undefined;
+  // Nobody deletes a record here, so only a member that somebody put without one may be missed.
+  if (member !== 'j:ghost') throw new Error(`a false letter about ${member}`);
+  const nothing = { record: '', history: [], token: '0', attempts: 0, generation: 0 };
+  model.letters.push({ member, reason: 'record-missing', ...nothing });
+  count(model, 'refused');
+  return 'letter';
 }
 
 const isMine = (run: Run | undefined, entry: Entry, consumer: string) => run?.entry === entry && run.owner === consumer;

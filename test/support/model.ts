@@ -81,6 +81,10 @@ export interface Model {
   lastToken: number;
   /** A counter is absent until it was counted. */
   readonly counters: Map<string, number>;
+  /** Members of which an entry may be left in ready, and when that began. */
+  readonly stale: Map<string, number>;
+  /** The youngest end that went because of their number, and when. */
+  evicted?: { readonly ageMs: number; readonly atMs: number } | undefined;
   readonly nudges: string[];
   /** Effects of commits. */
   effects: number;
@@ -89,7 +93,7 @@ export interface Model {
 export const MAX_MS = 9_007_199_254_740_991;
 
 export function createModel(nowMs: number): Model {
-  const empty = { jobs: new Map(), entries: [], letters: [], counters: new Map(), nudges: [] };
+  const empty = { jobs: new Map(), entries: [], letters: [], counters: new Map(), stale: new Map(), nudges: [] };
   return { nowMs, ...empty, stream: false, group: false, regrouped: false, lastToken: 0, effects: 0 };
 }
 
@@ -158,6 +162,7 @@ export function render(model: Model): Stored {
     jobs: each((job) => job.record ?? (job.stub && stubText(job.stub))),
     runs: each((job) => job.run && runText(job.run)),
     done: each((job) => job.overMs),
+    stale: sorted([...model.stale]),
     ready: model.entries.map(({ id, member, due, holder = '' }) => [id, member, due, holder]),
     dead: model.letters.map(letterFields),
     group: model.group,
@@ -167,6 +172,7 @@ export function render(model: Model): Stored {
       ...(model.declared ? ([['generation', '0']] as const) : []),
       ...pairOf('wake', model.wake?.toFixed(0)),
       ...pairOf('paused', model.paused),
+      ...pairOf('evicted', model.evicted && `${model.evicted.ageMs} ${model.evicted.atMs}`),
       ...pairOf('epoch', model.epoch?.toFixed(0)),
       ...pairOf('schema', model.epoch && '1'),
     ]),
@@ -179,6 +185,7 @@ export function stored(snapshot: Snapshot): Stored {
     jobs: sorted([...snapshot.jobs]),
     runs: sorted([...snapshot.runs]),
     done: sorted([...snapshot.done]),
+    stale: sorted([...snapshot.stale]),
     ready: snapshot.ready.map(({ entry, member, due }) => [entry, member, due, snapshot.pending.get(entry) ?? '']),
     dead: snapshot.dead.map(({ letter, fields }) => [letter, ...LETTER.map((name) => fields.get(name) ?? '')]),
     group: snapshot.delivered !== undefined,

@@ -62,7 +62,14 @@ export async function daemonOn(
   const movers = createMovers({
     ...{ redis, subscriber, namespace: NAMESPACE, identity, beatTtlMs, clock, events },
     options: { ...OPTIONS, ...options },
-    limits: { batch: 500, windowMs: 600_000, stubsMax: 10_000, retentionMs: 600_000, lettersMax: 1000 },
+    limits: {
+      batch: 500,
+      windowMs: 600_000,
+      stubsMax: 10_000,
+      floorMs: 60_000,
+      retentionMs: 600_000,
+      lettersMax: 1000,
+    },
   });
   const die = () => {
     close(redis);

@@ -131,7 +131,7 @@ export function usePartition(options: StartOptions = {}) {
       return the().jobs.release(ref, deliveries, { consumer, nowMs: T0 });
     },
     extend: (claims: readonly Claim[], consumer = 'w1') => the().jobs.extend(ref, claims, consumer),
-    complete: (claims: readonly Claim[], call: Settle = {}) =>
+    complete: (claims: readonly Claim[], call: Settle & { hold?: boolean } = {}) =>
       the().jobs.complete(ref, claims, { windowMs: WINDOW_MS, nowMs: T0, ...call }),
     commit: (claim: Claim, effects: readonly Effect[], call: Settle = {}) =>
       the().jobs.commit(ref, claim, { windowMs: WINDOW_MS, nowMs: T0, effects, ...call }),

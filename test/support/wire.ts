@@ -104,12 +104,12 @@ export async function createStage(server: TestRedis, { keys }: PartitionRef) {
     }
     if (schedule) {
       const { now, generation, mode, horizon, bytes, jobs } = schedule;
-      const names = [keys.scheduled, keys.jobs, keys.runs, keys.done, keys.meta, keys.wake];
+      const names = [keys.scheduled, keys.jobs, keys.runs, keys.done, keys.meta, keys.wake, keys.stale];
       return evaluate(redis, 'schedule', names, [now, generation, mode, horizon, bytes, ...jobs.flat()]);
     }
     if (cancel) {
       const { now, generation, window, members } = cancel;
-      const names = [keys.scheduled, keys.jobs, keys.runs, keys.done, keys.meta];
+      const names = [keys.scheduled, keys.jobs, keys.runs, keys.done, keys.meta, keys.stale];
       return evaluate(redis, 'cancel', names, [now, generation, window, ...members]);
     }
     throw new Error('a step is a command, a schedule or a cancel');

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { doneLimits } from '../../src/config/done.ts';
 import { type ConfigSources, defineConfig, loadConfig, queueOptions } from '../../src/config/load.ts';
 import { configRows, printConfig } from '../../src/config/print.ts';
 import { defineQueue } from '../../src/core/queue.ts';
@@ -117,6 +118,31 @@ describe('values', () => {
     expect(refusal(() => load({ flags: { redis: url } }))).not.toContain('hunter2');
     expect(refusal(() => load({ env: { DUESTREAM_HTTP__TOKEN: 'hunter2' } }))).not.toContain('hunter2');
     expect(refusal(() => fromFile('redis:\n  url: "redis://:hunter2@h\n  x: [\n'))).not.toContain('hunter2');
+  });
+});
+
+describe('the done window', () => {
+  test.each([
+    ['done: { windowMs: 59999 }', 60_000, 10_000, 4000],
+    ['done: { windowMs: 60000 }\nredis: { commandTimeoutMs: 30000 }', 80_000, 10_000, 30_000],
+    ['done: { retryBudgetMs: 300000 }', 608_000, 300_000, 4000],
+  ])('%j is shorter than a call may be repeated, and is refused', (text, floorMs, budgetMs, timeoutMs) => {
+    expect(refusal(() => fromFile(text))).toContain(
+      `allowed: 0, or at least ${floorMs}: a minute, and twice the sum of done.retryBudgetMs and redis.commandTimeoutMs, which are ${budgetMs} and ${timeoutMs}`,
+    );
+  });
+
+  test.each([
+    ['', 60_000],
+    ['done: { windowMs: 60000 }', 60_000],
+    ['redis: { commandTimeoutMs: 60000 }', 140_000],
+    ['done: { retryBudgetMs: 60000 }', 128_000],
+    ['done: { max: 0, windowMs: 5 }', 0],
+    ['done: { windowMs: 0 }', 0],
+  ])('%j keeps ends for at least so long, whatever their number', (text, floorMs) => {
+    const limits = doneLimits(fromFile(text).config);
+    expect(limits.floorMs).toBe(floorMs);
+    expect(limits.windowMs === 0).toBe(floorMs === 0);
   });
 });
 

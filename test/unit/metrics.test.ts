@@ -99,6 +99,18 @@ describe('whole queues', () => {
     expect(found.get('duestream_mover_epoch{queue="emails",partition="0"}')).toBe(1_763_719_000_000);
   });
 
+  test('the youngest end that went because of its number is that of all partitions; without one there is no series', async () => {
+    const series = 'duestream_done_evicted_age_seconds{queue="emails"}';
+    let stats: readonly object[] = [{}, {}];
+    const queueStats = async () => stats.map((one, partition) => ({ ...reading({ stats: one }), partition }));
+    const metrics = createMetrics({ version: '1.2.3', queueStats });
+    expect((await samples(metrics)).has(series)).toBe(false);
+    stats = [{ evicted: { ageMs: 71_500, atMs: 1 } }, { evicted: { ageMs: 90_000, atMs: 1 } }];
+    expect((await samples(metrics)).get(series)).toBe(71.5);
+    stats = [{ evicted: { ageMs: 90_000, atMs: 1 } }, {}];
+    expect((await samples(metrics)).get(series)).toBe(90);
+  });
+
   test('a second scrape doubles nothing', async () => {
     const metrics = createMetrics({ version: '1.2.3', queueStats: async () => [reading({ stats: { counters } })] });
     expect(await metrics.scrape()).toBe(await metrics.scrape());

@@ -1,0 +1,18 @@
+/** What the configuration says about ends that are remembered, as `sweep` and `doctor` take it. */
+import { doneFloorMs } from '../core/done-floor.ts';
+import type { Config } from './options.ts';
+
+export interface DoneLimits {
+  /** 0 = nothing is remembered. */
+  readonly windowMs: number;
+  readonly stubsMax: number;
+  /** No stub younger than this goes because of the count. */
+  readonly floorMs: number;
+}
+
+export function doneLimits({ done, redis }: Pick<Config, 'done' | 'redis'>): DoneLimits {
+  const { windowMs, max, retryBudgetMs } = done;
+  const isOff = windowMs === 0 || max === 0;
+  const floorMs = isOff ? 0 : doneFloorMs({ retryBudgetMs, commandTimeoutMs: redis.commandTimeoutMs });
+  return { windowMs: isOff ? 0 : windowMs, stubsMax: max, floorMs };
+}
