@@ -82,8 +82,9 @@ export const transitions: readonly Transition[] = [
   {
     verb: 'start',
     moves: {
-      // Scheduled: paused, or a record of a later version. Dead: an entry without a record.
-      ready: ['running', 'scheduled', 'cancelled', 'dead', 'none'],
+      // Scheduled: paused, or a record of a later version. Dead: an entry without a record. Ready: an entry is dropped
+      // while another worker was given the one that counts.
+      ready: ['running', 'scheduled', 'ready', 'cancelled', 'dead', 'none'],
       running: ['running', 'scheduled', 'cancelled', 'none'],
       scheduled: ['scheduled'],
       // Without a done window the entry that a tombstone waited for takes it along.
