@@ -11,7 +11,9 @@ interface Flags {
 export const worker: Register = (parent, desk) => {
   const command = parent
     .command('worker <module>')
-    .description('run the handlers of a module, which default-exports defineHandlers({ … })')
+    .description(
+      'run the handlers of a module (JavaScript, or TypeScript from Node 22.18 on) that default-exports defineHandlers({ … })',
+    )
     .option('--concurrency <n>', 'how many handlers run at once')
     .option('--queue <name>', 'only this queue of the module; may be given several times', collect)
     .option(
