@@ -69,7 +69,7 @@ while more do
   for at = 1, #due, 2 do
     local member = due[at]
     largest = math.max(largest, #member)
-    if taken > 0 and bytes + largest > 1048576 then break end
+    if taken > 0 and bytes + largest > 1048576 then room = taken break end
     taken, bytes = taken + 1, bytes + #member
     if leaves(member, tonumber(due[at + 1])) then gone[#gone + 1] = member end
   end
