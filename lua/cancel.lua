@@ -19,10 +19,13 @@ if current ~= ARGV[2] then return { 'moved', current } end
 
 local function judge(member)
   local length = redis.call('HSTRLEN', jobs, member)
+  -- @fits
   local fits = size == 0 or size + length <= 655360
   local record = (fits or length <= 300) and redis.call('HGET', jobs, member)
   local stub = record and record:byte() == 46
+  -- @not-read
   full = not fits and not stub and length > 0
+  -- @later
   if full then return 'later' end
   size = size + (stub and 0 or length)
   local run = record and redis.call('HGET', runs, member)

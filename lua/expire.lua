@@ -42,6 +42,7 @@ local function judge(entry, member, due, heir, estate)
   local fits = size == 0 or size + length <= bytes
   local found = (fits or length <= 300) and redis.call('HGET', jobs, member)
   local stub = found and found:byte() == 46
+  -- @not-read
   full = not fits and not stub and length > 0
   if full then return 'later' end
   size = size + (stub and 0 or length)

@@ -25,6 +25,7 @@ for _, group in ipairs(backlog >= cap and redis.call('XINFO', 'GROUPS', ready) o
 end
 local paused = redis.call('HGET', meta, 'paused')
 local room = paused and 0 or math.min(limit, cap - backlog)
+-- @room
 local moved, letters, late, bytes, adopted, taken, largest, step, more = 0, 0, {}, 0, 0, 0, 1, 0.5, room > 0
 
 local function bury(member, record, reason)
@@ -82,7 +83,7 @@ while more do
   for at = 1, #due, 2 do
     local member = due[at]
     largest = math.max(largest, #member)
-    if taken > 0 and bytes + largest > 1048576 then break end
+    if taken > 0 and bytes + largest > 1048576 then room = taken break end
     taken, bytes = taken + 1, bytes + #member
     if leaves(member, tonumber(due[at + 1])) then gone[#gone + 1] = member end
   end

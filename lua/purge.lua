@@ -21,6 +21,7 @@ while more and looked < limit and bytes < 262144 do
   more = #letters == step
   for _, letter in ipairs(letters) do
     if tonumber(letter[1]:match('^%d+')) > now - age then more = false break end
+    -- @largest
     largest, looked, last = looked == 0 and 1 or largest, looked + 1, letter[1]
     local before = bytes
     for at = 1, #letter[2], 2 do

@@ -25,6 +25,7 @@ end
 
 for index = 5, #ARGV do
   local entry = ARGV[index]
+  -- @bytes
   if bytes > 1048576 then break end
   if #redis.call('XPENDING', ready, 'workers', 'IDLE', ARGV[4], entry, entry, 1, owner) > 0 then
     local found = redis.call('XRANGE', ready, entry, entry)[1]

@@ -26,7 +26,7 @@ for at = 3, #ARGV, 3 do
       reply = 'dropped'
     elseif redis.call('ZADD', scheduled, 'NX', ('%.0f'):format(due), member) == 0 then reply = 'dropped'
     else soonest = math.min(soonest, due) end
-    if length > 0 then gone[#gone + 1] = entry end
+    if length ~= 0 then gone[#gone + 1] = entry end
     if here == entry then redis.call('HSET', runs, member, ('%s - - %.0f %s'):format(head, due, rest)) end
   end
   replies[#replies + 1] = reply

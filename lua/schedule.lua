@@ -29,6 +29,7 @@ end
 
 local spent, full = 0, false
 local function fits(size)
+  -- @spent
   full = spent > 0 and spent + size > 655360
   spent = spent + size
   return not full
@@ -42,7 +43,9 @@ local function judge(member, record, due)
   if #record > bytes then return 'too-large' end
   local length = redis.call('HSTRLEN', jobs, member)
   if length == 0 then return 'ok' end
+  -- @alike
   local alike = length == #record
+  -- @later
   if (alike or length <= 300) and not fits(#record) then return 'later' end
   local current = (alike or length <= 300) and redis.call('HGET', jobs, member) or ''
   if current:byte() == 46 then return same(current, record) and 'already ' .. current:sub(2, 2) or 'ok', true end
@@ -51,7 +54,9 @@ local function judge(member, record, due)
   local generation, owner = (run or '0 -1 0 0 0 - - '):match('^%d+ (%S+) %d+ %d+ %d+ %S+ (%S+)')
   if mode == 'replace' then return owner == '-' and 'replaced' or 'running', false, run and tonumber(generation) end
   local score = tonumber(redis.call('ZSCORE', scheduled, member))
+  -- @exists-later
   if not score and current == '' and not fits(length) then return 'later' end
+  -- @exists-read
   if not score and current == '' then current = redis.call('HGET', jobs, member) end
   return ('exists %.0f'):format(score or tonumber(current:match('^%d(%w+)') or '0', 36))
 end

@@ -33,6 +33,7 @@ local function judge(entry, member, due)
   local fits = size == 0 or size + length <= bytes
   local record, run = (fits or length <= 300) and redis.call('HGET', jobs, member), redis.call('HGET', runs, member)
   local stub = record and record:byte() == 46
+  -- @not-read
   full = not fits and not stub and length > 0
   if full then return { 'later' } end
   size, gone[#gone + 1] = size + (stub and 0 or length), entry

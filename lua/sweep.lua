@@ -19,7 +19,6 @@ local past = redis.call('ZCOUNT', done, '-inf', ('(%.0f'):format(now - window))
 local ripe = math.max(past, redis.call('ZCOUNT', done, '-inf', ('(%.0f'):format(now - tonumber(ARGV[6]))))
 local count = math.max(past, math.min(redis.call('ZCARD', done) - stubs, ripe))
 local old, over, bytes, more = {}, {}, 0, 0
--- @step-bytes
 while #old < math.min(count, limit) and bytes < 262144 do
   local step = redis.call('ZRANGE', done, #old, math.min(#old + 20, count, limit) - 1)
   for index, value in ipairs(redis.call('HMGET', jobs, unpack(step))) do
@@ -39,7 +38,6 @@ if #over > 0 then redis.call('HDEL', jobs, unpack(over)) end
 if #old > 0 then redis.call('ZREM', done, unpack(old)) end
 local letters, from, read, open = {}, '-', 0, true
 local excess = redis.call('XLEN', dead) - tonumber(ARGV[8])
--- @batch-bytes
 while open and #letters < math.min(limit, 100) and read < 262144 do
   local letter = redis.call('XRANGE', dead, from, '+', 'COUNT', 1)[1]
   open = letter and (#letters < excess or tonumber(letter[1]:match('^%d+')) < now - tonumber(ARGV[7]))

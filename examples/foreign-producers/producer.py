@@ -23,7 +23,7 @@ from redis.exceptions import (AuthenticationError, ConnectionError, NoScriptErro
 from wire import (DONE_WINDOW_MS, HORIZON_MS, NO_DATA, RECORD_BYTES_MAX, base36, check_due, checked, control_keys,
                   encode_record, member_of, nudge_for, partition_keys, partition_of, read_layout)
 
-JOBS_PER_CALL, BYTES_PER_CALL = 250, 640 * 1024
+JOBS_PER_CALL, BYTES_PER_CALL = 250, 512 * 1024
 RETRY_SECONDS = 10
 WAIT_AND_REPEAT = ("LOADING", "BUSY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "MISCONF")
 

@@ -102,10 +102,8 @@ export function createConsumer(parts: ConsumerParts): Consumer {
       rest = [...later, ...rest.slice(READ_JOBS_MAX)];
     }
     for (const one of rest) inflight.remove(one);
-    await handBack(
-      ref,
-      rest.map(({ delivery }) => delivery),
-    );
+    const left = rest.map(({ delivery }) => delivery);
+    await handBack(ref, left);
   }
 
   /** What another worker had waits until a suspect is through: handed back, it would only come again. */
