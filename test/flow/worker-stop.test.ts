@@ -58,17 +58,6 @@ it('after a stop no timer or socket keeps the process alive', async () => {
   await eventually(resources).toBe(before);
 });
 
-it('a stop that may take 60 days waits for the job that runs', async () => {
-  const door = gate();
-  const worker = await line.worker(() => door.opened, { shutdown: '60d' });
-  await line.plan({});
-  await eventually(() => worker.running()).toBe(1);
-  const stopping = worker.stop();
-  door.open();
-  await stopping;
-  expect(worker.heard.of('job.completed').length).toBe(1);
-});
-
 it('a job that runs at the stop is finished', async () => {
   const door = gate();
   const worker = await line.worker(() => door.opened);
