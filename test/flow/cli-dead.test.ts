@@ -104,9 +104,9 @@ describe('queues ls', () => {
     await declareQueue(the.redis, { namespace: 't', queue: 'wide', partitions: 2 });
     const { out } = await due(['queues', 'ls']);
     const [head, first, second] = out.split('\n');
-    expect(head).toMatch(/^queue +partitions +scheduled +ready +running +dead +leader$/);
-    expect(first).toMatch(/^q +1 +1 +0 +0 +1 +m1$/);
-    expect(second).toMatch(/^wide +2 +0 +0 +0 +0 +none: start one with "duestream start"$/);
+    expect(head).toMatch(/^queue +partitions +scheduled +ready +running +dead +waits +workers +leader$/);
+    expect(first).toMatch(/^q +1 +1 +0 +0 +1 +\d+ d +0 +m1$/);
+    expect(second).toMatch(/^wide +2 +0 +0 +0 +0 +\S+ +0 +none: start one with "duestream start"$/);
     const { queues } = await answer(['queues', 'ls']);
     expect(queues[0]).toMatchObject({ queue: 'q', partitions: 1, scheduled: 1, dead: 1, leaders: ['m1'] });
   });

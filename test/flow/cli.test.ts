@@ -227,7 +227,7 @@ describe('doctor', () => {
     const said = out.replace(/^(ok {4}|warn {2})patches .*\n( {19}.*\n)?/m, '');
     expect(said.match(/^ok {4}\w+/gm)?.map((text) => text.slice(6))).toEqual([
       ...['reachable', 'version', 'role', 'eviction', 'persistence', 'clock', 'rights', 'scripts', 'schema'],
-      ...['dues', 'members', 'schedules'],
+      ...['workers', 'dues', 'members', 'schedules', 'done'],
     ]);
     expect(said.trimEnd()).toMatch(/(all is well|usable; 1 to look at)$/);
     expect(said).not.toMatch(/^(warn|fail)/m);

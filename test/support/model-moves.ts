@@ -3,6 +3,7 @@
  * and after. A state is where a member is, so it is read off a snapshot by place.
  */
 import { decodeRun, decodeStub, type Run } from '../../src/core/codec.ts';
+import { messageOf } from '../../src/core/errors.ts';
 import { type Transition, transitions } from '../../src/core/state.ts';
 import type { Snapshot } from './invariants.ts';
 
@@ -34,7 +35,10 @@ export function movesOf(verb: string, { before, after, touched = [] }: Between):
   return [...new Set(moves)].sort();
 }
 
-/** The same calls; one that moves a job by no row of the table fails. Calls that overlap are let through unseen. */
+/**
+ * The same calls; one that moves a job by no row of the table fails. Let through unseen are calls that overlap, and those
+ * on a key of another type, of which there is no picture.
+ */
 export function watched<T extends object>(jobs: T, look: () => Promise<Snapshot>): T {
   let open = 0;
   return new Proxy(jobs, {
@@ -45,9 +49,9 @@ export function watched<T extends object>(jobs: T, look: () => Promise<Snapshot>
         open += 1;
         const isAlone = open === 1;
         try {
-          const before = await look();
+          const before = await look().catch(unlessWrongType);
           const reply = await call.apply(target, args);
-          const moves = isAlone && open === 1 ? movesOf(verb, { before, after: await look() }) : [];
+          const moves = before && isAlone && open === 1 ? movesOf(verb, { before, after: await look() }) : [];
           const unknown = moves.filter((move) => !rows.has(move));
           if (unknown.length > 0) throw new Error(`no row of the table of transitions: ${unknown.join('; ')}`);
           return reply;
@@ -57,6 +61,10 @@ export function watched<T extends object>(jobs: T, look: () => Promise<Snapshot>
       };
     },
   });
+}
+
+function unlessWrongType(error: unknown): undefined {
+  if (!/WRONGTYPE/.test(messageOf(error))) throw error;
 }
 
 interface Place {
