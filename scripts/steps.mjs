@@ -3,7 +3,7 @@
  * installed is judged by npm's own records, what is built by the files it was built from.
  */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { resolveRedis } from '../src/embedded/resolve.mjs';
@@ -46,6 +46,8 @@ export async function redis(env) {
 export async function build() {
   const sources = fingerprint();
   if (existsSync(join(root, 'dist')) && read(buildRecord) === sources) return 'there already';
+  // What an earlier source was compiled to would be shipped.
+  rmSync(join(root, 'dist'), { recursive: true, force: true });
   const tsc = join(root, 'node_modules', '.bin', 'tsc');
   const { code, output } = await capture(tsc, ['-p', 'tsconfig.build.json'], { cwd: root });
   if (code !== 0) throw new Failed(code, output);

@@ -3,7 +3,7 @@
  * daemon runs needs none of this: there the daemon has the metrics.
  */
 
-import type { Queue } from '../core/queue.ts';
+import type { Queue, Untyped } from '../core/queue.ts';
 import { createMetrics, type Registry } from '../metrics/metrics.ts';
 import type { QueueHandlers } from '../worker/handlers.ts';
 import type { WorkerOptions as PlainOptions } from '../worker/options.ts';
@@ -38,7 +38,7 @@ const UNMEASURED = ['rejections', 'eventLoopLag', 'redisEvicts'] as const;
  * const worker = createWorker(emails, async (job, { signal }) => send(job.data, signal), { redis: 'redis://127.0.0.1:6379' });
  * await worker.start();
  */
-export function createWorker<Data>(
+export function createWorker<Data = Untyped>(
   queue: Queue<Data> | string,
   handlers: QueueHandlers<Data>,
   { registry, ...options }: WorkerOptions,
