@@ -23,14 +23,14 @@ const HEIRLESS = { windowMs: WINDOW_MS, reason: 'bench', error: '{"m":"bench"}' 
 /** @type {Readonly<Record<string, Case>>} in the order a job meets them */
 export const cases = {
   schedule: {
-    batches: [...BATCHES, 500],
-    byDefault: 500,
+    batches: [...BATCHES, 250],
+    byDefault: 250,
     prepare: async (world, given) => world.items(given),
     call: (world, chunk) => world.schedule(chunk),
   },
   promote: {
-    batches: [...BATCHES, 500],
-    byDefault: 500,
+    batches: [...BATCHES, 300],
+    byDefault: 300,
     prepare: (world, given) => world.scheduled(given),
     async call(world, chunk) {
       for (let left = chunk.length; left > 0; ) left -= await world.promote(left);
@@ -46,16 +46,16 @@ export const cases = {
     },
   },
   start: {
-    batches: BATCHES,
-    byDefault: 256,
+    batches: [...BATCHES, 80],
+    byDefault: 80,
     prepare: (world, given) => world.delivered(given),
     async call(world, chunk) {
       await world.start(chunk);
     },
   },
   extend: {
-    batches: [...BATCHES, 500],
-    byDefault: 500,
+    batches: [...BATCHES, 200],
+    byDefault: 200,
     prepare: (world, given) => world.started(given),
     async call(world, chunk) {
       await world.jobs.extend(world.ref, chunk, CONSUMER);
@@ -63,7 +63,7 @@ export const cases = {
   },
   complete: {
     batches: BATCHES,
-    byDefault: 256,
+    byDefault: 100,
     prepare: (world, given) => world.started(given),
     async call(world, chunk) {
       await world.jobs.complete(world.ref, chunk, { windowMs: WINDOW_MS });
@@ -94,24 +94,24 @@ export const cases = {
     },
   },
   release: {
-    batches: BATCHES,
-    byDefault: 256,
+    batches: [...BATCHES, 80],
+    byDefault: 80,
     prepare: (world, given) => world.delivered(given),
     async call(world, chunk) {
       await world.untilTaken(chunk, (rest) => world.jobs.release(world.ref, rest, { consumer: CONSUMER }));
     },
   },
   reclaim: {
-    batches: [...BATCHES.slice(0, 3), 200],
-    byDefault: 200,
+    batches: [...BATCHES.slice(0, 3), 80],
+    byDefault: 80,
     prepare: (world, given) => world.started(given),
     async call(world, chunk) {
       await world.reclaim(chunk.map(({ entry }) => entry));
     },
   },
   cancel: {
-    batches: [...BATCHES, 500],
-    byDefault: 500,
+    batches: [...BATCHES, 80],
+    byDefault: 80,
     prepare: async (world, given) => (await world.scheduled(given)).map(({ member }) => member),
     async call(world, chunk) {
       await world.untilTaken(chunk, (rest) => world.jobs.cancel(world.ref, rest, { windowMs: WINDOW_MS }));
@@ -147,6 +147,14 @@ export const cases = {
     prepare: async (world, given) => (await world.scheduled(given)).map(({ member }) => member),
     async call(world, [member]) {
       await world.peek(member);
+    },
+  },
+  oldest: {
+    batches: [100],
+    byDefault: 100,
+    prepare: (world, given) => world.delivered(given),
+    async call(world) {
+      await world.oldest();
     },
   },
   census: {

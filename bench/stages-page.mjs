@@ -23,7 +23,7 @@ which measures one script at a time. Absolute figures move from host to host.
 ## The longest call
 
 The p99.9 of one call inside Redis in milliseconds (\`INFO latencystats\`), at the batch of the default settings. A script
-that meets large records stops after it has read about 1 MiB and answers \`later\` for the rest; the caller asks again.
+that meets large records stops after it has read 640 KiB (of dead letters 256 KiB) and answers \`later\` for the rest; the caller asks again.
 
 | script | batch | ${SIZES.map(([, name]) => name).join(' | ')} |
 |---|--:|${SIZES.map(() => '--:').join('|')}|
@@ -66,7 +66,9 @@ function figure(micros) {
  * @param {(row: Row) => string} cell
  */
 function lines(rows, cell) {
-  const keys = [...new Set(rows.map(({ script, batch }) => `${script} ${batch}`))];
+  const scripts = [...new Set(rows.map(({ script }) => script))];
+  const inOrder = rows.toSorted((a, b) => scripts.indexOf(a.script) - scripts.indexOf(b.script) || a.batch - b.batch);
+  const keys = [...new Set(inOrder.map(({ script, batch }) => `${script} ${batch}`))];
   return keys.map((key) => {
     const [script, batch] = key.split(' ');
     const cells = SIZES.map(([bytes]) => {

@@ -32,7 +32,9 @@ export async function createWorld(socketPath) {
   const ready = await import(`${root}dist/redis/ready.js`);
   const { census } = await import(`${root}dist/redis/census.js`);
   const { purge } = await import(`${root}dist/redis/upkeep.js`);
-  const { peek, stats } = await import(`${root}dist/redis/inspect.js`);
+  const { oldestDueAge, peek, stats } = await import(`${root}dist/redis/inspect.js`);
+  const { READ_BYTES_MAX } = await import(`${root}dist/redis/bytes.js`);
+  const { CHUNK_BYTES_MAX } = await import(`${root}dist/client/batch.js`);
   const { encodeBody, encodeRecord } = await import(`${root}dist/core/codec.js`);
 
   const redis = openCommands({ redis: { path: socketPath }, name: 'bench', commandTimeoutMs: 60_000 });
@@ -76,10 +78,13 @@ export async function createWorld(socketPath) {
     }
   }
 
-  /** @param {readonly Item[]} chunk */
+  /** In calls of the bytes that a producer sends at once. @param {readonly Item[]} chunk */
   async function schedule(chunk) {
-    const options = { mode: 'keep', horizonMs: HORIZON_MS, bytesMax: BYTES_MAX };
-    await untilTaken(chunk, (rest) => jobs.schedule(ref, rest, options));
+    const options = { mode: 'keep', horizonMs: HORIZON_MS, bytesMax: BYTES_MAX, layout: 'fresh' };
+    const each = Math.max(1, Math.floor(CHUNK_BYTES_MAX / (chunk[0]?.record.length ?? 1)));
+    for (let from = 0; from < chunk.length; from += each) {
+      await untilTaken(chunk.slice(from, from + each), (rest) => jobs.schedule(ref, rest, options));
+    }
   }
 
   /** @param {Given} given */
@@ -121,7 +126,7 @@ export async function createWorld(socketPath) {
     /** @type {Claim[]} */
     const claims = [];
     await untilTaken(deliveries, async (rest) => {
-      const options = { consumer: CONSUMER, bytesMax: BYTES_MAX, windowMs: WINDOW_MS };
+      const options = { consumer: CONSUMER, bytesMax: READ_BYTES_MAX, windowMs: WINDOW_MS };
       const replies = await jobs.start(ref, rest, options);
       for (const [at, { kind, token }] of replies.entries()) {
         const delivery = rest[at];
@@ -160,7 +165,14 @@ export async function createWorld(socketPath) {
 
   /** @param {number} batch */
   async function sweep(batch) {
-    const limits = { batch, windowMs: 1, stubsMax: 1_000_000, retentionMs: HORIZON_MS, lettersMax: 1_000_000 };
+    const limits = {
+      batch,
+      windowMs: 1,
+      stubsMax: 1_000_000,
+      floorMs: 1,
+      retentionMs: HORIZON_MS,
+      lettersMax: 1_000_000,
+    };
     const nowMs = Date.now() + 2 * WINDOW_MS;
     const swept = await lease.sweep(redis, ref, { term, limits, nowMs });
     if (swept === 'fenced' || !Object.values(swept).some((count) => Number(count) > 0))
@@ -183,6 +195,7 @@ export async function createWorld(socketPath) {
     peek: (member) => peek(redis, ref, member),
     /** @param {number} limit */
     census: (limit) => census(redis, ref, { part: 'jobs', limit }),
+    oldest: () => oldestDueAge(redis, ref),
     stats: () => stats(redis, ref),
     close: () => redis.disconnect(),
   };

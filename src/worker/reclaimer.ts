@@ -18,7 +18,9 @@
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
+import type { EntryId } from '../core/job.ts';
 import { createLoop } from '../core/loop.ts';
+import { READ_JOBS_MAX } from '../redis/bytes.ts';
 import type { Redis } from '../redis/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { forget, withoutBeat } from '../redis/presence.ts';
@@ -190,11 +192,17 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
     const most = Math.min(BATCH_MAX, inflight.free(concurrency));
     const wanted = await sharesOf(entries, { consumer, living, round, most });
     if (wanted.length === 0) return;
-    const take = { owner: dead.name, consumer, idleMs: parts.jobLeaseMs, limit: most, entries: wanted };
+    for (let from = 0; from < wanted.length; from += READ_JOBS_MAX) {
+      await takeSome(ref, dead.name, wanted.slice(from, from + READ_JOBS_MAX));
+    }
+  }
+
+  async function takeSome(ref: PartitionRef, owner: string, entries: readonly EntryId[]): Promise<void> {
+    const take = { owner, consumer, idleMs: parts.jobLeaseMs, limit: entries.length, entries };
     const { deliveries } = await reclaim(commands, ref, take);
     if (deliveries.length === 0) return;
     const { queue, partition } = ref;
-    events.emit('entries.reclaimed', { queue, partition, from: dead.name, count: deliveries.length });
+    events.emit('entries.reclaimed', { queue, partition, from: owner, count: deliveries.length });
     await parts.take(ref, deliveries);
   }
 
