@@ -16,8 +16,8 @@ const STUB = '.dmi8or64g f2a81d6e2f0d37bd 1763719000123456 1 -';
 const AGE_MS = 300_000;
 
 const { binary } = await prepare();
-const { elect, sweep } = await import(`${root}dist/redis/lease.js`);
-const { openCommands } = await import(`${root}dist/redis/connect.js`);
+const { elect, sweep } = await import(`${root}dist/redis/transitions/lease.js`);
+const { openCommands } = await import(`${root}dist/redis/connection/connect.js`);
 const { partitionRef } = await import(`${root}dist/redis/keys.js`);
 
 await withRedis(binary, async ({ redis, socketPath }) => {
@@ -42,7 +42,14 @@ async function measure({ redis, commands, ref }, ends) {
   await fill(redis, ref.keys, ends);
   const bytesPerEnd = Math.round((await usedBytes(redis)) - emptyBytes) / ends;
   const { term } = await elect(commands, ref, { processId: 'bench', leaseMs: 600_000 });
-  const limits = { batch: BATCH, windowMs: 600_000, stubsMax: 1, floorMs: 60_000, retentionMs: 1e9, lettersMax: 1 };
+  const limits = {
+    batch: BATCH,
+    windowMs: 600_000,
+    tombstonesMax: 1,
+    floorMs: 60_000,
+    retentionMs: 1e9,
+    deadLettersMax: 1,
+  };
   await redis.config('SET', 'slowlog-log-slower-than', '0', 'slowlog-max-len', '10000');
   await redis.slowlog('RESET');
   for (let time = 0; time < Math.min(SWEEPS, ends / BATCH); time += 1) await sweep(commands, ref, { term, limits });

@@ -13,8 +13,8 @@ const TIMES = 9;
 const DUE_MS = 4_000_000_000_000;
 
 const { binary } = await prepare();
-const { examine } = await import(`${root}dist/redis/fsck.js`);
-const { openCommands } = await import(`${root}dist/redis/connect.js`);
+const { examine } = await import(`${root}dist/redis/repair/fsck.js`);
+const { openCommands } = await import(`${root}dist/redis/connection/connect.js`);
 const { partitionRef } = await import(`${root}dist/redis/keys.js`);
 
 await withRedis(binary, async ({ redis, socketPath }) => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { build, redis as findRedis, root } from '../scripts/steps.mjs';
-import { startServer } from '../test/chaos/server.mjs';
+import { startServer } from '../test/chaos/stage/server.mjs';
 
 /** Until a daemon has found its partitions. */
 const SETTLE_MS = 2000;

@@ -18,7 +18,7 @@
 const BATCHES = [1, 20, 100, 256];
 const WINDOW_MS = 600_000;
 const CONSUMER = 'bench';
-const HEIRLESS = { windowMs: WINDOW_MS, reason: 'bench', error: '{"m":"bench"}' };
+const UNCOMPENSATED = { windowMs: WINDOW_MS, reason: 'bench', error: '{"m":"bench"}' };
 
 /** @type {Readonly<Record<string, Case>>} in the order a job meets them */
 export const cases = {
@@ -90,7 +90,7 @@ export const cases = {
     byDefault: 1,
     prepare: (world, given) => world.started(given),
     async call(world, [claim]) {
-      await world.jobs.bury(world.ref, claim, HEIRLESS);
+      await world.jobs.bury(world.ref, claim, UNCOMPENSATED);
     },
   },
   release: {
@@ -121,8 +121,8 @@ export const cases = {
     batches: [1],
     byDefault: 1,
     prepare: (world, given) => world.dead(given),
-    async call(world, [letter]) {
-      await world.jobs.replay(world.ref, letter);
+    async call(world, [deadLetter]) {
+      await world.jobs.replay(world.ref, deadLetter);
     },
   },
   sweep: {
@@ -157,12 +157,12 @@ export const cases = {
       await world.oldest();
     },
   },
-  census: {
+  checkMembers: {
     batches: [500],
     byDefault: 500,
     prepare: (world, given) => world.scheduled(given),
     async call(world, chunk) {
-      await world.census(chunk.length);
+      await world.checkMembers(chunk.length);
     },
   },
   stats: {

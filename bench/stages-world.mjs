@@ -25,15 +25,15 @@ const CHUNK_BYTES = 4_000_000;
 
 /** @param {string} socketPath */
 export async function createWorld(socketPath) {
-  const { openCommands, whenReady } = await import(`${root}dist/redis/connect.js`);
-  const { createJobs } = await import(`${root}dist/redis/jobs.js`);
+  const { openCommands, whenReady } = await import(`${root}dist/redis/connection/connect.js`);
+  const { createJobs } = await import(`${root}dist/redis/transitions/jobs.js`);
   const { partitionRef } = await import(`${root}dist/redis/keys.js`);
-  const lease = await import(`${root}dist/redis/lease.js`);
-  const ready = await import(`${root}dist/redis/ready.js`);
-  const { census } = await import(`${root}dist/redis/census.js`);
-  const { purge } = await import(`${root}dist/redis/upkeep.js`);
+  const lease = await import(`${root}dist/redis/transitions/lease.js`);
+  const ready = await import(`${root}dist/redis/transitions/ready.js`);
+  const { checkMembers } = await import(`${root}dist/redis/repair/damage.js`);
+  const { purge } = await import(`${root}dist/redis/transitions/upkeep.js`);
   const { oldestDueAge, peek, stats } = await import(`${root}dist/redis/inspect.js`);
-  const { READ_BYTES_MAX } = await import(`${root}dist/redis/bytes.js`);
+  const { READ_BYTES_MAX } = await import(`${root}dist/redis/transitions/bytes.js`);
   const { CHUNK_BYTES_MAX } = await import(`${root}dist/client/batch.js`);
   const { encodeBody, encodeRecord } = await import(`${root}dist/core/codec.js`);
 
@@ -150,8 +150,8 @@ export async function createWorld(socketPath) {
   async function dead(given) {
     const claims = await started(given);
     for (const claim of claims) await jobs.bury(ref, claim, { windowMs: WINDOW_MS, reason: 'bench', error: '' });
-    const letters = await redis.xrange(ref.keys.dead, '-', '+');
-    return letters.map(([letter = '']) => letter);
+    const deadLetters = await redis.xrange(ref.keys.dead, '-', '+');
+    return deadLetters.map(([deadLetter = '']) => deadLetter);
   }
 
   /** Tombstones that left the done window. @param {Given} given */
@@ -168,10 +168,10 @@ export async function createWorld(socketPath) {
     const limits = {
       batch,
       windowMs: 1,
-      stubsMax: 1_000_000,
+      tombstonesMax: 1_000_000,
       floorMs: 1,
       retentionMs: HORIZON_MS,
-      lettersMax: 1_000_000,
+      deadLettersMax: 1_000_000,
     };
     const nowMs = Date.now() + 2 * WINDOW_MS;
     const swept = await lease.sweep(redis, ref, { term, limits, nowMs });
@@ -194,7 +194,7 @@ export async function createWorld(socketPath) {
     /** @param {string} member */
     peek: (member) => peek(redis, ref, member),
     /** @param {number} limit */
-    census: (limit) => census(redis, ref, { part: 'jobs', limit }),
+    checkMembers: (limit) => checkMembers(redis, ref, { part: 'jobs', limit }),
     oldest: () => oldestDueAge(redis, ref),
     stats: () => stats(redis, ref),
     close: () => redis.disconnect(),

@@ -2,7 +2,7 @@
 -- commit: a running job is over, together with effects its handler asked for, in one step on the partition's slot.
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  then one key per command
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  then per command: size, name, words
---       now ms, '' = server time; window ms of stubs; size: number of words after the key; a command is name, key, words
+--       now ms, '' = server time; window ms of tombstones; size: number of words after the key; a command is name, key, words
 -- RETURN 'ok' | 'cancelled' (a cancel was requested: no effect) | 'already' | 'fenced' | 'gone' |
 --        'half', number of the refused command, its error (a later one was refused: the job is a dead letter)
 -- The effects come first. If the first is refused, nothing has happened: the error reaches the caller and the job is not
@@ -19,7 +19,7 @@ if not last then
 end
 if last ~= token or here ~= entry then return 'fenced' end
 
-local function letterOf(refusal)
+local function deadLetterOf(refusal)
   history = history .. ('\n{"t":%.0f,"a":%s,"k":"failure","m":"%s"}'):format(now, attempts, refusal:gsub('[%c"\\]', ' '))
   while select(2, history:gsub('\n', '')) > 5 do history = history:gsub('^\n[^\n]*', '', 1) end
   local from, bytes, looked = '+', 0, 0
@@ -34,7 +34,7 @@ local function letterOf(refusal)
     'history', history:sub(2), 'token', token, 'attempts', attempts, 'generation', generation, 'at', ('%.0f'):format(now))
 end
 
-local reply, outcome, letter, at = 'ok', 'd', '-', 6
+local reply, outcome, deadLetter, at = 'ok', 'd', '-', 6
 if cancel == '1' then reply, outcome = 'cancelled', 'c' end
 for index = 8, cancel == '1' and 0 or #KEYS do
   local size = tonumber(ARGV[at])
@@ -43,13 +43,13 @@ for index = 8, cancel == '1' and 0 or #KEYS do
   if type(answer) == 'table' and answer.err then
     if index == 8 then return answer end
     reply, outcome = ('half %d %s'):format(index - 7, answer.err), 'x'
-    letter = letterOf(('command %d of the commit was refused: %s'):format(index - 7, answer.err))
+    deadLetter = deadLetterOf(('command %d of the commit was refused: %s'):format(index - 7, answer.err))
     break
   end
 end
 if redis.call('ZSCORE', scheduled, member) then redis.call('HINCRBY', meta, 'n.adopted', 1)
 elseif window > 0 then
-  redis.call('HSET', jobs, member, ('.%s%s %s %s %s %s'):format(outcome, asked, digest, token, attempts, letter))
+  redis.call('HSET', jobs, member, ('.%s%s %s %s %s %s'):format(outcome, asked, digest, token, attempts, deadLetter))
   redis.call('ZADD', done, now, member)
 else redis.call('HDEL', jobs, member) end
 redis.call('HINCRBY', meta, ({ c = 'n.cancelled', d = 'n.done', x = 'n.dead' })[outcome], 1)

@@ -1,15 +1,15 @@
 #!lua flags=allow-oom
--- complete: running jobs are over; a stub is left for the done window. Many jobs per call.
+-- complete: running jobs are over; a tombstone is left for the done window. Many jobs per call.
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta
 -- ARGV  1 now  2 window  3 hold  then per job: entry, member, token
---       now ms, '' = server time; window ms of stubs, 0 = keep none; hold 1 = leave the entry with its consumer
+--       now ms, '' = server time; window ms of tombstones, 0 = keep none; hold 1 = leave the entry with its consumer
 -- RETURN one text per job: ok | cancelled (a cancel was requested, it ends cancelled) | already | fenced | gone
 -- Only the newest token and its entry count. A member that is in scheduled meanwhile (a foreign producer put it again)
 -- stays live. `already` is this very call once more: a start whose entry was handed back is fenced. Never needs memory
--- that a full Redis would refuse. Records are never read: a value of more than 300 bytes is no stub.
--- Held, an entry is the proof of an acknowledgement at most once: its stub is not in done, so no sweep can take it, and
+-- that a full Redis would refuse. Records are never read: a value of more than 300 bytes is no tombstone.
+-- Held, an entry is the proof of an acknowledgement at most once: its tombstone is not in done, so no sweep can take it, and
 -- whoever asks again is answered `already` however late. The same call without hold lets the entry go. If nobody makes
--- it, the entry is reclaimed, and start drops it with its stub.
+-- it, the entry is reclaimed, and start drops it with its tombstone.
 local scheduled, jobs, runs, ready, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local now, window, replies, gone, members = tonumber(ARGV[1]), tonumber(ARGV[2]), {}, {}, {}
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
@@ -17,7 +17,7 @@ local hold = ARGV[3] == '1'
 for at = 5, #ARGV, 3 do members[#members + 1] = ARGV[at] end
 local found = redis.call('HMGET', runs, unpack(members))
 local again = redis.call('ZMSCORE', scheduled, unpack(members))
-local stubs, times, over, drop, ended = {}, {}, {}, {}, { ok = 0, cancelled = 0, anew = 0 }
+local tombstones, times, over, drop, ended = {}, {}, {}, {}, { ok = 0, cancelled = 0, anew = 0 }
 local seen = {}
 for index, member in ipairs(members) do
   local entry, token = ARGV[3 * index + 1], ARGV[3 * index + 3]
@@ -25,8 +25,8 @@ for index, member in ipairs(members) do
     (found[index] or ''):match('^(%d+) %d+ (%d+) %d+ %d+ (%S+) %S+ %S+ (%d) (%S+) (%S+)')
   local reply
   if seen[member] or not last then
-    local stub = redis.call('HSTRLEN', jobs, member) <= 300 and redis.call('HGET', jobs, member)
-    local outcome, settled = (stub or ''):match('^%.(%l)%w+ %S+ (%d+)')
+    local tombstone = redis.call('HSTRLEN', jobs, member) <= 300 and redis.call('HGET', jobs, member)
+    local outcome, settled = (tombstone or ''):match('^%.(%l)%w+ %S+ (%d+)')
     local mine = seen[member] == token or settled == token
     reply = mine and ({ c = 'cancelled', d = 'already' })[outcome or 'd'] or 'gone'
     local held = reply == 'already' and settled and not hold and redis.call('XRANGE', ready, entry, entry)[1]
@@ -40,8 +40,8 @@ for index, member in ipairs(members) do
     ended[reply], ended.anew = ended[reply] + 1, ended.anew + (again[index] and 1 or 0)
     local held = hold and reply == 'ok' and not again[index]
     if held or not again[index] and window > 0 then
-      stubs[#stubs + 1] = member
-      stubs[#stubs + 1] = ('.%s%s %s %s %s -'):format(cancel == '1' and 'c' or 'd', asked, digest, token, attempts)
+      tombstones[#tombstones + 1] = member
+      tombstones[#tombstones + 1] = ('.%s%s %s %s %s -'):format(cancel == '1' and 'c' or 'd', asked, digest, token, attempts)
       if not held then times[#times + 1], times[#times + 2] = now, member end
     elseif not again[index] then drop[#drop + 1] = member end
     over[#over + 1] = member
@@ -49,7 +49,7 @@ for index, member in ipairs(members) do
   end
   replies[index] = reply
 end
-if #stubs > 0 then redis.call('HSET', jobs, unpack(stubs)) end
+if #tombstones > 0 then redis.call('HSET', jobs, unpack(tombstones)) end
 if #times > 0 then redis.call('ZADD', done, unpack(times)) end
 if ended.ok > 0 then redis.call('HINCRBY', meta, 'n.done', ended.ok) end
 if ended.anew > 0 then redis.call('HINCRBY', meta, 'n.adopted', ended.anew) end

@@ -2,7 +2,7 @@
 -- defer: a running job was put aside by its handler (a lock is taken) and goes back to scheduled; no failure is counted.
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 delay
---       now ms, '' = server time; window ms of stubs; delay ms
+--       now ms, '' = server time; window ms of tombstones; delay ms
 -- RETURN {'ok', due} | {'cancelled'} (a cancel was requested) | {'already'} | {'fenced'} | {'gone'}
 -- A member that is in scheduled meanwhile stays as it is there: its producer's newer wish wins.
 local scheduled, jobs, runs, ready, done, meta, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]

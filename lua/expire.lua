@@ -1,15 +1,15 @@
 #!lua flags=allow-oom
 -- expire: entries whose jobs are past their expiry are over without a start: dropped, or dead letters. Many per call.
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta
--- ARGV  1 now  2 consumer  3 window  4 bytes  then per entry: entry, member, due, heir, estate
---       now ms, '' = server time; window ms of stubs, 0 = keep none; bytes of records per call; due ms; heir: member of
---       a job that is to take half-done effects of earlier starts back, '' = none; estate: its record
+-- ARGV  1 now  2 consumer  3 window  4 bytes  then per entry: entry, member, due, compensation, compensationRecord
+--       now ms, '' = server time; window ms of tombstones, 0 = keep none; bytes of records per call; due ms; compensation: member of
+--       a job that is to take half-done effects of earlier starts back, '' = none; compensationRecord: its record
 -- RETURN one text per entry: expired | dead | kept (not late, runs all the same, or in scheduled again) | lost (not owned
 --        by the caller) | later (not looked at: too many bytes, call again)
 -- Judges again: between the start that said late and this call the job may have become another one. No attempt is used.
--- The heir is due at once; no nudge is sent, so the leader sees it within its safety tick.
--- A call that was cut off finds its letter again, among the newest 8, or 256 KiB of them. A record that does not fit is
--- not read, nor is anything after it; the first is always read. A value of up to 300 bytes may be a stub.
+-- The compensation job is due at once; no nudge is sent, so the leader sees it within its safety tick.
+-- A call that was cut off finds its dead letter again, among the newest 8, or 256 KiB of them. A record that does not fit is
+-- not read, nor is anything after it; the first is always read. A value of up to 300 bytes may be a tombstone.
 local scheduled, jobs, runs, ready, dead, done, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local now, consumer, window, bytes, replies, gone = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), {}, {}
 local size, full, recents = 0, false, nil
@@ -18,15 +18,15 @@ if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2]
 local function recent()
   local found, from, read = {}, '+', 0
   while #found < 8 and read < 262144 do
-    local letter = redis.call('XREVRANGE', dead, from, '-', 'COUNT', 1)[1]
-    if not letter then break end
-    for _, word in ipairs(letter[2]) do read = read + #word end
-    found[#found + 1], from = letter, '(' .. letter[1]
+    local deadLetter = redis.call('XREVRANGE', dead, from, '-', 'COUNT', 1)[1]
+    if not deadLetter then break end
+    for _, word in ipairs(deadLetter[2]) do read = read + #word end
+    found[#found + 1], from = deadLetter, '(' .. deadLetter[1]
   end
   return found
 end
 
-local function letterOf(member, record, run)
+local function deadLetterOf(member, record, run)
   local token, generation, attempts, history = run:match('^(%d+) (%d+) (%d+)[^\n]*(.*)$')
   recents = recents or recent()
   for _, one in ipairs(recents) do
@@ -36,16 +36,16 @@ local function letterOf(member, record, run)
     'token', token, 'attempts', attempts, 'generation', generation, 'at', ('%.0f'):format(now))
 end
 
-local function judge(entry, member, due, heir, estate)
+local function judge(entry, member, due, compensation, compensationRecord)
   if #redis.call('XPENDING', ready, 'workers', entry, entry, 1, consumer) == 0 then return 'lost' end
   local length = redis.call('HSTRLEN', jobs, member)
   local fits = size == 0 or size + length <= bytes
   local found = (fits or length <= 300) and redis.call('HGET', jobs, member)
-  local stub = found and found:byte() == 46
+  local tombstone = found and found:byte() == 46
   -- @not-read
-  full = not fits and not stub and length > 0
+  full = not fits and not tombstone and length > 0
   if full then return 'later' end
-  size = size + (stub and 0 or length)
+  size = size + (tombstone and 0 or length)
   local record, run = found or '.', redis.call('HGET', runs, member) or '0 0 0 0 0 - - - 0 - -'
   local token, attempts, at, owner, nextDue = run:match('^(%d+) %d+ (%d+) %d+ %d+ (%S+) (%S+) (%S+)')
   local asked, header = record:match('^1(%w+)(;[^|]*)|')
@@ -53,16 +53,16 @@ local function judge(entry, member, due, heir, estate)
   local expiry, lateMax = tonumber(header:match(';e=(%w+)') or '', 36), at == '-' and tonumber(header:match(';l=(%w+)') or '', 36)
   local since = tonumber(nextDue) or asked ~= '0' and tonumber(asked, 36) or due
   if not (expiry and now > expiry or lateMax and now - since > lateMax) then return 'kept' end
-  if heir ~= '' and redis.call('HSTRLEN', jobs, heir) == 0 then
-    redis.call('ZADD', scheduled, ('%.0f'):format(now), heir)
-    redis.call('HSET', jobs, heir, estate)
+  if compensation ~= '' and redis.call('HSTRLEN', jobs, compensation) == 0 then
+    redis.call('ZADD', scheduled, ('%.0f'):format(now), compensation)
+    redis.call('HSET', jobs, compensation, compensationRecord)
     redis.call('HINCRBY', meta, 'n.scheduled', 1)
   end
   local isDead = header:find(';p=x', 1, true)
-  local letter = isDead and letterOf(member, record, run) or '-'
+  local deadLetter = isDead and deadLetterOf(member, record, run) or '-'
   if window > 0 then
     local digest = redis.sha1hex(record):sub(1, 16)
-    redis.call('HSET', jobs, member, ('.%s%s %s %s %s %s'):format(isDead and 'x' or 'e', asked, digest, token, attempts, letter))
+    redis.call('HSET', jobs, member, ('.%s%s %s %s %s %s'):format(isDead and 'x' or 'e', asked, digest, token, attempts, deadLetter))
     redis.call('ZADD', done, now, member)
   else redis.call('HDEL', jobs, member) end
   redis.call('HINCRBY', meta, isDead and 'n.dead' or 'n.expired', 1)

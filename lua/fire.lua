@@ -14,7 +14,7 @@
 -- The look may have been at a definition that is being replaced, by a call that dies before it arms again: within a minute
 -- of armed no look is the last one, and the next is a minute after it at the latest.
 -- Jobs first, the state last: a call that was cut off finds its own jobs. No allow-oom: a full Redis refuses it up front.
--- Records are never read: a value of more than 300 bytes is no stub.
+-- Records are never read: a value of more than 300 bytes is no tombstone.
 local leader, fires, fired, scheduled, jobs, meta, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local now, term, name, reached = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[5])
 local look, overlap, most = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8])

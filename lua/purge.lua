@@ -2,13 +2,13 @@
 -- purge: dead letters of an age and a reason are removed, or only counted, a bounded batch per call, oldest first.
 -- KEYS  1 dead  2 meta
 -- ARGV  1 now  2 age  3 reason  4 after  5 limit  6 mode
---       now ms, '' = server time; age ms, the least; reason '' = any; after: the letter looked at last, '' = from the
---       oldest; limit: letters looked at, the most; mode count | remove
--- RETURN {matched, looked at, the letter looked at last or '' when no more are old enough}
--- A letter may be of 256 KiB and Redis does nothing else meanwhile, so a call ends when it has read that much, and reads
+--       now ms, '' = server time; age ms, the least; reason '' = any; after: the dead letter looked at last, '' = from the
+--       oldest; limit: dead letters looked at, the most; mode count | remove
+-- RETURN {matched, looked at, the dead letter looked at last or '' when no more are old enough}
+-- A dead letter may be of 256 KiB and Redis does nothing else meanwhile, so a call ends when it has read that much, and reads
 -- as few at a time as the largest so far lets expect.
--- Letters are matched here, so that no payload travels and none is removed that was not looked at. A stub that names a
--- removed letter stays until its window ends.
+-- Dead letters are matched here, so that no payload travels and none is removed that was not looked at. A tombstone that names a
+-- removed dead letter stays until its window ends.
 local dead, meta = KEYS[1], KEYS[2]
 local now, age, reason, after, limit = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5])
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
@@ -16,18 +16,18 @@ local found, looked, last, bytes, largest, more = {}, 0, after, 0, 262144, true
 -- @endless
 while more and looked < limit and bytes < 262144 do
   local step = math.min(limit - looked, 16, math.max(1, math.floor((262144 - bytes) / largest)))
-  local letters = redis.call('XRANGE', dead, last == '' and '-' or '(' .. last, '+', 'COUNT', step)
+  local deadLetters = redis.call('XRANGE', dead, last == '' and '-' or '(' .. last, '+', 'COUNT', step)
   -- @endless-too
-  more = #letters == step
-  for _, letter in ipairs(letters) do
-    if tonumber(letter[1]:match('^%d+')) > now - age then more = false break end
+  more = #deadLetters == step
+  for _, deadLetter in ipairs(deadLetters) do
+    if tonumber(deadLetter[1]:match('^%d+')) > now - age then more = false break end
     -- @largest
-    largest, looked, last = looked == 0 and 1 or largest, looked + 1, letter[1]
+    largest, looked, last = looked == 0 and 1 or largest, looked + 1, deadLetter[1]
     local before = bytes
-    for at = 1, #letter[2], 2 do
-      local field, value = letter[2][at], letter[2][at + 1]
+    for at = 1, #deadLetter[2], 2 do
+      local field, value = deadLetter[2][at], deadLetter[2][at + 1]
       bytes = bytes + #value
-      if field == 'reason' and (reason == '' or value == reason) then found[#found + 1] = letter[1] end
+      if field == 'reason' and (reason == '' or value == reason) then found[#found + 1] = deadLetter[1] end
     end
     largest = math.max(largest, bytes - before)
   end

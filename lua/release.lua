@@ -4,9 +4,9 @@
 -- ARGV  1 now  2 consumer  then per entry: entry, member, due
 --       now ms, '' = server time; due ms
 -- RETURN one text per entry: ok | dropped (over, in scheduled, or running) | started | lost (not owned by the caller)
--- A stub that waited for its entry enters done, so that it is swept. An earlier start that was lost with its worker
+-- A tombstone that waited for its entry enters done, so that it is swept. An earlier start that was lost with its worker
 -- loses its entry here: its late end is then of no effect. A member that runs under another entry must not come back.
--- Records are never read: a value of more than 300 bytes is no stub.
+-- Records are never read: a value of more than 300 bytes is no tombstone.
 local scheduled, jobs, runs, ready, done, meta, wake = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local now, consumer, replies, gone, soonest = tonumber(ARGV[1]), ARGV[2], {}, {}, math.huge
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end

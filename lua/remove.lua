@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
--- remove: a partition that holds no job and no letter vanishes with all its keys; with force, whatever it holds.
+-- remove: a partition that holds no job and no dead letter vanishes with all its keys; with force, whatever it holds.
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 leader  8 meta
 --       9 fires  10 fired  11 stale
 -- ARGV  1 force
 --       force 1 = also what is not empty
 -- RETURN {'ok' | 'holds', scheduled, entries of ready, dead}
 -- The check and the removal are one step, so a job that is scheduled meanwhile is never lost. UNLINK frees in the
--- background: the size does not matter. Stubs of jobs that are over hold nothing.
+-- background: the size does not matter. Tombstones of jobs that are over hold nothing.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, leader, meta, fires = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local fired, stale = KEYS[10], KEYS[11]

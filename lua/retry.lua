@@ -2,7 +2,7 @@
 -- retry: a running job failed and goes back to scheduled after its backoff; one failure more.
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 delay  7 error
---       now ms, '' = server time; window ms of stubs; delay ms; error: one line of JSON
+--       now ms, '' = server time; window ms of tombstones; delay ms; error: one line of JSON
 -- RETURN {'ok', due} | {'cancelled'} (a cancel was requested) | {'already'} | {'fenced'} | {'gone'}
 -- A member that is in scheduled meanwhile stays as it is there: its producer's newer wish wins. A start costs one budget:
 -- where its worker was taken for dead, and a crash counted, no failure is.

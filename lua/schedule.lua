@@ -14,7 +14,7 @@
 -- ready by its new life leaves an entry there: stale notes it, so that start does not take it for a lost record. A
 -- caller of an earlier release names six keys and notes nothing.
 -- What lives under an id is read only where its length can decide nothing, and a call ends at 640 KiB of what it would
--- read or hash; the first is always read. A value of more than 300 bytes is no stub.
+-- read or hash; the first is always read. A value of more than 300 bytes is no tombstone.
 local scheduled, jobs, runs, done, meta, wake, stale = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local now, mode, horizon, bytes = tonumber(ARGV[1]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
@@ -22,8 +22,8 @@ local state = redis.call('HMGET', meta, 'generation', 'wake')
 local sign, layout = ARGV[2]:match('^([=+]?)(.*)$')
 if (state[1] or sign ~= '=' and '0') ~= layout then return { 'moved', state[1] or '0' } end
 
-local function same(stub, record)
-  local asked, digest = stub:match('^%..(%w+) (%x+)')
+local function same(tombstone, record)
+  local asked, digest = tombstone:match('^%..(%w+) (%x+)')
   return asked == record:match('^1(%w+)') and digest == redis.sha1hex(record):sub(1, 16)
 end
 

@@ -1,23 +1,23 @@
 #!lua flags=allow-oom
--- sweep: stubs that left the done window, dead letters past their retention and old notes go, a bounded batch per call.
+-- sweep: tombstones that left the done window, dead letters past their retention and old notes go, a bounded batch per call.
 -- KEYS  1 leader  2 jobs  3 done  4 dead  5 meta  6 ready  7 stale
--- ARGV  1 now  2 term  3 limit  4 window  5 stubs  6 floor  7 retention  8 letters
---       now ms, '' = server time; term: the leader's; limit per call; window ms and count of stubs; floor ms: no stub
---       younger than this goes because of the count; retention ms and count of letters
--- RETURN {stubs removed, letters removed, 1 = a bound ended the call and there may be more, else 0};
+-- ARGV  1 now  2 term  3 limit  4 window  5 tombstones  6 floor  7 retention  8 deadLetters
+--       now ms, '' = server time; term: the leader's; limit per call; window ms and count of tombstones; floor ms: no tombstone
+--       younger than this goes because of the count; retention ms and count of dead letters
+-- RETURN {tombstones removed, dead letters removed, 1 = a bound ended the call and there may be more, else 0};
 --        {-1, 0, 0} when the term is not the leader's
--- The floor is the time within which a call may be repeated: a stub that went sooner would let the same call run twice.
+-- The floor is the time within which a call may be repeated: a tombstone that went sooner would let the same call run twice.
 -- What goes by the count is told in meta: `evicted` is the age of the youngest, in ms, and when that was; it is forgotten
--- after a window. Only stubs are deleted: a member whose field is a record again (a new life) only leaves the index.
--- Members are read twenty at a time and letters one by one, 256 KiB of each per call; the first young letter ends it.
+-- after a window. Only tombstones are deleted: a member whose field is a record again (a new life) only leaves the index.
+-- Members are read twenty at a time and dead letters one by one, 256 KiB of each per call; the first young dead letter ends it.
 -- Notes of stale entries go when ready is empty, so that none can be left, and after 30 days.
 local leader, jobs, done, dead, meta, ready, stale = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-local now, limit, window, stubs = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local now, limit, window, tombstones = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 if not now then local t = redis.call('TIME') now = t[1] * 1000 + math.floor(t[2] / 1000) end
 if redis.call('GET', leader) ~= ARGV[2] then return { -1, 0, 0 } end
 local past = redis.call('ZCOUNT', done, '-inf', ('(%.0f'):format(now - window))
 local ripe = math.max(past, redis.call('ZCOUNT', done, '-inf', ('(%.0f'):format(now - tonumber(ARGV[6]))))
-local count = math.max(past, math.min(redis.call('ZCARD', done) - stubs, ripe))
+local count = math.max(past, math.min(redis.call('ZCARD', done) - tombstones, ripe))
 local old, over, bytes, more = {}, {}, 0, 0
 while #old < math.min(count, limit) and bytes < 262144 do
   local step = redis.call('ZRANGE', done, #old, math.min(#old + 20, count, limit) - 1)
@@ -30,29 +30,29 @@ if #old < count then more = 1 end
 local age, told = (redis.call('HGET', meta, 'evicted') or ''):match('^(%d+) (%d+)$')
 local fresh = told and tonumber(told) >= now - window
 local youngest = #old > past and now - redis.call('ZSCORE', done, old[#old])
-if stubs > 0 and youngest and not (fresh and tonumber(age) <= youngest) then
+if tombstones > 0 and youngest and not (fresh and tonumber(age) <= youngest) then
   redis.call('HSET', meta, 'evicted', ('%.0f %.0f'):format(youngest, now))
 elseif told and not fresh then redis.call('HDEL', meta, 'evicted') end
--- @drop-stubs
+-- @drop-tombstones
 if #over > 0 then redis.call('HDEL', jobs, unpack(over)) end
 if #old > 0 then redis.call('ZREM', done, unpack(old)) end
-local letters, from, read, open = {}, '-', 0, true
+local deadLetters, from, read, open = {}, '-', 0, true
 local excess = redis.call('XLEN', dead) - tonumber(ARGV[8])
-while open and #letters < math.min(limit, 100) and read < 262144 do
-  local letter = redis.call('XRANGE', dead, from, '+', 'COUNT', 1)[1]
-  open = letter and (#letters < excess or tonumber(letter[1]:match('^%d+')) < now - tonumber(ARGV[7]))
+while open and #deadLetters < math.min(limit, 100) and read < 262144 do
+  local deadLetter = redis.call('XRANGE', dead, from, '+', 'COUNT', 1)[1]
+  open = deadLetter and (#deadLetters < excess or tonumber(deadLetter[1]:match('^%d+')) < now - tonumber(ARGV[7]))
   if open then
-    letters[#letters + 1], from = letter[1], '(' .. letter[1]
-    for _, text in ipairs(letter[2]) do read = read + #text end
+    deadLetters[#deadLetters + 1], from = deadLetter[1], '(' .. deadLetter[1]
+    for _, text in ipairs(deadLetter[2]) do read = read + #text end
   end
 end
 if open then more = 1 end
-if #letters > 0 then
-  redis.call('XDEL', dead, unpack(letters))
-  redis.call('HINCRBY', meta, 'n.forgotten', #letters)
+if #deadLetters > 0 then
+  redis.call('XDEL', dead, unpack(deadLetters))
+  redis.call('HINCRBY', meta, 'n.forgotten', #deadLetters)
 end
 local newest = redis.call('XLEN', ready) == 0 and '+inf' or ('%.0f'):format(now - 2592000000)
 local notes = redis.call('ZRANGEBYSCORE', stale, '-inf', newest, 'LIMIT', 0, limit)
 if #notes > 0 then redis.call('ZREM', stale, unpack(notes)) end
 if #notes >= limit then more = 1 end
-return { #old, #letters, more }
+return { #old, #deadLetters, more }

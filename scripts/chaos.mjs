@@ -50,8 +50,8 @@ async function main() {
   }
   await build();
   // Only now: these import what was installed and built.
-  const { rows } = await import('../test/chaos/rows.mjs');
-  const { controls } = await import('../test/chaos/controls.mjs');
+  const { rows } = await import('../test/chaos/rows/rows.mjs');
+  const { controls } = await import('../test/chaos/faults/controls.mjs');
   if (options.list) {
     for (const { id, title } of [...rows, ...controls]) process.stdout.write(`${id.padEnd(5)} ${title}\n`);
     return 0;
@@ -71,12 +71,12 @@ async function main() {
 }
 
 /**
- * @param {import('../test/chaos/run.mjs').Settings & { only: readonly string[], controls: boolean, json: boolean }} settings
+ * @param {import('../test/chaos/stage/run.mjs').Settings & { only: readonly string[], controls: boolean, json: boolean }} settings
  */
 async function runChosen(settings) {
-  const { rows, variantsOf } = await import('../test/chaos/rows.mjs');
-  const { runRow } = await import('../test/chaos/run.mjs');
-  const { controls, runControl } = await import('../test/chaos/controls.mjs');
+  const { rows, variantsOf } = await import('../test/chaos/rows/rows.mjs');
+  const { runRow } = await import('../test/chaos/stage/run.mjs');
+  const { controls, runControl } = await import('../test/chaos/faults/controls.mjs');
   const { only, seed } = settings;
   process.stderr.write(`chaos: --seed ${seed}\n`);
   const wanted = (/** @type {{ id: string }} */ { id }) => only.length === 0 || only.includes(id);
@@ -91,16 +91,16 @@ async function runChosen(settings) {
 }
 
 /**
- * @param {import('../test/chaos/run.mjs').Settings & { fresh: boolean, json: boolean, quick: boolean }} settings
+ * @param {import('../test/chaos/stage/run.mjs').Settings & { fresh: boolean, json: boolean, quick: boolean }} settings
  */
 async function campaign(settings) {
-  const { rows, variantsOf } = await import('../test/chaos/rows.mjs');
-  const { runRow } = await import('../test/chaos/run.mjs');
-  const { controls, runControl } = await import('../test/chaos/controls.mjs');
-  const { fingerprintOf, redIn, runCampaign } = await import('../test/chaos/campaign.mjs');
-  const { resultOf } = await import('../test/chaos/report.mjs');
-  const work = await import('../test/chaos/workload.mjs');
-  const { PARTITIONS } = await import('../test/chaos/dump.mjs');
+  const { rows, variantsOf } = await import('../test/chaos/rows/rows.mjs');
+  const { runRow } = await import('../test/chaos/stage/run.mjs');
+  const { controls, runControl } = await import('../test/chaos/faults/controls.mjs');
+  const { fingerprintOf, redIn, runCampaign } = await import('../test/chaos/stage/campaign.mjs');
+  const { resultOf } = await import('../test/chaos/judge/report.mjs');
+  const work = await import('../test/chaos/stage/workload.mjs');
+  const { PARTITIONS } = await import('../test/chaos/judge/dump.mjs');
   const { seed, mode, quick, fresh } = settings;
   const tasks = [
     ...rows.flatMap(variantsOf).map((row) => ({
@@ -138,14 +138,14 @@ async function campaign(settings) {
 /**
  * Replaces single rows of the report, which names them, and adds those that it did not have.
  *
- * @param {readonly import('../test/chaos/run.mjs').Verdict[]} verdicts
+ * @param {readonly import('../test/chaos/stage/run.mjs').Verdict[]} verdicts
  */
 async function amend(verdicts) {
-  const { resultOf } = await import('../test/chaos/report.mjs');
+  const { resultOf } = await import('../test/chaos/judge/report.mjs');
   const file = join(root, 'docs', 'reliability.json');
   const { made, rows, controls } = JSON.parse(readFileSync(file, 'utf8'));
   const fresh = verdicts.map(resultOf);
-  const amended = (/** @type {readonly import('../test/chaos/report.mjs').Result[]} */ all) =>
+  const amended = (/** @type {readonly import('../test/chaos/judge/report.mjs').Result[]} */ all) =>
     all.map((old) => fresh.find(({ id, mode }) => id === old.id && mode === old.mode) ?? old);
   const isNew = (/** @type {{ id: string, mode: string }} */ { id, mode }) =>
     ![...rows, ...controls].some((old) => old.id === id && old.mode === mode);
@@ -160,7 +160,7 @@ async function amend(verdicts) {
 
 /** Writes what follows from `docs/reliability.json`. */
 async function report() {
-  const { markdownOf, withDurability } = await import('../test/chaos/report.mjs');
+  const { markdownOf, withDurability } = await import('../test/chaos/judge/report.mjs');
   const findings = JSON.parse(readFileSync(join(root, 'docs', 'reliability.json'), 'utf8'));
   writeFileSync(join(root, 'docs', 'reliability.md'), markdownOf(findings));
   const readme = join(root, 'README.md');
@@ -170,7 +170,7 @@ async function report() {
 }
 
 /**
- * @param {readonly import('../test/chaos/run.mjs').Verdict[]} verdicts
+ * @param {readonly import('../test/chaos/stage/run.mjs').Verdict[]} verdicts
  * @param {readonly { id: string }[]} [red] what makes it end with 1
  */
 function sum(verdicts, red = verdicts.filter(({ verdict }) => verdict === 'failed')) {
@@ -223,7 +223,7 @@ function argumentsOf() {
 }
 
 /**
- * @template {import('../test/chaos/run.mjs').Verdict} V
+ * @template {import('../test/chaos/stage/run.mjs').Verdict} V
  * @param {V} verdict
  * @param {{ json: boolean }} options
  */
@@ -233,7 +233,7 @@ function tell(verdict, { json }) {
   return verdict;
 }
 
-/** @param {import('../test/chaos/run.mjs').Verdict} verdict */
+/** @param {import('../test/chaos/stage/run.mjs').Verdict} verdict */
 function linesOf(verdict) {
   const { id, title, passed, asked, starts, again, anomalies, lateP99Ms, lateMaxMs, seconds, complaints, kept } =
     verdict;

@@ -30,10 +30,10 @@ export {
   type Schedules,
   type SchedulesOptions,
   type ScheduleView,
-} from './client/schedules.ts';
+} from './client/schedules/schedules.ts';
 export type { Config, ConfigInput } from './config/options.ts';
-export type { Abandoned } from './core/abandoned.ts';
 export { type Backoff, type BackoffPolicy, exponential, fixed, type Jitter, ladder, linear } from './core/backoff.ts';
+export type { Abandoned } from './core/compensation.ts';
 export type { DurationInput, InstantInput } from './core/duration.ts';
 export { DuestreamError, type ErrorCode, Indeterminate } from './core/errors.ts';
 export type { EventName, EventSource, Events } from './core/events.ts';
@@ -44,7 +44,7 @@ export { type Delivery, defineQueue, type Queue, type QueueOptions } from './cor
 export type { JobState } from './core/state.ts';
 export { createDaemon, type Daemon, type DaemonInput, type DaemonParts } from './daemon/daemon.ts';
 export { createWorker, type Worker, type WorkerOptions } from './daemon/embedded-worker.ts';
-export type { RedisAddress, RedisInput } from './redis/connect.ts';
+export type { RedisAddress, RedisInput } from './redis/connection/connect.ts';
 export {
   defineHandlers,
   type Handler,

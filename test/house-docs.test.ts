@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { options } from '../src/config/options.ts';
-import { SIGNS } from '../src/redis/weather.ts';
+import { SIGNS } from '../src/redis/connection/outage.ts';
 import { read, root, walk } from './support/repository.ts';
 import { ONLY_IN_ALL, SLICED } from './tiers.mjs';
 
@@ -64,7 +64,7 @@ describe('the README says what shows each promise', () => {
   });
 
   test('by rows of the fault matrix that there are', () => {
-    const smoke = ['processes', 'redis'].map((name) => read(`test/flow/chaos-smoke-${name}.test.ts`)).join();
+    const smoke = ['processes', 'redis'].map((name) => read(`test/flow/chaos/chaos-smoke-${name}.test.ts`)).join();
     const rowsIn = (column: number) => rows.flatMap((row) => (row[column] ?? '').match(/\bF\d+\b/g) ?? []);
     expect(rowsIn(2).filter((id) => !smoke.includes(`'${id}'`))).toEqual([]);
     expect(rowsIn(3).filter((id) => !read('docs/reliability.md').includes(`| ${id} |`))).toEqual([]);
@@ -86,7 +86,7 @@ describe('errors of Redis', () => {
   const listed = [...read('docs/reference/redis-errors.md').matchAll(/^\| ([^|`]+?) \| `([a-z-]+)` \|/gm)];
 
   test('are in the reference, each with its kind', () => {
-    const told = listed.map(([, sign, weather]) => ({ sign, weather }));
-    expect(told).toEqual(SIGNS.map(({ sign, weather }) => ({ sign, weather })));
+    const told = listed.map(([, sign, outage]) => ({ sign, outage }));
+    expect(told).toEqual(SIGNS.map(({ sign, outage }) => ({ sign, outage })));
   });
 });

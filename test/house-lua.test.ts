@@ -1,5 +1,5 @@
 /**
- * The rules of Lua: the first lines of a script bind everything it touches, and `src/redis/scripts.ts` says the same.
+ * The rules of Lua: the first lines of a script bind everything it touches, and `src/redis/transitions/scripts.ts` says the same.
  * Callers pass names, so a header and a table that disagree would write one thing into the place of another.
  *
  *     -- verb: what moves from where to where.
@@ -8,7 +8,7 @@
  *     -- RETURN every reply
  */
 import { describe, expect, test } from 'vitest';
-import { scripts } from '../src/redis/scripts.ts';
+import { scripts } from '../src/redis/transitions/scripts.ts';
 import { read, walk } from './support/repository.ts';
 
 const LINES_MAX = 80;

@@ -31,9 +31,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
 /** The verbs that run something may reach for the roof. */
 const MAY_ALSO_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  'cli/start.ts': ['daemon'],
-  'cli/worker.ts': ['daemon'],
-  'cli/dev.ts': ['daemon', 'embedded'],
+  'cli/commands/start.ts': ['daemon'],
+  'cli/commands/worker.ts': ['daemon'],
+  'cli/dev/dev.ts': ['daemon', 'embedded'],
 };
 
 /** Dependency → the only folders that import it, types included. */
@@ -60,7 +60,7 @@ const READS_ENVIRONMENT = ['config/', 'main.ts', 'embedded/'];
 /** Who may read a clock or set a timer besides `core/clock.ts`. */
 const READS_CLOCK: Readonly<Record<string, string>> = {
   'core/loop.ts': 'the wait of a service between two passes, cut short by a nudge or a stop',
-  'redis/connect.ts': 'gives up on a connection that does not come up; no test needs to move that time',
+  'redis/connection/connect.ts': 'gives up on a connection that does not come up; no test needs to move that time',
   'embedded/': 'runs before anything is installed, so it can import nothing of ours',
 };
 

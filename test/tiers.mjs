@@ -8,10 +8,10 @@
 
 /** Path → why it is not part of `npm test`. @type {Readonly<Record<string, string>>} */
 export const ONLY_IN_ALL = {
-  'test/flow/chaos-smoke-processes.test.ts': 'ten rows of the fault matrix, a quarter of a minute each',
-  'test/flow/chaos-smoke-redis.test.ts': 'eight more of them',
-  'test/flow/container.test.ts': 'carries out the Dockerfile: installs and builds twice',
-  'test/flow/frozen.test.ts': 'Redis stands still for half a minute',
+  'test/flow/chaos/chaos-smoke-processes.test.ts': 'ten rows of the fault matrix, a quarter of a minute each',
+  'test/flow/chaos/chaos-smoke-redis.test.ts': 'eight more of them',
+  'test/flow/deploy/container.test.ts': 'carries out the Dockerfile: installs and builds twice',
+  'test/flow/redis/frozen.test.ts': 'Redis stands still for half a minute',
   'test/pack-docs.test.ts': 'compiles every example of README and docs against the packed package',
   'test/pack.test.ts': 'packs and installs what is published',
   'test/sim/simulation.test.ts': 'ten runs of the simulation and of builds that are broken on purpose',

@@ -12,7 +12,7 @@ const SENDER = { name: 'Billing', address: 'billing@shop.example' };
 /**
  * Resolves when the mail server has taken the mail.
  *
- * @param {{ transport: Pick<Transporter, 'sendMail'>, job: JobFacts, token: string, attempt: number, to: { name: string, address: string }, mail: Mail }} letter
+ * @param {{ transport: Pick<Transporter, 'sendMail'>, job: JobFacts, token: string, attempt: number, to: { name: string, address: string }, mail: Mail }} dead letter
  */
 export async function deliver({ transport, job, token, attempt, to, mail }) {
   await transport.sendMail({

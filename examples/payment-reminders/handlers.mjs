@@ -59,7 +59,7 @@ async function statement(job, ctx) {
 /**
  * @param {{ id: string, dueMs: number }} job
  * @param {Context} ctx
- * @param {{ to: { name: string, email: string }, mail: { subject: string, text: string } }} letter
+ * @param {{ to: { name: string, email: string }, mail: { subject: string, text: string } }} dead letter
  */
 async function send(job, ctx, { to, mail }) {
   const address = { name: to.name, address: to.email };

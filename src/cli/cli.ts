@@ -5,39 +5,39 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError, Option } from 'commander';
 import { DuestreamError } from '../core/errors.ts';
-import { cancel } from './cancel.ts';
-import { configPrint } from './config-print.ts';
-import { deadLs } from './dead-ls.ts';
-import { deadPurge } from './dead-purge.ts';
-import { deadReplay } from './dead-replay.ts';
-import { deadShow } from './dead-show.ts';
-import type { Desk, Exit, Register } from './desk.ts';
-import { dev } from './dev.ts';
-import { doctor } from './doctor.ts';
-import { report } from './failure.ts';
-import { forecast } from './forecast.ts';
-import { fsck } from './fsck.ts';
-import { leaders } from './leaders.ts';
-import { ls } from './ls.ts';
-import { queuesPause, queuesResume } from './pauses.ts';
-import { queuesLs } from './queues-ls.ts';
-import { queuesRm } from './queues-rm.ts';
-import { queuesStats } from './queues-stats.ts';
-import { schedule } from './schedule.ts';
-import { schedulesLs } from './schedules-ls.ts';
-import { schedulesPause, schedulesResume } from './schedules-pauses.ts';
-import { schedulesPreview } from './schedules-preview.ts';
-import { schedulesPut } from './schedules-put.ts';
-import { schedulesRm } from './schedules-rm.ts';
-import { schedulesBackfill, schedulesTrigger } from './schedules-runs.ts';
-import { schedulesShow } from './schedules-show.ts';
+import { configPrint } from './commands/config-print.ts';
+import { deadLs } from './commands/dead/dead-ls.ts';
+import { deadPurge } from './commands/dead/dead-purge.ts';
+import { deadReplay } from './commands/dead/dead-replay.ts';
+import { deadShow } from './commands/dead/dead-show.ts';
+import { fsck } from './commands/fsck.ts';
+import { cancel } from './commands/jobs/cancel.ts';
+import { forecast } from './commands/jobs/forecast.ts';
+import { ls } from './commands/jobs/ls.ts';
+import { schedule } from './commands/jobs/schedule.ts';
+import { show } from './commands/jobs/show.ts';
+import { leaders } from './commands/leaders.ts';
+import { queuesLs } from './commands/queues/queues-ls.ts';
+import { queuesPause, queuesResume } from './commands/queues/queues-pauses.ts';
+import { queuesRm } from './commands/queues/queues-rm.ts';
+import { queuesStats } from './commands/queues/queues-stats.ts';
+import { schedulesLs } from './commands/schedules/schedules-ls.ts';
+import { schedulesPause, schedulesResume } from './commands/schedules/schedules-pauses.ts';
+import { schedulesPreview } from './commands/schedules/schedules-preview.ts';
+import { schedulesPut } from './commands/schedules/schedules-put.ts';
+import { schedulesRm } from './commands/schedules/schedules-rm.ts';
+import { schedulesBackfill, schedulesTrigger } from './commands/schedules/schedules-runs.ts';
+import { schedulesShow } from './commands/schedules/schedules-show.ts';
+import { start } from './commands/start.ts';
+import { worker } from './commands/worker.ts';
+import { workers } from './commands/workers.ts';
+import { dev } from './dev/dev.ts';
+import { doctor } from './doctor/doctor.ts';
+import type { Exit, Register, Runner } from './register.ts';
 import { openSession } from './session.ts';
-import { show } from './show.ts';
-import { start } from './start.ts';
-import { worker } from './worker.ts';
-import { workers } from './workers.ts';
-import type { World } from './world.ts';
-import { helpOf, unknownTopic, wrongUse } from './wrong-use.ts';
+import type { Invocation } from './terminal/invocation.ts';
+import { report } from './terminal/report.ts';
+import { helpOf, unknownTopic, wrongUse } from './terminal/usage-error.ts';
 
 /** Every verb, in the order of the help; a group is a word with verbs of its own. */
 const verbs: readonly Register[] = [
@@ -48,63 +48,66 @@ const verbs: readonly Register[] = [
   ls,
   show,
   cancel,
-  (program, desk) => {
+  (program, runner) => {
     const dead = program.command('dead').description('look at dead letters, replay and remove them');
-    for (const verb of [deadLs, deadShow, deadReplay, deadPurge]) verb(dead, desk);
+    for (const verb of [deadLs, deadShow, deadReplay, deadPurge]) verb(dead, runner);
   },
-  (program, desk) => {
+  (program, runner) => {
     const queues = program.command('queues').description('look at queues, pause and remove them');
-    for (const verb of [queuesLs, queuesStats, queuesPause, queuesResume, queuesRm]) verb(queues, desk);
+    for (const verb of [queuesLs, queuesStats, queuesPause, queuesResume, queuesRm]) verb(queues, runner);
   },
-  (program, desk) => {
+  (program, runner) => {
     const schedules = program.command('schedules').description('put, look at, preview and run recurring jobs');
     const looks = [schedulesLs, schedulesShow, schedulesPreview];
     const changes = [schedulesPut, schedulesRm, schedulesPause, schedulesResume, schedulesTrigger, schedulesBackfill];
-    for (const verb of [...looks, ...changes]) verb(schedules, desk);
+    for (const verb of [...looks, ...changes]) verb(schedules, runner);
   },
   forecast,
   leaders,
   workers,
   doctor,
   fsck,
-  (program, desk) => {
-    configPrint(program.command('config').description('look at the configuration'), desk);
+  (program, runner) => {
+    configPrint(program.command('config').description('look at the configuration'), runner);
   },
 ];
 
 /** Runs one command line and returns the exit status. Nothing it is given makes it throw. */
-export async function runCli(world: World): Promise<number> {
+export async function runCli(invocation: Invocation): Promise<number> {
   let exit: number = 0;
   const run = async (command: Command, verb: (session: ReturnType<typeof openSession>) => Promise<Exit>) => {
-    exit = await verb(openSession(world, command.optsWithGlobals()));
+    exit = await verb(openSession(invocation, command.optsWithGlobals()));
   };
   const program = createProgram({ run });
   program.configureOutput({
-    writeOut: (text) => world.stdout.write(text),
-    writeErr: (text) => world.stderr.write(text),
+    writeOut: (text) => invocation.stdout.write(text),
+    writeErr: (text) => invocation.stderr.write(text),
     // Commander's own form of errors is left out: all errors are reported in one way.
     outputError: () => undefined,
   });
   for (const command of everyCommand(program)) command.copyInheritedSettings(program);
   const refuse = (error: unknown) => {
     const asksForHelp = error instanceof DuestreamError && (error.code === 'usage' || error.code === 'bad-input');
-    return report(world, error, { json: wantsJson(world), ...(asksForHelp ? helpOf(program, world) : {}) });
+    return report(invocation, error, {
+      json: wantsJson(invocation),
+      ...(asksForHelp ? helpOf(program, invocation) : {}),
+    });
   };
   try {
-    const unknown = unknownTopic(program, world);
+    const unknown = unknownTopic(program, invocation);
     if (unknown) return refuse(unknown);
-    await program.parseAsync([...world.args], { from: 'user' });
+    await program.parseAsync([...invocation.args], { from: 'user' });
     return exit;
   } catch (error) {
     if (!(error instanceof CommanderError)) return refuse(error);
     // Help and version end here as well; only they have status 0.
     if (error.exitCode === 0) return 0;
-    return error.code === 'commander.help' ? 64 : refuse(wrongUse(program, world, error));
+    return error.code === 'commander.help' ? 64 : refuse(wrongUse(program, invocation, error));
   }
 }
 
 /** The program with every verb; it does nothing until it is given arguments. */
-export function createProgram(desk: Desk): Command {
+export function createProgram(runner: Runner): Command {
   const program = new Command('duestream')
     .description('Delayed jobs for the Redis you already have: on time, never lost, cheap, and visible.')
     .version(version(), '-v, --version', 'print the version')
@@ -121,7 +124,7 @@ export function createProgram(desk: Desk): Command {
     program.configureOutput().writeOut?.(`${version()}\n`);
     throw new CommanderError(0, 'commander.version', version());
   });
-  for (const register of verbs) register(program, desk);
+  for (const register of verbs) register(program, runner);
   return program;
 }
 
@@ -130,7 +133,7 @@ export function everyCommand(command: Command): readonly Command[] {
   return [command, ...command.commands.flatMap(everyCommand)];
 }
 
-function wantsJson({ args }: World): boolean {
+function wantsJson({ args }: Invocation): boolean {
   const end = args.indexOf('--');
   return args.slice(0, end < 0 ? args.length : end).includes('--json');
 }

@@ -4,32 +4,32 @@
  * Which Redis: `--redis` > environment and file > `.duestream/dev.json` > default.
  */
 import { createProducer, type Producer } from '../client/producer.ts';
-import { createSchedules, type Schedules } from '../client/schedules.ts';
-import { unknownSchedule } from '../client/unknown-schedule.ts';
+import { createSchedules, type Schedules } from '../client/schedules/schedules.ts';
+import { unknownSchedule } from '../client/schedules/unknown-schedule.ts';
 import { type Loaded, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
 import type { DuestreamError } from '../core/errors.ts';
 import { parseName } from '../core/job.ts';
 import { hintOf } from '../core/nearest.ts';
-import { close, openCommands, type Redis, whenReady } from '../redis/connect.ts';
+import { close, openCommands, type Redis, whenReady } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { findQueue, listQueues, partitionsOf } from '../redis/queues.ts';
-import { DEV_FILE, readDevFile } from './dev-file.ts';
-import { createOutput, type Output } from './output.ts';
-import type { World } from './world.ts';
-import { unknownQueue } from './wrong-use.ts';
+import { findQueue, listQueues, partitionsOf } from '../redis/transitions/queues.ts';
+import { DEV_FILE, readDevFile } from './dev/dev-file.ts';
+import type { Invocation } from './terminal/invocation.ts';
+import { createOutput, type Output } from './terminal/output.ts';
+import { unknownQueue } from './terminal/usage-error.ts';
 
 export interface Session {
-  readonly world: World;
+  readonly invocation: Invocation;
   readonly loaded: Loaded;
   readonly config: Config;
   readonly out: Output;
 }
 
 /** @throws DuestreamError `bad-config` */
-export function openSession(world: World, flags: Readonly<Record<string, unknown>>): Session {
-  const loaded = withDevServer(loadConfig({ flags, env: world.env, cwd: world.cwd }), world.cwd);
-  return { world, loaded, config: loaded.config, out: createOutput(world, flags.json === true) };
+export function openSession(invocation: Invocation, flags: Readonly<Record<string, unknown>>): Session {
+  const loaded = withDevServer(loadConfig({ flags, env: invocation.env, cwd: invocation.cwd }), invocation.cwd);
+  return { invocation, loaded, config: loaded.config, out: createOutput(invocation, flags.json === true) };
 }
 
 /** Whether somebody named a Redis: a flag, the environment or a file. */
@@ -73,7 +73,7 @@ export async function withRedis<T>({ config }: Session, act: (redis: Redis) => P
 export async function withProducer<T>(session: Session, act: (producer: Producer) => Promise<T>): Promise<T> {
   const { config } = session;
   const windowMs = config.done.max === 0 ? 0 : config.done.windowMs;
-  // A producer is patient with a Redis that refuses it; a person at a terminal is told at once.
+  // A producer is subject with a Redis that refuses it; a person at a terminal is told at once.
   await withRedis(session, (redis) => redis.ping());
   const producer = await createProducer({
     redis: config.redis,

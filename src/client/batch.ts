@@ -12,10 +12,10 @@
 import type { Clock } from '../core/clock.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { Queue } from '../core/queue.ts';
-import type { Jobs } from '../redis/jobs.ts';
+import { withRetry } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import type { ScheduleReply } from '../redis/replies.ts';
-import { withRetry } from '../redis/weather.ts';
+import type { Jobs } from '../redis/transitions/jobs.ts';
+import type { ScheduleReply } from '../redis/transitions/replies.ts';
 import { homeOf, type Layout, type Layouts } from './layouts.ts';
 import type { Plan } from './plan.ts';
 import { failureOf, type Scheduled, scheduledOf } from './scheduled.ts';

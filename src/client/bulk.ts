@@ -1,6 +1,6 @@
 /**
  * A list of jobs → results in order. All are checked before the first is sent; then a few slices are on the way at a
- * time, and bad weather stops what was not sent yet. The error then says what Redis has confirmed and what it has not.
+ * time, and an outage stops what was not sent yet. The error then says what Redis has confirmed and what it has not.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { show } from '../core/duration.ts';
@@ -9,7 +9,7 @@ import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from './batch.ts';
 import type { Plan } from './plan.ts';
 import { type Scheduled, sameKind, Unconfirmed, type UnconfirmedJob } from './scheduled.ts';
 
-/** Enough to keep Redis and the line busy; what was sent when the weather breaks is then at most 1,000 jobs. */
+/** Enough to keep Redis and the line busy; what was sent when the outage breaks is then at most 1,000 jobs. */
 const SLICES_IN_FLIGHT = 4;
 const JOBS_MAX = 1_000_000;
 /** Checking goes on for about 2 ms before others have their turn. */
@@ -84,7 +84,7 @@ function sliceEnd(plans: readonly Plan[], from: number): number {
 const isRefusal = (error: unknown) =>
   error instanceof DuestreamError && (error.code === 'exists' || error.code === 'bad-input');
 
-/** The error that matters most: what may have happened before what did not, and the weather before a refusal. */
+/** The error that matters most: what may have happened before what did not, and the outage before a refusal. */
 function failure(
   plans: readonly Plan[],
   results: ReadonlyMap<number, Scheduled>,

@@ -5,14 +5,14 @@
 import { memberOf } from '../core/codec.ts';
 import type { Queue } from '../core/queue.ts';
 import type { OverState } from '../core/state.ts';
-import { READ_JOBS_MAX } from '../redis/bytes.ts';
-import type { Jobs } from '../redis/jobs.ts';
+import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import type { CancelReply, Moved } from '../redis/replies.ts';
-import { type RetryPolicy, withRetry } from '../redis/weather.ts';
+import { READ_JOBS_MAX } from '../redis/transitions/bytes.ts';
+import type { Jobs } from '../redis/transitions/jobs.ts';
+import type { CancelReply, Moved } from '../redis/transitions/replies.ts';
 import { CHUNK_JOBS_MAX } from './batch.ts';
 import { homeOf } from './layouts.ts';
-import { placesOf, type Reach } from './reach.ts';
+import { placesOf, type Reach } from './partition-calls.ts';
 
 /** What became of a request to cancel. */
 export interface Cancelled {

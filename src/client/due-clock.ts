@@ -59,7 +59,7 @@ export function createDueClock(redis: Timed, clock: Clock): DueClock {
     taken = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
   }
 
-  /** One measurement at a time, however many wait for it. It fails in silence: weather is told by the calls themselves. */
+  /** One measurement at a time, however many wait for it. It fails in silence: outage is told by the calls themselves. */
   function beside(): Promise<void> {
     triedMs = clock.monotonicMs();
     measuring ??= measure()

@@ -7,10 +7,10 @@ import { DEFAULT_NAME } from '../core/job.ts';
 import type { Attempted } from '../core/outcome.ts';
 import type { Queue } from '../core/queue.ts';
 import type { JobState } from '../core/state.ts';
-import type { Redis } from '../redis/connect.ts';
+import type { Redis } from '../redis/connection/connect.ts';
 import { type Peek, peek } from '../redis/inspect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { placesOf, type Reach } from './reach.ts';
+import { placesOf, type Reach } from './partition-calls.ts';
 import { withReadRetry } from './read-retry.ts';
 
 /** A job at one moment. */
@@ -45,7 +45,7 @@ export interface JobView<Data = unknown> {
   /** Epoch ms when it was over. */
   readonly overMs: number | undefined;
   /** Its dead letter, to look at or replay. */
-  readonly letter: string | undefined;
+  readonly deadLetter: string | undefined;
   /** False when there should be a record and it is missing or cannot be read: the job will become a dead letter. */
   readonly readable: boolean;
 }
@@ -74,7 +74,7 @@ function viewOf<Data>(
   of: { readonly id: string; readonly bare: boolean },
   found: Peek,
 ): JobView<Data> {
-  const { stub, run } = found;
+  const { tombstone, run } = found;
   const { name, data, askedDueMs, readable } = contentOf(found, of.bare);
   return {
     ...of,
@@ -86,22 +86,22 @@ function viewOf<Data>(
     data: data as Data | undefined,
     dueMs: found.dueMs,
     askedDueMs,
-    attempts: stub?.attempts ?? run?.attempts ?? 0,
+    attempts: tombstone?.attempts ?? run?.attempts ?? 0,
     failures: run?.failures ?? 0,
     crashes: run?.crashes ?? 0,
     generation: run?.generation ?? 0,
     cancelRequested: run?.cancelRequested ?? false,
     owner: run?.owner,
-    token: started(stub?.token ?? run?.token),
+    token: started(tombstone?.token ?? run?.token),
     history: run?.history ?? [],
     overMs: found.overMs,
-    letter: stub?.letter,
+    deadLetter: tombstone?.deadLetter,
     readable,
   };
 }
 
-function contentOf({ stub, record, dueMs }: Peek, bare: boolean): Content {
-  if (stub) return { name: undefined, data: undefined, askedDueMs: stub.askedDueMs, readable: true };
+function contentOf({ tombstone, record, dueMs }: Peek, bare: boolean): Content {
+  if (tombstone) return { name: undefined, data: undefined, askedDueMs: tombstone.askedDueMs, readable: true };
   if (record === undefined) {
     // A bare member gets its record when it is promoted; one of ours without a record has lost it.
     return { name: bare ? DEFAULT_NAME : undefined, data: undefined, askedDueMs: dueMs, readable: bare };

@@ -7,9 +7,9 @@
 import type { Clock } from '../core/clock.ts';
 import type { Queue } from '../core/queue.ts';
 import { partitionOf } from '../core/routing.ts';
-import type { Redis } from '../redis/connect.ts';
+import type { Redis } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { declareQueue, partitionsOf } from '../redis/queues.ts';
+import { declareQueue, partitionsOf } from '../redis/transitions/queues.ts';
 import { withReadRetry } from './read-retry.ts';
 
 /** The partitions of a queue, in order. */

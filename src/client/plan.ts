@@ -11,7 +11,7 @@ import { type LatenessOptions, latenessOf } from '../core/lateness.ts';
 import { momentOf } from '../core/moment.ts';
 import { hintOf } from '../core/nearest.ts';
 import { type OverrideOptions, overridesOf } from '../core/overrides.ts';
-import { DEFAULT_DST, parseZone } from '../core/zone.ts';
+import { DEFAULT_DST, parseZone } from '../core/recurring/zone.ts';
 
 /** What to do when a job of the same id waits already. */
 export type IfExists = 'keep' | 'replace' | 'error';

@@ -4,19 +4,19 @@
  * process: no signal handlers, no timers, no output. Every promise it gives settles, and none waits for ever.
  */
 import { DuestreamError } from '../core/errors.ts';
-import { close, openCommands, type Redis, whenReady } from '../redis/connect.ts';
-import { createJobs, type Jobs } from '../redis/jobs.ts';
+import { close, openCommands, type Redis, whenReady } from '../redis/connection/connect.ts';
+import { createJobs, type Jobs } from '../redis/transitions/jobs.ts';
 import { createBatch } from './batch.ts';
 import { checkList, planAll, scheduleAll } from './bulk.ts';
 import { type Cancelled, createCancel } from './cancel.ts';
 import { createDueClock } from './due-clock.ts';
 import { createGet, type JobView } from './job-view.ts';
 import { createLayouts } from './layouts.ts';
+import { createReach } from './partition-calls.ts';
 import { dueOf, planJob, type ScheduleOptions } from './plan.ts';
-import { createReach } from './reach.ts';
 import { withReadRetry } from './read-retry.ts';
 import { createRefusal } from './refusal.ts';
-import { createReplay, parseLetterId, type Replayed } from './replay.ts';
+import { createReplay, parseDeadLetterId, type Replayed } from './replay.ts';
 import type { Scheduled } from './scheduled.ts';
 import {
   type ProducerOptions,
@@ -44,7 +44,7 @@ export interface Producer {
    * Schedules one job. Resolves when Redis has it. Calls of one turn of the event loop share script calls, so a
    * thousand of them at once cost a few round trips; each has its own result.
    *
-   * @throws DuestreamError `exists` with `ifExists: 'error'`; after bad weather `cause` is `Unconfirmed` and says the
+   * @throws DuestreamError `exists` with `ifExists: 'error'`; after an outage `cause` is `Unconfirmed` and says the
    * id and the due with which the same call can be repeated.
    * @example
    * await producer.schedule(emails, { to, template }, { delay: '2m', id: `welcome:${user}`, name: 'welcome' });
@@ -52,7 +52,7 @@ export interface Producer {
   schedule<Data>(queue: QueueInput<Data>, data: Data, options?: ScheduleOptions): Promise<Scheduled>;
   /**
    * Schedules up to a million jobs, results in their order. All are checked first: if one is wrong, the error names its
-   * place and nothing is sent. The list is not one transaction: after bad weather some may be scheduled.
+   * place and nothing is sent. The list is not one transaction: after an outage some may be scheduled.
    *
    * @throws DuestreamError whose `cause` is `Unconfirmed`: `confirmed` results and the `unconfirmed` jobs.
    * @example
@@ -80,13 +80,13 @@ export interface Producer {
   ): Promise<JobView<Data> | undefined>;
   /**
    * Makes one dead letter a scheduled job again, with fresh budgets; due now unless `delay` or `at` says otherwise.
-   * `partition` is needed only where two partitions have a letter of the same number.
+   * `partition` is needed only where two partitions have a dead letter of the same number.
    *
-   * @example await producer.replay(emails, (await producer.get(emails, id))?.letter ?? '', { delay: '5m' });
+   * @example await producer.replay(emails, (await producer.get(emails, id))?.dead letter ?? '', { delay: '5m' });
    */
   replay(
     queue: QueueInput<unknown>,
-    letterId: string,
+    deadLetterId: string,
     options?: Pick<ScheduleOptions, 'delay' | 'at'> & { readonly partition?: number | undefined },
   ): Promise<Replayed>;
   /** Refuses new calls, waits until those under way have settled, and closes the connection. Twice is fine. */
@@ -190,13 +190,17 @@ export async function createProducer(options: ProducerOptions): Promise<Producer
         );
       }),
     get: (queue, id, { bare = false } = {}) => call(async () => get(queueOf(queue), parseAnyId(id, bare), { bare })),
-    replay: (queue, letterId, options = {}) =>
+    replay: (queue, deadLetterId, options = {}) =>
       call(async () => {
         const to = queueOf(queue);
         const calledMs = clock.monotonicMs();
-        const parsed = parseLetterId(letterId);
+        const parsed = parseDeadLetterId(deadLetterId);
         await dueClock.settle();
-        return replay(to, { letterId: parsed, dueMs: dueOf(options, limits(calledMs)), partition: options.partition });
+        return replay(to, {
+          deadLetterId: parsed,
+          dueMs: dueOf(options, limits(calledMs)),
+          partition: options.partition,
+        });
       }),
     stop: () => (stopping ??= end()),
   };

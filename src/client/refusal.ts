@@ -4,8 +4,8 @@
  */
 import type { Clock } from '../core/clock.ts';
 import { DuestreamError } from '../core/errors.ts';
-import type { Redis } from '../redis/connect.ts';
-import { EVICTION_LOOK_MS, type Eviction, evictionOf } from '../redis/eviction.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import { EVICTION_LOOK_MS, type Eviction, evictionOf } from '../redis/connection/eviction.ts';
 
 export interface Refusal {
   /** @throws DuestreamError `refused` while Redis may evict jobs. */
@@ -17,7 +17,7 @@ export function createRefusal(redis: Redis, clock: Clock): Refusal {
   let found: Eviction | undefined;
   let lookedMs = Number.NEGATIVE_INFINITY;
 
-  /** A look that fails says nothing: the weather is told by the call itself. */
+  /** A look that fails says nothing: the outage is told by the call itself. */
   async function look(): Promise<void> {
     lookedMs = clock.monotonicMs();
     found = await evictionOf(redis).catch(() => found);

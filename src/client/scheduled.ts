@@ -4,7 +4,7 @@
  */
 import { DuestreamError, Indeterminate, messageOf } from '../core/errors.ts';
 import type { OverState } from '../core/state.ts';
-import type { ScheduleReply } from '../redis/replies.ts';
+import type { ScheduleReply } from '../redis/transitions/replies.ts';
 import type { Plan } from './plan.ts';
 
 /** What became of one job that was scheduled. */
@@ -25,7 +25,7 @@ export interface Scheduled {
 
 /**
  * The `cause` of an error of `schedule` and `scheduleMany` that came from Redis: what was confirmed and what was not.
- * The cause of the weather itself is its own `cause`. Repeating a job with its `id` and `at: new Date(dueMs)` instead
+ * The cause of the outage itself is its own `cause`. Repeating a job with its `id` and `at: new Date(dueMs)` instead
  * of its delay is the same call: it is safe, whatever became of the first.
  *
  * @example

@@ -5,7 +5,7 @@ import { DuestreamError } from '../core/errors.ts';
 import { parseJobId, parseName } from '../core/job.ts';
 import { defineQueue, type Queue, whole } from '../core/queue.ts';
 import { durationIn, queueRanges, workerRanges } from '../core/ranges.ts';
-import type { RedisInput } from '../redis/connect.ts';
+import type { RedisInput } from '../redis/connection/connect.ts';
 
 export interface ProducerOptions {
   /** A URL, an object with its `url` and options beside it, or options of ioredis: see `RedisInput`. */
@@ -17,7 +17,7 @@ export interface ProducerOptions {
   /** Largest data of a job in bytes of JSON: 1 to 64 MiB. Default 262144. */
   readonly dataBytesMax?: number | undefined;
   /**
-   * How long a call is repeated in bad weather: 0 to `5m`, at most half of `doneWindow`. Default `10s`. What is longer than
+   * How long a call is repeated in an outage: 0 to `5m`, at most half of `doneWindow`. Default `10s`. What is longer than
    * `done.retryBudgetMs` of the daemons (10 s) may run twice where many jobs end: set both.
    */
   readonly retryBudget?: DurationInput | undefined;

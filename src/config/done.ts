@@ -5,8 +5,8 @@ import type { Config } from './options.ts';
 export interface DoneLimits {
   /** 0 = nothing is remembered. */
   readonly windowMs: number;
-  readonly stubsMax: number;
-  /** No stub younger than this goes because of the count. */
+  readonly tombstonesMax: number;
+  /** No tombstone younger than this goes because of the count. */
   readonly floorMs: number;
 }
 
@@ -14,5 +14,5 @@ export function doneLimits({ done, redis }: Pick<Config, 'done' | 'redis'>): Don
   const { windowMs, max, retryBudgetMs } = done;
   const isOff = windowMs === 0 || max === 0;
   const floorMs = isOff ? 0 : doneFloorMs({ retryBudgetMs, commandTimeoutMs: redis.commandTimeoutMs });
-  return { windowMs: isOff ? 0 : windowMs, stubsMax: max, floorMs };
+  return { windowMs: isOff ? 0 : windowMs, tombstonesMax: max, floorMs };
 }

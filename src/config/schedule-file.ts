@@ -5,8 +5,8 @@
 import { isAbsolute, join } from 'node:path';
 import { show } from '../core/duration.ts';
 import { DuestreamError, messageOf } from '../core/errors.ts';
-import type { ScheduleInput } from '../core/schedule-input.ts';
-import { defineSchedule } from '../core/schedule-text.ts';
+import type { ScheduleInput } from '../core/recurring/schedule-input.ts';
+import { defineSchedule } from '../core/recurring/schedule-text.ts';
 import { parseYaml, readText } from './file.ts';
 
 export type ScheduleFile = ReadonlyMap<string, ScheduleInput>;

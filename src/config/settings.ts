@@ -141,6 +141,6 @@ function unknownVariable(name: string, known: readonly (string | undefined)[]): 
 const isTree = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const camelCase = (flag: string): string => flag.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+const camelCase = (flag: string): string => flag.replace(/-([a-z])/g, (_, small: string) => small.toUpperCase());
 
 const bad = (message: string): DuestreamError => new DuestreamError('bad-config', message);

@@ -3,11 +3,11 @@
  *
  * A **record** is `1` + asked due (base 36) + optional `;letter=value` fields + `|` + compact JSON. Lua reads the part
  * before the bar and never the JSON. Letters in use: `b=1` bare; `e` expires at (ms, base 36); `l` most lateness (ms,
- * base 36); `p` what then: d drop (default), x dead letter, r run. Unknown letters are kept and ignored.
+ * base 36); `p` what then: d drop (default), x dead letter, r run. Unknown dead letters are kept and ignored.
  * JSON keys: `n` name, `d` data, `o` options of this one job (`a` attempts, `t` timeout ms, `b` backoff). Defaults are
  * left out: a job named `default` with 200 bytes of data is 216 bytes, which fits the allocator's class of 224.
  *
- * A **stub** is what is left of a job that is over: `.` + outcome letter + asked due (base 36) + space + digest of the
+ * A **tombstone** is what is left of a job that is over: `.` + outcome letter + asked due (base 36) + space + digest of the
  * record + space + finishing token + space + attempts + space + dead letter id or `-`.
  *
  * A **run** is the state of a job that was started, fields separated by spaces, then one line of JSON per error:
@@ -17,7 +17,7 @@ import { type Backoff, isBackoff } from './backoff.ts';
 import { dataJson } from './data-json.ts';
 import { DEFAULT_NAME, type JobId, type Token } from './job.ts';
 import type { Attempted } from './outcome.ts';
-import { type OverState, stubLetters } from './state.ts';
+import { type OverState, outcomeLetters } from './state.ts';
 
 /** Options of one job that differ from its queue's. */
 export interface JobOverrides {
@@ -45,13 +45,13 @@ export interface JobRecord extends JobOverrides, Lateness {
   readonly bare: boolean;
 }
 
-export interface Stub {
+export interface Tombstone {
   readonly outcome: OverState;
   readonly askedDueMs: number;
   readonly digest: string;
   readonly token: Token;
   readonly attempts: number;
-  readonly letter: string | undefined;
+  readonly deadLetter: string | undefined;
 }
 
 export interface Run {
@@ -112,24 +112,24 @@ export function decodeHeader(
   if (!header) return undefined;
   const askedDueMs = Number.parseInt(header[1] ?? '', 36);
   if (!header[2]) return { askedDueMs, bare: false };
-  const letters = new Map(
+  const fields = new Map(
     header[2]
       .split(';')
       .reverse()
       .map((field) => [field.slice(0, 1), field.slice(2)]),
   );
   const time = (letter: string) => {
-    const text = letters.get(letter) ?? '';
+    const text = fields.get(letter) ?? '';
     return /^[0-9a-z]+$/.test(text) ? Number.parseInt(text, 36) : undefined;
   };
   const [expiresAtMs, maxLatenessMs] = [time('e'), time('l')];
   const late = expiresAtMs !== undefined || maxLatenessMs !== undefined;
   return {
     askedDueMs,
-    bare: letters.get('b') === '1',
+    bare: fields.get('b') === '1',
     ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
     ...(maxLatenessMs === undefined ? {} : { maxLatenessMs }),
-    ...(late ? { onLate: ON_LATE[letters.get('p') ?? 'd'] ?? 'drop' } : {}),
+    ...(late ? { onLate: ON_LATE[fields.get('p') ?? 'd'] ?? 'drop' } : {}),
   };
 }
 
@@ -159,12 +159,12 @@ function overridesOf({ a, t, b }: { a?: unknown; t?: unknown; b?: unknown }): Jo
   };
 }
 
-export const isStub = (value: string): boolean => value.startsWith('.');
+export const isTombstone = (value: string): boolean => value.startsWith('.');
 
-/** A stub, or undefined when the text is none. */
-export function decodeStub(value: string): Stub | undefined {
+/** A tombstone, or undefined when the text is none. */
+export function decodeTombstone(value: string): Tombstone | undefined {
   const found = /^\.([a-z])([0-9a-z]+) (\S+) (\S+) (\d+) (\S+)$/.exec(value);
-  const outcome = stubLetters[found?.[1] ?? ''];
+  const outcome = outcomeLetters[found?.[1] ?? ''];
   if (!found || !outcome) return undefined;
   return {
     outcome,
@@ -172,7 +172,7 @@ export function decodeStub(value: string): Stub | undefined {
     digest: found[3] ?? '',
     token: (found[4] ?? '0') as Token,
     attempts: Number(found[5]),
-    letter: found[6] === '-' ? undefined : found[6],
+    deadLetter: found[6] === '-' ? undefined : found[6],
   };
 }
 
@@ -196,7 +196,7 @@ export function decodeRun(value: string): Run | undefined {
   };
 }
 
-/** One error as a line of a run or a letter. */
+/** One error as a line of a run or a dead letter. */
 export const encodeAttempted = (error: Attempted): string =>
   JSON.stringify({ t: error.atMs, a: error.attempt, k: error.kind, m: error.message });
 

@@ -13,7 +13,7 @@ export interface Events {
     readonly queue: string;
     readonly partition: number;
     readonly count: number;
-    readonly letters: number;
+    readonly deadLetters: number;
     readonly lateness: readonly (readonly [lateMs: number, count: number])[];
     readonly tookMs: number;
   };
@@ -119,7 +119,7 @@ export interface Events {
     readonly what: string;
     readonly count: number;
   };
-  /** Weather: once per change of state or of reason, never once per failed call. */
+  /** Outage: once per change of state or of reason, never once per failed call. */
   'redis.away': {
     readonly who: string;
     readonly why: string;

@@ -6,9 +6,10 @@
  *                └───────▶ run ──handler──▶ judgeEnd ──▶ settled: done, retry, defer or dead
  *                                               └─────▶ told: delivered at most once, it was over before its handler
  */
-import { type Departed, heirOf, readRecord } from './abandoned.ts';
+
 import { type BackoffPolicy, backoffMs } from './backoff.ts';
 import type { JobRecord } from './codec.ts';
+import { compensationOf, type Departed, readRecord } from './compensation.ts';
 import { DuestreamError, messageOf, oneLine } from './errors.ts';
 import { DEFAULT_NAME } from './job.ts';
 import { type AbortReason, type Attempted, Defer, type Outcome, Unrecoverable } from './outcome.ts';
@@ -26,7 +27,7 @@ export interface Rules<Handler> {
   /** The handler for a name, if there is one. */
   readonly handlerOf: (name: string) => Handler | undefined;
   /** Whether anybody takes half-done work back. */
-  readonly heirs: boolean;
+  readonly compensations: boolean;
 }
 
 type Dead = Extract<Outcome, { kind: 'dead' }>;
@@ -64,7 +65,11 @@ export function judgeStart<Handler>(life: Life, rules: Rules<Handler>, nowMs: nu
   const { queue, handlerOf } = rules;
   const refused = (reason: string, message: string, name = DEFAULT_NAME): StartVerdict<Handler> => {
     const error = { atMs: nowMs, attempt: life.started.attempts, kind: 'refused' as const, message };
-    return { kind: 'refused', name, outcome: withHeir({ kind: 'dead', reason, error }, { life, rules, nowMs }) };
+    return {
+      kind: 'refused',
+      name,
+      outcome: withCompensation({ kind: 'dead', reason, error }, { life, rules, nowMs }),
+    };
   };
   if (crashes >= queue.crashes)
     return refused('crashes-exhausted', `the worker died ${timesOf(crashes)} under this job`);
@@ -111,13 +116,13 @@ export function judgeThrown<Handler>(
   parts: EndParts<Handler>,
 ): Outcome {
   const outcome = outcomeOf(thrown, aborted, parts);
-  return outcome.kind === 'dead' ? withHeir(outcome, parts) : outcome;
+  return outcome.kind === 'dead' ? withCompensation(outcome, parts) : outcome;
 }
 
 /**
  * Redis refused what the handler asked to be committed. When it had no memory, nothing has happened and the handler did
  * nothing wrong: the job is put aside and no failure is counted, else a Redis that is full for a while would make a dead
- * letter of every such job.
+ * dead letter of every such job.
  */
 export function judgeRefused<Handler>(thrown: unknown, parts: EndParts<Handler>): Outcome {
   if (thrown instanceof DuestreamError && thrown.code === 'out-of-memory') {
@@ -130,12 +135,12 @@ export function judgeRefused<Handler>(thrown: unknown, parts: EndParts<Handler>)
 export const timedOut = (timeoutMs: number): Error => new Error(`timed out after ${timeoutMs} ms`);
 
 /** Jobs past their expiry are over without a start. One that was started before may have left half of its work outside. */
-export function heirOfExpired(
+export function compensationOfExpired(
   { member, started }: { readonly member: string; readonly started: Departed & { readonly attempts: number } },
   nowMs: number,
-): Dead['heir'] {
+): Dead['compensation'] {
   const error = { atMs: nowMs, attempt: started.attempts, kind: 'refused' as const, message: 'past its expiry' };
-  return heirOf({ member, started, reason: 'expired', error }, nowMs);
+  return compensationOf({ member, started, reason: 'expired', error }, nowMs);
 }
 
 function outcomeOf<Handler>(
@@ -165,14 +170,14 @@ function failureOf<Handler>(ending: Ending, { life, nowMs }: EndParts<Handler>):
   return { atMs: nowMs, attempt: life.started.attempts, kind, message };
 }
 
-function withHeir<Handler>(
+function withCompensation<Handler>(
   outcome: Dead,
   { life, rules, nowMs }: { readonly life: Life; readonly rules: Rules<Handler>; readonly nowMs: number },
 ): Dead {
   const { reason, error } = outcome;
-  if (!rules.heirs || reason === 'unreadable-record') return outcome;
-  const heir = heirOf({ ...life, reason, error }, nowMs);
-  return heir ? { ...outcome, heir } : outcome;
+  if (!rules.compensations || reason === 'unreadable-record') return outcome;
+  const compensation = compensationOf({ ...life, reason, error }, nowMs);
+  return compensation ? { ...outcome, compensation } : outcome;
 }
 
 /** What the handler asked for. Anything can be thrown, also an object that throws when it is looked at. */

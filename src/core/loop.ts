@@ -1,6 +1,6 @@
 /**
  * The one shape of everything that runs for long: a `pass()` that does one step and says how many milliseconds until
- * the next, and a loop around it that can be woken early and stopped once or often. Weather is handled here and nowhere
+ * the next, and a loop around it that can be woken early and stopped once or often. Outage is handled here and nowhere
  * else in a service: a failed pass is told once per change of state, waits with a growing jittered pause, and repeats.
  */
 import type { Clock } from './clock.ts';
@@ -38,7 +38,7 @@ export interface LoopParts {
   readonly probe?: () => Promise<unknown>;
   readonly clock: Clock;
   readonly events: Emitter;
-  /** Called after a failed pass, for example to heal. */
+  /** Called after a failed pass, for example to repair. */
   readonly onError?: (error: unknown) => void | Promise<void>;
   /** How long to wait after so many failed passes in a row. Default: 25 ms, growing to a second. */
   readonly pauseAfter?: (error: unknown, failures: number, random: number) => number;
@@ -79,7 +79,7 @@ export function createLoop(parts: LoopParts): Loop {
     } catch (error) {
       failures += 1;
       tellAway(error);
-      await healing(error);
+      await repairing(error);
       const waitMs = pauseAfter(error, failures, random());
       if (!stopping) await breather.wait(Math.min(waitMs, UNDISTURBED_MS));
       return Math.max(1, waitMs - UNDISTURBED_MS);
@@ -106,7 +106,7 @@ export function createLoop(parts: LoopParts): Loop {
     events.emit('redis.away', { who, why, answered });
   }
 
-  async function healing(error: unknown): Promise<void> {
+  async function repairing(error: unknown): Promise<void> {
     try {
       await onError?.(error);
     } catch {

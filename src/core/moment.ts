@@ -1,7 +1,7 @@
 /** Instants that people write as local times: one rule for single jobs, for the bounds of schedules and for ranges. */
 import { beyondMs, type InstantInput, instantMs, show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
-import { DEFAULT_DST, type DstPolicy, instantsOf, type Zone } from './zone.ts';
+import { DEFAULT_DST, type DstPolicy, instantsOf, type Zone } from './recurring/zone.ts';
 
 const LOCAL = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?$/;
 const DAY_MS = 86_400_000;

@@ -39,7 +39,7 @@ export type Outcome =
       readonly reason: string;
       readonly error: Attempted;
       /** A job that is scheduled in the same step, to take half-done work back. */
-      readonly heir?: { readonly member: string; readonly record: string };
+      readonly compensation?: { readonly member: string; readonly record: string };
     };
 
 /** Why a handler was told to stop. */

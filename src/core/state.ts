@@ -5,8 +5,8 @@
  *            schedule            promote            XREADGROUP >          start
  *  (none) ────────────▶ scheduled ───────▶ ready ──────────────▶ delivered ──────▶ running(token)
  *                        ▲  │ cancel         │ cancel               │ reclaim/adopt    │  │  │
- *                        │  ▼                ▼ (stub)               └─▶ other consumer │  │  │
- *                        │ (stub)         entry dropped at start                       │  │  │
+ *                        │  ▼                ▼ (tombstone)               └─▶ other consumer │  │  │
+ *                        │ (tombstone)         entry dropped at start                       │  │  │
  *                        └─────── retry (backoff) / defer / release ◀──────────────────┘  │  │
  *                                                  done ◀──── complete ◀──────────────────┘  │
  *                                                  dead ◀──── bury ◀─────────────────────────┘
@@ -16,10 +16,10 @@
 /** Where a job can be seen to be. `delivered` is `ready` to everyone but the worker that holds the entry. */
 export type JobState = 'scheduled' | 'ready' | 'running' | 'done' | 'cancelled' | 'expired' | 'dead';
 
-/** How a job that is over ended; the letter stands in its stub. */
+/** How a job that is over ended; the dead letter stands in its tombstone. */
 export type OverState = Extract<JobState, 'done' | 'cancelled' | 'expired' | 'dead'>;
 
-export const stubLetters: Readonly<Record<string, OverState>> = {
+export const outcomeLetters: Readonly<Record<string, OverState>> = {
   d: 'done',
   c: 'cancelled',
   e: 'expired',
@@ -115,7 +115,7 @@ export const transitions: readonly Transition[] = [
   },
   {
     verb: 'replay',
-    // An older letter may be replayed when a later life of its job is over, or a bare member waits.
+    // An older dead letter may be replayed when a later life of its job is over, or a bare member waits.
     moves: {
       dead: ['scheduled'],
       done: ['scheduled'],
@@ -131,7 +131,7 @@ export const transitions: readonly Transition[] = [
     moves: { done: ['none'], cancelled: ['none'], expired: ['none'], dead: ['none'], scheduled: ['scheduled'] },
   },
   { verb: 'purge', moves: { dead: ['none'] } },
-  { verb: 'mend', moves: { ready: ['scheduled'], running: ['scheduled'] } },
+  { verb: 'repair', moves: { ready: ['scheduled'], running: ['scheduled'] } },
   {
     verb: 'remove',
     moves: {

@@ -19,8 +19,8 @@ import { createHttp } from '../http/server.ts';
 import { createMetrics, type Registry } from '../metrics/metrics.ts';
 import { createGuard } from '../mover/guard.ts';
 import { createMovers } from '../mover/movers.ts';
-import { close, describe, openCommands, openSubscriber, type Redis, whenReady } from '../redis/connect.ts';
-import { declareQueue } from '../redis/queues.ts';
+import { close, describe, openCommands, openSubscriber, type Redis, whenReady } from '../redis/connection/connect.ts';
+import { declareQueue } from '../redis/transitions/queues.ts';
 import type { Handlers } from '../worker/handlers.ts';
 import { loadHandlers } from './handler-module.ts';
 import { type DaemonInput, readDaemonInput } from './input.ts';
@@ -212,7 +212,7 @@ function moversOf(parts: {
     ...{ redis, subscriber, namespace, events, options: mover, clock: systemClock, beatTtlMs: 15_000 },
     identity: { id, role: 'daemon', host: hostname(), pid: process.pid, startedMs: systemClock.wallMs(), queues: [] },
     limits: {
-      ...{ batch: 500, retentionMs: dead.retentionMs, lettersMax: dead.max },
+      ...{ batch: 500, retentionMs: dead.retentionMs, deadLettersMax: dead.max },
       ...doneLimits(config),
     },
   });

@@ -1,5 +1,5 @@
 /**
- * A file that a person named → the handlers in it. Most of what can go wrong is theirs to mend, so the refusal says
+ * A file that a person named → the handlers in it. Most of what can go wrong is theirs to repair, so the refusal says
  * where: the file and line of a syntax error or of what the module threw, the nearest file, what a default export is.
  */
 import { readdirSync, statSync } from 'node:fs';

@@ -6,7 +6,7 @@ import { defineConfig } from '../config/load.ts';
 import type { Config, ConfigInput } from '../config/options.ts';
 import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
-import { parseAddress, type RedisInput } from '../redis/address.ts';
+import { parseAddress, type RedisInput } from '../redis/connection/address.ts';
 
 /** A configuration, or the part of it that differs from the defaults. */
 export type DaemonInput = Config | (Omit<ConfigInput, 'redis'> & { readonly redis?: RedisInput | undefined });

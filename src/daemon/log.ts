@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../core/clock.ts';
 import { escapeControls, oneLine } from '../core/errors.ts';
 import type { EventSource, Events } from '../core/events.ts';
 import { withoutCredentials } from '../core/redact.ts';
-import { createWeatherLog, fewer } from './weather-log.ts';
+import { createOutageLog, fewer } from './outage-log.ts';
 
 export interface LogOptions {
   readonly level: string;
@@ -53,15 +53,15 @@ export function logEvents(events: EventSource, log: Logger, clock: Clock = syste
   // Each has a bucket of its own: a hundred new leaders must not drown that Redis is back, or what was missed.
   const few = fewer(log, clock);
   const rare = fewer(log, clock);
-  const weather = createWeatherLog({ log: fewer(log, clock), clock });
+  const outage = createOutageLog({ log: fewer(log, clock), clock });
   const suspects = sparing(SUSPECTS_EVERY_MS, (e: Events['suspects.waiting'], missed) =>
     log.warn({ ...e, missed }, 'jobs under which workers died are started one at a time'),
   );
   const offs = [
     events.on('leader.elected', (e) => few.info(e, 'leader elected')),
     events.on('leader.lost', (e) => few.info(e, 'leader lost')),
-    events.on('jobs.promoted', ({ queue, partition, count, letters, tookMs }) => {
-      if (letters > 0) log.warn({ queue, partition, letters }, 'members nobody can run became dead letters');
+    events.on('jobs.promoted', ({ queue, partition, count, deadLetters, tookMs }) => {
+      if (deadLetters > 0) log.warn({ queue, partition, deadLetters }, 'members nobody can run became dead letters');
       log.debug({ queue, partition, count, tookMs: round(tookMs) }, 'jobs promoted');
     }),
     events.on('job.started', (e) => log.debug({ ...e, lateMs: round(e.lateMs) }, 'job started')),
@@ -114,7 +114,7 @@ export function logEvents(events: EventSource, log: Logger, clock: Clock = syste
     events.on('schedule.unreadable', (e) => log.error(e, 'a schedule cannot be read and does not fire')),
     events.on('partition.mended', (e) => rare.warn(e, 'somebody removed parts of jobs; they are whole again')),
     events.on('consumer.retired', (e) => few.info(e, 'a dead worker is gone')),
-    events.on('redis.away', (e) => weather.away({ ...e, why: safe(e.why) })),
+    events.on('redis.away', (e) => outage.away({ ...e, why: safe(e.why) })),
     events.on('redis.evicts', (e) =>
       log.error(e, 'Redis may evict keys, and jobs with them: CONFIG SET maxmemory-policy noeviction'),
     ),
@@ -129,8 +129,8 @@ export function logEvents(events: EventSource, log: Logger, clock: Clock = syste
             : 'another Redis server answers',
       ),
     ),
-    events.on('redis.back', weather.back),
-    weather.stop,
+    events.on('redis.back', outage.back),
+    outage.stop,
   ];
   return () => {
     for (const off of offs) off();

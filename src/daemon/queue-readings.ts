@@ -1,9 +1,9 @@
 /** What a daemon reads of whole queues at each scrape: the counts of the partitions it leads, and how many workers live. */
 import type { PartitionReading } from '../metrics/readings.ts';
 import type { Movers } from '../mover/movers.ts';
-import type { Redis } from '../redis/connect.ts';
+import type { Redis } from '../redis/connection/connect.ts';
 import { oldestDueAge, stats } from '../redis/inspect.ts';
-import { presence } from '../redis/presence.ts';
+import { presence } from '../redis/transitions/presence.ts';
 
 export function queueReadings({
   redis,

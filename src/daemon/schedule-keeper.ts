@@ -1,16 +1,16 @@
 /**
  * Brings the schedules of the configuration's file in step at the start of a daemon that moves jobs, and logs the
- * difference. The file is judged before anything is connected; then weather is waited out beside all other work,
+ * difference. The file is judged before anything is connected; then outage is waited out beside all other work,
  * because a Redis that is full needs a daemon that promotes, not one that ends.
  */
-import { type Reconciled, reconcileSchedules } from '../client/reconcile.ts';
+import { type Reconciled, reconcileSchedules } from '../client/schedules/reconcile.ts';
 import type { Config } from '../config/options.ts';
 import { loadScheduleFile } from '../config/schedule-file.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
 import type { Log } from '../core/log.ts';
 import { createLoop, type Loop } from '../core/loop.ts';
-import type { Redis } from '../redis/connect.ts';
+import type { Redis } from '../redis/connection/connect.ts';
 
 export interface ScheduleKeeper {
   readonly start: (redis: Redis) => void;

@@ -8,7 +8,7 @@ import { DuestreamError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { hintOf } from '../core/nearest.ts';
 import { defineQueue, type Queue } from '../core/queue.ts';
-import type { RedisInput } from '../redis/connect.ts';
+import type { RedisInput } from '../redis/connection/connect.ts';
 import type { Handlers } from '../worker/handlers.ts';
 import { createWorker, type Worker } from '../worker/worker.ts';
 

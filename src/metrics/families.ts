@@ -48,11 +48,11 @@ export function createFamilies(collect: () => Promise<void>) {
       help: 'Jobs that were too late to start and were dropped.',
     }),
     jobsCancelled: kept({ name: 'duestream_jobs_cancelled_total', help: 'Jobs that ended cancelled.' }),
-    jobsMended: kept({
+    jobsRepaired: kept({
       name: 'duestream_jobs_mended_total',
       help: 'Parts of jobs that somebody had removed and that were put right.',
     }),
-    lettersForgotten: kept({
+    deadLettersForgotten: kept({
       name: 'duestream_dead_forgotten_total',
       help: 'Dead letters removed by retention or a purge.',
     }),

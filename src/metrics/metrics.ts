@@ -10,7 +10,7 @@
 import { Registry } from 'prom-client';
 import { DuestreamError } from '../core/errors.ts';
 import type { EventSource } from '../core/events.ts';
-import { weatherOf } from '../redis/weather.ts';
+import { outageOf } from '../redis/connection/outage.ts';
 import { observeEvents } from './observe.ts';
 import type { PartitionReading } from './readings.ts';
 import { type Reading, type Source, sharedOf } from './shared.ts';
@@ -73,13 +73,13 @@ export function createMetrics(options: MetricsOptions): Metrics {
   };
 }
 
-/** What Redis says, or undefined in bad weather. A bug is not weather and reaches the caller. */
+/** What Redis says, or undefined in an outage. A bug is not outage and reaches the caller. */
 async function read({ queueStats, alive }: MetricsOptions): Promise<Reading | undefined> {
   try {
     const [partitions, count] = await Promise.all([queueStats?.() ?? [], alive?.()]);
     return { partitions, alive: count };
   } catch (error) {
-    if (error instanceof DuestreamError || weatherOf(error) !== 'unknown') return undefined;
+    if (error instanceof DuestreamError || outageOf(error) !== 'unknown') return undefined;
     throw error;
   }
 }

@@ -36,8 +36,8 @@ export const QUEUE_WIDE = [
   'jobsDead',
   'jobsExpired',
   'jobsCancelled',
-  'jobsMended',
-  'lettersForgotten',
+  'jobsRepaired',
+  'deadLettersForgotten',
   'reclaimed',
   'scheduledJobs',
   'readyJobs',
@@ -73,8 +73,8 @@ function addPartition(families: Families, { queue, partition, stats }: Led): voi
   families.jobsDead.inc({ queue, partition }, counted('dead') + counted('refused'));
   families.jobsExpired.inc({ queue, partition }, counted('expired'));
   families.jobsCancelled.inc({ queue, partition }, counted('cancelled'));
-  families.jobsMended.inc({ queue, partition }, counted('mended'));
-  families.lettersForgotten.inc({ queue, partition }, counted('forgotten'));
+  families.jobsRepaired.inc({ queue, partition }, counted('repaired'));
+  families.deadLettersForgotten.inc({ queue, partition }, counted('forgotten'));
   families.reclaimed.inc({ queue, partition }, counted('reclaimed'));
   families.scheduledJobs.inc({ queue }, stats.scheduled);
   families.readyJobs.inc({ queue }, stats.ready);

@@ -16,7 +16,7 @@ export interface Reading {
 
 /** One part of a process, for as long as it lives. */
 export interface Source {
-  /** What Redis says, or undefined in bad weather. */
+  /** What Redis says, or undefined in an outage. */
   readonly read: () => Promise<Reading | undefined>;
   /** Whether the part is ready; undefined when nobody asks it. */
   readonly ready: (() => boolean) | undefined;

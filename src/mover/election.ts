@@ -27,9 +27,9 @@
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
-import type { Redis } from '../redis/connect.ts';
+import type { Redis } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { elect, renew, resign } from '../redis/lease.ts';
+import { elect, renew, resign } from '../redis/transitions/lease.ts';
 
 export interface ElectionParts {
   readonly redis: Redis;

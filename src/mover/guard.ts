@@ -5,9 +5,9 @@
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
 import { createLoop } from '../core/loop.ts';
-import type { Redis } from '../redis/connect.ts';
-import { EVICTION_LOOK_MS, evictionOf } from '../redis/eviction.ts';
-import { pauseAfter } from '../redis/weather.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import { EVICTION_LOOK_MS, evictionOf } from '../redis/connection/eviction.ts';
+import { pauseAfter } from '../redis/connection/outage.ts';
 
 export interface Guard {
   readonly start: () => void;
@@ -21,7 +21,7 @@ export function createGuard(parts: { readonly redis: Redis; readonly clock: Cloc
   let told: string | undefined;
 
   async function pass(): Promise<number> {
-    // Others tell of the weather, and a user without the right to INFO is told by `doctor`.
+    // Others tell of the outage, and a user without the right to INFO is told by `doctor`.
     const found = await evictionOf(redis).catch(() => 'unknown' as const);
     if (found === 'unknown') return EVICTION_LOOK_MS;
     if (found && found.policy !== told) {

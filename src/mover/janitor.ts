@@ -1,14 +1,14 @@
 /**
- * Keeps a led partition small: stubs that left the done window and dead letters past their retention go, a bounded
- * batch at a time, so that no command of Redis waits behind a big deletion. Only stubs and old letters are ever deleted.
+ * Keeps a led partition small: tombstones that left the done window and dead letters past their retention go, a bounded
+ * batch at a time, so that no command of Redis waits behind a big deletion. Only tombstones and old dead letters are ever deleted.
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
 import { createLoop, type Idle, idle } from '../core/loop.ts';
-import type { Redis } from '../redis/connect.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import { pauseAfter } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { type SweepLimits, sweep } from '../redis/lease.ts';
-import { pauseAfter } from '../redis/weather.ts';
+import { type SweepLimits, sweep } from '../redis/transitions/lease.ts';
 import type { Leadership } from './election.ts';
 
 export interface JanitorParts {
@@ -38,7 +38,7 @@ export function createJanitor({ redis, ref, limits, leading, clock, events }: Ja
     const swept = await sweep(redis, ref, { term: leadership.term, limits });
     if (swept === 'fenced') return IDLE_REST_MS;
     if (swept.more) return BUSY_REST_MS;
-    return swept.stubs + swept.letters === 0 ? IDLE_REST_MS : REST_MS;
+    return swept.tombstones + swept.deadLetters === 0 ? IDLE_REST_MS : REST_MS;
   }
   const who = `janitor of ${ref.queue}:${ref.partition}`;
   const loop = createLoop({ who, pass, probe: () => redis.ping(), clock, events, pauseAfter });

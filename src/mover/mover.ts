@@ -11,11 +11,11 @@
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
 import { createLoop, type Idle, idle } from '../core/loop.ts';
-import type { Redis } from '../redis/connect.ts';
-import { createJobs } from '../redis/jobs.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import { pauseAfter } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import type { PromoteReply } from '../redis/replies.ts';
-import { pauseAfter } from '../redis/weather.ts';
+import { createJobs } from '../redis/transitions/jobs.ts';
+import type { PromoteReply } from '../redis/transitions/replies.ts';
 import { createElection, type Leadership, RANK_STEP_MS } from './election.ts';
 import { createPace } from './pace.ts';
 import { createStandstill } from './standstill.ts';
@@ -140,7 +140,7 @@ export function createMover(parts: MoverParts): Mover {
     }
     standstill.over();
     if (reply.kind === 'paused') return look(reply.nowMs + options.safetyTickMs);
-    if (reply.count + reply.letters >= options.batchMax) return look(0);
+    if (reply.count + reply.deadLetters >= options.batchMax) return look(0);
     soonestLookMs = reply.nowMs + pace.gapMs();
     return look(Math.max(Math.min(reply.nextMs ?? Number.POSITIVE_INFINITY, nudgedMs), soonestLookMs));
   }
@@ -162,9 +162,9 @@ export function createMover(parts: MoverParts): Mover {
   function tell(reply: Exclude<PromoteReply, { kind: 'fenced' }>, tookMs: number): void {
     const { queue, partition } = ref;
     events.emit('mover.passed', { queue, partition, state: reply.kind, tookMs });
-    if (reply.count + reply.letters === 0) return;
-    const { count, letters, lateness } = reply;
-    events.emit('jobs.promoted', { queue, partition, count, letters, lateness, tookMs });
+    if (reply.count + reply.deadLetters === 0) return;
+    const { count, deadLetters, lateness } = reply;
+    events.emit('jobs.promoted', { queue, partition, count, deadLetters, lateness, tookMs });
   }
 
   /** Never to one that was killed: its heartbeat is there for longer than its lease, and nobody would lead. */

@@ -1,5 +1,5 @@
 /**
- * All movers of one process: a mover, a firer of schedules, a janitor and a healer per partition of every declared queue. Watches the
+ * All movers of one process: a mover, a enqueuer of schedules, a janitor and a repairer per partition of every declared queue. Watches the
  * registry for new queues, ranks itself among the living daemons, and hands the nudges of every `K:wake` to the right
  * mover.
  */
@@ -7,20 +7,20 @@ import type { Clock } from '../core/clock.ts';
 import { messageOf } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
 import { createLoop } from '../core/loop.ts';
-import type { Redis } from '../redis/connect.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import { pauseAfter } from '../redis/connection/outage.ts';
+import { createServerWatch } from '../redis/connection/server-watch.ts';
 import { controlKeys, type PartitionRef } from '../redis/keys.ts';
-import type { SweepLimits } from '../redis/lease.ts';
-import { beat, forget, type Identity, leave, presence } from '../redis/presence.ts';
-import { listQueues, partitionsOf } from '../redis/queues.ts';
-import { createServerWatch } from '../redis/server-watch.ts';
-import { pauseAfter } from '../redis/weather.ts';
+import type { SweepLimits } from '../redis/transitions/lease.ts';
+import { beat, forget, type Identity, leave, presence } from '../redis/transitions/presence.ts';
+import { listQueues, partitionsOf } from '../redis/transitions/queues.ts';
 import type { Leadership } from './election.ts';
-import { createFirer, type Firer } from './firer.ts';
-import { createHealer, type Healer } from './healer.ts';
+import { createEnqueuer, type Enqueuer } from './enqueuer.ts';
 import { createJanitor, type Janitor } from './janitor.ts';
 import { createMover, type Mover, type MoverOptions } from './mover.ts';
 import { createRanks } from './ranks.ts';
 import { createRemoved } from './removed.ts';
+import { createRepairer, type Repairer } from './repairer.ts';
 
 export interface MoversParts {
   readonly redis: Redis;
@@ -50,8 +50,8 @@ export interface Movers {
 /** Who works for one partition. */
 interface Led {
   readonly mover: Mover;
-  readonly firer: Firer;
-  readonly chores: readonly (Firer | Janitor | Healer)[];
+  readonly enqueuer: Enqueuer;
+  readonly chores: readonly (Enqueuer | Janitor | Repairer)[];
 }
 
 /** Long enough for people to see in `workers` that somebody is missing. */
@@ -104,11 +104,11 @@ export function createMovers(parts: MoversParts): Movers {
     };
     const mover = createMover({ redis, ref, processId: identity.id, options, clock, events, ...standing });
     const duty = { redis, ref, leading: mover.leading, clock, events };
-    const firer = createFirer({ ...duty, namespace });
-    const chores = [firer, createJanitor({ ...duty, limits }), createHealer(duty)];
+    const enqueuer = createEnqueuer({ ...duty, namespace });
+    const chores = [enqueuer, createJanitor({ ...duty, limits }), createRepairer(duty)];
     await subscribe(ref.keys.wake);
     if (stopped) return;
-    byWake.set(ref.keys.wake, { mover, firer, chores });
+    byWake.set(ref.keys.wake, { mover, enqueuer, chores });
     for (const service of [mover, ...chores]) service.start();
   }
 
@@ -122,7 +122,7 @@ export function createMovers(parts: MoversParts): Movers {
 
   function onMessage(channel: string, message: string): void {
     if (channel === control.wake) loop.wake();
-    else if (message === 'schedules') byWake.get(channel)?.firer.wake();
+    else if (message === 'schedules') byWake.get(channel)?.enqueuer.wake();
     else byWake.get(channel)?.mover.nudge(message);
   }
 

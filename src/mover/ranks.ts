@@ -8,8 +8,8 @@
  */
 import type { Clock } from '../core/clock.ts';
 import { rendezvous } from '../core/rendezvous.ts';
-import type { Redis } from '../redis/connect.ts';
-import { beatAges, type Identity } from '../redis/presence.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import { beatAges, type Identity } from '../redis/transitions/presence.ts';
 
 export interface Ranks {
   /** The daemons whose heartbeats are there. */

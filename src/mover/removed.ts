@@ -4,8 +4,8 @@
  * registry, and declares a queue anew as soon as something is scheduled in it. A removed queue that stays empty costs
  * one command per partition and look.
  */
-import type { Redis } from '../redis/connect.ts';
-import { declareQueue, partitionsOf, type QueueLayout } from '../redis/queues.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import { declareQueue, partitionsOf, type QueueLayout } from '../redis/transitions/queues.ts';
 
 /** Most queues that are remembered; the one that was removed first is forgotten first. */
 const REMEMBERED_MAX = 100;

@@ -1,5 +1,5 @@
 /** How many jobs of a partition come due between edges of time: one ZCOUNT per bucket, whatever the number of jobs. */
-import type { Redis } from './connect.ts';
+import type { Redis } from './connection/connect.ts';
 import type { PartitionRef } from './keys.ts';
 
 const AT_ONCE = 500;

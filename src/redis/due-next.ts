@@ -1,5 +1,5 @@
 /** How many jobs of a partition come due when: one ZCOUNT per span, whatever the number of jobs. */
-import type { Redis } from './connect.ts';
+import type { Redis } from './connection/connect.ts';
 import type { PartitionRef } from './keys.ts';
 
 /** Ends of the spans, ms from now; the last one is open. What is due by now comes before them. */

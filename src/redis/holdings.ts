@@ -1,8 +1,8 @@
 /** What each consumer of a partition holds, and what it runs. For people: bounded, and not one moment in time. */
 import { decodeRun, idOf } from '../core/codec.ts';
-import type { Redis } from './connect.ts';
+import type { Redis } from './connection/connect.ts';
 import type { PartitionRef } from './keys.ts';
-import { type ConsumerInfo, consumers, ownPending, readEntries } from './ready.ts';
+import { type ConsumerInfo, consumers, ownPending, readEntries } from './transitions/ready.ts';
 
 /** A job that a consumer holds. */
 export interface Held {

@@ -2,14 +2,22 @@
  * Reading without touching: counts of a partition, one job's whole story, and dead letters. `pages.ts` has the pages of
  * jobs by state.
  */
-import { decodeHistory, decodeRun, decodeStub, idOf, isStub, type Run, type Stub } from '../core/codec.ts';
+import {
+  decodeHistory,
+  decodeRun,
+  decodeTombstone,
+  idOf,
+  isTombstone,
+  type Run,
+  type Tombstone,
+} from '../core/codec.ts';
 import type { Attempted } from '../core/outcome.ts';
 import type { JobState } from '../core/state.ts';
-import type { Redis } from './connect.ts';
+import type { Redis } from './connection/connect.ts';
 import type { PartitionRef } from './keys.ts';
-import type { Moved } from './replies.ts';
-import { fieldsOf, list, type Reply, run, score, text } from './scripts.ts';
-import { type Pause, pauseOf } from './upkeep.ts';
+import type { Moved } from './transitions/replies.ts';
+import { fieldsOf, list, type Reply, run, score, text } from './transitions/scripts.ts';
+import { type Pause, pauseOf } from './transitions/upkeep.ts';
 
 export interface PartitionStats {
   readonly nowMs: number;
@@ -27,7 +35,7 @@ export interface PartitionStats {
   /** Since when and why, while it is paused. */
   readonly pause?: Pause;
   readonly wakeMs: number | undefined;
-  /** The youngest stub that went because of their number, within about the last done window, and when that was. */
+  /** The youngest tombstone that went because of their number, within about the last done window, and when that was. */
   readonly evicted?: { readonly ageMs: number; readonly atMs: number };
   /** Durable counters: scheduled, promoted, done, retried, deferred, dead, cancelled, replayed, adopted, reclaimed, … */
   readonly counters: Readonly<Record<string, number>>;
@@ -39,14 +47,14 @@ export interface Peek {
   readonly state: JobState;
   readonly member: string;
   readonly record: string | undefined;
-  readonly stub: Stub | undefined;
+  readonly tombstone: Tombstone | undefined;
   readonly dueMs: number | undefined;
   readonly run: Run | undefined;
   readonly overMs: number | undefined;
 }
 
-export interface Letter {
-  readonly letter: string;
+export interface DeadLetter {
+  readonly deadLetter: string;
   readonly id: string;
   readonly bare: boolean;
   readonly record: string;
@@ -118,14 +126,14 @@ export async function peek(redis: Redis, ref: PartitionRef, member: string): Pro
   if (reply[0] === 'moved') return { kind: 'moved', generation: Number(reply[1]) };
   const [now, value = '', due = '', runText = '', over = ''] = reply;
   if (value === '' && due === '') return undefined;
-  const stub = isStub(value) ? decodeStub(value) : undefined;
+  const tombstone = isTombstone(value) ? decodeTombstone(value) : undefined;
   const started = decodeRun(runText);
   return {
     nowMs: Number(now),
-    state: stateOf({ stub, due, run: started }),
+    state: stateOf({ tombstone, due, run: started }),
     member,
-    record: value === '' || stub ? undefined : value,
-    stub,
+    record: value === '' || tombstone ? undefined : value,
+    tombstone,
     dueMs: due === '' ? undefined : score(due),
     run: started,
     overMs: over === '' ? undefined : Number(over),
@@ -133,33 +141,41 @@ export async function peek(redis: Redis, ref: PartitionRef, member: string): Pro
 }
 
 /** Dead letters, newest first, from `before` (exclusive) backwards. */
-export async function letters(
+export async function deadLetters(
   redis: Redis,
   ref: PartitionRef,
   { limit, before = '+' }: { readonly limit: number; readonly before?: string },
-): Promise<readonly Letter[]> {
+): Promise<readonly DeadLetter[]> {
   const reply = await redis.call('XREVRANGE', ref.keys.dead, before === '+' ? '+' : `(${before}`, '-', 'COUNT', limit);
-  return list(reply as Reply).map(letterOf);
+  return list(reply as Reply).map(deadLetterOf);
 }
 
 /** One dead letter, or undefined. */
-export async function letter(redis: Redis, ref: PartitionRef, entry: string): Promise<Letter | undefined> {
+export async function deadLetter(redis: Redis, ref: PartitionRef, entry: string): Promise<DeadLetter | undefined> {
   const found = list((await redis.call('XRANGE', ref.keys.dead, entry, entry)) as Reply);
-  return found[0] === undefined ? undefined : letterOf(found[0]);
+  return found[0] === undefined ? undefined : deadLetterOf(found[0]);
 }
 
-function stateOf({ stub, due, run: started }: { stub: Stub | undefined; due: string; run: Run | undefined }): JobState {
-  if (stub) return stub.outcome;
+function stateOf({
+  tombstone,
+  due,
+  run: started,
+}: {
+  tombstone: Tombstone | undefined;
+  due: string;
+  run: Run | undefined;
+}): JobState {
+  if (tombstone) return tombstone.outcome;
   if (started?.owner !== undefined) return 'running';
   return due === '' ? 'ready' : 'scheduled';
 }
 
-function letterOf(reply: Reply): Letter {
+function deadLetterOf(reply: Reply): DeadLetter {
   const [entry, flat] = list(reply);
   const fields = fieldsOf(flat);
   const field = (name: string) => fields.get(name) ?? '';
   return {
-    letter: text(entry),
+    deadLetter: text(entry),
     ...idOf(field('member')),
     record: field('record'),
     reason: field('reason'),

@@ -4,11 +4,11 @@
  *
  *  key          type     content
  *  K:scheduled  zset     member → due ms
- *  K:jobs       hash     member → record (pending, running) or stub (over)
+ *  K:jobs       hash     member → record (pending, running) or tombstone (over)
  *  K:runs       hash     member → packed state; only jobs that were started have a field
  *  K:ready      stream   entries {member, due}, group `workers`; acked and deleted together, never trimmed
  *  K:dead       stream   one dead letter per entry
- *  K:done       zset     member → ms when it was over; the expiry index of stubs
+ *  K:done       zset     member → ms when it was over; the expiry index of tombstones
  *  K:leader     string   <process>:<epoch>:<leaseMs>, with a TTL
  *  K:meta       hash     schema, generation, token, epoch, paused, wake, watch, durable counters n.*
  *  K:wake       channel  nudges to the leader

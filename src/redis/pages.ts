@@ -2,15 +2,15 @@
  * Pages of jobs by state, for people and tools. They are not one moment in time, and whatever is asked for, no step
  * reads more than a bounded part: a record may be of 256 KiB, so few are held at once and none is kept.
  */
-import { decodeHeader, decodeRun, decodeStub, idOf, isStub } from '../core/codec.ts';
+import { decodeHeader, decodeRun, decodeTombstone, idOf, isTombstone } from '../core/codec.ts';
 import type { EntryId } from '../core/job.ts';
 import type { JobState } from '../core/state.ts';
-import { createStep } from './bytes.ts';
-import type { Redis } from './connect.ts';
-import { type Letter, letters } from './inspect.ts';
+import type { Redis } from './connection/connect.ts';
+import { type DeadLetter, deadLetters } from './inspect.ts';
 import { GROUP, type PartitionRef } from './keys.ts';
-import { readEntries } from './ready.ts';
-import { fieldsOf, list, type Reply, score, text } from './scripts.ts';
+import { createStep } from './transitions/bytes.ts';
+import { readEntries } from './transitions/ready.ts';
+import { fieldsOf, list, type Reply, score, text } from './transitions/scripts.ts';
 
 export interface Row {
   readonly id: string;
@@ -24,9 +24,9 @@ export interface Row {
 
 /** How much one page looks through where a filter may leave little of a step. */
 const LOOK_MAX = 20_000;
-const STUBS_STEP = 500;
+const TOMBSTONES_STEP = 500;
 const RECORDS_STEP = 100;
-const LETTERS_STEP = 50;
+const DEAD_LETTERS_STEP = 50;
 
 /** A page of jobs in one state: scheduled by due, ready and running by entry, over by time (newest first). */
 export async function page(
@@ -47,15 +47,18 @@ export async function page(
 }
 
 /** Dead letters backwards, from the newest there was at the beginning, at most `max`. */
-export async function* everyLetter(redis: Redis, ref: PartitionRef, max: number): AsyncGenerator<Letter> {
+export async function* everyDeadLetter(redis: Redis, ref: PartitionRef, max: number): AsyncGenerator<DeadLetter> {
   let before: string | undefined;
-  const step = createStep(LETTERS_STEP);
+  const step = createStep(DEAD_LETTERS_STEP);
   for (let seen = 0; seen < max; ) {
-    const found = await letters(redis, ref, { limit: Math.min(step.next(), max - seen), ...(before && { before }) });
+    const found = await deadLetters(redis, ref, {
+      limit: Math.min(step.next(), max - seen),
+      ...(before && { before }),
+    });
     step.saw(found.map(({ id, record }) => id.length + record.length));
     yield* found;
     seen += found.length;
-    before = found.at(-1)?.letter;
+    before = found.at(-1)?.deadLetter;
     if (before === undefined) return;
   }
 }
@@ -110,7 +113,7 @@ async function* readyRows(redis: Redis, { keys }: PartitionRef): AsyncGenerator<
     step.saw(members.map((member, at) => member.length + (records[at]?.length ?? 0)));
     yield members.flatMap((member, at) => {
       const record = records[at] ?? null;
-      const waits = record !== null && !isStub(record) && decodeRun(started[at] ?? '')?.owner === undefined;
+      const waits = record !== null && !isTombstone(record) && decodeRun(started[at] ?? '')?.owner === undefined;
       return waits ? [row(member, 'ready', Number(fields[at]?.get('due')), record)] : [];
     });
   }
@@ -137,21 +140,21 @@ async function* runningRows(redis: Redis, { keys }: PartitionRef): AsyncGenerato
 
 /** Jobs that ended in one way and are in the done window, newest first. */
 async function* overRows(redis: Redis, { keys }: PartitionRef, state: JobState): AsyncGenerator<readonly Row[]> {
-  for (let from = 0; from < LOOK_MAX; from += STUBS_STEP) {
-    const flat = await redis.zrevrange(keys.done, String(from), String(from + STUBS_STEP - 1), 'WITHSCORES');
+  for (let from = 0; from < LOOK_MAX; from += TOMBSTONES_STEP) {
+    const flat = await redis.zrevrange(keys.done, String(from), String(from + TOMBSTONES_STEP - 1), 'WITHSCORES');
     const over = flat.filter((_, index) => index % 2 === 0);
     if (over.length === 0) return;
-    const stubs = (await redis.hmget(keys.jobs, ...over)).map((value) => decodeStub(value ?? ''));
+    const tombstones = (await redis.hmget(keys.jobs, ...over)).map((value) => decodeTombstone(value ?? ''));
     yield over.flatMap((member, at) => {
-      const stub = stubs[at];
-      if (stub?.outcome !== state) return [];
-      return [{ ...row(member, state, stub.askedDueMs, null), overMs: score(flat[2 * at + 1] ?? '') }];
+      const tombstone = tombstones[at];
+      if (tombstone?.outcome !== state) return [];
+      return [{ ...row(member, state, tombstone.askedDueMs, null), overMs: score(flat[2 * at + 1] ?? '') }];
     });
   }
 }
 
 async function* deadRows(redis: Redis, ref: PartitionRef, { limit, offset }: Asked): AsyncGenerator<readonly Row[]> {
-  for await (const { id, bare, record, atMs } of everyLetter(redis, ref, offset + limit)) {
+  for await (const { id, bare, record, atMs } of everyDeadLetter(redis, ref, offset + limit)) {
     yield [{ id, bare, state: 'dead', ...contentOf(record), overMs: atMs }];
   }
 }

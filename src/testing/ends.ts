@@ -3,11 +3,11 @@
  * and with a dead job perhaps a job that takes its half-done work back.
  */
 import { decodeHeader, idOf } from '../core/codec.ts';
-import { type EndVerdict, heirOfExpired } from '../core/judge.ts';
+import { compensationOfExpired, type EndVerdict } from '../core/judge.ts';
 import { isTooLate } from '../core/lateness.ts';
 import type { Outcome } from '../core/outcome.ts';
 import type { Queue } from '../core/queue.ts';
-import type { Effect } from '../redis/replies.ts';
+import type { Effect } from '../redis/transitions/replies.ts';
 import type { Agenda } from './agenda.ts';
 import { type Kept, lifeOf, type Run, runOf } from './kept.ts';
 
@@ -63,7 +63,7 @@ export function createEnds({ agenda, runs, inline, put, begin }: EndsParts) {
         job.state = 'done';
         return;
       case 'dead':
-        return bury(job, outcome.reason, outcome.heir);
+        return bury(job, outcome.reason, outcome.compensation);
       case 'retry':
         job.failures += 1;
         return again(job, outcome.delayMs);
@@ -78,14 +78,14 @@ export function createEnds({ agenda, runs, inline, put, begin }: EndsParts) {
     else await begin(job, job.nextDueMs);
   }
 
-  async function bury(job: Kept, reason: string, heir: Dead['heir']): Promise<void> {
+  async function bury(job: Kept, reason: string, compensation: Dead['compensation']): Promise<void> {
     job.state = 'dead';
     job.reason = reason;
-    await leave(job, heir);
+    await leave(job, compensation);
   }
 
-  async function leave(job: Kept, heir: Dead['heir']): Promise<void> {
-    if (heir) await put(job.queue, { id: idOf(heir.member).id, record: heir.record });
+  async function leave(job: Kept, compensation: Dead['compensation']): Promise<void> {
+    if (compensation) await put(job.queue, { id: idOf(compensation.member).id, record: compensation.record });
   }
 
   return {
@@ -96,11 +96,11 @@ export function createEnds({ agenda, runs, inline, put, begin }: EndsParts) {
       return header !== undefined && isTooLate(header, { nowMs: agenda.nowMs(), sinceMs });
     },
     /** It is over without a start. */
-    async expire(job: Kept, heirs: boolean): Promise<void> {
-      const heir = heirs ? heirOfExpired(lifeOf(job), agenda.nowMs()) : undefined;
-      if (decodeHeader(job.record)?.onLate === 'dead') return bury(job, 'expired', heir);
+    async expire(job: Kept, compensations: boolean): Promise<void> {
+      const compensation = compensations ? compensationOfExpired(lifeOf(job), agenda.nowMs()) : undefined;
+      if (decodeHeader(job.record)?.onLate === 'dead') return bury(job, 'expired', compensation);
       job.state = 'expired';
-      await leave(job, heir);
+      await leave(job, compensation);
     },
   };
 }

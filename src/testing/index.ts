@@ -10,7 +10,7 @@ import type { Scheduled } from '../client/scheduled.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs } from '../core/duration.ts';
 import type { Job } from '../core/job.ts';
 import { defineQueue, type Queue, type Untyped } from '../core/queue.ts';
-import type { ScheduleInput } from '../core/schedule-input.ts';
+import type { ScheduleInput } from '../core/recurring/schedule-input.ts';
 import { defineHandlers, type HandlerMap, type Handlers } from '../worker/handlers.ts';
 import { checkDelivery } from '../worker/options.ts';
 import { createAgenda, virtualClock } from './agenda.ts';

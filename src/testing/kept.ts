@@ -1,12 +1,13 @@
 /** A job as the kit keeps it, and what is seen of it: by a handler, by the judge, and by whoever looks at its starts. */
-import { readRecord } from '../core/abandoned.ts';
+
 import { idOf, type JobRecord, memberOf } from '../core/codec.ts';
+import { readRecord } from '../core/compensation.ts';
 import { DEFAULT_NAME, type Job } from '../core/job.ts';
 import type { Life } from '../core/judge.ts';
 import type { AbortReason, Attempted } from '../core/outcome.ts';
 import type { Queue } from '../core/queue.ts';
 import type { JobState } from '../core/state.ts';
-import type { Effect } from '../redis/replies.ts';
+import type { Effect } from '../redis/transitions/replies.ts';
 
 export interface Kept {
   readonly queue: Queue;

@@ -8,7 +8,7 @@ import type { Job } from '../core/job.ts';
 import { type Ending, judgeEnd, judgeStart, type Rules, type StartVerdict, timedOut } from '../core/judge.ts';
 import { silentLog } from '../core/log.ts';
 import { partitionRef } from '../redis/keys.ts';
-import type { Effect } from '../redis/replies.ts';
+import type { Effect } from '../redis/transitions/replies.ts';
 import { type Cord, createContext, createCord } from '../worker/context.ts';
 import type { Handler } from '../worker/handlers.ts';
 import type { Agenda } from './agenda.ts';
@@ -49,7 +49,7 @@ export function createRunner(parts: RunnerParts, put: Put) {
       job.state = 'ready';
       return;
     }
-    if (!inline && ends.isLate(job)) return ends.expire(job, served.heirs);
+    if (!inline && ends.isLate(job)) return ends.expire(job, served.compensations);
     job.state = 'running';
     job.attempts += 1;
     tokens += 1;

@@ -2,16 +2,16 @@
  * Schedules in virtual time: the same instants, policies and ids as in a daemon. A look is noted for the next instant,
  * and while a job waits for another, every half second.
  */
-import type { ScheduleChange } from '../client/schedules.ts';
-import { firesDue } from '../core/catch-up.ts';
+import type { ScheduleChange } from '../client/schedules/schedules.ts';
 import { encodeRecord } from '../core/codec.ts';
 import { DuestreamError } from '../core/errors.ts';
-import { type PreviewRow, previewOf, runsLeft } from '../core/preview.ts';
 import type { Queue } from '../core/queue.ts';
-import { dueOfFire, fireId, recurrenceOf } from '../core/schedule.ts';
-import { successor } from '../core/schedule-change.ts';
-import type { ScheduleInput } from '../core/schedule-input.ts';
-import { type Definition, isSame } from '../core/schedule-text.ts';
+import { firesDue } from '../core/recurring/catch-up.ts';
+import { type PreviewRow, previewOf, runsLeft } from '../core/recurring/preview.ts';
+import { dueOfFire, fireId, recurrenceOf } from '../core/recurring/schedule.ts';
+import { successor } from '../core/recurring/schedule-change.ts';
+import type { ScheduleInput } from '../core/recurring/schedule-input.ts';
+import { type Definition, isSame } from '../core/recurring/schedule-text.ts';
 import type { Agenda } from './agenda.ts';
 import type { JobBook } from './jobs.ts';
 

@@ -9,7 +9,10 @@ export function servedBy({ map, onAbandoned }: Handlers): (queue: string) => Ser
   return (queue) => {
     const handlers = Object.hasOwn(map, queue) ? map[queue] : undefined;
     if (!handlers) return undefined;
-    const heir = Object.hasOwn(onAbandoned, queue) ? onAbandoned[queue] : undefined;
-    return { handlerOf: (name) => handlerFor({ handlers, onAbandoned: heir }, name), heirs: heir !== undefined };
+    const compensation = Object.hasOwn(onAbandoned, queue) ? onAbandoned[queue] : undefined;
+    return {
+      handlerOf: (name) => handlerFor({ handlers, onAbandoned: compensation }, name),
+      compensations: compensation !== undefined,
+    };
   };
 }

@@ -11,10 +11,10 @@ import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
 import type { EntryId } from '../core/job.ts';
 import { createLoop } from '../core/loop.ts';
-import type { Redis } from '../redis/connect.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import { outageOf, pauseAfter } from '../redis/connection/outage.ts';
 import { GROUP, type PartitionRef } from '../redis/keys.ts';
-import { ownPending, readEntries } from '../redis/ready.ts';
-import { pauseAfter, weatherOf } from '../redis/weather.ts';
+import { ownPending, readEntries } from '../redis/transitions/ready.ts';
 import type { Consumer } from './consumer.ts';
 import type { Inflight } from './inflight.ts';
 
@@ -95,8 +95,8 @@ export function createAdopter(parts: AdopterParts): Adopter {
   return { start: loop.start, stop: loop.stop, wake: loop.wake, connected, pass };
 }
 
-/** A stream without its group has no pending entries; the consumer heals the group. */
+/** A stream without its group has no pending entries; the consumer repairs the group. */
 function noGroup(error: unknown): [] {
-  if (weatherOf(error) === 'no-group') return [];
+  if (outageOf(error) === 'no-group') return [];
   throw error;
 }

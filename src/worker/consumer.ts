@@ -9,14 +9,14 @@
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
 import { createLoop, type Idle, idle } from '../core/loop.ts';
-import { READ_JOBS_MAX } from '../redis/bytes.ts';
-import type { Redis } from '../redis/connect.ts';
-import { redial } from '../redis/dialing.ts';
-import type { Jobs } from '../redis/jobs.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import { redial } from '../redis/connection/dialing.ts';
+import { outageOf, pauseAfter, withRetry } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { ensureGroup } from '../redis/ready.ts';
-import type { Delivery, StartReply } from '../redis/replies.ts';
-import { pauseAfter, weatherOf, withRetry } from '../redis/weather.ts';
+import { READ_JOBS_MAX } from '../redis/transitions/bytes.ts';
+import type { Jobs } from '../redis/transitions/jobs.ts';
+import { ensureGroup } from '../redis/transitions/ready.ts';
+import type { Delivery, StartReply } from '../redis/transitions/replies.ts';
 import type { Execute } from './execute.ts';
 import type { Expire } from './expiry.ts';
 import { trustedUntilMs } from './extender.ts';
@@ -179,8 +179,8 @@ export function createConsumer(parts: ConsumerParts): Consumer {
         tell.cancelled(held);
         inflight.remove(held);
         return 'begun';
-      case 'letter':
-        tell.letter(held);
+      case 'deadLetter':
+        tell.deadLetter(held);
         inflight.remove(held);
         return 'begun';
       default:
@@ -190,10 +190,10 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   }
 
   /** A vanished group is made again at 0; a read that timed out means a connection that may never speak again. */
-  async function heal(error: unknown): Promise<void> {
-    const weather = weatherOf(error);
-    if (weather === 'no-group') for (const ref of refs) await ensureGroup(commands, ref.keys);
-    else if (weather === 'lost' && blocking.status === 'ready') redial(blocking);
+  async function repair(error: unknown): Promise<void> {
+    const outage = outageOf(error);
+    if (outage === 'no-group') for (const ref of refs) await ensureGroup(commands, ref.keys);
+    else if (outage === 'lost' && blocking.status === 'ready') redial(blocking);
   }
 
   const loop = createLoop({
@@ -203,7 +203,7 @@ export function createConsumer(parts: ConsumerParts): Consumer {
     clock,
     events,
     pauseAfter,
-    onError: heal,
+    onError: repair,
   });
   return {
     start: loop.start,

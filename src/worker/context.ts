@@ -9,7 +9,7 @@ import type { Job } from '../core/job.ts';
 import type { Log } from '../core/log.ts';
 import type { AbortReason } from '../core/outcome.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import type { Effect } from '../redis/replies.ts';
+import type { Effect } from '../redis/transitions/replies.ts';
 import type { HandlerContext } from './handlers.ts';
 
 /** An AbortController that is only made when somebody looks at the signal. */

@@ -2,9 +2,10 @@
  * One start of one job: judged, then its handler, then judged again, and on to the settle station. What is decided
  * stands in `core/judge.ts`; here it is carried out.
  */
-import type { Abandoned } from '../core/abandoned.ts';
+
 import type { Clock } from '../core/clock.ts';
 import { idOf } from '../core/codec.ts';
+import type { Abandoned } from '../core/compensation.ts';
 import type { Emitter } from '../core/events.ts';
 import type { Job } from '../core/job.ts';
 import {
@@ -19,12 +20,12 @@ import {
 } from '../core/judge.ts';
 import type { Log } from '../core/log.ts';
 import type { Queue } from '../core/queue.ts';
-import type { Effect, Started } from '../redis/replies.ts';
+import type { Effect, Started } from '../redis/transitions/replies.ts';
 import { createContext, createCord } from './context.ts';
 import { type Handler, type HandlerContext, handlerFor, type QueueHandlers } from './handlers.ts';
 import type { Held, Inflight } from './inflight.ts';
+import type { Slots } from './overdue-slots.ts';
 import type { Settle } from './settle.ts';
-import type { Slots } from './slots.ts';
 
 export interface ExecuteParts<Data> {
   readonly queue: Queue<Data>;
@@ -55,7 +56,7 @@ export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
   const rules: Rules<Handler<never>> = {
     queue,
     handlerOf: (name) => handlerFor({ handlers, onAbandoned }, name),
-    heirs: onAbandoned !== undefined,
+    compensations: onAbandoned !== undefined,
   };
   const nowMs = () => Math.round(serverNowMs());
 

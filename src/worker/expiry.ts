@@ -1,19 +1,19 @@
 /**
  * Jobs past their expiry → over without a start. One that was started before may have left half of its work outside,
- * like one that dies; so its heir comes in the same step. Lateness is rare, and it costs one more read only where
+ * like one that dies; so its compensation job comes in the same step. Lateness is rare, and it costs one more read only where
  * somebody wants to be told.
  */
 import type { Clock } from '../core/clock.ts';
 import { idOf } from '../core/codec.ts';
 import type { Emitter } from '../core/events.ts';
-import { heirOfExpired } from '../core/judge.ts';
-import { READ_JOBS_MAX } from '../redis/bytes.ts';
-import type { Redis } from '../redis/connect.ts';
+import { compensationOfExpired } from '../core/judge.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import { withRetry } from '../redis/connection/outage.ts';
 import { peek } from '../redis/inspect.ts';
-import type { Jobs } from '../redis/jobs.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import type { Delivery, ExpireReply, Heir } from '../redis/replies.ts';
-import { withRetry } from '../redis/weather.ts';
+import { READ_JOBS_MAX } from '../redis/transitions/bytes.ts';
+import type { Jobs } from '../redis/transitions/jobs.ts';
+import type { Compensation, Delivery, ExpireReply } from '../redis/transitions/replies.ts';
 
 export interface ExpiryParts {
   readonly commands: Redis;
@@ -21,7 +21,7 @@ export interface ExpiryParts {
   readonly consumer: string;
   readonly windowMs: number;
   /** Whether anybody takes half-done work back. */
-  readonly heirs: boolean;
+  readonly compensations: boolean;
   readonly clock: Clock;
   readonly serverNowMs: () => number;
   readonly events: Emitter;
@@ -36,16 +36,16 @@ export type Expire = (
 
 const BUDGET_MS = 10_000;
 /** Records that are read here at once, and travel back in the estates. */
-const HEIRS_MAX = 16;
+const COMPENSATIONS_MAX = 16;
 
 export function createExpire(parts: ExpiryParts): Expire {
-  const { commands, jobs, consumer, windowMs, heirs, clock, serverNowMs, events } = parts;
+  const { commands, jobs, consumer, windowMs, compensations, clock, serverNowMs, events } = parts;
 
   async function expire(ref: PartitionRef, deliveries: readonly Delivery[], signal: AbortSignal) {
     const policy = { clock, budgetMs: BUDGET_MS, signal };
     const kept: Delivery[] = [];
     for (let rest = deliveries; rest.length > 0; ) {
-      const some = rest.slice(0, heirs ? HEIRS_MAX : READ_JOBS_MAX);
+      const some = rest.slice(0, compensations ? COMPENSATIONS_MAX : READ_JOBS_MAX);
       const replies = await withRetry('expire', () => judge(ref, some), policy).catch(() => undefined);
       if (!replies) break;
       tell(ref, some, replies);
@@ -66,18 +66,24 @@ export function createExpire(parts: ExpiryParts): Expire {
   }
 
   async function judge(ref: PartitionRef, deliveries: readonly Delivery[]) {
-    const late = heirs ? await Promise.all(deliveries.map((one) => withHeir(ref, one))) : deliveries;
+    const late = compensations ? await Promise.all(deliveries.map((one) => withCompensation(ref, one))) : deliveries;
     return jobs.expire(ref, late, { consumer, windowMs });
   }
 
   /** Nobody starts the job meanwhile, because its entry is ours; if it is replaced, `expire` keeps it. */
-  async function withHeir(ref: PartitionRef, delivery: Delivery): Promise<Delivery & { heir?: Heir | undefined }> {
+  async function withCompensation(
+    ref: PartitionRef,
+    delivery: Delivery,
+  ): Promise<Delivery & { compensation?: Compensation | undefined }> {
     const found = await peek(commands, ref, delivery.member);
     if (!found || 'kind' in found || !found.run || found.record === undefined) return delivery;
     const { run, record } = found;
     return {
       ...delivery,
-      heir: heirOfExpired({ member: delivery.member, started: { ...run, record } }, Math.round(serverNowMs())),
+      compensation: compensationOfExpired(
+        { member: delivery.member, started: { ...run, record } },
+        Math.round(serverNowMs()),
+      ),
     };
   }
 

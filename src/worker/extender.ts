@@ -21,10 +21,10 @@
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
 import { createLoop, type Idle, idle } from '../core/loop.ts';
-import type { Jobs } from '../redis/jobs.ts';
+import { pauseAfter } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import type { ExtendReply } from '../redis/replies.ts';
-import { pauseAfter } from '../redis/weather.ts';
+import type { Jobs } from '../redis/transitions/jobs.ts';
+import type { ExtendReply } from '../redis/transitions/replies.ts';
 import { claimOf, type Held, type Inflight } from './inflight.ts';
 
 export interface ExtenderParts {

@@ -3,7 +3,7 @@
  * map of them, made by `defineHandlers`.
  */
 
-import { ABANDONED, type Abandoned } from '../core/abandoned.ts';
+import { ABANDONED, type Abandoned } from '../core/compensation.ts';
 import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { DEFAULT_NAME, type Job, parseName } from '../core/job.ts';
@@ -112,7 +112,7 @@ function pickHandler<Data>(handlers: QueueHandlers<Data>, name: string): Handler
   return Object.hasOwn(handlers, name) ? handlers[name] : undefined;
 }
 
-/** An heir's data has its own shape: a handler that takes every name must not take it for an order of its own. */
+/** An compensation job's data has its own shape: a handler that takes every name must not take it for an order of its own. */
 export function handlerFor<Data>(
   { handlers, onAbandoned }: { handlers: QueueHandlers<Data>; onAbandoned: Handler<Abandoned> | undefined },
   name: string,

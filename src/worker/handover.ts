@@ -5,12 +5,12 @@
  */
 
 import type { EntryId } from '../core/job.ts';
-import { READ_BYTES_MAX, READ_JOBS_MAX } from '../redis/bytes.ts';
-import type { Redis } from '../redis/connect.ts';
-import type { Jobs } from '../redis/jobs.ts';
+import type { Redis } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { ownPending, readEntries, retire } from '../redis/ready.ts';
-import type { Delivery } from '../redis/replies.ts';
+import { READ_BYTES_MAX, READ_JOBS_MAX } from '../redis/transitions/bytes.ts';
+import type { Jobs } from '../redis/transitions/jobs.ts';
+import { ownPending, readEntries, retire } from '../redis/transitions/ready.ts';
+import type { Delivery } from '../redis/transitions/replies.ts';
 import type { Held, Inflight } from './inflight.ts';
 
 export interface HandoverParts {

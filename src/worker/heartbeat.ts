@@ -5,11 +5,11 @@
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
 import { createLoop } from '../core/loop.ts';
-import type { Redis } from '../redis/connect.ts';
-import { beat, type Identity, leave } from '../redis/presence.ts';
-import type { ServerClock } from '../redis/server-clock.ts';
-import { createServerWatch } from '../redis/server-watch.ts';
-import { pauseAfter } from '../redis/weather.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import { pauseAfter } from '../redis/connection/outage.ts';
+import type { ServerClock } from '../redis/connection/server-clock.ts';
+import { createServerWatch } from '../redis/connection/server-watch.ts';
+import { beat, type Identity, leave } from '../redis/transitions/presence.ts';
 
 export interface HeartbeatParts {
   readonly redis: Redis;

@@ -6,7 +6,7 @@
 import type { Token } from '../core/job.ts';
 import type { AbortReason } from '../core/outcome.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import type { Claim, Delivery } from '../redis/replies.ts';
+import type { Claim, Delivery } from '../redis/transitions/replies.ts';
 
 /**
  * suspected: waits until it can be started alone · starting: read, start under way · running: its handler runs ·

@@ -2,15 +2,15 @@
  * What a worker can be told, with units, ranges and defaults; read once and checked.
  */
 
-import type { Abandoned } from '../core/abandoned.ts';
 import { type Clock, systemClock } from '../core/clock.ts';
+import type { Abandoned } from '../core/compensation.ts';
 import type { DurationInput } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { parseName } from '../core/job.ts';
 import { type Log, silentLog } from '../core/log.ts';
 import { type Delivery, whole } from '../core/queue.ts';
 import { durationIn, workerRanges } from '../core/ranges.ts';
-import type { RedisInput } from '../redis/connect.ts';
+import type { RedisInput } from '../redis/connection/connect.ts';
 import type { Handler } from './handlers.ts';
 
 export interface WorkerOptions {
@@ -81,7 +81,7 @@ export function checkDelivery(
       'doneWindow is 0 in a queue that delivers effectively once; allowed: more than 0',
     );
   }
-  // Over before its handler begins, such a job cannot die half-way, and its heir would itself run at most once.
+  // Over before its handler begins, such a job cannot die half-way, and its compensation job would itself run at most once.
   if (delivery === 'at-most-once' && onAbandoned) {
     throw new DuestreamError(
       'bad-input',

@@ -20,10 +20,11 @@ import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
 import type { EntryId } from '../core/job.ts';
 import { createLoop } from '../core/loop.ts';
-import { READ_JOBS_MAX } from '../redis/bytes.ts';
-import type { Redis } from '../redis/connect.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import { outageOf, pauseAfter } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { forget, withoutBeat } from '../redis/presence.ts';
+import { READ_JOBS_MAX } from '../redis/transitions/bytes.ts';
+import { forget, withoutBeat } from '../redis/transitions/presence.ts';
 import {
   type ConsumerInfo,
   consumers,
@@ -34,8 +35,7 @@ import {
   reclaim,
   retire,
   watch,
-} from '../redis/ready.ts';
-import { pauseAfter, weatherOf } from '../redis/weather.ts';
+} from '../redis/transitions/ready.ts';
 import type { Consumer } from './consumer.ts';
 import type { Inflight } from './inflight.ts';
 import { sharesOf } from './shares.ts';
@@ -218,7 +218,7 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
   async function onError(error: unknown): Promise<void> {
     missingSince.clear();
     rounds.clear();
-    if (weatherOf(error) === 'no-group') for (const ref of refs) await ensureGroup(commands, ref.keys);
+    if (outageOf(error) === 'no-group') for (const ref of refs) await ensureGroup(commands, ref.keys);
   }
 
   const loop = createLoop({

@@ -8,10 +8,10 @@ import { encodeAttempted, idOf } from '../core/codec.ts';
 import { DuestreamError, messageOf, oneLine } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
 import { type Attempted, type Outcome, Unrecoverable } from '../core/outcome.ts';
-import type { Jobs } from '../redis/jobs.ts';
+import { outageOf, withRetry } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import type { CommitReply, Effect, SettleReply } from '../redis/replies.ts';
-import { weatherOf, withRetry } from '../redis/weather.ts';
+import type { Jobs } from '../redis/transitions/jobs.ts';
+import type { CommitReply, Effect, SettleReply } from '../redis/transitions/replies.ts';
 import { claimOf, type Held, type Inflight } from './inflight.ts';
 
 export interface SettleParts {
@@ -165,7 +165,7 @@ export function createSettle({ jobs, inflight, windowMs, isFull, clock, events, 
       case 'defer':
         return jobs.defer(held.ref, claim, { windowMs, delayMs: outcome.delayMs });
       case 'dead':
-        return jobs.bury(held.ref, claim, { windowMs, reason: outcome.reason, heir: outcome.heir, error });
+        return jobs.bury(held.ref, claim, { ...outcome, windowMs, error });
     }
   }
 
@@ -236,9 +236,9 @@ interface Waiting extends Ended {
 /** `already` is this very call repeated: the script answers it for a job that this token completed, and no other. */
 const isMine = (reply: CommitReply | undefined) => reply === 'ok' || reply === 'already';
 
-/** An effect that Redis refuses is the handler's error, not weather: repeating it would be refused again. */
+/** An effect that Redis refuses is the handler's error, not an outage: repeating it would be refused again. */
 function refused(error: unknown): never {
-  const kind = weatherOf(error);
+  const kind = outageOf(error);
   const answered = error instanceof Error && error.name === 'ReplyError';
   // Of what the script itself does nothing needs a group, so NOGROUP comes from an effect as well.
   if (!answered || (kind !== 'unknown' && kind !== 'fatal' && kind !== 'no-group')) throw error;

@@ -2,9 +2,9 @@
  * One read over all partitions of a queue: as many entries as there are free slots and no more. COUNT bounds each
  * stream, so free slots are spread over the streams.
  */
-import type { Redis } from '../redis/connect.ts';
+import type { Redis } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { readNew } from '../redis/ready.ts';
+import { readNew } from '../redis/transitions/ready.ts';
 
 export interface StreamsParts {
   readonly blocking: Redis;

@@ -1,5 +1,5 @@
 /** Ends a blocking read from another connection, by the id that Redis gave the blocking one. */
-import type { Redis } from '../redis/connect.ts';
+import type { Redis } from '../redis/connection/connect.ts';
 
 /** Ends a blocking read with an empty reply, so that nothing can be delivered into a closing socket. */
 export async function unblock(commands: Redis, blocking: Redis): Promise<void> {

@@ -11,7 +11,7 @@ import type { Held, Inflight } from './inflight.ts';
 export interface Unstarted {
   readonly cancelled: (held: Held) => void;
   /** An entry without a record: nothing can be run, and somebody should know. */
-  readonly letter: (held: Held) => void;
+  readonly deadLetter: (held: Held) => void;
   /** How many jobs wait to run alone, when that has changed. */
   readonly suspects: () => void;
 }
@@ -29,7 +29,7 @@ export function createUnstarted(parts: {
     cancelled({ ref, delivery }) {
       events.emit('job.cancelled', { queue: ref.queue, id: idOf(delivery.member).id, name: DEFAULT_NAME });
     },
-    letter({ ref, delivery }) {
+    deadLetter({ ref, delivery }) {
       const error = { atMs: clock.wallMs(), attempt: 0, kind: 'refused' as const, message: 'the record is missing' };
       const { id } = idOf(delivery.member);
       const told = { queue: ref.queue, id, name: DEFAULT_NAME, reason: 'record-missing', tookMs: 0, error };

@@ -10,12 +10,12 @@ import { DuestreamError } from '../core/errors.ts';
 import { createEmitter, type EventSource } from '../core/events.ts';
 import { newJobId } from '../core/job.ts';
 import { defineQueue, type Queue, type Untyped } from '../core/queue.ts';
-import { READ_BYTES_MAX } from '../redis/bytes.ts';
-import { close, openBlocking, openCommands, timeoutOf, whenReady } from '../redis/connect.ts';
-import { createJobs } from '../redis/jobs.ts';
-import { isFull } from '../redis/pressure.ts';
-import { createServerClock } from '../redis/server-clock.ts';
-import { withRetry } from '../redis/weather.ts';
+import { close, openBlocking, openCommands, timeoutOf, whenReady } from '../redis/connection/connect.ts';
+import { withRetry } from '../redis/connection/outage.ts';
+import { isFull } from '../redis/connection/pressure.ts';
+import { createServerClock } from '../redis/connection/server-clock.ts';
+import { READ_BYTES_MAX } from '../redis/transitions/bytes.ts';
+import { createJobs } from '../redis/transitions/jobs.ts';
 import { createAdopter } from './adopter.ts';
 import { createConsumer } from './consumer.ts';
 import { createExecute } from './execute.ts';
@@ -26,10 +26,10 @@ import { createHandover } from './handover.ts';
 import { createHeartbeat } from './heartbeat.ts';
 import { createInflight } from './inflight.ts';
 import { checkDelivery, readWorkerOptions, type WorkerOptions } from './options.ts';
+import { createSlots } from './overdue-slots.ts';
 import { createReclaimer } from './reclaimer.ts';
+import { createServedPartitions } from './served-partitions.ts';
 import { createSettle } from './settle.ts';
-import { createSlots } from './slots.ts';
-import { createTerritory } from './territory.ts';
 import { watchClientId } from './unblock.ts';
 
 export interface Worker {
@@ -104,11 +104,17 @@ export function createWorker<Data = Untyped>(
   const queueLog = log.child({ queue: definition.name });
   const running = { queue: definition, handlers, onAbandoned, settle, slots, serverNowMs, log: queueLog };
   const execute = createExecute({ ...base, ...running });
-  const territory = createTerritory({ redis: commands, namespace, queue: definition, consumer, log: queueLog });
-  const { refs } = territory;
+  const servedPartitions = createServedPartitions({
+    redis: commands,
+    namespace,
+    queue: definition,
+    consumer,
+    log: queueLog,
+  });
+  const { refs } = servedPartitions;
   const heartbeat = createHeartbeat({
     ...{ redis: commands, namespace, identity, beatTtlMs: settings.beatTtlMs, serverClock, clock, events },
-    onBeat: territory.declare,
+    onBeat: servedPartitions.declare,
   });
   const probe = () => commands.ping();
   const extender = createExtender({ ...base, ...settings, jobs, probe, consumer, queue: definition.name });
@@ -120,7 +126,7 @@ export function createWorker<Data = Untyped>(
 
   function assemble() {
     const reading = { commands, blocking, jobs, refs, consumer, concurrency, windowMs };
-    const expire = createExpire({ ...base, ...reading, heirs: onAbandoned !== undefined, serverNowMs });
+    const expire = createExpire({ ...base, ...reading, compensations: onAbandoned !== undefined, serverNowMs });
     const limits = { bytesMax: READ_BYTES_MAX, suspectCrashes: Math.max(1, definition.crashes - 1) };
     const { jobLeaseMs } = settings;
     const consuming = createConsumer({ ...base, ...reading, ...limits, jobLeaseMs, execute, expire });

@@ -6,7 +6,7 @@
  * again. It goes on until every write of every script was cut off in several states.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { scriptOptions } from '../../src/redis/scripts.ts';
+import { scriptOptions } from '../../src/redis/transitions/scripts.ts';
 import { takeSnapshot } from '../support/invariants.ts';
 import { type List, lists, resolve } from '../support/model-commands.ts';
 import { cutOff, isReadOnly, luaOf, writesOf } from '../support/model-cut.ts';
@@ -28,7 +28,7 @@ afterAll(() => bench.stop());
 
 /** Damage and the control slot, which commands do not touch: called again, each does what is left, as its own tests say;
  * schedules are cut off in `test/redis/fire.test.ts`. */
-const ELSEWHERE = ['mend', 'enrol', 'watch', 'beat', 'declare', 'identify', 'arm', 'disarm', 'fire', 'define'];
+const ELSEWHERE = ['repair', 'enrol', 'watch', 'beat', 'declare', 'identify', 'arm', 'disarm', 'fire', 'define'];
 const verbs = Object.keys(scriptOptions)
   .map((name) => name.replace('duestream_', ''))
   .filter((verb) => !ELSEWHERE.includes(verb) && !isReadOnly(verb));

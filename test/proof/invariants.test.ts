@@ -36,9 +36,12 @@ const damages: Readonly<Record<string, readonly [says: RegExp, damage: Damage]>>
     },
   ],
   'a record without an index': [/^I2 j:b is lost/, ({ redis, ref }) => redis.zrem(ref.keys.scheduled, 'j:b')],
-  'a stub without an index': [/^I2 the stub of j:c is never swept/, ({ redis, ref }) => redis.del(ref.keys.done)],
-  'a stub that cannot be read': [
-    /^I2 the stub of j:c cannot be read/,
+  'a tombstone without an index': [
+    /^I2 the tombstone of j:c is never swept/,
+    ({ redis, ref }) => redis.del(ref.keys.done),
+  ],
+  'a tombstone that cannot be read': [
+    /^I2 the tombstone of j:c cannot be read/,
     ({ redis, ref }) => redis.hset(ref.keys.jobs, 'j:c', '.'),
   ],
   'an index without a record': [/^I3 j:x is scheduled/, ({ redis, ref }) => redis.zadd(ref.keys.scheduled, 1, 'j:x')],

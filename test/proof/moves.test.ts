@@ -3,8 +3,8 @@
  * the one state to the other. That it says no less is checked after every command of the model test.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { mend } from '../../src/redis/mend.ts';
-import { arm, fire, firedOf } from '../../src/redis/schedules.ts';
+import { repair } from '../../src/redis/repair/repair.ts';
+import { arm, fire, firedOf } from '../../src/redis/transitions/schedules.ts';
 import { takeSnapshot } from '../support/invariants.ts';
 import { keptIn, parse } from '../support/model-kept.ts';
 import { movesOf, rows } from '../support/model-moves.ts';
@@ -20,7 +20,7 @@ afterAll(() => bench.stop());
 
 const kept = keptIn('test/proof/moves.json');
 /** The model has neither damage nor schedules. */
-const ELSEWHERE = ['ready mend scheduled', 'running mend scheduled', 'none fire scheduled'];
+const ELSEWHERE = ['ready repair scheduled', 'running repair scheduled', 'none fire scheduled'];
 
 test('every row of the table has its list, once', () => {
   expect([...kept.map(({ title }) => title), ...ELSEWHERE].sort()).toEqual([...rows].sort());
@@ -36,15 +36,15 @@ async function movesDuring({ redis, ref }: World, verb: string, act: () => Promi
   return movesOf(verb, { before, after: await takeSnapshot(redis, ref.keys) });
 }
 
-test('a job that is nowhere is mended: ready or running by its record alone, scheduled afterwards', async () => {
+test('a job that is nowhere is repaired: ready or running by its record alone, scheduled afterwards', async () => {
   const world = await bench.reach(
     parse('elect 0 0 0, schedule 0 0 0, schedule 1 0 0, promote 0 0 0, read 0 0 0, start 0 0 0'),
   );
   const { redis, ref } = world;
   await redis.del(ref.keys.ready);
   const damages = ['j:a', 'j:b'].map((name) => ({ kind: 'orphan', name, detail: '' }) as const);
-  const moves = await movesDuring(world, 'mend', () => mend(redis, ref, damages, { nowMs: T0 }));
-  expect(moves).toEqual(['ready mend scheduled', 'running mend scheduled']);
+  const moves = await movesDuring(world, 'repair', () => repair(redis, ref, damages, { nowMs: T0 }));
+  expect(moves).toEqual(['ready repair scheduled', 'running repair scheduled']);
 });
 
 test('an instant of a schedule that is due becomes a job', async () => {

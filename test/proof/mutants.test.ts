@@ -4,7 +4,7 @@
  * new; without one random lists are tried.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { scriptOptions } from '../../src/redis/scripts.ts';
+import { scriptOptions } from '../../src/redis/transitions/scripts.ts';
 import { type List, lists } from '../support/model-commands.ts';
 import { luaOf } from '../support/model-cut.ts';
 import { cutList } from '../support/model-cutter.ts';

@@ -3,10 +3,10 @@
  * real server. The lines in the documents are those of the table.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { commandsUsed } from '../../src/cli/check-rights.ts';
-import { type AccessRole, commandsOf, ruleOf } from '../../src/redis/access.ts';
-import type { Redis } from '../../src/redis/connect.ts';
-import { scripts, type Verb } from '../../src/redis/scripts.ts';
+import { commandsUsed } from '../../src/cli/doctor/check-rights.ts';
+import { type AccessRole, commandsOf, ruleOf } from '../../src/redis/connection/access.ts';
+import type { Redis } from '../../src/redis/connection/connect.ts';
+import { scripts, type Verb } from '../../src/redis/transitions/scripts.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { read, walk } from '../support/repository.ts';
 
@@ -18,7 +18,7 @@ const DISPENSABLE = ['client|setname', 'info'];
 const VERBS: Readonly<Record<AccessRole, readonly Verb[]>> = {
   service: Object.keys(scripts) as readonly Verb[],
   producer: ['declare', 'schedule', 'cancel', 'peek', 'replay'],
-  reader: ['stats', 'oldest', 'peek', 'census', 'muster'],
+  reader: ['stats', 'oldest', 'peek', 'check-members', 'check-entries'],
 };
 
 const documented = [...read('docs/how-to/secure-redis.md').matchAll(/^ACL SETUSER (\w+) (.*)$/gm)].map(

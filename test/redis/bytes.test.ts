@@ -1,14 +1,14 @@
 /**
- * What a script reads is bounded, however large records, members and letters are, and calling again comes to an end.
+ * What a script reads is bounded, however large records, members and dead letters are, and calling again comes to an end.
  * Bytes are counted, not milliseconds: a record of 256 KiB costs Redis 1.3 ms to read and hash on any quiet machine.
  */
 import { expect, test } from 'vitest';
-import { createStep, READ_BYTES_MAX } from '../../src/redis/bytes.ts';
-import { mend } from '../../src/redis/mend.ts';
-import { everyLetter, page } from '../../src/redis/pages.ts';
-import type { Delivery } from '../../src/redis/replies.ts';
-import { list, type Reply, text, type Verb } from '../../src/redis/scripts.ts';
-import { purge } from '../../src/redis/upkeep.ts';
+import { everyDeadLetter, page } from '../../src/redis/pages.ts';
+import { repair } from '../../src/redis/repair/repair.ts';
+import { createStep, READ_BYTES_MAX } from '../../src/redis/transitions/bytes.ts';
+import type { Delivery } from '../../src/redis/transitions/replies.ts';
+import { list, type Reply, text, type Verb } from '../../src/redis/transitions/scripts.ts';
+import { purge } from '../../src/redis/transitions/upkeep.ts';
 import { item, LEASE_MS, only, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
 import { weighed } from '../support/weigh.ts';
 
@@ -71,7 +71,7 @@ test('cancel reads what fits, and the rest when it is called again', async () =>
   expect(told.calls).toBeGreaterThan(4);
 });
 
-test('expire reads what fits, and few of the letters that are there', async () => {
+test('expire reads what fits, and few of the dead letters that are there', async () => {
   await scheduleAll({ late });
   const deliveries = await p.deliver();
   const told = await calledAgain(deliveries, (rest) =>
@@ -163,14 +163,14 @@ test('promote reads no record of a bare job, and of bad dues as many as fit', as
   expect(await p.redis.xlen(p.keys.dead)).toBe(COUNT);
 });
 
-test('census calls a partition large when it is large in bytes, and a slice ends in time', async () => {
+test('checkMembers calls a partition large when it is large in bytes, and a slice ends in time', async () => {
   await scheduleAll({ dueMs: T0 + 1000 });
-  const all = await weigh('census', { part: 'all', cursor: 0, limit: 5000 });
+  const all = await weigh('check-members', { part: 'all', cursor: 0, limit: 5000 });
   expect(list(all.reply)[0]).toBe('large');
   expect(all.bytes).toBeLessThan(MIB + 3 * LARGE);
   let [cursor, looked, most] = ['0', 0, 0];
   do {
-    const { bytes, reply } = await weigh('census', { part: 'jobs', cursor, limit: 5000 });
+    const { bytes, reply } = await weigh('check-members', { part: 'jobs', cursor, limit: 5000 });
     cursor = text(list(reply)[0]);
     looked += Number(list(reply)[1]);
     most = Math.max(most, bytes);
@@ -179,23 +179,23 @@ test('census calls a partition large when it is large in bytes, and a slice ends
   expect(looked).toBe(COUNT);
 });
 
-test.each(['scheduled', 'runs'])('census of %s reads few large members at a time', async (part) => {
+test.each(['scheduled', 'runs'])('checkMembers of %s reads few large members at a time', async (part) => {
   const large = ids.map((id) => id.padEnd(LARGE, 'x'));
   if (part === 'scheduled') for (const member of large) await p.put(member, T0 + 1000);
   else await p.redis.hset(p.keys.runs, ...large.flatMap((member) => [member, '1 0 1 0 0 - - - 0 - -']));
   // Each one that is found is named in the reply as well, which is not read.
-  expect((await weigh('census', { part, cursor: 0, limit: 5000 })).bytes).toBeLessThan(MIB + 3 * LARGE);
+  expect((await weigh('check-members', { part, cursor: 0, limit: 5000 })).bytes).toBeLessThan(MIB + 3 * LARGE);
   await p.reset();
 });
 
-test('muster ends a page of ready, and of what is held, when foreign entries are large', async () => {
+test('checkEntries ends a page of ready, and of what is held, when foreign entries are large', async () => {
   await p.promote();
   for (const id of ids) await p.redis.xadd(p.keys.ready, '*', 'member', id.padEnd(LARGE, 'x'), 'due', '1');
   await p.read();
   for (const part of ['ready', 'pending']) {
     let [after, looked, most] = ['', 0, 0];
     do {
-      const { bytes, reply } = await weigh('muster', { part, after, limit: 1000 });
+      const { bytes, reply } = await weigh('check-entries', { part, after, limit: 1000 });
       after = text(list(reply)[0]);
       looked += Number(list(reply)[1]);
       most = Math.max(most, bytes);
@@ -218,29 +218,29 @@ test('reclaim leaves what does not fit where it is', async () => {
   await p.reset();
 });
 
-test('mend reads what fits of the records of orphans, and mends all of them in the end', async () => {
+test('repair reads what fits of the records of orphans, and repairs all of them in the end', async () => {
   await scheduleAll();
   await p.redis.del(p.keys.scheduled);
   const orphans = members.map((name) => ({ kind: 'orphan' as const, name, detail: '-' }));
   const { bytes, reply } = await weigh(
-    'mend',
+    'repair',
     { seen: '-' },
     orphans.flatMap(({ kind, name }) => [kind, name]),
   );
   expect(bytes).toBeLessThan(READ_BYTES_MAX + LARGE);
   expect(kinds(reply)).toContain('later');
-  const rest = await mend(p.redis, p.ref, orphans, { nowMs: T0 });
-  expect(new Set(rest.values())).toEqual(new Set(['sound', 'mended']));
+  const rest = await repair(p.redis, p.ref, orphans, { nowMs: T0 });
+  expect(new Set(rest.values())).toEqual(new Set(['sound', 'repaired']));
   expect(await p.redis.zcard(p.keys.scheduled)).toBe(COUNT);
 });
 
-test('settles and releases read no record; a death reads few of the letters that are there', async () => {
+test('settles and releases read no record; a death reads few of the dead letters that are there', async () => {
   await scheduleAll();
   const deliveries = await p.deliver();
   const claims = [];
   for (const one of deliveries.slice(0, 20)) claims.push(...(await p.claim([one])));
   for (const claim of claims.slice(0, 10)) await p.bury(claim);
-  const death = { ...claims[10], reason: 'attempts', error: '', heir: '', estate: '' };
+  const death = { ...claims[10], reason: 'attempts', error: '', compensation: '', compensationRecord: '' };
   expect((await weigh('bury', death)).bytes).toBeLessThan(262_144 + 3 * LARGE);
   const ends = claims.slice(11, 20).flatMap(({ entry, member, token }) => [entry, member, token]);
   expect((await weigh('complete', {}, ends)).bytes).toBeLessThan(LARGE);
@@ -252,7 +252,7 @@ test('settles and releases read no record; a death reads few of the letters that
   expect(new Set(kinds(released.reply))).toEqual(new Set(['ok']));
 });
 
-test('purge ends when it has read 256 KiB of letters, also where small ones come first', async () => {
+test('purge ends when it has read 256 KiB of dead letters, also where small ones come first', async () => {
   for (let at = 0; at < 100; at += 1) await p.redis.xadd(p.keys.dead, '*', 'member', `j:${at}`, 'reason', 'r');
   for (const id of ids) await p.redis.xadd(p.keys.dead, '*', 'member', id.padEnd(LARGE, 'x'), 'reason', 'r');
   let [after, most, looked] = ['', 0, 0];
@@ -269,7 +269,7 @@ test('purge ends when it has read 256 KiB of letters, also where small ones come
   await p.reset();
 });
 
-test('pages of jobs and letters are whole, whatever their sizes', async () => {
+test('pages of jobs and dead letters are whole, whatever their sizes', async () => {
   const sizes = ids.map((id, at) => item(id, { data: 'x'.repeat(at % 3 === 0 ? LARGE : 1), dueMs: T0 + at }));
   await p.scheduleAll(sizes);
   const scheduled = await page(p.redis, p.ref, { state: 'scheduled', limit: 30, offset: 5 });
@@ -280,7 +280,7 @@ test('pages of jobs and letters are whole, whatever their sizes', async () => {
   const held = await p.read();
   for (const one of held) await p.bury(only(await p.claim([one])));
   const found: string[] = [];
-  for await (const { id } of everyLetter(p.redis, p.ref, 1000)) found.push(id);
+  for await (const { id } of everyDeadLetter(p.redis, p.ref, 1000)) found.push(id);
   expect(found).toEqual(ids.toReversed());
 });
 

@@ -1,18 +1,18 @@
 /** `cancel`: a job that waits is over at once; one that runs is asked to stop. */
 import { describe, expect, test } from 'vitest';
-import { decodeRun, decodeStub } from '../../src/core/codec.ts';
+import { decodeRun, decodeTombstone } from '../../src/core/codec.ts';
 import { item, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
 
 const p = usePartition();
 const runOf = async (member: string) => decodeRun((await p.redis.hget(p.keys.runs, member)) ?? '');
-const stubOf = async (member: string) => decodeStub((await p.redis.hget(p.keys.jobs, member)) ?? '');
+const tombstoneOf = async (member: string) => decodeTombstone((await p.redis.hget(p.keys.jobs, member)) ?? '');
 
 describe('a job that waits', () => {
   test('in scheduled is over at once', async () => {
     await p.schedule('a', { dueMs: T0 + 9 });
     expect(await p.cancel('j:a', { nowMs: T0 + 1 })).toEqual({ kind: 'cancelled' });
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, done: { 'j:a': T0 + 1 } });
-    expect(await stubOf('j:a')).toMatchObject({ outcome: 'cancelled', askedDueMs: T0 + 9, attempts: 0 });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone cancelled' }, done: { 'j:a': T0 + 1 } });
+    expect(await tombstoneOf('j:a')).toMatchObject({ outcome: 'cancelled', askedDueMs: T0 + 9, attempts: 0 });
     expect(await p.count('cancelled')).toBe(1);
   });
 
@@ -22,21 +22,21 @@ describe('a job that waits', () => {
     expect(await p.picture()).toEqual({});
   });
 
-  test('for its next attempt is over, and its stub tells how often it was tried', async () => {
+  test('for its next attempt is over, and its tombstone tells how often it was tried', async () => {
     const claim = await p.running('a');
     await p.retry(claim);
     expect(await p.cancel('j:a')).toEqual({ kind: 'cancelled' });
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, done: { 'j:a': T0 } });
-    expect(await stubOf('j:a')).toMatchObject({ token: claim.token, attempts: 1 });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone cancelled' }, done: { 'j:a': T0 } });
+    expect(await tombstoneOf('j:a')).toMatchObject({ token: claim.token, attempts: 1 });
   });
 
-  test('in ready is over; its stub waits for the entry, which start drops', async () => {
+  test('in ready is over; its tombstone waits for the entry, which start drops', async () => {
     await p.schedule('a');
     await p.promote();
     expect(await p.cancel('j:a')).toEqual({ kind: 'cancelled' });
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, ready: ['j:a'] });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone cancelled' }, ready: ['j:a'] });
     expect(await p.start(await p.read())).toEqual([{ kind: 'dropped' }]);
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, done: { 'j:a': T0 } });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone cancelled' }, done: { 'j:a': T0 } });
   });
 
   test('in the hands of a worker that has not started it is over too', async () => {
@@ -51,10 +51,10 @@ describe('a job that waits', () => {
     const { deliveries } = await p.reclaim('w1');
     expect(await p.cancel('j:a')).toEqual({ kind: 'cancelled' });
     expect(await p.start(deliveries, { consumer: 'w2' })).toEqual([{ kind: 'dropped' }]);
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, done: { 'j:a': T0 } });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone cancelled' }, done: { 'j:a': T0 } });
   });
 
-  test('again after it was ready leaves an entry, and no letter about it', async () => {
+  test('again after it was ready leaves an entry, and no dead letter about it', async () => {
     await p.put('a', T0);
     await p.promote();
     await p.put('a', T0 + 50);
@@ -111,7 +111,7 @@ describe('a job that runs', () => {
     await p.put('a', T0 + 9);
     expect(await p.cancel('a')).toEqual({ kind: 'requested' });
     expect(await p.complete(claims)).toEqual(['cancelled']);
-    expect(await p.picture()).toEqual({ jobs: { a: 'stub cancelled' }, done: { a: T0 } });
+    expect(await p.picture()).toEqual({ jobs: { a: 'tombstone cancelled' }, done: { a: T0 } });
   });
 });
 

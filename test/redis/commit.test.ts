@@ -1,7 +1,7 @@
 /** `commit`: a running job is over together with effects its handler asked for, in one step. */
 import { describe, expect, test } from 'vitest';
-import { decodeStub } from '../../src/core/codec.ts';
-import { letters } from '../../src/redis/inspect.ts';
+import { decodeTombstone } from '../../src/core/codec.ts';
+import { deadLetters } from '../../src/redis/inspect.ts';
 import { only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
@@ -15,13 +15,13 @@ describe('a running job', () => {
     const push = (word: string) => ({ command: 'RPUSH', key: '{q:0}:list', args: [word] });
     expect(await p.commit(claim, [add(5), push('first'), push('second'), add(2)])).toBe('ok');
     expect([await sum(), await p.redis.lrange('{q:0}:list', 0, -1)]).toEqual(['7', ['first', 'second']]);
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub done' }, done: { 'j:a': T0 } });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone done' }, done: { 'j:a': T0 } });
     expect(await p.count('done')).toBe(1);
   });
 
   test('is over without effects as well', async () => {
     expect(await p.commit(await p.running('a'), [])).toBe('ok');
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub done' }, done: { 'j:a': T0 } });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone done' }, done: { 'j:a': T0 } });
   });
 
   test('has its effects once: a second identical call changes nothing', async () => {
@@ -43,7 +43,7 @@ describe('a running job', () => {
     await p.cancel('j:a');
     expect(await p.commit(claim, [add(5)])).toBe('cancelled');
     expect(await sum()).toBeNull();
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, done: { 'j:a': T0 } });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone cancelled' }, done: { 'j:a': T0 } });
   });
 
   test('is not over when an effect is refused, and the error says which', async () => {
@@ -61,11 +61,11 @@ describe('a running job', () => {
     expect(await p.commit(claim, effects)).toMatch(/^half 2 ERR value is not an integer/);
     expect(await sum()).toBe('5');
     expect(await p.picture()).toEqual({
-      jobs: { 'j:a': 'stub dead' },
+      jobs: { 'j:a': 'tombstone dead' },
       dead: ['j:a: half-committed'],
       done: { 'j:a': T0 },
     });
-    const { history, letter } = only(await letters(p.redis, p.ref, { limit: 10 }));
+    const { history, deadLetter } = only(await deadLetters(p.redis, p.ref, { limit: 10 }));
     expect(history).toEqual([
       {
         atMs: T0,
@@ -74,7 +74,10 @@ describe('a running job', () => {
         message: expect.stringMatching(/^command 2 of the commit was refused: /),
       },
     ]);
-    expect(decodeStub((await p.redis.hget(p.keys.jobs, 'j:a')) ?? '')).toMatchObject({ outcome: 'dead', letter });
+    expect(decodeTombstone((await p.redis.hget(p.keys.jobs, 'j:a')) ?? '')).toMatchObject({
+      outcome: 'dead',
+      deadLetter,
+    });
     expect([await p.count('dead'), await p.count('done')]).toEqual([1, 0]);
     expect(await p.withoutWrite(() => p.commit(claim, effects))).toBe('already');
   });

@@ -1,18 +1,24 @@
 /** `complete`: running jobs are over, once each, and only for the newest start. */
 import { describe, expect, test } from 'vitest';
-import { decodeStub } from '../../src/core/codec.ts';
-import { sweep } from '../../src/redis/lease.ts';
+import { decodeTombstone } from '../../src/core/codec.ts';
+import { sweep } from '../../src/redis/transitions/lease.ts';
 import { item, only, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
 
 const p = usePartition();
 
 describe('a running job', () => {
-  test('is over: its entry and its run go, and a stub stays for the done window', async () => {
+  test('is over: its entry and its run go, and a tombstone stays for the done window', async () => {
     const claim = await p.running('a');
     expect(await p.complete([claim], { nowMs: T0 + 3 })).toEqual(['ok']);
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub done' }, done: { 'j:a': T0 + 3 } });
-    const stub = decodeStub((await p.redis.hget(p.keys.jobs, 'j:a')) ?? '');
-    expect(stub).toMatchObject({ outcome: 'done', askedDueMs: T0, token: claim.token, attempts: 1, letter: undefined });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone done' }, done: { 'j:a': T0 + 3 } });
+    const tombstone = decodeTombstone((await p.redis.hget(p.keys.jobs, 'j:a')) ?? '');
+    expect(tombstone).toMatchObject({
+      outcome: 'done',
+      askedDueMs: T0,
+      token: claim.token,
+      attempts: 1,
+      deadLetter: undefined,
+    });
     expect(await p.count('done')).toBe(1);
   });
 
@@ -50,7 +56,7 @@ describe('a running job', () => {
     expect(await p.complete([a, b, ghost, c])).toEqual(['ok', 'fenced', 'gone', 'cancelled']);
     expect(await p.picture()).toEqual({
       scheduled: { 'j:b': T0 + 1000 },
-      jobs: { 'j:a': 'stub done', 'j:b': 'record', 'j:c': 'stub cancelled' },
+      jobs: { 'j:a': 'tombstone done', 'j:b': 'record', 'j:c': 'tombstone cancelled' },
       runs: { 'j:b': 'waiting' },
       done: { 'j:a': T0, 'j:c': T0 },
     });
@@ -60,7 +66,7 @@ describe('a running job', () => {
     const claim = await p.running('a');
     await p.cancel('j:a');
     expect(await p.complete([claim])).toEqual(['cancelled']);
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, done: { 'j:a': T0 } });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone cancelled' }, done: { 'j:a': T0 } });
     expect([await p.count('done'), await p.count('cancelled')]).toEqual([0, 1]);
   });
 
@@ -87,7 +93,7 @@ describe('a start that is not the newest', () => {
     const late = await p.running('a');
     const { deliveries } = await p.reclaim('w1');
     expect(await p.complete([late])).toEqual(['ok']);
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub done' }, done: { 'j:a': T0 } });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone done' }, done: { 'j:a': T0 } });
     expect(await p.start(deliveries, { consumer: 'w2' })).toEqual([{ kind: 'lost' }]);
   });
 
@@ -121,13 +127,13 @@ describe('a start that is not the newest', () => {
 
 describe('an acknowledgement that holds its entry', () => {
   const HOLD = { hold: true };
-  const HELD = { jobs: { 'j:a': 'stub done' }, ready: ['j:a'], pending: { w1: ['j:a'] } };
+  const HELD = { jobs: { 'j:a': 'tombstone done' }, ready: ['j:a'], pending: { w1: ['j:a'] } };
 
   test.each([WINDOW_MS, 0])('is proven by it for as long as it is held, with a done window of %d', async (windowMs) => {
     const claim = await p.running('a');
     expect(await p.complete([claim], { ...HOLD, windowMs })).toEqual(['ok']);
     expect(await p.picture()).toEqual(HELD);
-    const limits = { batch: 100, windowMs: 0, stubsMax: 0, floorMs: 0, retentionMs: 0, lettersMax: 0 };
+    const limits = { batch: 100, windowMs: 0, tombstonesMax: 0, floorMs: 0, retentionMs: 0, deadLettersMax: 0 };
     await sweep(p.redis, p.ref, { term: await p.lead(), limits, nowMs: T0 + 100 * WINDOW_MS });
     expect(await p.withoutWrite(() => p.complete([claim], { ...HOLD, windowMs }))).toEqual(['already']);
     expect([await p.picture(), await p.count('done')]).toEqual([HELD, 1]);
@@ -137,7 +143,7 @@ describe('an acknowledgement that holds its entry', () => {
     const claim = await p.running('a');
     await p.complete([claim], HOLD);
     expect(await p.complete([claim], { nowMs: T0 + 5 })).toEqual(['already']);
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub done' }, done: { 'j:a': T0 + 5 } });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone done' }, done: { 'j:a': T0 + 5 } });
     expect(await p.withoutWrite(() => p.complete([claim], { nowMs: T0 + 9 }))).toEqual(['already']);
     expect(await p.withoutWrite(() => p.complete([claim], HOLD))).toEqual(['already']);
   });
@@ -157,7 +163,9 @@ describe('an acknowledgement that holds its entry', () => {
       await p.complete([claim], { ...HOLD, windowMs });
       const { deliveries } = await p.reclaim('w1');
       expect(await p.start(deliveries, { consumer: 'w2', windowMs })).toEqual([{ kind: 'dropped' }]);
-      expect(await p.picture()).toEqual(windowMs === 0 ? {} : { jobs: { 'j:a': 'stub done' }, done: { 'j:a': T0 } });
+      expect(await p.picture()).toEqual(
+        windowMs === 0 ? {} : { jobs: { 'j:a': 'tombstone done' }, done: { 'j:a': T0 } },
+      );
       expect(await p.count('crashed')).toBe(0);
     },
   );
@@ -177,7 +185,7 @@ describe('an acknowledgement that holds its entry', () => {
     expect(await p.picture()).toEqual(HELD);
   });
 
-  test('of a job whose id is given away meanwhile lets the new life run once, without a letter', async () => {
+  test('of a job whose id is given away meanwhile lets the new life run once, without a dead letter', async () => {
     const claim = await p.running('a');
     await p.complete([claim], HOLD);
     await p.schedule('a', { data: 'new life' });

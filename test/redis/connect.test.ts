@@ -12,8 +12,8 @@ import {
   type Redis,
   type RedisInput,
   whenReady,
-} from '../../src/redis/connect.ts';
-import { weatherOf } from '../../src/redis/weather.ts';
+} from '../../src/redis/connection/connect.ts';
+import { outageOf } from '../../src/redis/connection/outage.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
 let server: TestRedis;
@@ -103,7 +103,7 @@ describe('a connection that does not come up', () => {
     const error = await open('redis://127.0.0.1:1')
       .ping()
       .catch((thrown: unknown) => thrown);
-    expect(weatherOf(error)).toBe('away');
+    expect(outageOf(error)).toBe('away');
   });
 });
 
@@ -116,7 +116,7 @@ describe('a lost reply', () => {
     const error = redis.blpop('list', 0).catch((thrown: unknown) => thrown);
     await expect.poll(async () => /blocked_clients:(\d+)/.exec(await admin.info('clients'))?.[1]).toBe('1');
     await admin.client('KILL', 'ID', id);
-    expect(weatherOf(await error)).toBe('lost');
+    expect(outageOf(await error)).toBe('lost');
     await whenReady(redis);
     // A client that had sent it again would take this at once.
     expect(await admin.rpush('list', 'kept')).toBe(1);
@@ -131,7 +131,7 @@ describe('a lost reply', () => {
     await whenReady(slow);
     // The server sleeps for longer than the time-out, then carries INCR out for nobody.
     const settled = await Promise.allSettled([slow.call('DEBUG', 'SLEEP', '0.2'), slow.incr('counted')]);
-    expect(settled.map((one) => one.status === 'rejected' && weatherOf(one.reason))).toEqual(['lost', 'lost']);
+    expect(settled.map((one) => one.status === 'rejected' && outageOf(one.reason))).toEqual(['lost', 'lost']);
     expect(await redis.get('counted')).toBe('1');
     await once(slow, 'ready');
     expect(await slow.get('counted')).toBe('1');
@@ -152,8 +152,8 @@ describe('a server that is frozen', () => {
         commands.eval('return 1', 0),
       ]);
       expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected', 'rejected']);
-      const weather = settled.map((one) => (one.status === 'rejected' ? weatherOf(one.reason) : 'fulfilled'));
-      expect(new Set(weather)).toEqual(new Set(['lost']));
+      const outage = settled.map((one) => (one.status === 'rejected' ? outageOf(one.reason) : 'fulfilled'));
+      expect(new Set(outage)).toEqual(new Set(['lost']));
     } finally {
       await server.kill('SIGCONT');
     }
@@ -184,7 +184,7 @@ describe('a server that is frozen', () => {
     await server.kill('SIGSTOP');
     try {
       const error = await blocking.blpop('nothing', 1).catch((thrown: unknown) => thrown);
-      expect(weatherOf(error)).toBe('lost');
+      expect(outageOf(error)).toBe('lost');
     } finally {
       await server.kill('SIGCONT');
     }

@@ -38,7 +38,7 @@ describe('a running job', () => {
     const claim = await p.running('a');
     await p.cancel('j:a');
     expect(await p.defer(claim)).toBe('cancelled');
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, done: { 'j:a': T0 } });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone cancelled' }, done: { 'j:a': T0 } });
     expect([await p.count('deferred'), await p.count('cancelled')]).toEqual([0, 1]);
   });
 

@@ -1,8 +1,8 @@
 /** `expire`: an entry whose job is past its expiry is over without a start. */
 import { describe, expect, test } from 'vitest';
-import { decodeStub } from '../../src/core/codec.ts';
-import { letters } from '../../src/redis/inspect.ts';
-import type { Delivery } from '../../src/redis/replies.ts';
+import { decodeTombstone } from '../../src/core/codec.ts';
+import { deadLetters } from '../../src/redis/inspect.ts';
+import type { Delivery } from '../../src/redis/transitions/replies.ts';
 import { failure, item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
@@ -49,8 +49,8 @@ describe('start', () => {
 describe('a late job', () => {
   test('is over as expired, with no attempt used', async () => {
     expect(await p.expire(await late('a'), { nowMs: LATE })).toEqual(['expired']);
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub expired' }, done: { 'j:a': LATE } });
-    expect(decodeStub((await p.redis.hget(p.keys.jobs, 'j:a')) ?? '')).toMatchObject({ attempts: 0 });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone expired' }, done: { 'j:a': LATE } });
+    expect(decodeTombstone((await p.redis.hget(p.keys.jobs, 'j:a')) ?? '')).toMatchObject({ attempts: 0 });
     expect(await p.count('expired')).toBe(1);
   });
 
@@ -59,19 +59,23 @@ describe('a late job', () => {
     expect(await p.picture()).toEqual({});
   });
 
-  test('becomes a letter when its producer said so, with what happened before', async () => {
+  test('becomes a dead letter when its producer said so, with what happened before', async () => {
     await p.schedule('a', { late: dead });
     await p.retry(only(await p.run()), { delayMs: 0, error: failure('boom') });
     expect(await p.expire(await p.deliver(), { nowMs: LATE })).toEqual(['dead']);
-    const letter = only(await letters(p.redis, p.ref, { limit: 10 }));
-    expect(letter).toMatchObject({ id: 'a', reason: 'expired', attempts: 1, history: [{ message: 'boom' }] });
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub dead' }, dead: ['j:a: expired'], done: { 'j:a': LATE } });
+    const deadLetter = only(await deadLetters(p.redis, p.ref, { limit: 10 }));
+    expect(deadLetter).toMatchObject({ id: 'a', reason: 'expired', attempts: 1, history: [{ message: 'boom' }] });
+    expect(await p.picture()).toEqual({
+      jobs: { 'j:a': 'tombstone dead' },
+      dead: ['j:a: expired'],
+      done: { 'j:a': LATE },
+    });
   });
 
-  test('can be replayed from its letter, and does not expire again', async () => {
+  test('can be replayed from its dead letter, and does not expire again', async () => {
     await p.expire(await late('a', { late: dead }), { nowMs: LATE });
-    const { letter } = only(await letters(p.redis, p.ref, { limit: 10 }));
-    expect(await p.replay(letter, { nowMs: LATE })).toMatchObject({ kind: 'ok' });
+    const { deadLetter } = only(await deadLetters(p.redis, p.ref, { limit: 10 }));
+    expect(await p.replay(deadLetter, { nowMs: LATE })).toMatchObject({ kind: 'ok' });
     const deliveries = await p.deliver({ nowMs: LATE });
     expect(only(await p.start(deliveries, { nowMs: LATE + 999_999 }))).toMatchObject({ kind: 'run' });
   });
@@ -88,15 +92,15 @@ describe('a late job', () => {
   });
 });
 
-describe('an heir of a late job that was started before', () => {
-  const heir = { member: 'j:undo', record: item('undo').record };
-  const withHeir = (deliveries: readonly Delivery[]) => deliveries.map((one) => ({ ...one, heir }));
+describe('a compensation job of a late job that was started before', () => {
+  const compensation = { member: 'j:undo', record: item('undo').record };
+  const withCompensation = (deliveries: readonly Delivery[]) => deliveries.map((one) => ({ ...one, compensation }));
 
   test('is scheduled at once, in the same step', async () => {
-    expect(await p.expire(withHeir(await late('a')), { nowMs: LATE })).toEqual(['expired']);
+    expect(await p.expire(withCompensation(await late('a')), { nowMs: LATE })).toEqual(['expired']);
     expect(await p.picture()).toEqual({
       scheduled: { 'j:undo': LATE },
-      jobs: { 'j:a': 'stub expired', 'j:undo': 'record' },
+      jobs: { 'j:a': 'tombstone expired', 'j:undo': 'record' },
       done: { 'j:a': LATE },
     });
     expect([await p.count('scheduled'), await p.count('expired')]).toEqual([2, 1]);
@@ -104,7 +108,7 @@ describe('an heir of a late job that was started before', () => {
 
   test('is there once, and one that is there already stays as it is', async () => {
     await p.schedule('undo', { dueMs: T0 + 99_000 });
-    const deliveries = withHeir(await late('a'));
+    const deliveries = withCompensation(await late('a'));
     await p.expire(deliveries, { nowMs: LATE });
     expect(await p.withoutWrite(() => p.expire(deliveries, { nowMs: LATE }))).toEqual(['lost']);
     expect((await p.picture()).scheduled).toEqual({ 'j:undo': T0 + 99_000 });
@@ -112,7 +116,7 @@ describe('an heir of a late job that was started before', () => {
 
   test('does not come when the job is kept', async () => {
     await p.schedule('a', { late: drop });
-    const deliveries = withHeir(await p.deliver());
+    const deliveries = withCompensation(await p.deliver());
     expect(await p.withoutWrite(() => p.expire(deliveries, { nowMs: LATE - 1 }))).toEqual(['kept']);
   });
 });

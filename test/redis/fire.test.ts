@@ -1,8 +1,16 @@
 /** `fire`: an instant becomes one job, whoever fires it, however often, and wherever a call is cut off. */
 import { describe, expect, test } from 'vitest';
 import { encodeBody, encodeRecord } from '../../src/core/codec.ts';
-import { fireMember, type OverlapPolicy } from '../../src/core/schedule.ts';
-import { arm, disarm, type FireCall, fire, firedOf, lookedAt, postpone } from '../../src/redis/schedules.ts';
+import { fireMember, type OverlapPolicy } from '../../src/core/recurring/schedule.ts';
+import {
+  arm,
+  disarm,
+  type FireCall,
+  fire,
+  firedOf,
+  lookedAt,
+  postpone,
+} from '../../src/redis/transitions/schedules.ts';
 import { cutOff, luaOf, savePoint, writesOf } from '../support/model-cut.ts';
 import { only, T0, usePartition } from '../support/partition.ts';
 

@@ -1,8 +1,8 @@
-/** Pages of jobs by state, and letters: for people and tools. */
+/** Pages of jobs by state, and dead letters: for people and tools. */
 import { describe, expect, test } from 'vitest';
 import type { JobState } from '../../src/core/state.ts';
-import { letter, letters } from '../../src/redis/inspect.ts';
-import { everyLetter, page } from '../../src/redis/pages.ts';
+import { deadLetter, deadLetters } from '../../src/redis/inspect.ts';
+import { everyDeadLetter, page } from '../../src/redis/pages.ts';
 import { item, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
@@ -73,7 +73,7 @@ describe('a page', () => {
     expect(await ids('done', { limit: 1, offset: 1 })).toEqual(['a']);
   });
 
-  test('of dead jobs is the letters, the newest first', async () => {
+  test('of dead jobs is the dead letters, the newest first', async () => {
     await p.dead('a');
     await p.dead('b');
     expect(await ids('dead')).toEqual(['b', 'a']);
@@ -120,12 +120,14 @@ describe('a page', () => {
   });
 });
 
-describe('letters', () => {
+describe('deadLetters', () => {
   test('are paged backwards by the last one seen', async () => {
     const first = await p.dead('a');
     const second = await p.dead('b');
-    expect((await letters(p.redis, p.ref, { limit: 1 })).map(({ letter }) => letter)).toEqual([second]);
-    expect((await letters(p.redis, p.ref, { limit: 5, before: second })).map(({ letter }) => letter)).toEqual([first]);
+    expect((await deadLetters(p.redis, p.ref, { limit: 1 })).map(({ deadLetter }) => deadLetter)).toEqual([second]);
+    expect(
+      (await deadLetters(p.redis, p.ref, { limit: 5, before: second })).map(({ deadLetter }) => deadLetter),
+    ).toEqual([first]);
   });
 
   test('are read in steps that fit their size, each once and the newest first', async () => {
@@ -133,7 +135,7 @@ describe('letters', () => {
     const ids = Array.from({ length: 15 }, (_, at) => `job-${at}`);
     for (const id of ids) await p.bury(await p.running(id, { data }));
     const found: string[] = [];
-    for await (const { id } of everyLetter(p.redis, p.ref, 14)) found.push(id);
+    for await (const { id } of everyDeadLetter(p.redis, p.ref, 14)) found.push(id);
     expect(found).toEqual(ids.toReversed().slice(0, 14));
     expect((await page(p.redis, p.ref, { state: 'dead', limit: 2, offset: 12 })).map(({ id }) => id)).toEqual([
       ...['job-2', 'job-1'],
@@ -142,7 +144,7 @@ describe('letters', () => {
 
   test('are found one by one, or not', async () => {
     const entry = await p.dead('a');
-    expect(await letter(p.redis, p.ref, entry)).toMatchObject({ letter: entry, id: 'a', reason: 'attempts' });
-    expect(await letter(p.redis, p.ref, '1-1')).toBeUndefined();
+    expect(await deadLetter(p.redis, p.ref, entry)).toMatchObject({ deadLetter: entry, id: 'a', reason: 'attempts' });
+    expect(await deadLetter(p.redis, p.ref, '1-1')).toBeUndefined();
   });
 });

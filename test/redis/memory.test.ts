@@ -1,11 +1,11 @@
 /** A Redis at its memory limit: no new jobs, and everything that frees or keeps alive still works. */
 import { describe, expect, test } from 'vitest';
-import { elect, renew, resign } from '../../src/redis/lease.ts';
-import { beat, presence } from '../../src/redis/presence.ts';
-import { isFull } from '../../src/redis/pressure.ts';
-import { declareQueue } from '../../src/redis/queues.ts';
-import { consumers, ensureGroup, join } from '../../src/redis/ready.ts';
-import { weatherOf } from '../../src/redis/weather.ts';
+import { outageOf } from '../../src/redis/connection/outage.ts';
+import { isFull } from '../../src/redis/connection/pressure.ts';
+import { elect, renew, resign } from '../../src/redis/transitions/lease.ts';
+import { beat, presence } from '../../src/redis/transitions/presence.ts';
+import { declareQueue } from '../../src/redis/transitions/queues.ts';
+import { consumers, ensureGroup, join } from '../../src/redis/transitions/ready.ts';
 import { failure, item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
@@ -29,13 +29,13 @@ describe('a producer', () => {
     const error = await whileFull(() =>
       p.withoutWrite(() => p.scheduleAll([item('a'), item('b')]).catch((thrown: unknown) => thrown)),
     );
-    expect(weatherOf(error)).toBe('full');
+    expect(outageOf(error)).toBe('full');
   });
 
-  test('is refused a replay as well, and the letter stays', async () => {
-    const letter = await p.dead('a');
-    const error = await whileFull(() => p.withoutWrite(() => p.replay(letter).catch((thrown: unknown) => thrown)));
-    expect(weatherOf(error)).toBe('full');
+  test('is refused a replay as well, and the dead letter stays', async () => {
+    const deadLetter = await p.dead('a');
+    const error = await whileFull(() => p.withoutWrite(() => p.replay(deadLetter).catch((thrown: unknown) => thrown)));
+    expect(outageOf(error)).toBe('full');
   });
 
   test('can still cancel, which frees', async () => {
@@ -56,7 +56,7 @@ describe('what is there is still worked off', () => {
       expect(await p.complete(claims)).toEqual(['ok', 'ok', 'ok']);
     });
     expect(await p.picture()).toMatchObject({
-      jobs: { 'j:a': 'stub done', 'j:b': 'stub done', 'order-1': 'stub done' },
+      jobs: { 'j:a': 'tombstone done', 'j:b': 'tombstone done', 'order-1': 'tombstone done' },
     });
   });
 

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { close, openCommands, type Redis, whenReady } from '../../src/redis/connect.ts';
+import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
+import { outageOf } from '../../src/redis/connection/outage.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
-import { renew } from '../../src/redis/lease.ts';
-import { weatherOf } from '../../src/redis/weather.ts';
+import { renew } from '../../src/redis/transitions/lease.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
 const ref = partitionRef('t', { queue: 'emails', partition: 0, generation: 0 });
@@ -86,7 +86,7 @@ test('a script that is answered with a reply of another shape counts as lost, an
   const again = readyAgain(redis);
   spoil = (reply, client) => client.write(Buffer.concat([Buffer.from('*1\r\n$2\r\nok\r\n'), reply]));
   const error = await renew(redis, ref, { term: 'd-1:1:1', leaseMs: 1 }).catch((thrown: unknown) => thrown);
-  expect(weatherOf(error)).toBe('lost');
+  expect(outageOf(error)).toBe('lost');
   await again;
   expect(await renew(redis, ref, { term: 'd-1:1:1', leaseMs: 1 })).toBe('lost');
 });

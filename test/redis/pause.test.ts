@@ -1,7 +1,7 @@
 /** `pause` and `resume`: promotion and starts rest, what runs goes on, and the leader is told when it may go on. */
 import { expect, test } from 'vitest';
 import { stats } from '../../src/redis/inspect.ts';
-import { pause, pauseOf } from '../../src/redis/upkeep.ts';
+import { pause, pauseOf } from '../../src/redis/transitions/upkeep.ts';
 import { T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
@@ -28,7 +28,7 @@ test('a job that was read before the pause is handed back, and one that runs goe
   expect(await p.start(deliveries)).toMatchObject([{ kind: 'released' }]);
   expect(await p.extend([claim])).toEqual(['ok']);
   expect(await p.complete([claim])).toEqual(['ok']);
-  expect(await p.picture()).toMatchObject({ scheduled: { 'j:read': T0 }, jobs: { 'j:runs': 'stub done' } });
+  expect(await p.picture()).toMatchObject({ scheduled: { 'j:read': T0 }, jobs: { 'j:runs': 'tombstone done' } });
 });
 
 test('a second pause writes nothing and tells of the first', async () => {

@@ -13,7 +13,13 @@ test('an id that was never there is unknown', async () => {
 test('a job is seen in every state it passes', async () => {
   const { record } = item('a');
   await p.schedule('a');
-  expect(await at('j:a')).toMatchObject({ state: 'scheduled', dueMs: T0, record, run: undefined, stub: undefined });
+  expect(await at('j:a')).toMatchObject({
+    state: 'scheduled',
+    dueMs: T0,
+    record,
+    run: undefined,
+    tombstone: undefined,
+  });
   const deliveries = await p.deliver();
   expect(await at('j:a')).toMatchObject({ state: 'ready', dueMs: undefined, record });
   const claim = only(await p.claim(deliveries));
@@ -22,7 +28,7 @@ test('a job is seen in every state it passes', async () => {
   expect(await at('j:a')).toMatchObject({ state: 'scheduled', dueMs: T0 + 1000, run: { failures: 1 } });
   await p.complete(await p.run({ nowMs: T0 + 1000 }));
   const over = { outcome: 'done', attempts: 2 };
-  expect(await at('j:a')).toMatchObject({ state: 'done', record: undefined, stub: over, overMs: T0 });
+  expect(await at('j:a')).toMatchObject({ state: 'done', record: undefined, tombstone: over, overMs: T0 });
 });
 
 test('a cancelled job says so, also while its entry is still in ready', async () => {
@@ -32,9 +38,9 @@ test('a cancelled job says so, also while its entry is still in ready', async ()
   expect(await at('j:a')).toMatchObject({ state: 'cancelled', overMs: undefined });
 });
 
-test('a dead job names its letter', async () => {
-  const letter = await p.dead('a');
-  expect(await at('j:a')).toMatchObject({ state: 'dead', stub: { letter } });
+test('a dead job names its dead letter', async () => {
+  const deadLetter = await p.dead('a');
+  expect(await at('j:a')).toMatchObject({ state: 'dead', tombstone: { deadLetter } });
 });
 
 test('a job of a lost worker is ready again', async () => {

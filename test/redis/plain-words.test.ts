@@ -9,8 +9,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { createProducer } from '../../src/client/producer.ts';
 import { messageOf } from '../../src/core/errors.ts';
 import { createDaemon } from '../../src/daemon/daemon.ts';
-import { close, openBlocking, openCommands, type Redis, type RedisInput, whenReady } from '../../src/redis/connect.ts';
-import { weatherOf } from '../../src/redis/weather.ts';
+import {
+  close,
+  openBlocking,
+  openCommands,
+  type Redis,
+  type RedisInput,
+  whenReady,
+} from '../../src/redis/connection/connect.ts';
+import { outageOf } from '../../src/redis/connection/outage.ts';
 import { createWorker } from '../../src/worker/worker.ts';
 import { useCli } from '../support/cli.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -59,7 +66,7 @@ describe('a command', () => {
       /^not connected to Redis at redis:\/\/127\.0\.0\.1:1 \(connect ECONNREFUSED 127\.0\.0\.1:1\)$/,
     );
     expect(error).toMatchObject({ code: 'ECONNREFUSED' });
-    expect(weatherOf(error)).toBe('away');
+    expect(outageOf(error)).toBe('away');
   });
 
   test('before the first try names the place', async () => {
@@ -75,7 +82,7 @@ describe('a command', () => {
     await admin.client('KILL', 'ID', id);
     const error = await read;
     expect(plain(error)).toMatch(/^the connection to Redis at redis:\/\/127\.0\.0\.1:\d+ was lost before the reply/);
-    expect(weatherOf(error)).toBe('lost');
+    expect(outageOf(error)).toBe('lost');
   });
 
   test('without a reply says how long it waited', async () => {
@@ -83,7 +90,7 @@ describe('a command', () => {
     await whenReady(redis);
     const error = await failure(redis.blpop('nothing', 0));
     expect(plain(error)).toBe(`no reply from Redis at ${server.url} within 100 ms`);
-    expect(weatherOf(error)).toBe('lost');
+    expect(outageOf(error)).toBe('lost');
   });
 
   test('on a connection that we closed says so', async () => {

@@ -1,7 +1,15 @@
 /** Heartbeats: who says it is alive. They nominate the dead and decide nothing. */
 import { expect, test } from 'vitest';
 import { controlKeys } from '../../src/redis/keys.ts';
-import { beat, beatAges, forget, type Identity, leave, presence, withoutBeat } from '../../src/redis/presence.ts';
+import {
+  beat,
+  beatAges,
+  forget,
+  type Identity,
+  leave,
+  presence,
+  withoutBeat,
+} from '../../src/redis/transitions/presence.ts';
 import { T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();

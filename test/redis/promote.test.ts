@@ -9,7 +9,7 @@ describe('due jobs', () => {
   test('move to ready, with their lateness, and the next due is told', async () => {
     await p.scheduleAll([item('a', { dueMs: T0 - 20 }), item('b'), item('c'), item('d', { dueMs: T0 + 500 })]);
     const reply = await p.promote();
-    expect(reply).toMatchObject({ kind: 'moved', nowMs: T0, nextMs: T0 + 500, backlog: 3, letters: 0, count: 3 });
+    expect(reply).toMatchObject({ kind: 'moved', nowMs: T0, nextMs: T0 + 500, backlog: 3, deadLetters: 0, count: 3 });
     expect('lateness' in reply && [...reply.lateness].sort(([a], [b]) => a - b)).toEqual([
       [0, 2],
       [20, 1],
@@ -139,7 +139,7 @@ describe('a bare member', () => {
     expect((await p.start(deliveries)).map(({ kind }) => kind)).toEqual(['run', 'dropped']);
   });
 
-  test('put again while it is ready leaves no letter about its second entry, without a done window', async () => {
+  test('put again while it is ready leaves no dead letter about its second entry, without a done window', async () => {
     await p.put('bare', T0);
     await p.promote();
     await p.put('bare', T0 + 1);
@@ -170,14 +170,14 @@ describe('a bare member', () => {
     await p.put('a', T0);
     const claims = await p.run();
     await p.put('a', T0);
-    expect(await p.promote()).toMatchObject({ count: 0, letters: 0, nextMs: T0 + 1000 });
+    expect(await p.promote()).toMatchObject({ count: 0, deadLetters: 0, nextMs: T0 + 1000 });
     expect(await p.picture()).toMatchObject({ scheduled: { a: T0 + 1000 }, runs: { a: 'running' } });
     expect(await p.complete(claims)).toEqual(['ok']);
     expect(await p.picture()).toEqual({ scheduled: { a: T0 + 1000 }, jobs: { a: 'record' } });
     expect(await p.run({ nowMs: T0 + 1000 })).toHaveLength(1);
   });
 
-  test('put again after it was done is a new life, and the stub goes', async () => {
+  test('put again after it was done is a new life, and the tombstone goes', async () => {
     await p.put('a', T0);
     await p.complete(await p.run());
     await p.put('a', T0 + 1);
@@ -201,31 +201,31 @@ describe('a bare member', () => {
 describe('nonsense', () => {
   test('a score of 0 means now', async () => {
     await p.put('a', 0);
-    expect(await p.promote()).toMatchObject({ count: 1, letters: 0, lateness: [[0, 1]] });
+    expect(await p.promote()).toMatchObject({ count: 1, deadLetters: 0, lateness: [[0, 1]] });
     expect(await p.read()).toMatchObject([{ member: 'a', dueMs: T0 }]);
   });
 
-  test.each([5, -1, '-inf', T0 / 1000, 99_999_999_999])('a score of %s becomes a letter', async (score) => {
+  test.each([5, -1, '-inf', T0 / 1000, 99_999_999_999])('a score of %s becomes a dead letter', async (score) => {
     await p.put('a', score);
     await p.schedule('good');
-    expect(await p.promote()).toMatchObject({ kind: 'moved', count: 1, letters: 1 });
+    expect(await p.promote()).toMatchObject({ kind: 'moved', count: 1, deadLetters: 1 });
     expect(await p.picture()).toEqual({ jobs: { 'j:good': 'record' }, ready: ['j:good'], dead: ['a: bad-due'] });
     expect(await p.count('refused')).toBe(1);
   });
 
   test('a score of +inf stays where it is; the next due is a number all the same', async () => {
     await p.put('a', '+inf');
-    expect(await p.promote()).toMatchObject({ count: 0, letters: 0, nextMs: Number.MAX_SAFE_INTEGER });
+    expect(await p.promote()).toMatchObject({ count: 0, deadLetters: 0, nextMs: Number.MAX_SAFE_INTEGER });
     expect(await p.picture()).toEqual({ scheduled: { a: Number.POSITIVE_INFINITY } });
     expect(Number(await p.meta('wake'))).toBeGreaterThan(T0);
   });
 
-  test('a job of ours with a bad due becomes a letter with its record', async () => {
+  test('a job of ours with a bad due becomes a dead letter with its record', async () => {
     await p.schedule('a', { data: 'kept' });
     await p.put('j:a', 5);
-    expect(await p.promote()).toMatchObject({ count: 0, letters: 1 });
+    expect(await p.promote()).toMatchObject({ count: 0, deadLetters: 1 });
     const picture = await p.picture();
-    expect(picture).toMatchObject({ jobs: { 'j:a': 'stub dead' }, dead: ['j:a: bad-due'], done: { 'j:a': T0 } });
+    expect(picture).toMatchObject({ jobs: { 'j:a': 'tombstone dead' }, dead: ['j:a: bad-due'], done: { 'j:a': T0 } });
     expect(picture.scheduled).toBeUndefined();
     expect(await p.count('dead')).toBe(1);
   });
@@ -234,7 +234,7 @@ describe('nonsense', () => {
     await p.put('a', T0);
     const claims = await p.run();
     await p.put('a', 5);
-    expect(await p.promote()).toMatchObject({ letters: 1 });
+    expect(await p.promote()).toMatchObject({ deadLetters: 1 });
     expect(await p.complete(claims)).toEqual(['ok']);
   });
 
@@ -244,17 +244,17 @@ describe('nonsense', () => {
     ['empty', Buffer.alloc(0)],
     ['of 131 bytes', Buffer.from('x'.repeat(131))],
     ['of 1 MB', Buffer.alloc(1_000_000, 'x')],
-  ])('a member %s becomes a letter that keeps its bytes', async (_what, member) => {
+  ])('a member %s becomes a dead letter that keeps its bytes', async (_what, member) => {
     await p.put(member, T0);
-    expect(await p.promote()).toMatchObject({ count: 0, letters: 1 });
-    const letters = await p.redis.callBuffer('XRANGE', p.keys.dead, '-', '+');
-    expect(Array.isArray(letters) && letters[0][1][1].equals(member)).toBe(true);
+    expect(await p.promote()).toMatchObject({ count: 0, deadLetters: 1 });
+    const deadLetters = await p.redis.callBuffer('XRANGE', p.keys.dead, '-', '+');
+    expect(Array.isArray(deadLetters) && deadLetters[0][1][1].equals(member)).toBe(true);
     expect((await p.picture()).scheduled).toBeUndefined();
   });
 
   test('a member of 130 bytes is read', async () => {
     await p.put('x'.repeat(130), T0);
-    expect(await p.promote()).toMatchObject({ count: 1, letters: 0 });
+    expect(await p.promote()).toMatchObject({ count: 1, deadLetters: 0 });
   });
 
   test('giant members are moved few at a time, and all in the end', async () => {
@@ -274,7 +274,7 @@ describe('nonsense', () => {
     await p.put('zero', 0);
     await p.put('never', '+inf');
     await p.schedule('good');
-    expect(await p.promote()).toMatchObject({ count: 2, letters: 3 });
+    expect(await p.promote()).toMatchObject({ count: 2, deadLetters: 3 });
     expect((await p.picture()).ready?.toSorted()).toEqual(['j:good', 'zero']);
   });
 });

@@ -1,41 +1,41 @@
-/** `purge`: letters of an age and a reason go, a bounded batch per call, and nothing else does. */
+/** `purge`: dead letters of an age and a reason go, a bounded batch per call, and nothing else does. */
 import { expect, test } from 'vitest';
-import { purge } from '../../src/redis/upkeep.ts';
+import { purge } from '../../src/redis/transitions/upkeep.ts';
 import { T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
 const DAY_MS = 86_400_000;
-const timeOf = (letter: string) => Number(letter.split('-')[0]);
+const timeOf = (deadLetter: string) => Number(deadLetter.split('-')[0]);
 
-async function letters(reasons: Readonly<Record<string, string>>): Promise<readonly string[]> {
+async function deadLetters(reasons: Readonly<Record<string, string>>): Promise<readonly string[]> {
   for (const [id, reason] of Object.entries(reasons)) await p.bury(await p.running(id), { reason });
-  return (await p.redis.xrange(p.keys.dead, '-', '+')).map(([letter]) => letter);
+  return (await p.redis.xrange(p.keys.dead, '-', '+')).map(([deadLetter]) => deadLetter);
 }
 const call = (which: Partial<Parameters<typeof purge>[2]> = {}) =>
   purge(p.redis, p.ref, { mode: 'remove', ageMs: 0, limit: 100, ...which });
 const left = async () => (await p.picture()).dead ?? [];
 
-test('letters of the reason go, and are counted as forgotten', async () => {
-  await letters({ a: 'attempts', b: 'no-handler', c: 'attempts' });
+test('dead letters of the reason go, and are counted as forgotten', async () => {
+  await deadLetters({ a: 'attempts', b: 'no-handler', c: 'attempts' });
   expect(await call({ reason: 'attempts' })).toEqual({ matched: 2, looked: 3, next: undefined });
   expect(await left()).toEqual(['j:b: no-handler']);
   expect(await p.count('forgotten')).toBe(2);
   expect(await p.withoutWrite(() => call({ reason: 'attempts' }))).toEqual({ matched: 0, looked: 1, next: undefined });
 });
 
-test('a letter goes from the millisecond on in which it is old enough', async () => {
-  const [letter = ''] = await letters({ a: 'attempts' });
+test('a dead letter goes from the millisecond on in which it is old enough', async () => {
+  const [deadLetter = ''] = await deadLetters({ a: 'attempts' });
   const old = { ageMs: DAY_MS };
-  expect(await call({ ...old, nowMs: timeOf(letter) + DAY_MS - 1 })).toEqual({
+  expect(await call({ ...old, nowMs: timeOf(deadLetter) + DAY_MS - 1 })).toEqual({
     matched: 0,
     looked: 0,
     next: undefined,
   });
-  expect(await call({ ...old, nowMs: timeOf(letter) + DAY_MS })).toMatchObject({ matched: 1 });
+  expect(await call({ ...old, nowMs: timeOf(deadLetter) + DAY_MS })).toMatchObject({ matched: 1 });
 });
 
-test('a batch is bounded by the letters it looks at, and says where the next goes on', async () => {
-  const [, second = ''] = await letters({ a: 'attempts', b: 'no-handler', c: 'attempts' });
+test('a batch is bounded by the dead letters it looks at, and says where the next goes on', async () => {
+  const [, second = ''] = await deadLetters({ a: 'attempts', b: 'no-handler', c: 'attempts' });
   const first = await call({ reason: 'attempts', limit: 2 });
   expect(first).toEqual({ matched: 1, looked: 2, next: second });
   expect(await call({ reason: 'attempts', limit: 2, after: first.next })).toEqual({
@@ -59,11 +59,11 @@ test('a call ends when it has read a quarter of a megabyte, and the next goes on
 });
 
 test('counting looks the same and writes nothing', async () => {
-  await letters({ a: 'attempts', b: 'attempts' });
+  await deadLetters({ a: 'attempts', b: 'attempts' });
   expect(await p.withoutWrite(() => call({ mode: 'count' }))).toEqual({ matched: 2, looked: 2, next: undefined });
 });
 
-test('a partition without letters has nothing to purge', async () => {
+test('a partition without dead letters has nothing to purge', async () => {
   await p.schedule('a', { dueMs: T0 + 1 });
   expect(await p.withoutWrite(() => call())).toEqual({ matched: 0, looked: 0, next: undefined });
 });

@@ -1,7 +1,7 @@
 /** The registry: a queue comes into being by its first use. */
 import { expect, test } from 'vitest';
 import { controlKeys } from '../../src/redis/keys.ts';
-import { declareQueue, findQueue, listQueues, partitionsOf } from '../../src/redis/queues.ts';
+import { declareQueue, findQueue, listQueues, partitionsOf } from '../../src/redis/transitions/queues.ts';
 import { usePartition } from '../support/partition.ts';
 
 const p = usePartition();

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { EntryId } from '../../src/core/job.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
-import * as ready from '../../src/redis/ready.ts';
+import * as ready from '../../src/redis/transitions/ready.ts';
 import { item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
@@ -50,7 +50,7 @@ describe('reading', () => {
     expect(await ready.readNew(p.redis, [p.ref], { consumer: 'w1', count: 1, blockMs: 5 })).toEqual([]);
   });
 
-  test('fails when the group is not there, so that the caller can heal it', async () => {
+  test('fails when the group is not there, so that the caller can repair it', async () => {
     await expect(ready.readNew(p.redis, [p.ref], { consumer: 'w1', count: 1, blockMs: 0 })).rejects.toThrow(/^NOGROUP/);
   });
 });

@@ -44,7 +44,7 @@ describe('an entry is dropped', () => {
     const deliveries = await p.deliver();
     await p.cancel('j:a');
     expect(await p.release(deliveries)).toEqual(['dropped']);
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, done: { 'j:a': T0 } });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone cancelled' }, done: { 'j:a': T0 } });
   });
 
   test('when its member is in scheduled again, whose due stays', async () => {
@@ -66,7 +66,7 @@ test('an entry whose member runs under another entry is dropped, so that the job
   const claims = await p.claim([first]);
   expect(await p.release([second])).toEqual(['dropped']);
   expect(await p.complete(claims)).toEqual(['ok']);
-  expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub done' }, done: { 'j:a': T0 } });
+  expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone done' }, done: { 'j:a': T0 } });
 });
 
 describe('is refused without a write', () => {
@@ -83,7 +83,7 @@ describe('is refused without a write', () => {
     expect(await p.withoutWrite(() => p.release(deliveries))).toEqual(['lost']);
   });
 
-  test('when there is no record: start will make a letter of it', async () => {
+  test('when there is no record: start will make a dead letter of it', async () => {
     await p.put('j:ghost', T0);
     const deliveries = await p.deliver();
     expect(await p.withoutWrite(() => p.release(deliveries))).toEqual(['lost']);

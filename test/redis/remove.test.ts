@@ -1,13 +1,13 @@
 /** `remove`: an empty partition vanishes with all its keys; one that holds anything only by force. */
 import { expect, test } from 'vitest';
-import { remove } from '../../src/redis/upkeep.ts';
+import { remove } from '../../src/redis/transitions/upkeep.ts';
 import { T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
 const removed = (force = false) => remove(p.redis, p.ref, { force });
 const EMPTY = { scheduled: 0, entries: 0, dead: 0 };
 
-test('what is over holds nothing: stubs, counters and the lease go with the partition', async () => {
+test('what is over holds nothing: tombstones, counters and the lease go with the partition', async () => {
   await p.complete([await p.running('a')]);
   expect(await removed()).toEqual({ kind: 'ok', holds: EMPTY });
   expect(await p.redis.keys('*')).toEqual([]);

@@ -1,7 +1,7 @@
 /** `retry`: a running job failed and goes back to scheduled after its backoff. */
 import { describe, expect, test } from 'vitest';
 import { decodeRun } from '../../src/core/codec.ts';
-import type { Claim } from '../../src/redis/replies.ts';
+import type { Claim } from '../../src/redis/transitions/replies.ts';
 import { failure, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
@@ -49,7 +49,7 @@ describe('a running job', () => {
     const claim = await p.running('a');
     await p.cancel('j:a');
     expect(await p.retry(claim)).toBe('cancelled');
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, done: { 'j:a': T0 } });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone cancelled' }, done: { 'j:a': T0 } });
     expect([await p.count('retried'), await p.count('cancelled')]).toEqual([0, 1]);
   });
 

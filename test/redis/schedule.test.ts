@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { decodeRun } from '../../src/core/codec.ts';
-import { sweep } from '../../src/redis/lease.ts';
+import { sweep } from '../../src/redis/transitions/lease.ts';
 import { item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
@@ -241,7 +241,7 @@ describe('what leaves ready for a new life', () => {
     expect([await p.picture(), await p.count('refused')]).toEqual([{}, 0]);
   });
 
-  test('is no false letter either when its other entry waits for longer than the done window', async () => {
+  test('is no false dead letter either when its other entry waits for longer than the done window', async () => {
     await p.schedule('a');
     await p.promote();
     await p.schedule('a', { data: 1, mode: 'replace' });
@@ -249,7 +249,7 @@ describe('what leaves ready for a new life', () => {
     const [first, second] = await p.read();
     if (!first || !second) throw new Error('there are two entries');
     await p.complete(await p.claim([first]));
-    const limits = { batch: 100, windowMs: 0, stubsMax: 0, floorMs: 0, retentionMs: 1e12, lettersMax: 100 };
+    const limits = { batch: 100, windowMs: 0, tombstonesMax: 0, floorMs: 0, retentionMs: 1e12, deadLettersMax: 100 };
     await sweep(p.redis, p.ref, { term: await p.lead(), limits, nowMs: T0 + 1 });
     expect(await p.start([second])).toEqual([{ kind: 'dropped' }]);
     expect(await p.picture()).toEqual({});

@@ -1,7 +1,7 @@
 /** `start`: entries become running jobs with a token each, and one of several entries of a member gets through. */
 import { describe, expect, test } from 'vitest';
 import { decodeRun } from '../../src/core/codec.ts';
-import type { StartReply } from '../../src/redis/replies.ts';
+import type { StartReply } from '../../src/redis/transitions/replies.ts';
 import { failure, item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
@@ -143,16 +143,20 @@ describe('an entry is dropped', () => {
     expect(await runOf('a')).toMatchObject({ attempts: 1 });
   });
 
-  test('when its member has a stub, which enters the done window then', async () => {
+  test('when its member has a tombstone, which enters the done window then', async () => {
     await p.schedule('a');
     const deliveries = await p.deliver();
     await p.cancel('j:a');
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, ready: ['j:a'], pending: { w1: ['j:a'] } });
+    expect(await p.picture()).toEqual({
+      jobs: { 'j:a': 'tombstone cancelled' },
+      ready: ['j:a'],
+      pending: { w1: ['j:a'] },
+    });
     expect(kinds(await p.start(deliveries, { nowMs: T0 + 5 }))).toEqual(['dropped']);
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, done: { 'j:a': T0 + 5 } });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone cancelled' }, done: { 'j:a': T0 + 5 } });
   });
 
-  test('when its member has a stub, and the stub goes with it when there is no done window', async () => {
+  test('when its member has a tombstone, and the tombstone goes with it when there is no done window', async () => {
     await p.schedule('a');
     const deliveries = await p.deliver();
     await p.cancel('j:a', { windowMs: 0 });
@@ -198,9 +202,9 @@ describe('a reclaimed job', () => {
 });
 
 describe('a job without a record', () => {
-  test('becomes a letter that says so, and its entry goes', async () => {
+  test('becomes a dead letter that says so, and its entry goes', async () => {
     await p.put('j:ghost', T0);
-    expect(kinds(await p.start(await p.deliver()))).toEqual(['letter']);
+    expect(kinds(await p.start(await p.deliver()))).toEqual(['deadLetter']);
     expect(await p.picture()).toEqual({ dead: ['j:ghost: record-missing'] });
     expect(await p.count('refused')).toBe(1);
   });
@@ -210,17 +214,17 @@ describe('a job without a record', () => {
     const deliveries = await p.deliver({ nowMs: T0 + 1000 });
     await p.redis.hdel(p.keys.jobs, 'j:a');
     await p.redis.hdel(p.keys.meta, 'n.scheduled');
-    expect(kinds(await p.start(deliveries))).toEqual(['letter']);
+    expect(kinds(await p.start(deliveries))).toEqual(['deadLetter']);
     expect(await p.picture()).toEqual({ dead: ['j:a: record-missing'] });
   });
 
-  test('keeps the bytes of its member in the letter', async () => {
+  test('keeps the bytes of its member in the dead letter', async () => {
     const member = Buffer.from([0x6a, 0x3a, 0xff, 0x00]);
     await p.promote();
     await p.redis.xadd(p.keys.ready, '*', 'member', member, 'due', T0);
-    expect(kinds(await p.start(await p.read()))).toEqual(['letter']);
-    const letters = await p.redis.callBuffer('XRANGE', p.keys.dead, '-', '+');
-    expect(Array.isArray(letters) && letters[0][1][1].equals(member)).toBe(true);
+    expect(kinds(await p.start(await p.read()))).toEqual(['deadLetter']);
+    const deadLetters = await p.redis.callBuffer('XRANGE', p.keys.dead, '-', '+');
+    expect(Array.isArray(deadLetters) && deadLetters[0][1][1].equals(member)).toBe(true);
   });
 });
 
@@ -230,7 +234,7 @@ describe('a cancel request', () => {
     await p.cancel('j:a');
     const { deliveries } = await p.reclaim('w1');
     expect(kinds(await p.start(deliveries, { consumer: 'w2' }))).toEqual(['cancelled']);
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, done: { 'j:a': T0 } });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone cancelled' }, done: { 'j:a': T0 } });
     expect(await p.count('cancelled')).toBe(1);
   });
 
@@ -337,7 +341,7 @@ describe('bytes', () => {
     expect(kinds(await p.start(deliveries, { bytesMax: 500 }))).toEqual(['dropped', 'later']);
   });
 
-  test('count no stub: what is over is dropped in the same call', async () => {
+  test('count no tombstone: what is over is dropped in the same call', async () => {
     await p.scheduleAll([item('a', { data: 'x'.repeat(400) }), item('b'), item('c')]);
     const deliveries = await p.deliver();
     for (const member of ['j:b', 'j:c']) await p.cancel(member);

@@ -1,23 +1,23 @@
-/** `sweep`: stubs past the done window and letters past their retention go, and nothing else does. */
+/** `sweep`: tombstones past the done window and dead letters past their retention go, and nothing else does. */
 import { describe, expect, test } from 'vitest';
-import { type SweepLimits, sweep } from '../../src/redis/lease.ts';
+import { type SweepLimits, sweep } from '../../src/redis/transitions/lease.ts';
 import { item, only, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
 
 const p = usePartition();
 const LIMITS: SweepLimits = {
   batch: 100,
   windowMs: WINDOW_MS,
-  stubsMax: 10_000,
+  tombstonesMax: 10_000,
   floorMs: 60_000,
   retentionMs: 3_600_000,
-  lettersMax: 100_000,
+  deadLettersMax: 100_000,
 };
 
 async function swept({ nowMs = T0, ...limits }: Partial<SweepLimits> & { nowMs?: number }) {
   return sweep(p.redis, p.ref, { term: await p.lead(), limits: { ...LIMITS, ...limits }, nowMs });
 }
 
-const NOTHING = { stubs: 0, letters: 0, more: false };
+const NOTHING = { tombstones: 0, deadLetters: 0, more: false };
 
 async function done(...ids: string[]): Promise<void> {
   await p.scheduleAll(ids.map((id) => item(id)));
@@ -25,36 +25,40 @@ async function done(...ids: string[]): Promise<void> {
   for (const [at, claim] of claims.entries()) await p.complete([claim], { nowMs: T0 + at });
 }
 
-describe('stubs', () => {
+describe('tombstones', () => {
   test('stay for the whole window, and go one millisecond after it', async () => {
     await done('a');
     expect(await swept({ nowMs: T0 + WINDOW_MS })).toEqual(NOTHING);
-    expect(await swept({ nowMs: T0 + WINDOW_MS + 1 })).toEqual({ stubs: 1, letters: 0, more: false });
+    expect(await swept({ nowMs: T0 + WINDOW_MS + 1 })).toEqual({ tombstones: 1, deadLetters: 0, more: false });
     expect(await p.picture()).toEqual({});
   });
 
   test('above their number go, the oldest first', async () => {
     await done('a', 'b', 'c');
-    expect(await swept({ nowMs: T0 + 100_000, stubsMax: 1 })).toEqual({ stubs: 2, letters: 0, more: false });
-    expect(await p.picture()).toEqual({ jobs: { 'j:c': 'stub done' }, done: { 'j:c': T0 + 2 } });
+    expect(await swept({ nowMs: T0 + 100_000, tombstonesMax: 1 })).toEqual({
+      tombstones: 2,
+      deadLetters: 0,
+      more: false,
+    });
+    expect(await p.picture()).toEqual({ jobs: { 'j:c': 'tombstone done' }, done: { 'j:c': T0 + 2 } });
   });
 
   test('above their number stay until they are older than the floor', async () => {
     await done('a', 'b', 'c');
-    const few = { stubsMax: 0, floorMs: 60_000 };
+    const few = { tombstonesMax: 0, floorMs: 60_000 };
     expect(await swept({ ...few, nowMs: T0 + 60_000 })).toEqual(NOTHING);
-    expect(await swept({ ...few, nowMs: T0 + 60_001 })).toEqual({ stubs: 1, letters: 0, more: false });
+    expect(await swept({ ...few, nowMs: T0 + 60_001 })).toEqual({ tombstones: 1, deadLetters: 0, more: false });
     expect(await p.picture()).toEqual({
-      jobs: { 'j:b': 'stub done', 'j:c': 'stub done' },
+      jobs: { 'j:b': 'tombstone done', 'j:c': 'tombstone done' },
       done: { 'j:b': T0 + 1, 'j:c': T0 + 2 },
     });
-    expect(await swept({ ...few, nowMs: T0 + 60_003 })).toMatchObject({ stubs: 2 });
+    expect(await swept({ ...few, nowMs: T0 + 60_003 })).toMatchObject({ tombstones: 2 });
   });
 
   test('above their number and past the window go in one call, and a floor above the window keeps none longer', async () => {
     await done('a', 'b', 'c');
-    const past = { nowMs: T0 + WINDOW_MS + 2, stubsMax: 2 };
-    expect(await swept({ ...past, floorMs: 10 * WINDOW_MS })).toEqual({ stubs: 2, letters: 0, more: false });
+    const past = { nowMs: T0 + WINDOW_MS + 2, tombstonesMax: 2 };
+    expect(await swept({ ...past, floorMs: 10 * WINDOW_MS })).toEqual({ tombstones: 2, deadLetters: 0, more: false });
     expect(Object.keys((await p.picture()).done ?? {})).toEqual(['j:c']);
   });
 
@@ -65,13 +69,13 @@ describe('stubs', () => {
       await p.complete([a], { nowMs: T0 + 3_600_000 });
       await p.complete([b], { nowMs: T0 });
     }
-    expect(await swept({ nowMs: T0 + 60_001, stubsMax: 0 })).toMatchObject({ stubs: 1 });
+    expect(await swept({ nowMs: T0 + 60_001, tombstonesMax: 0 })).toMatchObject({ tombstones: 1 });
     expect(Object.keys((await p.picture()).done ?? {})).toEqual(['j:a']);
   });
 
   describe('that went by their number are told', () => {
     const evicted = () => p.redis.hget(p.keys.meta, 'evicted');
-    const few = { stubsMax: 1, floorMs: 10 };
+    const few = { tombstonesMax: 1, floorMs: 10 };
 
     test('with the age of the youngest, until a whole window has passed without one', async () => {
       await done('a', 'b', 'c', 'd');
@@ -98,7 +102,7 @@ describe('stubs', () => {
     test('not when their window was over, nor where none is kept', async () => {
       await done('a', 'b');
       await swept({ nowMs: T0 + WINDOW_MS + 1, batch: 1, ...few });
-      await swept({ nowMs: T0 + 100, stubsMax: 0, floorMs: 0, windowMs: 0 });
+      await swept({ nowMs: T0 + 100, tombstonesMax: 0, floorMs: 0, windowMs: 0 });
       expect([await evicted(), await p.redis.zcard(p.keys.done)]).toEqual([null, 0]);
     });
   });
@@ -114,8 +118,8 @@ describe('stubs', () => {
   test('go in bounded batches', async () => {
     await done('a', 'b', 'c');
     const far = { nowMs: T0 + 10 * WINDOW_MS, batch: 2 };
-    expect(await swept(far)).toEqual({ stubs: 2, letters: 0, more: true });
-    expect(await swept(far)).toEqual({ stubs: 1, letters: 0, more: false });
+    expect(await swept(far)).toEqual({ tombstones: 2, deadLetters: 0, more: true });
+    expect(await swept(far)).toEqual({ tombstones: 1, deadLetters: 0, more: false });
     expect(await swept(far)).toEqual(NOTHING);
   });
 
@@ -126,8 +130,8 @@ describe('stubs', () => {
       Object.fromEntries(Array.from({ length: 730 }, (_, at) => [`j:${at}`, '.d0 0 0 0 -'])),
     );
     const far = { nowMs: T0 + 10 * WINDOW_MS, batch: 500 };
-    expect(await swept(far)).toEqual({ stubs: 500, letters: 0, more: true });
-    expect(await swept(far)).toEqual({ stubs: 230, letters: 0, more: false });
+    expect(await swept(far)).toEqual({ tombstones: 500, deadLetters: 0, more: true });
+    expect(await swept(far)).toEqual({ tombstones: 230, deadLetters: 0, more: false });
     expect(await p.redis.exists(p.keys.jobs)).toBe(0);
   });
 
@@ -135,7 +139,7 @@ describe('stubs', () => {
     await done('a');
     await p.schedule('a', { data: 'new life' });
     await p.redis.zadd(p.keys.done, T0, 'j:a');
-    expect(await swept({ nowMs: T0 + 10 * WINDOW_MS })).toEqual({ stubs: 1, letters: 0, more: false });
+    expect(await swept({ nowMs: T0 + 10 * WINDOW_MS })).toEqual({ tombstones: 1, deadLetters: 0, more: false });
     expect(await p.picture()).toEqual({ scheduled: { 'j:a': T0 }, jobs: { 'j:a': 'record' } });
   });
 
@@ -144,17 +148,17 @@ describe('stubs', () => {
     await p.promote();
     await p.cancel('j:a');
     await swept({ nowMs: T0 + 10 * WINDOW_MS });
-    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'stub cancelled' }, ready: ['j:a'] });
+    expect(await p.picture()).toEqual({ jobs: { 'j:a': 'tombstone cancelled' }, ready: ['j:a'] });
   });
 });
 
-describe('letters', () => {
-  const timeOf = (letter: string) => Number(letter.split('-')[0]);
+describe('deadLetters', () => {
+  const timeOf = (deadLetter: string) => Number(deadLetter.split('-')[0]);
 
   test('stay for their retention, and go after it', async () => {
     const at = timeOf(await p.dead('a'));
-    expect(await swept({ nowMs: at + 3_600_000, stubsMax: 0 })).toMatchObject({ letters: 0 });
-    expect(await swept({ nowMs: at + 3_600_001 })).toMatchObject({ letters: 1 });
+    expect(await swept({ nowMs: at + 3_600_000, tombstonesMax: 0 })).toMatchObject({ deadLetters: 0 });
+    expect(await swept({ nowMs: at + 3_600_001 })).toMatchObject({ deadLetters: 1 });
     expect(await p.redis.xlen(p.keys.dead)).toBe(0);
     expect(await p.count('forgotten')).toBe(1);
   });
@@ -163,7 +167,7 @@ describe('letters', () => {
     await p.dead('a');
     await p.dead('b');
     await p.dead('c');
-    expect(await swept({ lettersMax: 1 })).toMatchObject({ letters: 2 });
+    expect(await swept({ deadLettersMax: 1 })).toMatchObject({ deadLetters: 2 });
     expect((await p.picture()).dead).toEqual(['j:c: attempts']);
   });
 
@@ -172,17 +176,18 @@ describe('letters', () => {
     await p.dead('b');
     await p.dead('c');
     const far = { nowMs: at + 100_000_000, batch: 2 };
-    expect(await swept(far)).toMatchObject({ letters: 2, more: true });
-    expect(await swept(far)).toMatchObject({ letters: 1, more: false });
+    expect(await swept(far)).toMatchObject({ deadLetters: 2, more: true });
+    expect(await swept(far)).toMatchObject({ deadLetters: 1, more: false });
   });
 
   test('go 256 KiB at a time, their members and reasons counted, and the first whatever its size', async () => {
-    const letter = (member: string, reason = 'bad-member') =>
+    const deadLetter = (member: string, reason = 'bad-member') =>
       p.redis.xadd(p.keys.dead, '*', 'member', member, 'record', '', 'reason', reason);
-    for (const size of [200_000, 200_000, 1]) await letter('x'.repeat(size));
-    for (const size of [300_000, 1]) await letter('j:a', 'x'.repeat(size));
+    for (const size of [200_000, 200_000, 1]) await deadLetter('x'.repeat(size));
+    for (const size of [300_000, 1]) await deadLetter('j:a', 'x'.repeat(size));
     const far = { nowMs: Date.now() + 100_000_000 };
-    for (const letters of [2, 2, 1]) expect(await swept(far)).toMatchObject({ letters, more: letters === 2 });
+    for (const deadLetters of [2, 2, 1])
+      expect(await swept(far)).toMatchObject({ deadLetters, more: deadLetters === 2 });
   });
 });
 

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { build } from '../../scripts/steps.mjs';
-import { patchedCopy } from '../chaos/copies.mjs';
+import { patchedCopy } from '../chaos/faults/copies.mjs';
 import { after, dropped } from '../chaos/marks.mjs';
 import { root } from '../support/repository.ts';
 
@@ -61,7 +61,7 @@ const CONTROLS = [
     // A reply comes to the wrong command, so the server's clock is misread, or a job is taken for over.
     wanted: ['REFUSED', 'LOST', 'DUP-START'],
     faults: 'mute,freeze server,hold',
-    file: 'dist/redis/connect.js',
+    file: 'dist/redis/connection/connect.js',
     mark: 'no-resend',
     edit: after('maxRetriesPerRequest: null,'),
   },

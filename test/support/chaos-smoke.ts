@@ -1,14 +1,14 @@
 /** Rows of the fault matrix as tests, with a small workload, so that every run of the tests breaks something. */
 import { expect, test } from 'vitest';
 import { build } from '../../scripts/steps.mjs';
-import { needsQuiet } from '../chaos/predicates.mjs';
-import { runRow } from '../chaos/run.mjs';
+import { needsQuiet } from '../chaos/judge/predicates.mjs';
+import { runRow } from '../chaos/stage/run.mjs';
 import { testBinary } from './redis-binary.ts';
 import { root } from './repository.ts';
 
 // Some rows are producers themselves and import what is built.
 await build();
-const { rows } = await import('../chaos/rows.mjs');
+const { rows } = await import('../chaos/rows/rows.mjs');
 
 /** The same moments every time; `npm run chaos` takes another seed each time. */
 const SEED = 7;

@@ -4,14 +4,14 @@
  *
  * I1, I7 and I9 speak of more than one moment: `Since` brings what was before, and what should have happened by now.
  */
-import { decodeRun, decodeStub, isStub, type Run } from '../../src/core/codec.ts';
-import type { Redis } from '../../src/redis/connect.ts';
+import { decodeRun, decodeTombstone, isTombstone, type Run } from '../../src/core/codec.ts';
+import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionKeys } from '../../src/redis/keys.ts';
-import { fieldsOf, list, type Reply, score, text } from '../../src/redis/scripts.ts';
+import { fieldsOf, list, type Reply, score, text } from '../../src/redis/transitions/scripts.ts';
 
 export interface Snapshot {
   readonly scheduled: ReadonlyMap<string, number>;
-  /** Member → record or stub. */
+  /** Member → record or tombstone. */
   readonly jobs: ReadonlyMap<string, string>;
   readonly runs: ReadonlyMap<string, string>;
   readonly ready: readonly { readonly entry: string; readonly member: string; readonly due: number }[];
@@ -19,7 +19,7 @@ export interface Snapshot {
   readonly pending: ReadonlyMap<string, string>;
   /** The last entry that was delivered; undefined without a group. */
   readonly delivered: string | undefined;
-  readonly dead: readonly { readonly letter: string; readonly fields: ReadonlyMap<string, string> }[];
+  readonly dead: readonly { readonly deadLetter: string; readonly fields: ReadonlyMap<string, string> }[];
   readonly done: ReadonlyMap<string, number>;
   readonly stale: ReadonlyMap<string, number>;
   readonly meta: ReadonlyMap<string, string>;
@@ -80,7 +80,7 @@ export async function takeSnapshot(redis: Redis, keys: PartitionKeys): Promise<S
     })),
     pending: new Map(list(pending).map((item) => [text(list(item)[0]), text(list(item)[1])] as const)),
     delivered: delivered === '' ? undefined : text(delivered),
-    dead: stream(dead).map(({ id, fields }) => ({ letter: id, fields })),
+    dead: stream(dead).map(({ id, fields }) => ({ deadLetter: id, fields })),
     done: scores(done),
     stale: scores(stale),
     meta: fieldsOf(meta),
@@ -96,7 +96,7 @@ export function broken(now: Snapshot, since: Since = {}): readonly string[] {
   return all.flatMap((check) => check(now, since));
 }
 
-const isLive = (content: string | undefined) => content !== undefined && !isStub(content);
+const isLive = (content: string | undefined) => content !== undefined && !isTombstone(content);
 
 /** The sentences that hold. */
 const said = (sentences: readonly (string | false | undefined)[]) =>
@@ -110,8 +110,8 @@ function places(now: Snapshot, { foreign, cutOff = false }: Since): readonly str
     if (isLive(content))
       return said([!isReady && !now.scheduled.has(member) && `I2 ${member} is lost: it has a record and is nowhere`]);
     return said([
-      decodeStub(content) === undefined && `I2 the stub of ${member} cannot be read`,
-      !cutOff && !now.done.has(member) && !isReady && `I2 the stub of ${member} is never swept`,
+      decodeTombstone(content) === undefined && `I2 the tombstone of ${member} cannot be read`,
+      !cutOff && !now.done.has(member) && !isReady && `I2 the tombstone of ${member} is never swept`,
     ]);
   });
   const indexed = [...now.scheduled.keys()].map((member) => {

@@ -3,15 +3,15 @@
  * nothing; `picture` with the members and where they are, to state what a transition left behind; and
  * `brokenInvariants`, the sentences of the design that must hold whatever was called.
  */
-import { decodeRun, decodeStub, isStub } from '../../src/core/codec.ts';
-import type { Redis } from '../../src/redis/connect.ts';
+import { decodeRun, decodeTombstone, isTombstone } from '../../src/core/codec.ts';
+import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionKeys } from '../../src/redis/keys.ts';
-import { list, type Reply, score, text } from '../../src/redis/scripts.ts';
+import { list, type Reply, score, text } from '../../src/redis/transitions/scripts.ts';
 
 /** Where every member of a partition is. Parts that are empty are left out, so `{}` is an empty partition. */
 export interface Picture {
   readonly scheduled?: Readonly<Record<string, number>>;
-  /** `record`, or `stub` and the outcome. */
+  /** `record`, or `tombstone` and the outcome. */
   readonly jobs?: Readonly<Record<string, string>>;
   /** `running`, `orphaned` (reclaimed, not started again) or `waiting` (in scheduled after a start). */
   readonly runs?: Readonly<Record<string, string>>;
@@ -19,7 +19,7 @@ export interface Picture {
   readonly ready?: readonly string[];
   /** Consumer → members of the entries it holds. */
   readonly pending?: Readonly<Record<string, readonly string[]>>;
-  /** Member and reason of each letter. */
+  /** Member and reason of each dead letter. */
   readonly dead?: readonly string[];
   readonly done?: Readonly<Record<string, number>>;
 }
@@ -43,7 +43,7 @@ export async function picture(redis: Redis, keys: PartitionKeys): Promise<Pictur
   const runs = await redis.hgetall(keys.runs);
   const parts: Picture = {
     scheduled: scores(await redis.zrange(keys.scheduled, '0', '-1', 'WITHSCORES')),
-    jobs: mapped(jobs, (value) => (isStub(value) ? `stub ${decodeStub(value)?.outcome}` : 'record')),
+    jobs: mapped(jobs, (value) => (isTombstone(value) ? `tombstone ${decodeTombstone(value)?.outcome}` : 'record')),
     runs: mapped(runs, whatRun),
     ready: [...memberOf.values()],
     pending: held,
@@ -61,16 +61,16 @@ export async function brokenInvariants(redis: Redis, keys: PartitionKeys): Promi
   const entries = await streamOf(redis, keys.ready);
   const ready = new Set(entries.map(({ fields }) => fields.member ?? ''));
   const ids = new Set(entries.map(({ entry }) => entry));
-  const records = new Set(jobs.filter(([, value]) => !isStub(value)).map(([member]) => member));
-  const stubs = jobs.filter(([, value]) => isStub(value)).map(([member]) => member);
+  const records = new Set(jobs.filter(([, value]) => !isTombstone(value)).map(([member]) => member));
+  const tombstones = jobs.filter(([, value]) => isTombstone(value)).map(([member]) => member);
   const pending = await pendingOf(redis, keys);
   const runs = await redis.hkeys(keys.runs);
   const indexed = (member: string) => scheduled.has(member) || ready.has(member);
   return [
     ...[...records].filter((member) => !indexed(member)).map((member) => `I2 ${member} is lost`),
-    ...stubs
+    ...tombstones
       .filter((member) => !done.has(member) && !ready.has(member))
-      .map((member) => `I2 the stub of ${member} never expires`),
+      .map((member) => `I2 the tombstone of ${member} never expires`),
     ...[...scheduled]
       .filter((member) => member.startsWith('j:') && !records.has(member))
       .map((member) => `I3 ${member} is scheduled without a record`),
@@ -83,7 +83,7 @@ export async function brokenInvariants(redis: Redis, keys: PartitionKeys): Promi
 export async function brokenBalance(redis: Redis, keys: PartitionKeys): Promise<readonly string[]> {
   const meta = await redis.hgetall(keys.meta);
   const sum = (...names: string[]) => names.reduce((total, name) => total + Number(meta[`n.${name}`] ?? 0), 0);
-  const live = Object.values(await redis.hgetall(keys.jobs)).filter((value) => !isStub(value)).length;
+  const live = Object.values(await redis.hgetall(keys.jobs)).filter((value) => !isTombstone(value)).length;
   const into = sum('scheduled', 'replayed', 'adopted');
   const out = sum('done', 'dead', 'cancelled', 'expired');
   return into === live + out ? [] : [`I11 ${into} came in, ${live} are live and ${out} went out`];

@@ -5,11 +5,11 @@
 
 import type { ScheduleOptions } from '../../src/client/plan.ts';
 import { createProducer } from '../../src/client/producer.ts';
-import type { Abandoned } from '../../src/core/abandoned.ts';
 import { idOf, memberOf } from '../../src/core/codec.ts';
+import type { Abandoned } from '../../src/core/compensation.ts';
 import type { EventSource } from '../../src/core/events.ts';
 import { defineQueue, type QueueOptions, type Untyped } from '../../src/core/queue.ts';
-import { letters, peek } from '../../src/redis/inspect.ts';
+import { deadLetters, peek } from '../../src/redis/inspect.ts';
 import { createAgenda, virtualClock } from '../../src/testing/agenda.ts';
 import { createTestKit, type Run, type TestKitOptions } from '../../src/testing/index.ts';
 import { createJobBook } from '../../src/testing/jobs.ts';
@@ -36,7 +36,7 @@ export interface Story {
   readonly lasts?: TestKitOptions['lasts'];
   /** Somebody cancels it while it runs; then the handler may go on. */
   readonly cancel?: boolean;
-  /** How often handlers are started in all, heirs included; 0 for a job that expires. Default 1. */
+  /** How often handlers are started in all, compensation jobs included; 0 for a job that expires. Default 1. */
   readonly starts?: number;
   /** Of the product: what is written over the record before a worker reads it. */
   readonly record?: string;
@@ -51,7 +51,7 @@ interface Seen {
   readonly reason: string | undefined;
 }
 
-/** The ids of heirs hold a token, which is another one in each world. */
+/** The ids of compensation jobs hold a token, which is another one in each world. */
 const jobLine = ({ id, state, attempts, reason }: Seen) =>
   `${id.replace(/abandoned:\d+$/, 'abandoned:token')} ${state}, ${attempts}: ${reason ?? '-'}`;
 const endLine = (name: string, outcome: string, error?: string) => `${name} ${outcome}: ${error ?? '-'}`;
@@ -135,14 +135,16 @@ function endsOf(events: EventSource) {
 }
 
 async function jobsOf(line: Line): Promise<readonly string[]> {
-  const reasons = new Map((await letters(line.redis, line.ref, { limit: 100 })).map(({ id, reason }) => [id, reason]));
+  const reasons = new Map(
+    (await deadLetters(line.redis, line.ref, { limit: 100 })).map(({ id, reason }) => [id, reason]),
+  );
   const members = await line.redis.hkeys(line.ref.keys.jobs);
   const seen = await Promise.all(
     members.map(async (member) => {
       const found = await peek(line.redis, line.ref, member);
       if (!found || 'kind' in found) throw new Error(`${member} is gone`);
       const { id } = idOf(member);
-      const attempts = found.stub?.attempts ?? found.run?.attempts ?? 0;
+      const attempts = found.tombstone?.attempts ?? found.run?.attempts ?? 0;
       return jobLine({ id, state: found.state, attempts, reason: reasons.get(id) });
     }),
   );

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import type { Redis } from '../../src/redis/connect.ts';
+import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { TestRedis } from './redis.ts';
 
 let lines = 0;

@@ -1,15 +1,15 @@
 /** Calls of producers, leaders and people, on Redis and on the model: see `model-commands.ts`. */
 import { encodeBody, encodeRecord, type Lateness, memberOf } from '../../src/core/codec.ts';
-import * as lease from '../../src/redis/lease.ts';
-import type { ScheduleItem } from '../../src/redis/replies.ts';
-import * as upkeep from '../../src/redis/upkeep.ts';
+import * as lease from '../../src/redis/transitions/lease.ts';
+import type { ScheduleItem } from '../../src/redis/transitions/replies.ts';
+import * as upkeep from '../../src/redis/transitions/upkeep.ts';
 import type { Resolve } from './model-commands.ts';
 import * as verbs from './model-verbs.ts';
 import type { Call, World } from './model-world.ts';
 
 const { horizonMs, bytesMax, leaseMs } = verbs.LIMITS;
 const DUES = [0, 0, 0, 40, 100, -100, 2000, horizonMs + 1, horizonMs];
-export const MEMBERS = ['j:a', 'j:b', 'j:c', 'bare', 'j:a', 'bare2', 'j:ghost', 'j:heir'] as const;
+export const MEMBERS = ['j:a', 'j:b', 'j:c', 'bare', 'j:a', 'bare2', 'j:ghost', 'j:compensation'] as const;
 
 /** An element of a list, whatever the number. */
 export function pick<T>(list: readonly T[], at: number): T | undefined {
@@ -121,29 +121,29 @@ const cancel: Resolve = (world, [a, b, c]) => {
 
 const replay: Resolve = (world, [a, b, c]) => {
   const { jobs, ref, model } = world;
-  const letter = a === 23 ? '1-1' : pick(model.letters, a)?.id;
+  const deadLetter = a === 23 ? '1-1' : pick(model.deadLetters, a)?.id;
   const when = b % 3 === 0 ? { dueMs: model.nowMs + 100 } : {};
   const generation = c === 23 ? 1 : 0;
-  if (letter === undefined) return undefined;
+  if (deadLetter === undefined) return undefined;
   return {
     verb: 'replay',
-    real: () => jobs.replay({ ...ref, generation }, letter, { ...when, nowMs: model.nowMs }),
-    model: () => (generation === 0 ? verbs.replay(model, letter, when.dueMs) : MOVED),
+    real: () => jobs.replay({ ...ref, generation }, deadLetter, { ...when, nowMs: model.nowMs }),
+    model: () => (generation === 0 ? verbs.replay(model, deadLetter, when.dueMs) : MOVED),
   };
 };
 
 const sweep: Resolve = (world, [a, b, c]) => {
   const { model } = world;
   const term = termOf(world, a === 23);
-  const age = pick(model.letters, b)?.id;
+  const age = pick(model.deadLetters, b)?.id;
   const limits: lease.SweepLimits = {
     batch: a % 4 === 3 ? 1 : 100,
-    // A stub that is exactly as old as the window stays for one more millisecond.
+    // A tombstone that is exactly as old as the window stays for one more millisecond.
     windowMs: pick([0, 40, 100, 600_000], b) ?? 0,
-    stubsMax: pick([0, 1, 2, 100], a) ?? 100,
+    tombstonesMax: pick([0, 1, 2, 100], a) ?? 100,
     floorMs: pick([0, 40, 100, 600_000], c) ?? 0,
-    retentionMs: c % 3 === 0 ? 1e15 : model.nowMs - verbs.letterMs(age ?? '0-0'),
-    lettersMax: pick([100, 1, 100, 2], c) ?? 100,
+    retentionMs: c % 3 === 0 ? 1e15 : model.nowMs - verbs.deadLetterMs(age ?? '0-0'),
+    deadLettersMax: pick([100, 1, 100, 2], c) ?? 100,
   };
   return {
     verb: 'sweep',
@@ -156,10 +156,10 @@ const purge: Resolve = (world, [a, b, c]) => {
   const { model } = world;
   const which = {
     mode: a % 4 === 3 ? ('count' as const) : ('remove' as const),
-    ageMs: model.nowMs - verbs.letterMs(pick(model.letters, b)?.id ?? '0-0'),
+    ageMs: model.nowMs - verbs.deadLetterMs(pick(model.deadLetters, b)?.id ?? '0-0'),
     limit: c % 3 === 2 ? 1 : 100,
     reason: pick(['', '', 'attempts', 'expired'], c) ?? '',
-    after: a > 18 ? model.letters[0]?.id : undefined,
+    after: a > 18 ? model.deadLetters[0]?.id : undefined,
   };
   return {
     verb: 'purge',

@@ -3,14 +3,14 @@
  * counts every call that is not a reading one, so XDEL and XACK, counters and nudges are writes like any other.
  */
 
-import { isStub } from '../../src/core/codec.ts';
-import type { Redis } from '../../src/redis/connect.ts';
-import { createJobs } from '../../src/redis/jobs.ts';
+import { isTombstone } from '../../src/core/codec.ts';
+import type { Redis } from '../../src/redis/connection/connect.ts';
 import { GROUP, type PartitionRef } from '../../src/redis/keys.ts';
-import { elect } from '../../src/redis/lease.ts';
-import { ensureGroup, ownPending, readEntries, readNew, reclaim } from '../../src/redis/ready.ts';
-import type { Delivery } from '../../src/redis/replies.ts';
-import { scriptOptions } from '../../src/redis/scripts.ts';
+import { createJobs } from '../../src/redis/transitions/jobs.ts';
+import { elect } from '../../src/redis/transitions/lease.ts';
+import { ensureGroup, ownPending, readEntries, readNew, reclaim } from '../../src/redis/transitions/ready.ts';
+import type { Delivery } from '../../src/redis/transitions/replies.ts';
+import { scriptOptions } from '../../src/redis/transitions/scripts.ts';
 import type { Snapshot } from './invariants.ts';
 
 const READING = ['TIME', 'GET', 'PTTL', 'EXISTS', 'HGET', 'HMGET', 'HGETALL', 'HLEN', 'ZSCORE', 'ZMSCORE', 'ZCARD'];
@@ -116,23 +116,23 @@ export async function drain(redis: Redis, ref: PartitionRef, fromMs: number): Pr
   }
 }
 
-/** Letters about nonsense: who was cut off after one writes it again, and there is nothing in it to replay. */
+/** Dead letters about nonsense: who was cut off after one writes it again, and there is nothing in it to replay. */
 const NONSENSE = ['bad-due', 'bad-member'];
-/** Without a done window nothing says that an entry's job is over: what is left of a cut-off end becomes this letter. */
+/** Without a done window nothing says that an entry's job is over: what is left of a cut-off end becomes this dead letter. */
 const NOTHING_LEFT = 'record-missing';
 
 /** How every job ended; what has not ended is said to be somewhere. */
 export function endsOf(snapshot: Snapshot): readonly string[] {
-  const live = [...snapshot.jobs].filter(([, content]) => !isStub(content)).map(([member]) => `${member} is live`);
+  const live = [...snapshot.jobs].filter(([, content]) => !isTombstone(content)).map(([member]) => `${member} is live`);
   const over = [...snapshot.jobs]
-    .filter(([, content]) => isStub(content))
-    .map(([member, stub]) => `${member} ${stub[1]}`);
+    .filter(([, content]) => isTombstone(content))
+    .map(([member, tombstone]) => `${member} ${tombstone[1]}`);
   const waiting = [...snapshot.scheduled.keys()].map((member) => `${member} is scheduled`);
   const entries = snapshot.ready.map(({ member }) => `${member} has an entry`);
   const dead = snapshot.dead.filter(({ fields }) => fields.get('reason') !== NOTHING_LEFT);
-  const letters = dead.map(({ fields }) => `letter of ${fields.get('member')}: ${fields.get('reason')}`);
-  const once = letters.filter(
-    (letter, at) => letters.indexOf(letter) === at || !NONSENSE.some((why) => letter.endsWith(why)),
+  const deadLetters = dead.map(({ fields }) => `dead letter of ${fields.get('member')}: ${fields.get('reason')}`);
+  const once = deadLetters.filter(
+    (deadLetter, at) => deadLetters.indexOf(deadLetter) === at || !NONSENSE.some((why) => deadLetter.endsWith(why)),
   );
   return [...live, ...over, ...waiting, ...entries, ...once].sort();
 }

@@ -1,6 +1,6 @@
 /** What happens to Redis and to its callers without their asking: see `model-commands.ts`. */
 import { GROUP } from '../../src/redis/keys.ts';
-import { ensureGroup } from '../../src/redis/ready.ts';
+import { ensureGroup } from '../../src/redis/transitions/ready.ts';
 import { jobOf } from './model.ts';
 import { pick } from './model-calls.ts';
 import type { Resolve } from './model-commands.ts';
@@ -54,12 +54,12 @@ const destroyGroup: Resolve = ({ redis, ref, model }) => {
 };
 
 /** Whoever reads makes the group again, at the beginning. */
-const heal: Resolve = ({ redis, ref, model }) => ({
-  verb: 'heal',
-  real: () => ensureGroup(redis, ref.keys).then(() => 'healed'),
+const repair: Resolve = ({ redis, ref, model }) => ({
+  verb: 'repair',
+  real: () => ensureGroup(redis, ref.keys).then(() => 'repaired'),
   model: () => {
     model.stream = model.group = true;
-    return 'healed';
+    return 'repaired';
   },
 });
 
@@ -134,7 +134,7 @@ export const disturbing = {
   putHuge,
   scriptFlush,
   destroyGroup,
-  heal,
+  repair,
   advance,
   spoilLease,
   idle,

@@ -2,7 +2,7 @@
  * What a call did to jobs, as rows of the table in `src/core/state.ts`: the state of each member that it changed, before
  * and after. A state is where a member is, so it is read off a snapshot by place.
  */
-import { decodeRun, decodeStub, type Run } from '../../src/core/codec.ts';
+import { decodeRun, decodeTombstone, type Run } from '../../src/core/codec.ts';
 import { messageOf } from '../../src/core/errors.ts';
 import { type Transition, transitions } from '../../src/core/state.ts';
 import type { Snapshot } from './invariants.ts';
@@ -26,8 +26,8 @@ export function movesOf(verb: string, { before, after, touched = [] }: Between):
   const [was, is] = [placesOf(before), placesOf(after)];
   const moves = [...new Set([...was.keys(), ...is.keys()])].flatMap((member) => {
     const [from, to] = [was.get(member) ?? NOWHERE, is.get(member) ?? NOWHERE];
-    // A letter is all that is left of a job without a tombstone: the one that this call wrote, or took away.
-    const [written, taken] = [to.letters > from.letters, to.letters < from.letters];
+    // A dead letter is all that is left of a job without a tombstone: the one that this call wrote, or took away.
+    const [written, taken] = [to.deadLetters > from.deadLetters, to.deadLetters < from.deadLetters];
     const [left, reached] = [from.state, from.stored && !to.stored && to.state === 'ready' ? 'none' : to.state];
     if (from.all === to.all && !touched.includes(member) && (left !== 'none' || written === taken)) return [];
     return [`${left === 'none' && taken ? 'dead' : left} ${verb} ${reached === 'none' && written ? 'dead' : reached}`];
@@ -71,30 +71,33 @@ interface Place {
   readonly state: string;
   /** There is a record or a tombstone. Else an entry may be left of a life that was forgotten. */
   readonly stored: boolean;
-  readonly letters: number;
+  readonly deadLetters: number;
   /** What makes up its place; of what is over, its tombstone alone. */
   readonly all: string;
 }
 
 const OVER = { done: 1, cancelled: 1, expired: 1, dead: 1 };
-const NOWHERE: Place = { state: 'none', stored: false, letters: 0, all: '' };
+const NOWHERE: Place = { state: 'none', stored: false, deadLetters: 0, all: '' };
 
 function placesOf(snapshot: Snapshot): ReadonlyMap<string, Place> {
   const { scheduled, jobs, runs, ready, dead } = snapshot;
-  const lettersOf = new Map<string, number>();
+  const deadLettersOf = new Map<string, number>();
   for (const { fields } of dead) {
     const member = fields.get('member') ?? '';
-    lettersOf.set(member, (lettersOf.get(member) ?? 0) + 1);
+    deadLettersOf.set(member, (deadLettersOf.get(member) ?? 0) + 1);
   }
   const entries = new Set(ready.map(({ member }) => member));
-  const members = [scheduled, jobs, runs, entries, lettersOf].flatMap((part) => [...part.keys()]);
+  const members = [scheduled, jobs, runs, entries, deadLettersOf].flatMap((part) => [...part.keys()]);
   return new Map(
     members.map((member) => {
       const [content, run] = [jobs.get(member), decodeRun(runs.get(member) ?? '')];
       const state = stateOf({ content, run, waits: scheduled.has(member), hasEntry: entries.has(member) });
       const live = [scheduled.get(member), runs.get(member), state === 'ready' && holdersOf(snapshot, member)];
       const all = state === 'none' ? '' : JSON.stringify([state, content, !(state in OVER) && live]);
-      return [member, { state, stored: content !== undefined, letters: lettersOf.get(member) ?? 0, all }] as const;
+      return [
+        member,
+        { state, stored: content !== undefined, deadLetters: deadLettersOf.get(member) ?? 0, all },
+      ] as const;
     }),
   );
 }
@@ -116,5 +119,5 @@ interface Found {
 function stateOf({ content, run, waits, hasEntry }: Found): string {
   if (run?.owner !== undefined) return 'running';
   if (waits) return 'scheduled';
-  return decodeStub(content ?? '')?.outcome ?? (content !== undefined || hasEntry ? 'ready' : 'none');
+  return decodeTombstone(content ?? '')?.outcome ?? (content !== undefined || hasEntry ? 'ready' : 'none');
 }

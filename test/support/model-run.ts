@@ -1,5 +1,5 @@
 /** Runs lists of commands, each list in a world of its own on one private server, or on another one that is named. */
-import { close, openCommands, openSubscriber, type Redis, whenReady } from '../../src/redis/connect.ts';
+import { close, openCommands, openSubscriber, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { type Command, resolve } from './model-commands.ts';
 import { createWorld, make, settleUp, type World } from './model-world.ts';
 import { startRedis } from './redis.ts';

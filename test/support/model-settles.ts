@@ -1,21 +1,31 @@
 /** How a running job ends on the model, and what every end has in common: see `model.ts`. */
-import type { Claim, CommitReply, Heir, SettleReply } from '../../src/redis/replies.ts';
-import { count, type Entry, type Job, jobOf, type Letter, type Model, nudge, type Run, stubOf } from './model.ts';
+import type { Claim, CommitReply, Compensation, SettleReply } from '../../src/redis/transitions/replies.ts';
+import {
+  count,
+  type DeadLetter,
+  type Entry,
+  type Job,
+  jobOf,
+  type Model,
+  nudge,
+  type Run,
+  tombstoneOf,
+} from './model.ts';
 
 /** The run a settle speaks of, or why it is refused. */
 function claimed(model: Model, { entry, member, token }: Claim): Run | 'already' | 'gone' | 'fenced' {
-  const { run, stub } = jobOf(model, member);
-  if (!run) return stub?.token === token ? 'already' : 'gone';
+  const { run, tombstone } = jobOf(model, member);
+  if (!run) return tombstone?.token === token ? 'already' : 'gone';
   if (run.token === token && !run.entry) return 'already';
   return run.token === token && run.entry?.id === entry ? run : 'fenced';
 }
 
 /** A completion is `already` there only if it was this very one. */
 function completing(model: Model, claim: Claim): Run | 'already' | 'gone' | 'fenced' | 'cancelled' {
-  const { run, stub } = jobOf(model, claim.member);
+  const { run, tombstone } = jobOf(model, claim.member);
   if (run) return run.entry && typeof claimed(model, claim) !== 'string' ? run : 'fenced';
-  if (stub?.token !== claim.token) return 'gone';
-  return stub.outcome === 'c' ? 'cancelled' : stub.outcome === 'd' ? 'already' : 'gone';
+  if (tombstone?.token !== claim.token) return 'gone';
+  return tombstone.outcome === 'c' ? 'cancelled' : tombstone.outcome === 'd' ? 'already' : 'gone';
 }
 
 /** With `hold` an entry stays with its consumer: the proof that its start is over, until the same call without hold. */
@@ -44,7 +54,7 @@ function letGo(model: Model, { entry, member }: Claim, windowMs: number): void {
   const job = jobOf(model, member);
   drop(model, [held]);
   if (windowMs > 0) job.overMs ??= model.nowMs;
-  else job.stub = job.overMs = undefined;
+  else job.tombstone = job.overMs = undefined;
 }
 
 /** What Redis says to a command that it refuses, and that the calls of the model bring now and then. */
@@ -57,8 +67,8 @@ export function commit(
   { windowMs, effects, refused }: { windowMs: number; effects: number; refused: boolean },
 ): CommitReply {
   const run = completing(model, claim);
-  if (run === 'gone' && jobOf(model, claim.member).stub?.token === claim.token) {
-    return jobOf(model, claim.member).stub?.outcome === 'x' ? 'already' : 'gone';
+  if (run === 'gone' && jobOf(model, claim.member).tombstone?.token === claim.token) {
+    return jobOf(model, claim.member).tombstone?.outcome === 'x' ? 'already' : 'gone';
   }
   if (typeof run === 'string') return run;
   if (run.cancel) return finish(model, { claim, run, windowMs, outcome: 'd' });
@@ -68,9 +78,9 @@ export function commit(
   const message = `command ${effects + 1} of the commit was refused: ${REFUSAL}`;
   const line = JSON.stringify({ t: model.nowMs, a: run.attempts, k: 'failure', m: message });
   const history = [...run.history, line].slice(-5);
-  const letter = letterOf(claim.member, jobOf(model, claim.member), { reason: 'half-committed', history });
-  model.letters.push(letter);
-  finish(model, { claim, run, windowMs, outcome: 'x', letter });
+  const deadLetter = deadLetterOf(claim.member, jobOf(model, claim.member), { reason: 'half-committed', history });
+  model.deadLetters.push(deadLetter);
+  finish(model, { claim, run, windowMs, outcome: 'x', deadLetter });
   return `half ${effects + 1} ${REFUSAL}`;
 }
 
@@ -85,7 +95,7 @@ export function again(
   const job = jobOf(model, claim.member);
   const due = model.nowMs + call.delayMs;
   if (run.cancel) {
-    end(model, job, { stub: stubOf(job, 'c'), windowMs: call.windowMs });
+    end(model, job, { tombstone: tombstoneOf(job, 'c'), windowMs: call.windowMs });
     count(model, 'cancelled');
   } else {
     if (run.entry) drop(model, [run.entry]);
@@ -108,23 +118,25 @@ export function again(
 export function bury(
   model: Model,
   claim: Claim,
-  call: { windowMs: number; reason: string; error: string; heir?: Heir | undefined },
+  call: { windowMs: number; reason: string; error: string; compensation?: Compensation | undefined },
 ): SettleReply {
   const run = claimed(model, claim);
   if (typeof run === 'string') return run;
-  const { reason, error, heir } = call;
+  const { reason, error, compensation } = call;
   const history = [...run.history, ...(error === '' ? [] : [error])].slice(-5);
-  const letter = run.cancel ? undefined : letterOf(claim.member, jobOf(model, claim.member), { reason, history });
-  if (letter) model.letters.push(letter);
-  if (heir && letter && inherit(model, heir)) nudge(model, model.nowMs);
-  return finish(model, { claim, run, windowMs: call.windowMs, outcome: 'x', letter });
+  const deadLetter = run.cancel
+    ? undefined
+    : deadLetterOf(claim.member, jobOf(model, claim.member), { reason, history });
+  if (deadLetter) model.deadLetters.push(deadLetter);
+  if (compensation && deadLetter && inherit(model, compensation)) nudge(model, model.nowMs);
+  return finish(model, { claim, run, windowMs: call.windowMs, outcome: 'x', deadLetter });
 }
 
 /** A job that takes half-done effects back is due at once, unless there is one or was one. */
-export function inherit(model: Model, heir: Heir): boolean {
-  const job = jobOf(model, heir.member);
-  if (job.record !== undefined || job.stub) return false;
-  Object.assign(job, { record: heir.record, due: model.nowMs });
+export function inherit(model: Model, compensation: Compensation): boolean {
+  const job = jobOf(model, compensation.member);
+  if (job.record !== undefined || job.tombstone) return false;
+  Object.assign(job, { record: compensation.record, due: model.nowMs });
   count(model, 'scheduled');
   return true;
 }
@@ -134,16 +146,17 @@ interface Finish {
   readonly run: Run;
   readonly windowMs: number;
   readonly outcome: 'd' | 'x';
-  readonly letter?: Letter | undefined;
+  readonly deadLetter?: DeadLetter | undefined;
   readonly hold?: boolean;
 }
 
-function finish(model: Model, { claim, run, windowMs, outcome, letter, hold = false }: Finish): SettleReply {
+function finish(model: Model, { claim, run, windowMs, outcome, deadLetter, hold = false }: Finish): SettleReply {
   const job = jobOf(model, claim.member);
   const isHeld = hold && job.due === undefined && !run.cancel;
   if (run.entry && !isHeld) drop(model, [run.entry]);
-  if (isHeld) Object.assign(job, { stub: stubOf(job, outcome), record: undefined, run: undefined });
-  else if (job.due === undefined) end(model, job, { stub: stubOf(job, run.cancel ? 'c' : outcome, letter), windowMs });
+  if (isHeld) Object.assign(job, { tombstone: tombstoneOf(job, outcome), record: undefined, run: undefined });
+  else if (job.due === undefined)
+    end(model, job, { tombstone: tombstoneOf(job, run.cancel ? 'c' : outcome, deadLetter), windowMs });
   // Somebody put the member again meanwhile: it stays live.
   else {
     count(model, 'adopted');
@@ -153,14 +166,18 @@ function finish(model: Model, { claim, run, windowMs, outcome, letter, hold = fa
   return run.cancel ? 'cancelled' : 'ok';
 }
 
-export function letterOf(member: string, job: Job, of: { reason: string; history: readonly string[] }): Letter {
+export function deadLetterOf(member: string, job: Job, of: { reason: string; history: readonly string[] }): DeadLetter {
   const { token = '0', attempts = 0, generation = 0 } = job.run ?? {};
   return { member, record: job.record ?? '', token, attempts, generation, ...of };
 }
 
-/** A job is over: a stub is left for the window. */
-export function end(model: Model, job: Job, { stub, windowMs }: { stub: Job['stub']; windowMs: number }): void {
-  Object.assign(job, { record: undefined, run: undefined, stub: windowMs > 0 ? stub : undefined });
+/** A job is over: a tombstone is left for the window. */
+export function end(
+  model: Model,
+  job: Job,
+  { tombstone, windowMs }: { tombstone: Job['tombstone']; windowMs: number },
+): void {
+  Object.assign(job, { record: undefined, run: undefined, tombstone: windowMs > 0 ? tombstone : undefined });
   if (windowMs > 0) job.overMs = model.nowMs;
 }
 

@@ -1,9 +1,26 @@
 /** What producers, leaders and people call, on the model: see `model.ts`. Each returns the reply it expects. */
 
-import { stubLetters } from '../../src/core/state.ts';
-import type { SweepLimits, Swept } from '../../src/redis/lease.ts';
-import type { CancelReply, PromoteReply, ReplayReply, ScheduleItem, ScheduleReply } from '../../src/redis/replies.ts';
-import { askedOf, count, createModel, digestOf, type Job, jobOf, MAX_MS, type Model, nudge, stubOf } from './model.ts';
+import { outcomeLetters } from '../../src/core/state.ts';
+import type { SweepLimits, Swept } from '../../src/redis/transitions/lease.ts';
+import type {
+  CancelReply,
+  PromoteReply,
+  ReplayReply,
+  ScheduleItem,
+  ScheduleReply,
+} from '../../src/redis/transitions/replies.ts';
+import {
+  askedOf,
+  count,
+  createModel,
+  digestOf,
+  type Job,
+  jobOf,
+  MAX_MS,
+  type Model,
+  nudge,
+  tombstoneOf,
+} from './model.ts';
 
 export const LIMITS = { horizonMs: 100_000, bytesMax: 200, leaseMs: 600_000 };
 
@@ -13,12 +30,12 @@ export function schedule(model: Model, items: readonly ScheduleItem[], mode: 'ke
     const reply = judged(model, item, mode);
     if (reply.kind !== 'ok' && reply.kind !== 'replaced') return reply;
     const job = jobOf(model, item.member);
-    const over = job.stub !== undefined && job.overMs === undefined;
+    const over = job.tombstone !== undefined && job.overMs === undefined;
     // It was in ready, where its entry stays.
     if (over || (reply.kind === 'replaced' && job.due === undefined)) model.stale.set(item.member, model.nowMs);
-    // The letters of a run's old life are refused as fenced: the run of a new generation has no token.
+    // The dead letters of a run's old life are refused as fenced: the run of a new generation has no token.
     if (reply.kind === 'replaced' && job.run) job.run = freshRun({ generation: job.run.generation + 1 });
-    Object.assign(job, { record: item.record, due: item.dueMs, stub: undefined, overMs: undefined });
+    Object.assign(job, { record: item.record, due: item.dueMs, tombstone: undefined, overMs: undefined });
     if (reply.kind === 'ok') count(model, 'scheduled');
     soonest = Math.min(soonest, item.dueMs);
     return reply;
@@ -28,14 +45,14 @@ export function schedule(model: Model, items: readonly ScheduleItem[], mode: 'ke
 }
 
 function judged(model: Model, { member, record, dueMs }: ScheduleItem, mode: 'keep' | 'replace'): ScheduleReply {
-  const { record: live, stub, run, due } = jobOf(model, member);
+  const { record: live, tombstone, run, due } = jobOf(model, member);
   if (dueMs !== 0 && !(dueMs >= 1e11 && dueMs <= model.nowMs + LIMITS.horizonMs))
     return { kind: 'bad-due', nowMs: model.nowMs };
   if (!/^j:[!-~]+$/.test(member) || member.length > 200) return { kind: 'bad-member' };
   if (!/^1[0-9a-z]+[;|]/.test(record)) return { kind: 'bad-record' };
   if (record.length > LIMITS.bytesMax) return { kind: 'too-large' };
-  if (stub && stub.asked === askedOf(record) && stub.digest === digestOf(record)) {
-    return { kind: 'already', over: stubLetters[stub.outcome] };
+  if (tombstone && tombstone.asked === askedOf(record) && tombstone.digest === digestOf(record)) {
+    return { kind: 'already', over: outcomeLetters[tombstone.outcome] };
   }
   if (live === undefined) return { kind: 'ok' };
   if (live === record) return { kind: 'already', over: undefined };
@@ -68,7 +85,7 @@ export function promote(model: Model, call: { term: string; limit: number; cap: 
   return {
     kind: room > 0 ? 'moved' : model.paused === undefined ? 'capped' : 'paused',
     ...{ nowMs: model.nowMs, nextMs: next, backlog: backlog + late.length, count: late.length },
-    letters: fates.filter((fate) => fate === 'letter').length,
+    deadLetters: fates.filter((fate) => fate === 'deadLetter').length,
     lateness: [...lateness].sort(([one], [other]) => one - other),
   };
 }
@@ -92,7 +109,7 @@ interface Due {
   readonly at: number;
 }
 
-function promoteOne(model: Model, { member, job, at }: Due): number | 'letter' | 'waits' {
+function promoteOne(model: Model, { member, job, at }: Due): number | 'deadLetter' | 'waits' {
   const managed = member.startsWith('j:');
   const readable = /^[!-~]+$/.test(member) && member.length <= (managed ? 200 : 130);
   if (at !== 0 && at < 1e11) return refuse(model, { member, job, reason: 'bad-due' });
@@ -103,9 +120,9 @@ function promoteOne(model: Model, { member, job, at }: Due): number | 'letter' |
   }
   const due = at === 0 ? model.nowMs : Math.floor(at);
   const isPutAgain = job.record !== undefined && job.run?.next !== due;
-  if (!managed && (isPutAgain || (job.stub && job.overMs === undefined))) model.stale.set(member, model.nowMs);
+  if (!managed && (isPutAgain || (job.tombstone && job.overMs === undefined))) model.stale.set(member, model.nowMs);
   if (!managed && job.record === undefined) {
-    Object.assign(job, { record: `1${due.toString(36)};b=1|{}`, stub: undefined, overMs: undefined });
+    Object.assign(job, { record: `1${due.toString(36)};b=1|{}`, tombstone: undefined, overMs: undefined });
     count(model, 'adopted');
   }
   job.due = undefined;
@@ -113,17 +130,22 @@ function promoteOne(model: Model, { member, job, at }: Due): number | 'letter' |
   return model.nowMs - due;
 }
 
-/** Nonsense becomes a letter, with the job if there is one that does not run. */
-function refuse(model: Model, { member, job, reason }: { member: string; job: Job; reason: string }): 'letter' {
+/** Nonsense becomes a dead letter, with the job if there is one that does not run. */
+function refuse(model: Model, { member, job, reason }: { member: string; job: Job; reason: string }): 'deadLetter' {
   const record = job.run?.entry === undefined ? job.record : undefined;
-  const letter = { member, record: record ?? '', reason, history: [], token: '0', attempts: 0, generation: 0 };
-  model.letters.push(letter);
+  const deadLetter = { member, record: record ?? '', reason, history: [], token: '0', attempts: 0, generation: 0 };
+  model.deadLetters.push(deadLetter);
   count(model, record === undefined ? 'refused' : 'dead');
   job.due = undefined;
-  if (record === undefined) return 'letter';
+  if (record === undefined) return 'deadLetter';
   model.stale.set(member, model.nowMs);
-  Object.assign(job, { record: undefined, run: undefined, overMs: model.nowMs, stub: stubOf({ record }, 'x', letter) });
-  return 'letter';
+  Object.assign(job, {
+    record: undefined,
+    run: undefined,
+    overMs: model.nowMs,
+    tombstone: tombstoneOf({ record }, 'x', deadLetter),
+  });
+  return 'deadLetter';
 }
 
 /** Records of the model are small: nothing is ever `later`. */
@@ -139,7 +161,7 @@ function cancelOne(model: Model, member: string, windowMs: number): CancelReply 
   if (record === undefined) {
     // A bare member that was not adopted yet: it was never counted, and what is known of an earlier life stays.
     if (waited) return { kind: 'cancelled' };
-    return job.stub ? { kind: 'over', over: stubLetters[job.stub.outcome] } : { kind: 'unknown' };
+    return job.tombstone ? { kind: 'over', over: outcomeLetters[job.tombstone.outcome] } : { kind: 'unknown' };
   }
   if (job.run?.owner !== undefined) {
     job.run.cancel = true;
@@ -147,8 +169,9 @@ function cancelOne(model: Model, member: string, windowMs: number): CancelReply 
   }
   // A bare member that was put again while it was ready.
   if (waited && !member.startsWith('j:') && job.run?.next !== due) model.stale.set(member, model.nowMs);
-  // The stub of a ready job waits for its entry, which start drops.
-  if (windowMs > 0 || !waited) job.stub = { ...stubOf(job, 'c'), asked: askedOf(record), digest: digestOf(record) };
+  // The tombstone of a ready job waits for its entry, which start drops.
+  if (windowMs > 0 || !waited)
+    job.tombstone = { ...tombstoneOf(job, 'c'), asked: askedOf(record), digest: digestOf(record) };
   if (windowMs > 0 && waited) job.overMs = model.nowMs;
   job.record = job.run = undefined;
   count(model, 'cancelled');
@@ -156,16 +179,19 @@ function cancelOne(model: Model, member: string, windowMs: number): CancelReply 
 }
 
 export function replay(model: Model, id: string, dueMs = model.nowMs): ReplayReply {
-  const letter = model.letters.find((candidate) => candidate.id === id);
-  if (!letter) return { kind: 'gone' };
-  const { member, token, attempts } = letter;
-  if (letter.record === '') return { kind: 'empty', member };
+  const deadLetter = model.deadLetters.find((candidate) => candidate.id === id);
+  if (!deadLetter) return { kind: 'gone' };
+  const { member, token, attempts } = deadLetter;
+  if (deadLetter.record === '') return { kind: 'empty', member };
   const job = jobOf(model, member);
   if (job.record !== undefined) return { kind: 'live', member };
-  const record = letter.record.replace(/^(1\w+)(;[^|]*)/, (_, asked, rest) => asked + rest.replace(/;[elp]=\w+/g, ''));
-  const run = freshRun({ generation: letter.generation + 1, token, attempts, next: dueMs });
-  Object.assign(job, { record, due: dueMs, stub: undefined, overMs: undefined, run });
-  model.letters = model.letters.filter((other) => other !== letter);
+  const record = deadLetter.record.replace(
+    /^(1\w+)(;[^|]*)/,
+    (_, asked, rest) => asked + rest.replace(/;[elp]=\w+/g, ''),
+  );
+  const run = freshRun({ generation: deadLetter.generation + 1, token, attempts, next: dueMs });
+  Object.assign(job, { record, due: dueMs, tombstone: undefined, overMs: undefined, run });
+  model.deadLetters = model.deadLetters.filter((other) => other !== deadLetter);
   count(model, 'replayed');
   nudge(model, dueMs);
   return { kind: 'ok', dueMs, member };
@@ -176,30 +202,34 @@ export function sweep(model: Model, term: string, limits: SweepLimits): 'fenced'
   const done = inOrder(model, (job) => job.overMs);
   const isAged = (at: number) => at < model.nowMs - limits.windowMs;
   const mayGo = (at: number) => isAged(at) || at < model.nowMs - limits.floorMs;
-  const free = done.filter(([, , at], place) => isAged(at) || (place < done.length - limits.stubsMax && mayGo(at)));
+  const free = done.filter(
+    ([, , at], place) => isAged(at) || (place < done.length - limits.tombstonesMax && mayGo(at)),
+  );
   const old = free.slice(0, limits.batch);
   tellEvicted(model, { ages: old.filter(([, , at]) => !isAged(at)).map(([, , at]) => model.nowMs - at), limits });
-  for (const [, job] of old) job.overMs = job.stub = undefined;
+  for (const [, job] of old) job.overMs = job.tombstone = undefined;
   const newest = model.entries.length === 0 ? Number.POSITIVE_INFINITY : model.nowMs - 30 * 86_400_000;
   const notes = [...model.stale]
     .filter(([, at]) => at <= newest)
     .sort(([a, one], [b, other]) => one - other || (a < b ? -1 : 1));
   for (const [member] of notes.slice(0, limits.batch)) model.stale.delete(member);
-  const excess = model.letters.length - limits.lettersMax;
-  const looked = model.letters.slice(0, Math.min(limits.batch, 100));
-  const young = looked.findIndex(({ id }, at) => at + 1 > excess && letterMs(id) >= model.nowMs - limits.retentionMs);
+  const excess = model.deadLetters.length - limits.deadLettersMax;
+  const looked = model.deadLetters.slice(0, Math.min(limits.batch, 100));
+  const young = looked.findIndex(
+    ({ id }, at) => at + 1 > excess && deadLetterMs(id) >= model.nowMs - limits.retentionMs,
+  );
   const more =
     free.length > limits.batch ||
     notes.length >= limits.batch ||
     (young === -1 && looked.length === Math.min(limits.batch, 100));
-  return { stubs: old.length, letters: forget(model, young === -1 ? looked : looked.slice(0, young)), more };
+  return { tombstones: old.length, deadLetters: forget(model, young === -1 ? looked : looked.slice(0, young)), more };
 }
 
 /** The youngest age within a window is kept, and forgotten after it. */
 function tellEvicted(model: Model, { ages, limits }: { ages: readonly number[]; limits: SweepLimits }): void {
   const known = model.evicted && model.evicted.atMs >= model.nowMs - limits.windowMs ? model.evicted : undefined;
   const ageMs = Math.min(...ages);
-  const isNews = limits.stubsMax > 0 && ages.length > 0 && ageMs < (known?.ageMs ?? Number.POSITIVE_INFINITY);
+  const isNews = limits.tombstonesMax > 0 && ages.length > 0 && ageMs < (known?.ageMs ?? Number.POSITIVE_INFINITY);
   model.evicted = isNews ? { ageMs, atMs: model.nowMs } : known;
 }
 
@@ -207,9 +237,9 @@ export function purge(
   model: Model,
   call: { mode: 'count' | 'remove'; ageMs: number; limit: number; reason: string; after: string | undefined },
 ) {
-  const from = model.letters.findIndex(({ id }) => id === call.after) + 1;
-  const batch = model.letters.slice(from, from + call.limit);
-  const young = batch.findIndex(({ id }) => letterMs(id) > model.nowMs - call.ageMs);
+  const from = model.deadLetters.findIndex(({ id }) => id === call.after) + 1;
+  const batch = model.deadLetters.slice(from, from + call.limit);
+  const young = batch.findIndex(({ id }) => deadLetterMs(id) > model.nowMs - call.ageMs);
   const looked = young === -1 ? batch : batch.slice(0, young);
   const found = looked.filter(({ reason }) => call.reason === '' || reason === call.reason);
   const next = young === -1 && looked.length === call.limit ? looked.at(-1)?.id : undefined;
@@ -217,11 +247,11 @@ export function purge(
   return { matched: found.length, looked: looked.length, next };
 }
 
-export const letterMs = (id = ''): number => Number(id.split('-')[0]);
+export const deadLetterMs = (id = ''): number => Number(id.split('-')[0]);
 
-function forget(model: Model, letters: readonly { id?: string }[]): number {
-  const gone = new Set(letters.map(({ id }) => id));
-  model.letters = model.letters.filter(({ id }) => !gone.has(id));
+function forget(model: Model, deadLetters: readonly { id?: string }[]): number {
+  const gone = new Set(deadLetters.map(({ id }) => id));
+  model.deadLetters = model.deadLetters.filter(({ id }) => !gone.has(id));
   count(model, 'forgotten', gone.size);
   return gone.size;
 }
@@ -255,7 +285,7 @@ export function resign(model: Model, term: string): 'ok' | 'lost' {
 /** Everything is gone, except what others remember. */
 export function remove(model: Model, force: boolean): { kind: 'ok' | 'holds'; holds: object } {
   const scheduled = inOrder(model, (job) => job.due).length;
-  const holds = { scheduled, entries: model.entries.length, dead: model.letters.length };
+  const holds = { scheduled, entries: model.entries.length, dead: model.deadLetters.length };
   if (!force && scheduled + holds.entries + holds.dead > 0) return { kind: 'holds', holds };
   const { nowMs, nudges, effects } = model;
   model.counters.clear();

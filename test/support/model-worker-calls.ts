@@ -1,8 +1,8 @@
 /** Calls of workers, on Redis and on the model: see `model-commands.ts`. */
 import { encodeAttempted, encodeBody, encodeRecord } from '../../src/core/codec.ts';
 import type { EntryId } from '../../src/core/job.ts';
-import * as ready from '../../src/redis/ready.ts';
-import type { Claim, Delivery, StartReply } from '../../src/redis/replies.ts';
+import * as ready from '../../src/redis/transitions/ready.ts';
+import type { Claim, Delivery, StartReply } from '../../src/redis/transitions/replies.ts';
 import { pick, roomFor } from './model-calls.ts';
 import type { Resolve } from './model-commands.ts';
 import * as settles from './model-settles.ts';
@@ -89,8 +89,8 @@ const expire: Resolve = (world, [a, b, c]) => {
   const held = chosen(world, { consumer, which: b });
   const members = held.map(({ member }) => member);
   const call = { consumer, windowMs: windowOf(c), bytesMax: roomFor(world, members, c) };
-  const heir = c % 4 === 1 ? heirOf(model.nowMs) : undefined;
-  const deliveries = held.map((delivery) => ({ ...delivery, heir }));
+  const compensation = c % 4 === 1 ? compensationOf(model.nowMs) : undefined;
+  const deliveries = held.map((delivery) => ({ ...delivery, compensation }));
   if (deliveries.length === 0) return undefined;
   return {
     verb: 'expire',
@@ -99,9 +99,9 @@ const expire: Resolve = (world, [a, b, c]) => {
   };
 };
 
-const heirOf = (nowMs: number) => ({
-  member: 'j:heir',
-  record: encodeRecord(nowMs, encodeBody({ name: 'heir', data: 'of a job' })),
+const compensationOf = (nowMs: number) => ({
+  member: 'j:compensation',
+  record: encodeRecord(nowMs, encodeBody({ name: 'compensation', data: 'of a job' })),
 });
 
 const release: Resolve = (world, [a, b]) => {
@@ -206,10 +206,10 @@ const defer: Resolve = (world, [a, b, c]) => {
 const bury: Resolve = (world, [a, b, c]) => {
   const { jobs, ref, model } = world;
   const claim = claimOf(world, a);
-  const heir = b % 3 === 2 ? heirOf(model.nowMs) : undefined;
+  const compensation = b % 3 === 2 ? compensationOf(model.nowMs) : undefined;
   const attempted = { atMs: model.nowMs, attempt: a, kind: 'failure' as const, message: 'the last' };
   const error = b % 2 === 0 ? encodeAttempted(attempted) : '';
-  const call = { windowMs: windowOf(c), reason: 'attempts', error, heir };
+  const call = { windowMs: windowOf(c), reason: 'attempts', error, compensation };
   if (!claim) return undefined;
   return {
     verb: 'bury',

@@ -2,13 +2,13 @@
 import { decodeHistory } from '../../src/core/codec.ts';
 import type {
   Claim,
+  Compensation,
   Delivery,
   ExpireReply,
   ExtendReply,
-  Heir,
   ReleaseReply,
   StartReply,
-} from '../../src/redis/replies.ts';
+} from '../../src/redis/transitions/replies.ts';
 import {
   askedOf,
   count,
@@ -20,10 +20,10 @@ import {
   type Model,
   nudge,
   type Run,
-  stubOf,
+  tombstoneOf,
 } from './model.ts';
 import { roomOf } from './model-bytes.ts';
-import { drop, end, inherit, letterOf } from './model-settles.ts';
+import { deadLetterOf, drop, end, inherit } from './model-settles.ts';
 import { freshRun } from './model-verbs.ts';
 
 /** What a Redis without the group answers to whoever asks it for pending entries. */
@@ -69,7 +69,7 @@ export function start(
 /** How long a record of a later version waits for a worker that can read it. */
 const PARK_MS = 4000;
 
-type Ended = 'letter' | 'dropped' | 'cancelled' | 'released' | 'parked';
+type Ended = 'deadLetter' | 'dropped' | 'cancelled' | 'released' | 'parked';
 
 /** Why an entry ends at its start, if it does. */
 function ending(
@@ -78,7 +78,7 @@ function ending(
 ): Ended | undefined {
   const job = jobOf(model, delivery.member);
   const { run } = job;
-  if (job.stub) {
+  if (job.tombstone) {
     job.run = undefined;
     forgetOver(model, job, call.windowMs);
     return 'dropped';
@@ -92,7 +92,7 @@ function ending(
   if (run?.entry && run.entry !== entry && run.entry.holder !== undefined) return 'dropped';
   if (isMine(run, entry, call.consumer)) return undefined;
   if (run?.cancel) {
-    job.stub = stubOf(job, 'c');
+    job.tombstone = tombstoneOf(job, 'c');
     job.record = job.run = undefined;
     count(model, 'cancelled');
     forgetOver(model, job, call.windowMs);
@@ -105,21 +105,21 @@ function ending(
   return model.paused === undefined ? 'parked' : 'released';
 }
 
-/** An entry without a record: left behind by an earlier life of its member, or a letter. */
-function missing(model: Model, { member }: Entry): 'dropped' | 'letter' {
+/** An entry without a record: left behind by an earlier life of its member, or a dead letter. */
+function missing(model: Model, { member }: Entry): 'dropped' | 'deadLetter' {
   if (model.stale.has(member)) return 'dropped';
   jobOf(model, member).run = undefined;
   // Nobody deletes a record here, so only a member that somebody put without one may be missed.
-  if (member !== 'j:ghost') throw new Error(`a false letter about ${member}`);
+  if (member !== 'j:ghost') throw new Error(`a false dead letter about ${member}`);
   const nothing = { record: '', history: [], token: '0', attempts: 0, generation: 0 };
-  model.letters.push({ member, reason: 'record-missing', ...nothing });
+  model.deadLetters.push({ member, reason: 'record-missing', ...nothing });
   count(model, 'refused');
-  return 'letter';
+  return 'deadLetter';
 }
 
 const isMine = (run: Run | undefined, entry: Entry, consumer: string) => run?.entry === entry && run.owner === consumer;
 
-/** What the stub will say, fixed by the first start: a run lives longer than what it was asked for. */
+/** What the tombstone will say, fixed by the first start: a run lives longer than what it was asked for. */
 function origin({ run, record = '' }: Job): { asked: string; digest: string } {
   const known = run !== undefined && run.asked !== '-';
   return known ? { asked: run.asked, digest: run.digest } : { asked: askedOf(record), digest: digestOf(record) };
@@ -151,7 +151,7 @@ function startOne(
   return { kind: mine ? 'again' : 'run', ...seen, history: decodeHistory(run.history), record };
 }
 
-type Expiring = Delivery & { readonly heir?: Heir | undefined };
+type Expiring = Delivery & { readonly compensation?: Compensation | undefined };
 
 export function expire(
   model: Model,
@@ -174,17 +174,21 @@ export function expire(
   return replies;
 }
 
-function expireOne(model: Model, { member, dueMs, heir }: Expiring, windowMs: number): ExpireReply {
+function expireOne(model: Model, { member, dueMs, compensation }: Expiring, windowMs: number): ExpireReply {
   const job = jobOf(model, member);
   const { record = '', run } = job;
   if (job.record === undefined || run?.owner !== undefined || job.due !== undefined) return 'kept';
   if (!isLate(job, { due: dueMs, nowMs: model.nowMs })) return 'kept';
-  if (heir) inherit(model, heir);
+  if (compensation) inherit(model, compensation);
   const isDead = /^[^|]*;p=x/.test(record);
-  const letter = isDead ? letterOf(member, job, { reason: 'expired', history: run?.history ?? [] }) : undefined;
-  if (letter) model.letters.push(letter);
-  const stub = { ...stubOf(job, isDead ? 'x' : 'e', letter), asked: askedOf(record), digest: digestOf(record) };
-  end(model, job, { stub, windowMs });
+  const deadLetter = isDead ? deadLetterOf(member, job, { reason: 'expired', history: run?.history ?? [] }) : undefined;
+  if (deadLetter) model.deadLetters.push(deadLetter);
+  const tombstone = {
+    ...tombstoneOf(job, isDead ? 'x' : 'e', deadLetter),
+    asked: askedOf(record),
+    digest: digestOf(record),
+  };
+  end(model, job, { tombstone, windowMs });
   count(model, isDead ? 'dead' : 'expired');
   return isDead ? 'dead' : 'expired';
 }
@@ -199,12 +203,12 @@ export function release(model: Model, deliveries: readonly Delivery[], consumer:
     const { run } = job;
     if (!entry) return 'lost';
     if (isMine(run, entry, consumer)) return 'started';
-    if (job.record === undefined && !job.stub) return 'lost';
+    if (job.record === undefined && !job.tombstone) return 'lost';
     gone.push(entry);
     const elsewhere = run?.entry !== undefined && run.entry !== entry && run.entry.holder !== undefined;
     const back = job.record !== undefined && !elsewhere && job.due === undefined;
     if (run?.entry === entry) Object.assign(run, { entry: undefined, owner: undefined, next: dueMs });
-    if (job.stub) job.overMs ??= model.nowMs;
+    if (job.tombstone) job.overMs ??= model.nowMs;
     if (!back) return 'dropped';
     job.due = dueMs;
     soonest = Math.min(soonest, dueMs);
@@ -257,10 +261,10 @@ export function reclaim(
   return taken.map(({ id, member, due }) => ({ entry: id, member, dueMs: due }));
 }
 
-/** A stub whose entry has come: it is swept like any other from now on. */
+/** A tombstone whose entry has come: it is swept like any other from now on. */
 function forgetOver(model: Model, job: Job, windowMs: number): void {
   if (windowMs > 0) job.overMs ??= model.nowMs;
-  else job.stub = undefined;
+  else job.tombstone = undefined;
 }
 
 function heldBy(model: Model, id: string, consumer: string): Entry | undefined {

@@ -5,11 +5,11 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../../src/core/errors.ts';
-import type { Redis } from '../../src/redis/connect.ts';
-import { createJobs, type Jobs } from '../../src/redis/jobs.ts';
+import type { Redis } from '../../src/redis/connection/connect.ts';
 import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
-import type { Claim, Delivery, ScheduleItem } from '../../src/redis/replies.ts';
-import { scripts } from '../../src/redis/scripts.ts';
+import { createJobs, type Jobs } from '../../src/redis/transitions/jobs.ts';
+import type { Claim, Delivery, ScheduleItem } from '../../src/redis/transitions/replies.ts';
+import { scripts } from '../../src/redis/transitions/scripts.ts';
 import { broken, type Snapshot, takeSnapshot } from './invariants.ts';
 import { bind, createModel, type Model, render, stored } from './model.ts';
 import { movesOf, rows } from './model-moves.ts';

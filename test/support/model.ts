@@ -18,7 +18,7 @@ export interface Entry {
   holder?: string | undefined;
 }
 
-export interface Letter {
+export interface DeadLetter {
   id?: string;
   readonly member: string;
   readonly record: string;
@@ -29,13 +29,13 @@ export interface Letter {
   readonly generation: number;
 }
 
-export interface Stub {
+export interface Tombstone {
   readonly outcome: 'd' | 'c' | 'e' | 'x';
   readonly asked: string;
   readonly digest: string;
   readonly token: string;
   readonly attempts: number;
-  readonly letter?: Letter | undefined;
+  readonly deadLetter?: DeadLetter | undefined;
 }
 
 export interface Run {
@@ -53,10 +53,10 @@ export interface Run {
   history: string[];
 }
 
-/** A member has a record or a stub or neither; the rest says where it is. */
+/** A member has a record or a tombstone or neither; the rest says where it is. */
 export interface Job {
   record?: string | undefined;
-  stub?: Stub | undefined;
+  tombstone?: Tombstone | undefined;
   due?: number | undefined;
   overMs?: number | undefined;
   run?: Run | undefined;
@@ -66,7 +66,7 @@ export interface Model {
   nowMs: number;
   readonly jobs: Map<string, Job>;
   entries: Entry[];
-  letters: Letter[];
+  deadLetters: DeadLetter[];
   /** The stream exists, and its group. */
   stream: boolean;
   group: boolean;
@@ -93,7 +93,7 @@ export interface Model {
 export const MAX_MS = 9_007_199_254_740_991;
 
 export function createModel(nowMs: number): Model {
-  const empty = { jobs: new Map(), entries: [], letters: [], counters: new Map(), stale: new Map(), nudges: [] };
+  const empty = { jobs: new Map(), entries: [], deadLetters: [], counters: new Map(), stale: new Map(), nudges: [] };
   return { nowMs, ...empty, stream: false, group: false, regrouped: false, lastToken: 0, effects: 0 };
 }
 
@@ -117,7 +117,7 @@ export function nudge(model: Model, due: number): void {
 export const askedOf = (record: string): string => /^\d(\w+)/.exec(record)?.[1] ?? '0';
 export const digestOf = (record: string): string => createHash('sha1').update(record).digest('hex').slice(0, 16);
 
-export function stubOf(job: Job, outcome: Stub['outcome'], letter?: Letter): Stub {
+export function tombstoneOf(job: Job, outcome: Tombstone['outcome'], deadLetter?: DeadLetter): Tombstone {
   const { run, record = '' } = job;
   const known = run !== undefined && run.asked !== '-';
   return {
@@ -126,7 +126,7 @@ export function stubOf(job: Job, outcome: Stub['outcome'], letter?: Letter): Stu
     digest: known ? run.digest : digestOf(record),
     token: run?.token ?? '0',
     attempts: run?.attempts ?? 0,
-    letter,
+    deadLetter,
   };
 }
 
@@ -142,10 +142,10 @@ export function isLate(
   return nowMs > value('e') || (!run?.entry && nowMs - since > value('l'));
 }
 
-/** Names what Redis has just named: entries and letters stand in the order in which they were added. */
+/** Names what Redis has just named: entries and dead letters stand in the order in which they were added. */
 export function bind(model: Model, snapshot: Snapshot): void {
   for (const [at, entry] of model.entries.entries()) entry.id ??= snapshot.ready[at]?.entry ?? '?';
-  for (const [at, letter] of model.letters.entries()) letter.id ??= snapshot.dead[at]?.letter ?? '?';
+  for (const [at, deadLetter] of model.deadLetters.entries()) deadLetter.id ??= snapshot.dead[at]?.deadLetter ?? '?';
 }
 
 /** What is stored, in a form in which model and Redis can be compared. */
@@ -159,12 +159,12 @@ export function render(model: Model): Stored {
   const meta = [...model.counters].map(([name, value]) => [`n.${name}`, String(value)] as const);
   return {
     scheduled: each((job) => job.due),
-    jobs: each((job) => job.record ?? (job.stub && stubText(job.stub))),
+    jobs: each((job) => job.record ?? (job.tombstone && tombstoneText(job.tombstone))),
     runs: each((job) => job.run && runText(job.run)),
     done: each((job) => job.overMs),
     stale: sorted([...model.stale]),
     ready: model.entries.map(({ id, member, due, holder = '' }) => [id, member, due, holder]),
-    dead: model.letters.map(letterFields),
+    dead: model.deadLetters.map(deadLetterFields),
     group: model.group,
     leader: model.leader?.term ?? '',
     meta: sorted([
@@ -187,7 +187,7 @@ export function stored(snapshot: Snapshot): Stored {
     done: sorted([...snapshot.done]),
     stale: sorted([...snapshot.stale]),
     ready: snapshot.ready.map(({ entry, member, due }) => [entry, member, due, snapshot.pending.get(entry) ?? '']),
-    dead: snapshot.dead.map(({ letter, fields }) => [letter, ...LETTER.map((name) => fields.get(name) ?? '')]),
+    dead: snapshot.dead.map(({ deadLetter, fields }) => [deadLetter, ...LETTER.map((name) => fields.get(name) ?? '')]),
     group: snapshot.delivered !== undefined,
     leader: snapshot.leader,
     // The last token is checked to grow and to cover all that were given: I7.
@@ -197,7 +197,7 @@ export function stored(snapshot: Snapshot): Stored {
 
 const LETTER = ['member', 'record', 'reason', 'history', 'token', 'attempts', 'generation'];
 
-function letterFields({
+function deadLetterFields({
   id,
   member,
   record,
@@ -206,12 +206,12 @@ function letterFields({
   token,
   attempts,
   generation,
-}: Letter): readonly unknown[] {
+}: DeadLetter): readonly unknown[] {
   return [id, member, record, reason, history.join('\n'), token, String(attempts), String(generation)];
 }
 
-function stubText({ outcome, asked, digest, token, attempts, letter }: Stub): string {
-  return `.${outcome}${asked} ${digest} ${token} ${attempts} ${letter?.id ?? '-'}`;
+function tombstoneText({ outcome, asked, digest, token, attempts, deadLetter }: Tombstone): string {
+  return `.${outcome}${asked} ${digest} ${token} ${attempts} ${deadLetter?.id ?? '-'}`;
 }
 
 export function runText(run: Run): string {

@@ -8,7 +8,7 @@ import { createEmitter } from '../../src/core/events.ts';
 import type { Idle } from '../../src/core/loop.ts';
 import { createMover, type MoverOptions } from '../../src/mover/mover.ts';
 import { createMovers } from '../../src/mover/movers.ts';
-import { close, openCommands, openSubscriber, type Redis, whenReady } from '../../src/redis/connect.ts';
+import { close, openCommands, openSubscriber, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { type Line, listen, NAMESPACE } from './worker-line.ts';
 
 const OPTIONS: MoverOptions = { leaseMs: 60_000, batchMax: 500, readyMax: 10_000, safetyTickMs: 5000 };
@@ -65,10 +65,10 @@ export async function daemonOn(
     limits: {
       batch: 500,
       windowMs: 600_000,
-      stubsMax: 10_000,
+      tombstonesMax: 10_000,
       floorMs: 60_000,
       retentionMs: 600_000,
-      lettersMax: 1000,
+      deadLettersMax: 1000,
     },
   });
   const die = () => {

@@ -40,15 +40,15 @@ const MOVES: readonly (readonly [verb: string, moved: string, before: string])[]
   ['retry', 'ack-entry', 'delete-entry'],
   ['commit', 'ack-entry', 'delete-entry'],
   ['complete', 'ack-entries', 'delete-entries'],
-  ['cancel', 'unschedule', 'index-stub'],
+  ['cancel', 'unschedule', 'index-tombstone'],
   ['replay', 'forget-letter', 'index-job'],
   ['replay', 'keep-record', 'index-job'],
-  ['promote', 'keep-stub', 'index-stub'],
+  ['promote', 'keep-tombstone', 'index-tombstone'],
   ['reclaim', 'claim-entry', 'count-crash'],
 ];
 
 /** Damage, schedules and the control slot, which the commands of the model do not touch; their own tests do. */
-const ELSEWHERE = ['mend', 'enrol', 'watch', 'beat', 'declare', 'identify', 'arm', 'disarm', 'fire', 'define'];
+const ELSEWHERE = ['repair', 'enrol', 'watch', 'beat', 'declare', 'identify', 'arm', 'disarm', 'fire', 'define'];
 /** Marks of loops that would never end, which is noticed, but not by a test. */
 const ENDLESS = /^endless/;
 /** How much is read, which the small records of the model cannot tell; `test/redis/bytes.test.ts` counts it. */
@@ -58,7 +58,7 @@ const MEASURES = / [<>]=? (?=(?:300|8|262144|655360)\b)/g;
 export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
   ['elect @live-lease: turned >', 'a lease in its very last millisecond may as well be void'],
   ['promote @room: turned >', 'with no room Redis is asked for no member'],
-  ['start @not-read: turned >', 'an entry without a record becomes a letter by this call or by the next'],
+  ['start @not-read: turned >', 'an entry without a record becomes a dead letter by this call or by the next'],
   ['expire @not-read: turned >', 'an entry without a record is kept by this call or by the next'],
   ...[
     'cancel @fits: turned ==',
@@ -79,7 +79,7 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
   ],
   ['start @forget-run: no write', 'a run without a record is not left by anything of ours (I12)'],
   ['start @young-again: turned >', 'a second is neither old nor young'],
-  ['sweep @drop-stubs: turned >', 'every member in done has a stub, unless a call was cut off'],
+  ['sweep @drop-tombstones: turned >', 'every member in done has a tombstone, unless a call was cut off'],
 ]);
 
 /** What the tests of this file go by: `verb @mark`. */

@@ -7,12 +7,19 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { encodeAttempted, encodeBody, encodeRecord, type Lateness, memberOf } from '../../src/core/codec.ts';
 import type { EntryId } from '../../src/core/job.ts';
-import { close, openCommands, type Redis, whenReady } from '../../src/redis/connect.ts';
-import { createJobs, type Jobs } from '../../src/redis/jobs.ts';
+import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
-import * as lease from '../../src/redis/lease.ts';
-import * as ready from '../../src/redis/ready.ts';
-import type { Claim, Delivery, Effect, Heir, ScheduleItem, ScheduleReply } from '../../src/redis/replies.ts';
+import { createJobs, type Jobs } from '../../src/redis/transitions/jobs.ts';
+import * as lease from '../../src/redis/transitions/lease.ts';
+import * as ready from '../../src/redis/transitions/ready.ts';
+import type {
+  Claim,
+  Compensation,
+  Delivery,
+  Effect,
+  ScheduleItem,
+  ScheduleReply,
+} from '../../src/redis/transitions/replies.ts';
 import { takeSnapshot } from './invariants.ts';
 import { brokenBalance, brokenInvariants, picture, snapshot } from './keyspace.ts';
 import { watched } from './model-moves.ts';
@@ -142,7 +149,7 @@ export function usePartition(options: StartOptions = {}) {
       }),
     defer: (claim: Claim, call: Settle & { delayMs?: number } = {}) =>
       the().jobs.defer(ref, claim, { windowMs: WINDOW_MS, nowMs: T0, delayMs: 1000, ...call }),
-    bury: (claim: Claim, call: Settle & { reason?: string; error?: string; heir?: Heir } = {}) =>
+    bury: (claim: Claim, call: Settle & { reason?: string; error?: string; compensation?: Compensation } = {}) =>
       the().jobs.bury(ref, claim, {
         ...{ windowMs: WINDOW_MS, nowMs: T0, reason: 'attempts', error: failure('boom') },
         ...call,
@@ -152,8 +159,8 @@ export function usePartition(options: StartOptions = {}) {
       if ('kind' in reply) throw new Error(`moved to generation ${reply.generation}`);
       return only(reply);
     },
-    replay: (letter: string, call: When & { dueMs?: number } = {}) =>
-      the().jobs.replay(ref, letter, { nowMs: T0, ...call }),
+    replay: (deadLetter: string, call: When & { dueMs?: number } = {}) =>
+      the().jobs.replay(ref, deadLetter, { nowMs: T0, ...call }),
     /** A consumer takes what another holds. Nothing has to be idle, unless said otherwise. */
     reclaim: (owner: string, take: { consumer?: string; idleMs?: number; limit?: number; entries?: EntryId[] } = {}) =>
       ready.reclaim(the().redis, ref, { owner, consumer: 'w2', idleMs: 0, limit: 100, nowMs: T0, ...take }),
@@ -182,7 +189,7 @@ export function usePartition(options: StartOptions = {}) {
       await verbs.schedule(id, { data: call.data });
       return only(await stories.run(call));
     },
-    /** A job of ours that is dead; its letter. */
+    /** A job of ours that is dead; its dead letter. */
     async dead(id: string): Promise<string> {
       await verbs.bury(await stories.running(id));
       return only(await the().redis.xrevrange(keys.dead, '+', '-', 'COUNT', 1))[0];

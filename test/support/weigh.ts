@@ -2,8 +2,8 @@
  * How many bytes a script reads: its own text runs with a `redis` that counts what every command replies and every text
  * that is hashed. That is what Redis spends its time on, and it is the same on a slow machine.
  */
-import type { Redis } from '../../src/redis/connect.ts';
-import { bytesOf, list, type Reply, scripts, type Verb } from '../../src/redis/scripts.ts';
+import type { Redis } from '../../src/redis/connection/connect.ts';
+import { bytesOf, list, type Reply, scripts, type Verb } from '../../src/redis/transitions/scripts.ts';
 import { read } from './repository.ts';
 
 export interface Weighed {

@@ -69,7 +69,7 @@ interface Vectors {
     readonly digest: string;
   }[];
   readonly unreadable: readonly string[];
-  readonly stubs: readonly { readonly stub: string; readonly letter: string | null }[];
+  readonly tombstones: readonly { readonly tombstone: string; readonly deadLetter: string | null }[];
   readonly registry: readonly {
     readonly value: string;
     readonly partitions: number | null;

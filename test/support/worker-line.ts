@@ -9,9 +9,9 @@ import { encodeBody, encodeRecord, type JobOverrides, memberOf } from '../../src
 import { createEmitter, type EventName, type EventSource, type Events } from '../../src/core/events.ts';
 import { defineQueue, type QueueOptions } from '../../src/core/queue.ts';
 import { createMover, type Mover } from '../../src/mover/mover.ts';
-import { close, openCommands, type Redis, whenReady } from '../../src/redis/connect.ts';
-import { createJobs } from '../../src/redis/jobs.ts';
+import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
+import { createJobs } from '../../src/redis/transitions/jobs.ts';
 import type { QueueHandlers } from '../../src/worker/handlers.ts';
 import type { WorkerOptions } from '../../src/worker/options.ts';
 import { createWorker, type Worker } from '../../src/worker/worker.ts';
@@ -112,9 +112,9 @@ export function useLine(options: LineOptions = {}) {
     },
     stopMovers: () => Promise.all(movers.map((mover) => mover.stop())),
     picture: () => picture(the().redis, line.ref.keys),
-    letters: async () => (await streamOf(the().redis, line.ref.keys.dead)).map(({ fields }) => fields),
+    deadLetters: async () => (await streamOf(the().redis, line.ref.keys.dead)).map(({ fields }) => fields),
     count: async (name: string) => Number((await the().redis.hget(line.ref.keys.meta, `n.${name}`)) ?? 0),
-    /** What Redis remembers of a job: its record or stub. */
+    /** What Redis remembers of a job: its record or tombstone. */
     stored: (id: string) => the().redis.hget(line.ref.keys.jobs, memberOf(id)),
     async plan(...jobs: readonly Planned[]): Promise<void> {
       await line.planIn(line.ref, ...jobs);

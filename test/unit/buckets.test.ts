@@ -1,9 +1,9 @@
 /** Instants of rules in buckets of time: counted as a walk through them would, whatever the rule. */
 import { describe, expect, test } from 'vitest';
-import { bucketsOf, instantsIn } from '../../src/core/buckets.ts';
-import { fires } from '../../src/core/recurrence.ts';
-import { recurrenceOf } from '../../src/core/schedule.ts';
-import { parseSchedule, type ScheduleInput } from '../../src/core/schedule-input.ts';
+import { bucketsOf, instantsIn } from '../../src/core/recurring/buckets.ts';
+import { fires } from '../../src/core/recurring/recurrence.ts';
+import { recurrenceOf } from '../../src/core/recurring/schedule.ts';
+import { parseSchedule, type ScheduleInput } from '../../src/core/recurring/schedule-input.ts';
 
 const HOUR = 3_600_000;
 const fromMs = Date.UTC(2026, 2, 28, 21, 20, 30, 500);

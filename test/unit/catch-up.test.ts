@@ -1,12 +1,12 @@
 /** Which instants are fired when nobody looked for a while: every policy, its window, its limit, and what it costs. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseCalendar } from '../../src/core/calendar.ts';
-import { firesDue, ON_TIME_MS } from '../../src/core/catch-up.ts';
-import { type Cron, parseCron } from '../../src/core/cron.ts';
-import { fires, nextFire, type Recurrence } from '../../src/core/recurrence.ts';
-import type { CatchUp } from '../../src/core/schedule.ts';
-import { DEFAULT_DST, parseZone } from '../../src/core/zone.ts';
+import { parseCalendar } from '../../src/core/recurring/calendar.ts';
+import { firesDue, ON_TIME_MS } from '../../src/core/recurring/catch-up.ts';
+import { type Cron, parseCron } from '../../src/core/recurring/cron.ts';
+import { fires, nextFire, type Recurrence } from '../../src/core/recurring/recurrence.ts';
+import type { CatchUp } from '../../src/core/recurring/schedule.ts';
+import { DEFAULT_DST, parseZone } from '../../src/core/recurring/zone.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -1,7 +1,7 @@
 /** The harness knows data that only look like pollution from an object that got something. */
 import { expect, test } from 'vitest';
-import { isPolluted, nasty } from '../chaos/abuse.mjs';
-import { seeded } from '../chaos/workload.mjs';
+import { isPolluted, nasty } from '../chaos/faults/abuse.mjs';
+import { seeded } from '../chaos/stage/workload.mjs';
 
 const REACHING = '{"a":[{"__proto__":{"polluted":"yes"}}],"polluted":{"constructor":{"prototype":{"polluted":1}}}}';
 

@@ -3,8 +3,8 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { redIn, runCampaign } from '../chaos/campaign.mjs';
-import { NOTHING_SEEN } from '../chaos/run.mjs';
+import { redIn, runCampaign } from '../chaos/stage/campaign.mjs';
+import { NOTHING_SEEN } from '../chaos/stage/run.mjs';
 
 type Campaign = Parameters<typeof runCampaign>[0];
 

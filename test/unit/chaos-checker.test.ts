@@ -3,8 +3,8 @@
  * planted once, is found and called by its name.
  */
 import { describe, expect, test } from 'vitest';
-import { check } from '../chaos/checker.mjs';
-import { planOf, QUICK, seeded } from '../chaos/workload.mjs';
+import { check } from '../chaos/judge/checker.mjs';
+import { planOf, QUICK, seeded } from '../chaos/stage/workload.mjs';
 
 type Story = Parameters<typeof check>[0];
 type Event = Story['effects'][number];
@@ -140,7 +140,7 @@ describe('each anomaly, planted once, is found', () => {
     ['UNDULY-DEAD', 'an end that another start has', { ...buried([1, 3]), exits: [1500, 3500].map(endOf) }],
     ['UNDULY-DEAD', 'nobody ended in the gap', { ...buried([1, 3]), exits: [1500, 9500].map(endOf) }],
     ['STUCK', 'it is ready for ever', { ...healthy(), members: [done('a', '5'), live('b')] }],
-    ['MENDED', 'only the healer found it', { ...healthy(), mended: 1 }],
+    ['REPAIRED', 'only the repairer found it', { ...healthy(), repaired: 1 }],
     ['LEAK', 'an entry is left', { ...healthy(), left: { pending: 1 } }],
   ];
 
@@ -163,7 +163,7 @@ describe('each anomaly, planted once, is found', () => {
       'TWO-LEADERS',
       'UNDULY-DEAD',
       'STUCK',
-      'MENDED',
+      'REPAIRED',
       'LEAK',
     ];
     expect([...new Set(planted.map(([kind]) => kind))].sort()).toEqual([...kinds, ...others].sort());

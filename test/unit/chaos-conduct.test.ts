@@ -6,12 +6,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { judgeConduct } from '../chaos/conduct.mjs';
-import { complaintsOf } from '../chaos/fsck.mjs';
-import { calm } from '../chaos/predicates.mjs';
-import { handlerRows } from '../chaos/rows-handlers.mjs';
-import { outcriesIn } from '../chaos/said.mjs';
-import { heldBy } from '../chaos/vitals.mjs';
+import { judgeConduct } from '../chaos/judge/conduct.mjs';
+import { complaintsOf } from '../chaos/judge/fsck.mjs';
+import { calm } from '../chaos/judge/predicates.mjs';
+import { outcriesIn } from '../chaos/judge/said.mjs';
+import { heldBy } from '../chaos/judge/vitals.mjs';
+import { handlerRows } from '../chaos/rows/handlers.mjs';
 
 type Conduct = Parameters<typeof judgeConduct>[0];
 

@@ -1,6 +1,6 @@
 /** What rows ask for besides the absence of anomalies: each predicate is shown what it must not let pass. */
 import { describe, expect, test } from 'vitest';
-import { flow, foundAgain, needsQuiet, notLater, resumed, settled } from '../chaos/predicates.mjs';
+import { flow, foundAgain, needsQuiet, notLater, resumed, settled } from '../chaos/judge/predicates.mjs';
 
 type Outcome = Parameters<typeof resumed>[0];
 type Event = Outcome['effects'][number];

@@ -4,14 +4,14 @@
  */
 import { describe, expect, test } from 'vitest';
 import { build } from '../../scripts/steps.mjs';
-import { FAULTS, notHere } from '../chaos/not-here.mjs';
-import { durabilityOf, markdownOf, openFaults, resultOf, withDurability } from '../chaos/report.mjs';
-import { NOTHING_SEEN } from '../chaos/run.mjs';
+import { durabilityOf, markdownOf, openFaults, resultOf, withDurability } from '../chaos/judge/report.mjs';
+import { FAULTS, notHere } from '../chaos/rows/not-here.mjs';
+import { NOTHING_SEEN } from '../chaos/stage/run.mjs';
 import { read } from '../support/repository.ts';
 
 // Some rows are producers themselves and import what is built.
 await build();
-const { rows } = await import('../chaos/rows.mjs');
+const { rows } = await import('../chaos/rows/rows.mjs');
 
 type Findings = Parameters<typeof markdownOf>[0];
 type Result = Findings['rows'][number];

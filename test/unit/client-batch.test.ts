@@ -6,7 +6,7 @@ import { createSlots } from '../../src/client/slots.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { defineQueue } from '../../src/core/queue.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
-import type { ScheduleReply } from '../../src/redis/replies.ts';
+import type { ScheduleReply } from '../../src/redis/transitions/replies.ts';
 
 const queue = defineQueue('q');
 const layout = [partitionRef('t', { queue: 'q', partition: 0, generation: 0 })];

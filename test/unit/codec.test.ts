@@ -7,12 +7,12 @@ import {
   decodeHistory,
   decodeRecord,
   decodeRun,
-  decodeStub,
+  decodeTombstone,
   encodeAttempted,
   encodeBody,
   encodeRecord,
   idOf,
-  isStub,
+  isTombstone,
   memberOf,
 } from '../../src/core/codec.ts';
 
@@ -38,7 +38,7 @@ describe('a record', () => {
           data: JSON.parse(JSON.stringify(data)),
         });
         expect(decodeHeader(text)).toEqual({ askedDueMs: dueMs, bare: false });
-        expect(isStub(text)).toBe(false);
+        expect(isTombstone(text)).toBe(false);
       }),
     );
   });
@@ -138,19 +138,22 @@ describe('data that JSON cannot carry', () => {
   });
 });
 
-describe('a stub', () => {
+describe('a tombstone', () => {
   test('is read with all its parts', () => {
-    expect(decodeStub('.xmi8or64g e0a3c1bd52f9dee7 1795264499478168 3 1795264499478-0')).toEqual({
+    expect(decodeTombstone('.xmi8or64g e0a3c1bd52f9dee7 1795264499478168 3 1795264499478-0')).toEqual({
       ...{ outcome: 'dead', askedDueMs: DUE, digest: 'e0a3c1bd52f9dee7', token: '1795264499478168', attempts: 3 },
-      letter: '1795264499478-0',
+      deadLetter: '1795264499478-0',
     });
-    expect(decodeStub('.dmi8or64g e0a3c1bd52f9dee7 0 0 -')).toMatchObject({ outcome: 'done', letter: undefined });
-    expect(decodeStub('.c0 - 0 0 -')?.outcome).toBe('cancelled');
-    expect(decodeStub('.e0 - 0 0 -')?.outcome).toBe('expired');
+    expect(decodeTombstone('.dmi8or64g e0a3c1bd52f9dee7 0 0 -')).toMatchObject({
+      outcome: 'done',
+      deadLetter: undefined,
+    });
+    expect(decodeTombstone('.c0 - 0 0 -')?.outcome).toBe('cancelled');
+    expect(decodeTombstone('.e0 - 0 0 -')?.outcome).toBe('expired');
   });
 
   test.each(['', '.', '.q0 - 0 0 -', '.d0 - 0', '1mi8or64g|{}'])('like %j is none', (text) => {
-    expect(decodeStub(text)).toBeUndefined();
+    expect(decodeTombstone(text)).toBeUndefined();
   });
 });
 

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync,
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { makeDevFolder, readDevFile, removeDevFile, writeDevFile } from '../../src/cli/dev-file.ts';
+import { makeDevFolder, readDevFile, removeDevFile, writeDevFile } from '../../src/cli/dev/dev-file.ts';
 
 const server = { url: 'redis://127.0.0.1:6379', pid: process.pid, http: undefined };
 let cwd = '';

@@ -1,6 +1,6 @@
 /** When connections dial again: not at once, not together, and not for ever faster. */
 import { describe, expect, test } from 'vitest';
-import { CONNECT_GAP_MS, createDialing, createTurns } from '../../src/redis/dialing.ts';
+import { CONNECT_GAP_MS, createDialing, createTurns } from '../../src/redis/connection/dialing.ts';
 
 /** A connection whose tries all fail at once, on a clock that only its waits move. */
 function failing(random: () => number) {

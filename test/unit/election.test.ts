@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { createEmitter } from '../../src/core/events.ts';
 import { createElection } from '../../src/mover/election.ts';
-import type { Redis } from '../../src/redis/connect.ts';
+import type { Redis } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import { handClock } from '../support/mover-line.ts';
 

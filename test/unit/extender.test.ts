@@ -5,7 +5,7 @@ import { memberOf } from '../../src/core/codec.ts';
 import { createEmitter } from '../../src/core/events.ts';
 import type { EntryId, Token } from '../../src/core/job.ts';
 import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
-import type { ExtendReply } from '../../src/redis/replies.ts';
+import type { ExtendReply } from '../../src/redis/transitions/replies.ts';
 import { createExtender } from '../../src/worker/extender.ts';
 import { createInflight } from '../../src/worker/inflight.ts';
 

@@ -15,7 +15,7 @@ interface Story {
   readonly history?: readonly Attempted[];
   readonly random?: number;
   readonly record?: string;
-  readonly heirs?: boolean;
+  readonly compensations?: boolean;
   readonly name?: string;
   /** Of the job; its queue has 3 attempts and a second between them. */
   readonly own?: JobOverrides;
@@ -23,11 +23,23 @@ interface Story {
 }
 
 function partsOf(story: Story) {
-  const { failures = 0, crashes = 0, history = [], own = {}, random = 0.5, heirs = false, name = 'default' } = story;
+  const {
+    failures = 0,
+    crashes = 0,
+    history = [],
+    own = {},
+    random = 0.5,
+    compensations = false,
+    name = 'default',
+  } = story;
   const record = story.record ?? encodeRecord(5, encodeBody({ name, data: 1, ...own }));
   const started = { token: '9', attempts: failures + 1, failures, crashes, history, record };
   const queue = defineQueue('q', { attempts: 3, backoff: fixed(1000), ...story.queue });
-  const rules: Rules<typeof handler> = { queue, handlerOf: (one) => (one === 'default' ? handler : undefined), heirs };
+  const rules: Rules<typeof handler> = {
+    queue,
+    handlerOf: (one) => (one === 'default' ? handler : undefined),
+    compensations,
+  };
   const life: Life = { member: 'j:a', started };
   return {
     life,
@@ -86,11 +98,13 @@ describe('a start', () => {
     });
   });
 
-  it('that is refused leaves an heir where half of the work may be outside, and none for what cannot be read', () => {
-    const heirs = true;
-    expect(start({ crashes: 3, heirs })).toMatchObject({ outcome: { heir: { member: 'j:{a}abandoned:9' } } });
-    expect(start({ crashes: 3 })).not.toHaveProperty('outcome.heir');
-    expect(start({ crashes: 1, record: '15|{', heirs })).not.toHaveProperty('outcome.heir');
+  it('that is refused leaves a compensation job where half of the work may be outside, and none for what cannot be read', () => {
+    const compensations = true;
+    expect(start({ crashes: 3, compensations })).toMatchObject({
+      outcome: { compensation: { member: 'j:{a}abandoned:9' } },
+    });
+    expect(start({ crashes: 3 })).not.toHaveProperty('outcome.compensation');
+    expect(start({ crashes: 1, record: '15|{', compensations })).not.toHaveProperty('outcome.compensation');
   });
 });
 
@@ -102,7 +116,7 @@ describe('an end', () => {
   it('of a job that was delivered at most once is told, and nothing follows', () => {
     const queue = { delivery: 'at-most-once' } as const;
     const end = (thrown: unknown, aborted?: AbortReason) =>
-      judgeEnd({ kind: 'threw', thrown, aborted }, partsOf({ queue, heirs: true }));
+      judgeEnd({ kind: 'threw', thrown, aborted }, partsOf({ queue, compensations: true }));
     expect(judgeEnd({ kind: 'returned' }, partsOf({ queue }))).toEqual({ kind: 'told', error: undefined });
     expect(end(new Error('x'))).toEqual({
       ...{ kind: 'told', error: { atMs: 77, attempt: 1, kind: 'failure', message: 'x' } },
@@ -124,11 +138,15 @@ describe('an end', () => {
   test.each([
     ['timed out now', 'timeout', []],
     ['timed out before', undefined, [{ atMs: 1, attempt: 1, kind: 'timeout', message: 'x' }]],
-  ] as const)('that is a death leaves an heir when the job %s', (_, aborted, history) => {
-    const parts = (heirs: boolean) => partsOf({ failures: 2, history, heirs });
-    expect(judgeThrown({ thrown: 'x', aborted }, parts(true))).toMatchObject({ heir: { member: 'j:{a}abandoned:9' } });
-    expect(judgeThrown({ thrown: 'x', aborted }, parts(false))).not.toHaveProperty('heir');
-    expect(judgeThrown({ thrown: 'x' }, partsOf({ failures: 2, heirs: true }))).not.toHaveProperty('heir');
+  ] as const)('that is a death leaves a compensation job when the job %s', (_, aborted, history) => {
+    const parts = (compensations: boolean) => partsOf({ failures: 2, history, compensations });
+    expect(judgeThrown({ thrown: 'x', aborted }, parts(true))).toMatchObject({
+      compensation: { member: 'j:{a}abandoned:9' },
+    });
+    expect(judgeThrown({ thrown: 'x', aborted }, parts(false))).not.toHaveProperty('compensation');
+    expect(judgeThrown({ thrown: 'x' }, partsOf({ failures: 2, compensations: true }))).not.toHaveProperty(
+      'compensation',
+    );
   });
 });
 

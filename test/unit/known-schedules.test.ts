@@ -1,7 +1,7 @@
 /** Definitions are read once and kept, as far as their size allows. */
 import { expect, test } from 'vitest';
 import { createEmitter } from '../../src/core/events.ts';
-import { defineSchedule, encodeDefinition } from '../../src/core/schedule-text.ts';
+import { defineSchedule, encodeDefinition } from '../../src/core/recurring/schedule-text.ts';
 import { createKnownSchedules } from '../../src/mover/known-schedules.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 

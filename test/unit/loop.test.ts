@@ -100,9 +100,9 @@ it('a loop that was stopped before its start never passes, and a second start is
   expect(pass).toHaveBeenCalledTimes(1);
 });
 
-it('weather is told once when it comes and once when it goes, however many passes fail', async () => {
+it('outage is told once when it comes and once when it goes, however many passes fail', async () => {
   let passes = 0;
-  const healed: unknown[] = [];
+  const repaired: unknown[] = [];
   const loop = loopOf(
     async () => {
       passes += 1;
@@ -110,15 +110,15 @@ it('weather is told once when it comes and once when it goes, however many passe
       return 60_000;
     },
     (error) => {
-      healed.push(error instanceof Error && error.message);
-      throw new Error('healing failed too');
+      repaired.push(error instanceof Error && error.message);
+      throw new Error('repairing failed too');
     },
   );
   loop.start();
   await until(() => passes).toBe(4);
   await loop.stop();
   expect(loop.said).toEqual(['away it: rain 1', 'back it']);
-  expect(healed).toEqual(['rain 1', 'rain 2', 'rain 3']);
+  expect(repaired).toEqual(['rain 1', 'rain 2', 'rain 3']);
 });
 
 describe('a pass that asked Redis nothing', () => {
@@ -192,7 +192,7 @@ it('an answer is told after a silence, and another answer after that, not more o
   expect(said).toEqual(told);
 });
 
-it('a loop that stops in bad weather says so, and not that Redis is back', async () => {
+it('a loop that stops in an outage says so, and not that Redis is back', async () => {
   const events = createEmitter();
   const stopped: unknown[] = [];
   events.on('redis.back', (e) => stopped.push(e.stopped));

@@ -44,7 +44,7 @@ test('every promoted job is one observation of its lateness', async () => {
     [5, 7],
     [400_000, 1],
   ] as const;
-  events.emit('jobs.promoted', { queue: 'emails', partition: 0, count: 500, letters: 0, lateness, tookMs: 3 });
+  events.emit('jobs.promoted', { queue: 'emails', partition: 0, count: 500, deadLetters: 0, lateness, tookMs: 3 });
   const found = await samples(metrics);
   const name = 'duestream_promotion_lateness_seconds';
   const upTo = (le: string) => found.get(`${name}_bucket{le="${le}",queue="emails"}`);
@@ -57,7 +57,7 @@ test.each(['promotion_lateness', 'start_lateness'])('1, 2, 5 and 10 ms can be re
   const { metrics, events } = observed();
   events.emit('job.started', { ...named, attempt: 1, lateMs: 1 });
   const lateness = [[1, 1]] as const;
-  events.emit('jobs.promoted', { queue: 'emails', partition: 0, count: 1, letters: 0, lateness, tookMs: 1 });
+  events.emit('jobs.promoted', { queue: 'emails', partition: 0, count: 1, deadLetters: 0, lateness, tookMs: 1 });
   const bounds = [...(await samples(metrics)).keys()].flatMap((key) =>
     key.startsWith(`duestream_${name}_seconds_bucket`) ? [key.match(/le="([^"]+)"/)?.[1]] : [],
   );

@@ -57,7 +57,7 @@ describe('whole queues', () => {
     refused: 4,
     cancelled: 6,
     reclaimed: 8,
-    mended: 15,
+    repaired: 15,
     forgotten: 16,
   };
 
@@ -79,7 +79,7 @@ describe('whole queues', () => {
       dead: emails('jobs_dead_total'),
       cancelled: emails('jobs_cancelled_total'),
       reclaimed: emails('reclaimed_total'),
-      mended: emails('jobs_mended_total'),
+      repaired: emails('jobs_mended_total'),
       forgotten: emails('dead_forgotten_total'),
     }).toEqual({
       scheduled: 10,
@@ -90,7 +90,7 @@ describe('whole queues', () => {
       dead: 7,
       cancelled: 6,
       reclaimed: 8,
-      mended: 15,
+      repaired: 15,
       forgotten: 16,
     });
     expect(['scheduled_jobs', 'ready_jobs', 'running_jobs', 'dead_jobs'].map(emails)).toEqual([11, 12, 13, 14]);
@@ -195,7 +195,7 @@ describe('whole queues', () => {
   });
 });
 
-describe('weather', () => {
+describe('outage', () => {
   test('without Redis the values of queues are left out and the rest is answered', async () => {
     let away = false;
     const queueStats = async () => {
@@ -216,12 +216,12 @@ describe('weather', () => {
     expect((await samples(metrics)).get('duestream_redis_up')).toBe(1);
   });
 
-  test('an error of the catalogue counts as weather too', async () => {
+  test('an error of the catalogue counts as outage too', async () => {
     const queueStats = () => Promise.reject(new DuestreamError('unavailable', 'no Redis'));
     expect((await samples(createMetrics({ version: '1.2.3', queueStats }))).get('duestream_redis_up')).toBe(0);
   });
 
-  test('a bug is not weather: the scrape fails, and the next one is not stuck behind it', async () => {
+  test('a bug is not outage: the scrape fails, and the next one is not stuck behind it', async () => {
     let broken = true;
     const queueStats = async () => {
       if (broken) throw new TypeError('x is not a function');

@@ -1,10 +1,16 @@
 /** What a preview tells, that it agrees with what is fired, and that the tables of the documentation are true. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { handledAhead, type PreviewRange, type PreviewRow, previewOf, runsLeft } from '../../src/core/preview.ts';
-import { fires } from '../../src/core/recurrence.ts';
-import { fireMember, recurrenceOf, type Schedule } from '../../src/core/schedule.ts';
-import { parseSchedule, type ScheduleInput } from '../../src/core/schedule-input.ts';
+import {
+  handledAhead,
+  type PreviewRange,
+  type PreviewRow,
+  previewOf,
+  runsLeft,
+} from '../../src/core/recurring/preview.ts';
+import { fires } from '../../src/core/recurring/recurrence.ts';
+import { fireMember, recurrenceOf, type Schedule } from '../../src/core/recurring/schedule.ts';
+import { parseSchedule, type ScheduleInput } from '../../src/core/recurring/schedule-input.ts';
 import { read } from '../support/repository.ts';
 
 const scheduleOf = (input: Partial<ScheduleInput>) => parseSchedule('n', { queue: 'q', ...input }, { sinceMs: 0 });

@@ -2,8 +2,8 @@
 import { expect, it } from 'vitest';
 import { rendezvous } from '../../src/core/rendezvous.ts';
 import { createRanks } from '../../src/mover/ranks.ts';
-import type { Redis } from '../../src/redis/connect.ts';
-import type { Identity } from '../../src/redis/presence.ts';
+import type { Redis } from '../../src/redis/connection/connect.ts';
+import type { Identity } from '../../src/redis/transitions/presence.ts';
 import { handClock } from '../support/mover-line.ts';
 
 const daemon = (id: string): Identity => ({

@@ -2,10 +2,10 @@
 import { CronExpressionParser } from 'cron-parser';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type CalendarInput, parseCalendar } from '../../src/core/calendar.ts';
-import { parseCron } from '../../src/core/cron.ts';
-import { fires, nextFire, occurrences, type Recurrence } from '../../src/core/recurrence.ts';
-import { DEFAULT_DST, type DstPolicy, parseZone } from '../../src/core/zone.ts';
+import { type CalendarInput, parseCalendar } from '../../src/core/recurring/calendar.ts';
+import { parseCron } from '../../src/core/recurring/cron.ts';
+import { fires, nextFire, occurrences, type Recurrence } from '../../src/core/recurring/recurrence.ts';
+import { DEFAULT_DST, type DstPolicy, parseZone } from '../../src/core/recurring/zone.ts';
 
 interface Asked {
   readonly zone?: string;

@@ -1,7 +1,7 @@
 /** What people write of a schedule: defaults, limits, and how each refusal is told. */
 import { describe, expect, test } from 'vitest';
-import { parseSchedule, type ScheduleInput } from '../../src/core/schedule-input.ts';
-import { defineSchedule } from '../../src/core/schedule-text.ts';
+import { parseSchedule, type ScheduleInput } from '../../src/core/recurring/schedule-input.ts';
+import { defineSchedule } from '../../src/core/recurring/schedule-text.ts';
 
 const SINCE = Date.UTC(2026, 0);
 const nightly = { queue: 'q', cron: '0 0 * * *' };

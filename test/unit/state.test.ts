@@ -1,7 +1,7 @@
 /** The table of transitions, the scripts and the reference say the same. */
 import { expect, test } from 'vitest';
-import { stubLetters, type Transition, transitions } from '../../src/core/state.ts';
-import { scripts } from '../../src/redis/scripts.ts';
+import { outcomeLetters, type Transition, transitions } from '../../src/core/state.ts';
+import { scripts } from '../../src/redis/transitions/scripts.ts';
 import { read } from '../support/repository.ts';
 
 const verbs = transitions.map(({ verb }) => verb);
@@ -39,5 +39,5 @@ test('no state is a dead end: what is over can be scheduled again', () => {
 });
 
 test('every way to be over has a letter of its own', () => {
-  expect(Object.values(stubLetters).toSorted()).toEqual(['cancelled', 'dead', 'done', 'expired']);
+  expect(Object.values(outcomeLetters).toSorted()).toEqual(['cancelled', 'dead', 'done', 'expired']);
 });

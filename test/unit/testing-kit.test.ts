@@ -142,7 +142,7 @@ describe('jobs, by the rules of the product', () => {
     expect(kit.jobs()).toMatchObject([{ state: 'dead', reason: 'attempts-exhausted' }]);
   });
 
-  test('leave an heir also when they expire after a time-out', async () => {
+  test('leave a compensation job also when they expire after a time-out', async () => {
     const taken: unknown[] = [];
     const q = defineQueue('q', { timeout: '1m', backoff: fixed('1h') });
     const onAbandoned = { q: ({ data }: { data: { reason: string } }) => taken.push(data.reason) };

@@ -5,8 +5,8 @@
 import { handlerOf, sleep } from './handlers.mjs';
 
 /** @typedef {import('./time.mjs').Process} Process */
-/** @typedef {import('../../chaos/history.mjs').Event} Event */
-/** @typedef {import('../../chaos/workload.mjs').PlannedJob} PlannedJob */
+/** @typedef {import('../../chaos/stage/history.mjs').Event} Event */
+/** @typedef {import('../../chaos/stage/workload.mjs').PlannedJob} PlannedJob */
 /** @typedef {'daemon' | 'worker' | 'producer'} Role */
 /** @typedef {{ start: () => Promise<void>, stop: () => Promise<void> }} Service */
 /**

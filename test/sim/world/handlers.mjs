@@ -1,7 +1,7 @@
 /** The handlers of simulated workers and their log: the same jobs as those of the chaos harness, in virtual time. */
 
 /** @typedef {import('./cast.mjs').Actor} Actor */
-/** @typedef {{ kind: import('../../chaos/workload.mjs').Kind, workMs: number }} Wish */
+/** @typedef {{ kind: import('../../chaos/stage/workload.mjs').Kind, workMs: number }} Wish */
 
 /**
  * @param {Actor} actor whose process a bad job takes with it

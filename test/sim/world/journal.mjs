@@ -1,7 +1,7 @@
 /** What happened in a simulation, in the words of the chaos harness's judge, and what is wrong besides. */
 
-/** @typedef {import('../../chaos/history.mjs').Event} Event */
-/** @typedef {import('../../chaos/checker.mjs').Anomaly} Anomaly */
+/** @typedef {import('../../chaos/stage/history.mjs').Event} Event */
+/** @typedef {import('../../chaos/judge/checker.mjs').Anomaly} Anomaly */
 /** @typedef {import('./time.mjs').Process} Process */
 /** @typedef {ReturnType<typeof createJournal>} Journal */
 

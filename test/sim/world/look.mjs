@@ -26,7 +26,7 @@ export function createLook(ask, partitions) {
     return Number(held);
   }
 
-  /** @param {number} partition @returns {import('../../chaos/checker.mjs').Member[]} */
+  /** @param {number} partition @returns {import('../../chaos/judge/checker.mjs').Member[]} */
   function membersIn(partition) {
     const scheduled = new Set(texts(['ZRANGE', keyOf(partition, 'scheduled'), '0', '-1']));
     const entries = /** @type {[string, string[]][]} */ (ask(['XRANGE', keyOf(partition, 'ready'), '-', '+']));
@@ -60,7 +60,7 @@ export function createLook(ask, partitions) {
     left,
     members: () => all.flatMap(membersIn),
     isEmpty: () => Object.values(left()).every((size) => size === 0),
-    mended: () => sum((one) => Number(ask(['HGET', keyOf(one, 'meta'), 'n.mended']) ?? 0)),
+    repaired: () => sum((one) => Number(ask(['HGET', keyOf(one, 'meta'), 'n.mended']) ?? 0)),
     /** @param {string} folder of the scripts */
     flaws: (folder) => all.flatMap((partition) => flawsIn(ask, { partition, folder })),
   };
@@ -79,9 +79,15 @@ function flawsIn(ask, { partition, folder }) {
     const named = keys.map((name) => keyOf(partition, name));
     return /** @type {string[]} */ (ask(['EVAL_RO', source, String(named.length), ...named, ...args]));
   };
-  const census = run('census', ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta'], ['all', '0', '100000']).slice(4);
-  const muster = ['ready', 'pending'].flatMap((part) => run('muster', ['ready'], [part, '', '100000']).slice(3));
-  const found = [...census, ...muster].join(' ');
+  const checkMembers = run(
+    'check-members',
+    ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta'],
+    ['all', '0', '100000'],
+  ).slice(4);
+  const checkEntries = ['ready', 'pending'].flatMap((part) =>
+    run('check-entries', ['ready'], [part, '', '100000']).slice(3),
+  );
+  const found = [...checkMembers, ...checkEntries].join(' ');
   return [...(found === '' ? [] : [found]), ...unbalanced(ask, partition)];
 }
 

@@ -4,8 +4,8 @@
  */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { check } from '../../chaos/checker.mjs';
-import { planOf, seeded } from '../../chaos/workload.mjs';
+import { check } from '../../chaos/judge/checker.mjs';
+import { planOf, seeded } from '../../chaos/stage/workload.mjs';
 import { createCast } from './cast.mjs';
 import { FAULTS, strike } from './faults.mjs';
 import { install } from './globals.mjs';
@@ -15,7 +15,7 @@ import { createMachine } from './machine.mjs';
 import { createNetwork, takeOver } from './network.mjs';
 import { createTime } from './time.mjs';
 
-/** @typedef {import('../../chaos/checker.mjs').Anomaly} Anomaly */
+/** @typedef {import('../../chaos/judge/checker.mjs').Anomaly} Anomaly */
 /**
  * @typedef {object} Settings
  * @property {string} product the folder whose `dist` and `lua` run
@@ -28,7 +28,7 @@ import { createTime } from './time.mjs';
 
 const EPOCH_MS = 1_763_719_000_000;
 const CALLS_MS = 20_000;
-/** A lease of a job, a grace, a look of the healer and the retries of a job, several times over. */
+/** A lease of a job, a grace, a look of the repairer and the retries of a job, several times over. */
 const DRAIN_MS = 300_000;
 /** A server that is silent for longer than this, and then has to be dialled again, may cost a lease. */
 const CUT_MS = 4000;
@@ -69,7 +69,7 @@ export async function simulate({ product: folder, seed, hours, faults = Object.k
   /** @returns {Promise<Anomaly[]>} */
   async function episode() {
     totals.episodes += 1;
-    const mendedBefore = look.mended();
+    const repairedBefore = look.repaired();
     const jobs = 20 + Math.floor(random() * 150);
     const farMs = 1000 + random() * 20_000;
     const wishes = { throws: 0.1, crashes: 0.01, poison: random() < 0.1 ? 0.01 : 0, odd: 0 };
@@ -90,7 +90,7 @@ export async function simulate({ product: folder, seed, hours, faults = Object.k
     // What settles last is noted a moment later.
     await time.run(time.nowUs() + 100_000 + random() * 20e6);
     if (open > 0) journal.complain('UNSETTLED', 'producers', `${open} never ended`);
-    return judge(plans.flat(), mendedBefore);
+    return judge(plans.flat(), repairedBefore);
   }
 
   async function troubled() {
@@ -104,8 +104,8 @@ export async function simulate({ product: folder, seed, hours, faults = Object.k
     await time.run(endUs);
   }
 
-  /** @param {readonly import('../../chaos/workload.mjs').PlannedJob[]} plan @param {number} mendedBefore @returns {Anomaly[]} */
-  function judge(plan, mendedBefore) {
+  /** @param {readonly import('../../chaos/stage/workload.mjs').PlannedJob[]} plan @param {number} repairedBefore @returns {Anomaly[]} */
+  function judge(plan, repairedBefore) {
     const { calls, effects, exits, pauses, stalls, passes } = journal;
     const report = check({
       kinds: new Map(plan.map(({ id, kind }) => [id, kind])),
@@ -113,7 +113,16 @@ export async function simulate({ product: folder, seed, hours, faults = Object.k
       cuts: stalls
         .filter(({ fromUs, toUs }) => toUs - fromUs > CUT_MS * 1000)
         .map((stall) => ({ pid: undefined, ...stall })),
-      ...{ calls, effects, exits, pauses, stalls, passes, left: look.left(), mended: look.mended() - mendedBefore },
+      ...{
+        calls,
+        effects,
+        exits,
+        pauses,
+        stalls,
+        passes,
+        left: look.left(),
+        repaired: look.repaired() - repairedBefore,
+      },
       members: look.members().filter(({ id }) => id.startsWith(`${totals.episodes}-`)),
     });
     const flaws = look.flaws(join(folder, 'lua')).map((detail) => ({ kind: 'FLAW', id: 'redis', detail }));

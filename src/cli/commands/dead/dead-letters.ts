@@ -1,0 +1,88 @@
+/**
+ * Dead letters across the partitions of a queue. An entry id is unique in its partition only, so where there are
+ * several partitions a dead letter is addressed as `<partition>/<entry>`.
+ */
+import { decodeHeader, decodeRecord } from '../../../core/codec.ts';
+import { show } from '../../../core/duration.ts';
+import { DuestreamError } from '../../../core/errors.ts';
+import type { Redis } from '../../../redis/connection/connect.ts';
+import { type DeadLetter, deadLetter } from '../../../redis/inspect.ts';
+import type { PartitionRef } from '../../../redis/keys.ts';
+import { everyDeadLetter } from '../../../redis/pages.ts';
+
+export interface Placed {
+  readonly ref: PartitionRef;
+  readonly deadLetter: DeadLetter;
+}
+
+/** How a dead letter is written on the command line. */
+export function addressOf({ ref, deadLetter: found }: Placed, partitions: number): string {
+  return partitions === 1 ? found.deadLetter : `${ref.partition}/${found.deadLetter}`;
+}
+
+/** The dead letter of an address. @throws `bad-input` for what is no address, `not-found` when no dead letter has it. */
+export async function findDeadLetter(redis: Redis, refs: readonly PartitionRef[], address: string): Promise<Placed> {
+  const [, partition, entry = ''] = /^(?:(\d+)\/)?(\d+-\d+)$/.exec(address) ?? [];
+  if (entry === '') {
+    throw new DuestreamError(
+      'bad-input',
+      `dead letter is ${show(address)}; allowed: what "duestream dead ls" prints, such as 1763719000000-0`,
+    );
+  }
+  const asked = partition === undefined ? refs : refs.filter((ref) => ref.partition === Number(partition));
+  const found = await Promise.all(asked.map(async (ref) => ({ ref, deadLetter: await deadLetter(redis, ref, entry) })));
+  const there = found.flatMap((one) =>
+    one.deadLetter === undefined ? [] : [{ ref: one.ref, deadLetter: one.deadLetter }],
+  );
+  const [first, second] = there;
+  if (first === undefined) {
+    throw new DuestreamError(
+      'not-found',
+      `no dead letter ${show(address)}: it was replayed, has passed its retention, or is in another queue or namespace`,
+    );
+  }
+  if (second === undefined) return first;
+  const choices = there.map((one) => addressOf(one, refs.length)).join(', ');
+  throw new DuestreamError('bad-input', `several partitions have a dead letter ${show(address)}; allowed: ${choices}`);
+}
+
+/** The newest dead letters of all partitions. `keep` says what is kept of each: never the record, which may be large. */
+export async function newestDeadLetters<Kept extends { readonly atMs: number }>(
+  redis: Redis,
+  refs: readonly PartitionRef[],
+  { limit, keep }: { readonly limit: number; readonly keep: (placed: Placed) => Kept },
+): Promise<readonly Kept[]> {
+  let newest: readonly Kept[] = [];
+  for (const ref of refs) {
+    const own: Kept[] = [];
+    for await (const found of everyDeadLetter(redis, ref, limit)) own.push(keep({ ref, deadLetter: found }));
+    newest = [...newest, ...own].sort((a, b) => b.atMs - a.atMs).slice(0, limit);
+  }
+  return newest;
+}
+
+/** What a record says, as far as it can be read. */
+export function contentOf(record: string | undefined): {
+  readonly readable: boolean;
+  readonly askedDueMs?: number;
+  readonly name?: string;
+  readonly data?: unknown;
+  readonly attempts?: number;
+  readonly timeoutMs?: number;
+} {
+  if (record === undefined || record === '') return { readable: false };
+  try {
+    const { askedDueMs, name, data, attempts, timeoutMs } = decodeRecord(record);
+    return {
+      readable: true,
+      askedDueMs,
+      name,
+      data,
+      ...(attempts === undefined ? {} : { attempts }),
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    };
+  } catch {
+    const askedDueMs = decodeHeader(record)?.askedDueMs;
+    return { readable: false, ...(askedDueMs === undefined ? {} : { askedDueMs }) };
+  }
+}

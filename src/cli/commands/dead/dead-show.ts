@@ -1,0 +1,56 @@
+/** `dead show <queue> <dead-letter>`: one dead letter with its data and history. */
+import type { Command } from 'commander';
+import { systemClock } from '../../../core/clock.ts';
+import { type Exit, type Register, withExamples } from '../../register.ts';
+import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
+import { fields, line } from '../../terminal/text.ts';
+import { moment } from '../../terminal/when.ts';
+import { attemptLine, jobFields } from '../jobs/story.ts';
+import { addressOf, contentOf, findDeadLetter } from './dead-letters.ts';
+
+export const deadShow: Register = (parent, runner) => {
+  const command = parent
+    .command('show <queue> <dead-letter>')
+    .description('show one dead letter with its data and history')
+    .action((queue: string, address: string, _flags: unknown, command: Command) =>
+      runner.run(command, (session) => run(session, queue, address)),
+    );
+  withExamples(command, ['duestream dead show emails 1763719000000-0']);
+};
+
+async function run(session: Session, queue: string, address: string): Promise<Exit> {
+  const found = await withRedis(session, async (redis) => {
+    const refs = await partitionsOfQueue(session, redis, queue);
+    const placed = await findDeadLetter(redis, refs, address);
+    return { placed, address: addressOf(placed, refs.length) };
+  });
+  const { record, deadLetter: _entry, ...deadLetter } = found.placed.deadLetter;
+  const { partition } = found.placed.ref;
+  const content = contentOf(record);
+  const value = {
+    queue,
+    partition,
+    deadLetter: found.address,
+    ...deadLetter,
+    readable: content.readable,
+    name: content.name,
+    data: content.data,
+    askedDueMs: content.askedDueMs,
+  };
+  session.out.answer(value, () => {
+    const nowMs = systemClock.wallMs();
+    return [
+      ...jobFields({ id: deadLetter.id, bare: deadLetter.bare, queue, partition, content, record }),
+      ...fields([
+        ['died', moment(deadLetter.atMs, nowMs)],
+        ['reason', deadLetter.reason],
+        ['attempts', deadLetter.attempts],
+      ]),
+      '',
+      ...(deadLetter.history.length === 0 ? ['no attempt was recorded'] : deadLetter.history.map(attemptLine)),
+      '',
+      line`to run it again: duestream dead replay ${queue} ${found.address}`,
+    ];
+  });
+  return 0;
+}

@@ -1,0 +1,51 @@
+/** `cancel <queue> <id...>`: one line per job, saying what became of it. */
+import type { Command } from 'commander';
+import type { Cancelled } from '../../../client/producer.ts';
+import { type Exit, type Register, withExamples } from '../../register.ts';
+import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
+import { line } from '../../terminal/text.ts';
+
+export const cancel: Register = (parent, runner) => {
+  const command = parent
+    .command('cancel <queue> <id...>')
+    .description('cancel jobs; one that runs is asked to stop')
+    .option('--bare', 'the ids are plain members that a foreign producer put there')
+    .action((queue: string, ids: readonly string[], { bare = false }: { readonly bare?: boolean }, command: Command) =>
+      runner.run(command, (session) => run(session, { queue, ids, bare })),
+    );
+  withExamples(command, ['duestream cancel emails welcome:42 welcome:43']);
+};
+
+interface Asked {
+  readonly queue: string;
+  readonly ids: readonly string[];
+  readonly bare: boolean;
+}
+
+async function run(session: Session, { queue, ids, bare }: Asked): Promise<Exit> {
+  await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
+  const replies = await withProducer(session, async (producer) => {
+    if (!bare) return producer.cancelMany(queue, ids);
+    const all: Cancelled[] = [];
+    for (const id of ids) all.push(await producer.cancel(queue, id, { bare }));
+    return all;
+  });
+  session.out.answer({ queue, jobs: replies }, () => replies.map(sentence));
+  return replies.every(isCancelled) ? 0 : 1;
+}
+
+const isCancelled = ({ status, over }: Cancelled): boolean =>
+  status === 'cancelled' || status === 'requested' || over === 'cancelled';
+
+function sentence({ id, status, over }: Cancelled): string {
+  switch (status) {
+    case 'cancelled':
+      return line`${id}  cancelled`;
+    case 'requested':
+      return line`${id}  runs and was asked to stop`;
+    case 'over':
+      return line`${id}  was over already: ${over ?? 'its end is not known'}`;
+    case 'unknown':
+      return line`${id}  unknown: it never existed, or was over long ago; "duestream show" says more`;
+  }
+}

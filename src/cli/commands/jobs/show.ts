@@ -1,0 +1,108 @@
+/** `show <queue> <id>`: the story of one job in every state, also after it was over. */
+import type { Command } from 'commander';
+import { memberOf } from '../../../core/codec.ts';
+import { show as quoted } from '../../../core/duration.ts';
+import { DuestreamError } from '../../../core/errors.ts';
+import { partitionOf } from '../../../core/routing.ts';
+import type { Redis } from '../../../redis/connection/connect.ts';
+import { type DeadLetter, deadLetter, type Peek, peek, stats } from '../../../redis/inspect.ts';
+import type { PartitionRef } from '../../../redis/keys.ts';
+import { everyDeadLetter } from '../../../redis/pages.ts';
+import { type Exit, type Register, withExamples } from '../../register.ts';
+import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
+import { span } from '../../terminal/when.ts';
+import { addressOf } from '../dead/dead-letters.ts';
+import { type Story, storyLines, storyValue } from './story.ts';
+
+/** How far back dead letters are searched for an id whose end is no longer remembered. */
+const DEAD_LETTERS_SEARCHED_MAX = 1000;
+
+export const show: Register = (parent, runner) => {
+  const command = parent
+    .command('show <queue> <id>')
+    .description('tell the story of one job: asked, attempts, errors, worker, end')
+    .option('--bare', 'the id is a plain member that a foreign producer put there')
+    .action((queue: string, id: string, { bare = false }: { readonly bare?: boolean }, command: Command) =>
+      runner.run(command, (session) => run(session, { queue, id, bare })),
+    );
+  withExamples(command, ['duestream show emails welcome:42', 'duestream show emails order-1042 --bare']);
+};
+
+interface Asked {
+  readonly queue: string;
+  readonly id: string;
+  readonly bare: boolean;
+}
+
+async function run(session: Session, asked: Asked): Promise<Exit> {
+  const story = await withRedis(session, async (redis) => {
+    const refs = await partitionsOfQueue(session, redis, asked.queue);
+    const found = await find(redis, refs, asked);
+    return found === undefined ? explain(session, { redis, refs, asked }) : storyOf(redis, { refs, asked, ...found });
+  });
+  session.out.answer(storyValue(story), () => storyLines(story));
+  return 0;
+}
+
+interface Found {
+  readonly ref: PartitionRef;
+  readonly peek: Peek;
+}
+
+/** Ours are where their id belongs; a bare job may have been put anywhere. */
+async function find(redis: Redis, refs: readonly PartitionRef[], { id, bare }: Asked): Promise<Found | undefined> {
+  const home = refs.filter(({ partition }) => bare || partition === partitionOf(id, refs.length));
+  for (const ref of home) {
+    const seen = await peek(redis, ref, memberOf(id, { bare }));
+    if (seen === undefined) continue;
+    if ('kind' in seen) throw new DuestreamError('moved', `queue ${quoted(ref.queue)} was resized while it was read`);
+    return { ref, peek: seen };
+  }
+  return undefined;
+}
+
+async function storyOf(
+  redis: Redis,
+  { refs, asked, ref, peek: seen }: Found & { readonly refs: readonly PartitionRef[]; readonly asked: Asked },
+): Promise<Story> {
+  const entry = seen.tombstone?.deadLetter;
+  const found: DeadLetter | undefined = entry === undefined ? undefined : await deadLetter(redis, ref, entry);
+  const { leaseTtlMs, paused } = await stats(redis, ref);
+  return {
+    ...asked,
+    partition: ref.partition,
+    peek: seen,
+    deadLetter: found,
+    deadLetterAddress: found === undefined ? undefined : addressOf({ ref, deadLetter: found }, refs.length),
+    led: leaseTtlMs > 0,
+    paused,
+  };
+}
+
+/** Nothing is known of the id: says what that can mean, and looks in the places where it may be after all. */
+async function explain(
+  session: Session,
+  { redis, refs, asked }: { redis: Redis; refs: readonly PartitionRef[]; asked: Asked },
+): Promise<never> {
+  const { queue, id, bare } = asked;
+  const job = `${queue} has no ${bare ? 'bare ' : ''}job ${quoted(id)}`;
+  const twin = await find(redis, refs, { ...asked, bare: !bare });
+  if (twin !== undefined) {
+    throw new DuestreamError(
+      'not-found',
+      `${job}, but a ${bare ? 'managed' : 'bare'} one: ${bare ? 'leave out' : 'add'} --bare`,
+    );
+  }
+  for (const ref of refs) {
+    for await (const found of everyDeadLetter(redis, ref, DEAD_LETTERS_SEARCHED_MAX)) {
+      if (found.id !== id) continue;
+      const address = addressOf({ ref, deadLetter: found }, refs.length);
+      throw new DuestreamError('not-found', `${job} any more; it is dead: "duestream dead show ${queue} ${address}"`);
+    }
+  }
+  const window = session.config.done.windowMs;
+  throw new DuestreamError(
+    'not-found',
+    `${job}: it never existed, it was over more than ${span(window)} ago, or it is in another queue or namespace (this is ${session.config.namespace})`,
+  );
+}

@@ -1,0 +1,176 @@
+/** The story of one job as lines: what it is, what happened to it in order of time, and what comes next. */
+import type { Tombstone } from '../../../core/codec.ts';
+import type { Attempted } from '../../../core/outcome.ts';
+import type { OverState } from '../../../core/state.ts';
+import type { DeadLetter, Peek } from '../../../redis/inspect.ts';
+import { fields, json, line } from '../../terminal/text.ts';
+import { iso, relative, span } from '../../terminal/when.ts';
+import { contentOf } from '../dead/dead-letters.ts';
+
+type Content = ReturnType<typeof contentOf>;
+
+export interface Story {
+  readonly id: string;
+  readonly bare: boolean;
+  readonly queue: string;
+  readonly partition: number;
+  readonly peek: Peek;
+  /** The dead letter of a dead job, if it is still there. */
+  readonly deadLetter: DeadLetter | undefined;
+  readonly deadLetterAddress: string | undefined;
+  /** Whether the partition has a leader that promotes. */
+  readonly led: boolean;
+  readonly paused: boolean;
+}
+
+/** What a program needs to know; the same facts as the lines. */
+export function storyValue({ id, bare, queue, partition, peek, deadLetter, deadLetterAddress }: Story): object {
+  const record = peek.record ?? deadLetter?.record;
+  const { readable, askedDueMs, name, data } = contentOf(record);
+  const { run, tombstone } = peek;
+  return {
+    id,
+    bare,
+    queue,
+    partition,
+    state: peek.state,
+    readable,
+    name,
+    data,
+    askedDueMs: askedDueMs ?? tombstone?.askedDueMs,
+    dueMs: peek.dueMs,
+    attempts: run?.attempts ?? deadLetter?.attempts ?? tombstone?.attempts ?? 0,
+    failures: run?.failures ?? 0,
+    crashes: run?.crashes ?? 0,
+    generation: run?.generation ?? deadLetter?.generation ?? 0,
+    token: startedToken(run?.token ?? tombstone?.token),
+    owner: run?.owner,
+    entry: run?.entry,
+    cancelRequested: run?.cancelRequested ?? false,
+    history: run?.history ?? deadLetter?.history ?? [],
+    overMs: peek.overMs ?? deadLetter?.atMs,
+    deadLetter: deadLetterAddress,
+    reason: deadLetter?.reason,
+    nowMs: peek.nowMs,
+  };
+}
+
+export function storyLines(story: Story): readonly string[] {
+  const { id, bare, queue, partition, peek, deadLetter } = story;
+  const record = peek.record ?? deadLetter?.record;
+  const content = contentOf(record);
+  return [
+    ...jobFields({ id, bare, queue, partition, content, record: peek.tombstone && !deadLetter ? undefined : record }),
+    ...fields([['state', stateText(story)]]),
+    '',
+    ...timeline(story, content),
+  ];
+}
+
+/** What a job is, whatever became of it. */
+export function jobFields(job: {
+  readonly id: string;
+  readonly bare: boolean;
+  readonly queue: string;
+  readonly partition: number;
+  readonly content: Content;
+  readonly record: string | undefined;
+}): readonly string[] {
+  const { content, record } = job;
+  return fields([
+    ['job', job.id + (job.bare ? ' (bare: put by a foreign producer)' : '')],
+    ['queue', `${job.queue}, partition ${job.partition}`],
+    ['name', content.name],
+    ['data', dataText(content, record)],
+    ['budget', content.attempts === undefined ? undefined : `${content.attempts} attempts`],
+    ['timeout', content.timeoutMs === undefined ? undefined : span(content.timeoutMs)],
+  ]);
+}
+
+function dataText({ readable, data }: Content, record: string | undefined): string | undefined {
+  if (readable) return data === undefined ? undefined : json(data);
+  if (record === undefined) return undefined;
+  return record === '' ? 'the record is missing' : `unreadable: ${record.slice(0, 200)}`;
+}
+
+/** Token 0 stands for "not started yet". */
+const startedToken = (token: string | undefined) => (token === '0' ? undefined : token);
+
+/** One line of a history. */
+export function attemptLine({ atMs, attempt, kind, message }: Attempted): string {
+  const what = { failure: 'failed', timeout: 'timed out', crash: 'lost its worker', refused: 'was refused' }[kind];
+  return line`${iso(atMs)}  attempt ${attempt} ${what}: ${message}`;
+}
+
+function stateText({ peek: { state, dueMs, run, nowMs } }: Story): string {
+  if (state === 'scheduled' && dueMs !== undefined) return `scheduled, due ${relative(dueMs, nowMs)}`;
+  if (state === 'running' && run?.cancelRequested) return 'running, asked to stop';
+  return state;
+}
+
+function timeline(story: Story, content: Content): readonly string[] {
+  const { peek, deadLetter } = story;
+  const askedDueMs = content.askedDueMs ?? peek.tombstone?.askedDueMs ?? peek.dueMs;
+  const history = peek.run?.history ?? deadLetter?.history ?? [];
+  const asked = { atMs: askedDueMs ?? 0, text: line`${iso(askedDueMs ?? 0)}  due, as it was asked for` };
+  const attempts = history.map((attempted) => ({ atMs: attempted.atMs, text: attemptLine(attempted) }));
+  const events = askedDueMs === undefined ? attempts : [asked, ...attempts];
+  events.sort((a, b) => a.atMs - b.atMs);
+  const forgotten = (peek.run?.failures ?? 0) + (peek.run?.crashes ?? 0) - (peek.run?.history.length ?? 0);
+  return [
+    ...(forgotten > 0 ? [line`(${forgotten} earlier failures are not kept)`] : []),
+    ...events.map(({ text }) => text),
+    ...now(story),
+  ];
+}
+
+/** What is true at this moment, and what comes next. */
+function now(story: Story): readonly string[] {
+  const { queue, peek, deadLetter, deadLetterAddress } = story;
+  const { state, nowMs, dueMs, run, tombstone, overMs } = peek;
+  const stamp = iso(overMs ?? deadLetter?.atMs ?? nowMs);
+  switch (state) {
+    case 'scheduled': {
+      if (dueMs === undefined) return [];
+      const next = line`${iso(dueMs)}  attempt ${(run?.attempts ?? 0) + 1} is due, ${relative(dueMs, nowMs)}`;
+      return [next, ...obstacle(story)];
+    }
+    case 'ready':
+      return [line`${NOW}  ready: the next free worker takes it`];
+    case 'running':
+      return [
+        line`${NOW}  attempt ${run?.attempts} runs on worker ${run?.owner}, token ${run?.token}`,
+        ...(run?.cancelRequested
+          ? [line`${NOW}  a cancel was requested: it will end cancelled and is not retried`]
+          : []),
+      ];
+    case 'dead':
+      return deadLetterAddress === undefined
+        ? [line`${stamp}  ${ending(state, tombstone)}; its dead letter was replayed or has passed its retention`]
+        : [
+            line`${stamp}  dead: ${deadLetter?.reason}`,
+            line`to run it again: duestream dead replay ${queue} ${deadLetterAddress}`,
+          ];
+    case 'done':
+    case 'cancelled':
+    case 'expired':
+      return [line`${stamp}  ${ending(state, tombstone)}`];
+  }
+}
+
+/** As wide as the stamps it stands below. */
+const NOW = 'now'.padEnd(24, '.');
+
+function ending(state: OverState, tombstone: Tombstone | undefined): string {
+  if (tombstone === undefined) return state;
+  return tombstone.attempts === 0
+    ? `${state} before it was ever started`
+    : `${state} after attempt ${tombstone.attempts}, token ${tombstone.token}`;
+}
+
+/** Why a job that is due does not move. */
+function obstacle({ peek: { dueMs = 0, nowMs }, led, paused }: Story): readonly string[] {
+  if (paused) return ['the queue is paused'];
+  if (led || dueMs > nowMs) return [];
+  return ['it is overdue and no daemon leads this partition: start one with "duestream start"'];
+}

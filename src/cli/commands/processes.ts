@@ -1,0 +1,51 @@
+/** Who leads a partition: the term in its lease, and the heartbeat of that process → a name for people. */
+import type { Redis } from '../../redis/connection/connect.ts';
+import type { PartitionStats } from '../../redis/inspect.ts';
+import { epochOf } from '../../redis/transitions/lease.ts';
+import { type Identity, presence } from '../../redis/transitions/presence.ts';
+
+export type Processes = ReadonlyMap<string, Identity | undefined>;
+
+export interface Leader {
+  /** The id of the process. */
+  readonly process: string;
+  /** Where it runs; undefined when it has no heartbeat. */
+  readonly host: string | undefined;
+  readonly pid: number | undefined;
+  readonly epoch: number;
+  /** Its election: an epoch is a moment. */
+  readonly sinceMs: number;
+  readonly leaseLeftMs: number;
+  /** Its last pass: each prolongs the lease to its full length. Undefined when the lease is void. */
+  readonly lastPassAgoMs: number | undefined;
+}
+
+/** Every process that sent a heartbeat, by id; undefined when the heartbeat is missing now. */
+export async function processesOf(redis: Redis, namespace: string): Promise<Processes> {
+  return new Map((await presence(redis, namespace)).map(({ id, identity }) => [id, identity]));
+}
+
+export function leaderOf({ term, leaseTtlMs }: PartitionStats, processes: Processes): Leader | undefined {
+  if (term === undefined) return undefined;
+  const [process = '', , lease] = term.split(':');
+  const { host, pid } = processes.get(process) ?? {};
+  const epoch = epochOf(term);
+  const agoMs = Number(lease) - leaseTtlMs;
+  const lastPassAgoMs = leaseTtlMs >= 0 && agoMs >= 0 ? agoMs : undefined;
+  return { process, host, pid, epoch, sinceMs: epoch, leaseLeftMs: leaseTtlMs, lastPassAgoMs };
+}
+
+/** How many living workers serve a queue. */
+export function workersOf(queue: string, processes: Processes): number {
+  return [...processes.values()].filter((one) => one?.role === 'worker' && one.queues.includes(queue)).length;
+}
+
+/** `host:pid`, or the id of a process without a heartbeat. */
+export function leaderName({ process, host, pid }: Leader): string {
+  return host === undefined ? process : `${host}:${pid}`;
+}
+
+/** How long the oldest job has been due, ms; 0 when nothing is late, undefined when nothing is scheduled. */
+export function lagOf({ headDueMs, nowMs }: PartitionStats): number | undefined {
+  return headDueMs === undefined ? undefined : Math.max(0, nowMs - headDueMs);
+}

@@ -1,0 +1,149 @@
+/**
+ * The fields of a schedule on the command line: one flag per field, or a file that holds all of them. Nothing is judged
+ * here; the library judges a definition wherever it comes from.
+ */
+import { type Command, Option } from 'commander';
+import { definitionIn } from '../../../config/schedule-file.ts';
+import { show } from '../../../core/duration.ts';
+import { DuestreamError } from '../../../core/errors.ts';
+import type { CalendarInput } from '../../../core/recurring/calendar.ts';
+import type { ScheduleInput } from '../../../core/recurring/schedule-input.ts';
+import { collect, whole } from '../../register.ts';
+import { readBackoff, readData, readInput } from '../../terminal/input.ts';
+import { absoluteOf } from '../../terminal/instants.ts';
+import type { Invocation } from '../../terminal/invocation.ts';
+
+export interface DefinitionFlags {
+  readonly file?: string;
+  readonly queue?: string;
+  readonly job?: string;
+  readonly data?: string;
+  readonly cron?: string;
+  readonly every?: string;
+  readonly align?: 'epoch' | 'start';
+  readonly zone?: string;
+  readonly dstGap?: 'shift' | 'skip';
+  readonly dstOverlap?: 'first' | 'second' | 'both';
+  readonly start?: string;
+  readonly end?: string;
+  readonly maxRuns?: number;
+  readonly jitter?: string;
+  readonly calendar?: string;
+  readonly overlap?: 'allow' | 'skip' | 'queue' | 'replace';
+  readonly catchUp?: 'skip' | 'once' | 'all';
+  readonly catchUpWindow?: string;
+  readonly catchUpLimit?: number;
+  readonly tag?: readonly string[];
+  readonly paused?: string | true;
+  readonly attempts?: number;
+  readonly timeout?: string;
+  readonly backoff?: string;
+  readonly maxLateness?: string;
+  readonly onLate?: 'drop' | 'dead' | 'run';
+}
+
+const OVERLAPS = ['allow', 'skip', 'queue', 'replace'];
+
+/** The flags that decide when it fires; a preview needs no others. */
+export function withRuleFlags(command: Command): Command {
+  return command
+    .option('--cron <expression>', '5 fields, minute first; 6, second first; or @daily and its like')
+    .option('--every <duration>', 'a fixed interval of elapsed time: 90s, 15m, 1h')
+    .addOption(choice('--align <where>', 'where --every counts from (default: epoch)', ['epoch', 'start']))
+    .option('--zone <name>', 'IANA name such as Europe/Berlin (default: UTC)')
+    .addOption(choice('--dst-gap <what>', 'times that a clock change leaves out (default: shift)', ['shift', 'skip']))
+    .addOption(
+      choice('--dst-overlap <which>', 'times that a clock shows twice (default: first)', ['first', 'second', 'both']),
+    )
+    .option(
+      '--start <instant>',
+      'no instant before it; without an offset a local time of the zone; a date means its beginning',
+    )
+    .option('--end <instant>', 'no instant at it or later; a date means the end of that day in the zone')
+    .option(
+      '--calendar <json>',
+      'working time: {"hours":{"mon-fri":"09:00-17:00"},"skip":["12-25"],"outside":"next"}, or @file',
+    )
+    .option('--jitter <duration>', 'spreads the dues: each job is due up to this much after its instant');
+}
+
+/** The flags of what it makes and how. */
+export function withJobFlags(command: Command): Command {
+  return command
+    .option('--queue <name>', 'the queue that its jobs go to')
+    .option('--job <name>', 'the name of its jobs, which picks their handler')
+    .option('--data <json>', 'the data of every job: JSON, @file, or - for stdin')
+    .option('--max-runs <n>', 'it ends after so many jobs', whole(1, 1e9))
+    .addOption(choice('--overlap <what>', 'when the job before is not over (default: allow)', OVERLAPS))
+    .addOption(
+      choice('--catch-up <what>', 'instants that passed while nobody fired (default: once)', ['skip', 'once', 'all']),
+    )
+    .option('--catch-up-window <duration>', 'older instants are forgotten (default: 1d)')
+    .option('--catch-up-limit <n>', 'most instants that "all" fires (default: 100)', whole(1, 1000))
+    .option('--tag <text>', 'for people and filters; may be given several times', collect)
+    .option('--paused [reason]', 'it does not fire until it is resumed')
+    .option('--attempts <n>', 'how often handlers may fail before a job is dead', whole(1, 1000))
+    .option('--timeout <duration>', 'how long a handler may run')
+    .option('--backoff <json>', 'how long to wait after a failure: {"kind":"fixed","delayMs":5000}, or linear, …')
+    .option('--max-lateness <duration>', 'no start later than this after it is due')
+    .addOption(
+      choice('--on-late <what>', 'what becomes of a job that is too late (default: drop)', ['drop', 'dead', 'run']),
+    );
+}
+
+/** Whether any flag says a part of a definition. */
+export const saysDefinition = (flags: DefinitionFlags): boolean => Object.keys(flags).length > 0;
+
+/**
+ * What was written, by flags or in a file.
+ *
+ * @throws DuestreamError `usage`, `bad-input`
+ */
+export async function definitionOf(
+  invocation: Invocation,
+  name: string,
+  flags: DefinitionFlags,
+): Promise<ScheduleInput> {
+  const { file, ...fields } = flags;
+  if (file === undefined) return fieldsOf(invocation, fields);
+  const [field] = Object.keys(fields);
+  if (field === undefined) return definitionIn(await readInput(invocation, file), { name, file });
+  throw new DuestreamError('usage', `--file and --${dashed(field)} are both given; say it in the file`);
+}
+
+async function fieldsOf(invocation: Invocation, flags: DefinitionFlags): Promise<ScheduleInput> {
+  const { file: _, dstGap, dstOverlap, catchUp, catchUpWindow, catchUpLimit, tag, ...plain } = flags;
+  return {
+    ...plain,
+    start: absoluteOf(plain.start, '--start', { local: 'zone given' }),
+    end: absoluteOf(plain.end, '--end', { local: 'zone given' }),
+    queue: plain.queue ?? '',
+    data: await readData(invocation, flags.data),
+    calendar:
+      flags.calendar === undefined ? undefined : calendarOf(await readData(invocation, flags.calendar, '--calendar')),
+    backoff: readBackoff(flags.backoff),
+    dst: isGiven(dstGap, dstOverlap)
+      ? { ...(dstGap ? { gap: dstGap } : {}), ...(dstOverlap ? { overlap: dstOverlap } : {}) }
+      : undefined,
+    catchUp: isGiven(catchUp, catchUpWindow, catchUpLimit)
+      ? { policy: catchUp, window: catchUpWindow, limit: catchUpLimit }
+      : undefined,
+    tags: tag,
+  };
+}
+
+function calendarOf(value: unknown): CalendarInput {
+  if (isMapping(value)) return value;
+  throw new DuestreamError(
+    'bad-input',
+    `--calendar is ${show(value)}; allowed: an object with hours, skip and outside`,
+  );
+}
+
+/** What its fields hold is judged where definitions are. */
+const isMapping = (value: unknown): value is CalendarInput =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isGiven = (...values: readonly unknown[]): boolean => values.some((value) => value !== undefined);
+const choice = (flags: string, text: string, choices: readonly string[]) => new Option(flags, text).choices(choices);
+const dashed = (name: string): string => name.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`);

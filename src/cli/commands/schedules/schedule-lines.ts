@@ -1,0 +1,31 @@
+/** How verbs of schedules show rules, wall-clock times and states. */
+import type { ScheduleView } from '../../../client/schedules/schedules.ts';
+import type { Schedule } from '../../../core/recurring/schedule.ts';
+import { parseZone } from '../../../core/recurring/zone.ts';
+import { span } from '../../terminal/when.ts';
+
+/** `30 2 * * *`, or `every 15 min`. */
+export function ruleText({ rule }: Schedule): string {
+  return 'cron' in rule ? rule.cron : `every ${span(rule.everyMs)}`;
+}
+
+/** The wall-clock time of a zone at an instant, such as `2026-03-08 03:30:00`. */
+export function wallText(at: Date, zone: string): string {
+  const wallMs = at.getTime() + parseZone(zone).offsetMs(at.getTime());
+  return new Date(wallMs)
+    .toISOString()
+    .replace('T', ' ')
+    .replace(/(\.000)?Z$/, '');
+}
+
+/** `on`, `over`, that it is paused and why, or that nobody can read how far it is. */
+export function stateText({ paused, next, unreadable }: Pick<ScheduleView, 'paused' | 'next' | 'unreadable'>): string {
+  if (unreadable !== undefined) return `does not fire: ${unreadable}`;
+  if (paused !== undefined) return paused === '' ? 'paused' : `paused: ${paused}`;
+  return next === undefined ? 'over' : 'on';
+}
+
+/** Without the parsed form: the input says the same as people wrote it. */
+export function shownView({ schedule: _, ...view }: ScheduleView) {
+  return view;
+}

@@ -1,0 +1,78 @@
+/** `schedules ls`: every schedule with its rule, its next and last instant and what it made; unreadable ones as such. */
+import type { Command } from 'commander';
+import type { ScheduleView } from '../../../client/schedules/schedules.ts';
+import { systemClock } from '../../../core/clock.ts';
+import { type Exit, type Register, whole, withExamples } from '../../register.ts';
+import { newQueueHint, type Session, withSchedules } from '../../session.ts';
+import { line, table } from '../../terminal/text.ts';
+import { relative } from '../../terminal/when.ts';
+import { ruleText, shownView, stateText, wallText } from './schedule-lines.ts';
+
+interface Flags {
+  readonly queue?: string;
+  readonly tag?: string;
+  readonly limit?: number;
+}
+
+interface Unreadable {
+  readonly name: string;
+  readonly why: string;
+}
+
+/** A terminal is no place for more. */
+const SHOWN_MAX = 1000;
+
+export const schedulesLs: Register = (parent, runner) => {
+  const command = parent
+    .command('ls')
+    .description('list schedules with their rule, their next and last instant and their runs')
+    .option('--queue <name>', 'only those of a queue')
+    .option('--tag <text>', 'only those with a tag')
+    .option('--limit <n>', 'show so many, by name (default: 1000; with --json all)', whole(1, 1_000_000))
+    .action((flags: Flags, command: Command) => runner.run(command, (session) => run(session, flags)));
+  withExamples(command, ['duestream schedules ls', 'duestream schedules ls --queue reports --json']);
+};
+
+async function run(session: Session, { limit, ...filter }: Flags): Promise<Exit> {
+  const unreadable: Unreadable[] = [];
+  const onUnreadable = (name: string, { message }: Error) => unreadable.push({ name, why: message });
+  let more = 0;
+  const onMore = (count: number) => {
+    more = count;
+  };
+  const most = limit ?? (session.out.json ? undefined : SHOWN_MAX);
+  const views = await withSchedules(session, (schedules) =>
+    schedules.list({ ...filter, limit: most, onUnreadable, onMore }),
+  );
+  const nothing = views.length + unreadable.length === 0 ? await whyNone(session, filter) : '';
+  const value = { namespace: session.config.namespace, schedules: views.map(shownView), unreadable };
+  session.out.answer(value, () => {
+    if (views.length + unreadable.length === 0) {
+      return [nothing];
+    }
+    const nowMs = systemClock.wallMs();
+    const rows = views.map((view) => row(view, nowMs));
+    const head = ['name', 'queue', 'rule', 'zone', 'next', 'last', 'runs', 'skipped', 'state'];
+    return [
+      ...(rows.length === 0 ? [] : table(session.out.paint, head, rows)),
+      ...(more > 0 ? [line`and ${more} more; --limit shows them`] : []),
+      ...unreadable.slice(0, most).map(({ name, why }) => line`${name}  cannot be read and does not fire: ${why}`),
+    ];
+  });
+  return 0;
+}
+
+async function whyNone(session: Session, { queue, tag }: Omit<Flags, 'limit'>): Promise<string> {
+  if (queue === undefined && tag === undefined) {
+    return 'there is no schedule; "duestream schedules put --help" shows how to make one';
+  }
+  const hint = queue === undefined ? '' : await newQueueHint(session, queue);
+  return `there is no schedule${queue === undefined ? '' : line` of queue ${queue}`}${tag === undefined ? '' : line` with tag ${tag}`}${hint}`;
+}
+
+function row(view: ScheduleView, nowMs: number) {
+  const { name, queue, schedule, next, last, runs, skipped } = view;
+  const seen = (at: Date | undefined) =>
+    at === undefined ? '-' : `${wallText(at, schedule.zone)} (${relative(at.getTime(), nowMs)})`;
+  return [name, queue, ruleText(schedule), schedule.zone, seen(next), seen(last), runs, skipped, stateText(view)];
+}

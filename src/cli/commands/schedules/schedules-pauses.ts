@@ -1,0 +1,47 @@
+/** `schedules pause <name>` and `schedules resume <name>`: what passes meanwhile is not caught up. Jobs that exist go on. */
+import type { Command } from 'commander';
+import type { Schedules } from '../../../client/schedules/schedules.ts';
+import { systemClock } from '../../../core/clock.ts';
+import { type Exit, type Register, withExamples } from '../../register.ts';
+import { type Session, withSchedules } from '../../session.ts';
+import { line } from '../../terminal/text.ts';
+import { moment } from '../../terminal/when.ts';
+import { stateText } from './schedule-lines.ts';
+
+export const schedulesPause: Register = (parent, runner) => {
+  const command = parent
+    .command('pause <name>')
+    .description('let a schedule fire no more until it is resumed; its jobs go on')
+    .option('--reason <text>', 'why, for the next person who looks')
+    .action((name: string, { reason = '' }: { readonly reason?: string }, command: Command) =>
+      runner.run(command, (session) => run(session, name, (schedules) => schedules.pause(name, reason))),
+    );
+  withExamples(command, ['duestream schedules pause nightly --reason "the database moves"']);
+};
+
+export const schedulesResume: Register = (parent, runner) => {
+  const command = parent
+    .command('resume <name>')
+    .description('let a paused schedule fire again from now on')
+    .action((name: string, _flags: unknown, command: Command) =>
+      runner.run(command, (session) => run(session, name, (schedules) => schedules.resume(name))),
+    );
+  withExamples(command, ['duestream schedules resume nightly']);
+};
+
+async function run(
+  session: Session,
+  name: string,
+  act: (schedules: Schedules) => Promise<{ readonly status: string }>,
+): Promise<Exit> {
+  const { changed, next, paused, unreadable } = await withSchedules(session, async (schedules) => {
+    const { status } = await act(schedules);
+    const view = await schedules.get(name);
+    return { changed: status !== 'unchanged', next: view?.next, paused: view?.paused, unreadable: view?.unreadable };
+  });
+  session.out.answer({ name, paused: paused !== undefined, reason: paused, changed, next, unreadable }, () => {
+    const state = `${name} ${changed ? 'is' : 'was already'} ${stateText({ next, paused, unreadable })}`;
+    return [next === undefined ? line`${state}` : line`${state}, next ${moment(next.getTime(), systemClock.wallMs())}`];
+  });
+  return 0;
+}

@@ -1,0 +1,50 @@
+/** `schedules show <name>`: the whole definition of a schedule, how far it was fired and what comes next. */
+import type { Command } from 'commander';
+import type { ScheduleView } from '../../../client/schedules/schedules.ts';
+import { systemClock } from '../../../core/clock.ts';
+import { type Exit, type Register, withExamples } from '../../register.ts';
+import { noSchedule, type Session, withSchedules } from '../../session.ts';
+import { type Cell, fields } from '../../terminal/text.ts';
+import { moment } from '../../terminal/when.ts';
+import { shownView, stateText, wallText } from './schedule-lines.ts';
+
+export const schedulesShow: Register = (parent, runner) => {
+  const command = parent
+    .command('show <name>')
+    .description('show the definition of a schedule, how far it was fired and what comes next')
+    .action((name: string, _flags: unknown, command: Command) => runner.run(command, (session) => run(session, name)));
+  withExamples(command, ['duestream schedules show nightly', 'duestream schedules show nightly --json']);
+};
+
+async function run(session: Session, name: string): Promise<Exit> {
+  const view = await withSchedules(session, (schedules) => schedules.get(name));
+  if (view === undefined) throw await noSchedule(session, name);
+  session.out.answer(shownView(view), () => fields([...definitionPairs(view), ...firedPairs(view)]));
+  return 0;
+}
+
+/** Every field that was written, in the order of writing. */
+function definitionPairs({ name, source, input }: ScheduleView): readonly (readonly [string, Cell])[] {
+  const written = Object.entries(input).filter(([field]) => field !== 'paused');
+  return [
+    ['schedule', name],
+    ['put by', source === 'file' ? 'the file of the configuration' : 'a call'],
+    ...written.map(([field, value]) => [field, typeof value === 'string' ? value : JSON.stringify(value)] as const),
+  ];
+}
+
+function firedPairs(view: ScheduleView): readonly (readonly [string, Cell])[] {
+  const { schedule, next, last, reached, runs, skipped } = view;
+  const nowMs = systemClock.wallMs();
+  const seen = (at: Date | undefined) =>
+    at && `${wallText(at, schedule.zone)} ${schedule.zone}, ${moment(at.getTime(), nowMs)}`;
+  return [
+    ['state', stateText(view)],
+    ['next', seen(next)],
+    ['last', seen(last)],
+    ['reached', reached && moment(reached.getTime(), nowMs)],
+    ['runs', runs],
+    ['skipped', skipped],
+    ['advice', view.unreadable && 'remove it with "duestream schedules rm", and put it again'],
+  ];
+}

@@ -1,0 +1,67 @@
+/**
+ * Whether somebody serves every queue in which jobs are due: a worker that runs them, and a daemon that promotes them. A
+ * queue without them loses nothing and does nothing, and no job of it ever fails: nothing else would tell.
+ */
+import { show } from '../../core/duration.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import { oldestDueAge, stats } from '../../redis/inspect.ts';
+import { listQueues, partitionsOf, type QueueLayout } from '../../redis/transitions/queues.ts';
+import { type Processes, processesOf, workersOf } from '../commands/processes.ts';
+import { counted } from '../terminal/text.ts';
+import { span } from '../terminal/when.ts';
+import type { Finding, Subject } from './finding.ts';
+
+const QUEUES_MAX = 256;
+/** A leader that was away for a moment is no finding. */
+const UNLED_MS = 5000;
+const EXAMPLES_MAX = 5;
+
+interface Idle {
+  readonly text: string;
+  readonly advice: string;
+}
+
+export async function workers({ redis, namespace }: Subject): Promise<Finding> {
+  const layouts = (await listQueues(redis, namespace)).slice(0, QUEUES_MAX);
+  const processes = await processesOf(redis, namespace);
+  const found: Idle[] = [];
+  for (const layout of layouts) found.push(...(await idleIn(redis, { namespace, layout, processes })));
+  if (found.length === 0) {
+    return { status: 'ok', saw: `${counted(layouts.length, 'queue')}, none with due jobs that nobody serves` };
+  }
+  const texts = found.slice(0, EXAMPLES_MAX).map(({ text }) => text);
+  const more = found.length > EXAMPLES_MAX ? [`and ${found.length - EXAMPLES_MAX} more`] : [];
+  const advice = [...new Set(found.map((one) => one.advice))].join('; ');
+  return { status: 'warn', saw: [...texts, ...more].join('; '), advice };
+}
+
+async function idleIn(
+  redis: Redis,
+  of: { readonly namespace: string; readonly layout: QueueLayout; readonly processes: Processes },
+): Promise<readonly Idle[]> {
+  const { queue } = of.layout;
+  const refs = partitionsOf(of.namespace, of.layout);
+  const all = await Promise.all(refs.map((ref) => stats(redis, ref)));
+  const ageMs = Math.max(...(await Promise.all(refs.map((ref) => oldestDueAge(redis, ref)))));
+  const entries = all.reduce((sum, { ready, running }) => sum + ready + running, 0);
+  const unled = all.some(
+    ({ term, paused, headDueMs = Number.POSITIVE_INFINITY, nowMs }) =>
+      term === undefined && !paused && headDueMs < nowMs - UNLED_MS,
+  );
+  const since = ageMs > 0 ? `, the oldest due for ${span(ageMs)}` : '';
+  const found: Idle[] = [];
+  if (workersOf(queue, of.processes) === 0 && (entries > 0 || ageMs > 0)) {
+    const what = entries > 0 ? `${counted(entries, 'job')} ready` : 'jobs that are due';
+    found.push({
+      text: `${show(queue)} has ${what} and no worker${since}`,
+      advice: 'start a worker with "duestream worker <module>"',
+    });
+  }
+  if (unled) {
+    found.push({
+      text: `${show(queue)} has jobs that are due and no daemon that promotes them${since}`,
+      advice: 'start a daemon with "duestream start"',
+    });
+  }
+  return found;
+}

@@ -1,0 +1,122 @@
+/**
+ * What a person hands to `schedule`: JSON in a flag, in a file or on stdin. Everything read is bounded.
+ */
+import { createReadStream } from 'node:fs';
+import { resolve } from 'node:path';
+import { type Backoff, isBackoff } from '../../core/backoff.ts';
+import { show } from '../../core/duration.ts';
+import { DuestreamError, messageOf } from '../../core/errors.ts';
+import type { Invocation } from './invocation.ts';
+
+/** Larger than any data a configuration may allow. */
+const INPUT_BYTES_MAX = 32 * 1024 * 1024;
+
+/**
+ * The value of `--data` and its like: JSON, `@file`, or `-` for stdin.
+ *
+ * @throws DuestreamError `bad-input`
+ */
+export async function readData(invocation: Invocation, text: string | undefined, flag = '--data'): Promise<unknown> {
+  if (text === undefined) return undefined;
+  if (text === '-') return parse(await readAll(invocation.stdin, 'stdin'), 'stdin');
+  if (text.startsWith('@')) return parse(await readAll(openFile(invocation, text.slice(1)), text), text);
+  return parse(text, flag);
+}
+
+const HOUR_MS = 3_600_000;
+const BACKOFF_FIELDS = ['kind', 'delayMs', 'maxMs', 'factor', 'stepsMs', 'jitter'];
+
+/**
+ * The value of `--backoff`: the data form of a backoff; what is left out takes the default of its kind.
+ *
+ * @throws DuestreamError `bad-input`
+ */
+export function readBackoff(text: string | undefined): Backoff | undefined {
+  if (text === undefined) return undefined;
+  const given = objectOf(text);
+  const jitter = given.kind === 'exponential' ? 'full' : 'none';
+  const whole = { factor: 2, maxMs: HOUR_MS, jitter, ...given };
+  if (isBackoff(whole) && Object.keys(given).every((name) => BACKOFF_FIELDS.includes(name))) return whole;
+  throw new DuestreamError(
+    'bad-input',
+    `backoff is ${show(text)}; allowed: JSON with kind fixed (delayMs), linear (delayMs, maxMs), exponential (delayMs, factor, maxMs) or ladder (stepsMs), and jitter none, full or equal`,
+  );
+}
+
+/** An object, or an empty one for all else. */
+function objectOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}
+
+/** The whole text of a file, or of stdin for `-`. @throws DuestreamError `bad-input` */
+export function readInput(invocation: Invocation, path: string): Promise<string> {
+  return readAll(openInput(invocation, path), path);
+}
+
+/** The bytes of a file, or of stdin for `-`. A file that cannot be opened is an error of the first read. */
+export function openInput(invocation: Invocation, path: string): AsyncIterable<Uint8Array | string> {
+  return path === '-' ? invocation.stdin : openFile(invocation, path);
+}
+
+/** Input → lines with their numbers, from 1. The text of a line longer than `charsMax` is undefined. */
+export async function* linesOf(
+  input: AsyncIterable<Uint8Array | string>,
+  charsMax: number,
+): AsyncGenerator<{ readonly number: number; readonly text: string | undefined }> {
+  let number = 0;
+  for await (const text of cutLines(input, charsMax + 1)) {
+    number += 1;
+    yield { number, text: text.length > charsMax ? undefined : text };
+  }
+}
+
+/** Of a line that goes on and on no more than `keep` characters are kept. */
+async function* cutLines(input: AsyncIterable<Uint8Array | string>, keep: number): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of input) {
+    const parts = (rest + (typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true }))).split('\n');
+    rest = (parts.pop() ?? '').slice(0, keep);
+    yield* parts;
+  }
+  if (rest !== '') yield rest;
+}
+
+async function* openFile(invocation: Invocation, path: string): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of createReadStream(resolve(invocation.cwd, path))) yield chunk;
+  } catch (error) {
+    throw new DuestreamError('bad-input', `${show(path)} cannot be read: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+async function readAll(input: AsyncIterable<Uint8Array | string>, what: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of input) {
+    const part = typeof chunk === 'string' ? Buffer.from(chunk) : Buffer.from(chunk);
+    bytes += part.length;
+    if (bytes > INPUT_BYTES_MAX) {
+      throw new DuestreamError('bad-input', `${what} holds more than ${INPUT_BYTES_MAX} bytes`);
+    }
+    chunks.push(part);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function parse(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new DuestreamError(
+      'bad-input',
+      `${what} is not JSON: ${messageOf(error)}; allowed: JSON such as '{"to":"a@b.c"}', @file, or - for stdin`,
+      { cause: error },
+    );
+  }
+}

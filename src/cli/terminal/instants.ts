@@ -1,0 +1,64 @@
+/**
+ * Instants on the command line. Of a range: `now`, `+30d` and `-2h` from now. Everywhere: what the library takes, judged
+ * here by its form first, so that the refusal names the flag and the forms that a shell can write.
+ */
+import { durationMs, type InstantInput, show } from '../../core/duration.ts';
+import { DuestreamError } from '../../core/errors.ts';
+
+const LOCAL = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?$/;
+const ABSOLUTE = /^\d{4}-?\d\d-?\d\dT.*(Z|[+-]\d\d(:?\d\d)?)$/i;
+const ISO = 'ISO 8601 such as 2026-03-01T10:00:00+01:00';
+
+/**
+ * A relative instant → a date; one that names its own time stays a text, for whoever knows the zone to read it.
+ *
+ * @throws DuestreamError `bad-input` with the nearest form
+ * @example instantOf('+30d', '--until', Date.now())
+ */
+export function instantOf(text: string, flag: string, nowMs: number): InstantInput {
+  if (text === 'now') return new Date(nowMs);
+  const [, sign, duration = ''] = /^([+-])(.+)$/.exec(text) ?? [];
+  const ms = durationOr(sign === undefined ? text : duration);
+  if (sign !== undefined && ms !== undefined) return new Date(sign === '+' ? nowMs + ms : nowMs - ms);
+  if (LOCAL.test(text) || ABSOLUTE.test(text)) return text;
+  const hint = ms === undefined ? '' : ` did you mean +${text} (from now) or -${text} (ago)?`;
+  throw refusal(flag, text, `;${hint} allowed: now, +3d, -2h, a date such as 2026-03-08, or ${ISO}`);
+}
+
+/**
+ * An instant that does not depend on when the command runs, so that the same command twice is the same call.
+ *
+ * @param how `local`: a local time of a zone is allowed too · `instead`: the flag that takes durations
+ * @throws DuestreamError `bad-input` with the nearest form
+ */
+export function absoluteOf(
+  text: string | undefined,
+  flag: string,
+  how: { readonly local?: 'zone given' | 'name a zone' | undefined; readonly instead?: string },
+): string | undefined {
+  if (text === undefined || ABSOLUTE.test(text)) return text;
+  if (LOCAL.test(text)) {
+    if (how.local === 'zone given') return text;
+    const advice = how.local === 'name a zone' ? 'name its --zone, or add' : 'add';
+    throw refusal(flag, text, `, a local time; ${advice} Z or an offset such as +01:00`);
+  }
+  const duration = text.replace(/^\+/, '');
+  const isDuration = how.instead !== undefined && durationOr(duration) !== undefined;
+  const hint = isDuration ? ` did you mean ${how.instead} ${duration}?` : '';
+  throw refusal(
+    flag,
+    text,
+    `;${hint} allowed: ${ISO}${how.local === undefined ? '' : ', or a local time of the zone'}`,
+  );
+}
+
+function durationOr(text: string): number | undefined {
+  try {
+    return durationMs(text, '');
+  } catch {
+    return undefined;
+  }
+}
+
+const refusal = (flag: string, text: string, rest: string) =>
+  new DuestreamError('bad-input', `${flag} is ${show(text)}${rest}`);

@@ -1,0 +1,73 @@
+/**
+ * Values → text for a terminal. Ids of foreign producers, errors and payloads are data: whatever stands in a value is
+ * cleaned here before it is placed, so an escape sequence in an id never reaches the terminal. Every line of output is
+ * made by `line`, `fields` or `table`, which clean each value they are given.
+ */
+import Table from 'cli-table3';
+import { escapeControls, oneLine } from '../../core/errors.ts';
+import type { Paint } from './output.ts';
+
+export type Cell = string | number | undefined;
+
+/** Blocks of fields that follow each other stay in line. */
+const FIELD_WIDTH = 9;
+const CELL_CHARS_MAX = 200;
+const DATA_CHARS_MAX = 100_000;
+
+/** A sentence with cleaned values: line`${id} was cancelled`. */
+export function line(parts: TemplateStringsArray, ...values: readonly Cell[]): string {
+  return parts.map((part, index) => part + (index < values.length ? clean(values[index]) : '')).join('');
+}
+
+/** `1 letter`, `2 letters` */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+/** `name   value` lines with the names in one column; what is undefined is left out. */
+export function fields(pairs: readonly (readonly [name: string, value: Cell])[]): readonly string[] {
+  const known = pairs.filter(([, value]) => value !== undefined);
+  const width = Math.max(FIELD_WIDTH, ...known.map(([name]) => name.length));
+  return known.map(([name, value]) => `${name.padEnd(width)}  ${clean(value, DATA_CHARS_MAX)}`.trimEnd());
+}
+
+/** Columns without borders, under a dim head. */
+export function table(paint: Paint, head: readonly string[], rows: readonly (readonly Cell[])[]): readonly string[] {
+  const made = new Table({
+    head: head.map(paint.dim),
+    chars: BORDERLESS,
+    style: { head: [], border: [], compact: true, 'padding-left': 0, 'padding-right': 0 },
+  });
+  made.push(...rows.map((row) => row.map((cell) => clean(cell ?? '-', CELL_CHARS_MAX))));
+  return made
+    .toString()
+    .split('\n')
+    .map((row) => row.trimEnd());
+}
+
+/** JSON on one line, of which no terminal obeys a part. */
+export function json(value: unknown): string {
+  return escapeControls(JSON.stringify(value) ?? 'null');
+}
+
+function clean(value: Cell, charsMax?: number): string {
+  return oneLine(String(value ?? '-'), charsMax);
+}
+
+const BORDERLESS = {
+  top: '',
+  'top-mid': '',
+  'top-left': '',
+  'top-right': '',
+  bottom: '',
+  'bottom-mid': '',
+  'bottom-left': '',
+  'bottom-right': '',
+  left: '',
+  'left-mid': '',
+  mid: '',
+  'mid-mid': '',
+  right: '',
+  'right-mid': '',
+  middle: '  ',
+};

@@ -1,0 +1,52 @@
+/**
+ * One call that is not part of a batch, on its way to the partitions of a queue: in its turn, with the layout that is
+ * known, repeated in an outage, and again with the new layout when the queue has moved meanwhile.
+ */
+import type { Clock } from '../core/clock.ts';
+import type { Queue } from '../core/queue.ts';
+import { partitionOf } from '../core/routing.ts';
+import type { RetryPolicy } from '../redis/connection/outage.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import type { Moved } from '../redis/transitions/replies.ts';
+import { MOVES_MAX, movedAway } from './batch.ts';
+import type { Layout, Layouts } from './layouts.ts';
+import type { Slots } from './slots.ts';
+
+/** `call` is given the layout and the policy for its own repetitions. @throws DuestreamError `moved` */
+export type Reach = <T>(queue: Queue, call: (layout: Layout, policy: RetryPolicy) => Promise<T | Moved>) => Promise<T>;
+
+const MOVE_PAUSE_MS = 50;
+
+export function createReach(parts: {
+  readonly layouts: Layouts;
+  readonly slots: Slots;
+  readonly clock: Clock;
+  readonly budgetMs: number;
+}): Reach {
+  const { layouts, slots, clock, budgetMs } = parts;
+  return (queue, call) =>
+    slots.run(async () => {
+      let layout = layouts.known(queue) ?? (await layouts.load(queue));
+      for (let moves = 0; moves <= MOVES_MAX; moves += 1) {
+        const reply = await call(layout, { clock, budgetMs });
+        if (!isMoved(reply)) return reply;
+        await clock.sleep(MOVE_PAUSE_MS * moves);
+        const [seen] = layout;
+        if (seen) layout = await layouts.reload(queue, seen);
+      }
+      throw movedAway(queue.name);
+    });
+}
+
+/** Where a job can be: one partition for an id of ours, any for a bare one, its own first. */
+export function placesOf(layout: Layout, id: string, bare: boolean): readonly PartitionRef[] {
+  const home = partitionOf(id, layout.length);
+  const [...refs] = layout;
+  const [first] = refs.splice(home, 1);
+  if (!first) throw new Error(`a layout of ${layout.length} partitions has no place for ${id}`);
+  return bare ? [first, ...refs] : [first];
+}
+
+export function isMoved(reply: unknown): reply is Moved {
+  return typeof reply === 'object' && reply !== null && 'kind' in reply && reply.kind === 'moved';
+}

@@ -1,0 +1,212 @@
+/**
+ * How many jobs come due when: those that wait in Redis, counted by their dues, and those that schedules are going to
+ * make. Schedules with the same rule are computed once, so 100,000 of them cost little more than reading them.
+ *
+ * What a forecast cannot know: retries, jobs not scheduled yet, instants that an overlap policy will skip. Jitter is left
+ * out: the job of a schedule counts at its instant.
+ */
+
+import type { Clock } from '../../core/clock.ts';
+import { type InstantInput, show } from '../../core/duration.ts';
+import { DuestreamError } from '../../core/errors.ts';
+import { parseName } from '../../core/job.ts';
+import { momentOf } from '../../core/moment.ts';
+import { hintOf } from '../../core/nearest.ts';
+import { type Buckets, bucketsOf, instantsIn } from '../../core/recurring/buckets.ts';
+import { recurrenceOf } from '../../core/recurring/schedule.ts';
+import { decodeDefinition } from '../../core/recurring/schedule-text.ts';
+import { DEFAULT_DST, parseZone } from '../../core/recurring/zone.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import { dueCounts } from '../../redis/due-counts.ts';
+import { stats } from '../../redis/inspect.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import { listQueues, partitionsOf } from '../../redis/transitions/queues.ts';
+import { type Alike, groupsOf } from './schedule-groups.ts';
+import type { createScheduleStore } from './schedule-store.ts';
+
+export interface Forecast {
+  readonly at: Date;
+  readonly until: Date;
+  readonly by: 'minute' | 'hour';
+  /** Undefined: all queues. */
+  readonly queue: string | undefined;
+  readonly buckets: readonly ForecastBucket[];
+  /** The fullest one; undefined when nothing comes due. */
+  readonly busiest: ForecastBucket | undefined;
+  /** Due by now, and not promoted yet. */
+  readonly overdue: number;
+  /** Promoted, and not started yet. */
+  readonly ready: number;
+  /** Queues that are paused: their jobs come due, and wait. */
+  readonly paused: readonly string[];
+  readonly schedules: {
+    readonly counted: number;
+    readonly paused: number;
+    readonly unreadable: number;
+    /** Whose instants are too many to walk through. */
+    readonly uncounted: number;
+    /** Those with `H` that others like them stand for. */
+    readonly estimated: number;
+  };
+}
+
+export interface ForecastBucket {
+  readonly from: Date;
+  readonly jobs: number;
+  /** Of them: jobs that wait in Redis already. */
+  readonly scheduled: number;
+  /** Of them: jobs that schedules are going to make. */
+  readonly coming: number;
+}
+
+export interface ForecastOptions {
+  /** Default 24 hours from now. A text without offset is UTC; a date means the end of that day. */
+  readonly until?: InstantInput | undefined;
+  /** `auto`, the default: by minute up to two hours, else by hour. */
+  readonly by?: 'minute' | 'hour' | 'auto' | undefined;
+  /** Only one queue. */
+  readonly queue?: string | undefined;
+}
+
+export interface ForecastRange {
+  readonly untilMs: number;
+  readonly by: 'minute' | 'hour' | 'auto';
+  readonly queue: string | undefined;
+}
+
+const STEPS = { minute: 60_000, hour: 3_600_000 } as const;
+const MINUTES_UP_TO_MS = 2 * STEPS.hour;
+const BUCKETS_MAX = 1500;
+const COUNTS_MAX = 500_000;
+/** Instants that are walked through for one rule, and for all. */
+const WALK_MAX = 200_000;
+const WALKS_MAX = 3_000_000;
+const BREATH_EVERY = 200;
+
+/** @throws DuestreamError `bad-input` */
+export function forecastRange({ until, by = 'auto', queue }: ForecastOptions, nowMs: number): ForecastRange {
+  if (by !== 'auto' && by !== 'minute' && by !== 'hour') {
+    throw new DuestreamError('bad-input', `by is ${show(by)}; allowed: minute, hour, auto`);
+  }
+  const place = { what: 'until', zone: parseZone('UTC'), dst: DEFAULT_DST, date: 'next' } as const;
+  return {
+    untilMs: momentOf(until, place) ?? nowMs + 24 * STEPS.hour,
+    ...{ by, queue: queue === undefined ? undefined : parseName(queue, 'queue') },
+  };
+}
+
+/** @throws DuestreamError `bad-input` for a range that has too many buckets, `not-found` for a queue that is not there */
+export async function forecastOf(
+  { redis, namespace, store, clock }: ForecastParts,
+  { untilMs, by, queue }: ForecastRange,
+): Promise<Forecast> {
+  const atMs = await store.nowMs();
+  const unit = by !== 'auto' ? by : untilMs - atMs <= MINUTES_UP_TO_MS ? 'minute' : 'hour';
+  checkRange(untilMs - atMs, unit);
+  const buckets = bucketsOf({ fromMs: atMs, untilMs, stepMs: STEPS[unit] });
+  const refs = await refsOf(redis, namespace, queue);
+  checkCost(refs.length * buckets.edges.length);
+  const { due, ready, paused } = await waiting(redis, refs, buckets.edges);
+  const { counts, ...schedules } = await coming({ redis, namespace, store, clock }, buckets, queue);
+  const all = buckets.edges.slice(0, -1).map((from, at) => {
+    const [scheduled, made] = [due[at + 1] ?? 0, counts[at] ?? 0];
+    return { from: new Date(from), jobs: scheduled + made, scheduled, coming: made };
+  });
+  const most = Math.max(...all.map(({ jobs }) => jobs));
+  return {
+    ...{ at: new Date(atMs), until: new Date(untilMs), by: unit, queue, buckets: all, overdue: due[0] ?? 0, ready },
+    ...{ paused, schedules, busiest: most === 0 ? undefined : all.find(({ jobs }) => jobs === most) },
+  };
+}
+
+export interface ForecastParts {
+  readonly redis: Redis;
+  readonly namespace: string;
+  readonly store: ReturnType<typeof createScheduleStore>;
+  readonly clock: Clock;
+}
+
+function checkRange(spanMs: number, unit: 'minute' | 'hour'): void {
+  if (spanMs <= 0) throw new DuestreamError('bad-input', 'until is not after now; allowed: an instant to come');
+  if (spanMs / STEPS[unit] <= BUCKETS_MAX) return;
+  const instead = unit === 'minute' ? ', or by hour' : '';
+  throw new DuestreamError('bad-input', `the range is too long; allowed: ${BUCKETS_MAX} ${unit}s${instead}`);
+}
+
+function checkCost(counts: number): void {
+  if (counts <= COUNTS_MAX) return;
+  const allowed = 'allowed: by hour, a shorter range, or one queue';
+  throw new DuestreamError('bad-input', `this asks Redis for ${counts} counts, at most ${COUNTS_MAX}; ${allowed}`);
+}
+
+async function refsOf(redis: Redis, namespace: string, queue: string | undefined): Promise<readonly PartitionRef[]> {
+  const layouts = await listQueues(redis, namespace);
+  const wanted = layouts.filter((layout) => queue === undefined || layout.queue === queue);
+  if (queue !== undefined && wanted.length === 0) {
+    const hint =
+      hintOf(
+        queue,
+        layouts.map((layout) => layout.queue),
+      ) || ';';
+    throw new DuestreamError(
+      'not-found',
+      `queue ${queue} was never used${hint} "duestream queues ls" lists those that were`,
+    );
+  }
+  return wanted.flatMap((layout) => partitionsOf(namespace, layout));
+}
+
+async function waiting(redis: Redis, refs: readonly PartitionRef[], edges: readonly number[]) {
+  const due = edges.map(() => 0);
+  const paused = new Set<string>();
+  let ready = 0;
+  for (const ref of refs) {
+    const [counts, found] = await Promise.all([dueCounts(redis, ref, edges), stats(redis, ref)]);
+    for (const [at, count] of counts.entries()) due[at] = (due[at] ?? 0) + count;
+    ready += found.ready;
+    if (found.paused) paused.add(ref.queue);
+  }
+  return { due, ready, paused: [...paused] };
+}
+
+async function coming({ redis, namespace, store, clock }: ForecastParts, buckets: Buckets, queue: string | undefined) {
+  const groups = await groupsOf(redis, namespace, queue);
+  const counts = buckets.edges.slice(1).map(() => 0);
+  const { paused, unreadable, estimated } = groups;
+  const told = { counted: 0, paused, unreadable, uncounted: 0, estimated };
+  let left = WALKS_MAX;
+  for (const [at, group] of groups.alike.entries()) {
+    // Others of this process have their turn.
+    if (at % BREATH_EVERY === BREATH_EVERY - 1) await clock.sleep(0);
+    const found = await instantsOf(store, group, { buckets, walk: Math.min(WALK_MAX, left) });
+    if (found === 'unreadable') told.unreadable += group.count;
+    else if (found === undefined) told.uncounted += group.count;
+    else {
+      told.counted += group.count;
+      left -= found.walked;
+      for (const [bucket, count] of found.counts.entries())
+        counts[bucket] = (counts[bucket] ?? 0) + count * group.count;
+    }
+  }
+  const { counted, uncounted } = told;
+  return { ...told, counts: counts.map(Math.round), counted: Math.round(counted), uncounted: Math.round(uncounted) };
+}
+
+async function instantsOf(
+  store: ForecastParts['store'],
+  { name, content }: Alike,
+  { buckets, walk }: { readonly buckets: Buckets; readonly walk: number },
+) {
+  try {
+    const definition = decodeDefinition(name, content);
+    const { maxRuns } = definition.schedule;
+    const fired = maxRuns === undefined ? undefined : (await store.findAll([definition]))[0]?.fired;
+    if (fired?.unreadable !== undefined) return 'unreadable' as const;
+    const runs = fired?.runs ?? 0;
+    const most = maxRuns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, maxRuns - runs);
+    return instantsIn(recurrenceOf(definition.schedule), buckets, { most, walk });
+  } catch (error) {
+    if (error instanceof DuestreamError && error.code === 'bad-input') return 'unreadable' as const;
+    throw error;
+  }
+}

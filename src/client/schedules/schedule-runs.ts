@@ -1,0 +1,115 @@
+/**
+ * Jobs of a schedule besides those that its time makes: one now, or those of a range that is past. A job of an instant
+ * has the id of that instant, so a backfill never doubles a job that is live, or over within the done window.
+ */
+import { encodeRecord, memberOf } from '../../core/codec.ts';
+import { DuestreamError } from '../../core/errors.ts';
+import { fires } from '../../core/recurring/recurrence.ts';
+import { dueOfFire, fireId, recurrenceOf, routingOf, type Schedule } from '../../core/recurring/schedule.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import type { Jobs } from '../../redis/transitions/jobs.ts';
+import type { ScheduleReply } from '../../redis/transitions/replies.ts';
+import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from '../batch.ts';
+
+/** What became of one job. */
+export interface FiredJob {
+  readonly id: string;
+  /** The instant it stands for; undefined for one that was asked for now. */
+  readonly atMs: number | undefined;
+  /** `would` in a dry run · `scheduled` · `exists` it is live · `over` it ran, and Redis still knows */
+  readonly status: 'would' | 'scheduled' | 'exists' | 'over';
+}
+
+export interface BackfillRange {
+  readonly fromMs: number;
+  /** Included. */
+  readonly toMs: number;
+  /** Refused beyond this, because a year of seconds is a mistake. */
+  readonly limit: number;
+}
+
+const CHUNK = 500;
+const HORIZON_MS = 3650 * 86_400_000;
+const RECORD_BYTES_MAX = 64 * 1024 * 1024;
+
+/** The instants of a range, whatever is paused or was fired. @throws DuestreamError `bad-input` over the limit */
+export function instantsOfRange(schedule: Schedule, { fromMs, toMs, limit }: BackfillRange): readonly number[] {
+  const instants: number[] = [];
+  for (const atMs of fires(recurrenceOf(schedule), fromMs - 1)) {
+    if (atMs > toMs) break;
+    instants.push(atMs);
+    if (instants.length > limit) {
+      throw new DuestreamError(
+        'bad-input',
+        `the range has more than ${limit} instants; allowed: a shorter range, or a larger limit`,
+      );
+    }
+  }
+  return instants;
+}
+
+/** Schedules the jobs of instants that are past; they are due at once, in their order. */
+export async function backfill(
+  jobs: Pick<Jobs, 'schedule'>,
+  ref: PartitionRef,
+  { schedule, instants }: { readonly schedule: Schedule; readonly instants: readonly number[] },
+): Promise<readonly FiredJob[]> {
+  const results: FiredJob[] = [];
+  for (let from = 0; from < instants.length; from += CHUNK) {
+    const slice = instants.slice(from, from + CHUNK);
+    const items = slice.map((atMs) => itemOf(schedule, fireId(schedule.name, atMs), dueOfFire(schedule, atMs)));
+    const statuses = await send(jobs, ref, items);
+    results.push(...slice.map((atMs, at) => ({ id: items[at]?.id ?? '', atMs, status: statuses[at] ?? 'exists' })));
+  }
+  return results;
+}
+
+/** One job now, beside whatever the schedule does. */
+export async function trigger(
+  jobs: Pick<Jobs, 'schedule'>,
+  ref: PartitionRef,
+  { schedule, nowMs, id }: { readonly schedule: Schedule; readonly nowMs: number; readonly id: string },
+): Promise<FiredJob> {
+  const [status = 'exists'] = await send(jobs, ref, [itemOf(schedule, id, nowMs)]);
+  return { id, atMs: undefined, status };
+}
+
+/** An id for a job that stands for no instant. */
+export const triggerId = (name: string, id: string): string => `{${routingOf(name)}}now:${id}`;
+
+function itemOf(schedule: Schedule, id: string, dueMs: number) {
+  return { id, member: memberOf(id), record: encodeRecord(dueMs, schedule.body, schedule.lateness), dueMs };
+}
+
+async function send(
+  jobs: Pick<Jobs, 'schedule'>,
+  ref: PartitionRef,
+  items: readonly { readonly member: string; readonly record: string; readonly dueMs: number }[],
+): Promise<readonly FiredJob['status'][]> {
+  const statuses: FiredJob['status'][] = [];
+  while (statuses.length < items.length) {
+    const settings = { mode: 'keep', horizonMs: HORIZON_MS, bytesMax: RECORD_BYTES_MAX } as const;
+    const replies = await jobs.schedule(ref, sliceOf(items.slice(statuses.length)), settings);
+    if ('kind' in replies)
+      throw new DuestreamError('moved', `queue ${ref.queue} is being resized; try again in a moment`);
+    // Redis looks at the first at least, so this comes to an end.
+    const looked = replies.filter(({ kind }) => kind !== 'later');
+    if (looked.length === 0) throw new Error('the script replied to fewer jobs than it was sent');
+    statuses.push(...looked.map(statusOf));
+  }
+  return statuses;
+}
+
+/** What one call may bring. */
+function sliceOf<T extends { readonly record: string }>(items: readonly T[]): readonly T[] {
+  const [first] = items;
+  return items.slice(
+    0,
+    Math.max(1, Math.min(CHUNK_JOBS_MAX, Math.floor(CHUNK_BYTES_MAX / (first?.record.length ?? 1)))),
+  );
+}
+
+function statusOf(reply: ScheduleReply): FiredJob['status'] {
+  if (reply.kind === 'ok' || reply.kind === 'replaced') return 'scheduled';
+  return reply.kind === 'already' && reply.over !== undefined ? 'over' : 'exists';
+}

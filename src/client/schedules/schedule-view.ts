@@ -1,0 +1,113 @@
+/** Schedules as people look at them: as they are stored, how far they were fired, and what they will do. Pure. */
+import { durationMs, type InstantInput } from '../../core/duration.ts';
+import { DuestreamError } from '../../core/errors.ts';
+import { momentOf } from '../../core/moment.ts';
+import { whole } from '../../core/queue.ts';
+import { handledAhead, type PreviewRow, previewOf, runsLeft } from '../../core/recurring/preview.ts';
+import { nextFire } from '../../core/recurring/recurrence.ts';
+import { recurrenceOf, type Schedule } from '../../core/recurring/schedule.ts';
+import type { ScheduleInput } from '../../core/recurring/schedule-input.ts';
+import { instantOf } from '../../core/recurring/schedule-progress.ts';
+import type { Source } from '../../core/recurring/schedule-text.ts';
+import { DEFAULT_DST, parseZone } from '../../core/recurring/zone.ts';
+import type { StoredSchedule } from './schedule-store.ts';
+
+/** A schedule as it is stored, and how far it was fired. */
+export interface ScheduleView {
+  readonly name: string;
+  readonly queue: string;
+  readonly source: Source;
+  /** As it was written, instants in UTC. */
+  readonly input: ScheduleInput;
+  readonly schedule: Schedule;
+  /** Why it is paused; undefined while it fires. */
+  readonly paused: string | undefined;
+  /** Its next instant; undefined when it is paused, over or unreadable. */
+  readonly next: Date | undefined;
+  /** The instants up to here were handled. */
+  readonly reached: Date | undefined;
+  /** The instant of the job that it made last. */
+  readonly last: Date | undefined;
+  /** Jobs that it made. */
+  readonly runs: number;
+  /** Instants that made none, because an earlier job was not over. */
+  readonly skipped: number;
+  /** Why nobody can read how far it was fired. It does not fire; removed and put again, it counts from then. */
+  readonly unreadable: string | undefined;
+}
+
+export interface PreviewOptions {
+  /** How many instants that fire. Default 10 without `until`. */
+  readonly next?: number | undefined;
+  /** Up to here. A text without offset is a local time of the schedule's zone; a date means the end of that day. */
+  readonly until?: InstantInput | undefined;
+  /** After this; a date means the beginning of that day, included. Default now. */
+  readonly from?: InstantInput | undefined;
+  /** Of a definition that is not stored: the name that ids, `H` and jitter follow from. Default `preview`. */
+  readonly name?: string | undefined;
+}
+
+/** Stands for the name of a definition that has none yet. */
+export const UNNAMED = 'preview';
+
+export interface BackfillOptions {
+  /** The first instant, included. A date means the beginning of that day in the schedule's zone. */
+  readonly from: InstantInput;
+  /** The last instant, included. A date means the end of that day in the schedule's zone. */
+  readonly to: InstantInput;
+  /** Only tells what would be scheduled. */
+  readonly dryRun?: boolean | undefined;
+  /** Most jobs. Default 1000, at most 100,000. */
+  readonly limit?: number | undefined;
+}
+
+export function viewOf(
+  { definition, fired }: Pick<StoredSchedule, 'definition' | 'fired'>,
+  nowMs: number,
+): ScheduleView {
+  const { schedule, source, input } = definition;
+  const { name, queue, paused, maxRuns, sinceMs } = schedule;
+  const runs = fired?.runs ?? 0;
+  const unreadable = fired?.unreadable;
+  const isOver = unreadable !== undefined || paused !== undefined || (maxRuns !== undefined && runs >= maxRuns);
+  const nextMs = isOver ? undefined : nextFire(recurrenceOf(schedule), Math.max(nowMs, sinceMs, fired?.reachedMs ?? 0));
+  return {
+    ...{ name, queue, source, input, schedule, paused, runs, skipped: fired?.skipped ?? 0, unreadable },
+    next: dateOf(nextMs),
+    last: dateOf(fired?.last === undefined ? undefined : instantOf(fired.last)),
+    reached: fired && fired.reachedMs > 0 ? new Date(fired.reachedMs) : undefined,
+  };
+}
+
+const dateOf = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms));
+
+/** Of one that is not stored, as if it were put at the beginning of the range. */
+export function previewRows(
+  schedule: Schedule,
+  { next, until, from }: PreviewOptions,
+  { nowMs, stored }: { readonly nowMs: number; readonly stored?: Pick<StoredSchedule, 'fired'> },
+): readonly PreviewRow[] {
+  const place = { zone: parseZone(schedule.zone), dst: DEFAULT_DST };
+  const fromMs = momentOf(from, { what: 'from', ...place, date: 'before' }) ?? nowMs;
+  const untilMs = momentOf(until, { what: 'until', ...place, date: 'last' });
+  const most = next === undefined ? undefined : whole(next, { what: 'next', min: 1, max: 100_000 });
+  const fired = stored?.fired;
+  const { maxRuns } = schedule;
+  const unstored = maxRuns === undefined ? undefined : { afterMs: fromMs, runs: maxRuns };
+  const left = stored ? runsLeft(schedule, { fired, nowMs }) : unstored;
+  const held = fired?.unreadable === undefined ? undefined : ('unreadable' as const);
+  const handled = handledAhead(fired, nowMs);
+  const range = { fromMs, next: most ?? (untilMs === undefined ? 10 : undefined), untilMs };
+  return [...previewOf(schedule, { ...range, left, held, handled })];
+}
+
+export function rangeOf(schedule: Schedule, { from, to, limit = 1000 }: BackfillOptions) {
+  const place = { zone: parseZone(schedule.zone), dst: DEFAULT_DST };
+  const fromMs = momentOf(from, { what: 'from', ...place }) ?? 0;
+  const toMs = momentOf(to, { what: 'to', ...place, date: 'last' }) ?? 0;
+  if (toMs < fromMs) throw new DuestreamError('bad-input', 'to is before from; allowed: an instant after it');
+  if (durationMs(toMs - fromMs, 'range') > 3660 * 86_400_000) {
+    throw new DuestreamError('bad-input', 'the range is longer than ten years; allowed: ten years');
+  }
+  return { fromMs, toMs, limit: whole(limit, { what: 'limit', min: 1, max: 100_000 }) };
+}

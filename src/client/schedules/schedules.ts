@@ -1,0 +1,179 @@
+/**
+ * Schedules as an application uses them: put, looked at, previewed, paused, run out of turn. The leader of their queue's
+ * partition makes the jobs; this side only writes definitions. One connection; every promise settles.
+ */
+import { type Clock, systemClock } from '../../core/clock.ts';
+import type { DurationInput } from '../../core/duration.ts';
+import { DuestreamError } from '../../core/errors.ts';
+import { newJobId, parseJobId } from '../../core/job.ts';
+import type { PreviewRow } from '../../core/recurring/preview.ts';
+import { fireId } from '../../core/recurring/schedule.ts';
+import { parseSchedule, type ScheduleInput } from '../../core/recurring/schedule-input.ts';
+import { close, openCommands, type RedisInput, whenReady } from '../../redis/connection/connect.ts';
+import { withRetry } from '../../redis/connection/outage.ts';
+import { createJobs } from '../../redis/transitions/jobs.ts';
+import { settingsOf } from '../settings.ts';
+import { type Forecast, type ForecastOptions, forecastOf, forecastRange } from './forecast.ts';
+import { type ListOptions, listSchedules } from './schedule-list.ts';
+import { backfill, type FiredJob, instantsOfRange, trigger, triggerId } from './schedule-runs.ts';
+import { createScheduleStore, type FoundSchedule, type ScheduleChange, type StoredSchedule } from './schedule-store.ts';
+import {
+  type BackfillOptions,
+  type PreviewOptions,
+  previewRows,
+  rangeOf,
+  type ScheduleView,
+  UNNAMED,
+  viewOf,
+} from './schedule-view.ts';
+import { unknownSchedule } from './unknown-schedule.ts';
+
+export type {
+  BackfillOptions,
+  FiredJob,
+  Forecast,
+  ForecastOptions,
+  ListOptions,
+  PreviewOptions,
+  PreviewRow,
+  ScheduleChange,
+  ScheduleInput,
+  ScheduleView,
+};
+
+export interface SchedulesOptions {
+  /** A URL, an object with its `url` and options beside it, or options of ioredis: see `RedisInput`. */
+  readonly redis: RedisInput;
+  /** Prefix of every key. Default `duestream`. */
+  readonly namespace?: string | undefined;
+  /** How long a call is repeated in an outage. Default `10s`. */
+  readonly retryBudget?: DurationInput | undefined;
+  /** For tests. */
+  readonly clock?: Clock | undefined;
+}
+
+/**
+ * All methods reject with a `DuestreamError`: `bad-input` before anything is sent · `not-found` for a schedule that is
+ * not there · `unavailable` or `indeterminate` in an outage, when the same call may be repeated · `refused`.
+ */
+export interface Schedules {
+  /**
+   * Creates a schedule or changes it. The same definition again changes nothing.
+   *
+   * @example
+   * await schedules.put('nightly', { queue: 'reports', cron: '30 2 * * *', zone: 'Europe/Berlin' });
+   */
+  put(name: string, input: ScheduleInput): Promise<ScheduleChange>;
+  get(name: string): Promise<ScheduleView | undefined>;
+  /** All of them, or the first of a `limit`, by name; many at once cost memory and time for each. */
+  list(options?: ListOptions): Promise<readonly ScheduleView[]>;
+  /** Its jobs stay. @returns whether there was one */
+  remove(name: string): Promise<boolean>;
+  /** Without a reason, one that is paused already keeps the reason it has. */
+  pause(name: string, reason?: string): Promise<ScheduleChange>;
+  /** It fires from now on; what it missed while it was paused is not caught up. */
+  resume(name: string): Promise<ScheduleChange>;
+  /**
+   * What it will do, or would do: a name, or a definition that is not stored. What a stored one has fired counts against
+   * its `maxRuns`, and of a paused one all is dropped.
+   */
+  preview(schedule: string | ScheduleInput, options?: PreviewOptions): Promise<readonly PreviewRow[]>;
+  /** One job of it now, out of turn. The same `id` makes one job only. */
+  trigger(name: string, options?: { readonly id?: string | undefined }): Promise<FiredJob>;
+  /** The jobs of a range of instants, due at once. An instant whose job is live or just over is not run again. */
+  backfill(name: string, options: BackfillOptions): Promise<readonly FiredJob[]>;
+  /** How many jobs come due when: those that wait, and those that schedules are going to make. */
+  forecast(options?: ForecastOptions): Promise<Forecast>;
+  stop(): Promise<void>;
+}
+
+/**
+ * @throws DuestreamError `bad-input`, `unavailable`
+ * @example
+ * const schedules = await createSchedules({ redis: 'redis://127.0.0.1:6379' });
+ * await schedules.put('nightly', { queue: 'reports', cron: '30 2 * * *', zone: 'Europe/Berlin' });
+ * for (const { local, dst } of await schedules.preview('nightly', { next: 5 })) console.log(local, dst ?? '');
+ */
+export async function createSchedules(options: SchedulesOptions): Promise<Schedules> {
+  const { clock = systemClock } = options;
+  const settings = settingsOf({ ...options, name: 'schedules' });
+  const { namespace, budgetMs } = settings;
+  const redis = openCommands(settings);
+  const jobs = createJobs(redis);
+  const store = createScheduleStore({ redis, namespace });
+  let stopped = false;
+  await whenReady(redis).catch((error: unknown) => {
+    close(redis);
+    throw error;
+  });
+
+  const call = <T>(what: string, work: () => Promise<T>): Promise<T> =>
+    stopped
+      ? Promise.reject(new DuestreamError('stopped', 'the schedules were stopped; nothing was sent'))
+      : withRetry(what, work, { clock, budgetMs });
+
+  async function found(name: string): Promise<FoundSchedule> {
+    const stored = await store.find(name);
+    if (!stored) throw await unknownSchedule(redis, namespace, name);
+    return stored;
+  }
+
+  /** Nobody leads the partitions of a queue that is not declared: a job there would wait for ever. */
+  async function housed(name: string): Promise<StoredSchedule> {
+    const { ref, ...stored } = await found(name);
+    if (ref) return { ...stored, ref };
+    throw new DuestreamError(
+      'not-found',
+      `schedule ${name}: its queue ${stored.definition.schedule.queue} is not declared; put the schedule again`,
+    );
+  }
+
+  return {
+    put: (name, input) => call('put a schedule', () => store.put(name, input)),
+    remove: (name) => call('remove a schedule', () => store.remove(name)),
+    pause: (name, reason = '') => call('pause a schedule', () => store.setPaused(name, reason)),
+    resume: (name) => call('resume a schedule', () => store.setPaused(name, undefined)),
+    get: (name) =>
+      call('read a schedule', async () => {
+        const stored = await store.find(name);
+        return stored && viewOf(stored, await store.nowMs());
+      }),
+    list: (options = {}) => call('list schedules', () => listSchedules({ redis, namespace, store }, options)),
+    preview: (schedule, range = {}) =>
+      call('preview a schedule', async () => {
+        const nowMs = await store.nowMs();
+        if (typeof schedule === 'string') {
+          const stored = await found(schedule);
+          return previewRows(stored.definition.schedule, range, { nowMs, stored });
+        }
+        const since = { sinceMs: 0, anchorMs: nowMs };
+        return previewRows(parseSchedule(range.name ?? UNNAMED, schedule, since), range, { nowMs });
+      }),
+    trigger: async (name, { id } = {}) => {
+      const given = triggerId(name, id === undefined ? newJobId() : parseJobId(id));
+      let nowMs: number | undefined;
+      return call('trigger a schedule', async () => {
+        const { definition, ref } = await housed(name);
+        // Repeated after a lost reply it is the very same call, due included, so that it knows its own job.
+        nowMs ??= await store.nowMs();
+        return trigger(jobs, ref, { schedule: definition.schedule, nowMs, id: given });
+      });
+    },
+    backfill: (name, range) =>
+      call('backfill a schedule', async () => {
+        const { definition, ref } = await housed(name);
+        const { schedule } = definition;
+        const instants = instantsOfRange(schedule, rangeOf(schedule, range));
+        if (!range.dryRun) return backfill(jobs, ref, { schedule, instants });
+        return instants.map((atMs) => ({ id: fireId(schedule.name, atMs), atMs, status: 'would' }));
+      }),
+    forecast: (options = {}) =>
+      call('forecast jobs', async () =>
+        forecastOf({ redis, namespace, store, clock }, forecastRange(options, await store.nowMs())),
+      ),
+    async stop() {
+      stopped = true;
+      close(redis);
+    },
+  };
+}

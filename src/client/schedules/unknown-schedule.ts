@@ -1,0 +1,22 @@
+/** What is said of a schedule that is not there: its name was misspelt more often than it was removed. */
+import { show } from '../../core/duration.ts';
+import { DuestreamError } from '../../core/errors.ts';
+import { hintOf } from '../../core/nearest.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import { allDefinitions } from '../../redis/transitions/schedules.ts';
+
+/** Of so many the names are compared: a guess is worth no more. */
+const NAMES_MAX = 5000;
+
+export async function unknownSchedule(redis: Redis, namespace: string, name: string): Promise<DuestreamError> {
+  const known: string[] = [];
+  for await (const page of allDefinitions(redis, namespace)) {
+    for (const [one] of page) known.push(one);
+    if (known.length >= NAMES_MAX) break;
+  }
+  const hint = hintOf(name, known) || ';';
+  return new DuestreamError(
+    'not-found',
+    `there is no schedule ${show(name)}${hint} "duestream schedules ls" lists those that are`,
+  );
+}

@@ -1,0 +1,66 @@
+/**
+ * Somebody put a value of another type where one of our keys belongs. Redis refuses every command on it and does not say
+ * which key it means, so we look: whoever is paged reads its name in the log, in the error and in `fsck`. No script has
+ * written anything by then that would not be right without the rest, and all goes on once the key is taken away.
+ */
+import type { Redis } from 'ioredis';
+import { messageOf } from '../../core/errors.ts';
+import type { ControlKeys, PartitionKeys } from '../keys.ts';
+
+/** Keys of a partition, or of all queues. */
+export type TypedKeys = PartitionKeys | Pick<ControlKeys, 'queues' | 'alive'>;
+
+export interface WrongType {
+  readonly key: string;
+  readonly is: string;
+  readonly wanted: string;
+}
+
+const TYPES: readonly (readonly [name: keyof PartitionKeys, wanted: string])[] = [
+  ['scheduled', 'zset'],
+  ['jobs', 'hash'],
+  ['runs', 'hash'],
+  ['ready', 'stream'],
+  ['dead', 'stream'],
+  ['done', 'zset'],
+  ['leader', 'string'],
+  ['meta', 'hash'],
+  ['fires', 'zset'],
+  ['fired', 'hash'],
+  ['stale', 'zset'],
+];
+
+/** Keys of a partition, or of all queues, that are there and of another type than ours. */
+export async function wrongTypes(redis: Redis, keys: TypedKeys): Promise<readonly WrongType[]> {
+  const typed = 'alive' in keys ? controlTypes(keys) : TYPES.map(([name, wanted]) => ({ key: keys[name], wanted }));
+  const types = await Promise.all(typed.map(({ key }) => redis.type(key)));
+  return typed.flatMap(({ key, wanted }, at) => {
+    const is = types[at] ?? 'none';
+    return is === wanted || is === 'none' ? [] : [{ key, is, wanted }];
+  });
+}
+
+/** What to tell of one. */
+export const wrongTypeText = ({ is, wanted }: WrongType): string => `it is a ${is} and must be a ${wanted}`;
+
+/** Runs a call on such keys; an error about a wrong type names the one it means. */
+export async function naming<T>(redis: Redis, all: readonly TypedKeys[], call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (error) {
+    if (error instanceof Error && /^(ERR )?WRONGTYPE\b/.test(messageOf(error))) await nameIn(error, redis, all);
+    throw error;
+  }
+}
+
+/** The error stays what it was, so that everybody still knows its kind. */
+async function nameIn(error: Error, redis: Redis, all: readonly TypedKeys[]): Promise<void> {
+  const found = await Promise.all(all.map((keys) => wrongTypes(redis, keys).catch(() => [])));
+  const [wrong] = found.flat();
+  if (wrong) error.message = `WRONGTYPE ${wrong.key}: ${wrongTypeText(wrong)}; rename or delete it`;
+}
+
+const controlTypes = ({ queues, alive }: Pick<ControlKeys, 'queues' | 'alive'>) => [
+  { key: queues, wanted: 'hash' },
+  { key: alive, wanted: 'set' },
+];

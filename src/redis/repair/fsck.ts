@@ -1,0 +1,228 @@
+/**
+ * The invariants of the design over one live partition. A small one is read in one script, at one moment; a large one
+ * page by page. Whatever is found must be seen again two seconds later: what was only on its way is gone by then.
+ *
+ * That tokens and counts only grow (I7) takes two states to compare: `growth.ts`. Not judged: in a busy partition whether
+ * the counters add up (I11).
+ */
+import type { Clock } from '../../core/clock.ts';
+import type { Redis } from '../connection/connect.ts';
+import { wrongTypes, wrongTypeText } from '../connection/wrong-type.ts';
+import { type PartitionStats, stats } from '../inspect.ts';
+import { controlKeys, type PartitionRef } from '../keys.ts';
+import { list, type Reply } from '../transitions/scripts.ts';
+import { checkEntries, checkMembers, type Damage, type DamageKind, damageKey } from './damage.ts';
+import { type Growth, shrunk } from './growth.ts';
+import { isRepairable, notReady } from './repair.ts';
+
+export interface Flaw {
+  readonly invariant: string;
+  readonly what: DamageKind | StateKind;
+  /** The member, entry or key; empty when it is about the partition. */
+  readonly name: string;
+  readonly means: string;
+  /** What a repair would do; undefined when none is provably safe. */
+  readonly repair: string | undefined;
+  readonly damage: Damage | undefined;
+}
+
+export interface Examination {
+  /** How many members, records, runs and entries were looked at. */
+  readonly looked: number;
+  /** All of it at one moment. */
+  readonly atomic: boolean;
+  readonly flaws: readonly Flaw[];
+  /** There is more than is told. */
+  readonly more: boolean;
+}
+
+type StateKind = 'overdue' | 'lease' | 'expiring' | 'balance' | 'immortal' | 'shrunk' | 'type' | 'hollow';
+type Kind = Flaw['what'];
+
+export interface ExamineOptions {
+  readonly clock: Clock;
+  readonly atomicMax?: number;
+  readonly apartMs?: number;
+}
+
+interface Sighting {
+  readonly looked: number;
+  readonly atomic: boolean;
+  readonly found: ReadonlyMap<string, Flaw>;
+}
+
+/** Nothing is promoted meanwhile. `npm run bench:fsck` tells how long that is, and why no more are read at once. */
+const ATOMIC_MAX = 1000;
+const APART_MS = 2000;
+const PAGE = 300;
+/** As many flaws are kept; a partition that has more is looked at again after a repair. */
+const FLAWS_MAX = 10_000;
+/** How late the first job may be while somebody leads. */
+const OVERDUE_MS = 5000;
+
+const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string, repair?: string]>> = {
+  orphan: [
+    'I2',
+    'its record is in no index: it would never run',
+    'schedule it at its due, or now if that has passed; a start of it that still runs is fenced',
+  ],
+  tombstone: ['I2', 'it is over, and its tombstone would never be swept', 'enter the tombstone in done'],
+  unrecorded: ['I3', 'scheduled without a record; promote makes it a dead letter record-missing when it is due'],
+  vanished: ['I4', 'a consumer holds an entry that was removed from ready; its worker, or who follows it, lets it go'],
+  stuck: [
+    'I5',
+    'delivered, held by nobody and not over: it would never be delivered again',
+    'give it back to who runs it, else put it at the end of ready; remove it when its job is over',
+  ],
+  group: ['I6', 'ready has no consumer group: nobody can read it', 'make the group again, from the first entry'],
+  shared: ['I1', 'its run names another owner than the consumer that holds its entry; the next start decides'],
+  ahead: ['I7', 'its run cannot be: unreadable, a token that was never given, or more failures than starts'],
+  shrunk: ['I7', 'an older state was put back, by a backup, a replica or a hand: tokens were given twice, or will be'],
+  early: ['I8', 'its entry is older than its due: it was promoted early, or the clock of Redis went back'],
+  overdue: ['I9', 'somebody leads, and the first job is late by more than 5 s and does not move'],
+  lease: ['I10', 'the lease lives for ever or longer than it was taken for; the next election takes it over'],
+  expiring: ['I10', 'this key expires, and what it holds is lost then; PERSIST it at once'],
+  immortal: ['I10', 'a heartbeat that outlives its process by hours or for ever; DEL it if the process is gone'],
+  balance: ['I11', 'the counters do not add up: a record was removed, or put, by somebody else'],
+  idle: ['I12', 'a run without a record', 'remove the run, unless a worker is at it'],
+  type: ['key', 'somebody put another type where our key belongs, and all stands still: rename or delete it'],
+  hollow: ['key', 'a stream that is empty and yet has nodes: newer versions refuse to load its dump. DEL it at once'],
+};
+
+/** Looks once, and again when something was found. */
+export async function examine(redis: Redis, ref: PartitionRef, options: ExamineOptions): Promise<Examination> {
+  const { clock, atomicMax = ATOMIC_MAX, apartMs = APART_MS } = options;
+  const wrong = (await wrongTypes(redis, ref.keys)).map((one) => flawOf('type', one.key, wrongTypeText(one)));
+  // With one of those nothing else can be looked at.
+  if (wrong.length > 0) return { looked: 0, atomic: true, flaws: wrong, more: false };
+  const first = await sight(redis, ref, atomicMax);
+  if (first.found.size === 0) return { looked: first.looked, atomic: first.atomic, flaws: [], more: false };
+  await clock.sleep(apartMs);
+  const second = await sight(redis, ref, atomicMax);
+  const flaws = [...second.found].filter(([key]) => first.found.has(key)).map(([, flaw]) => flaw);
+  const more = first.found.size >= FLAWS_MAX || second.found.size >= FLAWS_MAX;
+  return { looked: second.looked, atomic: second.atomic, flaws, more };
+}
+
+/** Longer than any heartbeat can be told to live. */
+const BEAT_MS_MAX = 3_600_000;
+
+/** Keys of all queues that are of a wrong type; heartbeats that would never end, or not soon. */
+export async function examineControl(redis: Redis, namespace: string): Promise<readonly Flaw[]> {
+  const control = controlKeys(namespace);
+  const wrong = await wrongTypes(redis, control);
+  if (wrong.length > 0) return wrong.map((one) => flawOf('type', one.key, wrongTypeText(one)));
+  const { alive, beat } = control;
+  const keys = (await redis.smembers(alive)).slice(0, FLAWS_MAX).map(beat);
+  const ttls = await Promise.all(keys.map((key) => redis.pttl(key)));
+  return keys.filter((_, at) => isImmortal(ttls[at])).map((key) => flawOf('immortal', key));
+}
+
+const isImmortal = (ttlMs = 0) => ttlMs === -1 || ttlMs > BEAT_MS_MAX;
+
+/** What fell between two states. */
+export function growthFlaws(before: Growth | undefined, now: Growth | undefined): readonly Flaw[] {
+  if (!before || !now) return [];
+  return shrunk(before, now).map(({ name, what }) => flawOf('shrunk', name, what));
+}
+
+async function sight(redis: Redis, ref: PartitionRef, atomicMax: number): Promise<Sighting> {
+  const before = await stats(redis, ref);
+  const all = await checkMembers(redis, ref, { part: 'all', limit: atomicMax });
+  const members = all.kind === 'large' ? await paged(redis, ref) : all;
+  const entries = await checked(redis, ref);
+  const placed = await notReady(redis, ref.keys, members.found.filter(isRepairable));
+  const damages = [...members.found.filter((one) => !isRepairable(one)), ...placed.absent, ...entries.found];
+  const after = await stats(redis, ref);
+  const settled = isSame(before, after) ? members.records : undefined;
+  const found = new Map<string, Flaw>();
+  for (const damage of damages.slice(0, FLAWS_MAX)) found.set(damageKey(damage), damageFlaw(damage));
+  for (const flaw of await stateFlaws(redis, ref, { now: after, records: settled })) {
+    found.set(`${flaw.what} ${flaw.name} ${flaw.means}`, flaw);
+  }
+  return { looked: members.looked + entries.looked, atomic: all.kind !== 'large', found };
+}
+
+/** A partition that is too large for one moment. */
+async function paged(
+  redis: Redis,
+  ref: PartitionRef,
+): Promise<{ looked: number; records: number | undefined; found: readonly Damage[] }> {
+  const found: Damage[] = [];
+  let looked = 0;
+  let records = 0;
+  for (const part of ['jobs', 'runs', 'scheduled'] as const) {
+    for (let cursor: string | undefined = '0'; cursor !== undefined; ) {
+      const page = await checkMembers(redis, ref, { part, cursor, limit: PAGE });
+      if (page.kind === 'large') break;
+      // What waits in a long ready looks like an orphan: it is sorted out page by page, so that little is kept.
+      const { absent } = await notReady(redis, ref.keys, page.found.filter(isRepairable));
+      found.push(...page.found.filter((one) => !isRepairable(one)), ...absent);
+      looked += page.looked;
+      records += page.records;
+      cursor = found.length < FLAWS_MAX ? page.next : undefined;
+    }
+  }
+  return { looked, records: found.length < FLAWS_MAX ? records : undefined, found };
+}
+
+async function checked(redis: Redis, ref: PartitionRef): Promise<{ looked: number; found: readonly Damage[] }> {
+  const found: Damage[] = [];
+  let looked = 0;
+  for (const part of ['ready', 'pending'] as const) {
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const page = await checkEntries(redis, ref, { part, after, limit: PAGE });
+      found.push(...page.found);
+      looked += page.looked;
+      after = found.length < FLAWS_MAX ? page.next : undefined;
+    }
+  }
+  return { looked, found };
+}
+
+async function stateFlaws(
+  redis: Redis,
+  { keys }: PartitionRef,
+  { now, records }: { readonly now: PartitionStats; readonly records: number | undefined },
+): Promise<readonly Flaw[]> {
+  const lasting = Object.values<string>({ ...keys }).filter((key) => key !== keys.leader && key !== keys.wake);
+  const ttls = await Promise.all(lasting.map((key) => redis.pttl(key)));
+  const flaws = lasting.filter((_, at) => (ttls[at] ?? -1) >= 0).map((key) => flawOf('expiring', key));
+  const leaseMs = Number(now.term?.split(':')[2] ?? Number.POSITIVE_INFINITY);
+  if (now.term !== undefined && (now.leaseTtlMs === -1 || now.leaseTtlMs > leaseMs)) flaws.push(flawOf('lease'));
+  const { headDueMs = Number.POSITIVE_INFINITY } = now;
+  const held = now.paused || now.wakeMs === 0 || now.term === undefined;
+  if (!held && headDueMs < now.nowMs - OVERDUE_MS) flaws.push(flawOf('overdue', '', `due at ${headDueMs}`));
+  for (const key of [keys.ready, keys.dead]) if (await isHollow(redis, key)) flaws.push(flawOf('hollow', key));
+  if (records === undefined) return flaws;
+  const sum = (...names: readonly string[]) => names.reduce((total, name) => total + (now.counters[name] ?? 0), 0);
+  const into = sum('scheduled', 'replayed', 'adopted');
+  const out = sum('done', 'dead', 'cancelled', 'expired');
+  if (into !== records + out)
+    flaws.push(flawOf('balance', '', `${into} came in, ${records} are live, ${out} went out`));
+  return flaws;
+}
+
+/** Trimming can leave one (redis#15808); nothing of ours trims. */
+async function isHollow(redis: Redis, key: string): Promise<boolean> {
+  if ((await redis.exists(key)) === 0) return false;
+  const flat = list((await redis.call('XINFO', 'STREAM', key)) as Reply);
+  const of = (name: string) => Number(flat[flat.indexOf(name) + 1]);
+  return of('length') === 0 && of('radix-tree-keys') > 0;
+}
+
+/** Nothing was counted between the two, so what was read in between belongs to both. */
+function isSame(one: PartitionStats, other: PartitionStats): boolean {
+  return JSON.stringify(one.counters) === JSON.stringify(other.counters);
+}
+
+/** For people: a member that is no text cannot be shown as it is. */
+function damageFlaw(damage: Damage): Flaw {
+  const [name, detail] = [damage.name, damage.detail].map((bytes) => Buffer.from(bytes, 'latin1').toString());
+  return { ...flawOf(damage.kind, name, detail === '-' ? '' : detail), damage };
+}
+
+function flawOf(what: Kind, name = '', detail = ''): Flaw {
+  const [invariant, means, repair] = MEANING[what];
+  return { invariant, what, name, means: detail === '' ? means : `${means} (${detail})`, repair, damage: undefined };
+}

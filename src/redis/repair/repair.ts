@@ -1,0 +1,66 @@
+/**
+ * Damage → repair, where the script can prove at that moment that it is safe. An orphan must not be in ready: the
+ * stream is read page by page up to an entry, and the script itself looks at what was added after that one.
+ */
+
+import type { Redis } from '../connection/connect.ts';
+import type { PartitionKeys, PartitionRef } from '../keys.ts';
+import { READ_BYTES_MAX } from '../transitions/bytes.ts';
+import { bytesOf, list, run, text } from '../transitions/scripts.ts';
+import { type Damage, type DamageKind, damageKey } from './damage.ts';
+
+/** `sound`: there was nothing to repair, or no longer. `unsure`: it cannot be proved now; look again later. */
+export type RepairReply = 'repaired' | 'sound' | 'unsure';
+
+const BATCH = 100;
+const PAGE = 1000;
+const REPAIRABLE: ReadonlySet<DamageKind> = new Set(['orphan', 'tombstone', 'idle', 'stuck', 'group']);
+
+export const isRepairable = ({ kind }: Damage): boolean => REPAIRABLE.has(kind);
+
+/** Repairs what can be repaired, a bounded batch at a time, and says of each what became of it. */
+export async function repair(
+  redis: Redis,
+  ref: PartitionRef,
+  damages: readonly Damage[],
+  { nowMs, bytesMax = READ_BYTES_MAX }: { readonly nowMs?: number; readonly bytesMax?: number } = {},
+): Promise<ReadonlyMap<Damage, RepairReply>> {
+  const replies = new Map<Damage, RepairReply>();
+  const { absent, seen } = await notReady(redis, ref.keys, damages.filter(isRepairable));
+  for (let from = 0; from < absent.length; ) {
+    const batch = absent.slice(from, from + BATCH);
+    const each = batch.flatMap(({ kind, name }) => [kind, Buffer.from(name, 'latin1')]);
+    const args = { now: nowMs ?? '', seen, bytes: bytesMax };
+    const reply = list(await run(redis, 'repair', { keys: ref.keys, args, each })).map(text);
+    // The first is always looked at, so this comes to an end.
+    const answered = Math.max(1, reply.includes('later') ? reply.indexOf('later') : batch.length);
+    for (const [at, damage] of batch.slice(0, answered).entries()) replies.set(damage, reply[at] as RepairReply);
+    from += answered;
+  }
+  for (const damage of damages) if (!replies.has(damage)) replies.set(damage, 'sound');
+  return replies;
+}
+
+/** Leaves out the orphans and tombstones that are in ready after all; `seen` is the entry up to which that is known. */
+export async function notReady(
+  redis: Redis,
+  keys: PartitionKeys,
+  damages: readonly Damage[],
+): Promise<{ readonly absent: readonly Damage[]; readonly seen: string }> {
+  const suspects = new Map(damages.filter(isPlaceless).map((damage) => [damage.name, damage]));
+  let seen = '-';
+  for (let more = suspects.size > 0; more; ) {
+    const from = seen === '-' ? '-' : `(${seen}`;
+    const page = list(bytesOf(await redis.callBuffer('XRANGE', keys.ready, from, '+', 'COUNT', PAGE)));
+    for (const item of page) {
+      const [entry, fields] = list(item);
+      seen = text(entry);
+      suspects.delete(text(list(fields)[1]));
+    }
+    more = page.length === PAGE;
+  }
+  const there = new Set([...suspects.values()].map(damageKey));
+  return { absent: damages.filter((damage) => !isPlaceless(damage) || there.has(damageKey(damage))), seen };
+}
+
+const isPlaceless = ({ kind }: Damage): boolean => kind === 'orphan' || kind === 'tombstone';

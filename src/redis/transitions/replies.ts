@@ -1,0 +1,168 @@
+/**
+ * What the scripts of `jobs.ts` answer, as closed unions, and how the raw replies become them. A refusal is a member of
+ * the union that says why; callers switch over `kind` and the compiler sees that none is forgotten.
+ */
+import { decodeHistory } from '../../core/codec.ts';
+import type { EntryId, Token } from '../../core/job.ts';
+import type { Attempted } from '../../core/outcome.ts';
+import { type OverState, outcomeLetters } from '../../core/state.ts';
+import { list, type Reply, score, text } from './scripts.ts';
+
+export interface ScheduleItem {
+  readonly member: string;
+  readonly record: string;
+  readonly dueMs: number;
+}
+
+export type ScheduleReply =
+  | { readonly kind: 'ok' | 'replaced' | 'running' | 'too-large' | 'bad-member' | 'bad-record' }
+  /** The call had read its share: nothing was looked at or written for this job. */
+  | { readonly kind: 'later' }
+  | { readonly kind: 'already'; readonly over: OverState | undefined }
+  | { readonly kind: 'exists'; readonly dueMs: number }
+  | { readonly kind: 'bad-due'; readonly nowMs: number };
+
+/** The partition has another generation: the queue was resized, look it up again. */
+export interface Moved {
+  readonly kind: 'moved';
+  readonly generation: number;
+}
+
+export type PromoteReply =
+  | { readonly kind: 'fenced' }
+  | {
+      readonly kind: 'moved' | 'paused' | 'capped';
+      readonly nowMs: number;
+      readonly nextMs: number | undefined;
+      readonly backlog: number;
+      readonly deadLetters: number;
+      readonly count: number;
+      readonly lateness: readonly (readonly [lateMs: number, count: number])[];
+    };
+
+/** One entry a consumer was given: what the stream says of it. */
+export interface Delivery {
+  readonly entry: EntryId;
+  readonly member: string;
+  readonly dueMs: number;
+}
+
+export interface Started {
+  readonly kind: 'run' | 'again';
+  readonly token: Token;
+  readonly attempts: number;
+  readonly failures: number;
+  readonly crashes: number;
+  readonly generation: number;
+  readonly history: readonly Attempted[];
+  readonly record: string;
+}
+
+export type StartReply =
+  | Started
+  /** A worker died under it, and the caller runs other jobs: nothing was written. The token is that of its last start. */
+  | { readonly kind: 'suspect'; readonly token: Token }
+  | { readonly kind: 'later' | 'late' | 'dropped' | 'cancelled' | 'released' | 'parked' | 'deadLetter' | 'lost' };
+
+/** One Redis command on one key of the partition's slot, carried out together with `commit`. */
+export interface Effect {
+  readonly command: string;
+  readonly key: string;
+  readonly args: readonly (string | number)[];
+}
+
+/** A job that is scheduled in the same step in which another one dies. */
+export interface Compensation {
+  readonly member: string;
+  readonly record: string;
+}
+
+/** What a settle addresses: one start of one job. */
+export interface Claim {
+  readonly entry: EntryId;
+  readonly member: string;
+  readonly token: Token;
+}
+
+export type SettleReply = 'ok' | 'cancelled' | 'already' | 'fenced' | 'gone';
+/** `half`: the number of the command that was refused, and its error; those before it stay, the job is a dead letter. */
+export type CommitReply = SettleReply | `half ${string}`;
+export type ExtendReply = 'ok' | 'cancel' | 'fenced' | 'gone';
+export type ReleaseReply = 'ok' | 'dropped' | 'started' | 'lost';
+export type ExpireReply = 'expired' | 'dead' | 'kept' | 'lost' | 'later';
+export type CancelReply =
+  | { readonly kind: 'cancelled' | 'requested' | 'unknown' }
+  | { readonly kind: 'later' }
+  | { readonly kind: 'over'; readonly over: OverState | undefined };
+export type ReplayReply =
+  | { readonly kind: 'ok'; readonly dueMs: number; readonly member: string }
+  | { readonly kind: 'live' | 'empty'; readonly member: string }
+  | { readonly kind: 'gone' }
+  | Moved;
+
+export function moved(reply: readonly Reply[]): Moved | undefined {
+  return reply[0] === 'moved' && reply.length === 2 ? { kind: 'moved', generation: Number(reply[1]) } : undefined;
+}
+
+export function settleReply(reply: Reply): SettleReply {
+  return text(list(reply)[0]) as SettleReply;
+}
+
+export function scheduleReply(reply: string): ScheduleReply {
+  const [kind, detail = ''] = reply.split(' ');
+  if (kind === 'already') return { kind, over: outcomeLetters[detail] };
+  if (kind === 'exists') return { kind, dueMs: score(detail) };
+  if (kind === 'bad-due') return { kind, nowMs: Number(detail) };
+  if (kind === 'later') return { kind };
+  return { kind: kind as 'ok' | 'replaced' | 'running' | 'too-large' | 'bad-member' | 'bad-record' };
+}
+
+export function promoteReply(reply: readonly Reply[]): PromoteReply {
+  const [kind, now, next, backlog, deadLetters, count, ...late] = reply;
+  if (kind === 'fenced') return { kind };
+  return {
+    kind: kind as 'moved' | 'paused' | 'capped',
+    nowMs: Number(now),
+    nextMs: next === '' ? undefined : Number(next),
+    backlog: Number(backlog),
+    deadLetters: Number(deadLetters),
+    count: Number(count),
+    lateness: Array.from(
+      { length: late.length / 2 },
+      (_, i) => [Number(late[2 * i]), Number(late[2 * i + 1])] as const,
+    ),
+  };
+}
+
+export function startReply(reply: readonly Reply[]): StartReply {
+  const [kind, token, attempts, failures, crashes, generation, history, record] = reply;
+  if (kind === 'suspect') return { kind, token: text(token) as Token };
+  if (kind !== 'run' && kind !== 'again') {
+    return { kind: kind as Exclude<StartReply, Started | { kind: 'suspect' }>['kind'] };
+  }
+  return {
+    kind,
+    token: text(token) as Token,
+    attempts: Number(attempts),
+    failures: Number(failures),
+    crashes: Number(crashes),
+    generation: Number(generation),
+    history: history === '' ? [] : decodeHistory(text(history).split('\n')),
+    record: text(record),
+  };
+}
+
+export function cancelReply(reply: string): CancelReply {
+  const [kind, letter = ''] = reply.split(' ');
+  if (kind === 'later') return { kind };
+  return kind === 'over'
+    ? { kind, over: outcomeLetters[letter] }
+    : { kind: kind as 'cancelled' | 'requested' | 'unknown' };
+}
+
+export function replayReply(reply: readonly Reply[]): ReplayReply {
+  const [kind, first, second] = reply;
+  if (kind === 'ok') return { kind, dueMs: Number(first), member: text(second) };
+  if (kind === 'live' || kind === 'empty') return { kind, member: text(first) };
+  return kind === 'moved' ? { kind, generation: Number(first) } : { kind: 'gone' };
+}

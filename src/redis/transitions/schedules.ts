@@ -1,0 +1,164 @@
+/**
+ * Schedules in Redis: definitions in the control slot, and in the partition that all jobs of a schedule live in, when it
+ * is looked at next and how far it was fired. The partition is armed before the definition is written, and disarmed
+ * after it is gone, so that a process that dies in between leaves a look for nothing and never a forgotten schedule.
+ */
+import { isUtf8 } from 'node:buffer';
+import { type OverlapPolicy, routingOf } from '../../core/recurring/schedule.ts';
+import { decodeFired, type Fired } from '../../core/recurring/schedule-progress.ts';
+import { partitionOf } from '../../core/routing.ts';
+import type { Redis } from '../connection/connect.ts';
+import { controlKeys, type PartitionRef, partitionRef } from '../keys.ts';
+import type { QueueLayout } from './queues.ts';
+import { list, run, text } from './scripts.ts';
+
+export type FireOutcome = 'ok' | 'already' | 'skipped' | 'waiting' | 'ended';
+
+export type FireReply =
+  | { readonly kind: 'fired'; readonly nowMs: number; readonly fired: Fired; readonly outcomes: readonly FireOutcome[] }
+  | { readonly kind: 'passed' | 'early'; readonly nowMs: number }
+  | { readonly kind: 'fenced' };
+
+export type ArmReply = 'armed' | 'again' | 'unreadable' | 'moved';
+
+/** A job of one instant, ready to be sent. */
+export interface FireItem {
+  readonly member: string;
+  readonly record: string;
+  readonly dueMs: number;
+}
+
+export interface FireCall {
+  readonly term: string;
+  readonly name: string;
+  readonly state: string;
+  readonly reachedMs: number;
+  /** When to look again; undefined: never. */
+  readonly lookMs: number | undefined;
+  readonly overlap: OverlapPolicy;
+  readonly maxRuns?: number | undefined;
+  readonly items: readonly FireItem[];
+  readonly nowMs?: number | undefined;
+}
+
+/** The partition that a schedule's jobs live in. */
+export function partitionOfSchedule(namespace: string, layout: QueueLayout, name: string): PartitionRef {
+  const { queue, generation } = layout;
+  return partitionRef(namespace, { queue, partition: partitionNumber(layout, name), generation });
+}
+
+export function partitionNumber({ partitions }: Pick<QueueLayout, 'partitions'>, name: string): number {
+  return partitionOf(`{${routingOf(name)}}`, partitions);
+}
+
+/** The texts of definitions; undefined for a name that has none. */
+export async function definitions(
+  redis: Redis,
+  namespace: string,
+  names: readonly string[],
+): Promise<readonly (string | undefined)[]> {
+  if (names.length === 0) return [];
+  const texts = await redis.hmget(controlKeys(namespace).schedules, ...names);
+  return texts.map((found) => found ?? undefined);
+}
+
+/** All definitions, a page at a time; a page may be empty, and a name may come twice while others are written. */
+export async function* allDefinitions(
+  redis: Redis,
+  namespace: string,
+): AsyncGenerator<readonly (readonly [name: string, text: string])[], void, undefined> {
+  let cursor = '0';
+  do {
+    const [next, flat] = await redis.hscan(controlKeys(namespace).schedules, cursor, 'COUNT', 500);
+    cursor = next;
+    yield flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1] ?? ''] as const] : []));
+  } while (cursor !== '0');
+}
+
+/** Writes a definition, or without `after` deletes it, if it still is what was read; undefined: there was none. */
+export async function define(
+  redis: Redis,
+  namespace: string,
+  { name, before, after }: { readonly name: string; readonly before: string | undefined; readonly after?: string },
+): Promise<'ok' | 'changed'> {
+  const args = { name, before: before ?? '', after: after ?? '' };
+  return text(await run(redis, 'define', { keys: controlKeys(namespace), args })) as 'ok' | 'changed';
+}
+
+/** Has a schedule looked at, now and from now on; `unreadable`: its state is, and stays as it is. */
+export async function arm(redis: Redis, ref: PartitionRef, name: string): Promise<ArmReply> {
+  const reply = await run(redis, 'arm', { keys: ref.keys, args: { generation: ref.generation, name } });
+  return Array.isArray(reply) ? 'moved' : (text(reply) as ArmReply);
+}
+
+/** Forgets a schedule; with `state`, only if it was neither fired nor armed since that was read. */
+export async function disarm(
+  redis: Redis,
+  ref: PartitionRef,
+  name: string,
+  state = '',
+): Promise<'ok' | 'unknown' | 'changed'> {
+  const reply = await run(redis, 'disarm', { keys: ref.keys, args: { name, state } });
+  return text(reply) as 'ok' | 'unknown' | 'changed';
+}
+
+/**
+ * The schedules that are to be looked at, when the next ones are, and the server's time. What is no text can be no name;
+ * it is dropped, because nobody could ever say when to look at it again.
+ */
+export async function lookedAt(
+  redis: Redis,
+  ref: PartitionRef,
+  { limit, nowMs }: { readonly limit: number; readonly nowMs?: number | undefined },
+): Promise<{ readonly names: readonly string[]; readonly nowMs: number; readonly nextMs: number | undefined }> {
+  const [time, heads] = await Promise.all([
+    nowMs ?? redis.time().then(([seconds, micros]) => Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)),
+    redis.zrangeBuffer(ref.keys.fires, '0', String(limit), 'WITHSCORES'),
+  ]);
+  const members = heads.flatMap((name, at) => (at % 2 === 0 ? [{ name, atMs: Number(heads[at + 1]) }] : []));
+  const foreign = members.filter(({ name }) => !isUtf8(name)).map(({ name }) => name);
+  if (foreign.length > 0) await redis.zrem(ref.keys.fires, ...foreign);
+  const all = members.flatMap(({ name, atMs }) => (isUtf8(name) ? [{ name: name.toString(), atMs }] : []));
+  const due = all.filter(({ atMs }) => atMs <= time).slice(0, limit);
+  return { names: due.map(({ name }) => name), nowMs: time, nextMs: all[due.length]?.atMs };
+}
+
+/** How far schedules were fired; undefined for one that is not armed. */
+export async function firedOf(
+  redis: Redis,
+  ref: PartitionRef,
+  names: readonly string[],
+): Promise<readonly (Fired | undefined)[]> {
+  if (names.length === 0) return [];
+  const texts = await redis.hmget(ref.keys.fired, ...names);
+  return texts.map((found) => (found === null ? undefined : decodeFired(found)));
+}
+
+/** Only says when to look again; also of a state that nobody can read. */
+export async function postpone(
+  redis: Redis,
+  ref: PartitionRef,
+  call: Pick<FireCall, 'term' | 'name' | 'state' | 'nowMs'> & { readonly lookMs: number },
+): Promise<'postponed' | 'passed' | 'fenced'> {
+  const { term, name, state, nowMs, lookMs } = call;
+  const args = { now: nowMs ?? '', term, name, state, reached: '', look: lookMs, overlap: 'allow', most: 0 };
+  const [kind] = list(await run(redis, 'fire', { keys: ref.keys, args, each: [] }));
+  return text(kind) as 'postponed' | 'passed' | 'fenced';
+}
+
+/** Schedules the jobs of instants and says when to look again. */
+export async function fire(redis: Redis, ref: PartitionRef, call: FireCall): Promise<FireReply> {
+  const { term, name, state, overlap, items } = call;
+  const args = {
+    ...{ now: call.nowMs ?? '', term, name, state, reached: call.reachedMs },
+    ...{ look: call.lookMs ?? '', overlap, most: call.maxRuns ?? 0 },
+  };
+  const each = items.flatMap(({ member, record, dueMs }) => [member, record, dueMs]);
+  const [kind, now, stored, ...outcomes] = list(await run(redis, 'fire', { keys: ref.keys, args, each }));
+  if (kind === 'fenced') return { kind };
+  if (kind === 'passed' || kind === 'early') return { kind, nowMs: Number(now) };
+  return {
+    ...{ kind: 'fired', nowMs: Number(now), fired: decodeFired(text(stored)) },
+    outcomes: outcomes.map((outcome) => text(outcome) as FireOutcome),
+  };
+}

@@ -1,0 +1,87 @@
+/**
+ * What a person does to a whole partition: let it rest and go on, remove old dead letters, remove it. Each is one script, so
+ * it may be repeated after a lost reply.
+ */
+import type { Redis } from '../connection/connect.ts';
+import type { PartitionRef } from '../keys.ts';
+import { list, run, text } from './scripts.ts';
+
+export interface Pause {
+  /** When it began, epoch ms; undefined when somebody else wrote the field. */
+  readonly sinceMs: number | undefined;
+  readonly reason: string;
+}
+
+export interface PauseReply {
+  /** `already`: paused before, or not paused when it should resume. */
+  readonly kind: 'ok' | 'already';
+  /** The pause that holds, or the one that has ended. */
+  readonly pause: Pause | undefined;
+}
+
+export interface PurgeReply {
+  readonly matched: number;
+  readonly looked: number;
+  /** Where the next batch goes on; undefined when there are no more dead letters of that age. */
+  readonly next: string | undefined;
+}
+
+/** What a partition holds. */
+export interface Holds {
+  readonly scheduled: number;
+  /** Entries of ready: waiting and running. */
+  readonly entries: number;
+  readonly dead: number;
+}
+
+export async function pause(
+  redis: Redis,
+  ref: PartitionRef,
+  { reason, nowMs }: { readonly reason: string; readonly nowMs?: number },
+): Promise<PauseReply> {
+  return pauseReply(list(await run(redis, 'pause', { keys: ref.keys, args: { now: nowMs ?? '', reason } })).map(text));
+}
+
+export async function resume(redis: Redis, ref: PartitionRef): Promise<PauseReply> {
+  return pauseReply(list(await run(redis, 'resume', { keys: ref.keys, args: {} })).map(text));
+}
+
+/** Looks at no more than `limit` dead letters, and at fewer when they are large, from the oldest or after the one named. */
+export async function purge(
+  redis: Redis,
+  ref: PartitionRef,
+  which: {
+    readonly mode: 'count' | 'remove';
+    readonly ageMs: number;
+    readonly limit: number;
+    readonly reason?: string | undefined;
+    readonly after?: string | undefined;
+    readonly nowMs?: number;
+  },
+): Promise<PurgeReply> {
+  const { mode, ageMs, limit, reason = '', after = '', nowMs } = which;
+  const args = { now: nowMs ?? '', age: ageMs, reason, after, limit, mode };
+  const [matched, looked, next] = list(await run(redis, 'purge', { keys: ref.keys, args })).map(text);
+  return { matched: Number(matched), looked: Number(looked), next: next === '' ? undefined : next };
+}
+
+/** Removes a partition with all its keys. Without `force` only if it holds neither jobs nor dead letters. */
+export async function remove(
+  redis: Redis,
+  ref: PartitionRef,
+  { force }: { readonly force: boolean },
+): Promise<{ readonly kind: 'ok' | 'holds'; readonly holds: Holds }> {
+  const reply = list(await run(redis, 'remove', { keys: ref.keys, args: { force: force ? 1 : 0 } }));
+  const [scheduled = 0, entries = 0, dead = 0] = reply.slice(1).map(Number);
+  return { kind: reply[0] === 'ok' ? 'ok' : 'holds', holds: { scheduled, entries, dead } };
+}
+
+/** `paused` in the meta hash: `<since ms> <reason>`. */
+export function pauseOf(value: string): Pause {
+  const [, since, reason] = /^(\d{10,16})(?: (.*))?$/s.exec(value) ?? [];
+  return since === undefined ? { sinceMs: undefined, reason: value } : { sinceMs: Number(since), reason: reason ?? '' };
+}
+
+function pauseReply([kind, value = '']: readonly string[]): PauseReply {
+  return { kind: kind === 'ok' ? 'ok' : 'already', pause: value === '' ? undefined : pauseOf(value) };
+}

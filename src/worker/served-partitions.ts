@@ -1,0 +1,44 @@
+/**
+ * The partitions this worker reads. It declares its queue at start and looks with each heartbeat whether it is still
+ * declared: a queue that is removed under a worker that serves it comes back, or its jobs would wait where no daemon
+ * looks. Somebody else may have declared it before, over another number of partitions; then those are read from now on.
+ *
+ * `refs` is one list that changes in place: the parts of the worker look into it in each of their passes. What was taken
+ * from a partition that is gone keeps its own reference, and is settled there.
+ */
+import type { Log } from '../core/log.ts';
+import type { Queue } from '../core/queue.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import { declareQueue, partitionsOf } from '../redis/transitions/queues.ts';
+import { join } from '../redis/transitions/ready.ts';
+
+export interface ServedPartitions {
+  readonly refs: readonly PartitionRef[];
+  /** Declares the queue unless it is, and follows its layout. May be repeated. */
+  readonly declare: () => Promise<void>;
+}
+
+export function createServedPartitions(parts: {
+  readonly redis: Redis;
+  readonly namespace: string;
+  readonly queue: Pick<Queue, 'name' | 'partitions'>;
+  readonly consumer: string;
+  readonly log: Log;
+}): ServedPartitions {
+  const { redis, namespace, queue, consumer, log } = parts;
+  const refs: PartitionRef[] = [];
+
+  async function declare(): Promise<void> {
+    const { name, partitions } = queue;
+    const layout = await declareQueue(redis, { namespace, queue: name, partitions });
+    if (layout.partitions === refs.length && layout.generation === refs[0]?.generation) return;
+    const next = partitionsOf(namespace, layout);
+    // Before the first read: the others must know of this worker when they share what a dead one left.
+    for (const { keys } of next) await join(redis, keys, consumer);
+    if (refs.length > 0) log.warn({ before: refs.length, partitions: next.length }, 'the queue has another layout');
+    refs.splice(0, refs.length, ...next);
+  }
+
+  return { refs, declare };
+}

@@ -1,0 +1,116 @@
+/**
+ * Negative controls: builds that are broken on purpose. A judge that finds nothing wrong with them is worth nothing, so
+ * a control passes only when the row complains about what the build was broken for.
+ */
+import { rmSync } from 'node:fs';
+import { before, dropped } from '../marks.mjs';
+import { loseReplies } from '../rows/redis.mjs';
+import { rows } from '../rows/rows.mjs';
+import { runRow } from '../stage/run.mjs';
+import { patchedCopy } from './copies.mjs';
+
+/**
+ * @typedef {object} Control
+ * @property {string} id
+ * @property {string} title
+ * @property {string} row in which it must be caught
+ * @property {readonly string[]} expected anomalies, one of which must be found
+ * @property {Partial<import('../stage/run.mjs').Row>} [change] of the row
+ * @property {readonly import('./copies.mjs').Patch[]} patches
+ */
+
+/** @type {readonly Control[]} */
+export const controls = [
+  {
+    id: 'N1',
+    title: 'promote removes before it adds, and is sometimes cut off in between',
+    row: 'F14',
+    expected: ['LOST', 'REPAIRED'],
+    patches: [
+      { file: 'lua/promote.lua', mark: 'remove-moved', edit: dropped },
+      {
+        file: 'lua/promote.lua',
+        mark: 'move-each',
+        edit: before(
+          "for at = 1, #due, 2 do redis.call('ZREM', scheduled, due[at]) end",
+          "if #due > 0 and now % 10 == 0 then error('cut off') end",
+        ),
+      },
+    ],
+  },
+  {
+    id: 'N2',
+    title: 'promote does not ask whose term it is',
+    row: 'F4',
+    expected: ['TWO-LEADERS'],
+    patches: [{ file: 'lua/promote.lua', mark: 'fence', edit: dropped }],
+  },
+  {
+    id: 'N3',
+    title: 'jobs are taken over by idle time alone, from the living too',
+    row: 'F33',
+    change: { workload: { jobs: 200, workMs: [300, 1500] } },
+    expected: ['DUP-START', 'OVERLAP', 'ZOMBIE'],
+    patches: [
+      {
+        file: 'dist/worker/reclaimer.js',
+        mark: 'watch-others',
+        edit: before('for (const { name } of others) missing.add(name);'),
+      },
+      { file: 'dist/worker/reclaimer.js', mark: 'proof-of-death', edit: before('return true;') },
+      {
+        file: 'dist/worker/reclaimer.js',
+        mark: 'reclaim-parts',
+        edit: before('parts = { ...parts, jobLeaseMs: 300 };'),
+      },
+    ],
+  },
+  {
+    id: 'N4',
+    title: 'the client sends a call again as another call, with a due of its own',
+    row: 'F27',
+    change: {
+      // Jobs that are over by the time at which their call is sent again.
+      workload: { jobs: 800, callsMs: 8000, nearMs: 0, farMs: 0, workMs: [1, 5], throws: 0, crashes: 0, poison: 0 },
+      inject: ({ theLine, sleep }) => loseReplies(theLine(), { verbs: ['schedule'], each: 30, sleep }),
+      pass: () => [],
+    },
+    expected: ['DUP-START', 'ZOMBIE'],
+    patches: [
+      {
+        file: 'dist/client/batch.js',
+        mark: 'send-chunk',
+        edit: before(
+          'const anew = ({ record, ...plan }) => {',
+          '  const dueMs = Math.max(plan.dueMs, Date.now());',
+          "  return { ...plan, dueMs, record: '1' + dueMs.toString(36) + record.slice(record.search(/[;|]/)) };",
+          '};',
+          'const jobs = { schedule: (to, all, how) => parts.jobs.schedule(to, all.map(anew), how) };',
+        ),
+      },
+    ],
+  },
+];
+
+/**
+ * @param {Control} control
+ * @param {import('../stage/run.mjs').Settings} settings
+ */
+export async function runControl({ id, title, row: rowId, expected, patches, change }, settings) {
+  const row = rows.find((candidate) => candidate.id === rowId);
+  if (!row) throw new Error(`control ${id} names no row: ${rowId}`);
+  const product = patchedCopy(settings.product, patches);
+  try {
+    const verdict = await runRow({ ...row, ...change }, { ...settings, product });
+    const found = expected.filter((kind) => (verdict.anomalies[kind] ?? 0) > 0);
+    const passed = found.length > 0;
+    if (verdict.kept && !settings.keep) rmSync(verdict.kept, { recursive: true, force: true });
+    const complaints = passed ? [] : [`not caught: no ${expected.join(', ')} in ${rowId}`, ...verdict.complaints];
+    return {
+      ...{ ...verdict, id, title: `${title} (${rowId})`, passed, complaints, kept: undefined },
+      verdict: /** @type {import('../stage/run.mjs').Verdict['verdict']} */ (passed ? 'passed' : 'failed'),
+    };
+  } finally {
+    rmSync(product, { recursive: true, force: true });
+  }
+}

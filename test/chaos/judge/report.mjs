@@ -1,0 +1,231 @@
+/**
+ * What a campaign found → `docs/reliability.json`, and from that alone `docs/reliability.md` and the table of durability
+ * in the README. Nothing in those is typed by hand that a run decides.
+ */
+import { FAULTS, notHere } from '../rows/not-here.mjs';
+
+/** @typedef {import('../stage/run.mjs').Verdict} Verdict */
+/** @typedef {Readonly<Record<string, string | number>>} Made when, with what and how it was made */
+/**
+ * @typedef {object} Result of one row
+ * @property {string} id
+ * @property {string} title
+ * @property {string} how
+ * @property {string} wanted
+ * @property {string} mode
+ * @property {boolean} passed
+ * @property {number} jobs
+ * @property {number} lost
+ * @property {number} excused gone as well, but a declared loss covers them
+ * @property {number} starts
+ * @property {number} duplicates
+ * @property {number} unexplained duplicates that only the row's own allowance covers
+ * @property {number} extraLateMs
+ * @property {number} seconds
+ * @property {string} anomalies
+ * @property {string} complaints
+ * @property {string} notRun why this host cannot run it; empty: it was run
+ */
+/** @typedef {{ made: Made, rows: readonly Result[], controls: readonly Result[] }} Findings */
+
+const BEGIN = '<!-- durability: made from docs/reliability.json by npm run chaos -- --report -->';
+const END = '<!-- end of durability -->';
+
+/** @param {Verdict} verdict @returns {Result} */
+export function resultOf(verdict) {
+  const { id, title, how, wanted, mode, passed, asked, excused, starts, duplicates, seconds } = verdict;
+  const pathless = (/** @type {string} */ text) => text.replaceAll(/(?<=^|[\s'"(])\/[\w./-]+/g, 'its folder');
+  return {
+    ...{ id, title, how, wanted, mode, passed, jobs: asked, starts, duplicates },
+    lost: verdict.anomalies.LOST ?? 0,
+    excused,
+    unexplained: verdict.anomalies['DUP-START'] ?? 0,
+    extraLateMs: Math.max(0, verdict.lateSinceMs - verdict.lateBeforeMs),
+    seconds,
+    anomalies: Object.entries(verdict.anomalies)
+      .map(([kind, count]) => `${count} ${kind}`)
+      .join(', '),
+    complaints: verdict.complaints.map(pathless).join('; '),
+    notRun: verdict.notRun ?? '',
+  };
+}
+
+/** @param {Findings} findings */
+export function markdownOf({ made, rows: all, controls }) {
+  const rows = all.filter(({ notRun }) => notRun === '');
+  const broken = rows.filter(({ passed }) => !passed);
+  const missed = controls.filter(({ passed }) => !passed);
+  const open = openFaults(all);
+  const notRun = all.length - rows.length;
+  const missing = notRun === 0 ? '' : `, ${notRun} could not be run,`;
+  return `${[
+    '# What breaks, and what becomes of the jobs',
+    '',
+    '<!-- Made by `npm run chaos -- --all`. Edit test/chaos/judge/report.mjs instead. -->',
+    '',
+    'Real processes work on a private Redis; then something breaks, is repaired, and a judge that shares no code with the',
+    'product compares what producers were told, what handlers did and what Redis holds.',
+    '',
+    `**${rows.length - broken.length} of ${rows.length} rows held**${missing} and ${controls.length - missed.length} of ${controls.length} builds that are broken on purpose were caught.`,
+    '',
+    `* Made ${made.date} with duestream ${made.duestream}, Node.js ${made.node}, Redis ${made.redis}, on ${made.cores} cores.`,
+    `* Again: \`npm run chaos -- --all --seed ${made.seed} --mode ${made.mode}\`; one row alone: \`npm run chaos -- --fault F2 --seed ${made.seed}\`.`,
+    `* The work: ${made.producers} producers × ${Number(made.jobs) / Number(made.producers)} jobs, ${made.daemons} daemons, ${made.workers} workers × ${made.slots} slots, ${made.partitions} partitions, unless a`,
+    `  row says otherwise. One job in ten is due at once, six in ten within ${seconds(made.nearMs)}, the rest within ${seconds(made.farMs)}; ${percent(made.throws)} throw`,
+    `  once, ${percent(made.crashes)} end their worker once and ${percent(made.poison)} always.`,
+    ...(made.again
+      ? [`* Run once more on their own, after the row, the judge or the product had changed: ${made.again}.`]
+      : []),
+    '* The times of the product are shortened: a lease is 1.5 s, and the jobs of a dead worker are taken over after 3 s.',
+    '',
+    'How to read it: *lost* are jobs that a producer was told Redis has and that neither ended nor can ever run; in brackets,',
+    'those that are gone as the row declares. *Again* are starts besides one for each job and each failure: their worker',
+    'died or froze under them; in brackets, those that only the allowance of the row covers. *Later* is how much later than',
+    'before the fault a first start was at most. A row holds when nothing is lost, nobody ran what was not asked for, nothing',
+    'is early, two starts never both count, nothing is stuck or left over, no process hoards files or memory, no error is',
+    'uncaught, and what it asks for besides is true.',
+    '',
+    '## Faults',
+    '',
+    '| | fault | how | asked for besides | mode | jobs | lost | again | later | verdict |',
+    '|---|---|---|---|---|--:|--:|--:|--:|---|',
+    ...rows.map(rowOf),
+    '',
+    '## Builds that are broken on purpose',
+    '',
+    'A judge that finds nothing wrong with them is worth nothing.',
+    '',
+    '| | broken how | found | verdict |',
+    '|---|---|---|---|',
+    ...controls.map(
+      ({ id, title, anomalies, passed }) =>
+        `| ${id} | ${cell(title)} | ${cell(anomalies)} | ${passed ? 'caught' : '**not caught**'} |`,
+    ),
+    '',
+    '## Not here',
+    '',
+    '| | fault | why |',
+    '|---|---|---|',
+    ...all
+      .filter(({ notRun }) => notRun !== '')
+      .map(({ id, title, notRun }) => `| ${id} | ${cell(title)} | ${cell(notRun)} |`),
+    ...notHere.map(({ id, title, reason }) => `| ${id} | ${cell(title)} | ${cell(reason)} |`),
+    '',
+    open.length === 0 ? 'Every other fault of the matrix is above.' : `Not in this run: ${open.join(', ')}.`,
+  ].join('\n')}\n`;
+}
+
+/** @param {Result} result */
+function rowOf({ id, title, how, wanted, mode, jobs, ...result }) {
+  const { lost, excused, duplicates, unexplained, extraLateMs, passed, complaints } = result;
+  const gone = excused > 0 ? `${lost} (${excused})` : `${lost}`;
+  const again = unexplained > 0 ? `${duplicates} (${unexplained})` : `${duplicates}`;
+  const verdict = passed ? 'held' : `**broken**: ${complaints}`;
+  const cells = [id, title, how, wanted, mode, jobs, gone, again, duration(extraLateMs), verdict];
+  return `| ${cells.map((value) => cell(String(value))).join(' | ')} |`;
+}
+
+/** Faults that are neither in a run nor out of it for a reason. @param {readonly Result[]} rows */
+export function openFaults(rows) {
+  const named = new Set([...rows, ...notHere].map(({ id }) => id));
+  return Array.from({ length: FAULTS }, (_, at) => `F${at + 1}`).filter((id) => !named.has(id));
+}
+
+const everything = 'everything';
+
+/** What a resolved `schedule()` survives: fault → the promise that its row checks. */
+const DURABILITY = [
+  {
+    deployment: 'append-only file, `appendfsync always`',
+    mode: 'always',
+    cells: [
+      { promise: everything, ids: ['F21'] },
+      { promise: everything, ids: ['F23'] },
+      { promise: everything, ids: ['F41'] },
+    ],
+  },
+  {
+    deployment: 'append-only file, `appendfsync everysec`',
+    mode: 'everysec',
+    cells: [
+      { promise: everything, ids: ['F22', 'F24'] },
+      { promise: 'all but the last 2 s', ids: ['F23'] },
+      { promise: 'all but one call per connection', ids: ['F41'] },
+    ],
+  },
+  {
+    deployment: 'snapshots only',
+    mode: 'none',
+    cells: [
+      { promise: 'what the last snapshot has', ids: ['F25'] },
+      { promise: 'what the last snapshot has', ids: [] },
+      { promise: 'what the last snapshot has', ids: [] },
+    ],
+  },
+];
+
+/** @param {Findings} findings */
+export function durabilityOf({ rows }) {
+  const head = '| standalone Redis with … | its process is killed | the power fails | its disk is full |';
+  const lines = DURABILITY.map(({ deployment, mode, cells }) => {
+    const texts = cells.map(({ promise, ids }) =>
+      durabilityCell(
+        promise,
+        ids.map((id) => find(rows, id, mode)),
+      ),
+    );
+    return `| ${[deployment, ...texts].join(' | ')} |`;
+  });
+  return [BEGIN, head, '|---|---|---|---|', ...lines, END].join('\n');
+}
+
+/** @param {readonly Result[]} rows @param {string} id @param {string} mode */
+function find(rows, id, mode) {
+  return rows.find((row) => row.id === id && row.mode === mode && row.notRun === '');
+}
+
+/** @param {string} promise @param {readonly (Result | undefined)[]} results */
+function durabilityCell(promise, results) {
+  const found = results.flatMap((result) => result ?? []);
+  if (found.length === 0 || found.length < results.length) return `${promise} *(not measured)*`;
+  const evidence = found
+    .map(({ id, lost, excused, jobs }) => {
+      const more = excused > 0 ? `, ${excused} more as declared` : '';
+      return `${id}: ${lost} of ${jobs} lost${more}`;
+    })
+    .join(', ');
+  // What a row declares as lost is lost as well: no such row shows that everything survives.
+  const isShort = promise === everything && found.some(({ excused }) => excused > 0);
+  if (isShort || found.some(({ lost }) => lost > 0)) return `**broken** (${evidence})`;
+  const otherwise = found.filter(({ passed }) => !passed).map(({ id }) => `; ${id} broke otherwise`);
+  return `${promise} (${evidence}${otherwise.join('')})`;
+}
+
+/**
+ * The README with its table of durability made anew.
+ *
+ * @param {string} readme
+ * @param {Findings} findings
+ */
+export function withDurability(readme, findings) {
+  const from = readme.indexOf(BEGIN);
+  const to = readme.indexOf(END);
+  if (from < 0 || to < from) throw new Error('the README has no place for the table of durability');
+  return `${readme.slice(0, from)}${durabilityOf(findings)}${readme.slice(to + END.length)}`;
+}
+
+/** @param {number} ms */
+function duration(ms) {
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
+
+/** @param {string | number | undefined} ms */
+const seconds = (ms) => `${Number(ms) / 1000} s`;
+
+/** @param {string | number | undefined} part */
+const percent = (part) => `${Number((Number(part) * 100).toFixed(3))} %`;
+
+/** @param {string} text */
+function cell(text) {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+}

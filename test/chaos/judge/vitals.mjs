@@ -1,0 +1,38 @@
+/** What a process holds: open files and memory, as Linux tells it. Elsewhere nobody tells, and nothing is judged. */
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** @typedef {{ fds: number, rssKb: number }} Held */
+/** @typedef {{ actor: string, before: Held, after: Held }} Vital a process that lived through the run */
+
+/**
+ * @param {number} pid
+ * @returns {Held | undefined} nothing of a process that is gone
+ */
+export function heldBy(pid) {
+  try {
+    const fds = readdirSync(`/proc/${pid}/fd`).length;
+    return { fds, rssKb: Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * What the daemons and workers hold now; hand the result on to `vitalsSince` when all is over.
+ *
+ * @param {import('../stage/cast.mjs').Cast} cast
+ */
+export function vitalsNow(cast) {
+  return [...cast.living('daemon'), ...cast.living('worker')].map((actor) => ({ actor, held: heldBy(actor.pid) }));
+}
+
+/**
+ * @param {ReturnType<typeof vitalsNow>} baseline
+ * @returns {readonly Vital[]}
+ */
+export function vitalsSince(baseline) {
+  return baseline.flatMap(({ actor, held: before }) => {
+    const after = actor.isGone() ? undefined : heldBy(actor.pid);
+    return before && after ? [{ actor: actor.name, before, after }] : [];
+  });
+}

@@ -1,0 +1,118 @@
+/** Dead letters and queues as the command line shows them. */
+import { beforeEach, describe, expect, test } from 'vitest';
+import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { useCli } from '../../support/cli.ts';
+import { T0, usePartition } from '../../support/partition.ts';
+
+const cli = useCli();
+const the = usePartition();
+
+beforeEach(async () => {
+  await declareQueue(the.redis, { namespace: 't', queue: 'q', partitions: 1 });
+});
+
+const due = (args: readonly string[]) => cli.run([...args, '--redis', the.server.url, '--namespace', 't']);
+const answer = async (args: readonly string[]) => JSON.parse((await due([...args, '--json'])).out);
+
+async function deadLetters(ids: readonly string[]): Promise<readonly string[]> {
+  const made: string[] = [];
+  for (const id of ids) made.push(await the.dead(id));
+  return made;
+}
+
+describe('dead ls', () => {
+  test('shows the newest dead letters first', async () => {
+    const [, second, third] = await deadLetters(['a', 'b', 'c']);
+    const { deadLetters: found } = await answer(['dead', 'ls', 'q', '--limit', '2']);
+    expect(found.map(({ deadLetter }: { readonly deadLetter: string }) => deadLetter)).toEqual([third, second]);
+    const { out } = await due(['dead', 'ls', 'q']);
+    expect(out).toMatch(/^dead letter +id +name +attempts +died +reason\n/);
+    expect(out.split('\n')[1]).toMatch(new RegExp(`^${third} +c +default +1 +2025-11-21T.* ago\\) +attempts$`));
+  });
+
+  test('says when there is none', async () => {
+    expect(await due(['dead', 'ls', 'q'])).toEqual({ code: 0, out: 'no dead letters in q\n', err: '' });
+  });
+});
+
+describe('dead show', () => {
+  test('shows data and history of a dead letter, and how to run it again', async () => {
+    await the.bury(await the.running('a', { data: { to: 'a@b.c' } }), { reason: 'gone\u001b[31m' });
+    const { deadLetters: found } = await answer(['dead', 'ls', 'q']);
+    const { out } = await due(['dead', 'show', 'q', found[0].deadLetter]);
+    expect(out).toMatch(
+      /^data +\{"to":"a@b.c"\}\ndied +2025-11-21T.*\nreason +gone \[31m\nattempts +1\n\n.*Z {2}attempt 1 failed: boom\n/m,
+    );
+    expect(out).toContain(`duestream dead replay q ${found[0].deadLetter}`);
+    expect(await answer(['dead', 'show', 'q', found[0].deadLetter])).toMatchObject({
+      ...{ id: 'a', data: { to: 'a@b.c' }, reason: 'gone\u001b[31m', attempts: 1, readable: true },
+    });
+  });
+
+  test('of what is no dead letter ends with 64, of one that is gone with 1', async () => {
+    expect((await due(['dead', 'show', 'q', 'a'])).code).toBe(64);
+    const { code, err } = await due(['dead', 'show', 'q', '5-5']);
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('no dead letter "5-5"') });
+  });
+});
+
+describe('dead replay', () => {
+  test('schedules one dead letter again', async () => {
+    const [deadLetter = ''] = await deadLetters(['a']);
+    expect(await due(['dead', 'replay', 'q', deadLetter])).toEqual({
+      code: 0,
+      out: `${deadLetter}  a  scheduled again\n`,
+      err: '',
+    });
+    expect(await the.redis.xlen(the.keys.dead)).toBe(0);
+    expect(await the.redis.zscore(the.keys.scheduled, 'j:a')).not.toBeNull();
+  });
+
+  test('of all is bounded, and goes on where it stopped', async () => {
+    await deadLetters(['a', 'b', 'c']);
+    expect((await due(['dead', 'replay', 'q', '--all', '--limit', '2'])).out).toBe('2 replayed\n');
+    expect(await the.redis.xlen(the.keys.dead)).toBe(1);
+    expect((await due(['dead', 'replay', 'q', '--all'])).out).toBe('1 replayed\n');
+    expect((await due(['dead', 'replay', 'q', '--all'])).out).toBe('0 replayed\n');
+  });
+
+  test('takes only the dead letters of one job, and waits if told to', async () => {
+    await deadLetters(['a', 'b']);
+    expect(await answer(['dead', 'replay', 'q', '--id', 'a', '--delay', '1d'])).toMatchObject({
+      replayed: 1,
+      failed: 0,
+    });
+    expect(Number(await the.redis.zscore(the.keys.scheduled, 'j:a'))).toBeGreaterThan(Date.now() + 86_000_000);
+    expect((await answer(['dead', 'ls', 'q'])).deadLetters).toHaveLength(1);
+  });
+
+  test('leaves the dead letter of a job that lives again, says so and ends with 1', async () => {
+    const [deadLetter = ''] = await deadLetters(['a']);
+    await the.schedule('a', { dueMs: T0 + 1000 });
+    const { code, out } = await due(['dead', 'replay', 'q', '--all']);
+    expect(code).toBe(1);
+    expect(out).toBe(
+      `${deadLetter}  a  not replayed: a job of this id is live; cancel it or let it end\n0 replayed, 1 not\n`,
+    );
+  });
+});
+
+describe('queues ls', () => {
+  test('counts the jobs of each queue and says who leads', async () => {
+    await deadLetters(['a']);
+    await the.schedule('b', { dueMs: T0 + 1000 });
+    await declareQueue(the.redis, { namespace: 't', queue: 'wide', partitions: 2 });
+    const { out } = await due(['queues', 'ls']);
+    const [head, first, second] = out.split('\n');
+    expect(head).toMatch(/^queue +partitions +scheduled +ready +running +dead +waits +workers +leader$/);
+    expect(first).toMatch(/^q +1 +1 +0 +0 +1 +\d+ d +0 +m1$/);
+    expect(second).toMatch(/^wide +2 +0 +0 +0 +0 +\S+ +0 +none: start one with "duestream start"$/);
+    const { queues } = await answer(['queues', 'ls']);
+    expect(queues[0]).toMatchObject({ queue: 'q', partitions: 1, scheduled: 1, dead: 1, leaders: ['m1'] });
+  });
+
+  test('says how a queue comes into being when there is none', async () => {
+    await the.redis.flushall();
+    expect((await due(['queues', 'ls'])).out).toContain('no queue was used in namespace t yet');
+  });
+});

@@ -1,0 +1,307 @@
+/** What `doctor` sees beyond the settings of a server: its holes, its clock, our rights, and what producers put wrongly. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { done } from '../../../src/cli/doctor/check-done.ts';
+import { patches } from '../../../src/cli/doctor/check-patches.ts';
+import { commandsUsed } from '../../../src/cli/doctor/check-rights.ts';
+import { dues, isReadable } from '../../../src/cli/doctor/check-scheduled.ts';
+import { schedules } from '../../../src/cli/doctor/check-schedules.ts';
+import { checks } from '../../../src/cli/doctor/checks.ts';
+import { createScheduleStore } from '../../../src/client/schedules/schedule-store.ts';
+import { ruleOf } from '../../../src/redis/connection/access.ts';
+import { controlKeys, partitionKeys, partitionRef } from '../../../src/redis/keys.ts';
+import { declareQueue, undeclareQueue } from '../../../src/redis/transitions/queues.ts';
+import { disarm } from '../../../src/redis/transitions/schedules.ts';
+import { useCli } from '../../support/cli.ts';
+import { T0, usePartition } from '../../support/partition.ts';
+import { read, walk } from '../../support/repository.ts';
+
+const cli = useCli();
+const the = usePartition({ port: true, appendonly: true });
+
+beforeEach(async () => {
+  await declareQueue(the.redis, { namespace: 't', queue: 'q', partitions: 1 });
+});
+
+const doctor = (...args: readonly string[]) =>
+  cli.run(['doctor', '--namespace', 't', '--redis', the.server.url, ...args]);
+const found = async (name: string, ...args: readonly string[]) => {
+  const { checks: all } = JSON.parse((await doctor('--json', ...args)).out);
+  return all.find(({ check }: { readonly check: string }) => check === name);
+};
+
+test('an unknown flag ends with 64', async () => {
+  expect((await doctor('--cure')).code).toBe(64);
+});
+
+describe('patches', () => {
+  const of = (version: string, name = 'redis_version') => patches(new Map([[name, version]]));
+
+  test.each(['7.2.14', '7.4.9', '8.2.6', '8.4.3', '8.6.3', '8.8.0', '9.0.0'])(
+    'Redis %s has none we know',
+    (version) => {
+      expect(of(version)).toMatchObject({ status: 'ok', saw: `Redis ${version} has none of the holes we know` });
+    },
+  );
+
+  test.each([
+    ['7.0.15', ['CVE-2025-49844'], '7.2.14'],
+    ['7.2.10', ['CVE-2025-49844', 'CVE-2026-23479'], '7.2.14'],
+    ['7.2.11', ['CVE-2026-23479'], '7.2.14'],
+    ['8.2.1', ['CVE-2025-49844', 'CVE-2026-23479'], '8.2.6'],
+    ['8.0.4', ['CVE-2026-23479'], '8.2.6'],
+    ['8.6.2', ['CVE-2026-23479'], '8.6.3'],
+  ])('Redis %s is open to %j', (version, cves, remedy) => {
+    const { status, saw, advice } = of(version);
+    expect(status).toBe('warn');
+    expect(saw.match(/CVE-[\d-]+/g)).toEqual(cves);
+    expect(advice).toBe(`upgrade to ${remedy} or later, unless your distribution has patched this one`);
+  });
+
+  test('Valkey is judged by its own version, not by the one of Redis it names', () => {
+    const info = (valkey: string) =>
+      new Map([
+        ['redis_version', '7.2.4'],
+        ['valkey_version', valkey],
+      ] as const);
+    expect(patches(info('8.1.4'))).toMatchObject({ status: 'ok', saw: expect.stringContaining('Valkey 8.1.4') });
+    expect(patches(info('8.1.3'))).toMatchObject({ status: 'warn', advice: expect.stringContaining('8.1.4') });
+    expect(patches(info('9.0.0')).status).toBe('ok');
+  });
+});
+
+describe('ends', () => {
+  const DONE = { windowMs: 600_000, tombstonesMax: 1000, floorMs: 60_000 };
+  const look = (limits = DONE) =>
+    done({ redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1, done: limits });
+  /** So many ends, spread evenly over so long a time until now. */
+  async function over(count: number, spanMs: number): Promise<void> {
+    const nowMs = Date.now();
+    await the.redis.zadd(
+      the.keys.done,
+      ...Array.from({ length: count }, (_, at) => [nowMs - (spanMs * (count - at)) / count, `j:${at}`]).flat(),
+    );
+  }
+  afterEach(() => the.redis.del(the.keys.done, the.keys.meta));
+
+  test('that are few are all remembered for the whole window', async () => {
+    await over(99, 1000);
+    expect(await look()).toEqual({ status: 'ok', saw: 'every end is remembered for 10 min' });
+    await over(900, 600_000);
+    expect((await look()).status).toBe('ok');
+  });
+
+  test('that come faster than done.max allows are remembered for less, and what to set is told', async () => {
+    await over(500, 150_000);
+    const { status, saw, advice } = await look();
+    expect(status).toBe('warn');
+    expect(saw).toMatch(
+      /^ends in q:0 are remembered for 5 min, not for 10 min: about 3 jobs end there per second, and done.max is 1000$/,
+    );
+    expect(advice).toMatch(/^set done.max to \d{4} or more, about 1 MiB of memory/);
+  });
+
+  test('of which one went near the floor are told so', async () => {
+    await the.redis.hset(the.keys.meta, 'evicted', `61000 ${Date.now()}`);
+    expect(await look()).toMatchObject({
+      status: 'warn',
+      saw: expect.stringContaining('remembered for 61 s'),
+      advice: expect.stringContaining('near the 60 s below which no end goes'),
+    });
+  });
+
+  test('that come so fast that only the floor keeps them are told so before the first goes', async () => {
+    await over(900, 1000);
+    expect(await look()).toMatchObject({ saw: expect.stringContaining('remembered for 60 s') });
+  });
+
+  test('that nobody wants are not looked at', async () => {
+    await over(900, 1000);
+    expect(await look(OFF)).toMatchObject({ status: 'ok' });
+  });
+});
+
+const OFF = { windowMs: 0, tombstonesMax: 0, floorMs: 0 };
+
+describe('clock', () => {
+  const clock = checks.find(({ name }) => name === 'clock');
+  const withOffset = (offsetMs: number) =>
+    clock?.look({
+      ...{ info: new Map(), namespace: 't', horizonMs: 1, done: OFF },
+      redis: new Proxy(the.redis, {
+        get: (target, name) =>
+          name === 'time'
+            ? async () => [Math.floor((Date.now() + offsetMs) / 1000), ((Date.now() + offsetMs) % 1000) * 1000]
+            : Reflect.get(target, name),
+      }),
+    });
+
+  test('of Redis within half a second of ours is well', async () => {
+    expect(await found('clock')).toMatchObject({ status: 'ok', saw: expect.stringMatching(/this machine$/) });
+    expect(await withOffset(-300)).toMatchObject({ status: 'ok' });
+  });
+
+  test('that is further away is told, with its direction', async () => {
+    expect(await withOffset(-120_000)).toMatchObject({ status: 'warn', saw: 'Redis is 2 min behind this machine' });
+    expect(await withOffset(2000)).toMatchObject({
+      ...{ status: 'warn', saw: 'Redis is 2 s ahead of this machine' },
+      advice: expect.stringContaining('NTP'),
+    });
+  });
+});
+
+describe('rights', () => {
+  const as = async (...rules: readonly string[]) => {
+    await the.redis.call('ACL', 'SETUSER', 'limited', 'reset', 'on', '>pw', ...rules);
+    return found('rights', '--redis', `redis://limited:pw@127.0.0.1:${the.server.port}`);
+  };
+
+  test('every command of a script is asked for', () => {
+    const named = walk('lua').flatMap((path) => [...read(path).matchAll(/redis\.call\('([A-Z]+)'/g)]);
+    const asked = new Set(commandsUsed('t').map(([name]) => name));
+    expect(named.map(([, name = '']) => name.toLowerCase()).filter((name) => !asked.has(name))).toEqual([]);
+  });
+
+  test('of a user that may do all are well', async () => {
+    expect(await found('rights')).toMatchObject({ status: 'ok', saw: expect.stringContaining('user default may use') });
+  });
+
+  test('that lack a command, keys or channels are told with the rule that gives them', async () => {
+    expect(await as('~other:*', '&t:*', '+@all', '-xadd')).toEqual({
+      ...{ check: 'rights', status: 'fail' },
+      saw: expect.stringMatching(/user limited may not use .*keys like t:v1:.*command xadd/),
+      advice: 'ACL SETUSER limited ~t:v1:* &t:v1:* +xadd',
+    });
+    expect(await as('~*', '&other:*', '+@all')).toMatchObject({
+      saw: expect.stringContaining('channels like t:v1:{doctor:0}:wake'),
+    });
+  });
+
+  test('that cannot be seen are a warning with what they must be', async () => {
+    expect(await as('~*', '&*', '+@all', '-acl|dryrun')).toMatchObject({
+      ...{ status: 'warn', saw: 'the rights of user limited cannot be seen: ACL DRYRUN is not allowed' },
+      advice: expect.stringContaining(`has ${ruleOf('service', { namespace: 't' })}`),
+    });
+  });
+});
+
+describe('schema', () => {
+  test('of ours, and of a partition that was never led, is well', async () => {
+    expect(await found('schema')).toMatchObject({ status: 'ok', saw: 'schema 1, in 1 partition' });
+    await the.lead();
+    expect(await found('schema')).toMatchObject({ status: 'ok' });
+  });
+
+  test('of another version fails', async () => {
+    await the.redis.hset(the.keys.meta, 'schema', '2');
+    const { code, out } = await doctor();
+    expect(code).toBe(1);
+    expect(out).toMatch(/^fail {2}schema {7}1 partition of another schema than 1: q partition 0 has "2"$/m);
+    expect(out).toContain('another namespace');
+  });
+});
+
+describe('dues', () => {
+  test('that make sense are well', async () => {
+    await the.schedule('a', { dueMs: T0 + 1 });
+    await the.put('now', 0);
+    expect(await found('dues')).toMatchObject({ status: 'ok', saw: 'every due makes sense, in 1 partition' });
+  });
+
+  test('in seconds, below zero and past the horizon are told with an example', async () => {
+    await the.put('order-1', 1_763_719_000);
+    await the.put('order-2', -5);
+    await the.put('order-3', '+inf');
+    const { code, out } = await doctor();
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /^warn {2}dues {9}2 dues in seconds, it seems, such as "order-2" at -5 in q; 1 due past the horizon/m,
+    );
+    expect(out).toContain('let the producer put milliseconds since 1970 as the score; remove those past the horizon');
+  });
+
+  test('that a mover has refused already are found among the dead letters', async () => {
+    await the.put('order-1', 1_763_719_000);
+    await the.promote();
+    expect(await found('dues')).toMatchObject({ status: 'warn', saw: '1 dead letter for the reason bad-due' });
+  });
+
+  test('are looked at without a write', async () => {
+    await the.put('order-1', 5);
+    const subject = { redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1000, done: OFF };
+    expect(await the.withoutWrite(() => Promise.resolve(dues(subject)))).toMatchObject({ status: 'warn' });
+  });
+});
+
+describe('members', () => {
+  test('that can be read are well', async () => {
+    await the.schedule('a', { dueMs: T0 + 1 });
+    await the.put('order-1', T0);
+    expect(await found('members')).toMatchObject({ status: 'ok', saw: '2 ids looked at, all can be read' });
+  });
+
+  test('that are binary, too long or refused already are told', async () => {
+    await the.put(Buffer.from([0xff, 0x1b, 0x00]), T0);
+    await the.promote();
+    await the.put(Buffer.from([0xff, 0x1b, 0x00]), T0 + 1);
+    await the.put('x'.repeat(131), T0 + 2);
+    await the.put('two words', T0 + 3);
+    const { out } = await doctor();
+    expect(out).toMatch(
+      /^warn {2}members {6}3 of 3 ids cannot be read, such as ".*" in q; 1 dead letter for the reason bad-member$/m,
+    );
+    expect(out).not.toContain('\u001b');
+    expect(await found('members')).toMatchObject({ advice: expect.stringContaining('printable ASCII') });
+  });
+
+  test('are judged as promote judges them', () => {
+    expect(['a', `j:${'x'.repeat(198)}`, 'x'.repeat(130)].filter((member) => !isReadable(member))).toEqual([]);
+    expect(['', 'ä', 'a b', 'x'.repeat(131), `j:${'x'.repeat(199)}`].filter(isReadable)).toEqual([]);
+  });
+});
+
+describe('schedules', () => {
+  const { fires, fired } = partitionKeys({ namespace: 't', queue: 'q', partition: 0 });
+  const { schedules: definitions } = controlKeys('t');
+  const look = () => schedules({ redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1, done: OFF });
+  const store = () => createScheduleStore({ redis: the.redis, namespace: 't' });
+
+  test('that are all looked at are well, and so are those that are paused or over', async () => {
+    expect(await look()).toEqual({ status: 'ok', saw: 'none' });
+    await store().put('hourly', { queue: 'q', every: '1h' });
+    await store().put('paused', { queue: 'q', every: '1h', paused: true });
+    await store().put('over', { queue: 'q', every: '1h', end: '2020-01-01' });
+    await the.redis.zrem(fires, 'paused', 'over');
+    expect(await look()).toEqual({ status: 'ok', saw: '3 schedules, all are looked at' });
+  });
+
+  test('that cannot fire are told, each with what to do', async () => {
+    for (const name of ['unarmed', 'forgotten', 'late', 'homeless', 'ahead', 'near']) {
+      await store().put(name, { queue: name === 'homeless' ? 'away' : 'q', every: '1h' });
+    }
+    await the.redis.hset(definitions, 'odd', 'no JSON');
+    await the.redis.hset(definitions, 'late', '{"since":1,"schedule":{"queue":"q","every":"1h"}}');
+    await the.redis.zadd(fires, T0, 'late');
+    await the.redis.zrem(fires, 'forgotten');
+    await disarm(the.redis, partitionRef('t', { queue: 'q', partition: 0, generation: 0 }), 'unarmed');
+    await undeclareQueue(the.redis, 't', 'away');
+    await the.redis.hset(
+      fired,
+      'ahead',
+      `${Date.now() + 3_600_000} 1 0 - - 1`,
+      'near',
+      `${Date.now() + 30_000} 1 0 - - 1`,
+    );
+    const { status, saw, advice } = await look();
+    expect(status).toBe('warn');
+    expect(saw).toContain('1 of 7 was fired up to an instant that is still to come, by a clock that went back');
+    expect(saw).toContain('such as "ahead"');
+    expect(saw).toContain('1 of 7 cannot be read, such as "odd"');
+    expect(saw).toContain('1 of 7 has a queue that is not declared, such as "homeless"');
+    expect(saw).toMatch(/2 of 7 is not looked at by any leader, such as "(unarmed|forgotten)"/);
+    expect(saw).toContain('1 of 7 is overdue and nobody fires it, such as "late"');
+    expect(advice).toMatch(/put it again.*start a daemon/);
+    await store().put('unarmed', { queue: 'q', every: '1h' });
+    await store().put('forgotten', { queue: 'q', every: '1h' });
+    expect((await look()).saw).not.toContain('looked at');
+  });
+});

@@ -1,0 +1,301 @@
+/** The verbs that schedule, list, show and cancel jobs, on a partition whose every state is real. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { decodeRecord } from '../../../src/core/codec.ts';
+import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { type Called, useCli } from '../../support/cli.ts';
+import { item, T0, usePartition } from '../../support/partition.ts';
+
+const cli = useCli();
+const the = usePartition();
+const DAY_MS = 86_400_000;
+
+beforeEach(async () => {
+  await declareQueue(the.redis, { namespace: 't', queue: 'q', partitions: 1 });
+});
+
+const due = (args: readonly string[], called?: Called) =>
+  cli.run([...args, '--redis', the.server.url, '--namespace', 't'], called);
+const answer = async (args: readonly string[], called?: Called) =>
+  JSON.parse((await due([...args, '--json'], called)).out);
+
+describe('schedule', () => {
+  test('prints the id, the due time and how far away it is', async () => {
+    const { code, out, err } = await due(['schedule', 'q', '--id', 'a', '--data', '{"n":1}', '--delay', '3h']);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(/^a {2}scheduled {2}due \d{4}-\d\d-\d\dT[\d:.]+Z \(in 3 h\)\n$/);
+    expect(await the.redis.hget(the.keys.jobs, 'j:a')).toMatch(/^1\w+\|\{"d":\{"n":1\}\}$/);
+  });
+
+  test('takes an instant, a name, and data from a file or stdin', async () => {
+    writeFileSync(join(cli.folder, 'data.json'), '{"from":"file"}');
+    const at = '2030-03-01T10:00:00+01:00';
+    const first = await answer(['schedule', 'q', '--id', 'a', '--data', '@data.json', '--at', at, '--name', 'welcome']);
+    expect(first).toEqual({ id: 'a', queue: 'q', status: 'scheduled', dueMs: Date.parse(at) });
+    await due(['schedule', 'q', '--id', 'b', '--data', '-', '--delay', '1h'], { input: '{"from":"stdin"}' });
+    expect(await the.redis.hget(the.keys.jobs, 'j:a')).toContain('{"n":"welcome","d":{"from":"file"}}');
+    expect(await the.redis.hget(the.keys.jobs, 'j:b')).toContain('{"d":{"from":"stdin"}}');
+  });
+
+  test('takes what the library takes: expiry, lateness, attempts, timeout and backoff', async () => {
+    const late = ['--expires-at', '2030-01-02T00:00:00Z', '--max-lateness', '10m', '--on-late', 'dead'];
+    const own = [
+      '--attempts',
+      '3',
+      '--timeout',
+      '5m',
+      '--backoff',
+      '{"kind":"exponential","delayMs":1000,"maxMs":60000}',
+    ];
+    const { code, err } = await due(['schedule', 'q', '--id', 'a', '--at', '2030-01-01T00:00:00Z', ...late, ...own]);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    const record = decodeRecord((await the.redis.hget(the.keys.jobs, 'j:a')) ?? '');
+    expect(record).toMatchObject({
+      ...{ expiresAtMs: Date.parse('2030-01-02T00:00:00Z'), maxLatenessMs: 600_000, onLate: 'dead' },
+      ...{ attempts: 3, timeoutMs: 300_000 },
+      backoff: { kind: 'exponential', delayMs: 1000, factor: 2, maxMs: 60_000, jitter: 'full' },
+    });
+    const line = '{"id":"b","at":"2030-01-01T00:00:00Z","maxLateness":"10m","onLate":"run"}';
+    expect((await due(['schedule', 'q', '--bulk', '-'], { input: line })).code).toBe(0);
+    const second = decodeRecord((await the.redis.hget(the.keys.jobs, 'j:b')) ?? '');
+    expect(second).toMatchObject({ maxLatenessMs: 600_000, onLate: 'run' });
+  });
+
+  test('keeps, replaces or refuses a job that is there', async () => {
+    await the.schedule('a', { dueMs: T0 + 5 * 365 * DAY_MS });
+    const again = (what: string) => due(['schedule', 'q', '--id', 'a', '--delay', '1h', '--if-exists', what]);
+    expect((await again('keep')).out).toMatch(/^a {2}exists {2}a job of this id is live, due 2030-11-20/);
+    expect((await again('error')).code).toBe(1);
+    expect((await again('replace')).out).toMatch(/^a {2}replaced {2}now due .*\(in 60 min\)\n$/);
+  });
+
+  test('does not replace a job that runs, and ends with 1', async () => {
+    const claim = await the.running('a');
+    const { code, out } = await due(['schedule', 'q', '--id', 'a', '--if-exists', 'replace']);
+    expect({ code, out }).toEqual({ code: 1, out: expect.stringMatching(/^a {2}running/) });
+    await the.complete([claim]);
+  });
+
+  test.each([
+    [['--data', '{to:1}'], '--data is not JSON'],
+    [['--data', '@missing.json'], '"missing.json" cannot be read: ENOENT'],
+    [['--delay', '1 fortnight'], 'delay is "1 fortnight"; allowed:'],
+    [['--delay', '1h', '--at', '2030-01-01T00:00:00Z'], 'allowed: one of them'],
+    [['--backoff', 'exponential'], 'backoff is "exponential"; allowed: JSON with kind fixed'],
+    [['--backoff', '{"kind":"fixed","delay":1}'], 'allowed: JSON with kind fixed (delayMs)'],
+    [['--on-late', 'dead'], 'onLate is "dead" without expiresAt or maxLateness'],
+    [['--max-lateness', 'soon'], 'maxLateness is "soon"; allowed:'],
+    [['--expires-at', '2030-01-01'], '--expires-at is "2030-01-01", a local time; add Z'],
+    [['--id', 'a b'], 'job id is "a b"; allowed:'],
+    [['--bulk', 'jobs.ndjson', '--if-exists', 'keep'], '--bulk and --if-exists are both given'],
+  ])('refuses %j with 64', async (flags, message) => {
+    const { code, err } = await due(['schedule', 'q', ...flags]);
+    expect({ code, err }).toEqual({ code: 64, err: expect.stringContaining(message) });
+    expect(err).toContain('next: duestream schedule --help');
+  });
+
+  test('reads many jobs from lines, tells the malformed ones and is stopped by none', async () => {
+    const lines = [
+      '{"id":"a","data":{"n":1},"delay":"1d"}',
+      'not json',
+      '{"id":"b","dely":"1d"}',
+      '',
+      '{"id":"c c"}',
+      '{"id":"d","at":"2030-01-01T00:00:00Z","name":"welcome"}',
+    ];
+    const { code, out, err } = await due(['schedule', 'q', '--bulk', '-'], { input: lines.join('\n') });
+    expect({ code, out }).toEqual({ code: 1, out: '5 lines, 2 scheduled, 3 refused\n' });
+    expect(err.match(/^line \d+: /gm)).toEqual(['line 2: ', 'line 3: ', 'line 5: ']);
+    expect(err).toContain('line 3: "dely" is no option; did you mean delay? allowed: data, delay, at,');
+    expect(await the.redis.zrange(the.keys.scheduled, '0', '-1')).toEqual(['j:a', 'j:d']);
+  });
+
+  test('sends a large file in chunks, with progress, and twice without harm', async () => {
+    const lines = Array.from({ length: 6000 }, (_, n) => `{"id":"n${n}","at":"2030-01-01T00:00:00Z"}`);
+    writeFileSync(join(cli.folder, 'jobs.ndjson'), lines.join('\r\n'));
+    const first = await due(['schedule', 'q', '--bulk', 'jobs.ndjson']);
+    expect(first).toEqual({ code: 0, out: '6000 lines, 6000 scheduled\n', err: '5000 jobs sent\n' });
+    const second = await answer(['schedule', 'q', '--bulk', 'jobs.ndjson']);
+    expect(second).toEqual({ queue: 'q', read: 6000, already: 6000, refused: 0, malformed: [] });
+  });
+});
+
+describe('ls', () => {
+  test('lists the jobs of each state', async () => {
+    await the.dead('dead');
+    await the.complete([await the.running('done')]);
+    await the.schedule('cancelled');
+    await the.cancel('j:cancelled');
+    const running = await the.running('running');
+    await the.schedule('ready');
+    await the.promote();
+    await the.schedule('later', { dueMs: T0 + DAY_MS });
+    await the.schedule('sooner', { dueMs: T0 + 1000 });
+    for (const [state, ids] of Object.entries({
+      scheduled: ['sooner', 'later'],
+      ...{ ready: ['ready'], running: ['running'], done: ['done'], cancelled: ['cancelled'], dead: ['dead'] },
+    })) {
+      const { jobs } = await answer(['ls', 'q', '--state', state]);
+      expect(
+        jobs.map(({ id }: { readonly id: string }) => id),
+        state,
+      ).toEqual(ids);
+    }
+    const { out } = await due(['ls', 'q', '--state', 'running']);
+    expect(out).toMatch(/^id +name +due +attempts +worker\nrunning +default +\S+Z \([^)]+\) +1 +w1\n$/);
+    await the.complete([running]);
+  });
+
+  test('lists jobs that expired, and enters the dead and the done at an offset', async () => {
+    await the.redis.hset(the.keys.jobs, 'j:late', '.e1mi8or6w8 0123456789abcdef 0 0 -');
+    await the.redis.zadd(the.keys.done, T0, 'j:late');
+    for (const id of ['a', 'b', 'c']) await the.dead(id);
+    for (const id of ['d', 'e']) await the.complete([await the.running(id)]);
+    const listed = async (...flags: readonly string[]) =>
+      (await answer(['ls', 'q', ...flags])).jobs.map(({ id }: { readonly id: string }) => id);
+    expect(await listed('--state', 'expired')).toEqual(['late']);
+    expect((await due(['ls', 'q', '--state', 'expired'])).out).toMatch(/^id +name +due +attempts +over\nlate +- /);
+    expect(await listed('--state', 'dead', '--offset', '1', '--limit', '1')).toEqual(['b']);
+    expect((await listed('--state', 'done')).toSorted()).toEqual(['d', 'e']);
+    expect(await listed('--state', 'done', '--offset', '1')).toHaveLength(1);
+  });
+
+  test('merges the partitions of a queue by due, and pages through them', async () => {
+    await declareQueue(the.redis, { namespace: 't', queue: 'wide', partitions: 4 });
+    const ids = Array.from({ length: 10 }, (_, n) => `n${n}`);
+    const input = ids.map((id, n) => `{"id":"${id}","at":"2030-01-01T00:00:0${n}Z"}`).join('\n');
+    await due(['schedule', 'wide', '--bulk', '-'], { input });
+    const { jobs } = await answer(['ls', 'wide', '--limit', '5', '--offset', '3']);
+    expect(jobs.map(({ id }: { readonly id: string }) => id)).toEqual(['n3', 'n4', 'n5', 'n6', 'n7']);
+    expect(new Set(jobs.map(({ partition }: { readonly partition: number }) => partition)).size).toBeGreaterThan(1);
+  });
+
+  test('says when there is nothing, and when the queue was never used', async () => {
+    expect(await due(['ls', 'q'])).toEqual({ code: 0, out: 'no scheduled jobs\n', err: '' });
+    const { code, err } = await due(['ls', 'nope']);
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: expect.stringContaining('queue "nope" was never used in namespace "t"'),
+    });
+    expect(await the.redis.hexists('t:v1:{control}:queues', 'nope')).toBe(0);
+  });
+
+  test('never lets an escape sequence of a foreign producer reach the terminal', async () => {
+    const evil = 'a\u001b]0;owned\u0007\u009b31mb\r\nc';
+    await the.put(evil, T0 + DAY_MS);
+    for (const args of [
+      ['ls', 'q'],
+      ['show', 'q', evil, '--bare'],
+      ['show', 'q', evil],
+      ['cancel', 'q', evil, '--bare'],
+    ]) {
+      for (const format of [[], ['--json']]) {
+        const { out, err } = await due([...args, ...format]);
+        expect((out + err).replaceAll('\n', ''), args[0]).not.toMatch(/\p{Cc}/u);
+      }
+    }
+  });
+});
+
+describe('show', () => {
+  const story = async (id: string, ...flags: string[]) => (await due(['show', 'q', id, ...flags])).out;
+
+  test('a job that waits', async () => {
+    await the.schedule('a', { dueMs: T0 + 5 * 365 * DAY_MS, data: { to: 'a@b.c' } });
+    const text = await story('a');
+    expect(text).toMatch(
+      /^job +a\nqueue +q, partition 0\nname +default\ndata +\{"to":"a@b.c"\}\nstate +scheduled, due in \d+ d\n/,
+    );
+    expect(text).toMatch(/^2030-11-20T09:56:40.000Z {2}attempt 1 is due, in \d+ d$/m);
+  });
+
+  test('a job that is overdue because nobody leads', async () => {
+    await the.schedule('a');
+    expect(await story('a')).toContain('no daemon leads this partition: start one with "duestream start"');
+  });
+
+  test('a job that is ready', async () => {
+    await the.schedule('a');
+    await the.promote();
+    expect(await story('a')).toMatch(/^state +ready$/m);
+  });
+
+  test('a job that runs, with its worker, its token and the request to stop', async () => {
+    const claim = await the.running('a');
+    await the.cancel('j:a');
+    const text = await story('a');
+    expect(text).toMatch(/^state +running, asked to stop$/m);
+    expect(text).toContain(`attempt 1 runs on worker w1, token ${claim.token}`);
+    expect(text).toContain('a cancel was requested');
+    expect(await answer(['show', 'q', 'a'])).toMatchObject({
+      ...{ id: 'a', state: 'running', attempts: 1, owner: 'w1', token: claim.token, cancelRequested: true },
+    });
+    await the.complete([claim]);
+  });
+
+  test('a job that failed and waits for its next attempt', async () => {
+    await the.retry(await the.running('a'), { delayMs: 1000 });
+    const text = await story('a');
+    expect(text).toMatch(/attempt 1 failed: boom\n.* {2}attempt 2 is due, \d+ d ago$/m);
+  });
+
+  test('a job that is done, cancelled or dead, after it was over', async () => {
+    const claim = await the.running('done');
+    await the.complete([claim]);
+    await the.schedule('cancelled');
+    await the.cancel('j:cancelled');
+    const deadLetter = await the.dead('dead');
+    expect(await story('done')).toContain(`Z  done after attempt 1, token ${claim.token}`);
+    expect(await story('cancelled')).toContain('Z  cancelled before it was ever started');
+    const text = await story('dead');
+    expect(text).toMatch(/^state +dead$[\s\S]*Z {2}attempt 1 failed: boom\n.*Z {2}dead: attempts\n/m);
+    expect(text).toContain(`duestream dead replay q ${deadLetter}`);
+  });
+
+  test('a bare job, and that there is one when --bare was left out', async () => {
+    await the.put('order-1042', T0 + 5 * 365 * DAY_MS);
+    expect(await story('order-1042', '--bare')).toMatch(/^job +order-1042 \(bare: put by a foreign producer\)$/m);
+    expect((await due(['show', 'q', 'order-1042'])).err).toContain('but a bare one: add --bare');
+  });
+
+  test('an id nobody knows: what that can mean', async () => {
+    const { code, err } = await due(['show', 'q', 'nope']);
+    expect(code).toBe(1);
+    expect(err).toContain(
+      'q has no job "nope": it never existed, it was over more than 10 min ago, or it is in another queue or namespace (this is t)',
+    );
+  });
+
+  test('a dead job whose end is forgotten leads to its dead letter', async () => {
+    const deadLetter = await the.dead('a');
+    await the.redis.hdel(the.keys.jobs, 'j:a');
+    await the.redis.zrem(the.keys.done, 'j:a');
+    expect((await due(['show', 'q', 'a'])).err).toContain(`it is dead: "duestream dead show q ${deadLetter}"`);
+  });
+});
+
+describe('cancel', () => {
+  test('says for each id what became of it, and ends with 1 when one was not cancelled', async () => {
+    await the.scheduleAll([item('a', { dueMs: T0 + DAY_MS }), item('b', { dueMs: T0 + DAY_MS })]);
+    expect(await due(['cancel', 'q', 'a', 'b'])).toEqual({ code: 0, out: 'a  cancelled\nb  cancelled\n', err: '' });
+    const claim = await the.running('runs');
+    await the.complete([await the.running('done')]);
+    const { code, out } = await due(['cancel', 'q', 'a', 'runs', 'done', 'nope']);
+    expect(code).toBe(1);
+    expect(out.split('\n').map((text) => text.split(/:|;/)[0])).toEqual([
+      ...['a  was over already', 'runs  runs and was asked to stop', 'done  was over already', 'nope  unknown', ''],
+    ]);
+    expect((await answer(['cancel', 'q', 'a'])).jobs).toEqual([{ id: 'a', status: 'over', over: 'cancelled' }]);
+    await the.complete([claim]);
+  });
+
+  test('of a bare job needs --bare', async () => {
+    await the.put('order-1042', T0 + DAY_MS);
+    expect((await due(['cancel', 'q', 'order-1042'])).code).toBe(1);
+    expect(await due(['cancel', 'q', 'order-1042', '--bare'])).toMatchObject({
+      code: 0,
+      out: 'order-1042  cancelled\n',
+    });
+  });
+});

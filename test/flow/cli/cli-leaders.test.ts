@@ -1,0 +1,107 @@
+/** Who leads and who works, as the command line shows them. */
+import { beforeEach, describe, expect, test } from 'vitest';
+import { controlKeys } from '../../../src/redis/keys.ts';
+import { beat } from '../../../src/redis/transitions/presence.ts';
+import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { useCli } from '../../support/cli.ts';
+import { item, T0, usePartition } from '../../support/partition.ts';
+
+const cli = useCli();
+const the = usePartition();
+const namespace = 't';
+
+beforeEach(async () => {
+  await declareQueue(the.redis, { namespace, queue: 'q', partitions: 1 });
+});
+
+const due = (args: readonly string[]) => cli.run([...args, '--redis', the.server.url, '--namespace', namespace]);
+const answer = async (args: readonly string[]) => JSON.parse((await due([...args, '--json'])).out);
+
+async function alive(id: string, role: 'daemon' | 'worker', queues: readonly string[] = []): Promise<void> {
+  const identity = { id, role, host: 'mill', pid: 7, startedMs: Date.now() - 120_000, queues };
+  await beat(the.redis, { namespace, identity, ttlMs: 60_000 });
+}
+
+describe('leaders', () => {
+  test('shows process, epoch, lease, lag and backlog of each partition', async () => {
+    await alive('m1', 'daemon');
+    await the.schedule('ready');
+    await the.promote();
+    await the.schedule('late', { dueMs: T0 });
+    await declareQueue(the.redis, { namespace, queue: 'wide', partitions: 2 });
+    const { code, out } = await due(['leaders']);
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /^queue +partition +leader +process +epoch +elected +last pass +lease left +overdue +backlog\n/,
+    );
+    expect(out).toMatch(/^q +0 +mill:7 +m1 +\d{13} +(now|\d+ (ms|s) ago) +\d+ (ms|s) ago +\d+ s +\d+ d +1$/m);
+    expect(out).toMatch(/^wide +1 +none +- +- +- +- +- +- +0$/m);
+    expect(out).toContain('2 partitions without a leader: start one with "duestream start"');
+  });
+
+  test('shows one queue as JSON, and a leader without a heartbeat by its id', async () => {
+    await the.lead();
+    const { partitions } = await answer(['leaders', 'q']);
+    expect(partitions).toHaveLength(1);
+    const [{ leader, ...rest }] = partitions;
+    expect(leader).toMatchObject({ process: 'm1', epoch: expect.any(Number), sinceMs: leader.epoch });
+    expect(leader.host).toBeUndefined();
+    expect(leader.leaseLeftMs).toBeGreaterThan(0);
+    expect(leader.lastPassAgoMs).toBe(
+      Number((await the.redis.get(the.keys.leader))?.split(':')[2]) - leader.leaseLeftMs,
+    );
+    expect(rest).toMatchObject({ queue: 'q', partition: 0, backlog: 0, paused: false });
+    expect((await due(['leaders'])).out).toMatch(/^q +0 +m1 +m1 /m);
+  });
+
+  test('of a queue that was never used ends with 1, of two queues with 64', async () => {
+    expect((await due(['leaders', 'nobody'])).code).toBe(1);
+    expect((await due(['leaders', 'q', 'q'])).code).toBe(64);
+  });
+});
+
+describe('workers', () => {
+  test('shows who lives, what each holds and what it runs', async () => {
+    await alive('w-1', 'worker', ['q']);
+    await alive('d-1', 'daemon');
+    await the.running('first', { consumer: 'w-1' });
+    await the.schedule('second');
+    await the.deliver({ consumer: 'w-1' });
+    const { code, out } = await due(['workers']);
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /^worker +state +where +started +last beat +queues +holds\nw-1 +alive +mill:7 +2 min ago +\d+ (ms|s) ago +q +2\n\nw-1 holds\n/,
+    );
+    expect(out).toMatch(/^ {2}q {2}first {2}attempt 1, for \d+ \w+\n {2}q {2}second {2}about to start\n$/m);
+    expect(out).not.toContain('d-1');
+  });
+
+  test('shows a consumer without a heartbeat as missing, and no more jobs than asked for', async () => {
+    await the.scheduleAll([item('a'), item('b'), item('c')]);
+    await the.run({ consumer: 'w-gone' });
+    await the.redis.sadd(controlKeys(namespace).alive, 'w-gone');
+    const { workers } = await answer(['workers', '--queue', 'q', '--limit', '2']);
+    expect(workers).toMatchObject([{ id: 'w-gone', state: 'missing', queues: ['q'], pending: 3 }]);
+    expect(workers[0].jobs).toMatchObject([
+      { queue: 'q', partition: 0, id: 'a', bare: false, attempt: 1, startedMs: expect.any(Number) },
+      { id: 'b' },
+    ]);
+    expect((await due(['workers', '--limit', '2'])).out).toMatch(
+      /^w-gone +missing +- +- +- +q +3$[\s\S]*\n {2}and 1 more\n$/m,
+    );
+  });
+
+  test('shows only those of one queue, and says when there is none', async () => {
+    await alive('w-1', 'worker', ['other']);
+    expect((await answer(['workers', '--queue', 'q'])).workers).toEqual([]);
+    expect((await due(['workers', '--queue', 'q'])).out).toContain('no worker in namespace t; start one with');
+    expect((await answer(['workers'])).workers).toMatchObject([
+      { id: 'w-1', state: 'alive', beatAgoMs: expect.any(Number), pending: 0, jobs: [] },
+    ]);
+  });
+
+  test('with a limit that is no number ends with 64', async () => {
+    const { code, err } = await due(['workers', '--limit', 'many']);
+    expect({ code, err }).toEqual({ code: 64, err: expect.stringContaining('a whole number from 0 to 1000') });
+  });
+});

@@ -1,0 +1,177 @@
+/** What a newcomer types wrongly, verb by verb: each refusal names what was given and the nearest thing that exists. */
+import { beforeEach, describe, expect, test } from 'vitest';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { createProgram, everyCommand } from '../../../src/cli/cli.ts';
+import { scheduleOptionNames } from '../../../src/client/plan.ts';
+import { runHere } from '../../support/console.ts';
+import { usePartition } from '../../support/partition.ts';
+
+const the = usePartition();
+const say = (args: readonly string[]) => runHere([...args, '--redis', the.server.url, '--namespace', 't']);
+const commands = everyCommand(createProgram({ run: async () => undefined }));
+const pathOf = (command: (typeof commands)[number]): readonly string[] =>
+  command.parent ? [...pathOf(command.parent), command.name()] : [];
+const levels = commands.map((command) => [['duestream', ...pathOf(command)].join(' '), pathOf(command)] as const);
+
+describe('on every level', () => {
+  test.each(levels)('%s -h is --help', async (_, path) => {
+    const short = await runHere([...path, '-h']);
+    expect(short).toEqual({ ...(await runHere([...path, '--help'])), code: 0, err: '' });
+    expect(short.out).toContain(`Usage: ${['duestream', ...path].join(' ')}`);
+    expect(short.out).toContain('-h, --help');
+  });
+
+  test.each(levels)('%s -v, -V and --version print the version', async (_, path) => {
+    for (const flag of ['-v', '-V', '--version']) {
+      expect(await runHere([...path, flag])).toEqual({ code: 0, out: `${packageJson.version}\n`, err: '' });
+    }
+  });
+});
+
+describe('a queue that is misspelt is told with the nearest one', () => {
+  beforeEach(async () => {
+    for (const queue of ['emails', 'orders']) expect((await say(['schedule', queue])).code).toBe(0);
+  });
+
+  test.each([
+    ['ls emial'],
+    ['show emial a'],
+    ['cancel emial a'],
+    ['dead ls emial'],
+    ['dead show emial 1-0'],
+    ['dead replay emial 1-0'],
+    ['dead purge emial --yes'],
+    ['queues stats emial'],
+    ['queues pause emial'],
+    ['queues resume emial'],
+    ['queues rm emial'],
+    ['leaders emial'],
+    ['workers --queue emial'],
+    ['fsck emial'],
+    ['forecast --queue emial'],
+  ])('%s', async (line) => {
+    const { code, out, err } = await say(line.split(' '));
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toMatch(/queue "?emial"? was never used.*; did you mean emails\? "duestream queues ls" lists those/);
+  });
+
+  test('by schedules ls too, which else only says that there is none', async () => {
+    expect((await say(['schedules', 'ls', '--queue', 'emial'])).out).toBe(
+      'there is no schedule of queue emial; did you mean emails?\n',
+    );
+    expect((await say(['schedules', 'ls', '--queue', 'orders', '--tag', 'x'])).out).toBe(
+      'there is no schedule of queue orders with tag x\n',
+    );
+  });
+
+  test('by schedule, which makes it a new queue', async () => {
+    const { code, out, err } = await say(['schedule', 'emial', '--id', 'a']);
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^a {2}scheduled/) });
+    expect(err).toBe('queue emial is new; did you mean emails?\n');
+    expect((await say(['schedule', 'emial', '--id', 'b'])).err).toBe('');
+    expect((await say(['schedule', 'payments'])).err).toBe('');
+    expect((await say(['schedule', 'ordres', '--json'])).err).toBe('');
+  });
+});
+
+describe('a schedule that is misspelt is told with the nearest one', () => {
+  beforeEach(() => say(['schedules', 'put', 'nightly', '--queue', 'q', '--cron', '30 2 * * *']));
+
+  test.each([
+    ['schedules show nightli'],
+    ['schedules preview nightli'],
+    ['schedules pause nightli'],
+    ['schedules resume nightli'],
+    ['schedules trigger nightli'],
+    ['schedules backfill nightli --from -2d --to now'],
+  ])('%s', async (line) => {
+    const { code, out, err } = await say(line.split(' '));
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toBe(
+      'duestream: there is no schedule "nightli"; did you mean nightly? "duestream schedules ls" lists those that are\n',
+    );
+  });
+
+  test('schedules rm nightli', async () => {
+    const { code, out } = await say(['schedules', 'rm', 'nightli']);
+    expect({ code, out }).toEqual({
+      ...{ code: 1, out: expect.stringContaining('there is no schedule "nightli"; did you mean nightly?') },
+    });
+  });
+
+  test('and one that is like no other without a guess', async () => {
+    expect((await say(['schedules', 'show', 'weekly-report'])).err).toBe(
+      'duestream: there is no schedule "weekly-report"; "duestream schedules ls" lists those that are\n',
+    );
+  });
+});
+
+describe('wrong use', () => {
+  test.each([
+    ['a verb', ['schedle', 'emails'], "unknown command 'schedle' (Did you mean schedule?)", 'duestream --help'],
+    ['a verb of a group', ['queues', 'lss'], "unknown command 'lss' (Did you mean ls?)", 'duestream queues --help'],
+    ['a topic of help', ['help', 'lss'], "unknown command 'lss'; did you mean ls?", 'duestream --help'],
+    [
+      'a topic in a group',
+      ['dead', 'help', 'sho'],
+      "unknown command 'sho'; did you mean show?",
+      'duestream dead --help',
+    ],
+    ['a flag', ['fsck', '--repar'], "unknown option '--repar' (Did you mean --repair?)", 'duestream fsck --help'],
+    [
+      'a state',
+      ['ls', 'q', '--state', 'redy'],
+      "argument 'redy' is invalid. Did you mean ready? Allowed choices are scheduled, ready,",
+      'duestream ls --help',
+    ],
+    [
+      'a choice that is like none',
+      ['forecast', '--by', 'fortnight'],
+      "argument 'fortnight' is invalid. Allowed choices are minute, hour, auto.",
+      'duestream forecast --help',
+    ],
+    [
+      'a queue as a flag',
+      ['leaders', '--queue', 'emails'],
+      "unknown option '--queue'; queue is an argument: duestream leaders [queue]",
+      'duestream leaders --help',
+    ],
+    [
+      'a queue as an argument',
+      ['workers', 'emails'],
+      "too many arguments for 'workers'. Expected 0 arguments but got 1; a queue is a flag: --queue <name>",
+      'duestream workers --help',
+    ],
+    ['no queue', ['ls'], "missing required argument 'queue'", 'duestream ls --help'],
+    [
+      'a schedule without a queue',
+      ['schedules', 'put', 'x', '--cron', '30 2 * * *'],
+      '--queue is missing; a schedule needs --queue, and --cron or --every; or --file with all of it',
+      'duestream schedules put --help',
+    ],
+    [
+      'a schedule without a rule',
+      ['schedules', 'put', 'x', '--queue', 'q'],
+      'schedule x: neither cron nor every is given; allowed: one of them',
+      'duestream schedules put --help',
+    ],
+  ])('%s', async (_, args, message, next) => {
+    const { code, out, err } = await say(args);
+    const [first, second, ...rest] = err.split('\n');
+    expect({ code, out, rest, second }).toEqual({ code: 64, out: '', rest: [''], second: `next: ${next}` });
+    expect(first).toContain(message);
+  });
+
+  test('leaves nothing behind: no queue is declared, no schedule is put', async () => {
+    await say(['schedules', 'put', 'x', '--cron', '30 2 * * *']);
+    await say(['ls', 'emial']);
+    expect(await the.redis.keys('*')).toEqual([]);
+  });
+});
+
+test('schedule has a flag for every option of the library', () => {
+  const schedule = commands.find((command) => command.name() === 'schedule');
+  expect(schedule?.options.map((option) => option.attributeName())).toEqual(
+    expect.arrayContaining(['data', ...scheduleOptionNames]),
+  );
+});

@@ -1,0 +1,244 @@
+/** What an operator does to a whole queue: looks at its counts, lets it rest and go on, removes it. */
+import { Readable } from 'node:stream';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { runCli } from '../../../src/cli/cli.ts';
+import { controlKeys, partitionKeys } from '../../../src/redis/keys.ts';
+import { beat } from '../../../src/redis/transitions/presence.ts';
+import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { useCli } from '../../support/cli.ts';
+import { runHere } from '../../support/console.ts';
+import { item, T0, usePartition } from '../../support/partition.ts';
+
+const cli = useCli();
+const the = usePartition();
+const namespace = 't';
+
+beforeEach(async () => {
+  await declareQueue(the.redis, { namespace, queue: 'q', partitions: 1 });
+});
+
+const due = (args: readonly string[]) => cli.run([...args, '--redis', the.server.url, '--namespace', namespace]);
+const answer = async (args: readonly string[]) => JSON.parse((await due([...args, '--json'])).out);
+const queueNames = () => the.redis.hkeys(controlKeys(namespace).queues);
+const ahead = (ms: number) => ({ dueMs: Date.now() + ms });
+
+async function worker(id: string, queues: readonly string[]): Promise<void> {
+  const identity = { id, role: 'worker' as const, host: 'mill', pid: 7, startedMs: Date.now(), queues };
+  await beat(the.redis, { namespace, identity, ttlMs: 60_000 });
+}
+
+describe('queues stats', () => {
+  beforeEach(async () => {
+    await the.dead('dead');
+    await the.complete([await the.running('done')]);
+    await the.running('runs');
+    await the.scheduleAll([item('late'), item('soon', ahead(30_000)), item('noon', ahead(7_200_000))]);
+    await the.scheduleAll([item('never', ahead(30 * 86_400_000)), item('noon2', ahead(7_300_000))], {
+      nowMs: Date.now(),
+    });
+  });
+
+  test('counts what there is per state and partition, what was, and what comes due when', async () => {
+    const { code, out } = await due(['queues', 'stats', 'q']);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^queue +q\njobs +5 scheduled, 0 ready, 1 running, 1 dead; 2 over within the done window\n/);
+    expect(out).toMatch(/^oldest +due and not started for \d+ d$/m);
+    expect(out).toMatch(/^workers +0$/m);
+    expect(out).toMatch(
+      /^partition +scheduled +ready +running +dead +over +waits +leader\n0 +5 +0 +1 +1 +2 +\d+ d +m1$/m,
+    );
+    expect(out).toMatch(/^so far +1 dead, 1 done, 3 promoted, 8 scheduled$/m);
+    expect(out).toMatch(/^now +1 +█{20}\nin 1 min +1 +█{20}\nin 5 min +0\nin 1 h +0\nin 6 h +2 +█{40}\nin 1 d +0\n/m);
+    expect(out).toMatch(/^in 1 w +0\nlater +1 +█{20}\n$/m);
+  });
+
+  test('says the same as JSON', async () => {
+    const found = await answer(['queues', 'stats', 'q']);
+    expect(found).toMatchObject({
+      ...{ queue: 'q', scheduled: 5, ready: 0, running: 1, dead: 1, over: 2, paused: false },
+      counters: { dead: 1, done: 1, promoted: 3, scheduled: 8 },
+      partitions: [{ partition: 0, scheduled: 5, leader: { process: 'm1' } }],
+    });
+    expect(found.oldestDueAgeMs).toBeGreaterThan(0);
+    expect(found.dueNext).toHaveLength(8);
+    expect(found.dueNext[0]).toEqual({ toMs: 0, count: 1 });
+    expect(found.dueNext[4]).toEqual({ fromMs: 3_600_000, toMs: 21_600_000, count: 2 });
+    expect(found.dueNext[7]).toEqual({ fromMs: 604_800_000, count: 1 });
+  });
+});
+
+test('queues stats of a queue that was never used ends with 1, without a name with 64', async () => {
+  const { code, err } = await due(['queues', 'stats', 'nobody']);
+  expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('queue "nobody" was never used') });
+  expect((await due(['queues', 'stats'])).code).toBe(64);
+});
+
+describe('queues pause', () => {
+  test('says since when and why, what goes on, and shows in the stats', async () => {
+    await the.running('runs');
+    expect(await due(['queues', 'pause', 'q', '--reason', 'the mail server moves'])).toEqual({
+      ...{ code: 0, err: '' },
+      out: 'q is paused\nwhat runs goes on to its end: 1 job\nto go on: duestream queues resume q\n',
+    });
+    expect(await the.promote()).toMatchObject({ kind: 'paused' });
+    expect((await due(['queues', 'stats', 'q'])).out).toMatch(/^paused +since 20.*: the mail server moves$/m);
+    expect(await answer(['queues', 'stats', 'q'])).toMatchObject({
+      ...{ paused: true, pause: { reason: 'the mail server moves', sinceMs: expect.any(Number) } },
+    });
+    expect((await due(['queues', 'pause', 'q'])).out).toMatch(
+      /^q was paused already, since 20.*the mail server moves\n/,
+    );
+  });
+
+  test('is one answer as JSON, of all partitions', async () => {
+    await declareQueue(the.redis, { namespace, queue: 'wide', partitions: 3 });
+    expect(await answer(['queues', 'pause', 'wide', '--reason', 'why'])).toMatchObject({
+      ...{ queue: 'wide', paused: true, changed: true, running: 0, pause: { reason: 'why' } },
+    });
+    for (const partition of [0, 1, 2]) {
+      const { meta } = partitionKeys({ namespace, queue: 'wide', partition });
+      expect(await the.redis.hexists(meta, 'paused')).toBe(1);
+    }
+  });
+
+  test('refuses a reason that is a story', async () => {
+    const { code, err } = await due(['queues', 'pause', 'q', '--reason', 'x'.repeat(201)]);
+    expect({ code, err }).toEqual({ code: 64, err: expect.stringContaining('201 characters; allowed: 200') });
+  });
+});
+
+describe('queues resume', () => {
+  test('lets the queue go on, and says how long it rested', async () => {
+    await due(['queues', 'pause', 'q', '--reason', 'why']);
+    const { code, out } = await due(['queues', 'resume', 'q']);
+    expect(out).toMatch(/^q goes on; it was paused since 20.*: why\n$/);
+    expect(code).toBe(0);
+    expect(await the.promote()).toMatchObject({ kind: 'moved' });
+    expect((await due(['queues', 'resume', 'q'])).out).toBe('q was not paused\n');
+  });
+
+  test('says as JSON whether anything changed', async () => {
+    expect(await answer(['queues', 'resume', 'q'])).toEqual({ queue: 'q', paused: false, changed: false });
+    await due(['queues', 'pause', 'q']);
+    expect(await answer(['queues', 'resume', 'q'])).toMatchObject({ changed: true, pause: { reason: '' } });
+  });
+
+  test('of a queue that was never used ends with 1', async () => {
+    expect((await due(['queues', 'resume', 'nobody'])).code).toBe(1);
+  });
+});
+
+describe('queues rm', () => {
+  test('removes a queue that holds nothing, and leaves no key', async () => {
+    await the.complete([await the.running('a')]);
+    expect(await due(['queues', 'rm', 'q'])).toEqual({ code: 0, out: 'q is removed\n', err: '' });
+    expect(await the.redis.keys('*')).toEqual([]);
+  });
+
+  test('refuses one that holds anything, says what, and removes it by force', async () => {
+    await the.dead('a');
+    await the.schedule('b', { dueMs: T0 + 1000 });
+    const { code, err } = await due(['queues', 'rm', 'q']);
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: expect.stringContaining('q holds 1 scheduled, 1 dead; add --force'),
+    });
+    expect(await queueNames()).toEqual(['q']);
+    expect(await answer(['queues', 'rm', 'q', '--force'])).toEqual({
+      ...{ queue: 'q', removed: true, forced: true, held: { scheduled: 1, ready: 0, running: 0, dead: 1 } },
+      schedules: [],
+    });
+    expect(await the.redis.keys('*')).toEqual([]);
+    await declareQueue(the.redis, { namespace, queue: 'q', partitions: 1 });
+    await the.schedule('c', { dueMs: T0 + 1000 });
+    expect((await due(['queues', 'rm', 'q', '--force'])).out).toBe('q is removed with 1 scheduled\n');
+  });
+
+  test('refuses one that schedules make jobs for, says which, and removes them by force', async () => {
+    const put = (name: string, queue: string) => due(['schedules', 'put', name, '--queue', queue, '--every', '1h']);
+    await put('nightly', 'q');
+    await put('other', 'elsewhere');
+    await the.redis.hset(controlKeys(namespace).schedules, 'odd', '{"schedule":{"queue":"q"}}');
+    const { code, err } = await due(['queues', 'rm', 'q']);
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('q has 2 schedules: nightly, odd; remove') });
+    expect((await due(['queues', 'rm', 'q', '--force'])).out).toBe('q is removed with 2 schedules\n');
+    expect(await the.redis.hkeys(controlKeys(namespace).schedules)).toEqual(['other']);
+    expect(await the.redis.keys('t:v1:{q:0}:*')).toEqual([]);
+  });
+
+  test('keeps a schedule that is put while the queue is removed by force, and has it fired', async () => {
+    const connection: { spublish: typeof the.redis.spublish } = Object.getPrototypeOf(the.redis);
+    const announce = vi.spyOn(connection, 'spublish').mockImplementationOnce(async () => {
+      announce.mockRestore();
+      const args = ['schedules', 'put', 'late', '--queue', 'q', '--every', '1h'];
+      await runHere([...args, '--redis', the.server.url, '--namespace', namespace]);
+      return 0;
+    });
+    const args = ['queues', 'rm', 'q', '--force', '--redis', the.server.url, '--namespace', namespace];
+    const { code, out } = await runHere(args);
+    expect({ code, out }).toEqual({
+      code: 1,
+      out: expect.stringContaining('schedules were put in q while it was removed'),
+    });
+    expect(await queueNames()).toEqual(['q']);
+    expect(await the.redis.zrange(partitionKeys({ namespace, queue: 'q', partition: 0 }).fires, '0', '-1')).toEqual([
+      'late',
+    ]);
+  });
+
+  test('refuses one that a living worker serves', async () => {
+    await worker('w-1', ['other', 'q']);
+    const { code, err } = await due(['queues', 'rm', 'q']);
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: expect.stringContaining('q is served by 1 living worker, such as mill:7'),
+    });
+    expect((await due(['queues', 'rm', 'q', '--force'])).code).toBe(0);
+    expect(await queueNames()).toEqual([]);
+  });
+
+  test('keeps a job that is scheduled while the queue is removed by force, declares the queue again and ends with 1', async () => {
+    const connection: { spublish: typeof the.redis.spublish } = Object.getPrototypeOf(the.redis);
+    const announce = vi.spyOn(connection, 'spublish').mockImplementationOnce(async () => {
+      await the.schedule('late', { dueMs: T0 + 1000 });
+      return 0;
+    });
+    let text = '';
+    const screen = { write: (part: string) => (text += part) };
+    const args = ['queues', 'rm', 'q', '--force', '--redis', the.server.url, '--namespace', namespace];
+    const world = { args, env: {}, cwd: cli.folder, stdin: Readable.from([]), stdout: screen, stderr: screen };
+    expect(await runCli(world)).toBe(1);
+    announce.mockRestore();
+    expect(text).toContain('jobs were scheduled in q while it was removed: it is kept with those');
+    expect(await queueNames()).toEqual(['q']);
+    expect(await the.picture()).toEqual({ scheduled: { 'j:late': T0 + 1000 }, jobs: { 'j:late': 'record' } });
+  });
+
+  test('of a name outside the grammar ends with 64', async () => {
+    expect((await due(['queues', 'rm', 'A B'])).code).toBe(64);
+  });
+});
+
+describe('a daemon that runs', () => {
+  const entries = () => the.redis.xlen(the.keys.ready);
+  const leads = () => the.redis.exists(the.keys.leader);
+
+  test('rests while its queue is paused, goes on when it resumes, and lets go of it when it is removed', async () => {
+    const args = ['start', '--roles', 'mover', '--redis', the.server.url, '--namespace', namespace];
+    const daemon = await cli.start(args, { env: { DUESTREAM_MOVER__SAFETY_TICK_MS: '60s' } });
+    await expect.poll(leads).toBe(1);
+    await due(['queues', 'pause', 'q']);
+    await the.schedule('a', { nowMs: T0 });
+    await the.redis.spublish(the.keys.wake, '0');
+    await expect.poll(() => the.redis.hget(the.keys.meta, 'wake')).toBe('0');
+    expect(await entries()).toBe(0);
+    await due(['queues', 'resume', 'q']);
+    await expect.poll(entries).toBe(1);
+    const claims = await the.claim(await the.read());
+    await the.complete(claims);
+    expect((await due(['queues', 'rm', 'q'])).out).toBe('q is removed\n');
+    expect(await the.redis.keys('t:v1:{q:*')).toEqual([]);
+    expect(await daemon.end()).toBe(0);
+    expect(await the.redis.keys('t:v1:{q:*')).toEqual([]);
+  });
+});

@@ -1,0 +1,82 @@
+/** Jobs that are due and that nobody runs: whoever looks must see it, wherever they look. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createProducer } from '../../../src/client/producer.ts';
+import { defineQueue } from '../../../src/core/queue.ts';
+import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
+import { createWorker } from '../../../src/worker/worker.ts';
+import { runHere } from '../../support/console.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { samples } from '../../support/samples.ts';
+
+const namespace = 't';
+const emails = defineQueue<object>('emails');
+let server: TestRedis;
+let daemon: Daemon;
+
+beforeAll(async () => {
+  server = await startRedis({ port: true, appendonly: true });
+  daemon = await createDaemon({
+    redis: { url: server.url },
+    namespace,
+    roles: ['mover', 'http'],
+    http: { port: 0 },
+  });
+  await daemon.start();
+}, 30_000);
+afterAll(async () => {
+  await daemon.stop();
+  await server.stop();
+});
+
+const asked = (...args: readonly string[]) => runHere([...args, '--redis', server.url, '--namespace', namespace]);
+const answered = async (...args: readonly string[]) => JSON.parse((await asked(...args, '--json')).out);
+const checked = async () =>
+  (await answered('doctor')).checks.find(({ check }: { readonly check: string }) => check === 'workers');
+
+async function metric(name: string): Promise<number | undefined> {
+  const { host, port } = daemon.http() ?? {};
+  const scrape = async () => (await fetch(`http://${host}:${port}/metrics`)).text();
+  return (await samples({ scrape })).get(name);
+}
+const age = () => metric('duestream_oldest_due_age_seconds{queue="emails"}');
+const ready = () => metric('duestream_ready_jobs{queue="emails"}');
+
+test('two jobs that are ready for five minutes without a worker show in the metric, in doctor and in queues ls', async () => {
+  const producer = await createProducer({ redis: server.url, namespace });
+  const at = new Date(Date.now() - 300_000);
+  await producer.schedule(emails, {}, { at });
+  await producer.schedule(emails, {}, { at });
+  await producer.stop();
+  await expect.poll(ready, { timeout: 20_000 }).toBe(2);
+
+  expect(await age()).toBeGreaterThanOrEqual(300);
+  expect(await checked()).toMatchObject({
+    status: 'warn',
+    saw: expect.stringMatching(/^"emails" has 2 jobs ready and no worker, the oldest due for \d+ min$/),
+    advice: 'start a worker with "duestream worker <module>"',
+  });
+  expect(await answered('queues', 'ls')).toMatchObject({ queues: [{ queue: 'emails', ready: 2, workers: 0 }] });
+  expect((await answered('queues', 'ls')).queues[0].oldestDueAgeMs).toBeGreaterThanOrEqual(300_000);
+  expect((await asked('queues', 'ls')).out).toMatch(
+    /^queue +partitions +scheduled +ready +running +dead +waits +workers +leader\nemails +1 +0 +2 +0 +0 +\d+ min +0 +/,
+  );
+});
+
+test('with a worker nothing waits any more, and nobody is warned', async () => {
+  let release: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const worker = createWorker(emails, () => held, { redis: server.url, namespace });
+  await worker.start();
+  await expect.poll(worker.running, { timeout: 20_000 }).toBe(2);
+  expect(await age()).toBe(0);
+  expect(await checked()).toEqual({
+    check: 'workers',
+    status: 'ok',
+    saw: '1 queue, none with due jobs that nobody serves',
+  });
+  expect((await answered('queues', 'ls')).queues).toMatchObject([{ running: 2, oldestDueAgeMs: 0, workers: 1 }]);
+  release();
+  await worker.stop();
+});

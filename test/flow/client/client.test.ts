@@ -1,0 +1,268 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createProducer, type Producer, type ProducerOptions, type QueueInput } from '../../../src/client/producer.ts';
+import { defineQueue } from '../../../src/core/queue.ts';
+import { partitionOf } from '../../../src/core/routing.ts';
+import type { Redis } from '../../../src/redis/connection/connect.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+
+let server: TestRedis;
+let admin: Redis;
+let producer: Producer;
+const extra: Producer[] = [];
+const emails = defineQueue<{ to: string }>('emails');
+
+const open = async (options: Partial<ProducerOptions> = {}) => {
+  const made = await createProducer({ redis: server.url, ...options });
+  extra.push(made);
+  return made;
+};
+const key = (name: string, queue = 'emails', partition = 0) => `duestream:v1:{${queue}:${partition}}:${name}`;
+const serverMs = async () => {
+  const [seconds, micros] = await admin.time();
+  return Number(seconds) * 1000 + Number(micros) / 1000;
+};
+/** How often the server carried out a command since its statistics were reset. */
+const calls = async (command: string) =>
+  Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(await admin.info('commandstats'))?.[1] ?? 0);
+const scriptCalls = async () => (await calls('evalsha')) + (await calls('eval'));
+
+beforeAll(async () => {
+  server = await startRedis();
+  admin = await server.client();
+});
+beforeEach(async () => {
+  await admin.flushall();
+  producer = await open();
+});
+afterEach(async () => {
+  await Promise.all(extra.splice(0).map((made) => made.stop()));
+});
+afterAll(() => server.stop());
+
+describe('scheduling', () => {
+  test('stores a job under its id, with its due, and says so', async () => {
+    const at = new Date('2030-01-01T00:00:00Z');
+    const result = await producer.schedule(emails, { to: 'a@b.c' }, { at, id: 'one', name: 'welcome' });
+    expect(result).toEqual({ id: 'one', queue: 'emails', status: 'scheduled', dueMs: at.getTime() });
+    expect(await admin.zscore(key('scheduled'), 'j:one')).toBe(String(at.getTime()));
+    expect(await admin.hget(key('jobs'), 'j:one')).toBe(
+      `1${at.getTime().toString(36)}|{"n":"welcome","d":{"to":"a@b.c"}}`,
+    );
+  });
+
+  test('takes the name of a queue as well, and makes ids where none is given', async () => {
+    const [a, b] = await Promise.all([producer.schedule('plain', 1), producer.schedule('plain', 2)]);
+    expect(a.id).toMatch(/^[\w-]{22}$/);
+    expect(new Set([a.id, b.id]).size).toBe(2);
+    expect(await admin.zcard(key('scheduled', 'plain'))).toBe(2);
+  });
+
+  test('a delay is never shorter than asked by the clock of Redis, and longer by no more than the call takes', async () => {
+    for (const delay of [1, 20, 1000]) {
+      const before = await serverMs();
+      const { dueMs } = await producer.schedule(emails, { to: 'x' }, { delay });
+      expect(dueMs).toBeGreaterThanOrEqual(before + delay);
+      expect(dueMs).toBeLessThanOrEqual((await serverMs()) + delay + 1);
+    }
+  });
+
+  test('an instant that is past keeps its due, and may run now', async () => {
+    const at = new Date(Date.now() - 86_400_000);
+    const { id, dueMs } = await producer.schedule(emails, { to: 'x' }, { at });
+    expect(dueMs).toBe(at.getTime());
+    expect(await admin.zscore(key('scheduled'), `j:${id}`)).toBe(String(at.getTime()));
+  });
+
+  test('the same call again is already there, a different one exists, and an error when asked for', async () => {
+    const at = new Date(Date.now() + 60_000);
+    await producer.schedule(emails, { to: 'a' }, { id: 'x', at });
+    expect(await producer.schedule(emails, { to: 'a' }, { id: 'x', at })).toMatchObject({ status: 'already' });
+    const kept = { status: 'exists', dueMs: at.getTime() };
+    expect(await producer.schedule(emails, { to: 'b' }, { id: 'x', delay: 5 })).toMatchObject(kept);
+    await expect(
+      producer.schedule(emails, { to: 'b' }, { id: 'x', delay: 5, ifExists: 'error' }),
+    ).rejects.toMatchObject({
+      code: 'exists',
+      message: expect.stringContaining(`job x of queue emails exists already, due ${at.toISOString()}`),
+    });
+  });
+
+  test('replacing puts the new data and due in the place of the old', async () => {
+    await producer.schedule(emails, { to: 'old' }, { id: 'x', delay: '1h' });
+    const replaced = await producer.schedule(emails, { to: 'new' }, { id: 'x', delay: '2h', ifExists: 'replace' });
+    expect(replaced.status).toBe('replaced');
+    expect(await producer.get(emails, 'x')).toMatchObject({ data: { to: 'new' }, dueMs: replaced.dueMs });
+  });
+
+  test('calls for one id are carried out in the order they were made, whatever their mode', async () => {
+    const statuses = await Promise.all([
+      producer.schedule(emails, { to: '1' }, { id: 'x', delay: '1h' }),
+      producer.schedule(emails, { to: '2' }, { id: 'x', delay: '2h', ifExists: 'replace' }),
+      producer.schedule(emails, { to: '3' }, { id: 'x', delay: '3h' }),
+    ]);
+    expect(statuses.map(({ status }) => status)).toEqual(['scheduled', 'replaced', 'exists']);
+  });
+
+  test('a namespace keeps its own keys', async () => {
+    const other = await open({ namespace: 'shop' });
+    await other.schedule(emails, { to: 'x' }, { id: 'x' });
+    expect((await admin.keys('*')).filter((name) => !name.startsWith('shop:v1:'))).toEqual([]);
+  });
+});
+
+describe('many calls at once', () => {
+  test('10,000 calls of one turn cost a few script calls and declare the queue once', async () => {
+    await admin.config('RESETSTAT');
+    const results = await Promise.all(
+      Array.from({ length: 10_000 }, (_, n) => producer.schedule(emails, { to: `${n}` }, { id: `${n}`, delay: '1h' })),
+    );
+    expect(results.map(({ id }) => id)).toEqual(Array.from({ length: 10_000 }, (_, n) => `${n}`));
+    expect(results.every(({ status }) => status === 'scheduled')).toBe(true);
+    expect(await admin.zcard(key('scheduled'))).toBe(10_000);
+    // One of them declares the queue.
+    expect(await scriptCalls()).toBe(41);
+    expect(await calls('hsetnx')).toBe(1);
+  });
+
+  test('a script call carries at most 512 KiB', async () => {
+    await admin.config('RESETSTAT');
+    const data = { to: 'x'.repeat(200_000) };
+    await Promise.all(Array.from({ length: 11 }, () => producer.schedule(emails, data)));
+    // And one that declares the queue.
+    expect(await scriptCalls()).toBe(7);
+  });
+
+  test('each caller has its own result, and a bad job costs its neighbours nothing', async () => {
+    await producer.schedule(emails, { to: 'x' }, { id: 'taken', delay: '1h' });
+    await admin.config('RESETSTAT');
+    const settled = await Promise.allSettled([
+      producer.schedule(emails, { to: 'x' }, { id: 'a' }),
+      producer.schedule(emails, { to: 'x' }, { id: 'b', delay: Number.NaN }),
+      producer.schedule(emails, { to: 'x' }, { id: 'taken', ifExists: 'error' }),
+      producer.schedule(emails, { to: 'x'.repeat(300_000) }, { id: 'c' }),
+      producer.schedule(emails, { to: 'x' }, { id: 'd' }),
+    ]);
+    const codes = settled.map((one) => (one.status === 'fulfilled' ? one.value.status : one.reason.code));
+    expect(codes).toEqual(['scheduled', 'bad-input', 'exists', 'bad-input', 'scheduled']);
+    expect(await scriptCalls()).toBe(1);
+  });
+
+  test('partitions each have their own script call, and every job is where its id says', async () => {
+    const wide = defineQueue('wide', { partitions: 4 });
+    const ids = Array.from({ length: 100 }, (_, n) => `job-${n}`);
+    await Promise.all(ids.map((id) => producer.schedule(wide, {}, { id, delay: '1h' })));
+    for (const id of ids) {
+      expect(await admin.zscore(key('scheduled', 'wide', partitionOf(id, 4)), `j:${id}`)).not.toBeNull();
+    }
+  });
+
+  test('a queue keeps the partitions it has, whatever a later producer thinks', async () => {
+    await producer.schedule(defineQueue('wide', { partitions: 4 }), {}, { id: 'a' });
+    const other = await open();
+    await other.schedule(defineQueue('wide', { partitions: 2 }), {}, { id: 'b' });
+    expect(await admin.hget('duestream:v1:{control}:queues', 'wide')).toBe('{"partitions":4,"generation":0}');
+    expect(await admin.zscore(key('scheduled', 'wide', partitionOf('b', 4)), 'j:b')).not.toBeNull();
+  });
+});
+
+describe('a queue that is resized', () => {
+  const resize = async (queue: string, { partitions, generation }: { partitions: number; generation: number }) => {
+    await admin.hset('duestream:v1:{control}:queues', queue, JSON.stringify({ partitions, generation }));
+    for (let partition = 0; partition < partitions; partition += 1) {
+      await admin.hset(key('meta', queue, partition), 'generation', generation);
+    }
+  };
+
+  test('is looked up again, and its jobs go to their new partitions', async () => {
+    await producer.schedule(emails, { to: 'x' }, { id: 'before' });
+    await resize('emails', { partitions: 3, generation: 1 });
+    const ids = Array.from({ length: 30 }, (_, n) => `after-${n}`);
+    const results = await Promise.all(ids.map((id) => producer.schedule(emails, { to: 'x' }, { id, delay: '1h' })));
+    expect(results.map(({ status }) => status)).toEqual(ids.map(() => 'scheduled'));
+    for (const id of ids) {
+      expect(await admin.zscore(key('scheduled', 'emails', partitionOf(id, 3)), `j:${id}`)).not.toBeNull();
+    }
+  });
+
+  test('is looked up again for cancel and get as well', async () => {
+    await producer.schedule(emails, { to: 'x' }, { id: 'before' });
+    await resize('emails', { partitions: 3, generation: 1 });
+    const other = await open();
+    await other.schedule(emails, { to: 'x' }, { id: 'a', delay: '1h' });
+    expect(await producer.get(emails, 'a')).toMatchObject({ state: 'scheduled', partition: partitionOf('a', 3) });
+    await resize('emails', { partitions: 3, generation: 2 });
+    expect(await producer.cancel(emails, 'a')).toEqual({ id: 'a', status: 'cancelled' });
+  });
+
+  test('is an error when its registry and its partitions never agree', async () => {
+    await producer.schedule(emails, { to: 'x' });
+    await admin.hset(key('meta'), 'generation', 9);
+    await expect(producer.schedule(emails, { to: 'x' })).rejects.toMatchObject({ code: 'moved' });
+    await expect(producer.cancel(emails, 'x')).rejects.toMatchObject({ code: 'moved' });
+  });
+});
+
+describe('a producer', () => {
+  test.each<[Partial<ProducerOptions>, RegExp]>([
+    [{ redis: 'localhost' }, /redis is "localhost"; allowed: redis:\/\/host:port\/db/],
+    [{ namespace: 'Upper' }, /namespace name is "Upper"; allowed/],
+    [{ horizon: '20y' }, /horizon is "20y"; allowed/],
+    [{ horizon: '4000d' }, /horizon is "4000d"; allowed: 1000 to 315360000000 ms/],
+    [{ dataBytesMax: 0 }, /dataBytesMax is 0; allowed: a whole number from 1 to 67108864/],
+    [{ retryBudget: '6m' }, /retryBudget is "6m"; allowed: 0 to 300000 ms/],
+    [{ retryBudget: '10s', doneWindow: '10s' }, /retryBudget is "10s"; allowed: 0 to 5000 ms/],
+    [{ name: 'two words' }, /name is "two words"; allowed/],
+  ])('refuses the options %j', async (options, message) => {
+    await expect(createProducer({ redis: server.url, ...options })).rejects.toMatchObject({
+      code: 'bad-input',
+      message: expect.stringMatching(message),
+    });
+  });
+
+  test.each<[unknown, RegExp]>([
+    ['Emails', /queue name is "Emails"; allowed/],
+    [7, /queue is 7; allowed: what defineQueue returned, or a name/],
+    [null, /queue is null; allowed/],
+    [{ name: 'a b' }, /queue name is "a b"; allowed/],
+  ])('refuses the queue %j with a rejection and never throws', async (queue, message) => {
+    const refusal = { code: 'bad-input', message: expect.stringMatching(message) };
+    const input = queue as QueueInput<unknown>;
+    await expect(producer.schedule(input, 1)).rejects.toMatchObject(refusal);
+    await expect(producer.scheduleMany(input, [])).rejects.toMatchObject(refusal);
+    await expect(producer.cancel(input, 'x')).rejects.toMatchObject(refusal);
+    await expect(producer.get(input, 'x')).rejects.toMatchObject(refusal);
+    await expect(producer.replay(input, '1-0')).rejects.toMatchObject(refusal);
+  });
+
+  test('does what was asked before it stopped, and refuses what comes after', async () => {
+    const last = Array.from({ length: 600 }, () => producer.schedule(emails, { to: 'x' }));
+    const many = producer.scheduleMany(emails, [{ data: { to: 'y' } }]);
+    const stopping = producer.stop();
+    expect(producer.stop()).toBe(stopping);
+    await stopping;
+    expect((await Promise.all(last)).length).toBe(600);
+    expect((await many)[0]?.status).toBe('scheduled');
+    for (const call of [
+      producer.schedule(emails, { to: 'x' }),
+      producer.scheduleMany(emails, []),
+      producer.cancel(emails, 'x'),
+      producer.cancelMany(emails, []),
+      producer.get(emails, 'x'),
+      producer.replay(emails, '1-0'),
+    ]) {
+      await expect(call).rejects.toMatchObject({ code: 'stopped' });
+    }
+  });
+
+  test('leaves no connection and no timer behind', async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+    const before = timers();
+    const named = await createProducer({ redis: server.url, name: 'short-lived' });
+    await named.schedule(emails, { to: 'x' });
+    expect(String(await admin.client('LIST'))).toContain('name=duestream:short-lived');
+    await named.stop();
+    await expect.poll(async () => String(await admin.client('LIST'))).not.toContain('name=duestream:short-lived');
+    // The driver gives a socket a moment to say goodbye.
+    await expect.poll(timers).toBeLessThanOrEqual(before);
+  });
+});

@@ -1,0 +1,117 @@
+/** How many jobs come due when: what waits in Redis and what schedules are going to make, together. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createSchedules, type Schedules } from '../../../src/client/schedules/schedules.ts';
+import { controlKeys } from '../../../src/redis/keys.ts';
+import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { runHere } from '../../support/console.ts';
+import { item, usePartition } from '../../support/partition.ts';
+
+const the = usePartition();
+const namespace = 't';
+const HOUR = 3_600_000;
+const say = (args: readonly string[]) =>
+  runHere(['forecast', ...args, '--redis', the.server.url, '--namespace', namespace]);
+const ahead = (ms: number) => new Date(Date.now() + ms);
+let schedules: Schedules;
+
+beforeEach(async () => {
+  await declareQueue(the.redis, { namespace, queue: 'q', partitions: 1 });
+  schedules = await createSchedules({ redis: the.server.url, namespace });
+});
+afterEach(() => schedules.stop());
+
+describe('a forecast', () => {
+  test('counts jobs in the hour they are due, with overdue and ready ones apart', async () => {
+    const hour = Math.ceil((Date.now() + 2 * HOUR) / HOUR) * HOUR;
+    await the.scheduleAll([item('late'), item('a', { dueMs: hour }), item('b', { dueMs: hour + 1 })]);
+    await the.scheduleAll([item('c', { dueMs: hour + 30 * HOUR })], { nowMs: Date.now() });
+    const { buckets, overdue, busiest, by } = await schedules.forecast();
+    expect({ overdue, by }).toEqual({ overdue: 1, by: 'hour' });
+    expect(buckets.filter(({ jobs }) => jobs > 0)).toEqual([
+      { from: new Date(hour), jobs: 2, scheduled: 2, coming: 0 },
+    ]);
+    expect(busiest?.from).toEqual(new Date(hour));
+    await the.promote({ nowMs: Date.now() });
+    expect(await schedules.forecast()).toMatchObject({ overdue: 0, ready: 1 });
+  });
+
+  test('counts the instants of schedules, equal ones once each', async () => {
+    for (const name of ['a', 'b', 'c']) await schedules.put(name, { queue: 'q', cron: '0 * * * *', data: name });
+    await schedules.put('d', { queue: 'other', every: '30m' });
+    await schedules.put('rest', { queue: 'q', every: '1s', paused: true });
+    await schedules.put('few', { queue: 'q', every: '1h', maxRuns: 2 });
+    await the.redis.hset(controlKeys(namespace).schedules, 'odd', 'no JSON', 'bad', '{"schedule":{"cron":"x"}}');
+    const found = await schedules.forecast({ until: ahead(24 * HOUR) });
+    expect(found.buckets.reduce((sum, { coming }) => sum + coming, 0)).toBe(3 * 24 + 48 + 2);
+    expect(found.buckets[5]).toMatchObject({ coming: 5, scheduled: 0 });
+    expect(found.schedules).toEqual({ counted: 5, paused: 1, unreadable: 2, uncounted: 0, estimated: 0 });
+    expect((await schedules.forecast({ queue: 'other' })).buckets[5]).toMatchObject({ coming: 2 });
+  });
+
+  test('takes minutes for a near bound and hours for a far one, unless it is told', async () => {
+    expect((await schedules.forecast({ until: ahead(HOUR) })).by).toBe('minute');
+    expect((await schedules.forecast({ until: ahead(HOUR), by: 'hour' })).buckets.length).toBeLessThanOrEqual(2);
+    expect((await schedules.forecast({ until: ahead(24 * HOUR), by: 'minute' })).buckets.length).toBeGreaterThanOrEqual(
+      1440,
+    );
+  });
+
+  test('refuses what it cannot answer', async () => {
+    const code = (options: Parameters<Schedules['forecast']>[0]) =>
+      schedules.forecast(options).catch((error: { readonly code: string }) => error.code);
+    expect(await code({ until: ahead(-1000) })).toBe('bad-input');
+    expect(await code({ until: ahead(26 * HOUR), by: 'minute' })).toBe('bad-input');
+    expect(await code({ until: ahead(1501 * HOUR) })).toBe('bad-input');
+    expect(await code({ queue: 'nobody' })).toBe('not-found');
+  });
+
+  test('of very many schedules with one rule walks through it once', async () => {
+    const text = (at: number) => JSON.stringify({ since: 1, schedule: { queue: 'q', cron: '* * * * *', data: at } });
+    const all = Array.from({ length: 20_000 }, (_, at) => [`s${at}`, text(at)]).flat();
+    await the.redis.hset(controlKeys(namespace).schedules, ...all);
+    const { busiest, schedules: told } = await schedules.forecast({ until: ahead(24 * HOUR) });
+    expect(busiest?.coming).toBe(60 * 20_000);
+    expect(told.counted).toBe(20_000);
+  });
+});
+
+test('of very many schedules that differ by H only, some stand for all', async () => {
+  const content = JSON.stringify({ since: 1, schedule: { queue: 'q', cron: 'H * * * *' } });
+  const all = Array.from({ length: 5000 }, (_, at) => [`s${at}`, content]).flat();
+  await the.redis.hset(controlKeys(namespace).schedules, ...all);
+  const { buckets, schedules: told } = await schedules.forecast({ until: ahead(2 * HOUR), by: 'hour' });
+  expect(buckets[1]?.coming).toBe(5000);
+  expect(told).toMatchObject({ counted: 5000, estimated: 3000 });
+});
+
+describe('duestream forecast', () => {
+  test('draws bars that fit 80 columns, with scale, busiest bucket and long rests as one line', async () => {
+    const hour = Math.ceil((Date.now() + 9 * HOUR) / HOUR) * HOUR;
+    await the.scheduleAll([item('late')]);
+    const many = Array.from({ length: 120 }, (_, at) => item(`j${at}`, { dueMs: hour }));
+    await the.scheduleAll(many, { nowMs: Date.now() });
+    await schedules.put('s', { queue: 'q', every: '1h', start: new Date(hour), end: new Date(hour + HOUR) });
+    const { code, out } = await say([]);
+    expect(code).toBe(0);
+    const at = new Date(hour).toISOString().slice(0, 16).replace('T', ' ');
+    expect(out).toMatch(/^comes due +121 jobs: 120 wait already, 1 from schedules\noverdue +1\nready +0\n/);
+    expect(out).toContain(`busiest    ${at} UTC, 121 jobs in this hour\n`);
+    expect(out).toContain('█ waits already  ░ from schedules, one is 5 jobs\n');
+    expect(out).toMatch(new RegExp(`^${at} +121 {2}█{24}░$`, 'm'));
+    expect(out).toMatch(/^ +0 {2}\d+ hours without any$/m);
+    expect(out).toMatch(/\n1 schedule counted at their instants, without jitter\n$/);
+    expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
+  test('says the same as JSON, and that nothing comes due', async () => {
+    expect((await say([])).out).toContain('\nnothing comes due\n');
+    const value = JSON.parse((await say(['--until', '+10m', '--json'])).out);
+    expect(value).toMatchObject({ by: 'minute', overdue: 0, ready: 0, schedules: { counted: 0 } });
+    expect(value.buckets[0]).toEqual({ from: value.at, jobs: 0, scheduled: 0, coming: 0 });
+  });
+
+  test('of a bound that is past, or a queue that was never used, tells what is allowed', async () => {
+    expect(await say(['--until', '-1h'])).toMatchObject({ code: 64, err: expect.stringContaining('to come') });
+    expect((await say(['--queue', 'nobody'])).code).toBe(1);
+  });
+});

@@ -1,0 +1,215 @@
+/** `fsck`: a partition that is whole is told so, each flaw is named, and a repair does what is safe and no more. */
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { systemClock } from '../../../src/core/clock.ts';
+import { examine } from '../../../src/redis/repair/fsck.ts';
+import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { arm } from '../../../src/redis/transitions/schedules.ts';
+import { useCli } from '../../support/cli.ts';
+import { item, only, T0, usePartition } from '../../support/partition.ts';
+
+/** By the server's own clock as well. */
+const LATER = T0 + 5 * 365 * 86_400_000;
+
+const cli = useCli();
+const p = usePartition();
+
+/** The command looks twice, two seconds apart; no test waits for them. */
+const { sleep } = systemClock;
+beforeEach(async () => {
+  vi.spyOn(systemClock, 'sleep').mockImplementation((ms, signal) => sleep(Math.min(ms, 20), signal));
+  await declareQueue(p.redis, { namespace: 't', queue: 'q', partitions: 1 });
+});
+
+/** No test waits the two seconds; `between` happens meanwhile. */
+const look = (between: () => Promise<unknown> = async () => undefined, atomicMax = 20_000) => {
+  const sleep = async () => {
+    await between();
+    return true;
+  };
+  return examine(p.redis, p.ref, { clock: { ...systemClock, sleep }, atomicMax });
+};
+const flaws = async (atomicMax?: number) =>
+  (await look(undefined, atomicMax)).flaws.map(({ invariant, what, name }) => `${invariant} ${what} ${name}`);
+const fsck = (...args: readonly string[]) => cli.run(['fsck', ...args, '--redis', p.server.url, '--namespace', 't']);
+
+const typeOf = (name: string) => (name === 'scheduled' ? 'zset' : 'hash');
+
+/** One job in every state. */
+async function crowd(): Promise<void> {
+  await p.complete([await p.running('done')]);
+  await p.dead('dead');
+  await p.running('runs');
+  await p.schedule('ready');
+  await p.promote();
+  await p.schedule('waits', { dueMs: LATER });
+}
+
+describe('what it finds', () => {
+  test.each([
+    ...(['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'] as const),
+    ...(['fires', 'fired', 'stale'] as const),
+  ])('another type where %s belongs, by the name of the key, and so does every error', async (name) => {
+    const key = p.keys[name];
+    await p.redis.del(key);
+    await p.redis.set(key, 'x');
+    expect(await flaws()).toEqual([`key type ${key}`]);
+    const stuck = await p.schedule('a').then(
+      () => p.redis.set(p.keys.leader, 'x'),
+      (error: Error) => error.message,
+    );
+    if (['scheduled', 'jobs', 'meta'].includes(name)) {
+      expect(stuck).toBe(`WRONGTYPE ${key}: it is a string and must be a ${typeOf(name)}; rename or delete it`);
+    }
+    await p.reset();
+  });
+
+  test('another type where the looks of schedules belong is named to whoever puts one', async () => {
+    await p.redis.set(p.keys.fires, 'x');
+    const put = arm(p.redis, p.ref, 'nightly');
+    await expect(put).rejects.toThrow(
+      `WRONGTYPE ${p.keys.fires}: it is a string and must be a zset; rename or delete it`,
+    );
+  });
+
+  test.each(['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'fires', 'fired', 'stale'] as const)(
+    'a time to live on %s, and none on the lease',
+    async (name) => {
+      await crowd();
+      const { fires, fired, stale } = p.keys;
+      await p.redis.zadd(fires, 0, 'nightly');
+      await p.redis.hset(fired, 'nightly', '0 0 0 - - 1');
+      await p.redis.zadd(stale, T0, 'j:a');
+      expect(await flaws()).toEqual([]);
+      await p.redis.pexpire(p.keys[name], 3_600_000);
+      expect(await flaws()).toEqual([`I10 expiring ${p.keys[name]}`]);
+    },
+  );
+
+  test('another type where the alive set belongs, by the name of the key', async () => {
+    const alive = 't:v1:{control}:alive';
+    await p.redis.del(alive);
+    await p.redis.set(alive, 'x');
+    const { out, code } = await fsck('--json');
+    expect([code, JSON.parse(out).control]).toMatchObject([1, [{ invariant: 'key', what: 'type', name: alive }]]);
+    await p.redis.del(alive);
+  });
+
+  test('a stream that is empty and has nodes', async () => {
+    await p.redis.xadd(p.keys.dead, '1-0', 'a', '1');
+    await p.redis.xadd(p.keys.dead, '2-0', 'a', '1');
+    await p.redis.xdel(p.keys.dead, '2-0');
+    await p.redis.call('XTRIM', p.keys.dead, 'MINID', '=', '2-0');
+    expect(await flaws()).toEqual([`key hollow ${p.keys.dead}`]);
+    await p.reset();
+  });
+
+  test.each([20_000, 0])('nothing, when all is whole (at one moment up to %i things)', async (atomicMax) => {
+    await crowd();
+    expect(await look(undefined, atomicMax)).toMatchObject({ flaws: [], more: false, atomic: atomicMax > 0 });
+    expect((await look()).looked).toBeGreaterThanOrEqual(8);
+  });
+
+  test.each([20_000, 0])('jobs and tombstones that lost their index (%i)', async (atomicMax) => {
+    await crowd();
+    await p.redis.del(p.keys.ready, p.keys.scheduled, p.keys.done);
+    expect((await flaws(atomicMax)).toSorted()).toEqual([
+      'I2 orphan j:ready',
+      'I2 orphan j:runs',
+      'I2 orphan j:waits',
+      'I2 tombstone j:dead',
+      'I2 tombstone j:done',
+    ]);
+    await p.reset();
+  });
+
+  test.each([20_000, 0])('thousands of them, with none left out (%i)', async (atomicMax) => {
+    const all = Array.from({ length: 3000 }, (_, nth) => item(`n${nth}`, { dueMs: LATER }));
+    await p.scheduleAll(all);
+    await p.redis.del(p.keys.scheduled);
+    expect(new Set(await flaws(atomicMax)).size).toBe(3000);
+    await p.reset();
+  });
+
+  test('members without a record, runs without a record, and what they do to the counters', async () => {
+    await p.schedule('a', { dueMs: LATER });
+    await p.redis.hset(p.keys.runs, 'j:a', '0 0 0 0 0 - - - 0 - -');
+    await p.redis.hdel(p.keys.jobs, 'j:a');
+    expect((await flaws()).toSorted()).toEqual(['I11 balance ', 'I12 idle j:a', 'I3 unrecorded j:a']);
+    await p.reset();
+  });
+
+  test('entries that nobody would deliver, and a group that is gone', async () => {
+    for (const id of ['a', 'b']) await p.schedule(id);
+    await p.promote();
+    const { entry } = only(await p.read('w1', 1));
+    await p.redis.call('XGROUP', 'DELCONSUMER', p.keys.ready, 'workers', 'w1');
+    expect(await flaws()).toEqual([`I5 stuck ${entry}`]);
+    await p.redis.call('XGROUP', 'DESTROY', p.keys.ready, 'workers');
+    expect(await flaws()).toEqual(['I6 group ']);
+    await p.reset();
+  });
+
+  test('a lease that never ends, a key that expires, and a job nobody promotes', async () => {
+    await p.lead();
+    await p.schedule('a');
+    await p.redis.persist(p.keys.leader);
+    await p.redis.pexpire(p.keys.jobs, 1_000_000);
+    await p.redis.hset(p.keys.meta, 'wake', '9007199254740991');
+    expect((await flaws()).toSorted()).toEqual([`I10 expiring ${p.keys.jobs}`, 'I10 lease ', 'I9 overdue ']);
+  });
+
+  test('nothing that was only on its way: it must be seen twice', async () => {
+    await p.schedule('a', { dueMs: LATER });
+    await p.redis.zrem(p.keys.scheduled, 'j:a');
+    const { flaws: found } = await look(() => p.redis.zadd(p.keys.scheduled, T0, 'j:a'));
+    expect(found).toEqual([]);
+  });
+});
+
+describe('the command', () => {
+  test('ends with 0 when all is whole', async () => {
+    await crowd();
+    const { code, out } = await fsck('q');
+    expect(out).toMatch(/^q:0 {2}whole, \d+ looked at at one moment\nall is whole, in 1 partition\n$/);
+    expect(code).toBe(0);
+  });
+
+  test('tells each flaw and ends with 1, and a plan touches nothing', async () => {
+    await crowd();
+    await p.redis.del(p.keys.scheduled);
+    const { code, out, err } = await p.withoutWrite(() => fsck('--repair'));
+    expect(code).toBe(1);
+    expect(out).toContain('  I2   orphan j:waits: its record is in no index: it would never run');
+    expect(out).toContain('nothing was touched: add --yes to carry out the plan');
+    expect(err).toMatch(/^plan for q:0: 1 × orphan: schedule it at its due/);
+    await p.redis.zadd(p.keys.scheduled, T0, 'j:waits');
+  });
+
+  test('repairs what is safe, leaves the rest to a person, and finds nothing the next time', async () => {
+    await crowd();
+    await p.redis.del(p.keys.scheduled, p.keys.done);
+    await p.put('j:nobody', LATER);
+    const first = await fsck('q', '--repair', '--yes', '--json');
+    expect(first.code).toBe(1);
+    expect(JSON.parse(first.out)).toMatchObject({ ok: false, left: 1, repaired: 3 });
+    await p.redis.zrem(p.keys.scheduled, 'j:nobody');
+    const second = await fsck('q', '--repair', '--yes', '--json');
+    expect(JSON.parse(second.out)).toMatchObject({ ok: true, left: 0, repaired: 0 });
+    expect(second.code).toBe(0);
+    expect((await p.picture()).scheduled).toEqual({ 'j:waits': LATER });
+  });
+
+  test('a heartbeat without an end is found', async () => {
+    await p.redis.sadd('t:v1:{control}:alive', 'x');
+    await p.redis.set('t:v1:{control}:beat:x', '{}');
+    const { code, out } = await fsck();
+    expect(code).toBe(1);
+    expect(out).toContain('I10  immortal t:v1:{control}:beat:x');
+  });
+
+  test('consent without a repair ends with 64, and a Redis that is away with 69', async () => {
+    expect((await fsck('--yes')).code).toBe(64);
+    expect((await cli.run(['fsck', '--redis', 'redis://127.0.0.1:1'])).code).toBe(69);
+    expect((await fsck('nobody')).code).toBe(1);
+  });
+});

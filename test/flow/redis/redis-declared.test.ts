@@ -1,0 +1,250 @@
+/**
+ * What happens when Redis is there and says no, one declared behaviour per condition: what a producer gets, what goes
+ * on, what readiness and liveness say, how it ends. And always: no hot loop, no storm of connections, no flood of log
+ * lines, and a handler that ended meanwhile is written down once Redis takes it and never run again.
+ */
+import { mkdir, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { messageOf } from '../../../src/core/errors.ts';
+import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
+import { createLog, logEvents } from '../../../src/daemon/log.ts';
+import type { Redis } from '../../../src/redis/connection/connect.ts';
+import { defineHandlers } from '../../../src/worker/handlers.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { gate } from '../../support/worker-line.ts';
+
+let server: TestRedis;
+let admin: Redis;
+let daemon: Daemon;
+let producer: Producer;
+let unlog: () => void;
+let lines: string[] = [];
+let runs = new Map<string, number>();
+let door = gate();
+const key = (name: string) => `duestream:v1:{mail:0}:${name}`;
+
+beforeAll(async () => {
+  server = await startRedis({ port: true, args: ['--dbfilename', 'blocked'] });
+  admin = await server.client();
+  await admin.call('ACL', 'SETUSER', 'app', 'on', '>p', '~*', '&*', '+@all');
+});
+afterAll(() => server.stop());
+
+beforeEach(async () => {
+  await admin.flushall();
+  lines = [];
+  runs = new Map();
+  door = gate();
+  const redis = server.url.replace('//', '//app:p@');
+  const handlers = defineHandlers({
+    mail: async (job) => {
+      runs.set(job.id, (runs.get(job.id) ?? 0) + 1);
+      if (job.id === 'long') await door.opened;
+    },
+  });
+  const mover = { leaseMs: 1000, safetyTickMs: 300 };
+  daemon = await createDaemon({ redis: { url: redis }, roles: ['mover', 'worker'], mover }, { handlers });
+  unlog = logEvents(
+    daemon.events,
+    createLog({ level: 'info', role: 'test', to: { write: (line) => lines.push(line) } }),
+  );
+  await daemon.start();
+  producer = await createProducer({ redis, retryBudget: '1s' });
+  await producer.schedule('mail', {}, { id: 'long' });
+  await expect.poll(() => runs.get('long')).toBe(1);
+});
+afterEach(async () => {
+  await producer.stop();
+  await daemon.stop();
+  unlog();
+});
+
+const codeOf = (call: Promise<unknown>) =>
+  call.then(
+    () => 'ok',
+    (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : messageOf(error)),
+  );
+
+async function counted(): Promise<{ readonly commands: number; readonly connects: number }> {
+  const info = await admin.info('stats');
+  const read = (name: string) => Number(new RegExp(`${name}:(\\d+)`).exec(info)?.[1]);
+  return { commands: read('total_commands_processed'), connects: read('total_connections_received') };
+}
+
+/** What the processes did while Redis said no. */
+interface Seen {
+  readonly code: string;
+  readonly log: readonly string[];
+}
+
+/** Brings the condition about, lets 3 s pass in it, ends it, and checks what must hold in every condition. */
+async function through({
+  begin,
+  end,
+  holdMs = 3000,
+  ready,
+}: {
+  readonly begin: () => Promise<unknown>;
+  readonly end: () => Promise<unknown>;
+  readonly holdMs?: number;
+  /** What readiness comes to, and is when the condition ends. */
+  readonly ready?: boolean;
+}): Promise<Seen> {
+  const before = await counted();
+  const beganMs = performance.now();
+  const linesBefore = lines.length;
+  await begin();
+  door.open();
+  const [code] = await Promise.all([codeOf(producer.schedule('mail', {}, { id: 'meanwhile' })), sleep(holdMs)]);
+  if (ready !== undefined) await expect.poll(() => daemon.ready()).toBe(ready);
+  const live = daemon.live();
+  const log = lines.slice(linesBefore);
+  await end();
+  const after = await counted();
+  const seconds = (performance.now() - beganMs) / 1000;
+  expect(live).toBe(true);
+  expect(log.length).toBeLessThanOrEqual(6 + seconds);
+  expect((after.connects - before.connects) / seconds).toBeLessThanOrEqual(10);
+  expect((after.commands - before.commands) / seconds).toBeLessThanOrEqual(300);
+  return { code, log };
+}
+
+/** Work goes on within 5 s: a new job runs, and what ended meanwhile is over and was run once. */
+async function goesOn({ kept = true } = {}): Promise<void> {
+  const schedule = () => codeOf(producer.schedule('mail', {}, { id: 'after', ifExists: 'keep' }));
+  await expect.poll(schedule, { interval: 100 }).toBe('ok');
+  await expect.poll(() => runs.get('after')).toBe(1);
+  await expect.poll(() => daemon.ready()).toBe(true);
+  if (kept) await expect.poll(() => admin.hget(key('jobs'), 'j:long')).toMatch(/^\.d/);
+  expect(runs.get('long')).toBe(1);
+}
+
+const told = (log: readonly string[], text: string) => log.filter((line) => line.includes(text));
+
+test('MISCONF, no snapshot can be written: calls are unavailable, nothing moves, and it ends with the next snapshot', async () => {
+  const saved = async (status: string) => {
+    await admin.bgsave();
+    await expect
+      .poll(async () => /rdb_last_bgsave_status:(\w+)/.exec(await admin.info('persistence'))?.[1])
+      .toBe(status);
+  };
+  const { code, log } = await through({
+    ready: false,
+    async begin() {
+      await mkdir(join(server.dir, 'blocked'));
+      await admin.config('SET', 'save', '3600 1');
+      await saved('err');
+    },
+    async end() {
+      await rmdir(join(server.dir, 'blocked'));
+      await saved('ok');
+      await admin.config('SET', 'save', '');
+    },
+  });
+  expect(code).toBe('unavailable');
+  expect(told(log, 'MISCONF').length).toBe(1);
+  await goesOn();
+});
+
+test('READONLY, the server became a replica: connections are dialled again with pauses, until it is a primary', async () => {
+  const { code, log } = await through({
+    ready: false,
+    begin: () => admin.call('REPLICAOF', '127.0.0.1', '1'),
+    end: () => admin.call('REPLICAOF', 'NO', 'ONE'),
+  });
+  expect(['unavailable', 'indeterminate']).toContain(code);
+  expect(log.length).toBeGreaterThan(0);
+  await goesOn();
+});
+
+test('LOADING, the server reads its data: calls are unavailable, and all goes on when it has', async () => {
+  await admin.eval('for i = 1, 3000 do redis.call("SET", "n" .. i, i) end', 0);
+  const other = await server.client();
+  // A quarter of a minute, cut short when all has been seen.
+  await admin.config('SET', 'key-load-delay', '5000');
+  await admin.config('SET', 'loading-process-events-interval-bytes', '1024');
+  let reloading: Promise<unknown> = Promise.resolve();
+  const { code, log } = await through({
+    ready: false,
+    async begin() {
+      reloading = admin.call('DEBUG', 'RELOAD');
+      await expect.poll(() => other.ping().catch(messageOf)).toMatch(/^LOADING/);
+    },
+    async end() {
+      await other.config('SET', 'key-load-delay', '0');
+      await reloading;
+    },
+    holdMs: 1500,
+  });
+  expect(code).toBe('unavailable');
+  expect(told(log, 'LOADING').length).toBe(1);
+  await goesOn();
+});
+
+test("BUSY, somebody's script does not end: calls are unavailable, and all goes on when it is killed", async () => {
+  await admin.config('SET', 'busy-reply-threshold', '10');
+  const other = await server.client();
+  let endless: Promise<unknown> = Promise.resolve();
+  const { code, log } = await through({
+    ready: false,
+    async begin() {
+      endless = other.eval('while true do end', 0).catch(messageOf);
+      await expect.poll(() => admin.get('a').then(() => 'free', messageOf)).toMatch(/^BUSY/);
+    },
+    async end() {
+      await admin.script('KILL');
+      await endless;
+    },
+  });
+  expect(code).toBe('unavailable');
+  expect(told(log, 'BUSY').length).toBe(1);
+  await goesOn();
+});
+
+test('OOM, memory is at its limit: new jobs are refused at once, and what is there is worked off', async () => {
+  await producer.schedule('mail', {}, { id: 'there', delay: '1s' });
+  const { code } = await through({
+    ready: true,
+    begin: () => admin.config('SET', 'maxmemory', '1'),
+    end: async () => {
+      expect(runs.get('there')).toBe(1);
+      expect(await admin.hget(key('jobs'), 'j:there')).toMatch(/^\.d/);
+      expect(await admin.hget(key('jobs'), 'j:long')).toMatch(/^\.d/);
+      await admin.config('SET', 'maxmemory', '0');
+    },
+  });
+  expect(code).toBe('out-of-memory');
+  await goesOn();
+});
+
+test('FLUSHALL: what was there is gone, and everybody goes on with what comes', async () => {
+  const { code } = await through({ begin: () => admin.flushall(), end: () => Promise.resolve(), holdMs: 1500 });
+  expect(code).toBe('ok');
+  await expect.poll(() => runs.get('meanwhile')).toBe(1);
+  await goesOn({ kept: false });
+});
+
+test('WRONGTYPE, somebody put another value under a key: calls are refused, and the key is named', async () => {
+  const { code, log } = await through({
+    ready: false,
+    begin: () => admin.set(key('scheduled'), 'not ours'),
+    end: () => admin.del(key('scheduled')),
+  });
+  expect(code).toBe('refused');
+  expect(told(log, `${key('scheduled')}: it is a string and must be a zset`).length).toBe(1);
+  await goesOn();
+});
+
+test('NOPERM, a right was taken away: calls are refused, and all goes on when it is given back', async () => {
+  const { code, log } = await through({
+    ready: false,
+    begin: () => admin.call('ACL', 'SETUSER', 'app', '-evalsha', '-eval', '-zadd'),
+    end: () => admin.call('ACL', 'SETUSER', 'app', '+@all'),
+  });
+  expect(code).toBe('refused');
+  expect(told(log, 'NOPERM').length).toBe(1);
+  await goesOn();
+});

@@ -1,0 +1,77 @@
+/** What a stopping worker gives back, called by hand. */
+import { expect, it } from 'vitest';
+import { readNew } from '../../../src/redis/transitions/ready.ts';
+import { createHandover } from '../../../src/worker/handover.ts';
+import { createInflight } from '../../../src/worker/inflight.ts';
+import { eventually, useLine } from '../../support/worker-line.ts';
+
+const line = useLine();
+const WINDOW_MS = 60_000;
+
+function leaving() {
+  const inflight = createInflight();
+  const parts = { commands: line.redis, jobs: line.jobs, refs: line.refs, consumer: 'w', windowMs: WINDOW_MS };
+  return { inflight, handover: createHandover({ ...parts, inflight }) };
+}
+
+/** Jobs that were delivered to the worker. */
+async function delivered(count: number, prefix = 'n') {
+  await line.plan(...line.many(count, prefix));
+  await eventually(async () => line.redis.xlen(line.ref.keys.ready)).toBe(count);
+  await line.stopMovers();
+  const [batch] = await readNew(line.redis, [line.ref], { consumer: 'w', count, blockMs: 0 });
+  return batch?.deliveries ?? [];
+}
+const start = (deliveries: Awaited<ReturnType<typeof delivered>>) =>
+  line.jobs.start(line.ref, deliveries, { consumer: 'w', bytesMax: 1_000_000, windowMs: WINDOW_MS });
+const pending = async () => ((await line.redis.xpending(line.ref.keys.ready, 'workers')) as [number])[0];
+
+it('entries that nobody saw are given back also behind a thousand that run', async () => {
+  const { inflight, handover } = leaving();
+  const deliveries = await delivered(1300);
+  for (const delivery of deliveries.slice(0, 1100)) inflight.add(line.ref, delivery);
+  await handover.unseen();
+  expect(await pending()).toBe(1100);
+  expect(await line.redis.zcard(line.ref.keys.scheduled)).toBe(200);
+  for (const held of inflight.all()) inflight.remove(held);
+  await handover.unseen();
+  expect(await pending()).toBe(0);
+});
+
+it('a job that was started in a reply that nobody trusted goes back, and no crash is counted', async () => {
+  const { handover } = leaving();
+  const deliveries = await delivered(3);
+  await start(deliveries.slice(0, 2));
+  await handover.unseen();
+  expect(await pending()).toBe(0);
+  expect(await line.count('crashed')).toBe(0);
+  expect(Object.keys((await line.picture()).scheduled ?? {}).sort()).toEqual(['j:n0', 'j:n1', 'j:n2']);
+  await handover.consumer();
+  const mover = line.mover();
+  mover.start();
+  const worker = await line.worker(() => undefined);
+  await eventually(() => worker.heard.of('job.completed').length).toBe(3);
+});
+
+it('those whose records do not fit into one reply are given back as well', async () => {
+  const { handover } = leaving();
+  const data = 'x'.repeat(250_000);
+  await line.plan(...line.many(10).map((job) => ({ ...job, data })));
+  await eventually(async () => line.redis.xlen(line.ref.keys.ready)).toBe(10);
+  await line.stopMovers();
+  const [batch] = await readNew(line.redis, [line.ref], { consumer: 'w', count: 10, blockMs: 0 });
+  for (const delivery of batch?.deliveries ?? []) await start([delivery]);
+  await handover.unseen();
+  expect(await pending()).toBe(0);
+  expect(await line.redis.zcard(line.ref.keys.scheduled)).toBe(10);
+});
+
+it('one that was cancelled meanwhile ends cancelled', async () => {
+  const { handover } = leaving();
+  const deliveries = await delivered(1);
+  await start(deliveries);
+  await line.jobs.cancel(line.ref, ['j:n0'], { windowMs: WINDOW_MS });
+  await handover.unseen();
+  expect(await pending()).toBe(0);
+  expect(await line.picture()).toMatchObject({ jobs: { 'j:n0': 'tombstone cancelled' } });
+});

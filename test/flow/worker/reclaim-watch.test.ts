@@ -1,0 +1,153 @@
+/** Who looks for dead workers, pass by pass: a few while all live, all once somebody is missed who holds entries. */
+import { expect, it } from 'vitest';
+import { createEmitter } from '../../../src/core/events.ts';
+import { controlKeys } from '../../../src/redis/keys.ts';
+import { beat } from '../../../src/redis/transitions/presence.ts';
+import { join, readNew } from '../../../src/redis/transitions/ready.ts';
+import { createInflight } from '../../../src/worker/inflight.ts';
+import { createReclaimer } from '../../../src/worker/reclaimer.ts';
+import { handClock } from '../../support/mover-line.ts';
+import { eventually, listen, NAMESPACE, useLine } from '../../support/worker-line.ts';
+
+const PARTITIONS = 2;
+/** So long that the seats, which hold for 1.2 of it by the clock of Redis, outlive every pause of a busy machine. */
+const GRACE_MS = 50_000;
+const line = useLine({ partitions: PARTITIONS });
+const control = controlKeys(NAMESPACE);
+
+/** A worker that is there: it joined its groups and sends heartbeats. */
+async function appear(name: string): Promise<void> {
+  const identity = { id: name, role: 'worker' as const, host: 'h', pid: 1, startedMs: 0, queues: [line.queue] };
+  await beat(line.redis, { namespace: NAMESPACE, identity, ttlMs: 3_600_000 });
+  for (const { keys } of line.refs) await join(line.redis, keys, name);
+}
+const die = (name: string) => line.redis.del(control.beat(name));
+
+/** Workers of which only the part that looks for dead ones runs, by hand. */
+async function watchers(count: number, jobLeaseMs = 1) {
+  const clock = handClock();
+  const names = Array.from({ length: count }, (_, at) => `w${at}`);
+  const alive = new Set(names);
+  const made = names.map((consumer) => {
+    const events = createEmitter();
+    const took: string[] = [];
+    const reclaimer = createReclaimer({
+      ...{
+        commands: line.redis,
+        namespace: NAMESPACE,
+        refs: line.refs,
+        consumer,
+        inflight: createInflight(),
+        clock,
+        events,
+      },
+      ...{ concurrency: 50, graceMs: GRACE_MS, jobLeaseMs, random: () => 0, beatenMs: clock.monotonicMs },
+      take: async (_, deliveries) => void took.push(...deliveries.map(({ member }) => member)),
+    });
+    return { consumer, pass: reclaimer.pass, heard: listen(events), took };
+  });
+  for (const name of names) await appear(name);
+  /** Everybody passes once; says how often the consumers of a partition were listed. */
+  const round = async (afterMs = 20_000): Promise<number> => {
+    clock.advance(afterMs);
+    await line.redis.config('RESETSTAT');
+    for (const one of made) if (alive.has(one.consumer)) await one.pass();
+    const stats = await line.redis.info('commandstats');
+    return Number(/cmdstat_xinfo\|consumers:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+  };
+  line.onEnd(async () => {
+    for (const name of names) await die(name);
+    for (const { keys } of line.refs)
+      for (const name of names) await line.redis.xgroup('DELCONSUMER', keys.ready, 'workers', name);
+  });
+  return { round, made, alive, retired: () => made.flatMap(({ heard }) => heard.of('consumer.retired')) };
+}
+
+/** What a worker was given that has died since. */
+async function leave(name: string, jobs: number): Promise<void> {
+  await line.plan(...line.many(jobs, name));
+  await eventually(async () => (await line.picture()).ready?.length ?? 0).toBe(jobs);
+  await readNew(line.redis, [line.ref], { consumer: name, count: jobs, blockMs: 0 });
+}
+
+it('of ten workers four look while all live, and the cost of the others does not depend on how many there are', async () => {
+  const { round } = await watchers(10);
+  expect(await round()).toBe(4 * PARTITIONS);
+  expect(await round()).toBe(4 * PARTITIONS);
+});
+
+it('three workers all look', async () => {
+  const { round } = await watchers(3);
+  expect(await round()).toBe(3 * PARTITIONS);
+});
+
+it('a seat goes to another one after a minute', async () => {
+  const { round } = await watchers(6);
+  const seated = async () => (await line.redis.hget(line.ref.keys.meta, 'watch'))?.match(/w\d/g)?.sort();
+  await round();
+  expect(await seated()).toEqual(['w0', 'w1', 'w2', 'w3']);
+  await round(60_001);
+  await round();
+  expect(await seated()).toContain('w4');
+  expect(await seated()).toContain('w5');
+  expect(await seated()).toHaveLength(4);
+});
+
+it('one who holds entries is missed: all look, each proves it for itself, and what it held is taken once', async () => {
+  const { round, made } = await watchers(10);
+  await appear('ghost');
+  await leave('ghost', 30);
+  await round();
+  await die('ghost');
+  await round();
+  const took = () => made.flatMap((one) => one.took);
+  expect(await round()).toBe(10 * PARTITIONS);
+  expect(took()).toEqual([]);
+  for (let rounds = 0; rounds < 8 && took().length < 30; rounds += 1) await round();
+  expect([...took()].sort()).toEqual(
+    line
+      .many(30, 'ghost')
+      .map(({ id }) => `j:${id}`)
+      .sort(),
+  );
+  expect(made.filter((one) => one.took.length > 0).length).toBeGreaterThan(4);
+});
+
+it('all who look die in their seats, one of them with entries: the others sit down and find it', async () => {
+  const { round, made, alive } = await watchers(6);
+  await leave('w0', 5);
+  await round();
+  for (const name of ['w0', 'w1', 'w2', 'w3']) {
+    alive.delete(name);
+    await die(name);
+  }
+  // Their seats run out by the clock of Redis, long before their heartbeats do.
+  await line.redis.hdel(line.ref.keys.meta, 'watch');
+  for (let rounds = 0; rounds < 12; rounds += 1) await round();
+  expect(made.slice(4).flatMap((one) => one.took)).toHaveLength(5);
+  expect(made.slice(0, 4).flatMap((one) => one.took)).toEqual([]);
+});
+
+it('twenty die who hold nothing: each is retired once, nobody lists the consumers for each of them, and none is left', async () => {
+  const { round, retired } = await watchers(10);
+  const ghosts = Array.from({ length: 20 }, (_, at) => `ghost${at}`);
+  for (const ghost of ghosts) await appear(ghost);
+  await round();
+  for (const ghost of ghosts) await die(ghost);
+  const lists: number[] = [];
+  for (let rounds = 0; rounds < 6; rounds += 1) lists.push(await round());
+  expect(Math.max(...lists)).toBe(4 * PARTITIONS);
+  expect(retired()).toHaveLength(20 * PARTITIONS);
+  expect((await line.redis.smembers(control.alive)).filter((id) => /^ghost\d/.test(id))).toEqual([]);
+});
+
+it('a worker that died in one partition and holds an entry in another stays listed', async () => {
+  // So young an entry is not taken, and a consumer that holds one stays.
+  const { round, retired } = await watchers(2, 60_000);
+  await appear('ghost');
+  await leave('ghost', 1);
+  await die('ghost');
+  for (let rounds = 0; rounds < 5; rounds += 1) await round();
+  expect(retired()).toMatchObject([{ partition: 1, consumer: 'ghost' }]);
+  expect(await line.redis.smembers(control.alive)).toContain('ghost');
+});

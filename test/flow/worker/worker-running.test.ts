@@ -1,0 +1,184 @@
+/** What bounds a job while it runs: its time, its slot, a cancel, a pause. */
+import { expect, it } from 'vitest';
+import { fixed } from '../../../src/core/backoff.ts';
+import { decodeTombstone, memberOf } from '../../../src/core/codec.ts';
+import { Unrecoverable } from '../../../src/core/outcome.ts';
+import type { HandlerContext } from '../../../src/worker/handlers.ts';
+import { aborted, eventually, gate, useLine } from '../../support/worker-line.ts';
+
+const line = useLine();
+
+const pendingCount = async () => Number(((await line.redis.xpending(line.ref.keys.ready, 'workers')) as [number])[0]);
+const cancel = async (id: string) =>
+  ((await line.jobs.cancel(line.ref, [memberOf(id)], { windowMs: 60_000 })) as { kind: string }[])[0]?.kind;
+
+it('a job whose time is up is told so by its signal and counts as failed by time-out', async () => {
+  const reasons: string[] = [];
+  const worker = await line.worker(
+    async (_job, { signal }) => {
+      reasons.push(await aborted(signal));
+      throw new Error('stopped because of the signal');
+    },
+    { timeout: 40, attempts: 1 },
+  );
+  await line.plan({});
+  await eventually(() => worker.heard.of('job.dead')).toMatchObject([
+    { reason: 'attempts-exhausted', error: { kind: 'timeout', message: 'timed out after 40 ms' } },
+  ]);
+  expect(reasons).toEqual(['job aborted: timeout']);
+  await eventually(() => worker.running()).toBe(0);
+});
+
+it('a signal that is looked at after the time was up is aborted already', async () => {
+  const late = gate();
+  const seen: boolean[] = [];
+  const worker = await line.worker(
+    async (_job, context) => {
+      await late.opened;
+      seen.push(context.signal.aborted);
+    },
+    { timeout: 20, attempts: 1 },
+  );
+  await line.plan({});
+  await eventually(() => worker.heard.of('job.dead').length).toBe(1);
+  late.open();
+  await eventually(() => seen).toEqual([true]);
+});
+
+it('a handler that ignores its signal keeps its slot until it ends, and a worker full of them is not live', async () => {
+  const door = gate();
+  const started: string[] = [];
+  const worker = await line.worker(
+    async (job) => {
+      started.push(job.id);
+      if (job.id !== 'c') await door.opened;
+    },
+    { timeout: 40, attempts: 1, concurrency: 2 },
+  );
+  await line.plan({ id: 'a' }, { id: 'b' });
+  await eventually(() => worker.heard.of('job.dead').length).toBe(2);
+  expect(worker.live()).toBe(false);
+  expect(worker.running()).toBe(2);
+  await line.plan({ id: 'c' });
+  await eventually(async () => (await line.picture()).ready).toEqual(['j:c']);
+  expect(started.sort()).toEqual(['a', 'b']);
+  door.open();
+  await eventually(() => worker.heard.of('job.completed')).toMatchObject([{ id: 'c' }]);
+  expect(worker.live()).toBe(true);
+  expect(worker.heard.of('job.completed')).toHaveLength(1);
+});
+
+it('a job that timed out is not started again by the worker whose handler still runs, before its backoff', async () => {
+  const door = gate();
+  const starts: number[] = [];
+  const worker = await line.worker(
+    async (job) => {
+      starts.push(job.attempt);
+      if (job.attempt === 1) await door.opened;
+    },
+    { timeout: 30, backoff: fixed(50), concurrency: 2 },
+  );
+  await line.plan({});
+  await eventually(() => worker.heard.of('job.completed').length).toBe(1);
+  expect(starts).toEqual([1, 2]);
+  door.open();
+  await eventually(() => worker.running()).toBe(0);
+  expect(worker.heard.names().filter((name) => name === 'job.completed' || name === 'job.fenced')).toEqual([
+    'job.completed',
+  ]);
+});
+
+const ends: Readonly<Record<string, (context: HandlerContext) => unknown>> = {
+  throws: async ({ signal }) => {
+    throw new Error(await aborted(signal));
+  },
+  returns: async ({ signal }) => aborted(signal),
+  'gives up for good': async ({ signal }) => {
+    throw new Unrecoverable(await aborted(signal));
+  },
+};
+it.each(Object.keys(ends))('a running job that is cancelled and whose handler %s ends cancelled', async (how) => {
+  const starts: string[] = [];
+  const worker = await line.worker(
+    (job, context) => {
+      starts.push(job.id);
+      return ends[how]?.(context);
+    },
+    { jobLease: 400, extendEvery: 40, backoff: fixed(1) },
+  );
+  await line.plan({});
+  await eventually(() => starts).toEqual(['a']);
+  expect(await cancel('a')).toBe('requested');
+  await eventually(() => worker.heard.of('job.cancelled')).toMatchObject([{ id: 'a', name: 'default' }]);
+  expect(decodeTombstone((await line.stored('a')) ?? '')).toMatchObject({ outcome: 'cancelled', attempts: 1 });
+  expect([starts, await line.count('cancelled'), await line.count('retried')]).toEqual([['a'], 1, 0]);
+});
+
+it('a job that is cancelled between its delivery and its start never runs', async () => {
+  await line.plan({});
+  await eventually(async () => (await line.picture()).ready).toEqual(['j:a']);
+  expect(await cancel('a')).toBe('cancelled');
+  const worker = await line.worker(() => undefined);
+  await line.plan({ id: 'b' });
+  await eventually(() => worker.heard.of('job.completed')).toMatchObject([{ id: 'b' }]);
+  expect(await line.picture()).toMatchObject({ jobs: { 'j:a': 'tombstone cancelled' } });
+});
+
+it('never more handlers run at a time than the concurrency allows', async () => {
+  let running = 0;
+  const counts: number[] = [];
+  const worker = await line.worker(
+    async () => {
+      running += 1;
+      counts.push(running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+    },
+    { concurrency: 3 },
+  );
+  await line.plan(...line.many(90));
+  await eventually(() => worker.heard.of('job.completed').length).toBe(90);
+  expect(Math.max(...counts)).toBe(3);
+});
+
+it('no more is delivered to a worker than it has free slots', async () => {
+  const doors = new Map<string, () => void>();
+  const worker = await line.worker((job) => new Promise<void>((resolve) => doors.set(job.id, resolve)), {
+    concurrency: 4,
+  });
+  await line.plan(...line.many(10));
+  await eventually(() => doors.size).toBe(4);
+  expect(await pendingCount()).toBe(4);
+  doors.get('n0')?.();
+  await eventually(() => doors.size).toBe(5);
+  expect(await pendingCount()).toBe(4);
+  for (let at = 1; at < 10; at += 1) {
+    await eventually(() => doors.has(`n${at}`)).toBe(true);
+    doors.get(`n${at}`)?.();
+  }
+  await eventually(() => worker.heard.of('job.completed').length).toBe(10);
+});
+
+it('entries of a paused queue go back to scheduled without using an attempt', async () => {
+  await line.plan(...line.many(5));
+  await eventually(async () => (await line.picture()).ready?.length).toBe(5);
+  await line.redis.hset(line.ref.keys.meta, 'paused', '1');
+  const worker = await line.worker(() => undefined);
+  await eventually(async () => Object.keys((await line.picture()).scheduled ?? {}).length).toBe(5);
+  expect(worker.heard.of('job.started')).toEqual([]);
+  expect(Object.keys(await line.picture()).sort()).toEqual(['jobs', 'scheduled']);
+  await line.redis.hdel(line.ref.keys.meta, 'paused');
+  await eventually(() => worker.heard.of('job.completed').length).toBe(5);
+  expect(worker.heard.of('job.started').map(({ attempt }) => attempt)).toEqual([1, 1, 1, 1, 1]);
+});
+
+it('twenty jobs of 200 KiB start over several replies, each once', async () => {
+  const data = 'x'.repeat(200 * 1024);
+  for (const job of line.many(20)) await line.plan({ ...job, data });
+  await eventually(async () => (await line.picture()).ready?.length).toBe(20);
+  const sizes: number[] = [];
+  const worker = await line.worker((job) => sizes.push(String(job.data).length));
+  await eventually(() => worker.heard.of('job.completed').length).toBe(20);
+  expect(sizes).toEqual(Array(20).fill(data.length));
+  expect(worker.heard.of('job.started').every(({ attempt }) => attempt === 1)).toBe(true);
+});
