@@ -113,7 +113,7 @@ export interface Events {
   'entries.adopted': { readonly queue: string; readonly partition: number; readonly count: number };
   'consumer.retired': { readonly queue: string; readonly partition: number; readonly consumer: string };
   /** A job or an entry had lost a part and got it back: nobody's data was lost, but somebody removed a key. */
-  'partition.mended': {
+  'partition.repaired': {
     readonly queue: string;
     readonly partition: number;
     readonly what: string;

@@ -104,7 +104,7 @@ export function createRepairer({ redis, ref, options = {}, leading, clock, event
       if (reply === 'repaired') counts.set(damage.kind, (counts.get(damage.kind) ?? 0) + 1);
     }
     const { queue, partition } = ref;
-    for (const [what, count] of counts) events.emit('partition.mended', { queue, partition, what, count });
+    for (const [what, count] of counts) events.emit('partition.repaired', { queue, partition, what, count });
     return ripe.length > REPAIR_MAX;
   }
 

@@ -57,7 +57,7 @@ describe('whole queues', () => {
     refused: 4,
     cancelled: 6,
     reclaimed: 8,
-    repaired: 15,
+    mended: 15,
     forgotten: 16,
   };
 

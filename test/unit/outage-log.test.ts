@@ -132,7 +132,7 @@ describe('a flood of lines', () => {
       events.emit('leader.lost', { queue: 'q', partition, epoch: 1, why: 'away' });
     }
     events.emit('redis.back', { who: 'mover of q:0', awayMs: 1 });
-    events.emit('partition.mended', { queue: 'q', partition: 0, what: 'orphan', count: 1 });
+    events.emit('partition.repaired', { queue: 'q', partition: 0, what: 'orphan', count: 1 });
     stop();
     expect(lines.filter((line) => line.includes('leader lost')).length).toBe(LINES_MAX);
     for (const words of ['Redis is away', 'Redis is back', 'somebody removed']) expect(lines.join('')).toContain(words);

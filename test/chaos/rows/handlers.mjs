@@ -121,7 +121,7 @@ export const handlerRows = [
         ...atMost('ms until all slots were back', noted.restoredMs ?? Number.POSITIVE_INFINITY, 30_000),
         ...exactly(
           'starts',
-          effects.filter(({ ev, id = '' }) => ev === 'start' && id.startsWith('tombstone')).length,
+          effects.filter(({ ev, id = '' }) => ev === 'start' && id.startsWith('stubborn')).length,
           STUBBORN,
         ),
         ...exactly('dead letters', deadLetters['attempts-exhausted'] ?? 0, STUBBORN),

@@ -13,8 +13,8 @@ const SHORT: RepairerOptions = { restMs: 50, apartMs: 100, ownedApartMs: 400 };
 
 function repairerOn(options: Partial<RepairerOptions> = SHORT, clock = systemClock) {
   const events = createEmitter();
-  const repaired: Events['partition.mended'][] = [];
-  events.on('partition.mended', (event) => repaired.push(event));
+  const repaired: Events['partition.repaired'][] = [];
+  events.on('partition.repaired', (event) => repaired.push(event));
   const state = { leads: true };
   const repairer = createRepairer({
     ...{ redis: line.redis, ref: line.ref, options, clock, events },
