@@ -7,6 +7,7 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import packageJson from '../package.json' with { type: 'json' };
+import { circularImports } from './support/circles.ts';
 import { read, root, walk } from './support/repository.ts';
 
 /** Folder or file of `src` → what of ours it may import, besides itself. A job walks through stations. */
@@ -100,6 +101,22 @@ describe('imports', () => {
         .map((to) => `${path} -> ${to}`),
     );
     expect(broken).toEqual([]);
+  });
+
+  // Imports of types count: what two files say about each other belongs in a third.
+  test('no file of src imports itself over others', () => {
+    const graph = sources.map(({ path, code }) => {
+      const ours = imports(code).filter((to) => to.startsWith('.'));
+      return [path, ours.map((to) => normalize(join(dirname(path), to)))] as const;
+    });
+    expect(circularImports(new Map(graph))).toEqual([]);
+  });
+
+  test('a circle of imports is found, and a file that two others share is none', () => {
+    const circle = [['a', ['b', 'e']] as const, ['b', ['c', 'd']] as const, ['c', ['a']] as const];
+    const graph = new Map([...circle, ['d', ['e']] as const, ['e', []] as const, ['f', ['f', 'a']] as const]);
+    expect(circularImports(graph)).toEqual(['a -> b', 'b -> c', 'c -> a', 'f -> a', 'f -> f']);
+    expect(circularImports(new Map([...graph].filter(([file]) => file === 'd' || file === 'e')))).toEqual([]);
   });
 
   test('a dependency is imported by its owner only', () => {
