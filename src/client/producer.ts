@@ -12,7 +12,7 @@ import { type Cancelled, createCancel } from './cancel.ts';
 import { createDueClock } from './due-clock.ts';
 import { createGet, type JobView } from './job-view.ts';
 import { createLayouts } from './layouts.ts';
-import { createReach } from './partition-calls.ts';
+import { createPartitionCalls } from './partition-calls.ts';
 import { dueOf, planJob, type ScheduleOptions } from './plan.ts';
 import { withReadRetry } from './read-retry.ts';
 import { createRefusal } from './refusal.ts';
@@ -219,7 +219,7 @@ function wire(settings: ProducerSettings, redis: Redis, signal: AbortSignal) {
   };
   const layouts = createLayouts({ redis, namespace, clock, budgetMs, signal });
   const slots = createSlots({ max: CALLS_MAX, waitingMax: CALLS_WAITING_MAX });
-  const reach = createReach({ layouts, slots, clock, budgetMs });
+  const callPartitions = createPartitionCalls({ layouts, slots, clock, budgetMs });
   const recordBytesMax = settings.dataBytesMax + RECORD_OVERHEAD_BYTES;
   const horizonMs = settings.horizonMs + HORIZON_SLACK_MS;
   return {
@@ -227,9 +227,9 @@ function wire(settings: ProducerSettings, redis: Redis, signal: AbortSignal) {
     refusal,
     dueClock: createDueClock(redis, clock),
     batch: createBatch({ jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
-    cancel: createCancel({ jobs, reach, windowMs }),
-    get: createGet({ redis, reach }),
-    replay: createReplay({ redis, jobs, reach }),
+    cancel: createCancel({ jobs, callPartitions, windowMs }),
+    get: createGet({ redis, callPartitions }),
+    replay: createReplay({ redis, jobs, callPartitions }),
   };
 }
 
