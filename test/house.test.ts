@@ -113,10 +113,10 @@ describe('imports', () => {
   });
 
   test('a circle of imports is found, and a file that two others share is none', () => {
-    const circle = [['a', ['b', 'e']] as const, ['b', ['c', 'd']] as const, ['c', ['a']] as const];
-    const graph = new Map([...circle, ['d', ['e']] as const, ['e', []] as const, ['f', ['f', 'a']] as const]);
-    expect(circularImports(graph)).toEqual(['a -> b', 'b -> c', 'c -> a', 'f -> a', 'f -> f']);
-    expect(circularImports(new Map([...graph].filter(([file]) => file === 'd' || file === 'e')))).toEqual([]);
+    const graph = { a: ['b', 'e'], b: ['c', 'd'], c: ['a'], d: ['e'], e: [], f: ['f', 'a'] };
+    const found = ['a -> b', 'b -> c', 'c -> a', 'f -> a', 'f -> f'];
+    expect(circularImports(new Map(Object.entries(graph)))).toEqual(found);
+    expect(circularImports(new Map(Object.entries({ ...graph, c: [], f: ['a'] })))).toEqual([]);
   });
 
   test('a dependency is imported by its owner only', () => {
