@@ -52,6 +52,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   luxon: ['core', 'client'],
   'cron-parser': ['core'],
   ms: ['core', 'client'],
+  'p-limit': ['client'],
   uuid: ['core', 'client'],
 };
 
