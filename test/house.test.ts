@@ -141,6 +141,10 @@ describe('the edges', () => {
     expect(using(/\bprocess\.env\b/, READS_ENVIRONMENT)).toEqual([]);
   });
 
+  test('only the clock of the server asks Redis for its time', () => {
+    expect(using(/\.time\(\)|'TIME'/, ['redis/connection/server-clock.ts'])).toEqual([]);
+  });
+
   test('only the clock reads a clock or sets a timer', () => {
     const clocks = /\b(setTimeout|setInterval|Date\.now|performance\.now|hrtime)\b|new Date\(\)/;
     expect(using(clocks, ['core/clock.ts', ...Object.keys(READS_CLOCK)])).toEqual([]);
