@@ -7,6 +7,7 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import packageJson from '../package.json' with { type: 'json' };
+import { circularImports } from './support/circles.ts';
 import { read, root, walk } from './support/repository.ts';
 
 /** Folder or file of `src` → what of ours it may import, besides itself. A job walks through stations. */
@@ -51,6 +52,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   luxon: ['core', 'client'],
   'cron-parser': ['core'],
   ms: ['core', 'client'],
+  'p-limit': ['client'],
   uuid: ['core', 'client'],
 };
 
@@ -102,6 +104,22 @@ describe('imports', () => {
     expect(broken).toEqual([]);
   });
 
+  // Imports of types count: what two files say about each other belongs in a third.
+  test('no file of src imports itself over others', () => {
+    const graph = sources.map(({ path, code }) => {
+      const ours = imports(code).filter((to) => to.startsWith('.'));
+      return [path, ours.map((to) => normalize(join(dirname(path), to)))] as const;
+    });
+    expect(circularImports(new Map(graph))).toEqual([]);
+  });
+
+  test('a circle of imports is found, and a file that two others share is none', () => {
+    const graph = { a: ['b', 'e'], b: ['c', 'd'], c: ['a'], d: ['e'], e: [], f: ['f', 'a'] };
+    const found = ['a -> b', 'b -> c', 'c -> a', 'f -> a', 'f -> f'];
+    expect(circularImports(new Map(Object.entries(graph)))).toEqual(found);
+    expect(circularImports(new Map(Object.entries({ ...graph, c: [], f: ['a'] })))).toEqual([]);
+  });
+
   test('a dependency is imported by its owner only', () => {
     const broken = sources.flatMap(({ path, station, code }) =>
       imports(code)
@@ -121,6 +139,10 @@ describe('imports', () => {
 describe('the edges', () => {
   test('only the edges read the environment', () => {
     expect(using(/\bprocess\.env\b/, READS_ENVIRONMENT)).toEqual([]);
+  });
+
+  test('only the clock of the server asks Redis for its time', () => {
+    expect(using(/\.time\(\)|'TIME'/, ['redis/connection/server-clock.ts'])).toEqual([]);
   });
 
   test('only the clock reads a clock or sets a timer', () => {

@@ -8,6 +8,7 @@ import type { Session } from './session.ts';
 /** 0 ok, 1 failed; other statuses come from errors. */
 export type Exit = 0 | 1 | 69;
 
+/** Runs the verb that a command line names. */
 export interface Runner {
   /** Opens a session with the flags of the command, runs the verb and keeps its exit status. */
   readonly run: (command: Command, verb: (session: Session) => Promise<Exit>) => Promise<void>;
@@ -29,7 +30,7 @@ export function examplesOf(command: Command): readonly string[] {
 }
 
 /** A parser of whole numbers for a flag. */
-export function whole(min: number, max: number): (text: string) => number {
+export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
     if (value >= min && value <= max) return value;

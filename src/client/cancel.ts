@@ -12,7 +12,7 @@ import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { CancelReply, Moved } from '../redis/transitions/replies.ts';
 import { CHUNK_JOBS_MAX } from './batch.ts';
 import { homeOf } from './layouts.ts';
-import { placesOf, type Reach } from './partition-calls.ts';
+import { type CallPartitions, placesOf } from './partition-calls.ts';
 
 /** What became of a request to cancel. */
 export interface Cancelled {
@@ -27,11 +27,11 @@ export interface Cancelled {
 
 export interface CancelParts {
   readonly jobs: Pick<Jobs, 'cancel'>;
-  readonly reach: Reach;
+  readonly callPartitions: CallPartitions;
   readonly windowMs: number;
 }
 
-export function createCancel({ jobs, reach, windowMs }: CancelParts) {
+export function createCancel({ jobs, callPartitions, windowMs }: CancelParts) {
   /** As many calls as it takes: each looks at no more than Redis may read at once. */
   async function ask(
     ref: PartitionRef,
@@ -60,7 +60,7 @@ export function createCancel({ jobs, reach, windowMs }: CancelParts) {
 
   return {
     one: (queue: Queue, id: string, { bare }: { readonly bare: boolean }): Promise<Cancelled> =>
-      reach(queue, async (layout, policy) => {
+      callPartitions(queue, async (layout, policy) => {
         const answers: Cancelled[] = [];
         for (const ref of placesOf(layout, id, bare)) {
           const reply = await ask(ref, [memberOf(id, { bare })], policy);
@@ -74,7 +74,9 @@ export function createCancel({ jobs, reach, windowMs }: CancelParts) {
       const results: Cancelled[] = [];
       for (let from = 0; from < ids.length; from += CHUNK_JOBS_MAX) {
         const slice = ids.slice(from, from + CHUNK_JOBS_MAX);
-        results.push(...(await reach(queue, (layout, policy) => askAll(slice, (id) => homeOf(layout, id), policy))));
+        results.push(
+          ...(await callPartitions(queue, (layout, policy) => askAll(slice, (id) => homeOf(layout, id), policy))),
+        );
       }
       return results;
     },

@@ -10,7 +10,7 @@ import type { JobState } from '../core/state.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { type Peek, peek } from '../redis/inspect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { placesOf, type Reach } from './partition-calls.ts';
+import { type CallPartitions, placesOf } from './partition-calls.ts';
 import { withReadRetry } from './read-retry.ts';
 
 /** A job at one moment. */
@@ -53,13 +53,19 @@ export interface JobView<Data = unknown> {
 /** What a record says, as far as it can be read. */
 type Content = Pick<JobView, 'name' | 'data' | 'askedDueMs' | 'readable'>;
 
-export function createGet({ redis, reach }: { readonly redis: Redis; readonly reach: Reach }) {
+export function createGet({
+  redis,
+  callPartitions,
+}: {
+  readonly redis: Redis;
+  readonly callPartitions: CallPartitions;
+}) {
   return <Data>(
     queue: Queue<Data>,
     id: string,
     { bare }: { readonly bare: boolean },
   ): Promise<JobView<Data> | undefined> =>
-    reach(queue, async (layout, policy) => {
+    callPartitions(queue, async (layout, policy) => {
       for (const ref of placesOf(layout, id, bare)) {
         const found = await withReadRetry('get', () => peek(redis, ref, memberOf(id, { bare })), policy);
         if (found && 'kind' in found) return found;

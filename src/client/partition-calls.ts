@@ -13,16 +13,19 @@ import type { Layout, Layouts } from './layouts.ts';
 import type { Slots } from './slots.ts';
 
 /** `call` is given the layout and the policy for its own repetitions. @throws DuestreamError `moved` */
-export type Reach = <T>(queue: Queue, call: (layout: Layout, policy: RetryPolicy) => Promise<T | Moved>) => Promise<T>;
+export type CallPartitions = <T>(
+  queue: Queue,
+  call: (layout: Layout, policy: RetryPolicy) => Promise<T | Moved>,
+) => Promise<T>;
 
 const MOVE_PAUSE_MS = 50;
 
-export function createReach(parts: {
+export function createPartitionCalls(parts: {
   readonly layouts: Layouts;
   readonly slots: Slots;
   readonly clock: Clock;
   readonly budgetMs: number;
-}): Reach {
+}): CallPartitions {
   const { layouts, slots, clock, budgetMs } = parts;
   return (queue, call) =>
     slots.run(async () => {

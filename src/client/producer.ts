@@ -5,14 +5,14 @@
  */
 import { DuestreamError } from '../core/errors.ts';
 import { close, openCommands, type Redis, whenReady } from '../redis/connection/connect.ts';
+import { createServers } from '../redis/connection/server-clock.ts';
 import { createJobs, type Jobs } from '../redis/transitions/jobs.ts';
 import { createBatch } from './batch.ts';
 import { checkList, planAll, scheduleAll } from './bulk.ts';
 import { type Cancelled, createCancel } from './cancel.ts';
-import { createDueClock } from './due-clock.ts';
 import { createGet, type JobView } from './job-view.ts';
 import { createLayouts } from './layouts.ts';
-import { createReach } from './partition-calls.ts';
+import { createPartitionCalls } from './partition-calls.ts';
 import { dueOf, planJob, type ScheduleOptions } from './plan.ts';
 import { withReadRetry } from './read-retry.ts';
 import { createRefusal } from './refusal.ts';
@@ -115,20 +115,20 @@ export async function createProducer(options: ProducerOptions): Promise<Producer
   const { clock, budgetMs, horizonMs, dataBytesMax } = settings;
   const redis = openCommands(settings);
   const ending = new AbortController();
-  const { dueClock, layouts, refusal, batch, cancel, get, replay } = wire(settings, redis, ending.signal);
+  const { server, layouts, refusal, batch, cancel, get, replay } = wire(settings, redis, ending.signal);
   const underWay = new Set<Promise<unknown>>();
   let stopping: Promise<void> | undefined;
 
   try {
     await whenReady(redis);
-    await withReadRetry('read the clock', dueClock.measure, { clock, budgetMs });
+    await withReadRetry('read the clock', server.measure, { clock, budgetMs });
     await refusal.look();
   } catch (error) {
     close(redis);
     throw error;
   }
   const onReady = () => {
-    dueClock.doubt();
+    server.doubt();
     layouts.doubt();
     void refusal.look();
   };
@@ -144,7 +144,7 @@ export async function createProducer(options: ProducerOptions): Promise<Producer
     return working;
   }
 
-  const limits = (calledMs: number) => ({ horizonMs, dataBytesMax, nowMs: dueClock.epochMs(calledMs) });
+  const limits = (calledMs: number) => ({ horizonMs, dataBytesMax, nowMs: server.latestMs(calledMs) });
 
   async function end(): Promise<void> {
     await Promise.allSettled(underWay);
@@ -160,7 +160,7 @@ export async function createProducer(options: ProducerOptions): Promise<Producer
       try {
         const to = queueOf(queue);
         const calledMs = clock.monotonicMs();
-        const measured = options?.at === undefined ? dueClock.settle() : undefined;
+        const measured = options?.at === undefined ? server.settle() : undefined;
         if (!measured) return batch.add(to, planJob(data, options, limits(calledMs)));
         return call(async () => {
           await measured;
@@ -175,7 +175,7 @@ export async function createProducer(options: ProducerOptions): Promise<Producer
         const to = queueOf(queue);
         checkList(list, 'jobs');
         const calledMs = clock.monotonicMs();
-        await dueClock.settle();
+        await server.settle();
         const plans = await planAll(list, ({ data, ...options }) => planJob(data, options, limits(calledMs)));
         return scheduleAll(plans, (plan) => batch.add(to, plan));
       }),
@@ -195,7 +195,7 @@ export async function createProducer(options: ProducerOptions): Promise<Producer
         const to = queueOf(queue);
         const calledMs = clock.monotonicMs();
         const parsed = parseDeadLetterId(deadLetterId);
-        await dueClock.settle();
+        await server.settle();
         return replay(to, {
           deadLetterId: parsed,
           dueMs: dueOf(options, limits(calledMs)),
@@ -219,17 +219,17 @@ function wire(settings: ProducerSettings, redis: Redis, signal: AbortSignal) {
   };
   const layouts = createLayouts({ redis, namespace, clock, budgetMs, signal });
   const slots = createSlots({ max: CALLS_MAX, waitingMax: CALLS_WAITING_MAX });
-  const reach = createReach({ layouts, slots, clock, budgetMs });
+  const callPartitions = createPartitionCalls({ layouts, slots, clock, budgetMs });
   const recordBytesMax = settings.dataBytesMax + RECORD_OVERHEAD_BYTES;
   const horizonMs = settings.horizonMs + HORIZON_SLACK_MS;
   return {
     layouts,
     refusal,
-    dueClock: createDueClock(redis, clock),
+    server: createServers(redis, clock)(),
     batch: createBatch({ jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
-    cancel: createCancel({ jobs, reach, windowMs }),
-    get: createGet({ redis, reach }),
-    replay: createReplay({ redis, jobs, reach }),
+    cancel: createCancel({ jobs, callPartitions, windowMs }),
+    get: createGet({ redis, callPartitions }),
+    replay: createReplay({ redis, jobs, callPartitions }),
   };
 }
 

@@ -14,7 +14,7 @@ import type { PartitionRef } from '../redis/keys.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { Moved, ReplayReply } from '../redis/transitions/replies.ts';
 import type { Layout } from './layouts.ts';
-import { isMoved, type Reach } from './partition-calls.ts';
+import { type CallPartitions, isMoved } from './partition-calls.ts';
 import { withReadRetry } from './read-retry.ts';
 
 /** What became of a request to replay a dead letter. */
@@ -49,9 +49,9 @@ export function parseDeadLetterId(input: unknown): string {
 export function createReplay(parts: {
   readonly redis: Redis;
   readonly jobs: Pick<Jobs, 'replay'>;
-  readonly reach: Reach;
+  readonly callPartitions: CallPartitions;
 }) {
-  const { redis, jobs, reach } = parts;
+  const { redis, jobs, callPartitions } = parts;
 
   async function locate(layout: Layout, request: ReplayRequest, policy: RetryPolicy) {
     const { deadLetterId, partition } = request;
@@ -77,7 +77,7 @@ export function createReplay(parts: {
     let tries = 0;
     const call = () => {
       tries += 1;
-      return jobs.replay(ref, deadLetter.deadLetter, { dueMs });
+      return jobs.replay(ref, deadLetter.entry, { dueMs });
     };
     const reply = await withRetry('replay', call, policy);
     if (reply.kind !== 'gone' || tries === 1) return reply;
@@ -88,7 +88,7 @@ export function createReplay(parts: {
   }
 
   return (queue: Queue, request: ReplayRequest): Promise<Replayed> =>
-    reach(queue, async (layout, policy): Promise<Replayed | Moved> => {
+    callPartitions(queue, async (layout, policy): Promise<Replayed | Moved> => {
       const { deadLetterId, dueMs } = request;
       const found = await locate(layout, request, policy);
       if (!found) return { deadLetter: deadLetterId, status: 'gone', id: undefined, dueMs: undefined };

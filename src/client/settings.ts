@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../core/clock.ts';
 import { type DurationInput, show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { parseJobId, parseName } from '../core/job.ts';
-import { defineQueue, type Queue, whole } from '../core/queue.ts';
+import { defineQueue, type Queue, wholeNumber } from '../core/queue.ts';
 import { durationIn, queueRanges, workerRanges } from '../core/ranges.ts';
 import type { RedisInput } from '../redis/connection/connect.ts';
 
@@ -60,7 +60,7 @@ export function settingsOf(options: ProducerOptions): ProducerSettings {
     redis,
     namespace: parseName(options.namespace ?? 'duestream', 'namespace'),
     horizonMs: durationIn(options.horizon ?? '3650d', 'horizon', { min: 1000, max: 3650 * DAY_MS }),
-    dataBytesMax: whole(options.dataBytesMax ?? 262_144, { what: 'dataBytesMax', min: 1, max: 64 * 1024 * 1024 }),
+    dataBytesMax: wholeNumber(options.dataBytesMax ?? 262_144, { what: 'dataBytesMax', min: 1, max: 64 * 1024 * 1024 }),
     budgetMs: durationIn(options.retryBudget ?? '10s', 'retryBudget', { min: 0, max: budgetMax }),
     windowMs,
     name,
@@ -75,7 +75,7 @@ export function queueOf<Data>(input: QueueInput<Data>): Queue<Data> {
     throw new DuestreamError('bad-input', `queue is ${show(input)}; allowed: what defineQueue returned, or a name`);
   }
   parseName(input.name, 'queue');
-  whole(input.partitions, { what: 'partitions', ...queueRanges.partitions });
+  wholeNumber(input.partitions, { what: 'partitions', ...queueRanges.partitions });
   return input;
 }
 

@@ -1,6 +1,5 @@
-/**
- * At most so many calls at once; the rest wait their turn in order, and a crowd that does not stop is refused.
- */
+/** At most so many calls at once; the rest wait their turn in order, and a crowd that does not stop is refused. */
+import pLimit from 'p-limit';
 import { DuestreamError } from '../core/errors.ts';
 
 export interface Slots {
@@ -9,27 +8,12 @@ export interface Slots {
 }
 
 export function createSlots({ max, waitingMax }: { readonly max: number; readonly waitingMax: number }): Slots {
-  const waiting: (() => void)[] = [];
-  // Those that run and those that wait; while anyone waits, all places are taken.
-  let inside = 0;
-
-  function leave(): void {
-    inside -= 1;
-    waiting.shift()?.();
-  }
-
+  // It keeps the order, and lets any number wait.
+  const limit = pLimit(max);
   return {
     async run(call) {
-      if (inside >= max) {
-        if (waiting.length >= waitingMax) throw tooMany(waitingMax);
-        inside += 1;
-        await new Promise<void>((resolve) => waiting.push(resolve));
-      } else inside += 1;
-      try {
-        return await call();
-      } finally {
-        leave();
-      }
+      if (limit.activeCount >= max && limit.pendingCount >= waitingMax) throw tooMany(waitingMax);
+      return limit(call);
     },
   };
 }

@@ -4,56 +4,77 @@
  */
 import type { Attempted } from './outcome.ts';
 
-/** Event name → its payload. Ids are values of events and of logs, never labels of metrics. */
+/**
+ * Event name → its payload. Ids are values of events and of logs, never labels of metrics. The comments are the page of
+ * events (`docs/reference/events.md`), so each event says when it is told, and each field what it holds; `event-list.ts`
+ * has the names at run time.
+ */
 export interface Events {
+  /** This process leads a partition from now on. */
   'leader.elected': { readonly queue: string; readonly partition: number; readonly epoch: number };
+  /** This process leads a partition no longer. */
   'leader.lost': { readonly queue: string; readonly partition: number; readonly epoch: number; readonly why: string };
-  /** `lateness`: pairs of (milliseconds late, how many). */
+  /** A pass of the leader made jobs ready. Not of a pass that moved nothing. The log warns of dead letters. */
   'jobs.promoted': {
     readonly queue: string;
     readonly partition: number;
     readonly count: number;
+    /** Members that nobody can run; they became dead letters. */
     readonly deadLetters: number;
+    /** Pairs of how many ms late, and how many jobs were. */
     readonly lateness: readonly (readonly [lateMs: number, count: number])[];
     readonly tookMs: number;
   };
-  /** An instant of a schedule was handled. `outcome`: ok, already, skipped, waiting, ended. */
+  /** An instant of a schedule was handled. */
   'schedule.fired': {
     readonly queue: string;
     readonly partition: number;
     readonly schedule: string;
+    /** The instant. */
     readonly atMs: number;
+    /** `ok`, `already`, `skipped`, `waiting` or `ended`. */
     readonly outcome: string;
+    /** From the instant until it was handled. */
     readonly latenessMs: number;
   };
-  /** Instants passed while nobody fired, the first of them after `sinceMs`; the policy fired so many of them. */
+  /** Instants of a schedule passed while nobody fired it. */
   'schedule.missed': {
     readonly queue: string;
     readonly partition: number;
     readonly schedule: string;
+    /** The first of them came after this instant. */
     readonly sinceMs: number;
+    /** How many of them its catch-up policy fired. */
     readonly fired: number;
   };
+  /** A definition cannot be read, so the schedule does not fire. Once per definition. */
   'schedule.unreadable': {
     readonly queue: string;
     readonly partition: number;
     readonly schedule: string;
     readonly why: string;
   };
+  /** The leader of a partition made a pass. */
   'mover.passed': {
     readonly queue: string;
     readonly partition: number;
+    /** What `promote` replied: `moved`, `paused`, `capped` or `fenced`. */
     readonly state: string;
     readonly tookMs: number;
   };
+  /** A handler is called. */
   'job.started': {
     readonly queue: string;
     readonly id: string;
     readonly name: string;
+    /** Which start of the job this is, from 1. */
     readonly attempt: number;
+    /** After its due time. */
     readonly lateMs: number;
   };
+  /** A handler returned, and Redis has written down that the job is done. */
   'job.completed': { readonly queue: string; readonly id: string; readonly name: string; readonly tookMs: number };
+  /** A handler failed, and the job is scheduled again. */
   'job.retried': {
     readonly queue: string;
     readonly id: string;
@@ -62,6 +83,7 @@ export interface Events {
     readonly tookMs: number;
     readonly error: Attempted;
   };
+  /** A handler put its job off. */
   'job.deferred': {
     readonly queue: string;
     readonly id: string;
@@ -69,10 +91,12 @@ export interface Events {
     readonly delayMs: number;
     readonly tookMs: number;
   };
+  /** A job became a dead letter. */
   'job.dead': {
     readonly queue: string;
     readonly id: string;
     readonly name: string;
+    /** Why it is not tried again, as `duestream dead ls` shows it. */
     readonly reason: string;
     readonly tookMs: number;
     readonly error: Attempted;
@@ -85,71 +109,106 @@ export interface Events {
     readonly tookMs: number;
     readonly error: Attempted;
   };
-  /** Past its expiry: dropped, or made a dead letter. */
-  'job.expired': { readonly queue: string; readonly id: string; readonly dead: boolean };
+  /** A job was past its expiry before its start. */
+  'job.expired': {
+    readonly queue: string;
+    readonly id: string;
+    /** It is a dead letter, and not dropped. */
+    readonly dead: boolean;
+  };
+  /** A job ended as its cancellation asked. */
   'job.cancelled': { readonly queue: string; readonly id: string; readonly name: string };
-  'job.fenced': { readonly queue: string; readonly id: string; readonly verb: string; readonly reply: string };
-  /** Jobs whose record is of a later version than this worker reads: back in scheduled for one that does. */
+  /** An end was refused: the job was started anew, or is over. */
+  'job.fenced': {
+    readonly queue: string;
+    readonly id: string;
+    /** The transition that was refused. */
+    readonly verb: string;
+    /** `fenced` or `gone`. */
+    readonly reply: string;
+  };
+  /** Records of a later version went back into scheduled, for a worker that can read them. */
   'jobs.parked': { readonly queue: string; readonly partition: number; readonly count: number };
-  /** How many of them this worker has put off and wait now. Whenever that has changed. */
+  /** The number of jobs that this worker has parked has changed. */
   'parked.waiting': { readonly queue: string; readonly waiting: number };
-  /** How many suspects wait to be started alone: jobs under which workers died. Whenever that has changed. */
+  /** The number of suspects has changed: jobs under which workers died, and which wait to be started alone. 0 is not logged. */
   'suspects.waiting': { readonly queue: string; readonly waiting: number };
-  /** A handler that ignores its signal keeps its slot (or gave it back after all): how many are lost now. */
+  /** A handler that ignores its signal keeps its slot, or gave it back after all. */
   'slots.lost': {
     readonly queue: string;
     readonly id: string;
+    /** How many slots of the worker are lost now. */
     readonly lost: number;
     readonly concurrency: number;
   };
   /** So many slots are lost that only a new process helps. Once per worker. */
-  'worker.exhausted': { readonly queue: string; readonly lost: number; readonly concurrency: number };
+  'worker.exhausted': {
+    readonly queue: string;
+    /** How many slots are lost. */
+    readonly lost: number;
+    readonly concurrency: number;
+  };
+  /** A worker took over entries of one that died. */
   'entries.reclaimed': {
     readonly queue: string;
     readonly partition: number;
+    /** The consumer that died. */
     readonly from: string;
     readonly count: number;
   };
+  /** A worker found entries that Redis had given to it in a reply that was lost. */
   'entries.adopted': { readonly queue: string; readonly partition: number; readonly count: number };
+  /** The consumer of a dead worker holds nothing any more and was removed. */
   'consumer.retired': { readonly queue: string; readonly partition: number; readonly consumer: string };
-  /** A job or an entry had lost a part and got it back: nobody's data was lost, but somebody removed a key. */
+  /** Jobs or entries had lost a part and got it back: nobody's data was lost, but somebody removed a key. */
   'partition.repaired': {
     readonly queue: string;
     readonly partition: number;
+    /** The kind of flaw, as `duestream fsck` names it. */
     readonly what: string;
     readonly count: number;
   };
-  /** Outage: once per change of state or of reason, never once per failed call. */
+  /** An outage began, or has another reason now. Never once per failed call. */
   'redis.away': {
     readonly who: string;
     readonly why: string;
     /** Redis answered, with an error: it is there and refuses. */
     readonly answered: boolean;
   };
-  /** A promise of a handler was rejected and nobody listened. Nobody knows of which job it was. */
-  'promise.rejected': { readonly error: string };
-  /** How much later than asked a timer of this process fired. */
-  'process.ticked': { readonly lagMs: number };
-  /** Redis may delete keys when its memory is full; `jobs`: any key, and not only those with a TTL. */
-  'redis.evicts': { readonly policy: string; readonly limitBytes: number; readonly jobs: boolean };
-  /** It no longer does. */
-  'redis.keeps': { readonly after: string };
-  /**
-   * The data behind our address are not those we knew: another server answers (the run id differs), or the one we knew
-   * has lost the namespace. `empty`: no queue is declared there. A restart that kept its data is not told.
-   */
-  'redis.changed': {
-    readonly who: string;
-    readonly before: string;
-    readonly runId: string;
-    readonly empty: boolean;
-  };
+  /** An outage is over. */
   'redis.back': {
     readonly who: string;
     readonly awayMs: number;
     /** Whoever said that Redis is away has stopped; whether it is back nobody knows. */
     readonly stopped?: boolean;
   };
+  /**
+   * The data behind our address are not those we knew: another server answers (the run id differs), or the one we knew
+   * has lost the namespace. A restart that kept its data is not told.
+   */
+  'redis.changed': {
+    readonly who: string;
+    /** The run id of the server that was known. */
+    readonly before: string;
+    /** The run id of the one that answers now. */
+    readonly runId: string;
+    /** No queue is declared there. */
+    readonly empty: boolean;
+  };
+  /** Redis may delete keys when its memory is full. */
+  'redis.evicts': {
+    /** Its `maxmemory-policy`. */
+    readonly policy: string;
+    readonly limitBytes: number;
+    /** Any key, and not only those with a TTL. */
+    readonly jobs: boolean;
+  };
+  /** It may no longer, after it had this policy. */
+  'redis.keeps': { readonly after: string };
+  /** A promise was rejected and nobody listened. Nobody knows of which job it was. */
+  'promise.rejected': { readonly error: string };
+  /** A timer of this process fired, twice a second: how much later than asked. Logged from a second on. */
+  'process.ticked': { readonly lagMs: number };
 }
 
 export type EventName = keyof Events;

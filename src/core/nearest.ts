@@ -22,7 +22,7 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   return best?.name;
 }
 
-/** How many dead letters must be added, removed, changed or swapped with their neighbour to turn one text into the other. */
+/** How many letters must be added, removed, changed or swapped with their neighbour to turn one text into the other. */
 function edits(from: string, to: string): number {
   let twoAbove: readonly number[] = [];
   let above: readonly number[] = Array.from({ length: to.length + 1 }, (_, index) => index);

@@ -3,7 +3,7 @@ import { type Backoff, exponential, fixed, ladder, linear } from './backoff.ts';
 import type { JobOverrides } from './codec.ts';
 import { type DurationInput, show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
-import { whole } from './queue.ts';
+import { wholeNumber } from './queue.ts';
 import { durationIn, queueRanges } from './ranges.ts';
 
 export interface OverrideOptions {
@@ -18,7 +18,9 @@ export interface OverrideOptions {
 /** @throws DuestreamError `bad-input` that says what was given and what is allowed. */
 export function overridesOf({ attempts, timeout, backoff }: OverrideOptions): JobOverrides {
   return {
-    ...(attempts === undefined ? {} : { attempts: whole(attempts, { what: 'attempts', ...queueRanges.attempts }) }),
+    ...(attempts === undefined
+      ? {}
+      : { attempts: wholeNumber(attempts, { what: 'attempts', ...queueRanges.attempts }) }),
     ...(timeout === undefined ? {} : { timeoutMs: durationIn(timeout, 'timeout', queueRanges.timeoutMs) }),
     ...(backoff === undefined ? {} : { backoff: storable(backoff) }),
   };

@@ -60,17 +60,17 @@ export interface Queue<Data = unknown> {
 export function defineQueue<Data = Untyped>(name: string, options: QueueOptions = {}): Queue<Data> {
   return Object.freeze({
     name: parseName(name, 'queue'),
-    attempts: whole(options.attempts ?? 5, { what: 'attempts', ...queueRanges.attempts }),
-    crashes: whole(options.crashes ?? 3, { what: 'crashes', ...queueRanges.crashes }),
+    attempts: wholeNumber(options.attempts ?? 5, { what: 'attempts', ...queueRanges.attempts }),
+    crashes: wholeNumber(options.crashes ?? 3, { what: 'crashes', ...queueRanges.crashes }),
     backoff: options.backoff ?? defaultBackoff,
     timeoutMs: durationIn(options.timeout ?? '15m', 'timeout', queueRanges.timeoutMs),
     delivery: deliveryOf(options.delivery ?? 'at-least-once'),
-    partitions: whole(options.partitions ?? 1, { what: 'partitions', ...queueRanges.partitions }),
+    partitions: wholeNumber(options.partitions ?? 1, { what: 'partitions', ...queueRanges.partitions }),
   });
 }
 
 /** A whole number within a range, or an error that says both. @throws DuestreamError `bad-input` */
-export function whole(value: unknown, { what, min, max }: Range & { readonly what: string }): number {
+export function wholeNumber(value: unknown, { what, min, max }: Range & { readonly what: string }): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
   throw new DuestreamError('bad-input', `${what} is ${show(value)}; allowed: a whole number from ${min} to ${max}`);
 }

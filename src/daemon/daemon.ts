@@ -11,7 +11,8 @@ import { queueOptions } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
 import { systemClock } from '../core/clock.ts';
 import { DuestreamError } from '../core/errors.ts';
-import { createEmitter, type EventName, type EventSource } from '../core/events.ts';
+import { forward } from '../core/event-list.ts';
+import { createEmitter, type EventSource } from '../core/events.ts';
 import { newJobId } from '../core/job.ts';
 import { type Log, silentLog } from '../core/log.ts';
 import { defineQueue } from '../core/queue.ts';
@@ -217,26 +218,3 @@ function moversOf(parts: {
     },
   });
 }
-
-/** Every event of one source goes on to another. */
-function forward(from: EventSource, to: ReturnType<typeof createEmitter>): () => void {
-  const offs = FORWARDED.map((name) => from.on(name, (payload) => to.emit(name, payload)));
-  return () => {
-    for (const off of offs) off();
-  };
-}
-
-const FORWARDED: readonly EventName[] = [
-  ...(['job.started', 'job.completed', 'job.retried', 'job.deferred', 'job.dead', 'job.cancelled'] as const),
-  ...(['job.failed', 'job.expired'] as const),
-  ...(['job.fenced', 'entries.reclaimed', 'entries.adopted', 'consumer.retired', 'redis.away', 'redis.back'] as const),
-  ...(['redis.changed'] as const),
-  ...([
-    'jobs.parked',
-    'parked.waiting',
-    'suspects.waiting',
-    'slots.lost',
-    'worker.exhausted',
-    'promise.rejected',
-  ] as const),
-];

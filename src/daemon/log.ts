@@ -5,6 +5,7 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { type Clock, systemClock } from '../core/clock.ts';
 import { escapeControls, oneLine } from '../core/errors.ts';
+import { listenToAll } from '../core/event-list.ts';
 import type { EventSource, Events } from '../core/events.ts';
 import { withoutCredentials } from '../core/redact.ts';
 import { createOutageLog, fewer } from './outage-log.ts';
@@ -57,83 +58,75 @@ export function logEvents(events: EventSource, log: Logger, clock: Clock = syste
   const suspects = sparing(SUSPECTS_EVERY_MS, (e: Events['suspects.waiting'], missed) =>
     log.warn({ ...e, missed }, 'jobs under which workers died are started one at a time'),
   );
-  const offs = [
-    events.on('leader.elected', (e) => few.info(e, 'leader elected')),
-    events.on('leader.lost', (e) => few.info(e, 'leader lost')),
-    events.on('jobs.promoted', ({ queue, partition, count, deadLetters, tookMs }) => {
-      if (deadLetters > 0) log.warn({ queue, partition, deadLetters }, 'members nobody can run became dead letters');
-      log.debug({ queue, partition, count, tookMs: round(tookMs) }, 'jobs promoted');
-    }),
-    events.on('job.started', (e) => log.debug({ ...e, lateMs: round(e.lateMs) }, 'job started')),
-    events.on('job.completed', (e) => log.debug({ ...e, tookMs: round(e.tookMs) }, 'job completed')),
-    events.on('job.retried', ({ error, ...e }) =>
-      log.info(
-        { ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) },
-        'job failed, will retry',
-      ),
-    ),
-    events.on('job.deferred', (e) => log.debug({ ...e, tookMs: round(e.tookMs) }, 'job deferred')),
-    events.on('job.dead', ({ error, ...e }) =>
-      log.warn({ ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) }, 'job is dead'),
-    ),
-    events.on('job.failed', ({ error, ...e }) =>
-      log.warn(
-        { ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) },
-        'job failed and is not tried again: it is delivered at most once',
-      ),
-    ),
-    events.on('job.expired', (e) =>
-      log.info(e, e.dead ? 'job was too late: it is a dead letter' : 'job was too late: it is dropped'),
-    ),
-    events.on('job.cancelled', (e) => log.debug(e, 'job cancelled')),
-    events.on('job.fenced', (e) => rare.warn(e, 'an older start of this job was refused')),
-    events.on(
-      'jobs.parked',
-      sparing(PARKED_EVERY_MS, ({ queue, partition, count }, missed) =>
+  const off = listenToAll(
+    events,
+    {
+      'leader.elected': (e) => few.info(e, 'leader elected'),
+      'leader.lost': (e) => few.info(e, 'leader lost'),
+      'jobs.promoted': ({ queue, partition, count, deadLetters, tookMs }) => {
+        if (deadLetters > 0) log.warn({ queue, partition, deadLetters }, 'members nobody can run became dead letters');
+        log.debug({ queue, partition, count, tookMs: round(tookMs) }, 'jobs promoted');
+      },
+      'job.started': (e) => log.debug({ ...e, lateMs: round(e.lateMs) }, 'job started'),
+      'job.completed': (e) => log.debug({ ...e, tookMs: round(e.tookMs) }, 'job completed'),
+      'job.retried': ({ error, ...e }) =>
+        log.info(
+          { ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) },
+          'job failed, will retry',
+        ),
+      'job.deferred': (e) => log.debug({ ...e, tookMs: round(e.tookMs) }, 'job deferred'),
+      'job.dead': ({ error, ...e }) =>
+        log.warn({ ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) }, 'job is dead'),
+      'job.failed': ({ error, ...e }) =>
+        log.warn(
+          { ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) },
+          'job failed and is not tried again: it is delivered at most once',
+        ),
+      'job.expired': (e) =>
+        log.info(e, e.dead ? 'job was too late: it is a dead letter' : 'job was too late: it is dropped'),
+      'job.cancelled': (e) => log.debug(e, 'job cancelled'),
+      'job.fenced': (e) => rare.warn(e, 'an older start of this job was refused'),
+      'jobs.parked': sparing(PARKED_EVERY_MS, ({ queue, partition, count }, missed) =>
         log.warn({ queue, partition, count, missed }, 'jobs of a later version wait for a worker that can read them'),
       ),
-    ),
-    events.on('suspects.waiting', (e) => {
-      if (e.waiting > 0) suspects(e);
-    }),
-    events.on('slots.lost', (e) => rare.warn(e, 'handlers ignore that they were told to stop; their slots are lost')),
-    events.on('worker.exhausted', (e) => log.error(e, 'too many slots are lost; only a new process frees them')),
-    events.on(
-      'promise.rejected',
-      sparing(REJECTED_EVERY_MS, ({ error }, missed) =>
+      'suspects.waiting': (e) => {
+        if (e.waiting > 0) suspects(e);
+      },
+      'slots.lost': (e) => rare.warn(e, 'handlers ignore that they were told to stop; their slots are lost'),
+      'worker.exhausted': (e) => log.error(e, 'too many slots are lost; only a new process frees them'),
+      'promise.rejected': sparing(REJECTED_EVERY_MS, ({ error }, missed) =>
         log.error({ error: safe(error), missed }, 'a promise was rejected and nobody listened'),
       ),
-    ),
-    events.on('process.ticked', ({ lagMs }) => {
-      if (lagMs < LAG_TOLD_MS) return;
-      log.warn({ lagMs: round(lagMs) }, 'the event loop stood still: a handler held it, or the process was frozen');
-    }),
-    events.on('entries.reclaimed', (e) => rare.warn(e, 'took over what a dead worker left')),
-    events.on('entries.adopted', (e) => rare.warn(e, 'found entries of a lost reply')),
-    events.on('schedule.missed', (e) => rare.warn(e, 'instants of a schedule passed while nobody fired them')),
-    events.on('schedule.unreadable', (e) => log.error(e, 'a schedule cannot be read and does not fire')),
-    events.on('partition.repaired', (e) => rare.warn(e, 'somebody removed parts of jobs; they are repaired')),
-    events.on('consumer.retired', (e) => few.info(e, 'a dead worker is gone')),
-    events.on('redis.away', (e) => outage.away({ ...e, why: safe(e.why) })),
-    events.on('redis.evicts', (e) =>
-      log.error(e, 'Redis may evict keys, and jobs with them: CONFIG SET maxmemory-policy noeviction'),
-    ),
-    events.on('redis.keeps', (e) => log.info(e, 'Redis evicts nothing any more')),
-    events.on('redis.changed', ({ empty, ...e }) =>
-      rare.warn(
-        e,
-        e.before === e.runId
-          ? 'Redis has lost this namespace: somebody removed its keys'
-          : empty
-            ? 'another Redis server answers, and it holds nothing of this namespace'
-            : 'another Redis server answers',
-      ),
-    ),
-    events.on('redis.back', outage.back),
-    outage.stop,
-  ];
+      'process.ticked': ({ lagMs }) => {
+        if (lagMs < LAG_TOLD_MS) return;
+        log.warn({ lagMs: round(lagMs) }, 'the event loop stood still: a handler held it, or the process was frozen');
+      },
+      'entries.reclaimed': (e) => rare.warn(e, 'took over what a dead worker left'),
+      'entries.adopted': (e) => rare.warn(e, 'found entries of a lost reply'),
+      'schedule.missed': (e) => rare.warn(e, 'instants of a schedule passed while nobody fired them'),
+      'schedule.unreadable': (e) => log.error(e, 'a schedule cannot be read and does not fire'),
+      'partition.repaired': (e) => rare.warn(e, 'somebody removed parts of jobs; they are repaired'),
+      'consumer.retired': (e) => few.info(e, 'a dead worker is gone'),
+      'redis.away': (e) => outage.away({ ...e, why: safe(e.why) }),
+      'redis.evicts': (e) =>
+        log.error(e, 'Redis may evict keys, and jobs with them: CONFIG SET maxmemory-policy noeviction'),
+      'redis.keeps': (e) => log.info(e, 'Redis evicts nothing any more'),
+      'redis.changed': ({ empty, ...e }) =>
+        rare.warn(
+          e,
+          e.before === e.runId
+            ? 'Redis has lost this namespace: somebody removed its keys'
+            : empty
+              ? 'another Redis server answers, and it holds nothing of this namespace'
+              : 'another Redis server answers',
+        ),
+      'redis.back': outage.back,
+    },
+    ['mover.passed', 'schedule.fired', 'parked.waiting'],
+  );
   return () => {
-    for (const off of offs) off();
+    off();
+    outage.stop();
   };
 }
 

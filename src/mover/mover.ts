@@ -13,6 +13,7 @@ import type { Emitter } from '../core/events.ts';
 import { createLoop, type Idle, idle } from '../core/loop.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
+import { createServers } from '../redis/connection/server-clock.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { createJobs } from '../redis/transitions/jobs.ts';
 import type { PromoteReply } from '../redis/transitions/replies.ts';
@@ -68,9 +69,9 @@ export function createMover(parts: MoverParts): Mover {
   const election = createElection({ ...parts, leaseMs: options.leaseMs, rank });
   const pace = createPace();
   const standstill = createStandstill(options);
-  /** Server time of the next look and the offset of the server's clock to ours, both as of the last pass. */
+  const server = createServers(redis, clock)(ref);
+  /** Server time of the next look. A look before it would find nothing, so the clock must not be ahead. */
   let nextLookMs = 0;
-  let offsetMs = 0;
   /** The soonest nudge since promote was sent last: its reply may not know of that job yet. */
   let nudgedMs = Number.POSITIVE_INFINITY;
   let soonestLookMs = 0;
@@ -86,7 +87,7 @@ export function createMover(parts: MoverParts): Mover {
     if (!leadership) return campaign();
     if (await gaveWay()) return campaign();
     const nowMs = clock.monotonicMs();
-    const due = nowMs + offsetMs >= nextLookMs || nowMs - promotedMs >= options.safetyTickMs;
+    const due = server.earliestMs(nowMs) >= nextLookMs || nowMs - promotedMs >= options.safetyTickMs;
     if (!due) {
       // A timer fires up to a millisecond early; only a long rest needs the lease to be kept meanwhile.
       if (nowMs - prolongedMs >= options.leaseMs / 4) {
@@ -128,7 +129,7 @@ export function createMover(parts: MoverParts): Mover {
     election.prolonged(sentMs);
     promotedMs = receivedMs;
     prolongedMs = sentMs;
-    offsetMs = reply.nowMs - receivedMs;
+    server.saw({ sentMs, receivedMs, serverMs: reply.nowMs });
     tell(reply, receivedMs - sentMs);
     return plan(reply, receivedMs);
   }
@@ -152,7 +153,7 @@ export function createMover(parts: MoverParts): Mover {
 
   function restMs(): number {
     const untilMs = Math.min(
-      nextLookMs - offsetMs,
+      clock.monotonicMs() + nextLookMs - server.earliestMs(),
       promotedMs + options.safetyTickMs,
       prolongedMs + options.leaseMs / 3,
     );

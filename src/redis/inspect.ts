@@ -54,7 +54,8 @@ export interface Peek {
 }
 
 export interface DeadLetter {
-  readonly deadLetter: string;
+  /** The id of its entry in the stream of dead letters. */
+  readonly entry: string;
   readonly id: string;
   readonly bare: boolean;
   readonly record: string;
@@ -175,7 +176,7 @@ function deadLetterOf(reply: Reply): DeadLetter {
   const fields = fieldsOf(flat);
   const field = (name: string) => fields.get(name) ?? '';
   return {
-    deadLetter: text(entry),
+    entry: text(entry),
     ...idOf(field('member')),
     record: field('record'),
     reason: field('reason'),

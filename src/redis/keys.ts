@@ -1,28 +1,11 @@
 /**
- * Every key name, and nobody else builds one. `K` is `<namespace>:v1:{<queue>:<partition>}`: the version is in the key
- * so that two wire versions can live side by side; the braces are one Redis Cluster hash tag per partition.
+ * Every key there is, in two tables, and nobody else builds a name. `K` is `<namespace>:v1:{<queue>:<partition>}`: the
+ * version is in the key so that two wire versions can live side by side; the braces are one Redis Cluster hash tag per
+ * partition. `C` is `<namespace>:v1:{control}`.
  *
- *  key          type     content
- *  K:scheduled  zset     member → due ms
- *  K:jobs       hash     member → record (pending, running) or tombstone (over)
- *  K:runs       hash     member → packed state; only jobs that were started have a field
- *  K:ready      stream   entries {member, due}, group `workers`; acked and deleted together, never trimmed
- *  K:dead       stream   one dead letter per entry
- *  K:done       zset     member → ms when it was over; the expiry index of tombstones
- *  K:leader     string   <process>:<epoch>:<leaseMs>, with a TTL
- *  K:meta       hash     schema, generation, token, epoch, paused, wake, watch, durable counters n.*
- *  K:wake       channel  nudges to the leader
- *  K:fires      zset     schedule → ms when the leader looks at it next; 0 = at once
- *  K:fired      hash     schedule → how far it was fired: reached runs skipped waiting last armed
- *  K:stale      zset     member → ms when it left ready for a new life and an entry of it stayed there
- *
- *  C is `<namespace>:v1:{control}`:
- *  C:queues     hash     queue → JSON of its partitions and generation
- *  C:alive      set      ids of processes that sent a heartbeat
- *  C:beat:<id>  string   one heartbeat with a TTL; its value says who it is
- *  C:schedules  hash     schedule → JSON of its definition
- *  C:id         string   random, made once: tells these data from those of another Redis
- *  C:wake       channel  a queue was declared, a process came or left
+ * A new key is one row here. From the rows follow the types of keys that scripts and callers name, what `fsck` and an
+ * error about a wrong type expect in each, what may have a TTL, and `docs/reference/keys.md`. What a row cannot write
+ * itself, `lua/remove.lua` and the pages that name keys, is compared with it by `test/house-keys.test.ts`.
  */
 
 /** What `elect` writes as the schema of a partition: how keys and values of wire version 1 are laid out. */
@@ -31,29 +14,84 @@ export const SCHEMA = '1';
 /** The consumer group of every ready stream. */
 export const GROUP = 'workers';
 
-export interface PartitionKeys {
-  readonly scheduled: string;
-  readonly jobs: string;
-  readonly runs: string;
-  readonly ready: string;
-  readonly dead: string;
-  readonly done: string;
-  readonly leader: string;
-  readonly meta: string;
-  readonly wake: string;
-  readonly fires: string;
-  readonly fired: string;
-  readonly stale: string;
+export interface KeyRow {
+  /** As the command TYPE says it. A channel holds nothing, so nothing of it can be wrong, expire or be removed. */
+  readonly type: 'zset' | 'hash' | 'stream' | 'string' | 'set' | 'channel';
+  /** There is one of these for each process; its id follows the name. */
+  readonly per?: 'process';
+  /** It has a TTL, always: as long as its own value says, or at most so many ms. Whatever else has one is about to be lost. */
+  readonly ttl?: 'as its value says' | number;
+  /** What it holds, in one line. */
+  readonly doc: string;
 }
 
-export interface ControlKeys {
-  readonly queues: string;
-  readonly schedules: string;
-  readonly alive: string;
-  readonly id: string;
-  readonly wake: string;
-  readonly beat: (processId: string) => string;
-}
+/** No heartbeat can be told to live longer. */
+const BEAT_MS_MAX = 3_600_000;
+
+/** Keys of one partition of one queue. */
+export const partitionTable = {
+  scheduled: { type: 'zset', doc: 'member → due ms. What waits, retries and deferred jobs included' },
+  jobs: {
+    type: 'hash',
+    doc: 'member → *record* (a header that Lua may read, then JSON) while the job lives, *tombstone* when it is over',
+  },
+  runs: {
+    type: 'hash',
+    doc: 'member → token, generation, attempts, failures, crashes, entry, owner, … Only jobs that were started',
+  },
+  ready: {
+    type: 'stream',
+    doc: '`{member, due}`, consumer group `workers`. Acknowledged and deleted in one script, never trimmed',
+  },
+  dead: {
+    type: 'stream',
+    doc: 'one dead letter per entry: member, record, reason, history, token, attempts, generation, time',
+  },
+  done: { type: 'zset', doc: 'member → ms when it was over: the expiry index of tombstones' },
+  leader: { type: 'string', ttl: 'as its value says', doc: 'the lease of the leader: `<process>:<epoch>:<leaseMs>`' },
+  meta: {
+    type: 'hash',
+    doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, durable counters `n.*`",
+  },
+  wake: { type: 'channel', doc: 'nudges to the leader: "a sooner job was added", "the leader resigned"' },
+  fires: { type: 'zset', doc: 'schedule → ms when the leader looks at it next; 0 = at once' },
+  fired: {
+    type: 'hash',
+    doc: 'schedule → how far it was fired: last instant handled, runs, skipped, waiting and last member, how often it was armed',
+  },
+  stale: {
+    type: 'zset',
+    doc: 'member → ms when it left ready for a new life while an entry of it stayed there: that entry is no lost job',
+  },
+} as const satisfies Readonly<Record<string, KeyRow>>;
+
+/** Keys of a namespace, over all queues. */
+export const controlTable = {
+  queues: { type: 'hash', doc: 'queue → its partitions and generation as JSON' },
+  schedules: { type: 'hash', doc: 'schedule → its definition as JSON' },
+  alive: { type: 'set', doc: 'ids of the processes that sent a heartbeat and did not leave' },
+  beat: {
+    type: 'string',
+    per: 'process',
+    ttl: BEAT_MS_MAX,
+    doc: 'the last heartbeat of a process: who it is, as JSON',
+  },
+  id: { type: 'string', doc: 'random, made once: tells these data from those of another Redis' },
+  wake: { type: 'channel', doc: 'a queue was declared or removed, a process came or left' },
+} as const satisfies Readonly<Record<string, KeyRow>>;
+
+type Named<T extends Readonly<Record<string, KeyRow>>> = {
+  readonly [name in keyof T]: T[name] extends { readonly per: string } ? (id: string) => string : string;
+};
+
+export type PartitionKeys = Named<typeof partitionTable>;
+export type ControlKeys = Named<typeof controlTable>;
+
+/** The keys of the one slot that calls go to: those of a partition, or of a namespace. */
+export type SlotKeys = PartitionKeys | Omit<ControlKeys, 'beat'>;
+
+/** A key that holds something, with its row. */
+export type StoredKey = KeyRow & { readonly key: string };
 
 /** One partition of one queue. */
 export interface PartitionRef {
@@ -68,33 +106,11 @@ export function partitionKeys(place: {
   readonly queue: string;
   readonly partition: number;
 }): PartitionKeys {
-  const k = `${place.namespace}:v1:{${place.queue}:${place.partition}}`;
-  return Object.freeze({
-    scheduled: `${k}:scheduled`,
-    jobs: `${k}:jobs`,
-    runs: `${k}:runs`,
-    ready: `${k}:ready`,
-    dead: `${k}:dead`,
-    done: `${k}:done`,
-    leader: `${k}:leader`,
-    meta: `${k}:meta`,
-    wake: `${k}:wake`,
-    fires: `${k}:fires`,
-    fired: `${k}:fired`,
-    stale: `${k}:stale`,
-  });
+  return named(partitionTable, `${placeOfQueue(place.namespace, place.queue)}${place.partition}}`);
 }
 
 export function controlKeys(namespace: string): ControlKeys {
-  const c = `${namespace}:v1:{control}`;
-  return Object.freeze({
-    queues: `${c}:queues`,
-    schedules: `${c}:schedules`,
-    alive: `${c}:alive`,
-    id: `${c}:id`,
-    wake: `${c}:wake`,
-    beat: (processId: string) => `${c}:beat:${processId}`,
-  });
+  return named(controlTable, `${placeOf(namespace)}{control}`);
 }
 
 /** A partition of a queue whose partition count and generation are known. */
@@ -103,4 +119,29 @@ export function partitionRef(
   place: { readonly queue: string; readonly partition: number; readonly generation: number },
 ): PartitionRef {
   return Object.freeze({ ...place, keys: partitionKeys({ namespace, ...place }) });
+}
+
+/** How every key and channel of a namespace begins. */
+export const placeOf = (namespace: string): string => `${namespace}:v1:`;
+
+/** How every key and channel of a queue begins. */
+export const placeOfQueue = (namespace: string, queue: string): string => `${placeOf(namespace)}{${queue}:`;
+
+/** The keys of a slot that hold something. Those of single processes are not among them: nobody can list them all. */
+export function storedKeys(keys: SlotKeys): readonly StoredKey[] {
+  const rows: Readonly<Record<string, KeyRow>> = 'alive' in keys ? controlTable : partitionTable;
+  const names: Readonly<Record<string, unknown>> = keys;
+  return Object.entries(rows).flatMap(([name, row]) => {
+    const key = names[name];
+    return row.type === 'channel' || row.per !== undefined || typeof key !== 'string' ? [] : [{ ...row, key }];
+  });
+}
+
+function named<T extends Readonly<Record<string, KeyRow>>>(table: T, place: string): Named<T> {
+  const keys = Object.entries(table).map(([name, { per }]) => {
+    const key = `${place}:${name}`;
+    return [name, per === undefined ? key : (id: string) => `${key}:${id}`];
+  });
+  // The compiler forgets the names of a table when they are listed.
+  return Object.freeze(Object.fromEntries(keys)) as Named<T>;
 }

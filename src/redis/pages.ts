@@ -58,7 +58,7 @@ export async function* everyDeadLetter(redis: Redis, ref: PartitionRef, max: num
     step.saw(found.map(({ id, record }) => id.length + record.length));
     yield* found;
     seen += found.length;
-    before = found.at(-1)?.deadLetter;
+    before = found.at(-1)?.entry;
     if (before === undefined) return;
   }
 }

@@ -20,6 +20,8 @@ import {
 } from '../core/judge.ts';
 import type { Log } from '../core/log.ts';
 import type { Queue } from '../core/queue.ts';
+import type { ServerOf } from '../redis/connection/server-clock.ts';
+import type { PartitionRef } from '../redis/keys.ts';
 import type { Effect, Started } from '../redis/transitions/replies.ts';
 import { createContext, createCord } from './context.ts';
 import { type Handler, type HandlerContext, handlerFor, type QueueHandlers } from './handlers.ts';
@@ -35,7 +37,7 @@ export interface ExecuteParts<Data> {
   readonly settle: Settle;
   readonly slots: Slots;
   readonly clock: Clock;
-  readonly serverNowMs: () => number;
+  readonly serverOf: ServerOf;
   readonly random: () => number;
   readonly events: Emitter;
   readonly log: Log;
@@ -52,18 +54,18 @@ interface Start extends Extract<StartVerdict<Handler<never>>, { kind: 'run' }> {
 }
 
 export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
-  const { queue, handlers, onAbandoned, inflight, settle, slots, clock, serverNowMs, random, events, log } = parts;
+  const { queue, handlers, onAbandoned, inflight, settle, slots, clock, serverOf, random, events, log } = parts;
   const rules: Rules<Handler<never>> = {
     queue,
     handlerOf: (name) => handlerFor({ handlers, onAbandoned }, name),
     compensations: onAbandoned !== undefined,
   };
-  const nowMs = () => Math.round(serverNowMs());
+  const nowMs = (ref: PartitionRef) => Math.round(serverOf(ref).nowMs());
 
   function execute(held: Held, started: Started): void {
     held.token = started.token;
     const life = { member: held.delivery.member, started };
-    const verdict = judgeStart(life, rules, nowMs());
+    const verdict = judgeStart(life, rules, nowMs(held.ref));
     if (verdict.kind === 'refused') {
       settle.settle({ held, name: verdict.name, tookMs: 0 }, verdict.outcome);
       return;
@@ -97,7 +99,7 @@ export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
       if (why === 'shutdown') disarm();
       cord.pull(why);
     };
-    const lateMs = Math.max(0, serverNowMs() - held.delivery.dueMs);
+    const lateMs = Math.max(0, serverOf(held.ref).nowMs() - held.delivery.dueMs);
     events.emit('job.started', { queue: queue.name, id: job.id, name: job.name, attempt: job.attempt, lateMs });
 
     call(handler, { job, context }, (thrown, done) => {
@@ -128,7 +130,7 @@ export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
       });
   }
 
-  const partsOf = ({ life, record }: Start) => ({ life, record, rules, nowMs: nowMs(), random });
+  const partsOf = ({ held, life, record }: Start) => ({ life, record, rules, nowMs: nowMs(held.ref), random });
 
   function jobOf({ held, started, record }: Start): Job<never> {
     const { attempts, failures, crashes, history } = started;

@@ -9,6 +9,7 @@ import type { Emitter } from '../core/events.ts';
 import { compensationOfExpired } from '../core/judge.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { withRetry } from '../redis/connection/outage.ts';
+import type { ServerOf } from '../redis/connection/server-clock.ts';
 import { peek } from '../redis/inspect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { READ_JOBS_MAX } from '../redis/transitions/bytes.ts';
@@ -23,7 +24,7 @@ export interface ExpiryParts {
   /** Whether anybody takes half-done work back. */
   readonly compensations: boolean;
   readonly clock: Clock;
-  readonly serverNowMs: () => number;
+  readonly serverOf: ServerOf;
   readonly events: Emitter;
 }
 
@@ -39,7 +40,7 @@ const BUDGET_MS = 10_000;
 const COMPENSATIONS_MAX = 16;
 
 export function createExpire(parts: ExpiryParts): Expire {
-  const { commands, jobs, consumer, windowMs, compensations, clock, serverNowMs, events } = parts;
+  const { commands, jobs, consumer, windowMs, compensations, clock, serverOf, events } = parts;
 
   async function expire(ref: PartitionRef, deliveries: readonly Delivery[], signal: AbortSignal) {
     const policy = { clock, budgetMs: BUDGET_MS, signal };
@@ -82,7 +83,7 @@ export function createExpire(parts: ExpiryParts): Expire {
       ...delivery,
       compensation: compensationOfExpired(
         { member: delivery.member, started: { ...run, record } },
-        Math.round(serverNowMs()),
+        Math.round(serverOf(ref).nowMs()),
       ),
     };
   }

@@ -16,7 +16,7 @@ export interface HeartbeatParts {
   readonly namespace: string;
   readonly identity: Identity;
   readonly beatTtlMs: number;
-  readonly serverClock: ServerClock;
+  readonly server: ServerClock;
   /** Called after each beat: a queue that was removed, or lost with everything else, has to be declared again. */
   readonly onBeat: () => Promise<unknown>;
   readonly clock: Clock;
@@ -37,14 +37,14 @@ export interface Heartbeat {
 }
 
 export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
-  const { redis, namespace, identity, beatTtlMs, serverClock, onBeat, clock, events } = parts;
-  const server = createServerWatch({ redis, namespace, who: identity.id, events });
+  const { redis, namespace, identity, beatTtlMs, server, onBeat, clock, events } = parts;
+  const watch = createServerWatch({ redis, namespace, who: identity.id, events });
 
   async function pass(): Promise<number> {
     const anew = (await beat(redis, { namespace, identity, ttlMs: beatTtlMs })) === 'anew';
-    await server.look(anew);
+    await watch.look(anew);
     await onBeat();
-    await serverClock.sample();
+    await server.sample();
     return beatTtlMs / 3;
   }
 

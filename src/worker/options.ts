@@ -8,7 +8,7 @@ import type { DurationInput } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { parseName } from '../core/job.ts';
 import { type Log, silentLog } from '../core/log.ts';
-import { type Delivery, whole } from '../core/queue.ts';
+import { type Delivery, wholeNumber } from '../core/queue.ts';
 import { durationIn, workerRanges } from '../core/ranges.ts';
 import type { RedisInput } from '../redis/connection/connect.ts';
 import type { Handler } from './handlers.ts';
@@ -55,14 +55,17 @@ export function readWorkerOptions(options: WorkerOptions) {
   const halfLease = { min: ranges.extendEveryMs.min, max: Math.floor(jobLeaseMs / 2) };
   return {
     namespace: parseName(options.namespace ?? 'duestream', 'namespace'),
-    concurrency: whole(options.concurrency ?? 50, { what: 'concurrency', ...ranges.concurrency }),
+    concurrency: wholeNumber(options.concurrency ?? 50, { what: 'concurrency', ...ranges.concurrency }),
     jobLeaseMs,
     extendEveryMs: durationIn(options.extendEvery ?? jobLeaseMs / 3, 'extendEvery', halfLease),
     beatTtlMs: durationIn(options.beatTtl ?? '10s', 'beatTtl', ranges.beatTtlMs),
     graceMs: durationIn(options.grace ?? '5s', 'grace', ranges.graceMs),
     shutdownMs: durationIn(options.shutdown ?? '25s', 'shutdown', ranges.shutdownMs),
     abortGraceMs: durationIn(options.abortGrace ?? '5s', 'abortGrace', ranges.abortGraceMs),
-    recycleAtPercent: whole(options.recycleAtPercent ?? 50, { what: 'recycleAtPercent', ...ranges.recycleAtPercent }),
+    recycleAtPercent: wholeNumber(options.recycleAtPercent ?? 50, {
+      what: 'recycleAtPercent',
+      ...ranges.recycleAtPercent,
+    }),
     windowMs: durationIn(options.doneWindow ?? '10m', 'doneWindow', ranges.doneWindowMs),
     onAbandoned: options.onAbandoned,
     log: options.log ?? silentLog,

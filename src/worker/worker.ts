@@ -13,7 +13,7 @@ import { defineQueue, type Queue, type Untyped } from '../core/queue.ts';
 import { close, openBlocking, openCommands, timeoutOf, whenReady } from '../redis/connection/connect.ts';
 import { withRetry } from '../redis/connection/outage.ts';
 import { isFull } from '../redis/connection/pressure.ts';
-import { createServerClock } from '../redis/connection/server-clock.ts';
+import { createServers } from '../redis/connection/server-clock.ts';
 import { READ_BYTES_MAX } from '../redis/transitions/bytes.ts';
 import { createJobs } from '../redis/transitions/jobs.ts';
 import { createAdopter } from './adopter.ts';
@@ -86,7 +86,7 @@ export function createWorker<Data = Untyped>(
   /** Four reads without an answer. */
   const stuckAfterMs = 4 * readTimeoutMs;
   const jobs = createJobs(commands);
-  const serverClock = createServerClock(commands, clock);
+  const serverOf = createServers(commands, clock);
   const identity = {
     ...{ id: consumer, role: 'worker' as const, host: hostname(), pid: process.pid },
     ...{ startedMs: clock.wallMs(), queues: [definition.name] },
@@ -100,9 +100,8 @@ export function createWorker<Data = Untyped>(
     isFull: (ref) => isFull(commands, ref.keys),
   });
   const slots = createSlots({ ...base, ...settings, queue: definition.name });
-  const serverNowMs = serverClock.nowMs;
   const queueLog = log.child({ queue: definition.name });
-  const running = { queue: definition, handlers, onAbandoned, settle, slots, serverNowMs, log: queueLog };
+  const running = { queue: definition, handlers, onAbandoned, settle, slots, serverOf, log: queueLog };
   const execute = createExecute({ ...base, ...running });
   const servedPartitions = createServedPartitions({
     redis: commands,
@@ -113,7 +112,7 @@ export function createWorker<Data = Untyped>(
   });
   const { refs } = servedPartitions;
   const heartbeat = createHeartbeat({
-    ...{ redis: commands, namespace, identity, beatTtlMs: settings.beatTtlMs, serverClock, clock, events },
+    ...{ redis: commands, namespace, identity, beatTtlMs: settings.beatTtlMs, server: serverOf(), clock, events },
     onBeat: servedPartitions.declare,
   });
   const probe = () => commands.ping();
@@ -126,7 +125,7 @@ export function createWorker<Data = Untyped>(
 
   function assemble() {
     const reading = { commands, blocking, jobs, refs, consumer, concurrency, windowMs };
-    const expire = createExpire({ ...base, ...reading, compensations: onAbandoned !== undefined, serverNowMs });
+    const expire = createExpire({ ...base, ...reading, compensations: onAbandoned !== undefined, serverOf });
     const limits = { bytesMax: READ_BYTES_MAX, suspectCrashes: Math.max(1, definition.crashes - 1) };
     const { jobLeaseMs } = settings;
     const consuming = createConsumer({ ...base, ...reading, ...limits, jobLeaseMs, execute, expire });

@@ -18,9 +18,9 @@ describe('a running job', () => {
       record: item('a', { data: { to: 'x' } }).record,
     });
     expect(found.history.map(({ message }) => message)).toEqual(['first', 'second']);
-    expect(await deadLetter(p.redis, p.ref, found.deadLetter)).toEqual(found);
+    expect(await deadLetter(p.redis, p.ref, found.entry)).toEqual(found);
     const tombstone = decodeTombstone((await p.redis.hget(p.keys.jobs, 'j:a')) ?? '');
-    expect(tombstone).toMatchObject({ outcome: 'dead', token: claim.token, attempts: 2, deadLetter: found.deadLetter });
+    expect(tombstone).toMatchObject({ outcome: 'dead', token: claim.token, attempts: 2, deadLetter: found.entry });
     expect(await p.picture()).toEqual({
       jobs: { 'j:a': 'tombstone dead' },
       dead: ['j:a: attempts'],

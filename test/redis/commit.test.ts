@@ -65,7 +65,7 @@ describe('a running job', () => {
       dead: ['j:a: half-committed'],
       done: { 'j:a': T0 },
     });
-    const { history, deadLetter } = only(await deadLetters(p.redis, p.ref, { limit: 10 }));
+    const { history, entry: deadLetter } = only(await deadLetters(p.redis, p.ref, { limit: 10 }));
     expect(history).toEqual([
       {
         atMs: T0,

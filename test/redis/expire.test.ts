@@ -74,7 +74,7 @@ describe('a late job', () => {
 
   test('can be replayed from its dead letter, and does not expire again', async () => {
     await p.expire(await late('a', { late: dead }), { nowMs: LATE });
-    const { deadLetter } = only(await deadLetters(p.redis, p.ref, { limit: 10 }));
+    const { entry: deadLetter } = only(await deadLetters(p.redis, p.ref, { limit: 10 }));
     expect(await p.replay(deadLetter, { nowMs: LATE })).toMatchObject({ kind: 'ok' });
     const deliveries = await p.deliver({ nowMs: LATE });
     expect(only(await p.start(deliveries, { nowMs: LATE + 999_999 }))).toMatchObject({ kind: 'run' });

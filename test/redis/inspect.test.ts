@@ -124,10 +124,10 @@ describe('deadLetters', () => {
   test('are paged backwards by the last one seen', async () => {
     const first = await p.dead('a');
     const second = await p.dead('b');
-    expect((await deadLetters(p.redis, p.ref, { limit: 1 })).map(({ deadLetter }) => deadLetter)).toEqual([second]);
-    expect(
-      (await deadLetters(p.redis, p.ref, { limit: 5, before: second })).map(({ deadLetter }) => deadLetter),
-    ).toEqual([first]);
+    expect((await deadLetters(p.redis, p.ref, { limit: 1 })).map(({ entry }) => entry)).toEqual([second]);
+    expect((await deadLetters(p.redis, p.ref, { limit: 5, before: second })).map(({ entry }) => entry)).toEqual([
+      first,
+    ]);
   });
 
   test('are read in steps that fit their size, each once and the newest first', async () => {
@@ -144,7 +144,7 @@ describe('deadLetters', () => {
 
   test('are found one by one, or not', async () => {
     const entry = await p.dead('a');
-    expect(await deadLetter(p.redis, p.ref, entry)).toMatchObject({ deadLetter: entry, id: 'a', reason: 'attempts' });
+    expect(await deadLetter(p.redis, p.ref, entry)).toMatchObject({ entry, id: 'a', reason: 'attempts' });
     expect(await deadLetter(p.redis, p.ref, '1-1')).toBeUndefined();
   });
 });

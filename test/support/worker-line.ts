@@ -6,6 +6,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { encodeBody, encodeRecord, type JobOverrides, memberOf } from '../../src/core/codec.ts';
+import { eventNames } from '../../src/core/event-list.ts';
 import { createEmitter, type EventName, type EventSource, type Events } from '../../src/core/events.ts';
 import { defineQueue, type QueueOptions } from '../../src/core/queue.ts';
 import { createMover, type Mover } from '../../src/mover/mover.ts';
@@ -175,16 +176,9 @@ export interface Heard {
   readonly names: () => readonly EventName[];
 }
 
-const NAMES: readonly EventName[] = [
-  ...(['leader.elected', 'leader.lost', 'jobs.promoted', 'mover.passed', 'job.started', 'job.completed'] as const),
-  ...(['job.retried', 'job.deferred', 'job.dead', 'job.cancelled', 'job.fenced', 'job.failed'] as const),
-  ...(['job.expired', 'entries.reclaimed', 'entries.adopted', 'consumer.retired', 'redis.away', 'redis.back'] as const),
-  ...(['jobs.parked', 'parked.waiting', 'suspects.waiting', 'slots.lost', 'worker.exhausted'] as const),
-];
-
 export function listen(events: EventSource): Heard {
   const said: { readonly name: EventName; readonly payload: unknown }[] = [];
-  for (const name of NAMES) events.on(name, (payload) => said.push({ name, payload }));
+  for (const name of eventNames) events.on(name, (payload) => said.push({ name, payload }));
   return {
     of: <N extends EventName>(name: N) =>
       said.filter((one) => one.name === name).map(({ payload }) => payload as Events[N]),

@@ -154,4 +154,12 @@ describe('slots', () => {
     await Promise.all(all);
     expect(began).toEqual([0, 1, 2, 3]);
   });
+
+  test('are free again after a call that failed, and without a queue refuse only who finds none', async () => {
+    const slots = createSlots({ max: 1, waitingMax: 0 });
+    const failing = slots.run(() => Promise.reject(new Error('no')));
+    await expect(slots.run(async () => 'refused')).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(failing).rejects.toThrow('no');
+    await expect.poll(() => slots.run(async () => 'ran').catch(() => undefined)).toBe('ran');
+  });
 });

@@ -15,7 +15,7 @@ import { repair as repairDamage } from '../../redis/repair/repair.ts';
 import { listQueues, partitionsOf } from '../../redis/transitions/queues.ts';
 import { type Exit, type Register, withExamples } from '../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../session.ts';
-import type { Paint } from '../terminal/output.ts';
+import type { Paint } from '../terminal/paint.ts';
 import { counted, line } from '../terminal/text.ts';
 
 interface Flags {

@@ -11,7 +11,7 @@ import { type Exit, type Register, withExamples } from '../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../session.ts';
 import { counted, line, table } from '../terminal/text.ts';
 import { relative, span } from '../terminal/when.ts';
-import { type Leader, lagOf, leaderName, leaderOf, type Processes, processesOf } from './processes.ts';
+import { type Leader, lagOf, leaderName, leaderOf, type ProcessesById, processesOf } from './processes.ts';
 
 interface Led {
   readonly queue: string;
@@ -76,7 +76,7 @@ async function refsOf(session: Session, redis: Redis, queue: string | undefined)
   return (await listQueues(redis, namespace)).flatMap((layout) => partitionsOf(namespace, layout));
 }
 
-async function look(redis: Redis, ref: PartitionRef, processes: Processes): Promise<Led> {
+async function look(redis: Redis, ref: PartitionRef, processes: ProcessesById): Promise<Led> {
   const found = await stats(redis, ref);
   const { ready, paused, nowMs } = found;
   const { queue, partition } = ref;

@@ -1,10 +1,14 @@
-/** Who leads a partition: the term in its lease, and the heartbeat of that process → a name for people. */
+/**
+ * The processes of a namespace, as their heartbeats name them, and which of them leads a partition: its lease holds the
+ * term, the term holds the id of the process, and the heartbeat of that id says on which host it runs.
+ */
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionStats } from '../../redis/inspect.ts';
 import { epochOf } from '../../redis/transitions/lease.ts';
 import { type Identity, presence } from '../../redis/transitions/presence.ts';
 
-export type Processes = ReadonlyMap<string, Identity | undefined>;
+/** Id → what its heartbeat says; undefined when there is none now. */
+export type ProcessesById = ReadonlyMap<string, Identity | undefined>;
 
 export interface Leader {
   /** The id of the process. */
@@ -20,12 +24,12 @@ export interface Leader {
   readonly lastPassAgoMs: number | undefined;
 }
 
-/** Every process that sent a heartbeat, by id; undefined when the heartbeat is missing now. */
-export async function processesOf(redis: Redis, namespace: string): Promise<Processes> {
+/** Every process that ever sent a heartbeat and did not leave. */
+export async function processesOf(redis: Redis, namespace: string): Promise<ProcessesById> {
   return new Map((await presence(redis, namespace)).map(({ id, identity }) => [id, identity]));
 }
 
-export function leaderOf({ term, leaseTtlMs }: PartitionStats, processes: Processes): Leader | undefined {
+export function leaderOf({ term, leaseTtlMs }: PartitionStats, processes: ProcessesById): Leader | undefined {
   if (term === undefined) return undefined;
   const [process = '', , lease] = term.split(':');
   const { host, pid } = processes.get(process) ?? {};
@@ -36,7 +40,7 @@ export function leaderOf({ term, leaseTtlMs }: PartitionStats, processes: Proces
 }
 
 /** How many living workers serve a queue. */
-export function workersOf(queue: string, processes: Processes): number {
+export function workersOf(queue: string, processes: ProcessesById): number {
   return [...processes.values()].filter((one) => one?.role === 'worker' && one.queues.includes(queue)).length;
 }
 

@@ -9,7 +9,7 @@ import { type Held, holdings } from '../../redis/holdings.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { beatAges, type Identity, presence } from '../../redis/transitions/presence.ts';
 import { listQueues, partitionsOf } from '../../redis/transitions/queues.ts';
-import { type Exit, type Register, whole, withExamples } from '../register.ts';
+import { type Exit, type Register, wholeNumber, withExamples } from '../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../session.ts';
 import { line, table } from '../terminal/text.ts';
 import { relative, span } from '../terminal/when.ts';
@@ -43,7 +43,7 @@ export const workers: Register = (parent, runner) => {
     .command('workers')
     .description('show workers, when each last gave a sign of life, and what it runs')
     .option('--queue <name>', 'only workers of this queue')
-    .option('--limit <n>', 'of each worker at most so many jobs, the oldest', whole(0, 1000), 10)
+    .option('--limit <n>', 'of each worker at most so many jobs, the oldest', wholeNumber(0, 1000), 10)
     .action((flags: Flags, command: Command) => runner.run(command, (session) => run(session, flags)));
   withExamples(command, ['duestream workers', 'duestream workers --queue emails --limit 100 --json']);
 };

@@ -1,5 +1,6 @@
 /** What happens in `dev`, one readable line each, on stderr: the events of jobs, and what handlers log. */
 import { systemClock } from '../../core/clock.ts';
+import { listenToAll } from '../../core/event-list.ts';
 import type { EventSource } from '../../core/events.ts';
 import type { Log } from '../../core/log.ts';
 import type { Output } from '../terminal/output.ts';
@@ -34,39 +35,62 @@ export function tellEvents(out: Output, events: EventSource, isServed: (queue: s
     else say(out, line`${queue}  no worker serves it: start one with "duestream worker <module>"`);
   }
 
-  events.on('jobs.promoted', ({ queue, count, deadLetters }) => {
-    if (count > 0) {
-      say(out, line`${queue}  ${count} due, ready for a worker`);
-      // Without an answer nobody knows; the outage has lines of its own.
-      hint(queue).catch(() => undefined);
-    }
-    if (deadLetters > 0) say(out, line`${queue}  ${deadLetters} could not be jobs; see "duestream dead ls ${queue}"`);
-  });
-  events.on('job.started', ({ queue, id, name, attempt, lateMs }) =>
-    say(out, line`${queue}  ${id}  ${name} started, attempt ${attempt}, ${span(lateMs)} after its due time`),
+  listenToAll(
+    events,
+    {
+      'jobs.promoted': ({ queue, count, deadLetters }) => {
+        if (count > 0) {
+          say(out, line`${queue}  ${count} due, ready for a worker`);
+          // Without an answer nobody knows; the outage has lines of its own.
+          hint(queue).catch(() => undefined);
+        }
+        if (deadLetters > 0)
+          say(out, line`${queue}  ${deadLetters} could not be jobs; see "duestream dead ls ${queue}"`);
+      },
+      'job.started': ({ queue, id, name, attempt, lateMs }) =>
+        say(out, line`${queue}  ${id}  ${name} started, attempt ${attempt}, ${span(lateMs)} after its due time`),
+      'job.completed': ({ queue, id, tookMs }) => say(out, line`${queue}  ${id}  done in ${span(tookMs)}`),
+      'job.retried': ({ queue, id, delayMs, error }) =>
+        say(out, line`${queue}  ${id}  failed, again in ${span(delayMs)}: ${error.message}`),
+      'job.deferred': ({ queue, id, delayMs }) => say(out, line`${queue}  ${id}  put aside for ${span(delayMs)}`),
+      'job.dead': ({ queue, id, reason, error }) => say(out, line`${queue}  ${id}  dead (${reason}): ${error.message}`),
+      'job.failed': ({ queue, id, error }) =>
+        say(out, line`${queue}  ${id}  failed, and is delivered at most once: ${error.message}`),
+      'job.expired': ({ queue, id, dead }) =>
+        say(out, line`${queue}  ${id}  too late: ${dead ? 'it is a dead letter' : 'it is dropped'}`),
+      'job.cancelled': ({ queue, id }) => say(out, line`${queue}  ${id}  cancelled`),
+      'schedule.unreadable': ({ queue, schedule, why }) =>
+        say(out, line`${queue}  schedule ${schedule} cannot be read and does not fire: ${why}`),
+      'slots.lost': ({ queue, id, lost, concurrency }) =>
+        say(out, line`${queue}  ${id}  ignores that it was told to stop; ${lost} of ${concurrency} slots are lost`),
+      'promise.rejected': ({ error }) => say(out, line`a promise was rejected and nobody listened: ${error}`),
+      'redis.away': ({ why, answered }) =>
+        say(out, answered ? line`Redis refuses: ${why}` : line`Redis is away: ${why}`),
+      'redis.changed': ({ before, runId, empty }) =>
+        say(
+          out,
+          empty || before === runId ? 'Redis holds nothing of this namespace any more' : 'another Redis server answers',
+        ),
+      'redis.back': () => say(out, 'Redis is back'),
+    },
+    PASSED_OVER,
   );
-  events.on('job.completed', ({ queue, id, tookMs }) => say(out, line`${queue}  ${id}  done in ${span(tookMs)}`));
-  events.on('job.retried', ({ queue, id, delayMs, error }) =>
-    say(out, line`${queue}  ${id}  failed, again in ${span(delayMs)}: ${error.message}`),
-  );
-  events.on('job.deferred', ({ queue, id, delayMs }) =>
-    say(out, line`${queue}  ${id}  put aside for ${span(delayMs)}`),
-  );
-  events.on('job.dead', ({ queue, id, reason, error }) =>
-    say(out, line`${queue}  ${id}  dead (${reason}): ${error.message}`),
-  );
-  events.on('job.cancelled', ({ queue, id }) => say(out, line`${queue}  ${id}  cancelled`));
-  events.on('redis.away', ({ why, answered }) =>
-    say(out, answered ? line`Redis refuses: ${why}` : line`Redis is away: ${why}`),
-  );
-  events.on('redis.changed', ({ before, runId, empty }) =>
-    say(
-      out,
-      empty || before === runId ? 'Redis holds nothing of this namespace any more' : 'another Redis server answers',
-    ),
-  );
-  events.on('redis.back', () => say(out, 'Redis is back'));
 }
+
+/** What a person at a terminal does not miss: how it is done, and what a daemon is asked for later. */
+const PASSED_OVER = [
+  ...([
+    'leader.elected',
+    'leader.lost',
+    'mover.passed',
+    'process.ticked',
+    'schedule.fired',
+    'schedule.missed',
+  ] as const),
+  ...(['job.fenced', 'jobs.parked', 'parked.waiting', 'suspects.waiting', 'worker.exhausted'] as const),
+  ...(['entries.reclaimed', 'entries.adopted', 'consumer.retired', 'partition.repaired'] as const),
+  ...(['redis.evicts', 'redis.keeps'] as const),
+] as const;
 
 const HINT_EVERY_MS = 10_000;
 

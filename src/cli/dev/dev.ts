@@ -14,7 +14,7 @@ import { EMBEDDED_NOTICE, startEmbedded } from '../../embedded/server.mjs';
 import { close, openCommands } from '../../redis/connection/connect.ts';
 import { partitionKeys } from '../../redis/keys.ts';
 import { processesOf, workersOf } from '../commands/processes.ts';
-import { type Exit, type Register, whole, withExamples } from '../register.ts';
+import { type Exit, type Register, wholeNumber, withExamples } from '../register.ts';
 import { namesRedis, type Session, withRedisUrl } from '../session.ts';
 import { line } from '../terminal/text.ts';
 import { DEV_FOLDER, makeDevFolder, removeDevFile, writeDevFile } from './dev-file.ts';
@@ -37,7 +37,7 @@ export const dev: Register = (parent, runner) => {
   const command = parent
     .command('dev [module]')
     .description('run everything for development: an embedded Redis, a daemon, and the handlers of a module')
-    .option('--redis-port <port>', 'the port of the embedded Redis, or the next free one', whole(1, 65_535), 6379)
+    .option('--redis-port <port>', 'the port of the embedded Redis, or the next free one', wholeNumber(1, 65_535), 6379)
     .option('--http-port <port>', 'the port of health and metrics; default: the next free one from 7420')
     .option('--concurrency <n>', 'how many handlers run at once')
     .action((module: string | undefined, flags: Flags, command: Command) =>

@@ -5,7 +5,7 @@
 import { messageOf } from '../../core/errors.ts';
 import { ruleOf } from '../../redis/connection/access.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
-import { controlKeys, GROUP, partitionKeys } from '../../redis/keys.ts';
+import { controlKeys, GROUP, partitionKeys, placeOf } from '../../redis/keys.ts';
 import type { Finding, Subject } from './finding.ts';
 
 type Command = readonly string[];
@@ -41,9 +41,10 @@ export async function rights({ redis, namespace }: Subject): Promise<Finding> {
     if (reply !== 'OK') refused.add(refusalOf(reply, command));
   }
   if (refused.size === 0) {
-    return { status: 'ok', saw: `user ${user} may use all ${commands.length} commands on keys ${namespace}:v1:*` };
+    return { status: 'ok', saw: `user ${user} may use all ${commands.length} commands on keys ${placeOf(namespace)}*` };
   }
-  const advice = `ACL SETUSER ${user} ~${namespace}:v1:* &${namespace}:v1:* ${rulesOf([...refused])}`.trimEnd();
+  const advice =
+    `ACL SETUSER ${user} ~${placeOf(namespace)}* &${placeOf(namespace)}* ${rulesOf([...refused])}`.trimEnd();
   return { status: 'fail', saw: `user ${user} may not use ${[...refused].join(', ')}`, advice };
 }
 

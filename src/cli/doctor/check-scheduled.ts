@@ -6,6 +6,7 @@
 import { idOf } from '../../core/codec.ts';
 import { show } from '../../core/duration.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
+import { timeAt } from '../../redis/connection/server-clock.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { createStep } from '../../redis/transitions/bytes.ts';
 import { listQueues, partitionsOf } from '../../redis/transitions/queues.ts';
@@ -27,8 +28,8 @@ const SECONDS = [
 
 export async function dues({ redis, info, namespace, horizonMs }: Subject): Promise<Finding> {
   const refs = await refsOf(redis, namespace);
-  const [seconds] = await redis.time();
-  const farFrom = `(${Number(seconds) * 1000 + horizonMs}`;
+  const nowMs = Math.floor(await timeAt(redis));
+  const farFrom = `(${nowMs + horizonMs}`;
   const early = { count: 0, example: '' };
   const far = { count: 0, example: '' };
   for (const ref of refs) {

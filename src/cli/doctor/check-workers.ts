@@ -6,7 +6,7 @@ import { show } from '../../core/duration.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { oldestDueAge, stats } from '../../redis/inspect.ts';
 import { listQueues, partitionsOf, type QueueLayout } from '../../redis/transitions/queues.ts';
-import { type Processes, processesOf, workersOf } from '../commands/processes.ts';
+import { type ProcessesById, processesOf, workersOf } from '../commands/processes.ts';
 import { counted } from '../terminal/text.ts';
 import { span } from '../terminal/when.ts';
 import type { Finding, Subject } from './finding.ts';
@@ -37,7 +37,7 @@ export async function workers({ redis, namespace }: Subject): Promise<Finding> {
 
 async function idleIn(
   redis: Redis,
-  of: { readonly namespace: string; readonly layout: QueueLayout; readonly processes: Processes },
+  of: { readonly namespace: string; readonly layout: QueueLayout; readonly processes: ProcessesById },
 ): Promise<readonly Idle[]> {
   const { queue } = of.layout;
   const refs = partitionsOf(of.namespace, of.layout);

@@ -5,6 +5,7 @@
 import { systemClock } from '../../core/clock.ts';
 import { messageOf } from '../../core/errors.ts';
 import { describe, type Redis } from '../../redis/connection/connect.ts';
+import { createServerClock } from '../../redis/connection/server-clock.ts';
 import { stats } from '../../redis/inspect.ts';
 import { partitionRef } from '../../redis/keys.ts';
 import { scriptOptions } from '../../redis/transitions/scripts.ts';
@@ -119,24 +120,19 @@ async function setting(redis: Redis, name: string): Promise<string | undefined> 
   }
 }
 
-/** The best of a few samples: the error of one is at most half of its round trip. */
+/** Only what is certain counts: the line may be slow. */
 async function clock({ redis }: Subject): Promise<Finding> {
-  const samples: { readonly offsetMs: number; readonly tripMs: number }[] = [];
-  for (let taken = 0; taken < CLOCK_SAMPLES; taken += 1) {
-    const sentMs = systemClock.monotonicMs();
-    const [seconds, micros] = await redis.time();
-    const tripMs = systemClock.monotonicMs() - sentMs;
-    const hereMs = systemClock.wallMs() - tripMs / 2;
-    samples.push({ offsetMs: Number(seconds) * 1000 + Number(micros) / 1000 - hereMs, tripMs });
-  }
-  const { offsetMs, tripMs } = samples.reduce((best, one) => (one.tripMs < best.tripMs ? one : best));
+  const server = createServerClock(redis, systemClock);
+  await server.measure();
+  const [atMs, hereMs] = [systemClock.monotonicMs(), systemClock.wallMs()];
+  const offsetMs = server.nowMs(atMs) - hereMs;
+  const errorMs = (server.latestMs(atMs) - server.earliestMs(atMs)) / 2;
   const saw = `Redis is ${span(offsetMs)} ${offsetMs < 0 ? 'behind' : 'ahead of'} this machine`;
-  if (Math.abs(offsetMs) - tripMs / 2 <= OFFSET_MAX_MS) return { status: 'ok', saw };
+  if (Math.abs(offsetMs) - errorMs <= OFFSET_MAX_MS) return { status: 'ok', saw };
   const advice = 'set both clocks by NTP: a job is due by the clock of Redis, an instant was read from the one here';
   return { status: 'warn', saw, advice };
 }
 
-const CLOCK_SAMPLES = 3;
 const OFFSET_MAX_MS = 500;
 
 /** Loads every script, and runs the one that only reads. */

@@ -6,7 +6,7 @@ import type { Redis } from '../../redis/connection/connect.ts';
 import { Unreachable } from '../../redis/connection/connect-problem.ts';
 import { type Exit, type Register, withExamples } from '../register.ts';
 import { type Session, withRedis } from '../session.ts';
-import type { Paint } from '../terminal/output.ts';
+import type { Paint } from '../terminal/paint.ts';
 import { line } from '../terminal/text.ts';
 import { checks, readInfo } from './checks.ts';
 import type { Check, Finding, Info } from './finding.ts';

@@ -6,7 +6,8 @@ import { DuestreamError, type ErrorCode, errorCatalogue, messageOf, oneLine } fr
 import { Unreachable } from '../../redis/connection/connect-problem.ts';
 import { type Outage, outageOf } from '../../redis/connection/outage.ts';
 import type { Invocation } from './invocation.ts';
-import { createOutput, paintFor } from './output.ts';
+import { createOutput } from './output.ts';
+import { paintFor } from './paint.ts';
 import { json } from './text.ts';
 
 interface Failure {

@@ -5,7 +5,7 @@
  */
 import Table from 'cli-table3';
 import { escapeControls, oneLine } from '../../core/errors.ts';
-import type { Paint } from './output.ts';
+import type { Paint } from './paint.ts';
 
 export type Cell = string | number | undefined;
 

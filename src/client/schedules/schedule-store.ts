@@ -16,6 +16,7 @@ import {
   type Source,
 } from '../../core/recurring/schedule-text.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
+import { timeAt } from '../../redis/connection/server-clock.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { declareQueue, findQueue, listQueues } from '../../redis/transitions/queues.ts';
 import {
@@ -132,8 +133,7 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
   }
 
   async function nowMs(): Promise<number> {
-    const [seconds, micros] = await redis.time();
-    return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+    return Math.floor(await timeAt(redis));
   }
 
   async function putOver(

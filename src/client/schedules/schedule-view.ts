@@ -2,7 +2,7 @@
 import { durationMs, type InstantInput } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import { momentOf } from '../../core/moment.ts';
-import { whole } from '../../core/queue.ts';
+import { wholeNumber } from '../../core/queue.ts';
 import { handledAhead, type PreviewRow, previewOf, runsLeft } from '../../core/recurring/preview.ts';
 import { nextFire } from '../../core/recurring/recurrence.ts';
 import { recurrenceOf, type Schedule } from '../../core/recurring/schedule.ts';
@@ -90,7 +90,7 @@ export function previewRows(
   const place = { zone: parseZone(schedule.zone), dst: DEFAULT_DST };
   const fromMs = momentOf(from, { what: 'from', ...place, date: 'before' }) ?? nowMs;
   const untilMs = momentOf(until, { what: 'until', ...place, date: 'last' });
-  const most = next === undefined ? undefined : whole(next, { what: 'next', min: 1, max: 100_000 });
+  const most = next === undefined ? undefined : wholeNumber(next, { what: 'next', min: 1, max: 100_000 });
   const fired = stored?.fired;
   const { maxRuns } = schedule;
   const unstored = maxRuns === undefined ? undefined : { afterMs: fromMs, runs: maxRuns };
@@ -109,5 +109,5 @@ export function rangeOf(schedule: Schedule, { from, to, limit = 1000 }: Backfill
   if (durationMs(toMs - fromMs, 'range') > 3660 * 86_400_000) {
     throw new DuestreamError('bad-input', 'the range is longer than ten years; allowed: ten years');
   }
-  return { fromMs, toMs, limit: whole(limit, { what: 'limit', min: 1, max: 100_000 }) };
+  return { fromMs, toMs, limit: wholeNumber(limit, { what: 'limit', min: 1, max: 100_000 }) };
 }

@@ -10,7 +10,7 @@ import { parseJobName, parseName } from '../job.ts';
 import { type LatenessOptions, latenessOf } from '../lateness.ts';
 import { momentOf } from '../moment.ts';
 import { type OverrideOptions, overridesOf } from '../overrides.ts';
-import { whole } from '../queue.ts';
+import { wholeNumber } from '../queue.ts';
 import { type CalendarInput, parseCalendar } from './calendar.ts';
 import { parseCron } from './cron.ts';
 import { nextFire, SEARCH_YEARS } from './recurrence.ts';
@@ -115,7 +115,8 @@ function read(name: string, input: ScheduleInput, { sinceMs, anchorMs = sinceMs 
     lateness: latenessOf({ maxLateness: input.maxLateness, onLate: input.onLate }, 0),
     rule: ruleOf(name, input, startMs ?? anchorMs),
     calendar: input.calendar,
-    maxRuns: input.maxRuns === undefined ? undefined : whole(input.maxRuns, { what: 'maxRuns', min: 1, max: 1e9 }),
+    maxRuns:
+      input.maxRuns === undefined ? undefined : wholeNumber(input.maxRuns, { what: 'maxRuns', min: 1, max: 1e9 }),
     jitterMs: between(input.jitter ?? 0, 'jitter', [0, DAY_MS]),
     overlap: oneOf('overlap', input.overlap ?? 'allow', OVERLAPS),
     catchUp: catchUpOf(input.catchUp ?? 'once'),
@@ -166,7 +167,7 @@ function catchUpOf(input: NonNullable<ScheduleInput['catchUp']>): CatchUp {
   return {
     policy: oneOf('catchUp', given.policy ?? 'once', POLICIES),
     windowMs: between(given.window ?? DAY_MS, 'catchUp.window', [0, 366 * DAY_MS]),
-    limit: whole(given.limit ?? 100, { what: 'catchUp.limit', min: 1, max: 1000 }),
+    limit: wholeNumber(given.limit ?? 100, { what: 'catchUp.limit', min: 1, max: 1000 }),
   };
 }
 

@@ -6,6 +6,8 @@
  *
  * `info` tells whether Redis loads its data or may evict jobs; `type` names the key that somebody else has put in our way.
  */
+import { controlKeys, placeOf, placeOfQueue } from '../keys.ts';
+
 export type AccessRole = 'service' | 'producer' | 'reader';
 
 export interface Access {
@@ -44,16 +46,16 @@ export function ruleOf(role: AccessRole, { namespace, queues }: Access): string 
 }
 
 function placesOf(role: AccessRole, { namespace, queues }: Access): readonly string[] {
-  const all = `${namespace}:v1:`;
+  const all = placeOf(namespace);
   // Who changes nothing tells nobody anything.
   if (role === 'reader') return [`~${all}*`];
   if (role === 'service' || queues === undefined) return [`~${all}*`, `&${all}*`];
-  const control = `${all}{control}`;
-  const own = queues.map((queue) => `${all}{${queue}:*`);
+  const control = controlKeys(namespace);
+  const own = queues.map((queue) => `${placeOfQueue(namespace, queue)}*`);
   return [
-    `~${control}:queues`,
+    `~${control.queues}`,
     ...own.map((place) => `~${place}`),
-    `&${control}:wake`,
+    `&${control.wake}`,
     ...own.map((place) => `&${place}`),
   ];
 }

@@ -8,7 +8,7 @@ import type { RedisOptions } from 'ioredis';
 import { show } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
-import { whole } from '../../core/queue.ts';
+import { wholeNumber } from '../../core/queue.ts';
 import { withoutCredentials } from '../../core/redact.ts';
 
 /** `redis://[user:pass@]host[:port][/db]`, `rediss://…` for TLS, `unix:///path/to.sock`, or an object. */
@@ -102,7 +102,7 @@ function parseTimes({ commandTimeoutMs, connectTimeoutMs, commandTimeout, connec
 }
 
 const timeOf = (name: string, value: unknown): number | undefined =>
-  value === undefined ? undefined : whole(value, { what: `redis.${name}`, ...TIME });
+  value === undefined ? undefined : wholeNumber(value, { what: `redis.${name}`, ...TIME });
 
 function parseUrl(input: string, what: string): RedisOptions {
   const shown = typeof input === 'string' ? show(withoutCredentials(input)) : kindOf(input);

@@ -5,7 +5,7 @@
  * Whatever else goes wrong in TLS may pass, like a proxy that restarts: it is outage, and is dialled again.
  */
 import { DuestreamError, messageOf, oneLine } from '../../core/errors.ts';
-import type { Reach } from './dial-progress.ts';
+import type { DialProgress } from './dial-progress.ts';
 
 export interface ConnectProblem {
   readonly why: string;
@@ -104,11 +104,11 @@ export function connectProblemOf(error: unknown): ConnectProblem | undefined {
 /** What it may be when nothing came back for the whole time that was given, or the other side only ever hung up. */
 export function guessOf(
   last: Error | undefined,
-  { tls, reach }: { tls: boolean; reach: Reach },
+  { tls, progress }: { tls: boolean; progress: DialProgress },
 ): ConnectProblem | undefined {
   if (last !== undefined && !/^(ETIMEDOUT|ECONNRESET|EPIPE)$/.test(codeOf(last))) return undefined;
-  if (!reach.connected) return tls && reach.accepted ? PLAIN_THERE : undefined;
-  if (!reach.hungUp) return undefined;
+  if (!progress.connected) return tls && progress.accepted ? PLAIN_THERE : undefined;
+  if (!progress.hungUp) return undefined;
   return tls ? CLOSED_AFTER : TLS_THERE;
 }
 

@@ -18,7 +18,7 @@ import {
   withoutCommand,
   wordsOf,
 } from './connection-error.ts';
-import { type Reach, watchReach } from './dial-progress.ts';
+import { type DialProgress, watchDialing } from './dial-progress.ts';
 import { createDialing, redial } from './dialing.ts';
 
 export type { Redis, RedisAddress, RedisInput };
@@ -67,7 +67,7 @@ export function whenReady(redis: Redis, timeoutMs = 5000, signal?: AbortSignal):
   if (redis.status === 'ready') return Promise.resolve();
   return new Promise((resolve, reject) => {
     let last: Error | undefined;
-    const { reach, stop } = watchReach(redis);
+    const { progress, stop } = watchDialing(redis);
     const done = (act: () => void) => {
       clearTimeout(timer);
       stop();
@@ -85,7 +85,7 @@ export function whenReady(redis: Redis, timeoutMs = 5000, signal?: AbortSignal):
     };
     const onEnd = () => fail();
     const onAbort = () => done(() => reject(signal?.reason));
-    const fail = () => done(() => reject(unreachable(redis, last, reach)));
+    const fail = () => done(() => reject(unreachable(redis, last, progress)));
     const timer = setTimeout(fail, timeoutMs);
     redis.on('ready', onReady).on('error', onError).on('end', onEnd);
     signal?.addEventListener('abort', onAbort);
@@ -93,9 +93,9 @@ export function whenReady(redis: Redis, timeoutMs = 5000, signal?: AbortSignal):
   });
 }
 
-function unreachable(redis: Redis, cause: Error | undefined, reach: Reach): DuestreamError {
+function unreachable(redis: Redis, cause: Error | undefined, progress: DialProgress): DuestreamError {
   const where = describe(redis);
-  const guess = guessOf(cause, { tls: redis.options.tls !== undefined, reach });
+  const guess = guessOf(cause, { tls: redis.options.tls !== undefined, progress });
   const seen = cause === undefined ? undefined : new ConnectionError(wordsOf(cause), { code: codeOf(cause) });
   if (guess) return new Unreachable(where, guess, { cause: seen });
   return new DuestreamError('unavailable', `cannot reach Redis at ${where}: ${seen?.message ?? 'no answer'}`, {

@@ -4,7 +4,7 @@
  */
 import type { Redis } from 'ioredis';
 
-export interface Reach {
+export interface DialProgress {
   /** Somebody took a connection by TCP. */
   readonly accepted: boolean;
   /** Commands could be sent: over TLS the handshake was through. */
@@ -14,10 +14,10 @@ export interface Reach {
 }
 
 /** What counts is all the time of the wait, and how far a connection is that was opened before. */
-export function watchReach(redis: Redis): { readonly reach: Reach; readonly stop: () => void } {
-  const reach = { accepted: false, connected: redis.status === 'connect', hungUp: false };
+export function watchDialing(redis: Redis): { readonly progress: DialProgress; readonly stop: () => void } {
+  const progress = { accepted: false, connected: redis.status === 'connect', hungUp: false };
   const onAccepted = () => {
-    reach.accepted = true;
+    progress.accepted = true;
   };
   const look = () => {
     const stream: typeof redis.stream | undefined = redis.stream;
@@ -27,15 +27,15 @@ export function watchReach(redis: Redis): { readonly reach: Reach; readonly stop
   // The socket is made some ticks after this event.
   const onConnecting = () => setImmediate(look);
   const onConnect = () => {
-    reach.connected = true;
+    progress.connected = true;
   };
   const onClose = () => {
-    reach.hungUp ||= reach.connected;
+    progress.hungUp ||= progress.connected;
   };
   redis.on('connecting', onConnecting).on('connect', onConnect).on('close', onClose);
   onConnecting();
   return {
-    reach,
+    progress,
     stop: () => redis.off('connecting', onConnecting).off('connect', onConnect).off('close', onClose),
   };
 }

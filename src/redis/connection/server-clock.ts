@@ -1,32 +1,161 @@
 /**
- * What the clock of Redis reads, without asking each time: an offset to this process's monotonic clock, taken from the
- * TIME command. The sample with the shortest round trip counts, because its error is at most half of that trip.
+ * What time it is at Redis, for everybody who wants to know: the primary's clock as an offset to this process's monotonic
+ * clock, so that nobody asks each time. Every answer that carries the server's time is a sample:
+ *
+ *        sent ──────────▶ server reads S ──────────▶ received
+ *        S − sent is the largest offset possible (the way there took no time), S − received the smallest.
+ *
+ * Samples that agree narrow the range together, so its middle is wrong by at most half of the shortest round trip. One
+ * that contradicts them has seen a clock that was set, or another server: then it alone counts. So it does when the
+ * others are old, because clocks drift.
+ *
+ * Whom it would hurt to be early reads an edge of the range: a due time counted from a clock that is behind would be
+ * early, and early is a broken promise; one counted from a clock ahead is late by at most the way there, usually well below
+ * a millisecond.
+ *
+ * A call never waits for a sample, except for the first, after a long pause, or in doubt.
  */
 import type { Clock } from '../../core/clock.ts';
-import type { Redis } from './connect.ts';
+import type { PartitionRef } from '../keys.ts';
 
 export interface ServerClock {
-  /** Epoch ms of the server, or of this machine until the first sample. */
-  readonly nowMs: () => number;
-  /** Takes one sample. */
+  /** Epoch ms of the server, by now or at a monotonic moment; of this machine until the first sample. */
+  readonly nowMs: (monotonicMs?: number) => number;
+  /** The same, and never behind the server. */
+  readonly latestMs: (monotonicMs?: number) => number;
+  /** The same, and never ahead of the server. */
+  readonly earliestMs: (monotonicMs?: number) => number;
+  /** Takes one sample. @throws whatever TIME failed with */
   readonly sample: () => Promise<void>;
+  /** The answer to something else had the server's time in it, in whole ms. */
+  readonly saw: (answer: Answer) => void;
+  /** Begins anew with a few samples. @throws whatever TIME failed with */
+  readonly measure: () => Promise<void>;
+  /**
+   * Undefined when the clock may be read at once, which is nearly always; a measurement that is merely due runs beside.
+   * After a long pause, a jump of this machine's clock (suspended, stepped) or a doubt it is a promise to wait for; it
+   * resolves even if Redis does not answer, because the old offset is then the best there is.
+   */
+  readonly settle: () => Promise<void> | undefined;
+  /** Another primary may answer now: measures again. */
+  readonly doubt: () => void;
 }
 
-/** A sample older than this is replaced whatever its round trip: clocks drift. */
-const FRESH_MS = 60_000;
+interface Answer {
+  readonly sentMs: number;
+  readonly receivedMs: number;
+  readonly serverMs: number;
+}
 
-export function createServerClock(redis: Redis, clock: Clock): ServerClock {
-  let best: { readonly offsetMs: number; readonly tripMs: number; readonly atMs: number } | undefined;
+/** The clock of the server that holds a partition; without one, of the server that holds the namespace's own keys. */
+export type ServerOf = (ref?: PartitionRef) => ServerClock;
+
+/** The largest and the smallest offset that it can be. */
+interface Range {
+  readonly lowMs: number;
+  readonly highMs: number;
+  readonly atMs: number;
+}
+
+interface Timed {
+  readonly time: () => Promise<readonly (number | string)[]>;
+}
+
+/** Trips per measurement: the first one after an idle time is slower than the rest. */
+const TRIPS = 3;
+/** Two good clocks part by about 1 ms in this time. */
+const FRESH_MS = 30_000;
+const STALE_MS = 120_000;
+/** Wall and monotonic clock disagreeing by this much about how long ago a measurement was. */
+const JUMP_MS = 100;
+/** At most one try per second while Redis is away. */
+const TRY_MS = 1000;
+
+/** Epoch ms by the server's own word, with fractions: one round trip. @throws whatever TIME failed with */
+export async function timeAt(redis: Timed): Promise<number> {
+  const [seconds, micros] = await redis.time();
+  return Number(seconds) * 1000 + Number(micros) / 1000;
+}
+
+/** One primary holds all partitions, so all of them have one clock. */
+export function createServers(redis: Timed, clock: Clock): ServerOf {
+  const primary = createServerClock(redis, clock);
+  return () => primary;
+}
+
+export function createServerClock(redis: Timed, clock: Clock): ServerClock {
+  let range: Range | undefined;
+  let measured = { monotonicMs: Number.NEGATIVE_INFINITY, wallMs: 0 };
+  let triedMs = Number.NEGATIVE_INFINITY;
+  let measuring: Promise<void> | undefined;
+  let doubted = false;
+
+  const read = (edge: (range: Range) => number) => (monotonicMs?: number) =>
+    range === undefined
+      ? clock.wallMs() + (monotonicMs === undefined ? 0 : monotonicMs - clock.monotonicMs())
+      : (monotonicMs ?? clock.monotonicMs()) + edge(range);
+
+  async function take(): Promise<Answer> {
+    const sentMs = clock.monotonicMs();
+    const serverMs = await timeAt(redis);
+    return { sentMs, receivedMs: clock.monotonicMs(), serverMs };
+  }
+
+  async function measure(): Promise<void> {
+    let anew: Range | undefined;
+    for (let trip = 0; trip < TRIPS; trip += 1) anew = narrowed(anew, rangeOf(await take()));
+    range = anew;
+    doubted = false;
+    measured = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
+  }
+
+  /** One measurement at a time, however many wait for it. It fails in silence: outage is told by the calls themselves. */
+  function beside(): Promise<void> {
+    triedMs = clock.monotonicMs();
+    measuring ??= measure()
+      .catch(() => undefined)
+      .finally(() => {
+        measuring = undefined;
+      });
+    return measuring;
+  }
+
   return {
-    nowMs: () => (best ? clock.monotonicMs() + best.offsetMs : clock.wallMs()),
+    nowMs: read(({ lowMs, highMs }) => (lowMs + highMs) / 2),
+    latestMs: read(({ highMs }) => highMs),
+    earliestMs: read(({ lowMs }) => lowMs),
     async sample() {
-      const sentMs = clock.monotonicMs();
-      const [seconds, micros] = await redis.time();
-      const receivedMs = clock.monotonicMs();
-      const tripMs = receivedMs - sentMs;
-      const serverMs = Number(seconds) * 1000 + Number(micros) / 1000;
-      if (best && tripMs > best.tripMs && receivedMs - best.atMs < FRESH_MS) return;
-      best = { offsetMs: serverMs - (sentMs + receivedMs) / 2, tripMs, atMs: receivedMs };
+      range = narrowed(range, rangeOf(await take()));
+    },
+    saw(answer) {
+      // Its fraction was cut off.
+      range = narrowed(range, rangeOf(answer, 1));
+    },
+    measure,
+    doubt() {
+      doubted = true;
+      void beside();
+    },
+    settle() {
+      const nowMs = clock.monotonicMs();
+      const ageMs = nowMs - measured.monotonicMs;
+      const jumped = Math.abs(clock.wallMs() - measured.wallMs - ageMs) > JUMP_MS;
+      if (ageMs < FRESH_MS && !jumped && !doubted) return undefined;
+      if (!measuring && nowMs - triedMs < TRY_MS) return undefined;
+      const measurement = beside();
+      return jumped || doubted || ageMs > STALE_MS ? measurement : undefined;
     },
   };
+}
+
+function rangeOf({ sentMs, receivedMs, serverMs }: Answer, cutMs = 0): Range {
+  return { lowMs: serverMs - receivedMs, highMs: serverMs + cutMs - sentMs, atMs: receivedMs };
+}
+
+/** What both allow, as old as the older; the new one alone if they contradict each other or the old one is too old. */
+function narrowed(old: Range | undefined, sample: Range): Range {
+  if (old === undefined || sample.atMs - old.atMs > FRESH_MS) return sample;
+  const lowMs = Math.max(old.lowMs, sample.lowMs);
+  const highMs = Math.min(old.highMs, sample.highMs);
+  return lowMs > highMs ? sample : { lowMs, highMs, atMs: old.atMs };
 }

@@ -5,10 +5,7 @@
  */
 import type { Redis } from 'ioredis';
 import { messageOf } from '../../core/errors.ts';
-import type { ControlKeys, PartitionKeys } from '../keys.ts';
-
-/** Keys of a partition, or of all queues. */
-export type TypedKeys = PartitionKeys | Pick<ControlKeys, 'queues' | 'alive'>;
+import { type SlotKeys, storedKeys } from '../keys.ts';
 
 export interface WrongType {
   readonly key: string;
@@ -16,25 +13,11 @@ export interface WrongType {
   readonly wanted: string;
 }
 
-const TYPES: readonly (readonly [name: keyof PartitionKeys, wanted: string])[] = [
-  ['scheduled', 'zset'],
-  ['jobs', 'hash'],
-  ['runs', 'hash'],
-  ['ready', 'stream'],
-  ['dead', 'stream'],
-  ['done', 'zset'],
-  ['leader', 'string'],
-  ['meta', 'hash'],
-  ['fires', 'zset'],
-  ['fired', 'hash'],
-  ['stale', 'zset'],
-];
-
-/** Keys of a partition, or of all queues, that are there and of another type than ours. */
-export async function wrongTypes(redis: Redis, keys: TypedKeys): Promise<readonly WrongType[]> {
-  const typed = 'alive' in keys ? controlTypes(keys) : TYPES.map(([name, wanted]) => ({ key: keys[name], wanted }));
+/** Keys of a partition, or of a namespace, that are there and of another type than ours. */
+export async function wrongTypes(redis: Redis, keys: SlotKeys): Promise<readonly WrongType[]> {
+  const typed = storedKeys(keys);
   const types = await Promise.all(typed.map(({ key }) => redis.type(key)));
-  return typed.flatMap(({ key, wanted }, at) => {
+  return typed.flatMap(({ key, type: wanted }, at) => {
     const is = types[at] ?? 'none';
     return is === wanted || is === 'none' ? [] : [{ key, is, wanted }];
   });
@@ -44,7 +27,7 @@ export async function wrongTypes(redis: Redis, keys: TypedKeys): Promise<readonl
 export const wrongTypeText = ({ is, wanted }: WrongType): string => `it is a ${is} and must be a ${wanted}`;
 
 /** Runs a call on such keys; an error about a wrong type names the one it means. */
-export async function naming<T>(redis: Redis, all: readonly TypedKeys[], call: Promise<T>): Promise<T> {
+export async function naming<T>(redis: Redis, all: readonly SlotKeys[], call: Promise<T>): Promise<T> {
   try {
     return await call;
   } catch (error) {
@@ -54,13 +37,8 @@ export async function naming<T>(redis: Redis, all: readonly TypedKeys[], call: P
 }
 
 /** The error stays what it was, so that everybody still knows its kind. */
-async function nameIn(error: Error, redis: Redis, all: readonly TypedKeys[]): Promise<void> {
+async function nameIn(error: Error, redis: Redis, all: readonly SlotKeys[]): Promise<void> {
   const found = await Promise.all(all.map((keys) => wrongTypes(redis, keys).catch(() => [])));
   const [wrong] = found.flat();
   if (wrong) error.message = `WRONGTYPE ${wrong.key}: ${wrongTypeText(wrong)}; rename or delete it`;
 }
-
-const controlTypes = ({ queues, alive }: Pick<ControlKeys, 'queues' | 'alive'>) => [
-  { key: queues, wanted: 'hash' },
-  { key: alive, wanted: 'set' },
-];

@@ -9,7 +9,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { Redis } from '../connection/connect.ts';
 import { wrongTypes, wrongTypeText } from '../connection/wrong-type.ts';
 import { type PartitionStats, stats } from '../inspect.ts';
-import { controlKeys, type PartitionRef } from '../keys.ts';
+import { controlKeys, controlTable, type PartitionRef, type StoredKey, storedKeys } from '../keys.ts';
 import { list, type Reply } from '../transitions/scripts.ts';
 import { checkEntries, checkMembers, type Damage, type DamageKind, damageKey } from './damage.ts';
 import { type Growth, shrunk } from './growth.ts';
@@ -104,21 +104,33 @@ export async function examine(redis: Redis, ref: PartitionRef, options: ExamineO
   return { looked: second.looked, atomic: second.atomic, flaws, more };
 }
 
-/** Longer than any heartbeat can be told to live. */
-const BEAT_MS_MAX = 3_600_000;
-
-/** Keys of all queues that are of a wrong type; heartbeats that would never end, or not soon. */
+/** Keys of the namespace that are of a wrong type or expire; heartbeats that would never end, or not soon. */
 export async function examineControl(redis: Redis, namespace: string): Promise<readonly Flaw[]> {
   const control = controlKeys(namespace);
   const wrong = await wrongTypes(redis, control);
   if (wrong.length > 0) return wrong.map((one) => flawOf('type', one.key, wrongTypeText(one)));
   const { alive, beat } = control;
-  const keys = (await redis.smembers(alive)).slice(0, FLAWS_MAX).map(beat);
-  const ttls = await Promise.all(keys.map((key) => redis.pttl(key)));
-  return keys.filter((_, at) => isImmortal(ttls[at])).map((key) => flawOf('immortal', key));
+  const beats = (await redis.smembers(alive))
+    .slice(0, FLAWS_MAX)
+    .map((id) => ({ ...controlTable.beat, key: beat(id) }));
+  return ttlFlaws(redis, [...storedKeys(control), ...beats]);
 }
 
-const isImmortal = (ttlMs = 0) => ttlMs === -1 || ttlMs > BEAT_MS_MAX;
+/** Keys that expire and must not; keys that must, and live for ever or too long. */
+async function ttlFlaws(redis: Redis, keys: readonly StoredKey[]): Promise<readonly Flaw[]> {
+  const ttls = await Promise.all(keys.map(({ key }) => redis.pttl(key)));
+  return keys.flatMap(({ key, ttl }, at) => {
+    const leftMs = ttls[at] ?? GONE;
+    // How long a lease may live its own value says, which was read with the state of its partition.
+    if (leftMs === GONE || ttl === 'as its value says') return [];
+    if (ttl === undefined) return leftMs === ENDLESS ? [] : [flawOf('expiring', key)];
+    return leftMs === ENDLESS || leftMs > ttl ? [flawOf('immortal', key)] : [];
+  });
+}
+
+/** What PTTL says of a key that is not there, and of one that has no TTL. */
+const GONE = -2;
+const ENDLESS = -1;
 
 /** What fell between two states. */
 export function growthFlaws(before: Growth | undefined, now: Growth | undefined): readonly Flaw[] {
@@ -185,15 +197,16 @@ async function stateFlaws(
   { keys }: PartitionRef,
   { now, records }: { readonly now: PartitionStats; readonly records: number | undefined },
 ): Promise<readonly Flaw[]> {
-  const lasting = Object.values<string>({ ...keys }).filter((key) => key !== keys.leader && key !== keys.wake);
-  const ttls = await Promise.all(lasting.map((key) => redis.pttl(key)));
-  const flaws = lasting.filter((_, at) => (ttls[at] ?? -1) >= 0).map((key) => flawOf('expiring', key));
+  const stored = storedKeys(keys);
+  const flaws = [...(await ttlFlaws(redis, stored))];
   const leaseMs = Number(now.term?.split(':')[2] ?? Number.POSITIVE_INFINITY);
-  if (now.term !== undefined && (now.leaseTtlMs === -1 || now.leaseTtlMs > leaseMs)) flaws.push(flawOf('lease'));
+  if (now.term !== undefined && (now.leaseTtlMs === ENDLESS || now.leaseTtlMs > leaseMs)) flaws.push(flawOf('lease'));
   const { headDueMs = Number.POSITIVE_INFINITY } = now;
   const held = now.paused || now.wakeMs === 0 || now.term === undefined;
   if (!held && headDueMs < now.nowMs - OVERDUE_MS) flaws.push(flawOf('overdue', '', `due at ${headDueMs}`));
-  for (const key of [keys.ready, keys.dead]) if (await isHollow(redis, key)) flaws.push(flawOf('hollow', key));
+  for (const { key, type } of stored) {
+    if (type === 'stream' && (await isHollow(redis, key))) flaws.push(flawOf('hollow', key));
+  }
   if (records === undefined) return flaws;
   const sum = (...names: readonly string[]) => names.reduce((total, name) => total + (now.counters[name] ?? 0), 0);
   const into = sum('scheduled', 'replayed', 'adopted');

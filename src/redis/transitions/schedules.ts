@@ -8,6 +8,7 @@ import { type OverlapPolicy, routingOf } from '../../core/recurring/schedule.ts'
 import { decodeFired, type Fired } from '../../core/recurring/schedule-progress.ts';
 import { partitionOf } from '../../core/routing.ts';
 import type { Redis } from '../connection/connect.ts';
+import { timeAt } from '../connection/server-clock.ts';
 import { controlKeys, type PartitionRef, partitionRef } from '../keys.ts';
 import type { QueueLayout } from './queues.ts';
 import { list, run, text } from './scripts.ts';
@@ -112,7 +113,7 @@ export async function lookedAt(
   { limit, nowMs }: { readonly limit: number; readonly nowMs?: number | undefined },
 ): Promise<{ readonly names: readonly string[]; readonly nowMs: number; readonly nextMs: number | undefined }> {
   const [time, heads] = await Promise.all([
-    nowMs ?? redis.time().then(([seconds, micros]) => Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)),
+    nowMs ?? timeAt(redis).then(Math.floor),
     redis.zrangeBuffer(ref.keys.fires, '0', String(limit), 'WITHSCORES'),
   ]);
   const members = heads.flatMap((name, at) => (at % 2 === 0 ? [{ name, atMs: Number(heads[at + 1]) }] : []));

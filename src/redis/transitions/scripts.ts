@@ -8,11 +8,11 @@
 import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 import { redial } from '../connection/dialing.ts';
-import { naming, type TypedKeys } from '../connection/wrong-type.ts';
-import type { PartitionKeys } from '../keys.ts';
+import { naming } from '../connection/wrong-type.ts';
+import type { ControlKeys, PartitionKeys, SlotKeys } from '../keys.ts';
 
 /** Keys of a partition, and those of the control slot. */
-type KeyName = keyof PartitionKeys | 'queues' | 'alive' | 'beat' | 'schedules' | 'id';
+type KeyName = keyof PartitionKeys | keyof ControlKeys;
 
 export interface Script {
   readonly keys: readonly KeyName[];
@@ -179,7 +179,7 @@ export async function run<V extends Verb>(
   redis: Redis,
   verb: V,
   call: {
-    readonly keys: KeysOf<V> & TypedKeys;
+    readonly keys: KeysOf<V> & SlotKeys;
     readonly args: ArgsOf<V>;
     readonly each?: readonly (string | number | Buffer)[];
     readonly moreKeys?: readonly string[];

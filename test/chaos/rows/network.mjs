@@ -243,7 +243,9 @@ async function connectsOf(redis) {
  */
 async function pairing({ product, theLine, sleep }) {
   /** @type {typeof import('../../../src/redis/connection/connect.ts')} */
-  const { openCommands, close } = await import(pathToFileURL(join(product, 'dist', 'redis', 'connection', 'connect.js')).href);
+  const { openCommands, close } = await import(
+    pathToFileURL(join(product, 'dist', 'redis', 'connection', 'connect.js')).href
+  );
   const redis = openCommands({ redis: theLine().url, name: 'probe', commandTimeoutMs: 1500 });
   const seen = { paired: 0, strays: 0 };
   let running = true;

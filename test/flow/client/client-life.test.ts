@@ -200,7 +200,7 @@ describe('replaying a dead letter', () => {
     await bury(await begin());
     const [deadLetter] = await deadLetters(redis, ref, { limit: 1 });
     if (!deadLetter) throw new Error('no dead letter');
-    return deadLetter.deadLetter;
+    return deadLetter.entry;
   };
 
   test('schedules its job again, now or when asked', async () => {

@@ -1,7 +1,8 @@
 /** `fsck`: a partition that is whole is told so, each flaw is named, and a repair does what is safe and no more. */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
-import { examine } from '../../../src/redis/repair/fsck.ts';
+import { controlKeys, partitionTable, storedKeys } from '../../../src/redis/keys.ts';
+import { examine, examineControl } from '../../../src/redis/repair/fsck.ts';
 import { declareQueue } from '../../../src/redis/transitions/queues.ts';
 import { arm } from '../../../src/redis/transitions/schedules.ts';
 import { useCli } from '../../support/cli.ts';
@@ -32,7 +33,11 @@ const flaws = async (atomicMax?: number) =>
   (await look(undefined, atomicMax)).flaws.map(({ invariant, what, name }) => `${invariant} ${what} ${name}`);
 const fsck = (...args: readonly string[]) => cli.run(['fsck', ...args, '--redis', p.server.url, '--namespace', 't']);
 
-const typeOf = (name: string) => (name === 'scheduled' ? 'zset' : 'hash');
+type Name = keyof typeof partitionTable;
+const typeOf = (name: Name) => partitionTable[name].type;
+/** What holds something and never expires. */
+const LASTING = (Object.keys(partitionTable) as readonly Name[]).filter((name) => name !== 'leader' && name !== 'wake');
+const control = storedKeys(controlKeys('t'));
 
 /** One job in every state. */
 async function crowd(): Promise<void> {
@@ -45,10 +50,7 @@ async function crowd(): Promise<void> {
 }
 
 describe('what it finds', () => {
-  test.each([
-    ...(['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'] as const),
-    ...(['fires', 'fired', 'stale'] as const),
-  ])('another type where %s belongs, by the name of the key, and so does every error', async (name) => {
+  test.each(LASTING)('another type where %s belongs, by the name of the key, and so does every error', async (name) => {
     const key = p.keys[name];
     await p.redis.del(key);
     await p.redis.set(key, 'x');
@@ -71,23 +73,37 @@ describe('what it finds', () => {
     );
   });
 
-  test.each(['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'fires', 'fired', 'stale'] as const)(
-    'a time to live on %s, and none on the lease',
-    async (name) => {
-      await crowd();
-      const { fires, fired, stale } = p.keys;
-      await p.redis.zadd(fires, 0, 'nightly');
-      await p.redis.hset(fired, 'nightly', '0 0 0 - - 1');
-      await p.redis.zadd(stale, T0, 'j:a');
-      expect(await flaws()).toEqual([]);
-      await p.redis.pexpire(p.keys[name], 3_600_000);
-      expect(await flaws()).toEqual([`I10 expiring ${p.keys[name]}`]);
-    },
-  );
+  test.each(LASTING)('a time to live on %s, and none on the lease', async (name) => {
+    await crowd();
+    const { fires, fired, stale } = p.keys;
+    await p.redis.zadd(fires, 0, 'nightly');
+    await p.redis.hset(fired, 'nightly', '0 0 0 - - 1');
+    await p.redis.zadd(stale, T0, 'j:a');
+    expect(await flaws()).toEqual([]);
+    await p.redis.pexpire(p.keys[name], 3_600_000);
+    expect(await flaws()).toEqual([`I10 expiring ${p.keys[name]}`]);
+  });
 
-  test('another type where the alive set belongs, by the name of the key', async () => {
-    const alive = 't:v1:{control}:alive';
-    await p.redis.del(alive);
+  test.each(control)('another type where $key belongs, by the name of the key', async ({ key, type }) => {
+    await p.redis.del(key);
+    await (type === 'string' ? p.redis.hset(key, 'odd', 'x') : p.redis.set(key, 'x'));
+    expect((await examineControl(p.redis, 't')).map(({ what, name }) => [what, name])).toEqual([['type', key]]);
+    await p.redis.del(key);
+  });
+
+  test.each(control)('a time to live on $key', async ({ key, type }) => {
+    await p.redis.del(key);
+    if (type === 'hash') await p.redis.hset(key, 'x', '1');
+    else if (type === 'set') await p.redis.sadd(key, 'x');
+    else await p.redis.set(key, 'x');
+    expect(await examineControl(p.redis, 't')).toEqual([]);
+    await p.redis.pexpire(key, 3_600_000);
+    expect(await examineControl(p.redis, 't')).toMatchObject([{ invariant: 'I10', what: 'expiring', name: key }]);
+    await p.redis.del(key);
+  });
+
+  test('what is wrong with the keys of the namespace, in the answer of the command', async () => {
+    const { alive } = controlKeys('t');
     await p.redis.set(alive, 'x');
     const { out, code } = await fsck('--json');
     expect([code, JSON.parse(out).control]).toMatchObject([1, [{ invariant: 'key', what: 'type', name: alive }]]);

@@ -17,7 +17,7 @@ export interface Placed {
 
 /** How a dead letter is written on the command line. */
 export function addressOf({ ref, deadLetter: found }: Placed, partitions: number): string {
-  return partitions === 1 ? found.deadLetter : `${ref.partition}/${found.deadLetter}`;
+  return partitions === 1 ? found.entry : `${ref.partition}/${found.entry}`;
 }
 
 /** The dead letter of an address. @throws `bad-input` for what is no address, `not-found` when no dead letter has it. */

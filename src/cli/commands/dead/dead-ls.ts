@@ -1,7 +1,7 @@
 /** `dead ls <queue>`: the newest dead letters of all partitions. */
 import type { Command } from 'commander';
 import { systemClock } from '../../../core/clock.ts';
-import { type Exit, type Register, whole, withExamples } from '../../register.ts';
+import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { line, table } from '../../terminal/text.ts';
 import { moment } from '../../terminal/when.ts';
@@ -11,7 +11,7 @@ export const deadLs: Register = (parent, runner) => {
   const command = parent
     .command('ls <queue>')
     .description('list dead letters, newest first')
-    .option('--limit <n>', 'at most so many', whole(1, 1000), 50)
+    .option('--limit <n>', 'at most so many', wholeNumber(1, 1000), 50)
     .action((queue: string, { limit }: { readonly limit: number }, command: Command) =>
       runner.run(command, (session) => run(session, queue, limit)),
     );
@@ -22,7 +22,7 @@ async function run(session: Session, queue: string, limit: number): Promise<Exit
   const deadLetters = await withRedis(session, async (redis) => {
     const refs = await partitionsOfQueue(session, redis, queue);
     const keep = (placed: Placed) => {
-      const { record, deadLetter: _entry, ...rest } = placed.deadLetter;
+      const { record, entry: _entry, ...rest } = placed.deadLetter;
       const { name } = contentOf(record);
       return { deadLetter: addressOf(placed, refs.length), partition: placed.ref.partition, name, ...rest };
     };

@@ -10,7 +10,7 @@ import type { Redis } from '../../../redis/connection/connect.ts';
 import { withRetry } from '../../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../../redis/keys.ts';
 import { type PurgeReply, purge } from '../../../redis/transitions/upkeep.ts';
-import { type Exit, type Register, whole, withExamples } from '../../register.ts';
+import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { counted, line } from '../../terminal/text.ts';
 
@@ -39,7 +39,7 @@ export const deadPurge: Register = (parent, runner) => {
     .description('remove dead letters for ever, oldest first')
     .option('--older-than <duration>', 'only dead letters that died so long ago or longer')
     .option('--reason <reason>', 'only dead letters with exactly this reason')
-    .option('--limit <n>', 'at most so many; repeat the command for the rest', whole(1, 10_000_000), 100_000)
+    .option('--limit <n>', 'at most so many; repeat the command for the rest', wholeNumber(1, 10_000_000), 100_000)
     .option('--dry-run', 'count them and remove none')
     .option('--yes', 'remove them; without it nothing is touched')
     .action((queue: string, flags: Flags, command: Command) =>

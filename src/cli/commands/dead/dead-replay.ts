@@ -12,7 +12,7 @@ import type { PartitionRef } from '../../../redis/keys.ts';
 import { everyDeadLetter } from '../../../redis/pages.ts';
 import { createJobs, type Jobs } from '../../../redis/transitions/jobs.ts';
 import type { ReplayReply } from '../../../redis/transitions/replies.ts';
-import { type Exit, type Register, whole, withExamples } from '../../register.ts';
+import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { line } from '../../terminal/text.ts';
 import { addressOf, findDeadLetter, type Placed } from './dead-letters.ts';
@@ -41,7 +41,7 @@ export const deadReplay: Register = (parent, runner) => {
     .description('schedule dead jobs again with fresh budgets')
     .option('--all', 'every dead letter there is now, newest first')
     .option('--id <id>', 'only dead letters of this job')
-    .option('--limit <n>', 'at most so many; repeat the command for the rest', whole(1, 1_000_000), 1000)
+    .option('--limit <n>', 'at most so many; repeat the command for the rest', wholeNumber(1, 1_000_000), 1000)
     .option('--delay <duration>', 'due so long from now instead of at once')
     .action((queue: string, deadLetters: readonly string[], flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, { queue, deadLetters, flags })),
@@ -112,7 +112,7 @@ function replayer(redis: Redis, delay: string | undefined): (placed: Placed) => 
   const due = delay === undefined ? {} : { dueMs: systemClock.wallMs() + durationMs(delay, '--delay') };
   const policy = { clock: systemClock, budgetMs: 10_000 };
   return async ({ ref, deadLetter }) =>
-    (await withRetry('replay', () => jobs.replay(ref, deadLetter.deadLetter, due), policy)).kind;
+    (await withRetry('replay', () => jobs.replay(ref, deadLetter.entry, due), policy)).kind;
 }
 
 function resultOf(placed: Placed, partitions: number, status: ReplayReply['kind']): Replayed {

@@ -24,7 +24,7 @@ async function run(session: Session, queue: string, address: string): Promise<Ex
     const placed = await findDeadLetter(redis, refs, address);
     return { placed, address: addressOf(placed, refs.length) };
   });
-  const { record, deadLetter: _entry, ...deadLetter } = found.placed.deadLetter;
+  const { record, entry: _entry, ...deadLetter } = found.placed.deadLetter;
   const { partition } = found.placed.ref;
   const content = contentOf(record);
   const value = {

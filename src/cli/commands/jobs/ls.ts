@@ -8,7 +8,7 @@ import type { Redis } from '../../../redis/connection/connect.ts';
 import { type DeadLetter, peek } from '../../../redis/inspect.ts';
 import type { PartitionRef } from '../../../redis/keys.ts';
 import { everyDeadLetter, page, type Row } from '../../../redis/pages.ts';
-import { type Exit, type Register, whole, withExamples } from '../../register.ts';
+import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { table } from '../../terminal/text.ts';
 import { moment } from '../../terminal/when.ts';
@@ -46,8 +46,8 @@ export const ls: Register = (parent, runner) => {
     .command('ls <queue>')
     .description('list jobs in one state: by due, or the latest end first')
     .addOption(new Option('--state <state>', 'which jobs').choices(STATES).default('scheduled'))
-    .option('--limit <n>', 'at most so many', whole(1, 1000), 50)
-    .option('--offset <n>', 'leave out so many first', whole(0, 10_000), 0)
+    .option('--limit <n>', 'at most so many', wholeNumber(1, 1000), 50)
+    .option('--offset <n>', 'leave out so many first', wholeNumber(0, 10_000), 0)
     .action((queue: string, flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, queue, flags)),
     );

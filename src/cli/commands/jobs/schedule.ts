@@ -6,7 +6,7 @@ import { systemClock } from '../../../core/clock.ts';
 import { DuestreamError } from '../../../core/errors.ts';
 import { newJobId } from '../../../core/job.ts';
 import { defineQueue } from '../../../core/queue.ts';
-import { type Exit, type Register, whole, withExamples } from '../../register.ts';
+import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { newQueueHint, type Session, withProducer } from '../../session.ts';
 import { readBackoff, readData } from '../../terminal/input.ts';
 import { absoluteOf } from '../../terminal/instants.ts';
@@ -48,7 +48,7 @@ export const schedule: Register = (parent, runner) => {
         'error',
       ]),
     )
-    .option('--attempts <n>', 'how often handlers may fail before the job is dead', whole(1, 1000))
+    .option('--attempts <n>', 'how often handlers may fail before the job is dead', wholeNumber(1, 1000))
     .option('--timeout <duration>', 'how long a handler may run')
     .option('--backoff <json>', 'how long to wait after a failure: {"kind":"fixed","delayMs":5000}, or linear, …')
     .option('--expires-at <instant>', 'no start after this instant: ISO 8601 with Z or an offset')

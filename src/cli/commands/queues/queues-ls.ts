@@ -7,7 +7,7 @@ import { type Exit, type Register, withExamples } from '../../register.ts';
 import { type Session, withRedis } from '../../session.ts';
 import { line, table } from '../../terminal/text.ts';
 import { span } from '../../terminal/when.ts';
-import { leaderName, leaderOf, type Processes, processesOf, workersOf } from '../processes.ts';
+import { leaderName, leaderOf, type ProcessesById, processesOf, workersOf } from '../processes.ts';
 
 interface Listed {
   readonly queue: string;
@@ -69,7 +69,7 @@ async function countsOf(
   from: {
     readonly namespace: string;
     readonly layout: QueueLayout;
-    readonly processes: Processes;
+    readonly processes: ProcessesById;
   },
 ): Promise<Listed> {
   const refs = partitionsOf(from.namespace, from.layout);

@@ -5,7 +5,7 @@ import { oldestDueAge, type PartitionStats, stats } from '../../../redis/inspect
 import type { Pause } from '../../../redis/transitions/upkeep.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
-import type { Paint } from '../../terminal/output.ts';
+import type { Paint } from '../../terminal/paint.ts';
 import { fields, line, table } from '../../terminal/text.ts';
 import { span } from '../../terminal/when.ts';
 import { leaderName, leaderOf, processesOf, workersOf } from '../processes.ts';

@@ -8,7 +8,7 @@ import { show } from '../../../core/duration.ts';
 import { DuestreamError } from '../../../core/errors.ts';
 import type { CalendarInput } from '../../../core/recurring/calendar.ts';
 import type { ScheduleInput } from '../../../core/recurring/schedule-input.ts';
-import { collect, whole } from '../../register.ts';
+import { collect, wholeNumber } from '../../register.ts';
 import { readBackoff, readData, readInput } from '../../terminal/input.ts';
 import { absoluteOf } from '../../terminal/instants.ts';
 import type { Invocation } from '../../terminal/invocation.ts';
@@ -73,16 +73,16 @@ export function withJobFlags(command: Command): Command {
     .option('--queue <name>', 'the queue that its jobs go to')
     .option('--job <name>', 'the name of its jobs, which picks their handler')
     .option('--data <json>', 'the data of every job: JSON, @file, or - for stdin')
-    .option('--max-runs <n>', 'it ends after so many jobs', whole(1, 1e9))
+    .option('--max-runs <n>', 'it ends after so many jobs', wholeNumber(1, 1e9))
     .addOption(choice('--overlap <what>', 'when the job before is not over (default: allow)', OVERLAPS))
     .addOption(
       choice('--catch-up <what>', 'instants that passed while nobody fired (default: once)', ['skip', 'once', 'all']),
     )
     .option('--catch-up-window <duration>', 'older instants are forgotten (default: 1d)')
-    .option('--catch-up-limit <n>', 'most instants that "all" fires (default: 100)', whole(1, 1000))
+    .option('--catch-up-limit <n>', 'most instants that "all" fires (default: 100)', wholeNumber(1, 1000))
     .option('--tag <text>', 'for people and filters; may be given several times', collect)
     .option('--paused [reason]', 'it does not fire until it is resumed')
-    .option('--attempts <n>', 'how often handlers may fail before a job is dead', whole(1, 1000))
+    .option('--attempts <n>', 'how often handlers may fail before a job is dead', wholeNumber(1, 1000))
     .option('--timeout <duration>', 'how long a handler may run')
     .option('--backoff <json>', 'how long to wait after a failure: {"kind":"fixed","delayMs":5000}, or linear, …')
     .option('--max-lateness <duration>', 'no start later than this after it is due')

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { ScheduleView } from '../../../client/schedules/schedules.ts';
 import { systemClock } from '../../../core/clock.ts';
-import { type Exit, type Register, whole, withExamples } from '../../register.ts';
+import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { newQueueHint, type Session, withSchedules } from '../../session.ts';
 import { line, table } from '../../terminal/text.ts';
 import { relative } from '../../terminal/when.ts';
@@ -28,7 +28,7 @@ export const schedulesLs: Register = (parent, runner) => {
     .description('list schedules with their rule, their next and last instant and their runs')
     .option('--queue <name>', 'only those of a queue')
     .option('--tag <text>', 'only those with a tag')
-    .option('--limit <n>', 'show so many, by name (default: 1000; with --json all)', whole(1, 1_000_000))
+    .option('--limit <n>', 'show so many, by name (default: 1000; with --json all)', wholeNumber(1, 1_000_000))
     .action((flags: Flags, command: Command) => runner.run(command, (session) => run(session, flags)));
   withExamples(command, ['duestream schedules ls', 'duestream schedules ls --queue reports --json']);
 };

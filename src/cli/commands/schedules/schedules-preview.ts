@@ -8,7 +8,7 @@ import type { PreviewOptions, PreviewRow } from '../../../client/schedules/sched
 import { systemClock } from '../../../core/clock.ts';
 import { DuestreamError } from '../../../core/errors.ts';
 import { parseSchedule } from '../../../core/recurring/schedule-input.ts';
-import { type Exit, type Register, whole, withExamples } from '../../register.ts';
+import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { type Session, withSchedules } from '../../session.ts';
 import { instantOf } from '../../terminal/instants.ts';
 import { line, table } from '../../terminal/text.ts';
@@ -24,7 +24,7 @@ export const schedulesPreview: Register = (parent, runner) => {
   const command = parent
     .command('preview [name]')
     .description('show what a schedule will do, or what a rule would do, with every decision')
-    .option('--next <n>', 'how many instants that fire (default: 10 without --until)', whole(1, 100_000))
+    .option('--next <n>', 'how many instants that fire (default: 10 without --until)', wholeNumber(1, 100_000))
     .option(
       '--until <instant>',
       'up to here: +30d, 2026-12-31, or ISO 8601; a date means the end of that day in the zone',

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { FiredJob } from '../../../client/schedules/schedules.ts';
 import { systemClock } from '../../../core/clock.ts';
 import { newJobId } from '../../../core/job.ts';
-import { type Exit, type Register, whole, withExamples } from '../../register.ts';
+import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { type Session, withSchedules } from '../../session.ts';
 import { instantOf } from '../../terminal/instants.ts';
 import { counted, line, table } from '../../terminal/text.ts';
@@ -40,7 +40,7 @@ export const schedulesBackfill: Register = (parent, runner) => {
       'the last instant, included: now, -2h, 2026-03-08, or ISO 8601; a date means the end of that day in the zone',
     )
     .option('--dry-run', 'only show what would be scheduled')
-    .option('--limit <n>', 'refuse a range with more instants (default: 1000)', whole(1, 100_000))
+    .option('--limit <n>', 'refuse a range with more instants (default: 1000)', wholeNumber(1, 100_000))
     .action((name: string, flags: BackfillFlags, command: Command) =>
       runner.run(command, (session) => runBackfill(session, name, flags)),
     );

@@ -1,0 +1,58 @@
+/**
+ * Renders the tables of keys as `docs/reference/keys.md`. Pure: a test compares the page with it byte for byte, and
+ * `npm run generate` lets that test rewrite it.
+ */
+
+/** @typedef {import('../src/redis/keys.ts').KeyRow} KeyRow */
+/** @typedef {Readonly<Record<string, KeyRow>>} Table */
+
+const HEAD = `| key | type | expires | content |
+|---|---|---|---|`;
+
+/** @param {{ readonly partition: Table, readonly control: Table }} tables */
+export function renderKeys({ partition, control }) {
+  return `<!-- Generated from src/redis/keys.ts by \`npm run generate\`; a test compares it. -->
+# Keys
+
+Every key of duestream in Redis, and there are no others. \`duestream fsck\` says which of them hold another type than they
+should, and which have a time to live (TTL) and should not, or the other way round: see
+[check that everything is whole](../how-to/fsck.md).
+
+Producers in other languages need few of them: see [the wire protocol](../wire-protocol.md#keys).
+
+## Of a partition
+
+\`K\` is \`<namespace>:v1:{<queue>:<partition>}\`, by default \`duestream:v1:{emails:0}\`. The braces are the hash tag that keeps
+one partition in one slot of Redis Cluster. \`duestream queues rm\` removes all of them.
+
+${HEAD}
+${rows('K', partition)}
+
+## Of a namespace
+
+\`C\` is \`<namespace>:v1:{control}\`, by default \`duestream:v1:{control}\`.
+
+${HEAD}
+${rows('C', control)}
+
+A member is \`j:\` and the id for jobs of ours; any other bytes are a *bare* job, which a foreign producer put with a plain
+\`ZADD\`. A channel is used with \`SPUBLISH\` and \`SSUBSCRIBE\`.
+`;
+}
+
+/** @param {string} place @param {Table} table */
+function rows(place, table) {
+  return Object.entries(table)
+    .map(
+      ([name, row]) =>
+        `| \`${place}:${name}${row.per ? `:<${row.per}>` : ''}\` | ${row.type} | ${ttl(row)} | ${row.doc} |`,
+    )
+    .join('\n');
+}
+
+/** @param {KeyRow} row */
+function ttl({ type, ttl: most }) {
+  if (type === 'channel') return '–';
+  if (most === undefined) return 'never';
+  return typeof most === 'number' ? `within ${most / 60_000} min` : most;
+}
