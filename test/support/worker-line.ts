@@ -5,8 +5,9 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
-import { encodeBody, encodeRecord, type JobOverrides, memberOf } from '../../src/core/codec.ts';
+import { encodeBody, encodeRecord, memberOf } from '../../src/core/codec.ts';
 import { createEmitter, type EventName, type EventSource, type Events } from '../../src/core/events.ts';
+import type { JobOverrides } from '../../src/core/job-fields.ts';
 import { defineQueue, type QueueOptions } from '../../src/core/queue.ts';
 import { createMover, type Mover } from '../../src/mover/mover.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';

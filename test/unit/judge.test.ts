@@ -1,7 +1,8 @@
 /** What a job gets when it is started, and for what its handler did. */
 import { describe, expect, it, test } from 'vitest';
 import { type Backoff, type BackoffPolicy, fixed, ladder } from '../../src/core/backoff.ts';
-import { encodeBody, encodeRecord, type JobOverrides } from '../../src/core/codec.ts';
+import { encodeBody, encodeRecord } from '../../src/core/codec.ts';
+import type { JobOverrides } from '../../src/core/job-fields.ts';
 import { judgeEnd, judgeStart, judgeThrown, type Life, type Rules, timedOut } from '../../src/core/judge.ts';
 import { type AbortReason, type Attempted, Defer, Unrecoverable } from '../../src/core/outcome.ts';
 import { defineQueue, type QueueOptions } from '../../src/core/queue.ts';
