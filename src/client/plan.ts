@@ -7,7 +7,7 @@ import { encodeBody, encodeRecord, memberOf } from '../core/codec.ts';
 import { type InstantInput, show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { newJobId } from '../core/job.ts';
-import { headerOf, type JobOverrides, optionNames, overridesOf } from '../core/job-fields.ts';
+import { allOptions, headerOf, type JobOverrides, NOTHING, optionNames, overridesOf } from '../core/job-fields.ts';
 import { jobOptions, type ScheduleOptions } from '../core/job-options.ts';
 import { momentOf } from '../core/moment.ts';
 import { hintOf } from '../core/nearest.ts';
@@ -35,20 +35,23 @@ export interface PlanLimits {
 /** Smaller instants are seconds taken for milliseconds; the mover would make dead letters of them. */
 const EARLIEST_MS = 1e11;
 const DAY_MS = 86_400_000;
-const OPTIONS: ReadonlySet<string> = new Set(optionNames);
+/** Every option, and whether it stands in the record as an option of this one job. */
+const OPTIONS: ReadonlyMap<string, boolean> = new Map(
+  allOptions.map(({ name, option }) => [name, option.record !== undefined]),
+);
 
 /** @throws DuestreamError `bad-input` that says what was given and what is allowed. */
 export function planJob(data: unknown, options: ScheduleOptions, limits: PlanLimits): Plan {
-  checkNames(options);
+  const hasOwn = checkNames(options);
   const ifExists = options.ifExists === undefined ? 'keep' : jobOptions.ifExists.check(options.ifExists, 'ifExists');
   const id = options.id === undefined ? newJobId() : jobOptions.id.check(options.id, 'id');
   const name = jobOptions.name.check(options.name, 'name');
   const dueMs = dueOf(options, limits);
-  const job = { name, data, ...overridesOf(options, dueMs) };
-  const body = encodeBody(job);
+  const overrides = hasOwn ? overridesOf(options, dueMs) : NOTHING;
+  const body = encodeBody({ name, data }, overrides);
   const bodyBytes = Buffer.byteLength(body);
-  if (bodyBytes > limits.dataBytesMax) checkDataBytes(job, bodyBytes, limits.dataBytesMax);
-  const record = encodeRecord(dueMs, body, headerOf(options, dueMs));
+  if (bodyBytes > limits.dataBytesMax) checkDataBytes({ name, overrides, bodyBytes }, limits.dataBytesMax);
+  const record = encodeRecord(dueMs, body, hasOwn ? headerOf(options, dueMs) : NOTHING);
   const member = memberOf(id);
   const bytes = bodyBytes + record.length - body.length + member.length;
   return {
@@ -98,21 +101,28 @@ function localMs(at: InstantInput, zone: string): number {
   return momentOf(at, { what: 'at', zone: parseZone(zone), dst: DEFAULT_DST }) ?? 0;
 }
 
-/** A misspelt `delay` would otherwise run at once. */
-function checkNames(options: ScheduleOptions): void {
+/** Whether any option stands in the record. A misspelt `delay` would run at once if it were not refused. */
+function checkNames(options: ScheduleOptions): boolean {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new DuestreamError('bad-input', `options are ${show(options)}; allowed: an object`);
   }
+  let hasOwn = false;
   for (const name in options) {
-    if (OPTIONS.has(name)) continue;
+    const isOwn = OPTIONS.get(name);
+    hasOwn ||= isOwn === true;
+    if (isOwn !== undefined) continue;
     const near = hintOf(name, optionNames) || ';';
     throw new DuestreamError('bad-input', `unknown option ${show(name)}${near} allowed: ${optionNames.join(', ')}`);
   }
+  return hasOwn;
 }
 
 /** The body is over the limit; its data alone may be not. */
-function checkDataBytes(job: { readonly name: string } & JobOverrides, bodyBytes: number, dataBytesMax: number): void {
-  const rest = encodeBody({ ...job, data: undefined });
+function checkDataBytes(
+  { name, overrides, bodyBytes }: { readonly name: string; readonly overrides: JobOverrides; bodyBytes: number },
+  dataBytesMax: number,
+): void {
+  const rest = encodeBody({ name, data: undefined }, overrides);
   const bytes = bodyBytes - Buffer.byteLength(rest) - '"d":'.length - (rest === '{}' ? 0 : 1);
   if (bytes <= dataBytesMax) return;
   throw new DuestreamError(

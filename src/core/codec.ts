@@ -15,7 +15,14 @@
 import { dataJson } from './data-json.ts';
 import { show } from './duration.ts';
 import { DEFAULT_NAME, type JobId, type Token } from './job.ts';
-import { bodyFields, type HeaderOptions, headerFields, type JobField, type JobOverrides } from './job-fields.ts';
+import {
+  bodyFields,
+  type HeaderOptions,
+  headerFields,
+  type JobField,
+  type JobOverrides,
+  NOTHING,
+} from './job-fields.ts';
 import type { Attempted } from './outcome.ts';
 import { type OverState, outcomeLetters } from './state.ts';
 
@@ -57,8 +64,11 @@ export function idOf(member: string): { readonly id: JobId; readonly bare: boole
 }
 
 /** The JSON part of a record. @throws DuestreamError `bad-input` when JSON cannot carry the data. */
-export function encodeBody(job: { readonly name: string; readonly data: unknown } & JobOverrides): string {
-  const options = overridesJson(job);
+export function encodeBody(
+  job: { readonly name: string; readonly data: unknown },
+  overrides: JobOverrides = NOTHING,
+): string {
+  const options = overrides === NOTHING ? '' : overridesJson(overrides);
   const data = job.data === undefined ? '' : dataJson(job.data);
   const parts = [
     job.name === DEFAULT_NAME ? '' : `"n":${JSON.stringify(job.name)}`,
@@ -68,21 +78,20 @@ export function encodeBody(job: { readonly name: string; readonly data: unknown 
   return `{${parts.filter((part) => part !== '').join(',')}}`;
 }
 
-function overridesJson(job: Readonly<Record<string, unknown>>): string {
+function overridesJson(overrides: Readonly<Record<string, unknown>>): string {
   let json = '';
   for (const { stored, key } of bodyFields) {
-    const value = job[stored];
+    const value = overrides[stored];
     if (value !== undefined) json += `${json === '' ? '' : ','}"${key}":${JSON.stringify(value)}`;
   }
   return json;
 }
 
 /** A whole record. `body` comes from `encodeBody`. */
-export function encodeRecord(dueMs: number, body: string, header: HeaderOptions = NO_HEADER): string {
+export function encodeRecord(dueMs: number, body: string, header: HeaderOptions = NOTHING): string {
+  if (header === NOTHING) return `1${dueMs.toString(36)}|${body}`;
   return `1${dueMs.toString(36)}${headerText(header)}|${body}`;
 }
-
-const NO_HEADER: HeaderOptions = {};
 
 function headerText(header: Readonly<Record<string, unknown>>): string {
   let text = '';
@@ -94,8 +103,10 @@ function headerText(header: Readonly<Record<string, unknown>>): string {
   return text;
 }
 
-const hasNeeds = ({ needs }: JobField, header: Readonly<Record<string, unknown>>): boolean =>
-  needs.length === 0 || needs.some(({ stored }) => header[stored] !== undefined);
+function hasNeeds({ needs }: JobField, header: Readonly<Record<string, unknown>>): boolean {
+  for (const { stored } of needs) if (header[stored] !== undefined) return true;
+  return needs.length === 0;
+}
 
 /** The header of a record, which can be read even when its JSON cannot. */
 export function decodeHeader(

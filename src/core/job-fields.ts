@@ -58,7 +58,8 @@ export const headerFields: readonly JobField[] = allOptions.flatMap(({ name, opt
     : [],
 );
 
-const NOTHING = Object.freeze({});
+/** Of a job that was told nothing of the kind: the same object each time, so that the codec knows it at a glance. */
+export const NOTHING: object = Object.freeze({});
 
 /** @throws DuestreamError `bad-input` that says what was given and what is allowed */
 export function overridesOf(options: ScheduleOptions, dueMs: number): JobOverrides {

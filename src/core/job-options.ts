@@ -48,10 +48,11 @@ export const jobOptions = {
    * @example { at: '2026-03-08T09:00', zone: 'Europe/Berlin' }
    */
   zone: {
-    ...text((given) => parseZone(given).name, { metavar: '<name>', allowed: '`UTC` or an IANA name; only with `at`' }),
+    ...text((given) => parseZone(given).name, { metavar: '<name>', allowed: '`UTC` or an IANA name' }),
     doc: 'the IANA zone of a local time, such as Europe/Berlin; a date means the beginning of that day',
     otherwise: '`at` has an offset',
     example: 'Europe/Berlin',
+    beside: { at: '2030-03-01T09:00' },
     needs: ['at'],
   },
   /**
@@ -175,6 +176,7 @@ export const jobOptions = {
     example: 'dead',
     schedule: true,
     record: { header: 'p', fallback: 'drop' },
+    beside: { maxLateness: '10m' },
     needs: ['expiresAt', 'maxLateness'],
   },
 } as const satisfies Readonly<Record<string, JobOption>>;

@@ -46,6 +46,8 @@ export interface JobOption extends OptionKind {
   readonly otherwise: string;
   /** A value as it is written in a line of `schedule --bulk`, or in a file of schedules. */
   readonly example: unknown;
+  /** What the example says besides, where it means nothing alone. */
+  readonly beside?: Readonly<Record<string, unknown>>;
   /** Whether a schedule can say it for its jobs; a text where its field is called otherwise. */
   readonly schedule?: true | 'job';
   /**
@@ -83,7 +85,7 @@ const UNITS = [
 
 /** A length of time, within a range where there is one. */
 export function duration(range?: Range): OptionKind<DurationInput, number, 'duration'> {
-  const within = range === undefined ? '' : `${inUnits(range.min)} to ${inUnits(range.max)}, `;
+  const within = range === undefined ? 'a duration ' : `${inUnits(range.min)} to ${inUnits(range.max)}, `;
   return {
     ...{ kind: 'duration', metavar: '<duration>', allowed: `${within}${DURATION}`, ...numbersFrom(range?.min ?? 0) },
     check: unchecked((given: DurationInput, what) =>
@@ -116,6 +118,7 @@ export function choice<const Word extends string>(
 ): OptionKind<Word, Word, 'choice'> {
   const placeOf = (value: unknown) => (words as readonly unknown[]).indexOf(value);
   const short: readonly string[] = letters === undefined ? words : [...letters];
+  const inHeader = new Map<unknown, string>(words.map((word, at) => [word, short[at] ?? word]));
   return {
     ...{ kind: 'choice', metavar: '<what>', allowed: words.map((word) => `\`${word}\``).join(', '), choices: words },
     check(given, what) {
@@ -124,7 +127,7 @@ export function choice<const Word extends string>(
       throw new DuestreamError('bad-input', `${what} is ${show(given)}; allowed: ${words.join(', ')}`);
     },
     isStored: (value) => placeOf(value) >= 0,
-    toHeader: (stored) => short[placeOf(stored)] ?? '',
+    toHeader: (stored) => inHeader.get(stored) ?? '',
     ofHeader: (text) => words[short.indexOf(text)],
   };
 }
@@ -154,7 +157,7 @@ export function backoff(): OptionKind<Backoff, Backoff, 'backoff'> {
 function numbersFrom(min: number) {
   return {
     isStored: (value: unknown) => typeof value === 'number' && value >= min,
-    toHeader: (stored: unknown) => Number(stored).toString(36),
+    toHeader: (stored: unknown) => (stored as number).toString(36),
     ofHeader: (text: string) => (/^[0-9a-z]+$/.test(text) ? Number.parseInt(text, 36) : undefined),
   };
 }

@@ -123,7 +123,7 @@ export function useLine(options: LineOptions = {}) {
     async planIn(ref: PartitionRef, ...jobs: readonly Planned[]): Promise<void> {
       const items = jobs.map(({ id = 'a', name = 'default', data, dueMs = Date.now() - 1000, ...own }) => ({
         member: memberOf(id),
-        record: encodeRecord(dueMs, encodeBody({ name, data, ...own })),
+        record: encodeRecord(dueMs, encodeBody({ name, data }, own)),
         dueMs,
       }));
       const settings = { mode: 'keep', horizonMs: 1e12, bytesMax: 1_000_000 } as const;

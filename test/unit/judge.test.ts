@@ -33,7 +33,7 @@ function partsOf(story: Story) {
     compensations = false,
     name = 'default',
   } = story;
-  const record = story.record ?? encodeRecord(5, encodeBody({ name, data: 1, ...own }));
+  const record = story.record ?? encodeRecord(5, encodeBody({ name, data: 1 }, own));
   const started = { token: '9', attempts: failures + 1, failures, crashes, history, record };
   const queue = defineQueue('q', { attempts: 3, backoff: fixed(1000), ...story.queue });
   const rules: Rules<typeof handler> = {

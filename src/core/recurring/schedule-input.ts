@@ -126,7 +126,7 @@ function read(name: string, input: ScheduleInput, { sinceMs, anchorMs = sinceMs 
 }
 
 function bodyOf(input: ScheduleInput): string {
-  const body = encodeBody({ name: parseJobName(input.job), data: input.data, ...overridesOf(input, 0) });
+  const body = encodeBody({ name: parseJobName(input.job), data: input.data }, overridesOf(input, 0));
   const bytes = Buffer.byteLength(body);
   if (bytes <= BODY_BYTES_MAX) return body;
   throw new DuestreamError(
