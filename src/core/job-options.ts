@@ -3,7 +3,8 @@
  * flags of `schedule` and `schedules put`, the keys of `schedule --bulk`, the fields of a schedule, the test kit, the
  * places in the record, and `docs/reference/job-options.md` all follow from here, so that an option is written once.
  *
- * The comment above a row is what users see in their editor: mapped types keep it.
+ * The comment above a row is what users see in their editor. A mapped type keeps it if `keyof typeof jobOptions` stands in
+ * the mapping itself: by way of `OptionName` the comments are lost.
  */
 
 import { type InstantInput, instantMs, show } from './duration.ts';
@@ -188,11 +189,13 @@ export type OptionName = keyof typeof jobOptions;
  *
  * @example await producer.schedule(emails, { to: 'ada@example.org' }, { delay: '5m', attempts: 3 });
  */
-export type ScheduleOptions = { readonly [Name in OptionName]?: GivenOf<(typeof jobOptions)[Name]> | undefined };
+export type ScheduleOptions = {
+  readonly [Name in keyof typeof jobOptions]?: GivenOf<(typeof jobOptions)[Name]> | undefined;
+};
 
 /** What a schedule can say for its jobs, beside their name. */
 export type OptionsOfFires = {
-  readonly [Name in OptionName as (typeof jobOptions)[Name] extends { readonly schedule: true }
+  readonly [Name in keyof typeof jobOptions as (typeof jobOptions)[Name] extends { readonly schedule: true }
     ? Name
     : never]?: ScheduleOptions[Name];
 };
