@@ -1,5 +1,6 @@
 /** What people write of a schedule: defaults, limits, and how each refusal is told. */
 import { describe, expect, test } from 'vitest';
+import { optionsOfFires } from '../../src/core/job-fields.ts';
 import { parseSchedule, type ScheduleInput } from '../../src/core/recurring/schedule-input.ts';
 import { defineSchedule } from '../../src/core/recurring/schedule-text.ts';
 
@@ -80,8 +81,9 @@ describe('a definition', () => {
   });
 });
 
-const FIELDS =
-  'queue, data, cron, every, align, zone, dst, start, end, maxRuns, jitter, calendar, overlap, catchUp, tags, paused, job, attempts, timeout, backoff, maxLateness, onLate';
+const OWN =
+  'queue, data, cron, every, align, zone, dst, start, end, maxRuns, jitter, calendar, overlap, catchUp, tags, paused';
+const FIELDS = `${OWN}, ${optionsOfFires.map(({ name }) => name).join(', ')}`;
 const TAGS = 'at most 16 texts of 1 to 64 printable ASCII characters without space';
 const RUNS = 'a whole number from 1 to 1000000000';
 
