@@ -2,7 +2,6 @@
  * The public API of duestream. Everything that is exported here is documented where it is defined and kept stable.
  */
 
-export type { IfExists } from './client/plan.ts';
 export {
   type BulkJob,
   type Cancelled,
@@ -38,6 +37,7 @@ export type { DurationInput, InstantInput } from './core/duration.ts';
 export { DuestreamError, type ErrorCode, Indeterminate } from './core/errors.ts';
 export type { EventName, EventSource, Events } from './core/events.ts';
 export type { Job } from './core/job.ts';
+export type { IfExists } from './core/job-options.ts';
 export type { Log } from './core/log.ts';
 export { type Attempted, Defer, Unrecoverable } from './core/outcome.ts';
 export { type Delivery, defineQueue, type Queue, type QueueOptions } from './core/queue.ts';

@@ -3,40 +3,15 @@
  * here, before anything is sent, so that one bad job never costs its neighbours in the same script call. Pure: the
  * clock's reading is passed in, and the same plan can be sent again and is the same call.
  */
-import { encodeBody, encodeRecord, type JobOverrides, memberOf } from '../core/codec.ts';
-import { type DurationInput, durationMs, type InstantInput, instantMs, show } from '../core/duration.ts';
+import { encodeBody, encodeRecord, memberOf } from '../core/codec.ts';
+import { type InstantInput, show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
-import { newJobId, parseJobId, parseJobName } from '../core/job.ts';
-import { type LatenessOptions, latenessOf } from '../core/lateness.ts';
+import { newJobId } from '../core/job.ts';
+import { allOptions, headerOf, type JobOverrides, NOTHING, optionNames, overridesOf } from '../core/job-fields.ts';
+import { jobOptions, type ScheduleOptions } from '../core/job-options.ts';
 import { momentOf } from '../core/moment.ts';
 import { hintOf } from '../core/nearest.ts';
-import { type OverrideOptions, overridesOf } from '../core/overrides.ts';
 import { DEFAULT_DST, parseZone } from '../core/recurring/zone.ts';
-
-/** What to do when a job of the same id waits already. */
-export type IfExists = 'keep' | 'replace' | 'error';
-
-/** When a job runs, and how it differs from its queue's other jobs. */
-export interface ScheduleOptions extends LatenessOptions, OverrideOptions {
-  /** Wait this long from now: milliseconds, `"5m"`, `"PT1H30M"`; 0 to the producer's horizon. Not together with `at`. */
-  readonly delay?: DurationInput | undefined;
-  /** Run at this instant: a `Date`, an ISO 8601 text with offset or Z, a luxon `DateTime`. One that is past runs now. */
-  readonly at?: InstantInput | undefined;
-  /**
-   * The IANA zone in which an `at` without offset, such as `"2026-03-08T09:00"`, is a local time. A time that a clock
-   * change skips is later by the gap; of one that comes twice, the first is meant: as in schedules.
-   */
-  readonly zone?: string | undefined;
-  /** 1 to 128 printable ASCII characters without space, `{` and `}`. Default: a new uuid v7 in 22 characters. */
-  readonly id?: string | undefined;
-  /** Picks the handler: 1 to 64 of `A-Z a-z 0-9 . _ : -`. Default `default`. */
-  readonly name?: string | undefined;
-  /**
-   * When a job of this id is scheduled, ready or running: `keep` (default) leaves it, `replace` puts this one in its
-   * place unless it runs, `error` throws `exists`. The very same call again is never a conflict: it is `already` there.
-   */
-  readonly ifExists?: IfExists | undefined;
-}
 
 /** One job, ready to be sent any number of times. */
 export interface Plan {
@@ -60,38 +35,23 @@ export interface PlanLimits {
 /** Smaller instants are seconds taken for milliseconds; the mover would make dead letters of them. */
 const EARLIEST_MS = 1e11;
 const DAY_MS = 86_400_000;
-const MODES: readonly IfExists[] = ['keep', 'replace', 'error'];
-/** Every option, also for those who read them from a file. */
-export const scheduleOptionNames = [
-  'delay',
-  'at',
-  'zone',
-  'id',
-  'name',
-  'ifExists',
-  'attempts',
-  'timeout',
-  'backoff',
-  'expiresAt',
-  'maxLateness',
-  'onLate',
-] as const satisfies readonly (keyof ScheduleOptions)[];
-const OPTIONS: ReadonlySet<string> = new Set(scheduleOptionNames);
+/** Every option, and whether it stands in the record as an option of this one job. */
+const OPTIONS: ReadonlyMap<string, boolean> = new Map(
+  allOptions.map(({ name, option }) => [name, option.record !== undefined]),
+);
 
 /** @throws DuestreamError `bad-input` that says what was given and what is allowed. */
 export function planJob(data: unknown, options: ScheduleOptions, limits: PlanLimits): Plan {
-  checkNames(options);
-  const { ifExists = 'keep' } = options;
-  if (!MODES.includes(ifExists)) {
-    throw new DuestreamError('bad-input', `ifExists is ${show(ifExists)}; allowed: keep, replace, error`);
-  }
-  const id = options.id === undefined ? newJobId() : parseJobId(options.id);
-  const job = { name: parseJobName(options.name), data, ...overridesOf(options) };
-  const body = encodeBody(job);
-  const bodyBytes = Buffer.byteLength(body);
-  if (bodyBytes > limits.dataBytesMax) checkDataBytes(job, bodyBytes, limits.dataBytesMax);
+  const hasOwn = checkNames(options);
+  const ifExists = options.ifExists === undefined ? 'keep' : jobOptions.ifExists.check(options.ifExists, 'ifExists');
+  const id = options.id === undefined ? newJobId() : jobOptions.id.check(options.id, 'id');
+  const name = jobOptions.name.check(options.name, 'name');
   const dueMs = dueOf(options, limits);
-  const record = encodeRecord(dueMs, body, latenessOf(options, dueMs));
+  const overrides = hasOwn ? overridesOf(options, dueMs) : NOTHING;
+  const body = encodeBody({ name, data }, overrides);
+  const bodyBytes = Buffer.byteLength(body);
+  if (bodyBytes > limits.dataBytesMax) checkDataBytes({ name, overrides, bodyBytes }, limits.dataBytesMax);
+  const record = encodeRecord(dueMs, body, hasOwn ? headerOf(options, dueMs) : NOTHING);
   const member = memberOf(id);
   const bytes = bodyBytes + record.length - body.length + member.length;
   return {
@@ -117,7 +77,7 @@ export function dueOf(
         `delay is ${show(delay)} and at is ${show(at)}; allowed: one of them or neither`,
       );
     }
-    const dueMs = zone === undefined ? instantMs(at, 'at') : localMs(at, zone);
+    const dueMs = zone === undefined ? jobOptions.at.check(at, 'at') : localMs(at, zone);
     if (dueMs >= EARLIEST_MS && dueMs <= nowMs + horizonMs) return dueMs;
     const allowed = `${textOf(EARLIEST_MS)} to ${textOf(nowMs + horizonMs)} (the horizon of ${days(horizonMs)})`;
     throw new DuestreamError('bad-input', `at is ${textOf(dueMs)}; allowed: ${allowed}`);
@@ -126,7 +86,7 @@ export function dueOf(
     throw new DuestreamError('bad-input', `zone is ${show(zone)} without at; allowed: with at, a local time`);
   }
   if (delay === undefined) return Math.floor(nowMs);
-  const delayMs = durationMs(delay, 'delay');
+  const delayMs = jobOptions.delay.check(delay, 'delay');
   if (delayMs > horizonMs) {
     throw new DuestreamError(
       'bad-input',
@@ -141,24 +101,28 @@ function localMs(at: InstantInput, zone: string): number {
   return momentOf(at, { what: 'at', zone: parseZone(zone), dst: DEFAULT_DST }) ?? 0;
 }
 
-/** A misspelt `delay` would otherwise run at once. */
-function checkNames(options: ScheduleOptions): void {
+/** Whether any option stands in the record. A misspelt `delay` would run at once if it were not refused. */
+function checkNames(options: ScheduleOptions): boolean {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new DuestreamError('bad-input', `options are ${show(options)}; allowed: an object`);
   }
+  let hasOwn = false;
   for (const name in options) {
-    if (OPTIONS.has(name)) continue;
-    const near = hintOf(name, scheduleOptionNames) || ';';
-    throw new DuestreamError(
-      'bad-input',
-      `unknown option ${show(name)}${near} allowed: ${scheduleOptionNames.join(', ')}`,
-    );
+    const isOwn = OPTIONS.get(name);
+    hasOwn ||= isOwn === true;
+    if (isOwn !== undefined) continue;
+    const near = hintOf(name, optionNames) || ';';
+    throw new DuestreamError('bad-input', `unknown option ${show(name)}${near} allowed: ${optionNames.join(', ')}`);
   }
+  return hasOwn;
 }
 
 /** The body is over the limit; its data alone may be not. */
-function checkDataBytes(job: { readonly name: string } & JobOverrides, bodyBytes: number, dataBytesMax: number): void {
-  const rest = encodeBody({ ...job, data: undefined });
+function checkDataBytes(
+  { name, overrides, bodyBytes }: { readonly name: string; readonly overrides: JobOverrides; bodyBytes: number },
+  dataBytesMax: number,
+): void {
+  const rest = encodeBody({ name, data: undefined }, overrides);
   const bytes = bodyBytes - Buffer.byteLength(rest) - '"d":'.length - (rest === '{}' ? 0 : 1);
   if (bytes <= dataBytesMax) return;
   throw new DuestreamError(

@@ -4,6 +4,7 @@
  * process: no signal handlers, no timers, no output. Every promise it gives settles, and none waits for ever.
  */
 import { DuestreamError } from '../core/errors.ts';
+import type { ScheduleOptions } from '../core/job-options.ts';
 import { close, openCommands, type Redis, whenReady } from '../redis/connection/connect.ts';
 import { createServers } from '../redis/connection/server-clock.ts';
 import { createJobs, type Jobs } from '../redis/transitions/jobs.ts';
@@ -13,7 +14,7 @@ import { type Cancelled, createCancel } from './cancel.ts';
 import { createGet, type JobView } from './job-view.ts';
 import { createLayouts } from './layouts.ts';
 import { createPartitionCalls } from './partition-calls.ts';
-import { dueOf, planJob, type ScheduleOptions } from './plan.ts';
+import { dueOf, planJob } from './plan.ts';
 import { withReadRetry } from './read-retry.ts';
 import { createRefusal } from './refusal.ts';
 import { createReplay, parseDeadLetterId, type Replayed } from './replay.ts';

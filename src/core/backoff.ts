@@ -87,6 +87,29 @@ export function isBackoff(value: unknown): value is Backoff {
   return ms(delayMs) && ms(maxMs) && (kind === 'linear' || (kind === 'exponential' && ms(factor)));
 }
 
+/**
+ * A backoff for one job, made anew by its own function, which checks it: it may come from a place without types.
+ *
+ * @throws DuestreamError `bad-input`
+ */
+export function storable(backoff: Backoff): Backoff {
+  switch (backoff?.kind) {
+    case 'fixed':
+      return fixed(backoff.delayMs, backoff);
+    case 'linear':
+      return linear(backoff.delayMs, { max: backoff.maxMs, jitter: backoff.jitter });
+    case 'exponential':
+      return exponential(backoff.delayMs, { factor: backoff.factor, max: backoff.maxMs, jitter: backoff.jitter });
+    case 'ladder':
+      return ladder(backoff.stepsMs, backoff);
+    default:
+      throw new DuestreamError(
+        'bad-input',
+        `backoff is ${show(backoff)}; allowed for one job: fixed(…), linear(…), exponential(…), ladder(…); a function belongs to the queue, because it cannot be stored`,
+      );
+  }
+}
+
 /** Milliseconds to wait after the given number of failures (1 after the first). `random` is in [0, 1). */
 export function backoffMs(policy: BackoffPolicy, failures: number, random: number): number {
   if (typeof policy === 'function') return durationMs(policy(failures), 'backoff');

@@ -2,10 +2,9 @@
  * Job ⇄ bytes. One of the two borders where unknown data gets a type.
  *
  * A **record** is `1` + asked due (base 36) + optional `;letter=value` fields + `|` + compact JSON. Lua reads the part
- * before the bar and never the JSON. Letters in use: `b=1` bare; `e` expires at (ms, base 36); `l` most lateness (ms,
- * base 36); `p` what then: d drop (default), x dead letter, r run. Unknown dead letters are kept and ignored.
- * JSON keys: `n` name, `d` data, `o` options of this one job (`a` attempts, `t` timeout ms, `b` backoff). Defaults are
- * left out: a job named `default` with 200 bytes of data is 216 bytes, which fits the allocator's class of 224.
+ * before the bar and never the JSON. Letters: `b=1` bare, and those of `job-options.ts`; unknown ones are ignored.
+ * JSON keys: `n` name, `d` data, `o` options of this one job, by their keys in `job-options.ts`. Defaults are left out: a
+ * job named `default` with 200 bytes of data is 216 bytes, which fits the allocator's class of 224.
  *
  * A **tombstone** is what is left of a job that is over: `.` + outcome letter + asked due (base 36) + space + digest of the
  * record + space + finishing token + space + attempts + space + dead letter id or `-`.
@@ -13,32 +12,21 @@
  * A **run** is the state of a job that was started, fields separated by spaces, then one line of JSON per error:
  * token generation attempts failures crashes entry owner nextDue cancel askedDue digest.
  */
-import { type Backoff, isBackoff } from './backoff.ts';
 import { dataJson } from './data-json.ts';
+import { show } from './duration.ts';
 import { DEFAULT_NAME, type JobId, type Token } from './job.ts';
+import {
+  bodyFields,
+  type HeaderOptions,
+  headerFields,
+  type JobField,
+  type JobOverrides,
+  NOTHING,
+} from './job-fields.ts';
 import type { Attempted } from './outcome.ts';
 import { type OverState, outcomeLetters } from './state.ts';
 
-/** Options of one job that differ from its queue's. */
-export interface JobOverrides {
-  readonly attempts?: number;
-  readonly timeoutMs?: number;
-  readonly backoff?: Backoff;
-}
-
-/** When a job is too late to start, and what happens then. */
-export interface Lateness {
-  readonly expiresAtMs?: number;
-  readonly maxLatenessMs?: number;
-  readonly onLate?: OnLate;
-}
-
-/** `drop` ends it as expired, `dead` makes a dead letter, `run` starts it all the same. */
-export type OnLate = 'drop' | 'dead' | 'run';
-
-const ON_LATE: Readonly<Record<string, OnLate>> = { d: 'drop', x: 'dead', r: 'run' };
-
-export interface JobRecord extends JobOverrides, Lateness {
+export interface JobRecord extends JobOverrides, HeaderOptions {
   readonly askedDueMs: number;
   readonly name: string;
   readonly data: unknown;
@@ -76,37 +64,54 @@ export function idOf(member: string): { readonly id: JobId; readonly bare: boole
 }
 
 /** The JSON part of a record. @throws DuestreamError `bad-input` when JSON cannot carry the data. */
-export function encodeBody(job: { readonly name: string; readonly data: unknown } & JobOverrides): string {
-  const options: { a?: number; t?: number; b?: Backoff } = {};
-  if (job.attempts !== undefined) options.a = job.attempts;
-  if (job.timeoutMs !== undefined) options.t = job.timeoutMs;
-  if (job.backoff !== undefined) options.b = job.backoff;
+export function encodeBody(
+  job: { readonly name: string; readonly data: unknown },
+  overrides: JobOverrides = NOTHING,
+): string {
+  const options = overrides === NOTHING ? '' : overridesJson(overrides);
   const data = job.data === undefined ? '' : dataJson(job.data);
   const parts = [
     job.name === DEFAULT_NAME ? '' : `"n":${JSON.stringify(job.name)}`,
     data === '' ? '' : `"d":${data}`,
-    Object.keys(options).length === 0 ? '' : `"o":${JSON.stringify(options)}`,
+    options === '' ? '' : `"o":{${options}}`,
   ];
   return `{${parts.filter((part) => part !== '').join(',')}}`;
 }
 
+function overridesJson(overrides: Readonly<Record<string, unknown>>): string {
+  let json = '';
+  for (const { stored, key } of bodyFields) {
+    const value = overrides[stored];
+    if (value !== undefined) json += `${json === '' ? '' : ','}"${key}":${JSON.stringify(value)}`;
+  }
+  return json;
+}
+
 /** A whole record. `body` comes from `encodeBody`. */
-export function encodeRecord(
-  dueMs: number,
-  body: string,
-  { expiresAtMs, maxLatenessMs, onLate }: Lateness = {},
-): string {
-  if (expiresAtMs === undefined && maxLatenessMs === undefined) return `1${dueMs.toString(36)}|${body}`;
-  const expiry = expiresAtMs === undefined ? '' : `;e=${expiresAtMs.toString(36)}`;
-  const lateness = maxLatenessMs === undefined ? '' : `;l=${maxLatenessMs.toString(36)}`;
-  const policy = onLate === 'dead' ? ';p=x' : onLate === 'run' ? ';p=r' : '';
-  return `1${dueMs.toString(36)}${expiry}${lateness}${policy}|${body}`;
+export function encodeRecord(dueMs: number, body: string, header: HeaderOptions = NOTHING): string {
+  if (header === NOTHING) return `1${dueMs.toString(36)}|${body}`;
+  return `1${dueMs.toString(36)}${headerText(header)}|${body}`;
+}
+
+function headerText(header: Readonly<Record<string, unknown>>): string {
+  let text = '';
+  for (const field of headerFields) {
+    const value = header[field.stored];
+    if (value === undefined || value === field.fallback || !hasNeeds(field, header)) continue;
+    text += `;${field.key}=${field.option.toHeader(value)}`;
+  }
+  return text;
+}
+
+function hasNeeds({ needs }: JobField, header: Readonly<Record<string, unknown>>): boolean {
+  for (const { stored } of needs) if (header[stored] !== undefined) return true;
+  return needs.length === 0;
 }
 
 /** The header of a record, which can be read even when its JSON cannot. */
 export function decodeHeader(
   record: string,
-): ({ readonly askedDueMs: number; readonly bare: boolean } & Lateness) | undefined {
+): ({ readonly askedDueMs: number; readonly bare: boolean } & HeaderOptions) | undefined {
   // @record-header
   const header = /^1([0-9a-z]+)((?:;[^|]*)?)\|/.exec(record);
   if (!header) return undefined;
@@ -118,19 +123,19 @@ export function decodeHeader(
       .reverse()
       .map((field) => [field.slice(0, 1), field.slice(2)]),
   );
-  const time = (letter: string) => {
-    const text = fields.get(letter) ?? '';
-    return /^[0-9a-z]+$/.test(text) ? Number.parseInt(text, 36) : undefined;
-  };
-  const [expiresAtMs, maxLatenessMs] = [time('e'), time('l')];
-  const late = expiresAtMs !== undefined || maxLatenessMs !== undefined;
-  return {
-    askedDueMs,
-    bare: fields.get('b') === '1',
-    ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
-    ...(maxLatenessMs === undefined ? {} : { maxLatenessMs }),
-    ...(late ? { onLate: ON_LATE[fields.get('p') ?? 'd'] ?? 'drop' } : {}),
-  };
+  return { askedDueMs, bare: fields.get('b') === '1', ...headerOptionsIn(fields) };
+}
+
+/** A value that cannot be read counts as left out, here as in Redis. */
+function headerOptionsIn(fields: ReadonlyMap<string, string>): HeaderOptions {
+  const found: Record<string, unknown> = {};
+  for (const field of headerFields) {
+    const text = fields.get(field.key);
+    const otherwise = field.needs.length === 0 ? undefined : field.fallback;
+    const value = (text === undefined ? undefined : field.option.ofHeader(text)) ?? otherwise;
+    if (value !== undefined && hasNeeds(field, found)) found[field.stored] = value;
+  }
+  return found;
 }
 
 /** A record as a job's content. @throws Error when it cannot be read: the caller makes it a dead letter. */
@@ -140,23 +145,21 @@ export function decodeRecord(record: string): JobRecord {
   // @record-body
   const body: unknown = JSON.parse(record.slice(record.indexOf('|') + 1));
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Error('record is not a JSON object');
-  const { n, d, o } = body as { n?: unknown; d?: unknown; o?: { a?: unknown; t?: unknown; b?: unknown } };
+  const { n, d, o } = body as { n?: unknown; d?: unknown; o?: Readonly<Record<string, unknown>> };
   if (n !== undefined && typeof n !== 'string') throw new Error('name in the record is not a text');
-  return { ...header, name: n ?? DEFAULT_NAME, data: d, ...overridesOf(o ?? {}) };
+  return { ...header, name: n ?? DEFAULT_NAME, data: d, ...overridesIn(o ?? {}) };
 }
 
-const isCount = (value: unknown): value is number => typeof value === 'number' && value >= 1;
-
 /** A foreign producer may write anything here: attempts that are no number would never be exhausted. */
-function overridesOf({ a, t, b }: { a?: unknown; t?: unknown; b?: unknown }): JobOverrides {
-  if (a !== undefined && !isCount(a)) throw new Error('attempts in the record are not a number');
-  if (t !== undefined && !isCount(t)) throw new Error('timeout in the record is not a number of milliseconds');
-  if (b !== undefined && !isBackoff(b)) throw new Error('backoff in the record is none');
-  return {
-    ...(a === undefined ? {} : { attempts: a }),
-    ...(t === undefined ? {} : { timeoutMs: t }),
-    ...(b === undefined ? {} : { backoff: b }),
-  };
+function overridesIn(options: Readonly<Record<string, unknown>>): JobOverrides {
+  const found: Record<string, unknown> = {};
+  for (const { name, stored, key, option } of bodyFields) {
+    const value = options[key];
+    if (value === undefined) continue;
+    if (!option.isStored(value)) throw new Error(`${name} in the record is ${show(value)}; allowed: ${option.allowed}`);
+    found[stored] = value;
+  }
+  return found;
 }
 
 export const isTombstone = (value: string): boolean => value.startsWith('.');

@@ -214,7 +214,7 @@ function itemOf(
   { waitingMs, nowMs }: { readonly waitingMs: number | undefined; readonly nowMs: number },
 ): FireItem {
   const dueMs = dueOfFire(schedule, atMs);
-  const record = encodeRecord(dueMs, schedule.body, schedule.lateness);
+  const record = encodeRecord(dueMs, schedule.body, schedule.header);
   return {
     member: fireMember(schedule.name, atMs),
     record,

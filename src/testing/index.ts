@@ -5,10 +5,10 @@
  * Options, delivery, time-outs, budgets, backoff, compensation, schedules and clock changes are decided by the very code
  * of the product. Not played are crashes, several workers and lost replies: those are the product's business, and its own tests show them.
  */
-import type { ScheduleOptions } from '../client/plan.ts';
 import type { Scheduled } from '../client/scheduled.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs } from '../core/duration.ts';
 import type { Job } from '../core/job.ts';
+import type { ScheduleOptions } from '../core/job-options.ts';
 import { defineQueue, type Queue, type Untyped } from '../core/queue.ts';
 import type { ScheduleInput } from '../core/recurring/schedule-input.ts';
 import { defineHandlers, type HandlerMap, type Handlers } from '../worker/handlers.ts';

@@ -2,9 +2,10 @@
  * The jobs there are in virtual time: scheduled, replaced, cancelled, looked at, with the very options and answers of a
  * producer. What happens when one comes due is `runner.ts`.
  */
-import { type Plan, planJob, type ScheduleOptions } from '../client/plan.ts';
+import { type Plan, planJob } from '../client/plan.ts';
 import type { Scheduled } from '../client/scheduled.ts';
 import { DuestreamError } from '../core/errors.ts';
+import type { ScheduleOptions } from '../core/job-options.ts';
 import type { Queue } from '../core/queue.ts';
 import type { JobState, OverState } from '../core/state.ts';
 import type { Kept } from './kept.ts';

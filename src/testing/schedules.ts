@@ -75,7 +75,7 @@ export function createScheduleBook({ agenda, jobs, queueOf }: ScheduleBookParts)
     armed.runs += 1;
     armed.last = fireId(schedule.name, atMs);
     const askedMs = dueOfFire(schedule, atMs);
-    const record = encodeRecord(askedMs, schedule.body, schedule.lateness);
+    const record = encodeRecord(askedMs, schedule.body, schedule.header);
     const dueMs = waitingMs === atMs ? Math.max(askedMs, agenda.nowMs()) : askedMs;
     await jobs.add(queueOf(schedule.queue), { id: armed.last, record, dueMs, mode: 'keep', strict: false });
   }

@@ -3,11 +3,11 @@
  * and what became of each job, in the same words, so that a test can compare them.
  */
 
-import type { ScheduleOptions } from '../../src/client/plan.ts';
 import { createProducer } from '../../src/client/producer.ts';
 import { idOf, memberOf } from '../../src/core/codec.ts';
 import type { Abandoned } from '../../src/core/compensation.ts';
 import type { EventSource } from '../../src/core/events.ts';
+import type { ScheduleOptions } from '../../src/core/job-options.ts';
 import { defineQueue, type QueueOptions, type Untyped } from '../../src/core/queue.ts';
 import { deadLetters, peek } from '../../src/redis/inspect.ts';
 import { createAgenda, virtualClock } from '../../src/testing/agenda.ts';

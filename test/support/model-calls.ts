@@ -1,5 +1,6 @@
 /** Calls of producers, leaders and people, on Redis and on the model: see `model-commands.ts`. */
-import { encodeBody, encodeRecord, type Lateness, memberOf } from '../../src/core/codec.ts';
+import { encodeBody, encodeRecord, memberOf } from '../../src/core/codec.ts';
+import type { HeaderOptions } from '../../src/core/job-fields.ts';
 import * as lease from '../../src/redis/transitions/lease.ts';
 import type { ScheduleItem } from '../../src/redis/transitions/replies.ts';
 import * as upkeep from '../../src/redis/transitions/upkeep.ts';
@@ -22,8 +23,8 @@ export function roomFor({ model }: World, members: readonly string[], kind: numb
   return pick([1_000_000, 1_000_000, 1_000_000, 1, one + other, one + other - 1], kind % 6) ?? 1;
 }
 
-function lateness(due: number, kind: number): Lateness {
-  const kinds: readonly Lateness[] = [
+function lateness(due: number, kind: number): HeaderOptions {
+  const kinds: readonly HeaderOptions[] = [
     ...[{}, {}, {}, {}, { expiresAtMs: due + 50 }, { maxLatenessMs: 50, onLate: 'dead' as const }],
     ...[
       { expiresAtMs: due + 50, onLate: 'dead' as const },

@@ -5,8 +5,9 @@
  * After each test the invariants of the design are checked on what it left behind, and the database is emptied.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
-import { encodeAttempted, encodeBody, encodeRecord, type Lateness, memberOf } from '../../src/core/codec.ts';
+import { encodeAttempted, encodeBody, encodeRecord, memberOf } from '../../src/core/codec.ts';
 import type { EntryId } from '../../src/core/job.ts';
+import type { HeaderOptions } from '../../src/core/job-fields.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import { createJobs, type Jobs } from '../../src/redis/transitions/jobs.ts';
@@ -41,7 +42,7 @@ interface Asked {
   readonly dueMs?: number;
   readonly data?: unknown;
   /** How late it may start, and what follows when it is later. */
-  readonly late?: Lateness;
+  readonly late?: HeaderOptions;
 }
 interface Call extends When {
   readonly mode?: 'keep' | 'replace';

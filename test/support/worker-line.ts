@@ -5,9 +5,10 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
-import { encodeBody, encodeRecord, type JobOverrides, memberOf } from '../../src/core/codec.ts';
+import { encodeBody, encodeRecord, memberOf } from '../../src/core/codec.ts';
 import { eventNames } from '../../src/core/event-list.ts';
 import { createEmitter, type EventName, type EventSource, type Events } from '../../src/core/events.ts';
+import type { JobOverrides } from '../../src/core/job-fields.ts';
 import { defineQueue, type QueueOptions } from '../../src/core/queue.ts';
 import { createMover, type Mover } from '../../src/mover/mover.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
@@ -123,7 +124,7 @@ export function useLine(options: LineOptions = {}) {
     async planIn(ref: PartitionRef, ...jobs: readonly Planned[]): Promise<void> {
       const items = jobs.map(({ id = 'a', name = 'default', data, dueMs = Date.now() - 1000, ...own }) => ({
         member: memberOf(id),
-        record: encodeRecord(dueMs, encodeBody({ name, data, ...own })),
+        record: encodeRecord(dueMs, encodeBody({ name, data }, own)),
         dueMs,
       }));
       const settings = { mode: 'keep', horizonMs: 1e12, bytesMax: 1_000_000 } as const;

@@ -1,7 +1,8 @@
 /** What a job gets when it is started, and for what its handler did. */
 import { describe, expect, it, test } from 'vitest';
 import { type Backoff, type BackoffPolicy, fixed, ladder } from '../../src/core/backoff.ts';
-import { encodeBody, encodeRecord, type JobOverrides } from '../../src/core/codec.ts';
+import { encodeBody, encodeRecord } from '../../src/core/codec.ts';
+import type { JobOverrides } from '../../src/core/job-fields.ts';
 import { judgeEnd, judgeStart, judgeThrown, type Life, type Rules, timedOut } from '../../src/core/judge.ts';
 import { type AbortReason, type Attempted, Defer, Unrecoverable } from '../../src/core/outcome.ts';
 import { defineQueue, type QueueOptions } from '../../src/core/queue.ts';
@@ -32,7 +33,7 @@ function partsOf(story: Story) {
     compensations = false,
     name = 'default',
   } = story;
-  const record = story.record ?? encodeRecord(5, encodeBody({ name, data: 1, ...own }));
+  const record = story.record ?? encodeRecord(5, encodeBody({ name, data: 1 }, own));
   const started = { token: '9', attempts: failures + 1, failures, crashes, history, record };
   const queue = defineQueue('q', { attempts: 3, backoff: fixed(1000), ...story.queue });
   const rules: Rules<typeof handler> = {

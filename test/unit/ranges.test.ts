@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { defineConfig } from '../../src/config/load.ts';
 import { type Config, type ConfigInput, options } from '../../src/config/options.ts';
+import { overridesOf } from '../../src/core/job-fields.ts';
 import { silentLog } from '../../src/core/log.ts';
-import { overridesOf } from '../../src/core/overrides.ts';
 import { defineQueue } from '../../src/core/queue.ts';
 import { queueRanges, workerRanges } from '../../src/core/ranges.ts';
 import { createWorkers } from '../../src/daemon/workers.ts';
@@ -87,7 +87,7 @@ describe.each([
   ])('of %d is taken by both or by neither', (value, taken) => {
     const input: ConfigInput = { queues: { q: { [key]: value } } };
     const said = [() => defineConfig(input), () => defineQueue('q', { [name]: value })];
-    const job = name === 'attempts' || name === 'timeout' ? [() => overridesOf({ [name]: value })] : [];
+    const job = name === 'attempts' || name === 'timeout' ? [() => overridesOf({ [name]: value }, 0)] : [];
     expect([...said, ...job].map(takes)).toEqual([...said, ...job].map(() => taken));
   });
 });

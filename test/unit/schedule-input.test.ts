@@ -1,5 +1,6 @@
 /** What people write of a schedule: defaults, limits, and how each refusal is told. */
 import { describe, expect, test } from 'vitest';
+import { optionsOfFires } from '../../src/core/job-fields.ts';
 import { parseSchedule, type ScheduleInput } from '../../src/core/recurring/schedule-input.ts';
 import { defineSchedule } from '../../src/core/recurring/schedule-text.ts';
 
@@ -22,7 +23,7 @@ test('a fifth Monday in February is a rule, though its first instant is many yea
 
 test('the defaults are UTC, shift and first, one missed run, and no limits', () => {
   expect(parse({})).toEqual({
-    ...{ name: 'n', queue: 'q', body: '{}', lateness: {}, rule: { cron: '0 0 * * *' }, zone: 'UTC' },
+    ...{ name: 'n', queue: 'q', body: '{}', header: {}, rule: { cron: '0 0 * * *' }, zone: 'UTC' },
     ...{ dst: { gap: 'shift', overlap: 'first' }, jitterMs: 0, overlap: 'allow', tags: [], sinceMs: SINCE },
     ...{ catchUp: { policy: 'once', windowMs: 86_400_000, limit: 100 } },
     ...{ calendar: undefined, startMs: undefined, endMs: undefined, maxRuns: undefined, paused: undefined },
@@ -49,7 +50,7 @@ describe('a definition', () => {
       ...{ dst: { gap: 'skip', overlap: 'first' }, calendar, maxRuns: 7, jitterMs: 30_000, overlap: 'queue' },
       ...{ startMs: Date.parse('2026-03-01T08:00Z'), endMs: Date.parse('2026-12-31T23:00Z'), tags: ['a', 'b'] },
       ...{ catchUp: { policy: 'all', windowMs: 86_400_000, limit: 5 }, paused: 'for the holidays' },
-      lateness: { maxLatenessMs: 3_600_000, onLate: 'dead' },
+      header: { maxLatenessMs: 3_600_000, onLate: 'dead' },
     });
   });
 
@@ -80,8 +81,9 @@ describe('a definition', () => {
   });
 });
 
-const FIELDS =
-  'queue, job, data, cron, every, align, zone, dst, start, end, maxRuns, jitter, calendar, overlap, catchUp, tags, paused, attempts, timeout, backoff, maxLateness, onLate';
+const OWN =
+  'queue, data, cron, every, align, zone, dst, start, end, maxRuns, jitter, calendar, overlap, catchUp, tags, paused';
+const FIELDS = `${OWN}, ${optionsOfFires.map(({ name }) => name).join(', ')}`;
 const TAGS = 'at most 16 texts of 1 to 64 printable ASCII characters without space';
 const RUNS = 'a whole number from 1 to 1000000000';
 
@@ -89,7 +91,7 @@ const REFUSED: readonly (readonly [given: unknown, told: string])[] = [
   [null, 'a schedule is null; allowed: an object'],
   [[], 'a schedule is an array; allowed: an object'],
   ['x', 'a schedule is "x"; allowed: an object'],
-  [{ crom: '* * * * *' }, `unknown field "crom" of a schedule; allowed: ${FIELDS}`],
+  [{ crom: '* * * * *' }, `unknown field "crom" of a schedule; did you mean cron? allowed: ${FIELDS}`],
   [{ queue: 'Q!' }, 'queue name is "Q!"; allowed: 1 to 64 of a-z 0-9 . _ - beginning with a letter or digit'],
   [
     { data: 'x'.repeat(262_144) },

@@ -78,7 +78,7 @@ export async function trigger(
 export const triggerId = (name: string, id: string): string => `{${routingOf(name)}}now:${id}`;
 
 function itemOf(schedule: Schedule, id: string, dueMs: number) {
-  return { id, member: memberOf(id), record: encodeRecord(dueMs, schedule.body, schedule.lateness), dueMs };
+  return { id, member: memberOf(id), record: encodeRecord(dueMs, schedule.body, schedule.header), dueMs };
 }
 
 async function send(

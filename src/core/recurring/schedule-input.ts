@@ -7,9 +7,10 @@ import { encodeBody } from '../codec.ts';
 import { type DurationInput, durationMs, type InstantInput, show } from '../duration.ts';
 import { DuestreamError, oneLine } from '../errors.ts';
 import { parseJobName, parseName } from '../job.ts';
-import { type LatenessOptions, latenessOf } from '../lateness.ts';
+import { headerOf, optionsOfFires, overridesOf } from '../job-fields.ts';
+import type { OptionsOfFires } from '../job-options.ts';
 import { momentOf } from '../moment.ts';
-import { type OverrideOptions, overridesOf } from '../overrides.ts';
+import { hintOf } from '../nearest.ts';
 import { wholeNumber } from '../queue.ts';
 import { type CalendarInput, parseCalendar } from './calendar.ts';
 import { parseCron } from './cron.ts';
@@ -17,9 +18,8 @@ import { nextFire, SEARCH_YEARS } from './recurrence.ts';
 import { type CatchUp, type OverlapPolicy, parseScheduleName, recurrenceOf, type Schedule } from './schedule.ts';
 import { DEFAULT_DST, type DstPolicy, parseZone } from './zone.ts';
 
-export interface ScheduleInput<Data = unknown>
-  extends OverrideOptions,
-    Pick<LatenessOptions, 'maxLateness' | 'onLate'> {
+/** What a schedule is: where its jobs go, when it fires, and the options of its jobs. */
+export interface ScheduleInput<Data = unknown> extends OptionsOfFires {
   /** The queue its jobs go to. */
   readonly queue: string;
   /** Picks the handler. Default `default`. */
@@ -60,8 +60,9 @@ export interface CatchUpInput {
   readonly limit?: number | undefined;
 }
 
-const FIELDS =
-  'queue job data cron every align zone dst start end maxRuns jitter calendar overlap catchUp tags paused attempts timeout backoff maxLateness onLate';
+/** Of the schedule itself; besides it has those of its jobs. */
+const OWN_FIELDS = 'queue data cron every align zone dst start end maxRuns jitter calendar overlap catchUp tags paused';
+const FIELDS = [...OWN_FIELDS.split(' '), ...optionsOfFires.map(({ name }) => name)];
 const SECOND_MS = 1000;
 const DAY_MS = 86_400_000;
 /** Every job has a copy. */
@@ -112,7 +113,7 @@ function read(name: string, input: ScheduleInput, { sinceMs, anchorMs = sinceMs 
   return Object.freeze({
     ...{ name, queue: parseName(input.queue, 'queue'), sinceMs, zone: zone.name, dst, startMs, endMs },
     body: bodyOf(input),
-    lateness: latenessOf({ maxLateness: input.maxLateness, onLate: input.onLate }, 0),
+    header: headerOf(input, 0),
     rule: ruleOf(name, input, startMs ?? anchorMs),
     calendar: input.calendar,
     maxRuns:
@@ -126,7 +127,7 @@ function read(name: string, input: ScheduleInput, { sinceMs, anchorMs = sinceMs 
 }
 
 function bodyOf(input: ScheduleInput): string {
-  const body = encodeBody({ name: parseJobName(input.job), data: input.data, ...overridesOf(input) });
+  const body = encodeBody({ name: parseJobName(input.job), data: input.data }, overridesOf(input, 0));
   const bytes = Buffer.byteLength(body);
   if (bytes <= BODY_BYTES_MAX) return body;
   throw new DuestreamError(
@@ -149,7 +150,7 @@ function ruleOf(name: string, { cron, every, align = 'epoch' }: ScheduleInput, s
 }
 
 function dstOf(input: Partial<DstPolicy> = {}): DstPolicy {
-  checkFields('dst', input, 'gap overlap');
+  checkFields('dst', input, ['gap', 'overlap']);
   return {
     gap: oneOf('dst.gap', input.gap ?? DEFAULT_DST.gap, ['shift', 'skip']),
     overlap: oneOf('dst.overlap', input.overlap ?? DEFAULT_DST.overlap, ['first', 'second', 'both']),
@@ -157,13 +158,13 @@ function dstOf(input: Partial<DstPolicy> = {}): DstPolicy {
 }
 
 function checkCalendar(input: CalendarInput): void {
-  checkFields('calendar', input, 'skip hours outside');
+  checkFields('calendar', input, ['skip', 'hours', 'outside']);
   parseCalendar(input);
 }
 
 function catchUpOf(input: NonNullable<ScheduleInput['catchUp']>): CatchUp {
   const given = typeof input === 'object' ? input : { policy: input };
-  checkFields('catchUp', given, 'policy window limit');
+  checkFields('catchUp', given, ['policy', 'window', 'limit']);
   return {
     policy: oneOf('catchUp', given.policy ?? 'once', POLICIES),
     windowMs: between(given.window ?? DAY_MS, 'catchUp.window', [0, 366 * DAY_MS]),
@@ -195,12 +196,15 @@ function oneOf<T extends string>(what: string, value: T, allowed: readonly T[]):
   throw bad(what, value, allowed.join(', '));
 }
 
-function checkFields(what: string, input: object, allowed: string): void {
+function checkFields(what: string, input: object, allowed: readonly string[]): void {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) throw bad(what, input, 'an object');
-  const names = allowed.split(' ');
-  const unknown = Object.keys(input).find((field) => !names.includes(field));
-  if (unknown !== undefined)
-    throw new DuestreamError('bad-input', `unknown field ${show(unknown)} of ${what}; allowed: ${names.join(', ')}`);
+  const unknown = Object.keys(input).find((field) => !allowed.includes(field));
+  if (unknown === undefined) return;
+  const near = hintOf(unknown, allowed) || ';';
+  throw new DuestreamError(
+    'bad-input',
+    `unknown field ${show(unknown)} of ${what}${near} allowed: ${allowed.join(', ')}`,
+  );
 }
 
 function bad(what: string, given: unknown, allowed: string): DuestreamError {

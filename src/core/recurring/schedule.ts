@@ -5,9 +5,10 @@
  * Texts in the store are written by any client, so what is read is checked like any other input.
  */
 
-import { type Lateness, memberOf } from '../codec.ts';
+import { memberOf } from '../codec.ts';
 import { show } from '../duration.ts';
 import { DuestreamError } from '../errors.ts';
+import type { HeaderOptions } from '../job-fields.ts';
 import { type CalendarInput, parseCalendar } from './calendar.ts';
 import { parseCron } from './cron.ts';
 import type { Recurrence } from './recurrence.ts';
@@ -34,7 +35,8 @@ export interface Schedule {
   readonly queue: string;
   /** The JSON part of its jobs' records. */
   readonly body: string;
-  readonly lateness: Pick<Lateness, 'maxLatenessMs' | 'onLate'>;
+  /** The options in the header of its jobs' records. */
+  readonly header: HeaderOptions;
   readonly rule: { readonly cron: string } | { readonly everyMs: number; readonly anchorMs: number };
   readonly zone: string;
   readonly dst: DstPolicy;

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { createProgram, everyCommand } from '../../../src/cli/cli.ts';
-import { scheduleOptionNames } from '../../../src/client/plan.ts';
+import { optionNames } from '../../../src/core/job-fields.ts';
 import { runHere } from '../../support/console.ts';
 import { usePartition } from '../../support/partition.ts';
 
@@ -172,6 +172,6 @@ describe('wrong use', () => {
 test('schedule has a flag for every option of the library', () => {
   const schedule = commands.find((command) => command.name() === 'schedule');
   expect(schedule?.options.map((option) => option.attributeName())).toEqual(
-    expect.arrayContaining(['data', ...scheduleOptionNames]),
+    expect.arrayContaining(['data', ...optionNames]),
   );
 });

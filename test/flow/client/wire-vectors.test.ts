@@ -11,11 +11,10 @@ import {
   encodeBody,
   encodeRecord,
   idOf,
-  type Lateness,
   memberOf,
-  type OnLate,
 } from '../../../src/core/codec.ts';
 import { parseJobId, parseJobName, parseName } from '../../../src/core/job.ts';
+import type { HeaderOptions } from '../../../src/core/job-fields.ts';
 import { crc16, partitionOf, routingText } from '../../../src/core/routing.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { controlKeys, partitionKeys, partitionRef } from '../../../src/redis/keys.ts';
@@ -82,7 +81,7 @@ describe('records', () => {
     );
     const lateness = latenessOf(header);
     expect(decodeRecord(record)).toEqual({ askedDueMs: dueMs, bare: false, name, data, ...overrides, ...lateness });
-    expect(encodeRecord(dueMs, encodeBody({ name, data, ...overrides }), lateness)).toBe(record);
+    expect(encodeRecord(dueMs, encodeBody({ name, data }, overrides), lateness)).toBe(record);
     expect(Buffer.byteLength(record)).toBe(bytes);
     expect(createHash('sha1').update(record).digest('hex').slice(0, 16)).toBe(digest);
   });
@@ -168,9 +167,9 @@ describe('the page', () => {
   });
 });
 
-function latenessOf({ e, l, p = 'd' }: Readonly<Record<string, string>>): Lateness {
+function latenessOf({ e, l, p = 'd' }: Readonly<Record<string, string>>): HeaderOptions {
   if (e === undefined && l === undefined) return {};
-  const policies: Readonly<Record<string, OnLate>> = { d: 'drop', x: 'dead', r: 'run' };
+  const policies: Readonly<Record<string, NonNullable<HeaderOptions['onLate']>>> = { d: 'drop', x: 'dead', r: 'run' };
   return {
     ...(e === undefined ? {} : { expiresAtMs: Number.parseInt(e, 36) }),
     ...(l === undefined ? {} : { maxLatenessMs: Number.parseInt(l, 36) }),

@@ -2,10 +2,10 @@
  * `schedule --bulk`: one job per line → many calls of bounded size. A line that cannot be a job is told with its number
  * and reason and stops nothing; the others are scheduled. Lines with ids can be sent again without harm.
  */
-import { scheduleOptionNames } from '../../../client/plan.ts';
 import type { Producer, Scheduled, ScheduleOptions } from '../../../client/producer.ts';
 import { show } from '../../../core/duration.ts';
 import { DuestreamError, messageOf } from '../../../core/errors.ts';
+import { optionNames } from '../../../core/job-fields.ts';
 import { hintOf } from '../../../core/nearest.ts';
 import type { Queue } from '../../../core/queue.ts';
 import type { Exit } from '../../register.ts';
@@ -98,7 +98,7 @@ function refuse(session: Session, tally: Tally, number: number, reason: string):
 const isAboutOneJob = (error: unknown): boolean =>
   error instanceof DuestreamError && (error.code === 'bad-input' || error.code === 'exists');
 
-const KEYS: readonly string[] = ['data', ...scheduleOptionNames];
+const KEYS: readonly string[] = ['data', ...optionNames];
 
 function jobOf(value: unknown): Item['job'] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

@@ -6,17 +6,18 @@ import { type Command, Option } from 'commander';
 import { definitionIn } from '../../../config/schedule-file.ts';
 import { show } from '../../../core/duration.ts';
 import { DuestreamError } from '../../../core/errors.ts';
+import { optionsOfFires } from '../../../core/job-fields.ts';
 import type { CalendarInput } from '../../../core/recurring/calendar.ts';
 import type { ScheduleInput } from '../../../core/recurring/schedule-input.ts';
 import { collect, wholeNumber } from '../../register.ts';
-import { readBackoff, readData, readInput } from '../../terminal/input.ts';
+import { readData, readInput } from '../../terminal/input.ts';
 import { absoluteOf } from '../../terminal/instants.ts';
 import type { Invocation } from '../../terminal/invocation.ts';
+import { dashed, type FlagsOfFires, readFlags, withFlags } from '../../terminal/job-flags.ts';
 
-export interface DefinitionFlags {
+export interface DefinitionFlags extends FlagsOfFires {
   readonly file?: string;
   readonly queue?: string;
-  readonly job?: string;
   readonly data?: string;
   readonly cron?: string;
   readonly every?: string;
@@ -35,11 +36,6 @@ export interface DefinitionFlags {
   readonly catchUpLimit?: number;
   readonly tag?: readonly string[];
   readonly paused?: string | true;
-  readonly attempts?: number;
-  readonly timeout?: string;
-  readonly backoff?: string;
-  readonly maxLateness?: string;
-  readonly onLate?: 'drop' | 'dead' | 'run';
 }
 
 const OVERLAPS = ['allow', 'skip', 'queue', 'replace'];
@@ -69,9 +65,8 @@ export function withRuleFlags(command: Command): Command {
 
 /** The flags of what it makes and how. */
 export function withJobFlags(command: Command): Command {
-  return command
+  command
     .option('--queue <name>', 'the queue that its jobs go to')
-    .option('--job <name>', 'the name of its jobs, which picks their handler')
     .option('--data <json>', 'the data of every job: JSON, @file, or - for stdin')
     .option('--max-runs <n>', 'it ends after so many jobs', wholeNumber(1, 1e9))
     .addOption(choice('--overlap <what>', 'when the job before is not over (default: allow)', OVERLAPS))
@@ -81,14 +76,8 @@ export function withJobFlags(command: Command): Command {
     .option('--catch-up-window <duration>', 'older instants are forgotten (default: 1d)')
     .option('--catch-up-limit <n>', 'most instants that "all" fires (default: 100)', wholeNumber(1, 1000))
     .option('--tag <text>', 'for people and filters; may be given several times', collect)
-    .option('--paused [reason]', 'it does not fire until it is resumed')
-    .option('--attempts <n>', 'how often handlers may fail before a job is dead', wholeNumber(1, 1000))
-    .option('--timeout <duration>', 'how long a handler may run')
-    .option('--backoff <json>', 'how long to wait after a failure: {"kind":"fixed","delayMs":5000}, or linear, …')
-    .option('--max-lateness <duration>', 'no start later than this after it is due')
-    .addOption(
-      choice('--on-late <what>', 'what becomes of a job that is too late (default: drop)', ['drop', 'dead', 'run']),
-    );
+    .option('--paused [reason]', 'it does not fire until it is resumed');
+  return withFlags(command, optionsOfFires);
 }
 
 /** Whether any flag says a part of a definition. */
@@ -112,7 +101,17 @@ export async function definitionOf(
 }
 
 async function fieldsOf(invocation: Invocation, flags: DefinitionFlags): Promise<ScheduleInput> {
-  const { file: _, dstGap, dstOverlap, catchUp, catchUpWindow, catchUpLimit, tag, ...plain } = flags;
+  const {
+    file: _file,
+    backoff: _backoff,
+    dstGap,
+    dstOverlap,
+    catchUp,
+    catchUpWindow,
+    catchUpLimit,
+    tag,
+    ...plain
+  } = flags;
   return {
     ...plain,
     start: absoluteOf(plain.start, '--start', { local: 'zone given' }),
@@ -121,7 +120,7 @@ async function fieldsOf(invocation: Invocation, flags: DefinitionFlags): Promise
     data: await readData(invocation, flags.data),
     calendar:
       flags.calendar === undefined ? undefined : calendarOf(await readData(invocation, flags.calendar, '--calendar')),
-    backoff: readBackoff(flags.backoff),
+    ...readFlags(flags, optionsOfFires),
     dst: isGiven(dstGap, dstOverlap)
       ? { ...(dstGap ? { gap: dstGap } : {}), ...(dstOverlap ? { overlap: dstOverlap } : {}) }
       : undefined,
@@ -146,4 +145,3 @@ const isMapping = (value: unknown): value is CalendarInput =>
 
 const isGiven = (...values: readonly unknown[]): boolean => values.some((value) => value !== undefined);
 const choice = (flags: string, text: string, choices: readonly string[]) => new Option(flags, text).choices(choices);
-const dashed = (name: string): string => name.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`);

@@ -1,0 +1,60 @@
+/**
+ * The options of a job on the command line: a flag for each row of `core/job-options.ts`. Only the form of an instant and
+ * of a backoff is judged here, so that the refusal says what a shell can write; the library judges everything else.
+ */
+import { type Command, Option } from 'commander';
+import type { jobOptions, OptionName, OptionsOfFires, ScheduleOptions } from '../../core/job-options.ts';
+import type { Named } from '../../core/option-kinds.ts';
+import { wholeNumber } from '../register.ts';
+import { readBackoff } from './input.ts';
+import { absoluteOf } from './instants.ts';
+
+/** What commander reads of them: numbers and words are checked already. */
+export type JobFlags = {
+  readonly [Name in OptionName]?: (typeof jobOptions)[Name]['kind'] extends 'count' | 'choice'
+    ? NonNullable<ScheduleOptions[Name]>
+    : string;
+};
+
+/** Of those that a schedule can say for its jobs; their name is a flag of its own, `--job`. */
+export type FlagsOfFires = Pick<JobFlags, keyof OptionsOfFires> & { readonly job?: string };
+
+export function withFlags(command: Command, flags: readonly Named[]): Command {
+  for (const { name, option } of flags) {
+    const { metavar, doc, otherwise, choices, range } = option;
+    const words = choices === undefined ? doc : `${doc} (default: ${otherwise.replaceAll('`', '')})`;
+    const flag = new Option(`--${dashed(name)} ${metavar}`, words);
+    if (choices !== undefined) flag.choices(choices);
+    if (range !== undefined) flag.argParser(wholeNumber(range.min, range.max));
+    command.addOption(flag);
+  }
+  return command;
+}
+
+/**
+ * What the flags say, as the library takes it.
+ *
+ * @throws DuestreamError `bad-input` that names the flag
+ */
+export function readFlags(given: JobFlags, flags: readonly Named[]): ScheduleOptions {
+  const texts: Readonly<Record<string, unknown>> = given;
+  const read: Record<string, unknown> = {};
+  for (const flag of flags) if (texts[flag.name] !== undefined) read[flag.name] = readFlag(flag, texts);
+  return read;
+}
+
+function readFlag({ name, option }: Named, texts: Readonly<Record<string, unknown>>): unknown {
+  const { kind, zoned, instead } = option;
+  const text = texts[name];
+  if (typeof text !== 'string') return text;
+  if (kind === 'backoff') return readBackoff(text);
+  if (kind !== 'instant') return text;
+  const local = zoned === undefined ? undefined : texts[zoned] === undefined ? 'name a zone' : 'zone given';
+  return absoluteOf(text, `--${dashed(name)}`, {
+    local,
+    ...(instead === undefined ? {} : { instead: `--${dashed(instead)}` }),
+  });
+}
+
+/** As a flag is written: `maxLateness` is `max-lateness`. */
+export const dashed = (name: string): string => name.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`);

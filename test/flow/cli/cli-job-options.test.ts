@@ -1,0 +1,60 @@
+/** Each option of a job by its flag, as a key of `--bulk` and in a schedule: the record is the one that the library makes. */
+import { beforeEach, describe, expect, test } from 'vitest';
+import { dashed } from '../../../src/cli/terminal/job-flags.ts';
+import { planJob } from '../../../src/client/plan.ts';
+import { decodeRecord } from '../../../src/core/codec.ts';
+import { optionNames, optionsOfFires } from '../../../src/core/job-fields.ts';
+import { decodeDefinition } from '../../../src/core/recurring/schedule-text.ts';
+import { controlKeys } from '../../../src/redis/keys.ts';
+import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { useCli } from '../../support/cli.ts';
+import { exampleOf } from '../../support/job-options.ts';
+import { usePartition } from '../../support/partition.ts';
+
+const cli = useCli();
+const the = usePartition();
+
+beforeEach(async () => {
+  await declareQueue(the.redis, { namespace: 't', queue: 'q', partitions: 1 });
+});
+
+const run = (args: readonly string[], input = '') =>
+  cli.run([...args, '--redis', the.server.url, '--namespace', 't'], { input });
+
+const flagsOf = (options: object): readonly string[] =>
+  Object.entries(options).flatMap(([name, value]) => [
+    `--${dashed(name)}`,
+    typeof value === 'object' ? JSON.stringify(value) : String(value),
+  ]);
+
+/** What a record says beside its due, which moves with the clock where there is only a delay. */
+function contentOf(record: string | null | undefined): object {
+  const { askedDueMs: _due, ...content } = decodeRecord(record ?? '');
+  return content;
+}
+
+test.each(optionNames)('%s is the same by its flag, in a line of --bulk and in the library', async (name) => {
+  const options = { id: 'a', ...exampleOf(name) };
+  const limits = { horizonMs: 3650 * 86_400_000, dataBytesMax: 1000, nowMs: Date.now() };
+  const planned = contentOf(planJob(undefined, options, limits).record);
+  for (const [args, input] of [
+    [flagsOf(options), ''],
+    [['--bulk', '-'], JSON.stringify(options)],
+  ] as const) {
+    const { code, err } = await run(['schedule', 'q', ...args], input);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(contentOf(await the.redis.hget(the.keys.jobs, `j:${options.id}`))).toEqual(planned);
+    await the.redis.flushall();
+    await declareQueue(the.redis, { namespace: 't', queue: 'q', partitions: 1 });
+  }
+});
+
+describe('schedules put', () => {
+  test.each(optionsOfFires)('takes $name', async ({ name, option }) => {
+    const own = { maxLateness: '1h', [name]: option.example };
+    const { code, err } = await run(['schedules', 'put', 'n', '--queue', 'q', '--every', '1h', ...flagsOf(own)]);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    const stored = (await the.redis.hget(controlKeys('t').schedules, 'n')) ?? '';
+    expect(decodeDefinition('n', stored).input).toMatchObject(own);
+  });
+});
