@@ -73,7 +73,7 @@ function addPartition(families: Families, { queue, partition, stats }: Led): voi
   families.jobsDead.inc({ queue, partition }, counted('dead') + counted('refused'));
   families.jobsExpired.inc({ queue, partition }, counted('expired'));
   families.jobsCancelled.inc({ queue, partition }, counted('cancelled'));
-  families.jobsRepaired.inc({ queue, partition }, counted('repaired'));
+  families.jobsRepaired.inc({ queue, partition }, counted('mended'));
   families.deadLettersForgotten.inc({ queue, partition }, counted('forgotten'));
   families.reclaimed.inc({ queue, partition }, counted('reclaimed'));
   families.scheduledJobs.inc({ queue }, stats.scheduled);

@@ -5,6 +5,7 @@ import { createEmitter } from '../../src/core/events.ts';
 import { createMetrics, type MetricsOptions } from '../../src/metrics/metrics.ts';
 import type { PartitionReading } from '../../src/metrics/readings.ts';
 import type { PartitionStats } from '../../src/redis/inspect.ts';
+import { read, walk } from '../support/repository.ts';
 import { samples } from '../support/samples.ts';
 
 const NOW_MS = 1_763_719_000_000;
@@ -57,7 +58,7 @@ describe('whole queues', () => {
     refused: 4,
     cancelled: 6,
     reclaimed: 8,
-    repaired: 15,
+    mended: 15,
     forgotten: 16,
   };
 
@@ -97,6 +98,13 @@ describe('whole queues', () => {
     expect(emails('oldest_due_age_seconds')).toBe(2.5);
     expect(found.get('duestream_mover_leader{queue="emails",partition="0"}')).toBe(1);
     expect(found.get('duestream_mover_epoch{queue="emails",partition="0"}')).toBe(1_763_719_000_000);
+  });
+
+  test('every durable counter that a metric reads is one that a script counts', () => {
+    const wanted = [...read('src/metrics/readings.ts').matchAll(/counted\('(\w+)'\)/g)].map(([, name]) => name);
+    const lua = walk('lua').map(read).join('\n');
+    expect(wanted.length).toBeGreaterThanOrEqual(11);
+    expect(wanted.filter((name) => !lua.includes(`'n.${name}'`))).toEqual([]);
   });
 
   test('the youngest end that went because of its number is that of all partitions; without one there is no series', async () => {

@@ -45,7 +45,7 @@ export async function look({ row, mode, folder, plans, redis, scene, clocks, pas
     timeouts: new Map(calls.flatMap(({ id = '', timeoutMs }) => (timeoutMs === undefined ? [] : [[id, timeoutMs]]))),
     members: await membersOf(redis),
     left: await leftIn(redis),
-    repaired: await counted(redis, 'repaired'),
+    repaired: await counted(redis, 'mended'),
     ...{ fault, ranOut },
     loss: lossIn(nemesis, row.declaredLossMs?.[mode]),
   });

@@ -328,7 +328,7 @@ describe('a repair', () => {
     const kinds = [...plan.err.matchAll(/plan for q:0: 1 × (\w+): (?!undefined)/g)].map(([, kind]) => kind);
     expect(kinds.toSorted()).toEqual(['idle', 'orphan', 'tombstone', 'stuck']);
     const first = await fsck('q', '--repair', '--yes');
-    expect([first.code, first.err.match(/plan for/g)?.length, await p.count('repaired')]).toEqual([0, 4, 4]);
+    expect([first.code, first.err.match(/plan for/g)?.length, await p.count('mended')]).toEqual([0, 4, 4]);
     const second = await p.withoutWrite(() => fsck('q', '--repair', '--yes', '--json'));
     expect([second.err, JSON.parse(second.out)]).toMatchObject(['', { ok: true, repaired: 0 }]);
     expect(await p.complete([stuck])).toEqual(['ok']);
