@@ -49,15 +49,15 @@ const verbs: readonly Register[] = [
   show,
   cancel,
   (program, runner) => {
-    const dead = program.command('dead').description('look at dead letters, replay and remove them');
+    const dead = program.command('dead').description('list, replay and remove dead letters');
     for (const verb of [deadLs, deadShow, deadReplay, deadPurge]) verb(dead, runner);
   },
   (program, runner) => {
-    const queues = program.command('queues').description('look at queues, pause and remove them');
+    const queues = program.command('queues').description('list, pause and remove queues');
     for (const verb of [queuesLs, queuesStats, queuesPause, queuesResume, queuesRm]) verb(queues, runner);
   },
   (program, runner) => {
-    const schedules = program.command('schedules').description('put, look at, preview and run recurring jobs');
+    const schedules = program.command('schedules').description('create, show, preview and run recurring jobs');
     const looks = [schedulesLs, schedulesShow, schedulesPreview];
     const changes = [schedulesPut, schedulesRm, schedulesPause, schedulesResume, schedulesTrigger, schedulesBackfill];
     for (const verb of [...looks, ...changes]) verb(schedules, runner);
@@ -68,7 +68,7 @@ const verbs: readonly Register[] = [
   doctor,
   fsck,
   (program, runner) => {
-    configPrint(program.command('config').description('look at the configuration'), runner);
+    configPrint(program.command('config').description('show the configuration'), runner);
   },
 ];
 

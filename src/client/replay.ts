@@ -65,7 +65,7 @@ export function createReplay(parts: {
     const places = found.map(({ ref }) => ref.partition).join(', ');
     throw new DuestreamError(
       'bad-input',
-      `dead letter ${deadLetterId} is in the partitions ${places}; say which with partition`,
+      `dead letter ${deadLetterId} is in the partitions ${places}; name one with the option partition`,
     );
   }
 

@@ -86,7 +86,10 @@ export function scheduledOf(queue: string, plan: Plan, reply: Exclude<ScheduleRe
         `job ${id} is due ${instant(dueMs)}, past the horizon; the clock of Redis says ${instant(reply.nowMs)}`,
       );
     case 'too-large':
-      throw new DuestreamError('bad-input', `job ${id} is ${plan.bytes} bytes, more than a record may have`);
+      throw new DuestreamError(
+        'bad-input',
+        `the record of job ${id} has ${plan.bytes} bytes, more than Redis may take: store the data elsewhere and schedule a reference`,
+      );
     case 'bad-member':
     case 'bad-record':
       throw new DuestreamError(

@@ -80,7 +80,7 @@ export function judgeStart<Handler>(life: Life, rules: Rules<Handler>, nowMs: nu
     return refused('attempts-exhausted', `failed ${timesOf(failures)}`, name);
   }
   const handler = handlerOf(name);
-  if (!handler) return refused('no-handler', `no handler for the name ${name}`, name);
+  if (!handler) return refused('no-handler', `no handler for jobs named ${name}`, name);
   const timeoutMs = record.timeoutMs ?? queue.timeoutMs;
   return { kind: 'run', record, handler, timeoutMs, isOver: queue.delivery === 'at-most-once' };
 }

@@ -26,7 +26,7 @@ export function latenessOf({ expiresAt, maxLateness, onLate }: LatenessOptions, 
     if (onLate === undefined) return {};
     throw new DuestreamError(
       'bad-input',
-      `onLate is ${show(onLate)} without expiresAt or maxLateness; allowed: with one`,
+      `onLate is ${show(onLate)} without expiresAt or maxLateness; allowed: together with one of them`,
     );
   }
   if (onLate !== undefined && !POLICIES.includes(onLate)) {

@@ -54,11 +54,11 @@ export function scheduleKeeperOf(
 
 function tell(log: Log, file: string, { created, changed, removed, unchanged, kept }: Reconciled): void {
   const names = { created: some(created), changed: some(changed), removed: some(removed) };
-  log.info({ file, ...names, unchanged: unchanged.length }, 'the schedules are in step with their file');
+  log.info({ file, ...names, unchanged: unchanged.length }, 'Redis has the schedules of the file');
   if (kept.length === 0) return;
   log.warn(
     { file, kept: some(kept) },
-    'schedules of these names were put by a call and are left as they are; remove them to let the file have the names',
+    'schedules of these names were put by a call, so the file does not change them; remove them to let the file have the names',
   );
 }
 

@@ -111,7 +111,7 @@ export function createQuarantine(): Quarantine {
 
   /** Its entry stays pending in Redis under its worker's name. There adoption finds it. */
   function letGo(suspect: Suspect | undefined, error: unknown): void {
-    process.emitWarning(`the turn of a suspect failed: ${oneLine(messageOf(error))}`);
+    process.emitWarning(`starting a suspect alone failed: ${oneLine(messageOf(error))}`);
     if (!suspect) return;
     const { held, member } = suspect;
     if (held.phase === 'suspected' || held.phase === 'starting') member.inflight.remove(held);

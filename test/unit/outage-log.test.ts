@@ -86,7 +86,7 @@ describe('an outage', () => {
     outage.back({ who: 'mover of b:0', awayMs: 1 });
     outage.back({ who: 'mover of a:0', awayMs: 1 });
     expect(told().map((line) => line.split(' {')[0])).toEqual([
-      ...['Redis refuses', 'Redis is away', 'Redis is back for some', 'Redis is back'],
+      ...['Redis refuses', 'Redis is away', 'Redis is back for some services', 'Redis is back'],
     ]);
   });
 

@@ -168,7 +168,7 @@ describe('jobs, by the rules of the product', () => {
     const kit = createTestKit({ start, handlers, lasts: () => '10m' });
     await kit.schedule('q', 1);
     await kit.advance('1m');
-    expect(late).toThrow(/commit came after the end of this start/);
+    expect(late).toThrow(/commit was called after the handler had ended/);
     await kit.advance('1h');
     expect(kit.runs).toMatchObject([{ outcome: 'done', commits: [{ command: 'INCR' }] }]);
   });

@@ -3,7 +3,7 @@ import { systemClock } from '../../core/clock.ts';
 import type { EventSource } from '../../core/events.ts';
 import type { Log } from '../../core/log.ts';
 import type { Output } from '../terminal/output.ts';
-import { json, line } from '../terminal/text.ts';
+import { counted, json, line } from '../terminal/text.ts';
 import { iso, span } from '../terminal/when.ts';
 
 /** A log for people. Debug lines are left out. */
@@ -40,7 +40,11 @@ export function tellEvents(out: Output, events: EventSource, isServed: (queue: s
       // Without an answer nobody knows; the outage has lines of its own.
       hint(queue).catch(() => undefined);
     }
-    if (deadLetters > 0) say(out, line`${queue}  ${deadLetters} could not be jobs; see "duestream dead ls ${queue}"`);
+    if (deadLetters > 0)
+      say(
+        out,
+        line`${queue}  ${counted(deadLetters, 'dead letter')} of members that cannot be jobs; see "duestream dead ls ${queue}"`,
+      );
   });
   events.on('job.started', ({ queue, id, name, attempt, lateMs }) =>
     say(out, line`${queue}  ${id}  ${name} started, attempt ${attempt}, ${span(lateMs)} after its due time`),
@@ -60,10 +64,7 @@ export function tellEvents(out: Output, events: EventSource, isServed: (queue: s
     say(out, answered ? line`Redis refuses: ${why}` : line`Redis is away: ${why}`),
   );
   events.on('redis.changed', ({ before, runId, empty }) =>
-    say(
-      out,
-      empty || before === runId ? 'Redis holds nothing of this namespace any more' : 'another Redis server answers',
-    ),
+    say(out, empty || before === runId ? 'Redis has lost all keys of this namespace' : 'another Redis server answers'),
   );
   events.on('redis.back', () => say(out, 'Redis is back'));
 }

@@ -41,7 +41,7 @@ export const abuseRows = [
       }
       await sleep(3000);
       const doctor = await load.commandLine(cast, ['doctor', '--json']);
-      const told = /(\d+) dues? past the horizon/.exec(doctor.out);
+      const told = /(\d+) due times? past the horizon/.exec(doctor.out);
       const deadLettersTold = /(\d+) deadLetters? for the reason bad-due/.exec(doctor.out);
       // What an operator does about it.
       const kept = await redis.zrem(scheduled, ...far.map((_, at) => `far-${at}`));

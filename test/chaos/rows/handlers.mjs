@@ -41,7 +41,7 @@ export const handlerRows = [
     pass({ effects, actors }) {
       const blocked = new Set(effects.flatMap(({ ev, pid }) => (ev === 'block.end' ? [pid] : [])));
       const silent = actors.filter(
-        (actor) => blocked.has(actor.pid) && saidBy(actor, 'the event loop stood still').length === 0,
+        (actor) => blocked.has(actor.pid) && saidBy(actor, 'the event loop was blocked').length === 0,
       );
       return [
         ...atLeast('workers that were blocked', blocked.size, 1),
@@ -138,7 +138,7 @@ export const handlerRows = [
     how: '60 handlers that forget a promise',
     wanted: 'no worker ends, each such job done by its first start, a line in the log',
     workload: { ...HARMLESS, jobs: 1000 },
-    outcry: /"error":"a promise that its handler forgot".*"msg":"a promise was rejected and nobody listened"/,
+    outcry: /"error":"a promise that its handler forgot".*"msg":"unhandled rejection: a promise of a handler was rejected and nothing caught it"/,
     async inject(scene) {
       const ids = idsOf('float', 60);
       await ask(

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { done } from '../../../src/cli/doctor/check-done.ts';
 import { patches } from '../../../src/cli/doctor/check-patches.ts';
 import { commandsUsed } from '../../../src/cli/doctor/check-rights.ts';
-import { dues, isReadable } from '../../../src/cli/doctor/check-scheduled.ts';
+import { dueTimes, isReadable } from '../../../src/cli/doctor/check-scheduled.ts';
 import { schedules } from '../../../src/cli/doctor/check-schedules.ts';
 import { checks } from '../../../src/cli/doctor/checks.ts';
 import { createScheduleStore } from '../../../src/client/schedules/schedule-store.ts';
@@ -54,7 +54,7 @@ describe('patches', () => {
     const { status, saw, advice } = of(version);
     expect(status).toBe('warn');
     expect(saw.match(/CVE-[\d-]+/g)).toEqual(cves);
-    expect(advice).toBe(`upgrade to ${remedy} or later, unless your distribution has patched this one`);
+    expect(advice).toBe(`upgrade to ${remedy} or later, unless your distribution has patched this version`);
   });
 
   test('Valkey is judged by its own version, not by the one of Redis it names', () => {
@@ -195,40 +195,40 @@ describe('schema', () => {
     await the.redis.hset(the.keys.meta, 'schema', '2');
     const { code, out } = await doctor();
     expect(code).toBe(1);
-    expect(out).toMatch(/^fail {2}schema {7}1 partition of another schema than 1: q partition 0 has "2"$/m);
+    expect(out).toMatch(/^fail {2}schema {7}1 partition with another schema than 1: q partition 0 has "2"$/m);
     expect(out).toContain('another namespace');
   });
 });
 
-describe('dues', () => {
+describe('due times', () => {
   test('that make sense are well', async () => {
     await the.schedule('a', { dueMs: T0 + 1 });
     await the.put('now', 0);
-    expect(await found('dues')).toMatchObject({ status: 'ok', saw: 'every due makes sense, in 1 partition' });
+    expect(await found('due-times')).toMatchObject({ status: 'ok', saw: 'every due time makes sense, in 1 partition' });
   });
 
-  test('in seconds, below zero and past the horizon are told with an example', async () => {
+  test('in seconds, below zero and past the horizon are reported with an example', async () => {
     await the.put('order-1', 1_763_719_000);
     await the.put('order-2', -5);
     await the.put('order-3', '+inf');
     const { code, out } = await doctor();
     expect(code).toBe(0);
     expect(out).toMatch(
-      /^warn {2}dues {9}2 dues in seconds, it seems, such as "order-2" at -5 in q; 1 due past the horizon/m,
+      /^warn {2}due-times {4}2 due times that look like seconds, such as "order-2" at -5 in q; 1 due time past the horizon/m,
     );
-    expect(out).toContain('let the producer put milliseconds since 1970 as the score; remove those past the horizon');
+    expect(out).toContain('change the producer: the score is milliseconds since 1970; remove members past the horizon');
   });
 
   test('that a mover has refused already are found among the dead letters', async () => {
     await the.put('order-1', 1_763_719_000);
     await the.promote();
-    expect(await found('dues')).toMatchObject({ status: 'warn', saw: '1 dead letter for the reason bad-due' });
+    expect(await found('due-times')).toMatchObject({ status: 'warn', saw: '1 dead letter for the reason bad-due' });
   });
 
   test('are looked at without a write', async () => {
     await the.put('order-1', 5);
     const subject = { redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1000, done: OFF };
-    expect(await the.withoutWrite(() => Promise.resolve(dues(subject)))).toMatchObject({ status: 'warn' });
+    expect(await the.withoutWrite(() => Promise.resolve(dueTimes(subject)))).toMatchObject({ status: 'warn' });
   });
 });
 
@@ -236,7 +236,7 @@ describe('members', () => {
   test('that can be read are well', async () => {
     await the.schedule('a', { dueMs: T0 + 1 });
     await the.put('order-1', T0);
-    expect(await found('members')).toMatchObject({ status: 'ok', saw: '2 ids looked at, all can be read' });
+    expect(await found('members')).toMatchObject({ status: 'ok', saw: '2 ids checked, all can be read' });
   });
 
   test('that are binary, too long or refused already are told', async () => {

@@ -36,8 +36,8 @@ export const schedule: Register = (parent, runner) => {
     .command('schedule <queue>')
     .description('schedule a job; without --delay or --at it is due now')
     .option('--data <json>', 'the data of the job: JSON, @file, or - for stdin')
-    .option('--delay <duration>', 'how long from now: 500ms, 90s, 5m, 1h, 3d, or ISO 8601 such as PT1H30M')
-    .option('--at <instant>', 'when: ISO 8601 such as 2026-03-01T10:00:00+01:00, or with --zone a local time')
+    .option('--delay <duration>', 'the due time, from now: 500ms, 90s, 5m, 1h, 3d, or ISO 8601 such as PT1H30M')
+    .option('--at <instant>', 'the due time: ISO 8601 such as 2026-03-01T10:00:00+01:00, or with --zone a local time')
     .option('--zone <name>', 'the IANA zone of --at, such as Europe/Berlin; a date means the beginning of that day')
     .option('--id <id>', 'an id of your own, so that scheduling twice gives one job')
     .option('--name <name>', 'the name of the job, which picks its handler')
@@ -52,7 +52,7 @@ export const schedule: Register = (parent, runner) => {
     .option('--timeout <duration>', 'how long a handler may run')
     .option('--backoff <json>', 'how long to wait after a failure: {"kind":"fixed","delayMs":5000}, or linear, …')
     .option('--expires-at <instant>', 'no start after this instant: ISO 8601 with Z or an offset')
-    .option('--max-lateness <duration>', 'no start later than this after it is due')
+    .option('--max-lateness <duration>', 'no start later than this after the due time')
     .addOption(
       new Option('--on-late <what>', 'what becomes of a job that is too late (default: drop)').choices([
         'drop',
@@ -62,7 +62,7 @@ export const schedule: Register = (parent, runner) => {
     )
     .option(
       '--bulk <file>',
-      'many jobs: one JSON object per line with data and these options in camelCase; - for stdin',
+      'a file of many jobs: one JSON object per line, with data and these options in camelCase; - for stdin',
     )
     .action((queue: string, flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, queue, flags)),
@@ -117,9 +117,9 @@ function sentence({ id, status, dueMs, over }: Scheduled): string {
     case 'already':
       return over === undefined
         ? line`${id}  already scheduled by the same call  due ${due}`
-        : line`${id}  already ${over}  the same call was made before`;
+        : line`${id}  already ${over}  this same call was made before`;
     case 'running':
-      return line`${id}  running  it was not replaced; try again when it has ended`;
+      return line`${id}  running  not replaced; try again when it has ended`;
   }
 }
 
