@@ -37,7 +37,7 @@ import type { Exit, Register, Runner } from './register.ts';
 import { openSession } from './session.ts';
 import type { Invocation } from './terminal/invocation.ts';
 import { report } from './terminal/report.ts';
-import { helpOf, unknownTopic, wrongUse } from './terminal/usage-error.ts';
+import { helpOf, unknownTopic, usageError } from './terminal/usage-error.ts';
 
 /** Every verb, in the order of the help; a group is a word with verbs of its own. */
 const verbs: readonly Register[] = [
@@ -102,7 +102,7 @@ export async function runCli(invocation: Invocation): Promise<number> {
     if (!(error instanceof CommanderError)) return refuse(error);
     // Help and version end here as well; only they have status 0.
     if (error.exitCode === 0) return 0;
-    return error.code === 'commander.help' ? 64 : refuse(wrongUse(program, invocation, error));
+    return error.code === 'commander.help' ? 64 : refuse(usageError(program, invocation, error));
   }
 }
 

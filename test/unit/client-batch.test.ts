@@ -87,7 +87,7 @@ describe('a batch', () => {
     const messages = (await settling).map((one) => (one.status === 'rejected' ? one.reason.message : one.value.status));
     expect(messages).toEqual([
       'job a is due 2001-09-09T01:46:40.000Z, past the horizon; the clock of Redis says 1985-11-05T00:53:20.000Z',
-      'job b is 100 bytes, more than Redis may take',
+      'the record of job b has 100 bytes, more than Redis may take: store the data elsewhere and schedule a reference',
       'scheduled',
       'the script replied to fewer jobs than it was sent',
     ]);

@@ -30,7 +30,7 @@ export const checks: readonly Check[] = [
   { name: 'scripts', look: scripts },
   { name: 'schema', look: schema },
   { name: 'workers', look: workers },
-  { name: 'due-times', look: dueTimes },
+  { name: 'scores', look: dueTimes },
   { name: 'members', look: members },
   { name: 'schedules', look: schedules },
   { name: 'done', look: done },

@@ -39,7 +39,10 @@ describe('patches', () => {
   test.each(['7.2.14', '7.4.9', '8.2.6', '8.4.3', '8.6.3', '8.8.0', '9.0.0'])(
     'Redis %s has none we know',
     (version) => {
-      expect(of(version)).toMatchObject({ status: 'ok', saw: `Redis ${version} has none of the holes we know` });
+      expect(of(version)).toMatchObject({
+        status: 'ok',
+        saw: `Redis ${version} has none of the vulnerabilities that we know`,
+      });
     },
   );
 
@@ -85,7 +88,7 @@ describe('ends', () => {
 
   test('that are few are all remembered for the whole window', async () => {
     await over(99, 1000);
-    expect(await look()).toEqual({ status: 'ok', saw: 'every end is remembered for 10 min' });
+    expect(await look()).toEqual({ status: 'ok', saw: 'every end of a job is remembered for 10 min' });
     await over(900, 600_000);
     expect((await look()).status).toBe('ok');
   });
@@ -105,7 +108,7 @@ describe('ends', () => {
     expect(await look()).toMatchObject({
       status: 'warn',
       saw: expect.stringContaining('remembered for 61 s'),
-      advice: expect.stringContaining('near the 60 s below which no end goes'),
+      advice: expect.stringContaining('no end is forgotten before 60 s'),
     });
   });
 
@@ -200,11 +203,11 @@ describe('schema', () => {
   });
 });
 
-describe('due times', () => {
+describe('scores', () => {
   test('that make sense are well', async () => {
     await the.schedule('a', { dueMs: T0 + 1 });
     await the.put('now', 0);
-    expect(await found('due-times')).toMatchObject({ status: 'ok', saw: 'every due time makes sense, in 1 partition' });
+    expect(await found('scores')).toMatchObject({ status: 'ok', saw: 'every due time makes sense, in 1 partition' });
   });
 
   test('in seconds, below zero and past the horizon are reported with an example', async () => {
@@ -214,7 +217,7 @@ describe('due times', () => {
     const { code, out } = await doctor();
     expect(code).toBe(0);
     expect(out).toMatch(
-      /^warn {2}due-times {4}2 due times that look like seconds, such as "order-2" at -5 in q; 1 due time past the horizon/m,
+      /^warn {2}scores {7}2 due times that look like seconds, such as "order-2" at -5 in q; 1 due time past the horizon/m,
     );
     expect(out).toContain('change the producer: the score is milliseconds since 1970; remove members past the horizon');
   });
@@ -222,7 +225,7 @@ describe('due times', () => {
   test('that a mover has refused already are found among the dead letters', async () => {
     await the.put('order-1', 1_763_719_000);
     await the.promote();
-    expect(await found('due-times')).toMatchObject({ status: 'warn', saw: '1 dead letter for the reason bad-due' });
+    expect(await found('scores')).toMatchObject({ status: 'warn', saw: '1 dead letter for the reason bad-due' });
   });
 
   test('are looked at without a write', async () => {
@@ -265,13 +268,13 @@ describe('schedules', () => {
   const look = () => schedules({ redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1, done: OFF });
   const store = () => createScheduleStore({ redis: the.redis, namespace: 't' });
 
-  test('that are all looked at are well, and so are those that are paused or over', async () => {
+  test('that their leaders know are well, and so are those that are paused or over', async () => {
     expect(await look()).toEqual({ status: 'ok', saw: 'none' });
     await store().put('hourly', { queue: 'q', every: '1h' });
     await store().put('paused', { queue: 'q', every: '1h', paused: true });
     await store().put('over', { queue: 'q', every: '1h', end: '2020-01-01' });
     await the.redis.zrem(fires, 'paused', 'over');
-    expect(await look()).toEqual({ status: 'ok', saw: '3 schedules, all are looked at' });
+    expect(await look()).toEqual({ status: 'ok', saw: '3 schedules, each known to its leader' });
   });
 
   test('that cannot fire are told, each with what to do', async () => {
@@ -293,7 +296,7 @@ describe('schedules', () => {
     );
     const { status, saw, advice } = await look();
     expect(status).toBe('warn');
-    expect(saw).toContain('1 of 7 was fired up to an instant that is still to come, by a clock that went back');
+    expect(saw).toContain('1 of 7 has fired up to an instant in the future, because a clock went back');
     expect(saw).toContain('such as "ahead"');
     expect(saw).toContain('1 of 7 cannot be read, such as "odd"');
     expect(saw).toContain('1 of 7 has a queue that is not declared, such as "homeless"');

@@ -64,7 +64,7 @@ async function run(session: Session, { queue, deadLetters, flags }: Asked): Prom
   if (many === deadLetters.length > 0) {
     throw new DuestreamError(
       'usage',
-      'no dead letter is named; allowed: addresses of dead letters, --all, or --id with the id of a job',
+      'name the dead letters in one way; allowed: their addresses, --all, or --id with the id of a job',
     );
   }
   const results: Replayed[] = [];

@@ -48,7 +48,7 @@ function head({ buckets, busiest, overdue, ready, by }: Forecast): readonly stri
   const sum = (of: 'jobs' | 'scheduled' | 'coming') => buckets.reduce((total, bucket) => total + bucket[of], 0);
   const all = sum('jobs');
   return fields([
-    ['becomes due', `${counted(all, 'job')}: ${sum('scheduled')} wait now, ${sum('coming')} from schedules`],
+    ['comes due', `${counted(all, 'job')}: ${sum('scheduled')} wait now, ${sum('coming')} from schedules`],
     ['overdue', overdue],
     ['ready', ready],
     ['busiest', busiest && `${minuteText(busiest.from)} UTC, ${counted(busiest.jobs, 'job')} in this ${by}`],
