@@ -1,11 +1,11 @@
 /**
- * What dues are counted from: the clock of the Redis primary, known here as an offset to this process's monotonic clock
+ * What due times are counted from: the clock of the Redis primary, known here as an offset to this process's monotonic clock
  * and measured with TIME. A delay becomes an absolute due once, so that a call that is repeated is the same call.
  *
  *        sent ──────────▶ server reads S ──────────▶ received
  *        S − sent is the largest offset possible (the way there took no time), S − received the smallest.
  *
- * The largest is taken: a due counted from a clock that is behind would be early, and early is a broken promise, while
+ * The largest is taken: a due time counted from a clock that is behind would be early, and early is a broken promise, while
  * one counted from a clock ahead is late by at most the way there, usually well below a millisecond. Of a few samples
  * the smallest of these upper bounds is still an upper bound, and the sharpest.
  */
@@ -59,7 +59,7 @@ export function createDueClock(redis: Timed, clock: Clock): DueClock {
     taken = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
   }
 
-  /** One measurement at a time, however many wait for it. It fails in silence: outage is told by the calls themselves. */
+  /** One measurement at a time, however many wait for it. It fails in silence: the calls themselves report an outage. */
   function beside(): Promise<void> {
     triedMs = clock.monotonicMs();
     measuring ??= measure()

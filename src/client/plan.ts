@@ -13,18 +13,18 @@ import { hintOf } from '../core/nearest.ts';
 import { type OverrideOptions, overridesOf } from '../core/overrides.ts';
 import { DEFAULT_DST, parseZone } from '../core/recurring/zone.ts';
 
-/** What to do when a job of the same id waits already. */
+/** What to do when a job of the same id lives already. */
 export type IfExists = 'keep' | 'replace' | 'error';
 
 /** When a job runs, and how it differs from its queue's other jobs. */
 export interface ScheduleOptions extends LatenessOptions, OverrideOptions {
   /** Wait this long from now: milliseconds, `"5m"`, `"PT1H30M"`; 0 to the producer's horizon. Not together with `at`. */
   readonly delay?: DurationInput | undefined;
-  /** Run at this instant: a `Date`, an ISO 8601 text with offset or Z, a luxon `DateTime`. One that is past runs now. */
+  /** Run at this instant: a `Date`, an ISO 8601 text with offset or Z, a luxon `DateTime`. A past instant means now. */
   readonly at?: InstantInput | undefined;
   /**
-   * The IANA zone in which an `at` without offset, such as `"2026-03-08T09:00"`, is a local time. A time that a clock
-   * change skips is later by the gap; of one that comes twice, the first is meant: as in schedules.
+   * The IANA zone in which an `at` without offset, such as `"2026-03-08T09:00"`, is a local time. If a clock change
+   * skips that time, the job is later by the gap; if the time comes twice, the first one counts. Schedules do the same.
    */
   readonly zone?: string | undefined;
   /** 1 to 128 printable ASCII characters without space, `{` and `}`. Default: a new uuid v7 in 22 characters. */
@@ -32,8 +32,8 @@ export interface ScheduleOptions extends LatenessOptions, OverrideOptions {
   /** Picks the handler: 1 to 64 of `A-Z a-z 0-9 . _ : -`. Default `default`. */
   readonly name?: string | undefined;
   /**
-   * When a job of this id is scheduled, ready or running: `keep` (default) leaves it, `replace` puts this one in its
-   * place unless it runs, `error` throws `exists`. The very same call again is never a conflict: it is `already` there.
+   * What to do when a job of this id is scheduled, ready or running: `keep` (default) leaves it, `replace` puts this job in
+   * its place unless it runs, `error` throws `exists`. The same call again is no conflict: its status is `already`.
    */
   readonly ifExists?: IfExists | undefined;
 }

@@ -21,8 +21,8 @@ import { withReadRetry } from './read-retry.ts';
 export interface Replayed {
   readonly deadLetter: string;
   /**
-   * `scheduled` the job lives again and the dead letter is gone · `live` a job of this id lives already, the dead letter stays ·
-   * `empty` the dead letter has no record to replay · `gone` there is no such dead letter.
+   * `scheduled`: the job lives again, and the dead letter is gone · `live`: a job of this id lives, and the dead letter
+   * stays · `empty`: the dead letter has no record to replay · `gone`: there is no such dead letter.
    */
   readonly status: 'scheduled' | 'live' | 'empty' | 'gone';
   /** Whose dead letter it is, unless it is gone. */

@@ -3,7 +3,7 @@
  *
  * A **record** is `1` + asked due (base 36) + optional `;letter=value` fields + `|` + compact JSON. Lua reads the part
  * before the bar and never the JSON. Letters in use: `b=1` bare; `e` expires at (ms, base 36); `l` most lateness (ms,
- * base 36); `p` what then: d drop (default), x dead letter, r run. Unknown dead letters are kept and ignored.
+ * base 36); `p` what then: d drop (default), x dead letter, r run. Unknown letters are kept and ignored.
  * JSON keys: `n` name, `d` data, `o` options of this one job (`a` attempts, `t` timeout ms, `b` backoff). Defaults are
  * left out: a job named `default` with 200 bytes of data is 216 bytes, which fits the allocator's class of 224.
  *

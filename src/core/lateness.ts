@@ -9,7 +9,7 @@ import { DuestreamError } from './errors.ts';
 export interface LatenessOptions {
   /** The instant after which no handler starts any more. */
   readonly expiresAt?: InstantInput | undefined;
-  /** How long after its due (after a retry: the retry's due) a start is still worth while. */
+  /** How long after the due time (after a retry: the due time of the retry) a start is still allowed. */
   readonly maxLateness?: DurationInput | undefined;
   /**
    * What happens to a job that is too late: `drop` (default) ends it as `expired`, `dead` makes a dead letter with the
@@ -20,7 +20,7 @@ export interface LatenessOptions {
 
 const POLICIES: readonly OnLate[] = ['drop', 'dead', 'run'];
 
-/** @throws DuestreamError `bad-input` for an expiry before the due, or a policy without anything to be late for. */
+/** @throws DuestreamError `bad-input` for an expiry before the due time, or an `onLate` without an expiry. */
 export function latenessOf({ expiresAt, maxLateness, onLate }: LatenessOptions, dueMs: number): Lateness {
   if (expiresAt === undefined && maxLateness === undefined) {
     if (onLate === undefined) return {};
@@ -42,7 +42,7 @@ export function latenessOf({ expiresAt, maxLateness, onLate }: LatenessOptions, 
 /**
  * Whether a job is too late to start. `start.lua` judges by the same rule; this is for whoever plays it without Redis.
  *
- * @param sinceMs the due of a retry or a defer, else the moment that was asked for
+ * @param sinceMs the due time of a retry or a defer, else the asked due time
  */
 export function isTooLate(
   { expiresAtMs = Number.POSITIVE_INFINITY, maxLatenessMs = Number.POSITIVE_INFINITY, onLate }: Lateness,

@@ -10,7 +10,7 @@ export function hintOf(name: string, known: readonly string[]): string {
   return near === undefined ? '' : `; did you mean ${near}?`;
 }
 
-/** The nearest of `known` within a third of the dead letters (at least two), or undefined. Case does not count. */
+/** The nearest of `known` within a third of its letters (at least two), or undefined. Case does not count. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const limit = Math.max(2, Math.floor(name.length / 3));
   let best: { readonly name: string; readonly distance: number } | undefined;
@@ -22,7 +22,7 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   return best?.name;
 }
 
-/** How many dead letters must be added, removed, changed or swapped with their neighbour to turn one text into the other. */
+/** How many letters must be added, removed, changed or swapped with their neighbour to turn one text into the other. */
 function edits(from: string, to: string): number {
   let twoAbove: readonly number[] = [];
   let above: readonly number[] = Array.from({ length: to.length + 1 }, (_, index) => index);

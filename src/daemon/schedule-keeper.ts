@@ -1,6 +1,6 @@
 /**
  * Brings the schedules of the configuration's file in step at the start of a daemon that moves jobs, and logs the
- * difference. The file is judged before anything is connected; then outage is waited out beside all other work,
+ * difference. The file is judged before anything is connected; then an outage is waited out beside all other work,
  * because a Redis that is full needs a daemon that promotes, not one that ends.
  */
 import { type Reconciled, reconcileSchedules } from '../client/schedules/reconcile.ts';

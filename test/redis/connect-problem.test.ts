@@ -92,7 +92,9 @@ describe('a certificate', () => {
 
   test('for another host is refused, and its names are told', async () => {
     present('elsewhere');
-    expect(await outcome(trusting())).toEqual(saying(/for another host \(IP: 127\.0\.0\.1 is not/, /use the host name of/));
+    expect(await outcome(trusting())).toEqual(
+      saying(/for another host \(IP: 127\.0\.0\.1 is not/, /use the host name of/),
+    );
   });
 
   test.each(['good', 'selfSigned'] as const)('that nobody vouches for is refused: %s', async (name) => {
@@ -310,7 +312,7 @@ test.each(['CERT_REVOKED', 'CERT_SIGNATURE_FAILURE', 'INVALID_CA', 'ERR_TLS_HAND
   },
 );
 
-test('outage is no trouble', () => {
+test('an outage is no trouble', () => {
   const passing = ['ERR_SSL_TLSV1_ALERT_INTERNAL_ERROR', 'ERR_SSL_UNEXPECTED_EOF_WHILE_READING', 'EPROTO'];
   for (const code of ['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT', ...passing]) {
     expect(connectProblemOf(Object.assign(new Error('no'), { code }))).toBeUndefined();

@@ -35,7 +35,7 @@ function world() {
   return { state, pass, dueClock, behindMs, breakLine: () => (broken = true) };
 }
 
-describe('the clock that dues are counted from', () => {
+describe('the clock that due times are counted from', () => {
   test('is never behind the server, and ahead by the shortest way there', async () => {
     const { state, dueClock, behindMs } = world();
     state.there = [40, 3, 20];

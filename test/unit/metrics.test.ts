@@ -203,7 +203,7 @@ describe('whole queues', () => {
   });
 });
 
-describe('outage', () => {
+describe('an outage', () => {
   test('without Redis the values of queues are left out and the rest is answered', async () => {
     let away = false;
     const queueStats = async () => {
@@ -224,12 +224,12 @@ describe('outage', () => {
     expect((await samples(metrics)).get('duestream_redis_up')).toBe(1);
   });
 
-  test('an error of the catalogue counts as outage too', async () => {
+  test('an error of the catalogue counts as an outage too', async () => {
     const queueStats = () => Promise.reject(new DuestreamError('unavailable', 'no Redis'));
     expect((await samples(createMetrics({ version: '1.2.3', queueStats }))).get('duestream_redis_up')).toBe(0);
   });
 
-  test('a bug is not outage: the scrape fails, and the next one is not stuck behind it', async () => {
+  test('a bug is no outage: the scrape fails, and the next one is not stuck behind it', async () => {
     let broken = true;
     const queueStats = async () => {
       if (broken) throw new TypeError('x is not a function');

@@ -1,5 +1,5 @@
 /**
- * What foreign producers may have put wrongly: dues in seconds or without end, and ids nobody can read. A mover makes
+ * What foreign producers may have put wrongly: due times in seconds or without end, and ids nobody can read. A mover makes
  * dead letters of them as soon as they are due, so dead letters are looked at as well. Counts are exact; members are looked
  * at from the soonest on, as many as the bounds below allow.
  */

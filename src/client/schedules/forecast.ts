@@ -1,5 +1,5 @@
 /**
- * How many jobs come due when: those that wait in Redis, counted by their dues, and those that schedules are going to
+ * How many jobs come due when: those that wait in Redis, counted by their due times, and those that schedules are going to
  * make. Schedules with the same rule are computed once, so 100,000 of them cost little more than reading them.
  *
  * What a forecast cannot know: retries, jobs not scheduled yet, instants that an overlap policy will skip. Jitter is left

@@ -138,7 +138,8 @@ export const handlerRows = [
     how: '60 handlers that forget a promise',
     wanted: 'no worker ends, each such job done by its first start, a line in the log',
     workload: { ...HARMLESS, jobs: 1000 },
-    outcry: /"error":"a promise that its handler forgot".*"msg":"unhandled rejection: a promise of a handler was rejected and nothing caught it"/,
+    outcry:
+      /"error":"a promise that its handler forgot".*"msg":"unhandled rejection: a promise of a handler was rejected and nothing caught it"/,
     async inject(scene) {
       const ids = idsOf('float', 60);
       await ask(

@@ -300,11 +300,13 @@ describe('schedules', () => {
     expect(saw).toContain('such as "ahead"');
     expect(saw).toContain('1 of 7 cannot be read, such as "odd"');
     expect(saw).toContain('1 of 7 has a queue that is not declared, such as "homeless"');
-    expect(saw).toMatch(/2 of 7 is not looked at by any leader, such as "(unarmed|forgotten)"/);
+    expect(saw).toMatch(
+      /2 of 7 is unknown to the leader of its queue, so it does not fire, such as "(unarmed|forgotten)"/,
+    );
     expect(saw).toContain('1 of 7 is overdue and nobody fires it, such as "late"');
     expect(advice).toMatch(/put it again.*start a daemon/);
     await store().put('unarmed', { queue: 'q', every: '1h' });
     await store().put('forgotten', { queue: 'q', every: '1h' });
-    expect((await look()).saw).not.toContain('looked at');
+    expect((await look()).saw).not.toContain('unknown to the leader');
   });
 });
