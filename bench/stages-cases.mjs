@@ -157,7 +157,7 @@ export const cases = {
       await world.oldest();
     },
   },
-  checkMembers: {
+  'check-members': {
     batches: [500],
     byDefault: 500,
     prepare: (world, given) => world.scheduled(given),

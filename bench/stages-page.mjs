@@ -23,7 +23,7 @@ which measures one script at a time. Absolute figures move from host to host.
 ## The longest call
 
 The p99.9 of one call inside Redis in milliseconds (\`INFO latencystats\`), at the batch of the default settings. A script
-that meets large records stops after it has read 640 KiB (of dead deadLetters 256 KiB) and answers \`later\` for the rest; the caller asks again.
+that meets large records stops after it has read 640 KiB (256 KiB of dead letters) and answers \`later\` for the rest; the caller asks again.
 
 | script | batch | ${SIZES.map(([, name]) => name).join(' | ')} |
 |---|--:|${SIZES.map(() => '--:').join('|')}|
@@ -37,7 +37,7 @@ Microseconds per job inside Redis / CPU of the caller in Node.js.
 |---|--:|${SIZES.map(() => '--:').join('|')}|
 ${perJob(rows).join('\n')}
 
-\`checkMembers\`: per job looked at. \`xreadgroup\` is the command of Redis that gives a worker its entries.
+\`check-members\`: per job that it checks. \`xreadgroup\` is the command of Redis that gives a worker its entries.
 `;
 }
 

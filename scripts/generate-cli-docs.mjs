@@ -34,12 +34,12 @@ All options that have no flag are in [the configuration](configuration.md).
 | exit code | means |
 |---|---|
 | 0 | ok |
-| 1 | failed: not found, not cancelled, a queue that is not empty, some lines refused, a check of \`doctor\` failed, \`fsck\` left something |
-| 64 | wrong use: an unknown flag, a value outside its range |
+| 1 | failed: not found, not cancelled, a queue that is not empty, some lines refused, a failed check of \`doctor\`, damage that \`fsck\` did not repair |
+| 64 | usage error: an unknown flag, a value outside its range |
 | 69 | Redis is unavailable, refuses, or is out of memory |
 | 78 | the configuration is wrong |
 
-An error is one line on stderr and one that tells the next step; with \`--json\` it is
+An error is two lines on stderr: what is wrong, and what to do next. With \`--json\` it is
 \`{"error":{"code":"not-found","message":"…"}}\` on stderr. Answers go to stdout, progress to stderr. Colours appear at a
 terminal only, and never when \`NO_COLOR\` is set. Control characters in ids, errors and data are never printed.
 

@@ -114,12 +114,14 @@ export async function killTwo({ stage, timetable, atMs, events, say, signal }) {
   events.push({ kind: 'leader-killed', atMs: killedMs, leaseMs: timetable.leases.moverMs });
   say(`SIGKILL ${daemon.name} (pid ${daemon.pid}), the leader of the e-mails, in its term ${leader.epoch}`);
 
-  const heir = await nextLeader({ stage, than: leader.id, signal });
+  const successor = await nextLeader({ stage, than: leader.id, signal });
   // Without a next leader there is no such event, and the report says so.
-  if (!heir) return say('nobody leads the e-mails any more');
+  if (!successor) return say('nobody leads the e-mails any more');
   const backMs = Date.now();
   events.push({ kind: 'leader-back', atMs: backMs });
-  say(`${heir.name} leads the e-mails in term ${heir.epoch}, ${((backMs - killedMs) / 1000).toFixed(1)} s later`);
+  say(
+    `${successor.name} leads the e-mails in term ${successor.epoch}, ${((backMs - killedMs) / 1000).toFixed(1)} s later`,
+  );
 }
 
 /** @param {{ stage: Stage, than: string, signal: AbortSignal }} wait until somebody else leads */

@@ -37,7 +37,7 @@ import type { Exit, Register, Runner } from './register.ts';
 import { openSession } from './session.ts';
 import type { Invocation } from './terminal/invocation.ts';
 import { report } from './terminal/report.ts';
-import { helpOf, unknownTopic, wrongUse } from './terminal/usage-error.ts';
+import { helpOf, unknownTopic, usageError } from './terminal/usage-error.ts';
 
 /** Every verb, in the order of the help; a group is a word with verbs of its own. */
 const verbs: readonly Register[] = [
@@ -49,15 +49,15 @@ const verbs: readonly Register[] = [
   show,
   cancel,
   (program, runner) => {
-    const dead = program.command('dead').description('look at dead letters, replay and remove them');
+    const dead = program.command('dead').description('list, replay and remove dead letters');
     for (const verb of [deadLs, deadShow, deadReplay, deadPurge]) verb(dead, runner);
   },
   (program, runner) => {
-    const queues = program.command('queues').description('look at queues, pause and remove them');
+    const queues = program.command('queues').description('list, pause and remove queues');
     for (const verb of [queuesLs, queuesStats, queuesPause, queuesResume, queuesRm]) verb(queues, runner);
   },
   (program, runner) => {
-    const schedules = program.command('schedules').description('put, look at, preview and run recurring jobs');
+    const schedules = program.command('schedules').description('create, show, preview and run recurring jobs');
     const looks = [schedulesLs, schedulesShow, schedulesPreview];
     const changes = [schedulesPut, schedulesRm, schedulesPause, schedulesResume, schedulesTrigger, schedulesBackfill];
     for (const verb of [...looks, ...changes]) verb(schedules, runner);
@@ -68,7 +68,7 @@ const verbs: readonly Register[] = [
   doctor,
   fsck,
   (program, runner) => {
-    configPrint(program.command('config').description('look at the configuration'), runner);
+    configPrint(program.command('config').description('show the configuration'), runner);
   },
 ];
 
@@ -102,7 +102,7 @@ export async function runCli(invocation: Invocation): Promise<number> {
     if (!(error instanceof CommanderError)) return refuse(error);
     // Help and version end here as well; only they have status 0.
     if (error.exitCode === 0) return 0;
-    return error.code === 'commander.help' ? 64 : refuse(wrongUse(program, invocation, error));
+    return error.code === 'commander.help' ? 64 : refuse(usageError(program, invocation, error));
   }
 }
 

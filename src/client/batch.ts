@@ -211,8 +211,8 @@ export function createBatch(parts: BatchParts): Batch {
 }
 
 const neverSent = () =>
-  new DuestreamError('unavailable', 'Redis is not available, and the call has waited too long; nothing was sent');
+  new DuestreamError('unavailable', 'Redis is not available and the call waited too long; nothing was sent');
 
 /** The error of a queue whose registry and partitions do not agree. */
 export const movedAway = (queue: string) =>
-  new DuestreamError('moved', `queue ${queue} was moved ${MOVES_MAX} times during one call; is a resize under way?`);
+  new DuestreamError('moved', `queue ${queue} was resized ${MOVES_MAX} times during one call; repeat the call`);

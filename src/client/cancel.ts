@@ -18,8 +18,8 @@ import { type CallPartitions, placesOf } from './partition-calls.ts';
 export interface Cancelled {
   readonly id: string;
   /**
-   * `cancelled` it will not run · `requested` it runs and its signal aborts soon · `over` it had ended before, see
-   * `over` · `unknown` there is no such job, or it was over longer ago than the done window.
+   * `cancelled`: it will not run · `requested`: it runs, and its signal aborts soon · `over`: it had ended before, as
+   * `over` says · `unknown`: there is no such job, or it ended longer ago than the done window.
    */
   readonly status: 'cancelled' | 'requested' | 'over' | 'unknown';
   readonly over?: OverState;

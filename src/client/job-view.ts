@@ -18,7 +18,7 @@ export interface JobView<Data = unknown> {
   readonly id: string;
   readonly queue: string;
   readonly partition: number;
-  /** Put by a foreign producer as a plain zset member. */
+  /** Whether a foreign producer put it with a plain ZADD. */
   readonly bare: boolean;
   readonly state: JobState;
   /** Undefined once the job is over, and when its record cannot be read. */
@@ -27,7 +27,7 @@ export interface JobView<Data = unknown> {
   readonly data: Data | undefined;
   /** Epoch ms of the next start; undefined when it is ready, runs or is over. */
   readonly dueMs: number | undefined;
-  /** Epoch ms that the producer asked for. */
+  /** The due time that the producer asked for, in epoch ms. */
   readonly askedDueMs: number | undefined;
   /** How often handlers were started. */
   readonly attempts: number;
@@ -42,9 +42,9 @@ export interface JobView<Data = unknown> {
   readonly token: string | undefined;
   /** The last failures, oldest first, at most 5. */
   readonly history: readonly Attempted[];
-  /** Epoch ms when it was over. */
+  /** When it ended, in epoch ms. */
   readonly overMs: number | undefined;
-  /** Its dead letter, to look at or replay. */
+  /** The address of its dead letter, to show or replay it. */
   readonly deadLetter: string | undefined;
   /** False when there should be a record and it is missing or cannot be read: the job will become a dead letter. */
   readonly readable: boolean;

@@ -74,7 +74,7 @@ export function dueOf(
     if (delay !== undefined) {
       throw new DuestreamError(
         'bad-input',
-        `delay is ${show(delay)} and at is ${show(at)}; allowed: one of them or neither`,
+        `delay is ${show(delay)} and at is ${show(at)}; allowed: one of them, or neither`,
       );
     }
     const dueMs = zone === undefined ? jobOptions.at.check(at, 'at') : localMs(at, zone);
@@ -83,7 +83,10 @@ export function dueOf(
     throw new DuestreamError('bad-input', `at is ${textOf(dueMs)}; allowed: ${allowed}`);
   }
   if (zone !== undefined) {
-    throw new DuestreamError('bad-input', `zone is ${show(zone)} without at; allowed: with at, a local time`);
+    throw new DuestreamError(
+      'bad-input',
+      `zone is ${show(zone)} without at; allowed: a zone together with a local time in at`,
+    );
   }
   if (delay === undefined) return Math.floor(nowMs);
   const delayMs = jobOptions.delay.check(delay, 'delay');

@@ -1,6 +1,6 @@
 /**
  * The producer: the one thing an application needs to put jobs into queues. It checks what it is given, turns delays
- * into absolute dues, and hands over to the parts beside this file. It owns one connection and nothing else of the
+ * into absolute due times, and hands over to the parts beside this file. It owns one connection and nothing else of the
  * process: no signal handlers, no timers, no output. Every promise it gives settles, and none waits for ever.
  */
 import { DuestreamError } from '../core/errors.ts';
@@ -37,8 +37,8 @@ export type BulkJob<Data> = ScheduleOptions & { readonly data: Data };
 /**
  * Puts jobs into queues. All methods reject with a `DuestreamError`: `bad-input` before anything is sent · `unavailable`
  * when Redis could not be reached within the retry budget and nothing was carried out · `indeterminate` when the reply
- * was lost and it may have been · `out-of-memory` and `refused` when Redis says no · `moved` when a resize does not
- * end · `stopped` after `stop`.
+ * was lost and it may have been · `out-of-memory` and `refused` when Redis says no · `moved` when the queue is resized
+ * again and again · `stopped` after `stop`.
  */
 export interface Producer {
   /**
@@ -46,7 +46,7 @@ export interface Producer {
    * thousand of them at once cost a few round trips; each has its own result.
    *
    * @throws DuestreamError `exists` with `ifExists: 'error'`; after an outage `cause` is `Unconfirmed` and says the
-   * id and the due with which the same call can be repeated.
+   * id and the due time with which you can repeat the same call.
    * @example
    * await producer.schedule(emails, { to, template }, { delay: '2m', id: `welcome:${user}`, name: 'welcome' });
    */
@@ -61,7 +61,7 @@ export interface Producer {
    */
   scheduleMany<Data>(queue: QueueInput<Data>, jobs: readonly BulkJob<Data>[]): Promise<readonly Scheduled[]>;
   /**
-   * Cancels one job. `bare`: one that a foreign producer put as a plain zset member.
+   * Cancels one job. `bare`: the job is a bare member, which a foreign producer put with ZADD.
    *
    * @example if ((await producer.cancel(reminders, id)).status === 'requested') console.log('it runs right now');
    */
@@ -69,8 +69,8 @@ export interface Producer {
   /** Cancels up to a million jobs, results in their order. @example await producer.cancelMany(reminders, ids); */
   cancelMany(queue: QueueInput<unknown>, ids: readonly string[]): Promise<readonly Cancelled[]>;
   /**
-   * One job as it is stored, or undefined when nothing is known about it. A record that cannot be read is said to be so
-   * (`readable: false`) and never thrown.
+   * One job as it is stored, or undefined when nothing is known about it. For a record that cannot be read it
+   * resolves with `readable: false`, and never throws.
    *
    * @example const due = (await producer.get(emails, id))?.dueMs;
    */
@@ -83,14 +83,14 @@ export interface Producer {
    * Makes one dead letter a scheduled job again, with fresh budgets; due now unless `delay` or `at` says otherwise.
    * `partition` is needed only where two partitions have a dead letter of the same number.
    *
-   * @example await producer.replay(emails, (await producer.get(emails, id))?.dead letter ?? '', { delay: '5m' });
+   * @example await producer.replay(emails, (await producer.get(emails, id))?.deadLetter ?? '', { delay: '5m' });
    */
   replay(
     queue: QueueInput<unknown>,
     deadLetterId: string,
     options?: Pick<ScheduleOptions, 'delay' | 'at'> & { readonly partition?: number | undefined },
   ): Promise<Replayed>;
-  /** Refuses new calls, waits until those under way have settled, and closes the connection. Twice is fine. */
+  /** Refuses new calls, waits until running calls have settled, and closes the connection. You may call it twice. */
   stop(): Promise<void>;
 }
 

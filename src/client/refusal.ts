@@ -37,5 +37,5 @@ export function createRefusal(redis: Redis, clock: Clock): Refusal {
 const refused = ({ policy, limitBytes }: Eviction) =>
   new DuestreamError(
     'refused',
-    `this Redis may evict jobs (maxmemory-policy ${policy}, limit ${Math.round(limitBytes / 2 ** 20)} MiB) and is given none: CONFIG SET maxmemory-policy noeviction`,
+    `this Redis may evict jobs (maxmemory-policy ${policy}, limit ${Math.round(limitBytes / 2 ** 20)} MiB), so it gets no new ones: run CONFIG SET maxmemory-policy noeviction`,
   );

@@ -21,8 +21,8 @@ import { withReadRetry } from './read-retry.ts';
 export interface Replayed {
   readonly deadLetter: string;
   /**
-   * `scheduled` the job lives again and the dead letter is gone · `live` a job of this id lives already, the dead letter stays ·
-   * `empty` the dead letter has no record to replay · `gone` there is no such dead letter.
+   * `scheduled`: the job lives again, and the dead letter is gone · `live`: a job of this id lives, and the dead letter
+   * stays · `empty`: the dead letter has no record to replay · `gone`: there is no such dead letter.
    */
   readonly status: 'scheduled' | 'live' | 'empty' | 'gone';
   /** Whose dead letter it is, unless it is gone. */
@@ -65,7 +65,7 @@ export function createReplay(parts: {
     const places = found.map(({ ref }) => ref.partition).join(', ');
     throw new DuestreamError(
       'bad-input',
-      `dead letter ${deadLetterId} is in the partitions ${places}; say which with partition`,
+      `dead letter ${deadLetterId} is in the partitions ${places}; name one with the option partition`,
     );
   }
 

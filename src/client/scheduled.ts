@@ -12,9 +12,9 @@ export interface Scheduled {
   readonly id: string;
   readonly queue: string;
   /**
-   * `scheduled` it is new · `replaced` it took the place of one that waited · `exists` one of this id lives already and
-   * was kept · `running` one of this id runs and was not replaced · `already` this very call (same id, due and content)
-   * was carried out before, for example when its reply was lost.
+   * `scheduled`: the job is new · `replaced`: it took the place of a job that waited · `exists`: a job of this id lives and
+   * was kept · `running`: a job of this id runs and was not replaced · `already`: the same call (same id, due time and
+   * content) was carried out before, for example because its reply was lost.
    */
   readonly status: 'scheduled' | 'replaced' | 'exists' | 'running' | 'already';
   /** Epoch ms by the primary's clock from which the job may run; with `exists`, that of the job that was kept. */
@@ -24,9 +24,9 @@ export interface Scheduled {
 }
 
 /**
- * The `cause` of an error of `schedule` and `scheduleMany` that came from Redis: what was confirmed and what was not.
- * The cause of the outage itself is its own `cause`. Repeating a job with its `id` and `at: new Date(dueMs)` instead
- * of its delay is the same call: it is safe, whatever became of the first.
+ * The `cause` of an error of `schedule` and `scheduleMany` that came from Redis: which jobs Redis has confirmed, and which
+ * not. Its own `cause` is the error of Redis. To repeat a job, use its `id` and `at: new Date(dueMs)` instead of its
+ * delay: that is the same call, and safe whatever became of the first one.
  *
  * @example
  * try { await producer.scheduleMany(emails, jobs) }
@@ -54,7 +54,7 @@ export class Unconfirmed extends Error {
   }
 }
 
-/** A job of which Redis has not said that it has it. */
+/** A job that Redis has not confirmed. */
 export interface UnconfirmedJob {
   /** Its place among the jobs given. */
   readonly index: number;
@@ -86,7 +86,10 @@ export function scheduledOf(queue: string, plan: Plan, reply: Exclude<ScheduleRe
         `job ${id} is due ${instant(dueMs)}, past the horizon; the clock of Redis says ${instant(reply.nowMs)}`,
       );
     case 'too-large':
-      throw new DuestreamError('bad-input', `job ${id} is ${plan.bytes} bytes, more than a record may have`);
+      throw new DuestreamError(
+        'bad-input',
+        `the record of job ${id} has ${plan.bytes} bytes, more than Redis may take: store the data elsewhere and schedule a reference`,
+      );
     case 'bad-member':
     case 'bad-record':
       throw new DuestreamError(

@@ -17,8 +17,8 @@ export interface ProducerOptions {
   /** Largest data of a job in bytes of JSON: 1 to 64 MiB. Default 262144. */
   readonly dataBytesMax?: number | undefined;
   /**
-   * How long a call is repeated in an outage: 0 to `5m`, at most half of `doneWindow`. Default `10s`. What is longer than
-   * `done.retryBudgetMs` of the daemons (10 s) may run twice where many jobs end: set both.
+   * How long a call is repeated in an outage: 0 to `5m`, at most half of `doneWindow`. Default `10s`. If it is longer than
+   * `done.retryBudgetMs` of the daemons (10 s), raise that too: else a repeated call may make a second job.
    */
   readonly retryBudget?: DurationInput | undefined;
   /** How long Redis remembers a job that this producer cancelled: 0 (not at all) to `30d`. Default `10m`. */
@@ -40,7 +40,7 @@ export interface ProducerSettings {
   readonly clock: Clock;
 }
 
-/** A queue as `defineQueue` made it, or its name: then it has the defaults. */
+/** A queue that `defineQueue` returned, or its name; with a name alone the defaults hold. */
 export type QueueInput<Data> = Queue<Data> | string;
 
 const DAY_MS = 86_400_000;

@@ -22,6 +22,6 @@ export function createSlots({ max, waitingMax }: { readonly max: number; readonl
 export function tooMany(waitingMax: number): DuestreamError {
   return new DuestreamError(
     'unavailable',
-    `${waitingMax} calls are waiting for Redis already; allowed: ${waitingMax}; nothing was sent: wait for some of them first`,
+    `${waitingMax} calls already wait for Redis, the most that may; nothing was sent: wait until some of them end`,
   );
 }

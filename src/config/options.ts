@@ -32,8 +32,12 @@ const redis = z.strictObject({
       env: 'DUESTREAM_REDIS_URL',
     },
   ),
-  commandTimeoutMs: ms(4000, { min: 100, max: 60_000 }, 'How long a command may take before its reply counts as lost.'),
-  connectTimeoutMs: ms(5000, { min: 100, max: 60_000 }, 'How long a connection may take to come up.'),
+  commandTimeoutMs: ms(
+    4000,
+    { min: 100, max: 60_000 },
+    'How long to wait for the reply to a command before it counts as lost.',
+  ),
+  connectTimeoutMs: ms(5000, { min: 100, max: 60_000 }, 'How long connecting may take.'),
 });
 
 const http = z.strictObject({
@@ -44,7 +48,7 @@ const http = z.strictObject({
       .default('127.0.0.1'),
     {
       kind: 'text',
-      doc: 'The address that health and metrics listen on.',
+      doc: 'The address at which health and metrics listen.',
       allowed: 'a host name or an IP address; any but a loopback one needs http.token',
       flag: 'http-host',
     },
@@ -53,7 +57,7 @@ const http = z.strictObject({
     min: 0,
     max: 65_535,
     flag: 'http-port',
-    doc: 'The port that health and metrics listen on; 0 takes any free one and prints it.',
+    doc: 'The port at which health and metrics listen; 0 takes any free port and prints it.',
   }),
   token: option(
     z
@@ -62,7 +66,7 @@ const http = z.strictObject({
       .default(''),
     {
       kind: 'text',
-      doc: 'The bearer token that callers must send; empty means none.',
+      doc: 'The bearer token that callers of /metrics must send; empty means none.',
       allowed: '16 to 256 printable characters without spaces, or empty',
       secret: 'value',
     },
@@ -70,14 +74,18 @@ const http = z.strictObject({
 });
 
 const mover = z.strictObject({
-  leaseMs: ms(5000, { min: 500, max: 60_000 }, 'How long a leader is trusted without a sign of life.'),
+  leaseMs: ms(
+    5000,
+    { min: 500, max: 60_000 },
+    'How long a leader keeps its lease without renewing it; then another daemon may lead.',
+  ),
   batchMax: whole(300, { min: 1, max: 500, doc: 'How many jobs one pass may promote.' }),
   readyMax: whole(10_000, {
     min: 1,
     max: 1_000_000,
-    doc: 'How many undelivered jobs may be ready before promotion waits.',
+    doc: 'How many jobs may be ready and not yet delivered before promotion pauses.',
   }),
-  safetyTickMs: ms(1000, { min: 10, max: 60_000 }, 'How often a leader looks even when nobody nudged it.'),
+  safetyTickMs: ms(1000, { min: 10, max: 60_000 }, 'How often a leader looks for due jobs without a nudge.'),
 });
 
 const worker = z.strictObject({
@@ -92,28 +100,32 @@ const worker = z.strictObject({
     flag: 'concurrency',
     doc: 'How many handlers run at once in one process.',
   }),
-  jobLeaseMs: ms(15_000, workerRanges.jobLeaseMs, 'How long a started job is left alone without a sign of life.'),
+  jobLeaseMs: ms(
+    15_000,
+    workerRanges.jobLeaseMs,
+    'The job lease, also called visibility timeout: how long a started job stays with its worker without an extension.',
+  ),
   extendEveryMs: ms(
     5000,
     workerRanges.extendEveryMs,
     'How often the leases of running jobs are extended; at most half of worker.jobLeaseMs.',
   ),
   beatTtlMs: ms(10_000, workerRanges.beatTtlMs, 'How long a heartbeat of a worker is valid.'),
-  graceMs: ms(5000, workerRanges.graceMs, 'How long a worker must be seen dead before its jobs are taken over.'),
+  graceMs: ms(5000, workerRanges.graceMs, 'How long a worker must be missing before its jobs are taken over.'),
   shutdownMs: ms(25_000, workerRanges.shutdownMs, 'How long running handlers may take to end at shutdown.'),
   abortGraceMs: ms(
     5000,
     workerRanges.abortGraceMs,
-    'How long a handler whose time is up may take to end before its slot counts as lost.',
+    'How long a handler may go on after its signal aborted, before its slot counts as lost.',
   ),
   recycleAtPercent: whole(50, {
     ...workerRanges.recycleAtPercent,
-    doc: 'The share of lost slots in percent at which the process ends with 1, to be started anew; 0 = never.',
+    doc: 'The share of lost slots, in percent, at which the process ends with exit code 1 so that a supervisor restarts it; 0 = never.',
   }),
   timeoutMs: ms(
     900_000,
     queueRanges.timeoutMs,
-    'How long a handler may run before it is aborted, unless its queue says otherwise.',
+    'How long a handler may run before its signal aborts, unless its queue says otherwise.',
   ),
 });
 
@@ -122,12 +134,12 @@ const done = z.strictObject({
   max: whole(10_000, {
     min: 0,
     max: 10_000_000,
-    doc: 'How many ended jobs are remembered per partition, besides those of the last minute, whose calls may still be repeated; 0 remembers nothing.',
+    doc: 'How many ends of jobs are remembered per partition. Ends of the last minute are always kept, because their calls may be repeated. 0 remembers nothing.',
   }),
   retryBudgetMs: ms(
     10_000,
     { min: 0, max: 300_000 },
-    'The longest retryBudget of all producers: ends are kept for twice this and a command time-out, whatever their number.',
+    'The longest retryBudget of your producers. Whatever their number, ends are kept for twice the sum of this and redis.commandTimeoutMs.',
   ),
 });
 
@@ -149,7 +161,7 @@ const limits = z.strictObject({
 const log = z.strictObject({
   level: option(z.enum(LEVELS).default('info'), {
     kind: 'text',
-    doc: 'The least important log lines that are written.',
+    doc: 'The level of the log: lines of this level and above it are written.',
     allowed: LEVELS.join(', '),
     flag: 'log-level',
   }),
@@ -158,7 +170,7 @@ const log = z.strictObject({
 const schedules = z.strictObject({
   file: option(z.string().max(4096).default(''), {
     kind: 'text',
-    doc: 'The YAML file whose schedules a daemon with the role mover puts at its start, relative to the working directory.',
+    doc: 'A YAML file of schedules, relative to the working directory. At its start a daemon with the role mover creates, changes and removes schedules to match it.',
     allowed: 'a path of at most 4096 characters, or empty: schedules are left alone',
     flag: 'schedules',
   }),

@@ -46,16 +46,16 @@ export const queue = z.strictObject({
   timeoutMs: number({
     ...queueRanges.timeoutMs,
     unit: 'ms',
-    doc: 'How long a handler may run before it is aborted.',
+    doc: 'How long a handler may run before its signal aborts.',
   }).exactOptional(),
   delivery: option(z.enum(DELIVERIES), {
     kind: 'text',
-    doc: 'What is promised about starts: see the delivery modes.',
+    doc: 'The delivery mode: what a crash of a worker does to a job.',
     allowed: DELIVERIES.join(', '),
   }).exactOptional(),
   backoff: option(backoff, {
     kind: 'backoff',
-    doc: 'How long to wait after a failure.',
+    doc: 'How long a job waits after a failure.',
     allowed:
       'kind: fixed (delayMs), linear (delayMs, maxMs), exponential (delayMs, factor, maxMs) or ladder (stepsMs), each with jitter: none, full or equal',
   }).exactOptional(),

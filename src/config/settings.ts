@@ -132,7 +132,8 @@ function unknownKey(path: readonly string[], origin: Origin): DuestreamError {
 }
 
 function unknownVariable(name: string, known: readonly (string | undefined)[]): DuestreamError {
-  if (name.startsWith('DUESTREAM_QUEUES_')) return bad(`${name} is set; queues are configured in the file only`);
+  if (name.startsWith('DUESTREAM_QUEUES_'))
+    return bad(`${name} is set; allowed: queues are configured in the file only`);
   return bad(
     `${name} is not a variable of duestream${hintOf(name, [...known.filter((one) => one !== undefined), ...BOOTSTRAP])}`,
   );

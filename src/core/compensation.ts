@@ -11,13 +11,13 @@ import { DEFAULT_NAME } from './job.ts';
 import type { Attempted, Outcome } from './outcome.ts';
 import type { Untyped } from './queue.ts';
 
-/** The name of a compensation job's job. */
+/** The name of every compensation job. */
 export const ABANDONED = 'duestream.abandoned';
 
 /** How the JSON of a compensation job begins, so that it is known without being parsed. */
 const COMPENSATION = `{"n":"${ABANDONED}"`;
 
-/** What an `onAbandoned` handler finds as `job.data`. */
+/** The `job.data` of an `onAbandoned` handler. */
 export interface Abandoned<Data = Untyped> {
   /** The job that died. */
   readonly id: string;

@@ -43,7 +43,7 @@ export class DuestreamError extends Error {
 
 /**
  * The call was sent, but its reply was lost: Redis may or may not have carried it out. Repeat **the same call**
- * (same id, same due): it is safe while the job lives and within the done window afterwards.
+ * (same id, same due time): it is safe while the job lives and within the done window afterwards.
  */
 export class Indeterminate extends DuestreamError {
   override readonly name: string = 'Indeterminate';

@@ -29,13 +29,13 @@ export const jobOptions = {
     example: '5m',
   },
   /**
-   * Run at this instant: a `Date`, an ISO 8601 text with offset or Z, a luxon `DateTime`. One that is past runs now.
+   * Run at this instant: a `Date`, an ISO 8601 text with offset or Z, a luxon `DateTime`. A past instant means now.
    *
    * @example { at: '2026-03-01T10:00:00+01:00' }
    */
   at: {
     ...instant(),
-    doc: 'when: ISO 8601 such as 2026-03-01T10:00:00+01:00, or with a zone a local time',
+    doc: 'the due time: ISO 8601 such as 2026-03-01T10:00:00+01:00, or with a zone a local time',
     allowed: 'a `Date`, a luxon `DateTime`, or ISO 8601 with `Z` or an offset; from 1973 to the horizon',
     otherwise: 'due now',
     example: '2030-03-01T10:00:00+01:00',
@@ -43,8 +43,9 @@ export const jobOptions = {
     zoned: 'zone',
   },
   /**
-   * The IANA zone in which an `at` without offset, such as `"2026-03-08T09:00"`, is a local time. A time that a clock
-   * change skips is later by the gap; of one that comes twice, the first is meant: as in schedules.
+   * The IANA zone in which an `at` without offset, such as `"2026-03-08T09:00"`, is a local time. If a clock
+   * change skips that time, the job is later by the gap; if the time comes twice, the first one counts.
+   * Schedules do the same.
    *
    * @example { at: '2026-03-08T09:00', zone: 'Europe/Berlin' }
    */
@@ -86,8 +87,8 @@ export const jobOptions = {
     schedule: 'job',
   },
   /**
-   * When a job of this id is scheduled, ready or running: `keep` (default) leaves it, `replace` puts this one in its
-   * place unless it runs, `error` throws `exists`. The very same call again is never a conflict: it is `already` there.
+   * What to do when a job of this id is scheduled, ready or running: `keep` (default) leaves it, `replace` puts this job
+   * in its place unless it runs, `error` throws `exists`. The same call again is no conflict: its status is `already`.
    *
    * @example { id: 'welcome:42', ifExists: 'replace' }
    */
@@ -152,13 +153,13 @@ export const jobOptions = {
     instead: 'maxLateness',
   },
   /**
-   * How long after its due time (after a retry: the retry's) a start is still worth while.
+   * How long after the due time (after a retry: the due time of the retry) a start is still allowed.
    *
    * @example { maxLateness: '10m' }
    */
   maxLateness: {
     ...duration(),
-    doc: 'no start later than this after it is due',
+    doc: 'no start later than this after the due time',
     otherwise: 'never too late',
     example: '10m',
     schedule: true,
@@ -200,7 +201,7 @@ export type OptionsOfFires = {
     : never]?: ScheduleOptions[Name];
 };
 
-/** What to do when a job of the same id waits already. */
+/** What to do when a job of the same id lives already. */
 export type IfExists = GivenOf<typeof jobOptions.ifExists>;
 
 function expiryOf(given: unknown, what: string, dueMs = 0): number {

@@ -34,15 +34,15 @@ export interface Job<Data = unknown> {
   readonly queue: string;
   readonly name: string;
   readonly data: Data;
-  /** The moment (epoch ms of the Redis primary) from which this start was allowed. */
+  /** The due time of this start: epoch ms by the clock of the Redis primary. */
   readonly dueMs: number;
-  /** The moment the producer asked for. It differs from `dueMs` after a retry or a defer. */
+  /** The due time that the producer asked for. It differs from `dueMs` after a retry or a defer. */
   readonly askedDueMs: number;
   /** How often handlers of this job were started, this start included. */
   readonly attempt: number;
   readonly failures: number;
   readonly crashes: number;
-  /** Put by a foreign producer as a plain zset member: it has an id and no data. */
+  /** Whether a foreign producer put it with a plain ZADD: then it has an id and no data. */
   readonly bare: boolean;
   /** The last failures, oldest first, at most 5. */
   readonly history: readonly Attempted[];

@@ -80,7 +80,7 @@ export function judgeStart<Handler>(life: Life, rules: Rules<Handler>, nowMs: nu
     return refused('attempts-exhausted', `failed ${timesOf(failures)}`, name);
   }
   const handler = handlerOf(name);
-  if (!handler) return refused('no-handler', `no handler for the name ${name}`, name);
+  if (!handler) return refused('no-handler', `no handler for jobs named ${name}`, name);
   const timeoutMs = record.timeoutMs ?? queue.timeoutMs;
   return { kind: 'run', record, handler, timeoutMs, isOver: queue.delivery === 'at-most-once' };
 }
@@ -121,7 +121,7 @@ export function judgeThrown<Handler>(
 
 /**
  * Redis refused what the handler asked to be committed. When it had no memory, nothing has happened and the handler did
- * nothing wrong: the job is put aside and no failure is counted, else a Redis that is full for a while would make a dead
+ * nothing wrong: the job is put aside and no failure is counted, else a Redis that is full for a while would make a
  * dead letter of every such job.
  */
 export function judgeRefused<Handler>(thrown: unknown, parts: EndParts<Handler>): Outcome {

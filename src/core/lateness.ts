@@ -4,7 +4,7 @@ import type { HeaderOptions } from './job-fields.ts';
 /**
  * Whether a job is too late to start. `start.lua` judges by the same rule; this is for whoever plays it without Redis.
  *
- * @param sinceMs the due of a retry or a defer, else the moment that was asked for
+ * @param sinceMs the due time of a retry or a defer, else the asked due time
  */
 export function isTooLate(
   { expiresAtMs = Number.POSITIVE_INFINITY, maxLatenessMs = Number.POSITIVE_INFINITY, onLate }: HeaderOptions,

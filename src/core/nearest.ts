@@ -10,7 +10,7 @@ export function hintOf(name: string, known: readonly string[]): string {
   return near === undefined ? '' : `; did you mean ${near}?`;
 }
 
-/** The nearest of `known` within a third of the dead letters (at least two), or undefined. Case does not count. */
+/** The nearest of `known` within a third of its letters (at least two), or undefined. Case does not count. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const limit = Math.max(2, Math.floor(name.length / 3));
   let best: { readonly name: string; readonly distance: number } | undefined;

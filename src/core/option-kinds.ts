@@ -103,7 +103,7 @@ export function instant(): OptionKind<InstantInput, number, 'instant'> {
   };
 }
 
-/** A wholeNumber number. */
+/** A whole number. */
 export function count(range: Range): OptionKind<number, number, 'count'> {
   return {
     ...{ kind: 'count', metavar: '<n>', allowed: `${range.min} to ${range.max}`, range, ...numbersFrom(range.min) },

@@ -42,7 +42,7 @@ export type Outcome =
       readonly compensation?: { readonly member: string; readonly record: string };
     };
 
-/** Why a handler was told to stop. */
+/** Why the signal of a handler aborted. */
 export type AbortReason = 'timeout' | 'cancelled' | 'lease lost' | 'shutdown';
 
 /** One line of a job's history: when, at which attempt, what kind of end, and its message. */

@@ -13,15 +13,15 @@ export interface QueueOptions {
   readonly attempts?: number;
   /** How often workers may die under the job before it is dead. 1 to 100, default 3. */
   readonly crashes?: number;
-  /** How long to wait after a failure. Default exponential 10 s … 1 h with full jitter. */
+  /** How long a job waits after a failure. Default: exponential, 10 s … 1 h, with full jitter. */
   readonly backoff?: BackoffPolicy;
-  /** How long a handler may run before it is aborted and the start counts as failed. 1 ms to 365 d, default 15 min. */
+  /** How long a handler may run before its signal aborts and the start counts as a failure. 1 ms to 365 d, default 15 min. */
   readonly timeout?: DurationInput;
   /**
    * `at-least-once` (default): acknowledged after the handler, tried again after failures and crashes.
    * `at-most-once`: acknowledged before the handler and never tried again; a crash or a failure loses the job's work.
    * `effectively-once`: like at-least-once, for handlers that use `context.commit` or compare `context.token` in their
-   * store; the worker refuses to forget the ends of jobs (`doneWindow: 0`).
+   * store; the worker refuses `doneWindow: 0`, which would forget the ends of jobs.
    */
   readonly delivery?: Delivery;
   /** Over how many partitions a **new** queue is split. Default 1. An existing queue keeps what it has. */
@@ -32,7 +32,7 @@ export type Delivery = 'at-least-once' | 'at-most-once' | 'effectively-once';
 
 const DELIVERIES: readonly Delivery[] = ['at-least-once', 'at-most-once', 'effectively-once'];
 
-/** The data of jobs where nobody says its type: whatever JSON carried, as the compiler knows it from `JSON.parse`. */
+/** The data of jobs without a type argument: the type that `JSON.parse` returns. */
 export type Untyped = ReturnType<typeof JSON.parse>;
 
 /** A defined queue; `Data` is the type of its jobs' data. */
@@ -49,9 +49,9 @@ export interface Queue<Data = unknown> {
 }
 
 /**
- * Defines a queue. Nothing is sent to Redis: a queue comes into being by its first use.
+ * Defines a queue. It sends nothing to Redis: the first use of the queue declares it there.
  *
- * Without a type argument, the compiler lets its data pass as anything.
+ * Without a type argument, the data of its jobs has the type `any`.
  *
  * @throws DuestreamError `bad-input` for a name outside the grammar or an option outside its range.
  * @example

@@ -56,7 +56,7 @@ export function logEvents(events: EventSource, log: Logger, clock: Clock = syste
   const rare = fewer(log, clock);
   const outage = createOutageLog({ log: fewer(log, clock), clock });
   const suspects = sparing(SUSPECTS_EVERY_MS, (e: Events['suspects.waiting'], missed) =>
-    log.warn({ ...e, missed }, 'jobs under which workers died are started one at a time'),
+    log.warn({ ...e, missed }, 'workers died under these jobs: they are started one at a time'),
   );
   const off = listenToAll(
     events,
@@ -64,7 +64,8 @@ export function logEvents(events: EventSource, log: Logger, clock: Clock = syste
       'leader.elected': (e) => few.info(e, 'leader elected'),
       'leader.lost': (e) => few.info(e, 'leader lost'),
       'jobs.promoted': ({ queue, partition, count, deadLetters, tookMs }) => {
-        if (deadLetters > 0) log.warn({ queue, partition, deadLetters }, 'members nobody can run became dead letters');
+        if (deadLetters > 0)
+          log.warn({ queue, partition, deadLetters }, 'members that cannot be jobs became dead letters');
         log.debug({ queue, partition, count, tookMs: round(tookMs) }, 'jobs promoted');
       },
       'job.started': (e) => log.debug({ ...e, lateMs: round(e.lateMs) }, 'job started'),
@@ -80,44 +81,50 @@ export function logEvents(events: EventSource, log: Logger, clock: Clock = syste
       'job.failed': ({ error, ...e }) =>
         log.warn(
           { ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) },
-          'job failed and is not tried again: it is delivered at most once',
+          'job failed and is not tried again: its queue delivers at most once',
         ),
       'job.expired': (e) =>
-        log.info(e, e.dead ? 'job was too late: it is a dead letter' : 'job was too late: it is dropped'),
+        log.info(e, e.dead ? 'job was too late: it became a dead letter' : 'job was too late: it was dropped'),
       'job.cancelled': (e) => log.debug(e, 'job cancelled'),
-      'job.fenced': (e) => rare.warn(e, 'an older start of this job was refused'),
+      'job.fenced': (e) => rare.warn(e, 'Redis refused the end of an older start: the job was started again elsewhere'),
       'jobs.parked': sparing(PARKED_EVERY_MS, ({ queue, partition, count }, missed) =>
-        log.warn({ queue, partition, count, missed }, 'jobs of a later version wait for a worker that can read them'),
+        log.warn({ queue, partition, count, missed }, 'jobs of a later version wait: update the workers'),
       ),
       'suspects.waiting': (e) => {
         if (e.waiting > 0) suspects(e);
       },
-      'slots.lost': (e) => rare.warn(e, 'handlers ignore that they were told to stop; their slots are lost'),
-      'worker.exhausted': (e) => log.error(e, 'too many slots are lost; only a new process frees them'),
+      'slots.lost': (e) => rare.warn(e, 'handlers ignore their abort signal; their slots are lost'),
+      'worker.exhausted': (e) => log.error(e, 'too many slots are lost; restart the process to free them'),
       'promise.rejected': sparing(REJECTED_EVERY_MS, ({ error }, missed) =>
-        log.error({ error: safe(error), missed }, 'a promise was rejected and nobody listened'),
+        log.error(
+          { error: safe(error), missed },
+          'unhandled rejection: a promise of a handler was rejected and nothing caught it',
+        ),
       ),
       'process.ticked': ({ lagMs }) => {
         if (lagMs < LAG_TOLD_MS) return;
-        log.warn({ lagMs: round(lagMs) }, 'the event loop stood still: a handler held it, or the process was frozen');
+        log.warn(
+          { lagMs: round(lagMs) },
+          'the event loop was blocked: by a handler, or because the process was frozen',
+        );
       },
-      'entries.reclaimed': (e) => rare.warn(e, 'took over what a dead worker left'),
-      'entries.adopted': (e) => rare.warn(e, 'found entries of a lost reply'),
-      'schedule.missed': (e) => rare.warn(e, 'instants of a schedule passed while nobody fired them'),
-      'schedule.unreadable': (e) => log.error(e, 'a schedule cannot be read and does not fire'),
-      'partition.repaired': (e) => rare.warn(e, 'somebody removed parts of jobs; they are repaired'),
-      'consumer.retired': (e) => few.info(e, 'a dead worker is gone'),
+      'entries.reclaimed': (e) => rare.warn(e, 'took over the jobs of a dead worker'),
+      'entries.adopted': (e) => rare.warn(e, 'found jobs that Redis delivered in a lost reply'),
+      'schedule.missed': (e) => rare.warn(e, 'instants of a schedule passed while no daemon ran'),
+      'schedule.unreadable': (e) => log.error(e, 'a schedule cannot be read and does not fire: put it again'),
+      'partition.repaired': (e) => rare.warn(e, 'somebody else removed parts of jobs; they are repaired'),
+      'consumer.retired': (e) => few.info(e, 'removed a dead worker from the consumer group'),
       'redis.away': (e) => outage.away({ ...e, why: safe(e.why) }),
       'redis.evicts': (e) =>
-        log.error(e, 'Redis may evict keys, and jobs with them: CONFIG SET maxmemory-policy noeviction'),
-      'redis.keeps': (e) => log.info(e, 'Redis evicts nothing any more'),
+        log.error(e, 'Redis may evict keys and jobs with them: run CONFIG SET maxmemory-policy noeviction'),
+      'redis.keeps': (e) => log.info(e, 'Redis no longer evicts keys'),
       'redis.changed': ({ empty, ...e }) =>
         rare.warn(
           e,
           e.before === e.runId
             ? 'Redis has lost this namespace: somebody removed its keys'
             : empty
-              ? 'another Redis server answers, and it holds nothing of this namespace'
+              ? 'another Redis server answers, and it has no keys of this namespace'
               : 'another Redis server answers',
         ),
       'redis.back': outage.back,

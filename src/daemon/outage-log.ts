@@ -106,7 +106,7 @@ export function createOutageLog({ log, clock }: { readonly log: Lines; readonly 
       const over = leave(who);
       if (!over || stopped) return;
       const awayMs = Math.round(clock.monotonicMs() - over.sinceMs);
-      log.info({ awayMs }, episodes.size > 0 ? 'Redis is back for some' : 'Redis is back');
+      log.info({ awayMs }, episodes.size > 0 ? 'Redis is back for some services' : 'Redis is back');
     },
     stop() {
       for (const { callOff } of episodes.values()) callOff();

@@ -30,8 +30,8 @@ export async function runUntilSignal(
     {
       delay: shutdownMs + 1000,
       logger: { error: (message?: unknown) => log.error({ error: safe(messageOf(message)) }, 'shutdown') },
-      onTimeout: (delay) => log.error({ afterMs: delay }, 'shutdown took too long, exiting'),
-      onSecondSignal: (signal) => log.warn({ signal }, 'second signal, exiting at once'),
+      onTimeout: (delay) => log.error({ afterMs: delay }, 'shutdown took too long: exiting'),
+      onSecondSignal: (signal) => log.warn({ signal }, 'second signal: exiting at once'),
       // A promise that a handler forgot about is that handler's bug; it must not end other jobs.
       skip: ['unhandledRejection', 'beforeExit'],
     },

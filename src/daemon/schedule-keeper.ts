@@ -1,6 +1,6 @@
 /**
  * Brings the schedules of the configuration's file in step at the start of a daemon that moves jobs, and logs the
- * difference. The file is judged before anything is connected; then outage is waited out beside all other work,
+ * difference. The file is judged before anything is connected; then an outage is waited out beside all other work,
  * because a Redis that is full needs a daemon that promotes, not one that ends.
  */
 import { type Reconciled, reconcileSchedules } from '../client/schedules/reconcile.ts';
@@ -54,11 +54,11 @@ export function scheduleKeeperOf(
 
 function tell(log: Log, file: string, { created, changed, removed, unchanged, kept }: Reconciled): void {
   const names = { created: some(created), changed: some(changed), removed: some(removed) };
-  log.info({ file, ...names, unchanged: unchanged.length }, 'the schedules are in step with their file');
+  log.info({ file, ...names, unchanged: unchanged.length }, 'Redis has the schedules of the file');
   if (kept.length === 0) return;
   log.warn(
     { file, kept: some(kept) },
-    'schedules of these names were put by a call and are left as they are; remove them to let the file have the names',
+    'schedules of these names were put by a call, so the file does not change them; remove them to let the file have the names',
   );
 }
 

@@ -37,11 +37,11 @@ export function createFamilies(collect: () => Promise<void>) {
     }),
     jobsDeferred: kept({
       name: 'duestream_jobs_deferred_total',
-      help: 'Starts that were put off without using an attempt.',
+      help: 'Starts that a handler deferred, without using an attempt.',
     }),
     jobsDead: kept({
       name: 'duestream_jobs_dead_total',
-      help: 'Dead letters written, those of foreign members that never became a job included.',
+      help: 'Dead letters written, also those of foreign members that never became a job.',
     }),
     jobsExpired: kept({
       name: 'duestream_jobs_expired_total',
@@ -50,7 +50,7 @@ export function createFamilies(collect: () => Promise<void>) {
     jobsCancelled: kept({ name: 'duestream_jobs_cancelled_total', help: 'Jobs that ended cancelled.' }),
     jobsRepaired: kept({
       name: 'duestream_jobs_mended_total',
-      help: 'Parts of jobs that somebody had removed and that were put right.',
+      help: 'Parts of jobs that somebody else had removed and that were repaired.',
     }),
     deadLettersForgotten: kept({
       name: 'duestream_dead_forgotten_total',
@@ -71,7 +71,7 @@ export function createFamilies(collect: () => Promise<void>) {
     }),
     runningJobs: new Gauge({
       name: 'duestream_running_jobs',
-      help: 'Jobs in the hands of a worker: running or about to start.',
+      help: 'Jobs that a worker holds: running or about to start.',
       labelNames: ['queue'],
       ...read,
     }),
@@ -83,13 +83,13 @@ export function createFamilies(collect: () => Promise<void>) {
     }),
     oldestDueAge: new Gauge({
       name: 'duestream_oldest_due_age_seconds',
-      help: 'How long the oldest job that is due has waited for its start; 0 when none waits.',
+      help: 'How long the oldest due job has waited for its start; 0 when none waits.',
       labelNames: ['queue'],
       ...read,
     }),
     doneEvictedAge: new Gauge({
       name: 'duestream_done_evicted_age_seconds',
-      help: 'Age of the youngest end that was forgotten because of done.max, in the last done window; none was: no series.',
+      help: 'Age of the youngest end that was forgotten because of done.max within the last done window; no series when there was none.',
       labelNames: ['queue'],
       ...read,
     }),
@@ -101,7 +101,7 @@ export function createFamilies(collect: () => Promise<void>) {
     }),
     moverEpoch: new Gauge({
       name: 'duestream_mover_epoch',
-      help: 'The number of the term in which this process leads the partition.',
+      help: 'Epoch: the number of the term in which this process leads the partition.',
       labelNames: ['queue', 'partition'],
       ...read,
     }),
@@ -112,7 +112,7 @@ export function createFamilies(collect: () => Promise<void>) {
     }),
     moverPassDuration: new Histogram({
       name: 'duestream_mover_pass_duration_seconds',
-      help: 'How long one promotion call took, the way to Redis and back included.',
+      help: 'How long one promotion call took, including the way to Redis and back.',
       labelNames: ['queue'],
       buckets: PASS,
       ...own,
@@ -140,13 +140,13 @@ export function createFamilies(collect: () => Promise<void>) {
     }),
     scheduleFires: new Counter({
       name: 'duestream_schedule_fires_total',
-      help: 'Instants of schedules that this process handled, by what became of them.',
+      help: 'Instants of schedules that this process handled, by outcome.',
       labelNames: ['queue', 'outcome'],
       ...own,
     }),
     scheduleMissed: new Counter({
       name: 'duestream_schedule_missed_total',
-      help: 'Times that instants of a schedule were found to have passed while nobody fired them.',
+      help: 'How often instants of a schedule had passed while no daemon ran.',
       labelNames: ['queue'],
       ...own,
     }),
@@ -159,48 +159,48 @@ export function createFamilies(collect: () => Promise<void>) {
     }),
     fenced: new Counter({
       name: 'duestream_fenced_total',
-      help: 'Results that Redis refused because the job had been started again elsewhere.',
+      help: 'Ends of jobs that Redis refused because the job had been started again elsewhere.',
       labelNames: ['queue'],
       ...own,
     }),
     adopted: new Counter({
       name: 'duestream_adopted_total',
-      help: 'Entries this worker found under its own name after their delivery had been lost.',
+      help: 'Entries that this worker adopted: Redis had delivered them in a reply that was lost.',
       labelNames: ['queue'],
       ...own,
     }),
     parked: new Counter({
       name: 'duestream_jobs_parked_total',
-      help: 'Starts put off because the record is of a later version than this worker reads.',
+      help: 'Starts that were put off because only a later version can read the record.',
       labelNames: ['queue'],
       ...own,
     }),
     parkedJobs: new Gauge({
       name: 'duestream_parked_jobs',
-      help: 'Jobs that this worker has put off because their record is of a later version, and that wait now.',
+      help: 'Jobs that wait now because only a later version can read their record.',
       labelNames: ['queue'],
       ...own,
     }),
     waitingSuspects: new Gauge({
       name: 'duestream_waiting_suspects',
-      help: 'Jobs under which workers died and that wait in this process to be started alone.',
+      help: 'Suspects: jobs that wait in this process to be started alone, because workers died under them.',
       labelNames: ['queue'],
       ...own,
     }),
     lostSlots: new Gauge({
       name: 'duestream_lost_slots',
-      help: 'Slots of this process that handlers keep although they were told to stop.',
+      help: 'Slots of this process that handlers keep although their signal has aborted.',
       labelNames: ['queue'],
       ...own,
     }),
     rejections: new Counter({
       name: 'duestream_unhandled_rejections_total',
-      help: 'Promises that were rejected and that nobody listened to.',
+      help: 'Unhandled rejections of promises in this process.',
       ...own,
     }),
     eventLoopLag: new Histogram({
       name: 'duestream_event_loop_lag_seconds',
-      help: 'How much later than asked a timer of this process fired, two looks a second.',
+      help: 'How late a timer of this process fired, measured twice a second.',
       buckets: LAG,
       ...own,
     }),

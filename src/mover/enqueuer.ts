@@ -102,7 +102,7 @@ export function createEnqueuer(parts: EnqueuerParts): Enqueuer {
     return 0;
   }
 
-  /** What is wrong with one schedule is told and looked at later; the others go on. an outage is of all of them. */
+  /** What is wrong with one schedule is reported and looked at later; the others go on. An outage concerns all of them. */
   async function lookAlone(look: Look, content: string | undefined): Promise<void> {
     try {
       await lookAt(look, content);

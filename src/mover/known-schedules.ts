@@ -1,5 +1,5 @@
 /**
- * The definitions that a enqueuer has read, and what it told of those that it could not. Each text is read once; one that
+ * The definitions that an enqueuer has read, and what it told of those that it could not. Each text is read once; one that
  * nobody can read is told once, and again when it reads otherwise. A definition may hold 256 KiB of data, so it is their
  * size that is bounded: those that were not used for longest go first, and are read again when they are due. Of what was
  * told only a digest is kept.

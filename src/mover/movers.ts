@@ -1,5 +1,5 @@
 /**
- * All movers of one process: a mover, a enqueuer of schedules, a janitor and a repairer per partition of every declared queue. Watches the
+ * All movers of one process: a mover, an enqueuer of schedules, a janitor and a repairer per partition of every declared queue. Watches the
  * registry for new queues, ranks itself among the living daemons, and hands the nudges of every `K:wake` to the right
  * mover.
  */

@@ -34,7 +34,7 @@ export async function page(
   ref: PartitionRef,
   { state, limit, offset = 0 }: { readonly state: JobState; readonly limit: number; readonly offset?: number },
 ): Promise<readonly Row[]> {
-  // Only the zset of dues can be entered in its middle; of the others what comes first is read and dropped.
+  // Only the zset of due times can be entered in its middle; of the others what comes first is read and dropped.
   let skip = state === 'scheduled' ? 0 : offset;
   const rows: Row[] = [];
   for await (const chunk of chunksOf(redis, ref, { state, limit, offset })) {

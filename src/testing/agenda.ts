@@ -44,7 +44,8 @@ export function createAgenda(startMs: number): Agenda {
     for (let count = 0; ; count += 1) {
       const [next] = entries;
       if (!next || next.atMs > untilMs) return;
-      if (count >= HAPPENINGS_MAX) throw new DuestreamError('failed', `more than ${HAPPENINGS_MAX} things came due`);
+      if (count >= HAPPENINGS_MAX)
+        throw new DuestreamError('failed', `more than ${HAPPENINGS_MAX} jobs or instants became due in one call`);
       entries.shift();
       nowMs = Math.max(nowMs, next.atMs);
       await next.what();
@@ -62,7 +63,8 @@ export function createAgenda(startMs: number): Agenda {
       };
     },
     async advanceTo(untilMs) {
-      if (advancing) throw new DuestreamError('bad-input', 'time passes already; allowed: one advance at a time');
+      if (advancing)
+        throw new DuestreamError('bad-input', 'advance was called while time passes; allowed: one call at a time');
       advancing = true;
       try {
         await happen(untilMs);

@@ -74,7 +74,8 @@ export function createEnds({ agenda, runs, inline, put, begin }: EndsParts) {
 
   async function again(job: Kept, delayMs: number): Promise<void> {
     job.nextDueMs = agenda.nowMs() + delayMs;
-    if (inline && job.attempts >= INLINE_STARTS_MAX) await bury(job, 'deferred without end', undefined);
+    if (inline && job.attempts >= INLINE_STARTS_MAX)
+      await bury(job, 'the handler deferred the job without end', undefined);
     else await begin(job, job.nextDueMs);
   }
 

@@ -35,9 +35,9 @@ export interface TestKitOptions {
    * the time-out of its job or its queue is timed out. Default 0.
    */
   readonly lasts?: ((job: Job<unknown>) => DurationInput) | undefined;
-  /** What jitter follows from, 0 up to 1. Default 0.5, always. */
+  /** The random number that jitter uses, 0 up to 1. Default: always 0.5. */
   readonly random?: (() => number) | undefined;
-  /** Handlers run at once when a job is scheduled, whatever its due; retries too. Default false. */
+  /** Handlers run at once when a job is scheduled, whatever its due time; retries too. Default false. */
   readonly inline?: boolean | undefined;
 }
 
@@ -47,23 +47,23 @@ export interface TestKit {
   /** Cancels a job; one that runs is settled as cancelled instead of tried again. */
   cancel(queue: Queue<unknown> | string, id: string): 'cancelled' | 'requested' | 'over' | 'unknown';
   readonly schedules: ReturnType<typeof createScheduleBook>;
-  /** Lets time pass: everything that comes due happens, in its order, and has ended when this resolves. */
+  /** Lets time pass: everything that becomes due happens in its order, and has ended when this resolves. */
   advance(by: DurationInput): Promise<void>;
   advanceTo(instant: InstantInput): Promise<void>;
-  /** Goes to the next thing that comes due. @returns whether there was one */
+  /** Goes to the next moment at which something is due. @returns whether there was one */
   next(): Promise<boolean>;
-  /** Time passes while nothing runs, as when every daemon and worker is down. What was due is late. */
+  /** Time passes while nothing runs, as if every daemon and worker were down. Jobs that were due are late then. */
   outage(lasting: DurationInput): void;
-  /** The moment it is. */
+  /** The current virtual time. */
   readonly now: Date;
   /** Every start that has ended, in the order of their ends. */
   readonly runs: readonly Run[];
-  /** Every job there was. */
+  /** All jobs, also those that are over. */
   jobs(filter?: { readonly queue?: string; readonly state?: TestJob['state'] }): readonly TestJob[];
 }
 
 /**
- * @throws DuestreamError `bad-input` for handlers, queues or schedules that the product would refuse
+ * @throws DuestreamError `bad-input` for handlers, queues or schedules that duestream itself would refuse
  * @example
  * const kit = createTestKit({ handlers: { reminders: async (job) => mail(job.data) } });
  * await kit.schedule('reminders', { to: 'a@example.org' }, { delay: '3d' });

@@ -70,10 +70,18 @@ export function createContext(parts: ContextParts): HandlerContext {
       return log.child({ job: job.id, name: job.name, attempt: job.attempt });
     },
     commit(command, key, ...args) {
-      if (!effects) throw new DuestreamError('bad-input', 'commit needs a job that is acknowledged after its handler');
-      if (Object.isFrozen(effects)) throw new DuestreamError('bad-input', 'commit came after the end of this start');
+      if (!effects)
+        throw new DuestreamError(
+          'bad-input',
+          'commit cannot be used in a queue that delivers at most once: its jobs are over before the handler runs',
+        );
+      if (Object.isFrozen(effects))
+        throw new DuestreamError('bad-input', 'commit was called after the handler had ended');
       if (effects.length >= EFFECTS_MAX) {
-        throw new DuestreamError('bad-input', `commit is called too often; allowed: ${EFFECTS_MAX} commands per job`);
+        throw new DuestreamError(
+          'bad-input',
+          `commit was called more than ${EFFECTS_MAX} times; allowed: ${EFFECTS_MAX} commands per job`,
+        );
       }
       effects.push(effectOf({ command, key, args }, tag));
     },

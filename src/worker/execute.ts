@@ -90,7 +90,7 @@ export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
       cord.pull('timeout');
       held.overtaken = true;
       disarm = slots.watch(held, job.id);
-      log.warn({ job: job.id, timeoutMs }, 'job timed out; its handler was told to stop');
+      log.warn({ job: job.id, timeoutMs }, 'job timed out; its abort signal fired');
       end(start, { kind: 'threw', thrown: timedOut(timeoutMs), aborted: cord.pulled() }, startedMs);
     });
     inflight.setPhase(held, 'running');

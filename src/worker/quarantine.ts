@@ -1,5 +1,5 @@
 /**
- * A job under which workers died may be what killed them, or a bystander. One whose next crash would be its last is a
+ * A job under which workers died may be what killed them, or harmless. One whose next crash would be its last is a
  * suspect, and is started alone: if its worker dies again, it was the only job that a crash can be counted for. So
  * nobody dies of another's poison, and the jobs of a worker that died once are taken over at full speed.
  *
@@ -9,7 +9,7 @@
  *
  * Old is what has run for `ALONE_MS`: a job that kills its worker mostly does so at once, and a long one must not hold
  * up a worker with many slots. So others wait for twice that at most, and an old job may share a crash with a suspect.
- * One that was started last before a crash goes first: then an old bystander beside it has not begun again.
+ * One that was started last before a crash goes first: then an old job beside it has not begun again.
  *
  * Redis is waited for besides. Until the start of a suspect is answered or given up nothing else is started: its answer
  * may come at any moment, and it must not find others running. A start is given up when the time is over in which it is
@@ -111,7 +111,7 @@ export function createQuarantine(): Quarantine {
 
   /** Its entry stays pending in Redis under its worker's name. There adoption finds it. */
   function letGo(suspect: Suspect | undefined, error: unknown): void {
-    process.emitWarning(`the turn of a suspect failed: ${oneLine(messageOf(error))}`);
+    process.emitWarning(`starting a suspect alone failed: ${oneLine(messageOf(error))}`);
     if (!suspect) return;
     const { held, member } = suspect;
     if (held.phase === 'suspected' || held.phase === 'starting') member.inflight.remove(held);

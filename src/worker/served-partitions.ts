@@ -36,7 +36,11 @@ export function createServedPartitions(parts: {
     const next = partitionsOf(namespace, layout);
     // Before the first read: the others must know of this worker when they share what a dead one left.
     for (const { keys } of next) await join(redis, keys, consumer);
-    if (refs.length > 0) log.warn({ before: refs.length, partitions: next.length }, 'the queue has another layout');
+    if (refs.length > 0)
+      log.warn(
+        { before: refs.length, partitions: next.length },
+        'the queue was resized: it has another number of partitions',
+      );
     refs.splice(0, refs.length, ...next);
   }
 

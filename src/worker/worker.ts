@@ -137,7 +137,8 @@ export function createWorker<Data = Untyped>(
   }
 
   async function start(): Promise<void> {
-    if (state !== 'new') throw new DuestreamError('stopped', `this worker is ${state}; create another one`);
+    if (state !== 'new')
+      throw new DuestreamError('stopped', `this worker is ${state} and cannot be started again; create another one`);
     state = 'running';
     starting = begin();
     try {

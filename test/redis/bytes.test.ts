@@ -102,7 +102,7 @@ test.each([
   expect(told.most).toBeLessThan(READ_BYTES_MAX + LARGE);
 });
 
-test('schedule over jobs in ready reads a large record for its due, and no more of them than fit', async () => {
+test('schedule over jobs in ready reads a large record for its due time, and no more of them than fit', async () => {
   await scheduleAll();
   await p.promote();
   const told = await calledAgain(ids, (rest) => weigh('schedule', SETTINGS, rest.flatMap(wordsOfItem({ data: 1 }))));
@@ -151,7 +151,7 @@ test('promote that meets large members after many small ones reads one step of t
   expect((await promoteAll()).most).toBeLessThan(MIB + 2 * LARGE);
 });
 
-test('promote reads no record of a bare job, and of bad dues as many as fit', async () => {
+test('promote reads no record of a bare job, and of bad due times as many as fit', async () => {
   const record = item('bare', { data }).record;
   await p.redis.hset(p.keys.jobs, ...ids.flatMap((id) => [id, record]));
   for (const id of ids) await p.put(id, T0);

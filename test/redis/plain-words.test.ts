@@ -121,7 +121,7 @@ describe('a command', () => {
     const address = other.address();
     const redis = open(`redis://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`);
     const error = await failure(whenReady(redis, 1000));
-    expect(plain(error)).toMatch(/: what answers there does not speak the protocol of Redis$/);
+    expect(plain(error)).toMatch(/: the server there does not speak the protocol of Redis$/);
     other.close();
   });
 });

@@ -20,7 +20,7 @@ async function repairTwice(kind: DamageKind, name = '', nowMs = T0): Promise<voi
 const entryOf = async () => only(await p.redis.xrange(p.keys.ready, '-', '+'))[0];
 const deleteConsumer = () => p.redis.call('XGROUP', 'DELCONSUMER', p.keys.ready, 'workers', 'w1');
 
-test('an orphan that never ran is scheduled at its asked due, and its leader is told', async () => {
+test('an orphan that never ran is scheduled at its asked due time, and its leader is told', async () => {
   await p.schedule('a', { dueMs: T0 + 5000 });
   await p.redis.del(p.keys.scheduled);
   await p.promote();
@@ -28,14 +28,14 @@ test('an orphan that never ran is scheduled at its asked due, and its leader is 
   expect((await p.picture()).scheduled).toEqual({ 'j:a': T0 + 5000 });
 });
 
-test('an orphan whose due has passed is scheduled now', async () => {
+test('an orphan whose due time has passed is scheduled now', async () => {
   await p.schedule('a');
   await p.redis.del(p.keys.scheduled);
   await repairTwice('orphan', 'j:a', T0 + 9000);
   expect((await p.picture()).scheduled).toEqual({ 'j:a': T0 + 9000 });
 });
 
-test('an orphan in retry wait keeps its next due, its attempts and its failures', async () => {
+test('an orphan in retry wait keeps its next due time, its attempts and its failures', async () => {
   await p.retry(await p.running('a'), { delayMs: 60_000 });
   await p.redis.del(p.keys.scheduled);
   await repairTwice('orphan', 'j:a');

@@ -152,7 +152,7 @@ describe('tombstones', () => {
   });
 });
 
-describe('deadLetters', () => {
+describe('dead letters', () => {
   const timeOf = (deadLetter: string) => Number(deadLetter.split('-')[0]);
 
   test('stay for their retention, and go after it', async () => {

@@ -52,7 +52,10 @@ describe('each flaw, planted once, is found', () => {
 
 describe('a log', () => {
   test.each([
-    ['a rejection in a worker', '{"level":50,"msg":"a promise was rejected and nobody listened"}'],
+    [
+      'a rejection in a worker',
+      '{"level":50,"msg":"unhandled rejection: a promise of a handler was rejected and nothing caught it"}',
+    ],
     ['an error in a daemon', '{"level":50,"error":"boom","msg":"uncaught error, stopping"}'],
     ['what Node.js prints of a rejection', '[UnhandledPromiseRejection: This error originated either by throwing …'],
     ['what Node.js prints of an error', 'TypeError: x is not a function'],
@@ -71,7 +74,7 @@ describe('a log', () => {
 describe('promises that a fault declares as forgotten', () => {
   const declared = handlerRows.find(({ id }) => id === 'F11')?.outcry;
   const line = (error: string) =>
-    `{"level":"error","error":"${error}","missed":3,"msg":"a promise was rejected and nobody listened"}`;
+    `{"level":"error","error":"${error}","missed":3,"msg":"unhandled rejection: a promise of a handler was rejected and nothing caught it"}`;
   const judged = (text: string) => kindsIn({ ...good(), declared, outcries: [{ actor: 'worker-4', line: text }] });
 
   test('are no flaw, and every other one still is', () => {

@@ -60,31 +60,33 @@ describe('every row', () => {
 });
 
 describe('the table of durability', () => {
-  test('tells a promise only where its row held', () => {
+  test('shows a promise as measured only where its row was run', () => {
     const table = durabilityOf(foundBy([result({ id: 'F21', mode: 'always' })]));
-    expect(table).toContain('`appendfsync always` | everything (F21: 0 of 2000 lost) | everything *(not measured)*');
+    expect(table).toContain(
+      '`appendfsync always` | keeps everything; F21: 0 of 2,000 lost | keeps everything *(not measured)*',
+    );
   });
 
   test('says so where a row broke', () => {
     const table = durabilityOf(foundBy([result({ id: 'F21', mode: 'always', passed: false, lost: 3 })]));
-    expect(table).toContain('**broken** (F21: 3 of 2000 lost)');
+    expect(table).toContain('**broken**: it should have been "keeps everything"; F21: 3 of 2,000 lost');
   });
 
   test('does not say that everything survived where some is lost as declared, and says how much', () => {
     const all = durabilityOf(foundBy([result({ id: 'F21', mode: 'always', excused: 4 })]));
-    expect(all).toContain('**broken** (F21: 0 of 2000 lost, 4 more as declared)');
+    expect(all).toContain('**broken**: it should have been "keeps everything"; F21: 4 of 2,000 lost');
     const rest = durabilityOf(foundBy([result({ id: 'F23', mode: 'everysec', excused: 211 })]));
-    expect(rest).toContain('all but the last 2 s (F23: 0 of 2000 lost, 211 more as declared)');
+    expect(rest).toContain('may lose the last 2 s; F23: 211 of 2,000 lost, all within that window');
   });
 
   test('keeps a promise that a row broke only in other ways, and says that it did', () => {
     const table = durabilityOf(foundBy([result({ id: 'F21', mode: 'always', passed: false })]));
-    expect(table).toContain('everything (F21: 0 of 2000 lost; F21 broke otherwise)');
+    expect(table).toContain('keeps everything; F21: 0 of 2,000 lost, and F21 broke otherwise');
   });
 
   test('needs all rows of a cell, each in its own mode', () => {
     const table = durabilityOf(foundBy([result({ id: 'F22', mode: 'everysec' }), result({ id: 'F24', mode: 'none' })]));
-    expect(table).toContain('`appendfsync everysec` | everything *(not measured)*');
+    expect(table).toContain('`appendfsync everysec` | keeps everything *(not measured)*');
   });
 });
 

@@ -68,7 +68,7 @@ describe('a batch', () => {
     const large = batch.add(queue, plan('a', 256 * 1024 * 1024));
     await expect(batch.add(queue, plan('b'))).rejects.toMatchObject({
       code: 'unavailable',
-      message: expect.stringMatching(/calls are waiting for Redis already.*nothing was sent/),
+      message: expect.stringMatching(/calls already wait for Redis.*nothing was sent/),
     });
     await turns(1);
     sent[0]?.answer();
@@ -87,7 +87,7 @@ describe('a batch', () => {
     const messages = (await settling).map((one) => (one.status === 'rejected' ? one.reason.message : one.value.status));
     expect(messages).toEqual([
       'job a is due 2001-09-09T01:46:40.000Z, past the horizon; the clock of Redis says 1985-11-05T00:53:20.000Z',
-      'job b is 100 bytes, more than a record may have',
+      'the record of job b has 100 bytes, more than Redis may take: store the data elsewhere and schedule a reference',
       'scheduled',
       'the script replied to fewer jobs than it was sent',
     ]);

@@ -27,7 +27,7 @@ describe('a record', () => {
     expect(record(null)).toBe('1mi8or64g|{"d":null}');
   });
 
-  test('carries any data that JSON carries, any name and any due', () => {
+  test('carries any data that JSON carries, any name and any due time', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.string(), fc.integer({ min: 0, max: 9e15 }), (data, name, dueMs) => {
         const text = encodeRecord(dueMs, encodeBody({ name, data }));

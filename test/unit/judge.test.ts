@@ -95,7 +95,7 @@ describe('a start', () => {
     expect(start({ name: 'other', failures: 3 })).toMatchObject({ outcome: { reason: 'attempts-exhausted' } });
     expect(start({ name: 'other' })).toMatchObject({
       ...{ kind: 'refused', name: 'other' },
-      outcome: { reason: 'no-handler', error: { message: 'no handler for the name other' } },
+      outcome: { reason: 'no-handler', error: { message: 'no handler for jobs named other' } },
     });
   });
 

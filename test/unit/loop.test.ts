@@ -100,7 +100,7 @@ it('a loop that was stopped before its start never passes, and a second start is
   expect(pass).toHaveBeenCalledTimes(1);
 });
 
-it('outage is told once when it comes and once when it goes, however many passes fail', async () => {
+it('an outage is reported once when it comes and once when it goes, however many passes fail', async () => {
   let passes = 0;
   const repaired: unknown[] = [];
   const loop = loopOf(

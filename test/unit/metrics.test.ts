@@ -5,6 +5,7 @@ import { createEmitter } from '../../src/core/events.ts';
 import { createMetrics, type MetricsOptions } from '../../src/metrics/metrics.ts';
 import type { PartitionReading } from '../../src/metrics/readings.ts';
 import type { PartitionStats } from '../../src/redis/inspect.ts';
+import { read, walk } from '../support/repository.ts';
 import { samples } from '../support/samples.ts';
 
 const NOW_MS = 1_763_719_000_000;
@@ -97,6 +98,13 @@ describe('whole queues', () => {
     expect(emails('oldest_due_age_seconds')).toBe(2.5);
     expect(found.get('duestream_mover_leader{queue="emails",partition="0"}')).toBe(1);
     expect(found.get('duestream_mover_epoch{queue="emails",partition="0"}')).toBe(1_763_719_000_000);
+  });
+
+  test('every durable counter that a metric reads is one that a script counts', () => {
+    const wanted = [...read('src/metrics/readings.ts').matchAll(/counted\('(\w+)'\)/g)].map(([, name]) => name);
+    const lua = walk('lua').map(read).join('\n');
+    expect(wanted.length).toBeGreaterThanOrEqual(11);
+    expect(wanted.filter((name) => !lua.includes(`'n.${name}'`))).toEqual([]);
   });
 
   test('the youngest end that went because of its number is that of all partitions; without one there is no series', async () => {
@@ -195,7 +203,7 @@ describe('whole queues', () => {
   });
 });
 
-describe('outage', () => {
+describe('an outage', () => {
   test('without Redis the values of queues are left out and the rest is answered', async () => {
     let away = false;
     const queueStats = async () => {
@@ -216,12 +224,12 @@ describe('outage', () => {
     expect((await samples(metrics)).get('duestream_redis_up')).toBe(1);
   });
 
-  test('an error of the catalogue counts as outage too', async () => {
+  test('an error of the catalogue counts as an outage too', async () => {
     const queueStats = () => Promise.reject(new DuestreamError('unavailable', 'no Redis'));
     expect((await samples(createMetrics({ version: '1.2.3', queueStats }))).get('duestream_redis_up')).toBe(0);
   });
 
-  test('a bug is not outage: the scrape fails, and the next one is not stuck behind it', async () => {
+  test('a bug is no outage: the scrape fails, and the next one is not stuck behind it', async () => {
     let broken = true;
     const queueStats = async () => {
       if (broken) throw new TypeError('x is not a function');

@@ -86,7 +86,7 @@ describe('an outage', () => {
     outage.back({ who: 'mover of b:0', awayMs: 1 });
     outage.back({ who: 'mover of a:0', awayMs: 1 });
     expect(told().map((line) => line.split(' {')[0])).toEqual([
-      ...['Redis refuses', 'Redis is away', 'Redis is back for some', 'Redis is back'],
+      ...['Redis refuses', 'Redis is away', 'Redis is back for some services', 'Redis is back'],
     ]);
   });
 
@@ -135,6 +135,7 @@ describe('a flood of lines', () => {
     events.emit('partition.repaired', { queue: 'q', partition: 0, what: 'orphan', count: 1 });
     stop();
     expect(lines.filter((line) => line.includes('leader lost')).length).toBe(LINES_MAX);
-    for (const words of ['Redis is away', 'Redis is back', 'somebody removed']) expect(lines.join('')).toContain(words);
+    for (const words of ['Redis is away', 'Redis is back', 'somebody else removed'])
+      expect(lines.join('')).toContain(words);
   });
 });

@@ -47,7 +47,7 @@ test.each(TAXONOMY)('%s', (message, outage) => {
   expect(outageOf(new Error(message))).toBe(outage);
 });
 
-test.each([[undefined], [null], [''], [{}], [Symbol('s')]])('%s is unknown outage', (thrown) => {
+test.each([[undefined], [null], [''], [{}], [Symbol('s')]])('%s is an unknown outage', (thrown) => {
   expect(outageOf(thrown)).toBe('unknown');
 });
 

@@ -22,7 +22,7 @@ function rows(input: Partial<ScheduleInput>, from: string, range: Partial<Previe
 const NEW_YORK = { zone: 'America/New_York' };
 
 describe('a row', () => {
-  test('tells id, UTC, local time, offset and due', () => {
+  test('tells id, UTC, local time, offset and due time', () => {
     expect(rows({ cron: '30 2 * * *', zone: 'Asia/Kathmandu' }, '2026-01-01T00:00Z', { next: 1 })).toEqual([
       {
         ...{ id: '{schedule:n}2026-01-01T20:45:00Z', at: '2026-01-01T20:45:00Z', local: '2026-01-02T02:30:00' },
@@ -82,7 +82,7 @@ describe('a row', () => {
     ]);
   });
 
-  test('tells a due that is later by the jitter', () => {
+  test('shows a due time that is later by the jitter', () => {
     const [row] = rows({ cron: '0 0 * * *', jitter: '1h' }, '2026-01-01T12:00Z', { next: 1 });
     expect(Date.parse(row?.due ?? '') - Date.parse(row?.at ?? '')).toBeGreaterThan(0);
   });

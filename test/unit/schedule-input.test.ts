@@ -128,7 +128,7 @@ const REFUSED: readonly (readonly [given: unknown, told: string])[] = [
   [{ calendar: { days: [] } }, 'unknown field "days" of calendar; allowed: skip, hours, outside'],
   [{ calendar: { hours: { mon: '09:00-10:00' } } }, noInstant('2026-01-01')],
   [{ cron: '0 0 * 2 MON#5', start: '2073-01-01' }, noInstant('2073-01-01')],
-  [{ onLate: 'drop' }, 'onLate is "drop" without expiresAt or maxLateness; allowed: with one'],
+  [{ onLate: 'drop' }, 'onLate is "drop" without expiresAt or maxLateness; allowed: together with one of them'],
   [{ attempts: 0 }, 'attempts is 0; allowed: a whole number from 1 to 1000'],
 ];
 

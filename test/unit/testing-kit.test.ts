@@ -16,7 +16,7 @@ const start = '2026-03-01T00:00:00Z';
 const at = (run: { readonly at: Date }) => run.at.toISOString();
 
 describe('jobs', () => {
-  test('run at their due, in its order, and not before', async () => {
+  test('run at their due time, in its order, and not before', async () => {
     const order: unknown[] = [];
     const kit = createTestKit({ start, handlers: { emails: (job) => order.push(job.data) } });
     await kit.schedule('emails', 'third', { delay: '3d' });
@@ -168,7 +168,7 @@ describe('jobs, by the rules of the product', () => {
     const kit = createTestKit({ start, handlers, lasts: () => '10m' });
     await kit.schedule('q', 1);
     await kit.advance('1m');
-    expect(late).toThrow(/commit came after the end of this start/);
+    expect(late).toThrow(/commit was called after the handler had ended/);
     await kit.advance('1h');
     expect(kit.runs).toMatchObject([{ outcome: 'done', commits: [{ command: 'INCR' }] }]);
   });

@@ -42,8 +42,8 @@ const LINES_MAX = 20;
 export const fsck: Register = (parent, runner) => {
   const command = parent
     .command('fsck [queue]')
-    .description('check that everything in Redis is whole, and repair what provably can be')
-    .option('--repair', 'tell what would be repaired, and how')
+    .description('check the data in Redis for damage, and repair what is safe to repair')
+    .option('--repair', 'show what would be repaired, and how')
     .option('--yes', 'with --repair: do it')
     .action((queue: string | undefined, flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, queue, flags)),
@@ -52,7 +52,7 @@ export const fsck: Register = (parent, runner) => {
 };
 
 async function run(session: Session, queue: string | undefined, { repair = false, yes = false }: Flags): Promise<Exit> {
-  if (yes && !repair) throw new DuestreamError('usage', '--yes says that a repair may be done: add --repair');
+  if (yes && !repair) throw new DuestreamError('usage', '--yes is given without --repair; allowed: both, or neither');
   const { namespace } = session.config;
   const { reports, control } = await withRedis(session, async (redis) => {
     const refs = await refsOf(session, redis, queue);
@@ -133,14 +133,14 @@ function told({ damage, ...flaw }: Flaw): Told {
 
 function lines(paint: Paint, { queue, partition, looked, atomic, flaws, more }: Report): readonly string[] {
   const how = atomic ? 'at one moment' : 'page by page';
-  const state = flaws.length === 0 ? paint.green('whole') : paint.red(counted(flaws.length, 'flaw'));
-  const head = `${line`${queue}:${partition}`}  ${state}${line`, ${looked} looked at ${how}`}`;
+  const state = flaws.length === 0 ? paint.green('no damage') : paint.red(counted(flaws.length, 'flaw'));
+  const head = `${line`${queue}:${partition}`}  ${state}${line`, ${looked} checked ${how}`}`;
   const rest = flaws.length - LINES_MAX;
   return [
     head,
     ...flaws.slice(0, LINES_MAX).map((flaw) => flawLine(paint, flaw)),
     ...(rest > 0 ? [line`  … and ${rest} more; --json has all of them`] : []),
-    ...(more ? ['  there are more than are kept; repair and look again'] : []),
+    ...(more ? ['  there is more damage than one look reports: repair, then look again'] : []),
   ];
 }
 
@@ -148,14 +148,14 @@ function flawLine(paint: Paint, { invariant, what, name, means, repair, repaired
   const mark = repaired
     ? paint.green('repaired')
     : repair === undefined
-      ? paint.yellow('for you')
+      ? paint.yellow('not repaired by fsck')
       : paint.red('can be repaired');
   return `  ${invariant.padEnd(3)}  ${line`${[what, name].join(' ').trim()}: ${means}`} [${mark}]`;
 }
 
 function summary(of: { left: number; repaired: number; partitions: number; planned: boolean; more: boolean }): string {
-  if (of.left === 0 && of.repaired === 0) return line`all is whole, in ${counted(of.partitions, 'partition')}`;
+  if (of.left === 0 && of.repaired === 0) return line`no damage found in ${counted(of.partitions, 'partition')}`;
   const repaired = of.repaired > 0 ? line`${of.repaired} repaired, ` : '';
-  const next = of.planned ? '; nothing was touched: add --yes to carry out the plan' : '';
+  const next = of.planned ? '; nothing was changed: add --yes to carry out the plan' : '';
   return line`${repaired}${of.left} left${next}`;
 }

@@ -28,9 +28,7 @@ interface Led {
 export const leaders: Register = (parent, runner) => {
   const command = parent
     .command('leaders [queue]')
-    .description(
-      'show who leads each partition, when it last passed (by what has gone of its lease), and how late it is',
-    )
+    .description('show which daemon leads each partition, when it last worked, and how late the partition is')
     .action((queue: string | undefined, _flags: unknown, command: Command) =>
       runner.run(command, (session) => run(session, queue)),
     );

@@ -11,10 +11,13 @@ export const start: Register = (parent, runner) => {
     .option('--roles <list>', 'what this process does: mover, http, worker (default: mover,http)')
     .option('--module <file>', 'the handler module of the role worker')
     .option('--concurrency <n>', 'how many handlers run at once')
-    .option('--schedules <file>', 'the YAML file whose schedules are put at start, and removed when they left it')
+    .option(
+      '--schedules <file>',
+      'a YAML file of schedules: at start the daemon creates, changes and removes schedules to match it',
+    )
     .option('--http-host <host>', 'the address of health and metrics')
     .option('--http-port <port>', 'the port of health and metrics; 0 takes any free one and prints it')
-    .option('--log-level <level>', 'the least important log lines that are written')
+    .option('--log-level <level>', 'write log lines of this level and above it')
     .action((_flags: unknown, command: Command) => runner.run(command, run));
   withExamples(command, [
     'duestream start',

@@ -12,15 +12,15 @@ export const worker: Register = (parent, runner) => {
   const command = parent
     .command('worker <module>')
     .description(
-      'run the handlers of a module (JavaScript, or TypeScript from Node 22.18 on) that default-exports defineHandlers({ … })',
+      'run the handlers of a module: its default export is defineHandlers({ … }), in JavaScript, or in TypeScript from Node 22.18 on',
     )
     .option('--concurrency <n>', 'how many handlers run at once')
     .option('--queue <name>', 'only this queue of the module; may be given several times', collect)
     .option(
       '--http-port <port>',
-      'serve health and metrics, which are off otherwise; 0 takes any free port and prints it',
+      'serve health and metrics on this port, else they are off; 0 takes any free port and prints it',
     )
-    .option('--log-level <level>', 'the least important log lines that are written')
+    .option('--log-level <level>', 'write log lines of this level and above it')
     .action((module: string, flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, module, flags)),
     );

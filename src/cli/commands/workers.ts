@@ -41,9 +41,9 @@ interface Seen {
 export const workers: Register = (parent, runner) => {
   const command = parent
     .command('workers')
-    .description('show workers, when each last gave a sign of life, and what it runs')
+    .description('show workers, the last heartbeat of each, and the jobs that it runs')
     .option('--queue <name>', 'only workers of this queue')
-    .option('--limit <n>', 'of each worker at most so many jobs, the oldest', wholeNumber(0, 1000), 10)
+    .option('--limit <n>', 'show at most this many jobs of each worker, the oldest', wholeNumber(0, 1000), 10)
     .action((flags: Flags, command: Command) => runner.run(command, (session) => run(session, flags)));
   withExamples(command, ['duestream workers', 'duestream workers --queue emails --limit 100 --json']);
 };

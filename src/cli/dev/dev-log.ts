@@ -4,7 +4,7 @@ import { listenToAll } from '../../core/event-list.ts';
 import type { EventSource } from '../../core/events.ts';
 import type { Log } from '../../core/log.ts';
 import type { Output } from '../terminal/output.ts';
-import { json, line } from '../terminal/text.ts';
+import { counted, json, line } from '../terminal/text.ts';
 import { iso, span } from '../terminal/when.ts';
 
 /** A log for people. Debug lines are left out. */
@@ -45,7 +45,10 @@ export function tellEvents(out: Output, events: EventSource, isServed: (queue: s
           hint(queue).catch(() => undefined);
         }
         if (deadLetters > 0)
-          say(out, line`${queue}  ${deadLetters} could not be jobs; see "duestream dead ls ${queue}"`);
+          say(
+            out,
+            line`${queue}  ${counted(deadLetters, 'dead letter')} of members that cannot be jobs; see "duestream dead ls ${queue}"`,
+          );
       },
       'job.started': ({ queue, id, name, attempt, lateMs }) =>
         say(out, line`${queue}  ${id}  ${name} started, attempt ${attempt}, ${span(lateMs)} after its due time`),
@@ -55,21 +58,21 @@ export function tellEvents(out: Output, events: EventSource, isServed: (queue: s
       'job.deferred': ({ queue, id, delayMs }) => say(out, line`${queue}  ${id}  put aside for ${span(delayMs)}`),
       'job.dead': ({ queue, id, reason, error }) => say(out, line`${queue}  ${id}  dead (${reason}): ${error.message}`),
       'job.failed': ({ queue, id, error }) =>
-        say(out, line`${queue}  ${id}  failed, and is delivered at most once: ${error.message}`),
+        say(out, line`${queue}  ${id}  failed, and is not tried again (at most once): ${error.message}`),
       'job.expired': ({ queue, id, dead }) =>
-        say(out, line`${queue}  ${id}  too late: ${dead ? 'it is a dead letter' : 'it is dropped'}`),
+        say(out, line`${queue}  ${id}  too late: ${dead ? 'it became a dead letter' : 'it was dropped'}`),
       'job.cancelled': ({ queue, id }) => say(out, line`${queue}  ${id}  cancelled`),
       'schedule.unreadable': ({ queue, schedule, why }) =>
         say(out, line`${queue}  schedule ${schedule} cannot be read and does not fire: ${why}`),
       'slots.lost': ({ queue, id, lost, concurrency }) =>
-        say(out, line`${queue}  ${id}  ignores that it was told to stop; ${lost} of ${concurrency} slots are lost`),
-      'promise.rejected': ({ error }) => say(out, line`a promise was rejected and nobody listened: ${error}`),
+        say(out, line`${queue}  ${id}  ignores its abort signal; ${lost} of ${concurrency} slots are lost`),
+      'promise.rejected': ({ error }) => say(out, line`unhandled rejection: ${error}`),
       'redis.away': ({ why, answered }) =>
         say(out, answered ? line`Redis refuses: ${why}` : line`Redis is away: ${why}`),
       'redis.changed': ({ before, runId, empty }) =>
         say(
           out,
-          empty || before === runId ? 'Redis holds nothing of this namespace any more' : 'another Redis server answers',
+          empty || before === runId ? 'Redis has lost all keys of this namespace' : 'another Redis server answers',
         ),
       'redis.back': () => say(out, 'Redis is back'),
     },

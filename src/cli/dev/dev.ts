@@ -128,9 +128,9 @@ function tell({ out }: Session, { place, http, queue, namespace }: Told): void {
   const name = queue ?? 'emails';
   const key = partitionKeys({ namespace, queue: name, partition: 0 }).scheduled;
   const source = {
-    named: line`Redis      ${seen} (the one that was named; nothing is embedded)`,
+    named: line`Redis      ${seen} (the one that you named; dev started none)`,
     started: line`Redis      ${seen} (pid ${pid}, data in ${DEV_FOLDER}/data)`,
-    attached: line`Redis      ${seen} (attached: it runs already, pid ${pid}, and ends with the dev that started it)`,
+    attached: line`Redis      ${seen} (of another dev, pid ${pid}; it ends with that one)`,
   };
   out.answer({ url: seen, pid, http, attached: kind === 'attached', embedded: kind !== 'named' }, () => [
     source[kind],
@@ -138,6 +138,8 @@ function tell({ out }: Session, { place, http, queue, namespace }: Told): void {
     line`schedule   duestream schedule ${name} --data '{"to":"a@b.c"}' --delay 3s`,
     line`or         ${cli} -u ${seen} ZADD '${key}' $(( ($(date +%s) + 3) * 1000 )) order-1042`,
     ...(kind === 'named' ? [] : ['', EMBEDDED_NOTICE]),
-    ...(queue === undefined ? ['', 'No handlers yet. Save this, then: duestream worker handlers.mjs', ...SAMPLE] : []),
+    ...(queue === undefined
+      ? ['', 'No handlers yet. Save this as handlers.mjs, then run: duestream worker handlers.mjs', ...SAMPLE]
+      : []),
   ]);
 }

@@ -25,7 +25,7 @@ interface Shortage {
 
 export async function done({ redis, namespace, done: limits }: Subject): Promise<Finding> {
   const { windowMs, tombstonesMax, floorMs } = limits;
-  if (windowMs === 0) return { status: 'ok', saw: 'by this configuration no end is remembered' };
+  if (windowMs === 0) return { status: 'ok', saw: 'this configuration remembers no end of a job' };
   const queues = await listQueues(redis, namespace);
   const refs = queues.flatMap((layout) => partitionsOf(namespace, layout)).slice(0, PARTITIONS_MAX);
   const short: Shortage[] = [];
@@ -37,7 +37,7 @@ export async function done({ redis, namespace, done: limits }: Subject): Promise
     if (found !== undefined) short.push({ ref, ...found });
   }
   const [worst] = short.sort((one, other) => one.rememberedMs - other.rememberedMs);
-  if (worst === undefined) return { status: 'ok', saw: `every end is remembered for ${span(windowMs)}` };
+  if (worst === undefined) return { status: 'ok', saw: `every end of a job is remembered for ${span(windowMs)}` };
   const { queue, partition } = worst.ref;
   const wanted = Math.ceil((worst.perSecond * windowMs) / 1000);
   const saw =
@@ -45,8 +45,8 @@ export async function done({ redis, namespace, done: limits }: Subject): Promise
     `about ${Math.round(worst.perSecond)} jobs end there per second, and done.max is ${tombstonesMax}`;
   const advice =
     worst.rememberedMs > NEAR * floorMs
-      ? `set done.max to ${wanted} or more, about ${mib(wanted)} of memory; or done.windowMs to what you need`
-      : `that is near the ${span(floorMs)} below which no end goes, so memory grows with the rate: add partitions, or set done.max to ${wanted}, about ${mib(wanted)} of memory`;
+      ? `set done.max to ${wanted} or more, about ${mib(wanted)} of memory; or set done.windowMs to the time that you need`
+      : `no end is forgotten before ${span(floorMs)}, so memory now grows with the rate: add partitions, or set done.max to ${wanted}, about ${mib(wanted)} of memory`;
   return { status: 'warn', saw, advice };
 }
 

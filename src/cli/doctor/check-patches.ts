@@ -34,10 +34,10 @@ export function patches(info: Info): Finding {
   const { product, version } = versionOf(info);
   const open = HOLES.filter((hole) => hole.product === product && isOpen(version, hole));
   const saw = `${product} ${version}`;
-  if (open.length === 0) return { status: 'ok', saw: `${saw} has none of the holes we know` };
+  if (open.length === 0) return { status: 'ok', saw: `${saw} has none of the vulnerabilities that we know` };
   const holes = open.map(({ cve, what }) => `${cve} (${what})`).join(', ');
-  const advice = `upgrade to ${remedy(product, version)} or later, unless your distribution has patched this one`;
-  return { status: 'warn', saw: `${saw} is open to ${holes}`, advice };
+  const advice = `upgrade to ${remedy(product, version)} or later, unless your distribution has patched this version`;
+  return { status: 'warn', saw: `${saw} has known vulnerabilities: ${holes}`, advice };
 }
 
 export function versionOf(info: Info): { readonly product: Hole['product']; readonly version: string } {

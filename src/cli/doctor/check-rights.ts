@@ -77,6 +77,6 @@ const rulesOf = (refused: readonly string[]) =>
   refused.flatMap((text) => (text.startsWith('command ') ? [`+${text.slice('command '.length)}`] : [])).join(' ');
 
 function unseen(what: string, namespace: string): Finding {
-  const advice = `let an administrator see to it that the user of daemons and workers has ${ruleOf('service', { namespace })}`;
+  const advice = `ask an administrator whether the user of daemons and workers has ${ruleOf('service', { namespace })}`;
   return { status: 'warn', saw: `${what} cannot be seen: ACL DRYRUN is not allowed`, advice };
 }

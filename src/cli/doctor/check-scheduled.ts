@@ -1,5 +1,5 @@
 /**
- * What foreign producers may have put wrongly: dues in seconds or without end, and ids nobody can read. A mover makes
+ * What foreign producers may have put wrongly: due times in seconds or without end, and ids nobody can read. A mover makes
  * dead letters of them as soon as they are due, so dead letters are looked at as well. Counts are exact; members are looked
  * at from the soonest on, as many as the bounds below allow.
  */
@@ -26,7 +26,7 @@ const SECONDS = [
   ['(0', '(100000000000'],
 ] as const;
 
-export async function dues({ redis, info, namespace, horizonMs }: Subject): Promise<Finding> {
+export async function dueTimes({ redis, info, namespace, horizonMs }: Subject): Promise<Finding> {
   const refs = await refsOf(redis, namespace);
   const nowMs = Math.floor(await timeAt(redis));
   const farFrom = `(${nowMs + horizonMs}`;
@@ -38,14 +38,17 @@ export async function dues({ redis, info, namespace, horizonMs }: Subject): Prom
   }
   const deadLetters = info.get('role') === 'slave' ? 0 : await deadLettersOf(redis, refs, 'bad-due');
   const saw = [
-    ...(early.count > 0 ? [`${counted(early.count, 'due')} in seconds, it seems, such as ${early.example}`] : []),
-    ...(far.count > 0 ? [`${counted(far.count, 'due')} past the horizon, such as ${far.example}`] : []),
+    ...(early.count > 0
+      ? [`${counted(early.count, 'due time')} that look like seconds, such as ${early.example}`]
+      : []),
+    ...(far.count > 0 ? [`${counted(far.count, 'due time')} past the horizon, such as ${far.example}`] : []),
     ...(deadLetters > 0 ? [`${counted(deadLetters, 'dead letter')} for the reason bad-due`] : []),
   ];
-  if (saw.length === 0) return { status: 'ok', saw: `every due makes sense, in ${counted(refs.length, 'partition')}` };
+  if (saw.length === 0)
+    return { status: 'ok', saw: `every due time makes sense, in ${counted(refs.length, 'partition')}` };
   const advice = [
-    ...(early.count + deadLetters > 0 ? ['let the producer put milliseconds since 1970 as the score'] : []),
-    ...(far.count > 0 ? ['remove those past the horizon with ZREM: they are never promoted'] : []),
+    ...(early.count + deadLetters > 0 ? ['change the producer: the score is milliseconds since 1970'] : []),
+    ...(far.count > 0 ? ['remove members past the horizon with ZREM: they are never promoted'] : []),
   ];
   return { status: 'warn', saw: saw.join('; '), advice: advice.join('; ') };
 }
@@ -55,15 +58,14 @@ export async function members({ redis, info, namespace }: Subject): Promise<Find
   const seen = { looked: 0, chars: 0, unreadable: 0, example: '' };
   for (const ref of refs) await lookAtMembers(redis, ref, seen);
   const deadLetters = info.get('role') === 'slave' ? 0 : await deadLettersOf(redis, refs, 'bad-member');
-  if (seen.unreadable + deadLetters === 0)
-    return { status: 'ok', saw: `${seen.looked} ids looked at, all can be read` };
+  if (seen.unreadable + deadLetters === 0) return { status: 'ok', saw: `${seen.looked} ids checked, all can be read` };
   const saw = [
     ...(seen.unreadable > 0
       ? [`${seen.unreadable} of ${seen.looked} ids cannot be read, such as ${seen.example}`]
       : []),
     ...(deadLetters > 0 ? [`${counted(deadLetters, 'dead letter')} for the reason bad-member`] : []),
   ];
-  const advice = 'let the producer put ids of at most 128 printable ASCII characters without spaces';
+  const advice = 'change the producer: an id has at most 128 printable ASCII characters and no space';
   return { status: 'warn', saw: saw.join('; '), advice };
 }
 

@@ -22,11 +22,14 @@ const AHEAD_MS = 60_000;
 const ILLS = {
   unreadable: ['cannot be read', 'put it again, or remove it with "duestream schedules rm"'],
   homeless: ['has a queue that is not declared', 'put it again: that declares its queue'],
-  unarmed: ['is not looked at by any leader', 'put it again: the same definition is enough'],
+  unarmed: [
+    'is unknown to the leader of its queue, so it does not fire',
+    'put it again: the same definition is enough',
+  ],
   lost: ['has a state that cannot be read', 'remove it with "duestream schedules rm" and put it again'],
   ahead: [
-    'was fired up to an instant that is still to come, by a clock that went back, and fires nothing until then',
-    'compare the clocks of the servers, and to have it fire sooner remove it with "duestream schedules rm" and put it again',
+    'has fired up to an instant in the future, because a clock went back, and fires nothing until then',
+    'compare the clocks of the servers; to let it fire sooner, remove it with "duestream schedules rm" and put it again',
   ],
   late: ['is overdue and nobody fires it', 'start a daemon that leads its queue, or look at its log'],
 } as const;
@@ -49,7 +52,7 @@ export async function schedules({ redis, namespace }: Subject): Promise<Finding>
   for (const [name, what] of await unfired(redis, stored, nowMs)) found(what, name);
   const all = readable.length + (ill.get('unreadable')?.length ?? 0);
   if (ill.size === 0)
-    return { status: 'ok', saw: all === 0 ? 'none' : `${counted(all, 'schedule')}, all are looked at` };
+    return { status: 'ok', saw: all === 0 ? 'none' : `${counted(all, 'schedule')}, each known to its leader` };
   const some = [...ill].map(([what, names]) => `${names.length} of ${all} ${ILLS[what][0]}, such as ${show(names[0])}`);
   return { status: 'warn', saw: some.join('; '), advice: [...ill.keys()].map((what) => ILLS[what][1]).join('; ') };
 }

@@ -24,7 +24,7 @@ export async function schema({ redis, namespace }: Subject): Promise<Finding> {
   if (example === undefined) return { status: 'ok', saw: `schema ${SCHEMA}, in ${counted(refs.length, 'partition')}` };
   return {
     status: 'fail',
-    saw: `${counted(foreign.length, 'partition')} of another schema than ${SCHEMA}: ${example}`,
-    advice: 'use the version of duestream that wrote it, or another namespace: this one would misread its jobs',
+    saw: `${counted(foreign.length, 'partition')} with another schema than ${SCHEMA}: ${example}`,
+    advice: 'use the version of duestream that wrote it, or another namespace: this version would misread its jobs',
   };
 }

@@ -27,7 +27,7 @@ export async function workers({ redis, namespace }: Subject): Promise<Finding> {
   const found: Idle[] = [];
   for (const layout of layouts) found.push(...(await idleIn(redis, { namespace, layout, processes })));
   if (found.length === 0) {
-    return { status: 'ok', saw: `${counted(layouts.length, 'queue')}, none with due jobs that nobody serves` };
+    return { status: 'ok', saw: `${counted(layouts.length, 'queue')}; all due jobs have a worker and a daemon` };
   }
   const texts = found.slice(0, EXAMPLES_MAX).map(({ text }) => text);
   const more = found.length > EXAMPLES_MAX ? [`and ${found.length - EXAMPLES_MAX} more`] : [];
@@ -53,13 +53,13 @@ async function idleIn(
   if (workersOf(queue, of.processes) === 0 && (entries > 0 || ageMs > 0)) {
     const what = entries > 0 ? `${counted(entries, 'job')} ready` : 'jobs that are due';
     found.push({
-      text: `${show(queue)} has ${what} and no worker${since}`,
+      text: `${show(queue)} has ${what} but no worker${since}`,
       advice: 'start a worker with "duestream worker <module>"',
     });
   }
   if (unled) {
     found.push({
-      text: `${show(queue)} has jobs that are due and no daemon that promotes them${since}`,
+      text: `${show(queue)} has jobs that are due but no daemon that promotes them${since}`,
       advice: 'start a daemon with "duestream start"',
     });
   }

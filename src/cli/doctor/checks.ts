@@ -13,7 +13,7 @@ import { span } from '../terminal/when.ts';
 import { done } from './check-done.ts';
 import { patches, versionOf } from './check-patches.ts';
 import { rights } from './check-rights.ts';
-import { dues, members } from './check-scheduled.ts';
+import { dueTimes, members } from './check-scheduled.ts';
 import { schedules } from './check-schedules.ts';
 import { schema } from './check-schema.ts';
 import { workers } from './check-workers.ts';
@@ -31,7 +31,7 @@ export const checks: readonly Check[] = [
   { name: 'scripts', look: scripts },
   { name: 'schema', look: schema },
   { name: 'workers', look: workers },
-  { name: 'dues', look: dues },
+  { name: 'scores', look: dueTimes },
   { name: 'members', look: members },
   { name: 'schedules', look: schedules },
   { name: 'done', look: done },
@@ -48,7 +48,11 @@ async function reachable({ redis }: Subject): Promise<Finding> {
   const tookMs = systemClock.monotonicMs() - startedMs;
   const saw = `${describe(redis)} answers in ${tookMs.toFixed(1)} ms`;
   if (tookMs < SLOW_MS) return { status: 'ok', saw };
-  return { status: 'warn', saw, advice: 'every start and end of a job waits for it: run the daemon closer to Redis' };
+  return {
+    status: 'warn',
+    saw,
+    advice: 'run daemons and workers closer to Redis: every start and every end of a job waits this long',
+  };
 }
 
 const SLOW_MS = 50;
@@ -73,7 +77,7 @@ function eviction(info: Info): Finding {
   const limit = Number(info.get('maxmemory') ?? 0);
   const saw = `${policy}, ${limit === 0 ? 'no memory limit' : `limit ${Math.round(limit / 2 ** 20)} MiB`}`;
   if (policy === 'noeviction') return { status: 'ok', saw };
-  const advice = 'CONFIG SET maxmemory-policy noeviction: any other policy may drop jobs when memory is short';
+  const advice = 'CONFIG SET maxmemory-policy noeviction: any other policy may delete jobs when memory is short';
   return { status: limit === 0 ? 'warn' : 'fail', saw, advice };
 }
 
@@ -87,20 +91,22 @@ async function persistence({ redis, info }: Subject): Promise<Finding> {
   }
   const save = await setting(redis, 'save');
   if (save === '') {
-    const advice = 'CONFIG SET appendonly yes: now no job survives a restart of Redis';
+    const advice = 'CONFIG SET appendonly yes: without it no job survives a restart of Redis';
     return { status: 'fail', saw: 'none', advice };
   }
-  const advice = 'CONFIG SET appendonly yes: now a crash loses every job scheduled, and every end, since that snapshot';
+  const advice =
+    'CONFIG SET appendonly yes: without it a crash loses every job that was scheduled or ended since that snapshot';
   return { status: 'warn', saw: `${save === undefined ? 'no AOF' : 'snapshots only'}, ${sinceSnapshot(info)}`, advice };
 }
 
 function synced(fsync: string | undefined): Finding {
-  if (fsync === 'always') return { status: 'ok', saw: 'AOF, fsync always: nothing acknowledged is lost' };
-  if (fsync === 'everysec') return { status: 'ok', saw: 'AOF, fsync everysec: a crash can lose about one second' };
+  if (fsync === 'always') return { status: 'ok', saw: 'AOF, fsync always: no acknowledged write is lost' };
+  if (fsync === 'everysec')
+    return { status: 'ok', saw: 'AOF, fsync everysec: a power failure can lose the last two seconds' };
   if (fsync === undefined) {
     return { status: 'warn', saw: 'AOF, fsync not visible', advice: 'check that appendfsync is everysec or always' };
   }
-  const advice = 'CONFIG SET appendfsync everysec: now a power cut can lose half a minute';
+  const advice = 'CONFIG SET appendfsync everysec: without it a power failure can lose half a minute';
   return { status: 'warn', saw: `AOF, fsync ${fsync}`, advice };
 }
 
@@ -129,7 +135,8 @@ async function clock({ redis }: Subject): Promise<Finding> {
   const errorMs = (server.latestMs(atMs) - server.earliestMs(atMs)) / 2;
   const saw = `Redis is ${span(offsetMs)} ${offsetMs < 0 ? 'behind' : 'ahead of'} this machine`;
   if (Math.abs(offsetMs) - errorMs <= OFFSET_MAX_MS) return { status: 'ok', saw };
-  const advice = 'set both clocks by NTP: a job is due by the clock of Redis, an instant was read from the one here';
+  const advice =
+    'set both clocks by NTP: due times count by the clock of Redis, but this machine reads an --at by its own';
   return { status: 'warn', saw, advice };
 }
 
@@ -141,7 +148,7 @@ async function scripts({ redis, namespace }: Subject): Promise<Finding> {
   try {
     for (const { lua } of all) await redis.script('LOAD', lua);
     await stats(redis, partitionRef(namespace, { queue: 'doctor', partition: 0, generation: 0 }));
-    return { status: 'ok', saw: `${all.length} load, and one was run` };
+    return { status: 'ok', saw: `${all.length} scripts load, and one was run` };
   } catch (error) {
     const advice = 'allow EVAL, EVALSHA, SCRIPT LOAD and the keys of the namespace to this user';
     return { status: 'fail', saw: messageOf(error), advice };

@@ -7,7 +7,7 @@ import { Unreachable } from '../../redis/connection/connect-problem.ts';
 import { type Exit, type Register, withExamples } from '../register.ts';
 import { type Session, withRedis } from '../session.ts';
 import type { Paint } from '../terminal/paint.ts';
-import { line } from '../terminal/text.ts';
+import { counted, line } from '../terminal/text.ts';
 import { checks, readInfo } from './checks.ts';
 import type { Check, Finding, Info } from './finding.ts';
 
@@ -66,7 +66,7 @@ async function look(
   { redis, info, session }: { redis: Redis; info: Info | undefined; session: Session },
 ): Promise<Result> {
   if (info === undefined && needsInfo) {
-    return { check: name, status: 'warn', saw: 'not visible', advice: 'allow INFO to this user, then look again' };
+    return { check: name, status: 'warn', saw: 'not visible', advice: 'allow INFO to this user, then run this again' };
   }
   try {
     const { namespace, limits } = session.config;
@@ -78,7 +78,7 @@ async function look(
       check: name,
       status: 'fail',
       saw: messageOf(error),
-      advice: 'repeat; if it stays, look at the log of Redis',
+      advice: 'run this again; if it stays, look at the log of Redis',
     };
   }
 }
@@ -91,7 +91,7 @@ function lines(paint: Paint, { check, status, saw, advice }: Result): readonly s
 
 function summary(results: readonly Result[]): string {
   const count = (status: Finding['status']) => results.filter((result) => result.status === status).length;
-  if (count('fail') > 0) return line`${count('fail')} must be put right before this Redis can be trusted with jobs`;
-  if (count('warn') > 0) return line`usable; ${count('warn')} to look at`;
+  if (count('fail') > 0) return line`${count('fail')} failed: correct that before you trust this Redis with jobs`;
+  if (count('warn') > 0) return line`usable, with ${counted(count('warn'), 'warning')}`;
   return 'all is well';
 }

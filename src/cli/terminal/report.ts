@@ -19,10 +19,10 @@ interface Failure {
 const NEXT: Readonly<Record<string, string>> = {
   unavailable: 'start one with "duestream dev", or name one with --redis or DUESTREAM_REDIS_URL',
   indeterminate: 'repeat the same command with the same --id; it is safe',
-  refused: '"duestream doctor" tells what this Redis lacks',
-  'out-of-memory': 'raise maxmemory or let jobs finish; "duestream doctor" shows the limit',
-  'bad-config': 'correct it there; "duestream config print" shows every value once it loads',
-  moved: 'repeat the command; it looks the queue up again',
+  refused: 'run "duestream doctor": it says what this Redis lacks',
+  'out-of-memory': 'raise maxmemory, or let jobs finish; "duestream doctor" shows the limit',
+  'bad-config': 'correct it there, then run "duestream config print": it shows every value',
+  moved: 'repeat the command',
 };
 
 const PORT_TAKEN = 'name another port with --http-port, or 0 for any free one';

@@ -19,7 +19,7 @@ export function line(parts: TemplateStringsArray, ...values: readonly Cell[]): s
   return parts.map((part, index) => part + (index < values.length ? clean(values[index]) : '')).join('');
 }
 
-/** `1 letter`, `2 letters` */
+/** `1 dead letter`, `2 dead letters` */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }

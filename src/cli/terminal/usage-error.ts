@@ -19,13 +19,13 @@ function commandOf(program: Command, { args }: Invocation): { readonly command: 
   return { command, words: args.length };
 }
 
-/** The next step of wrong use: the help of the verb. */
+/** The next step after a usage error: the help of the verb. */
 export function helpOf(program: Command, invocation: Invocation): { readonly next: string } {
   return { next: `${pathOf(commandOf(program, invocation).command)} --help` };
 }
 
 /** What the parser refused, in our words where they say more. */
-export function wrongUse(program: Command, invocation: Invocation, error: CommanderError): DuestreamError {
+export function usageError(program: Command, invocation: Invocation, error: CommanderError): DuestreamError {
   const message = oneLine(error.message.replace(/^error: /, ''));
   return new DuestreamError('usage', withAdvice(message, commandOf(program, invocation).command));
 }

@@ -1,5 +1,5 @@
 /**
- * How many jobs come due when: those that wait in Redis, counted by their dues, and those that schedules are going to
+ * How many jobs come due when: those that wait in Redis, counted by their due times, and those that schedules are going to
  * make. Schedules with the same rule are computed once, so 100,000 of them cost little more than reading them.
  *
  * What a forecast cannot know: retries, jobs not scheduled yet, instants that an overlap policy will skip. Jitter is left
@@ -127,7 +127,7 @@ export interface ForecastParts {
 }
 
 function checkRange(spanMs: number, unit: 'minute' | 'hour'): void {
-  if (spanMs <= 0) throw new DuestreamError('bad-input', 'until is not after now; allowed: an instant to come');
+  if (spanMs <= 0) throw new DuestreamError('bad-input', 'until is not after now; allowed: an instant in the future');
   if (spanMs / STEPS[unit] <= BUCKETS_MAX) return;
   const instead = unit === 'minute' ? ', or by hour' : '';
   throw new DuestreamError('bad-input', `the range is too long; allowed: ${BUCKETS_MAX} ${unit}s${instead}`);
@@ -136,7 +136,10 @@ function checkRange(spanMs: number, unit: 'minute' | 'hour'): void {
 function checkCost(counts: number): void {
   if (counts <= COUNTS_MAX) return;
   const allowed = 'allowed: by hour, a shorter range, or one queue';
-  throw new DuestreamError('bad-input', `this asks Redis for ${counts} counts, at most ${COUNTS_MAX}; ${allowed}`);
+  throw new DuestreamError(
+    'bad-input',
+    `this forecast needs ${counts} counts from Redis; at most ${COUNTS_MAX} are allowed; ${allowed}`,
+  );
 }
 
 async function refsOf(redis: Redis, namespace: string, queue: string | undefined): Promise<readonly PartitionRef[]> {

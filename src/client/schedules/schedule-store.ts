@@ -129,7 +129,7 @@ export function createScheduleStore({ redis, namespace }: { readonly redis: Redi
       const done = await work(await textOf(name));
       if (done !== 'lost') return done;
     }
-    throw new DuestreamError('moved', `schedule ${name}: others change it all the time; try again in a moment`);
+    throw new DuestreamError('moved', `schedule ${name}: other calls change it all the time; try again in a moment`);
   }
 
   async function nowMs(): Promise<number> {

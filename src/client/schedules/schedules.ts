@@ -65,24 +65,24 @@ export interface Schedules {
    */
   put(name: string, input: ScheduleInput): Promise<ScheduleChange>;
   get(name: string): Promise<ScheduleView | undefined>;
-  /** All of them, or the first of a `limit`, by name; many at once cost memory and time for each. */
+  /** All schedules by name, or the first `limit` of them. Each one costs memory and time. */
   list(options?: ListOptions): Promise<readonly ScheduleView[]>;
-  /** Its jobs stay. @returns whether there was one */
+  /** Removes a schedule; its jobs stay. @returns whether there was one */
   remove(name: string): Promise<boolean>;
-  /** Without a reason, one that is paused already keeps the reason it has. */
+  /** Pauses a schedule: it makes no jobs until `resume`. A second pause without a reason keeps the first reason. */
   pause(name: string, reason?: string): Promise<ScheduleChange>;
-  /** It fires from now on; what it missed while it was paused is not caught up. */
+  /** Resumes a schedule from now on; instants that passed while it was paused are not caught up. */
   resume(name: string): Promise<ScheduleChange>;
   /**
-   * What it will do, or would do: a name, or a definition that is not stored. What a stored one has fired counts against
-   * its `maxRuns`, and of a paused one all is dropped.
+   * The coming instants of a stored schedule (a name) or of a definition. For a stored schedule, earlier runs count
+   * against its `maxRuns`; while it is paused, all instants are dropped.
    */
   preview(schedule: string | ScheduleInput, options?: PreviewOptions): Promise<readonly PreviewRow[]>;
-  /** One job of it now, out of turn. The same `id` makes one job only. */
+  /** Makes one extra job of the schedule now. The same `id` twice makes one job. */
   trigger(name: string, options?: { readonly id?: string | undefined }): Promise<FiredJob>;
-  /** The jobs of a range of instants, due at once. An instant whose job is live or just over is not run again. */
+  /** Runs the jobs of a range of past instants now. It skips instants whose job is live, or over and still remembered. */
   backfill(name: string, options: BackfillOptions): Promise<readonly FiredJob[]>;
-  /** How many jobs come due when: those that wait, and those that schedules are going to make. */
+  /** How many jobs become due when: jobs that wait, and jobs that schedules are going to make. */
   forecast(options?: ForecastOptions): Promise<Forecast>;
   stop(): Promise<void>;
 }

@@ -33,24 +33,24 @@ export interface ScheduleInput<Data = unknown> extends OptionsOfFires {
   readonly align?: 'epoch' | 'start' | undefined;
   /** IANA name. Default UTC. */
   readonly zone?: string | undefined;
-  /** What becomes of times that a clock change takes away or doubles. Default `{ gap: 'shift', overlap: 'first' }`. */
+  /** What to do with local times that a clock change skips or doubles. Default `{ gap: 'shift', overlap: 'first' }`. */
   readonly dst?: Partial<DstPolicy> | undefined;
   /** No instant before it. An instant, or a local time such as `2026-03-01T09:00`, which is meant in `zone`. */
   readonly start?: InstantInput | undefined;
   /** No instant at it or later; a date without a time means the end of that day. */
   readonly end?: InstantInput | undefined;
-  /** It ends after so many jobs. 1 to 1,000,000,000. */
+  /** The schedule ends after this many jobs. 1 to 1,000,000,000. */
   readonly maxRuns?: number | undefined;
-  /** Spreads the dues: each job is due up to this much after its instant. At most 1 d. Default 0. */
+  /** Spreads the due times: each job is due up to this long after its instant. At most 1 d. Default 0. */
   readonly jitter?: DurationInput | undefined;
   readonly calendar?: CalendarInput | undefined;
-  /** What happens while the job before is not over. Default `allow`. */
+  /** What to do while the previous job is not over. Default `allow`. */
   readonly overlap?: OverlapPolicy | undefined;
-  /** What happens to missed instants: a policy, or with its `window` (default 1 d) and `limit` (default 100). */
+  /** What to do with missed instants: a policy, perhaps with a `window` (default 1 d) and a `limit` (default 100). */
   readonly catchUp?: CatchUp['policy'] | CatchUpInput | undefined;
   /** For people and filters; at most 16 of 1 to 64 characters. */
   readonly tags?: readonly string[] | undefined;
-  /** Why it does not fire now; `true` without a reason. */
+  /** Paused: a reason, or `true`. A paused schedule makes no jobs. */
   readonly paused?: string | boolean | undefined;
 }
 

@@ -16,17 +16,17 @@ export type RedisInput = string | RedisAddress;
 
 /**
  * Options of ioredis that say where Redis is and who asks: `host`, `port`, `path`, `db`, `username`, `password`, `tls`,
- * `sentinels` and their kin. How commands are sent, repeated and timed is the business of duestream: such options are
- * taken and have no effect, apart from `commandTimeout` and `connectTimeout`. `keyPrefix` is refused.
+ * `sentinels` and their kin. duestream decides how commands are sent, repeated and timed: such options are
+ * accepted but have no effect, apart from `commandTimeout` and `connectTimeout`. `keyPrefix` is refused.
  *
  * @example const producer = await createProducer({ redis: { url: 'redis://10.0.0.5:6379', password, commandTimeoutMs: 2000 } });
  */
 export interface RedisAddress extends RedisOptions {
-  /** In place of `host`, `port` or `path`. What stands beside it wins over what it says. */
+  /** In place of `host`, `port` or `path`. Other options beside it win over what the URL says. */
   readonly url?: string | undefined;
   /** No reply within this time counts as lost: 100 to 60,000, default 4000. */
   readonly commandTimeoutMs?: number | undefined;
-  /** How long a connection may take to come up: 100 to 60,000, default 5000. */
+  /** How long connecting may take: 100 to 60,000, default 5000. */
   readonly connectTimeoutMs?: number | undefined;
 }
 

@@ -29,7 +29,7 @@ export class Unreachable extends DuestreamError {
   }
 }
 
-const SHOW_ONE = 'give it one from code, "tls: { cert, key }", or set "tls-auth-clients no" in Redis';
+const SHOW_ONE = 'give it one in code, "tls: { cert, key }", or set "tls-auth-clients no" in Redis';
 
 /** What Node.js and OpenSSL call it → what it is. */
 const CERTIFICATES: readonly (readonly [code: RegExp, why: string, remedy: string])[] = [
@@ -37,8 +37,8 @@ const CERTIFICATES: readonly (readonly [code: RegExp, why: string, remedy: strin
   [/^CERT_NOT_YET_VALID$/, 'its certificate is not valid yet', 'compare the clocks of both machines'],
   [
     /^(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER|VERIFY_LEAF)\w*)$/,
-    'its certificate is signed by nobody whom this process trusts',
-    'set NODE_EXTRA_CA_CERTS to the file of the authority that signed it, and start again',
+    'this process does not trust the authority that signed its certificate',
+    'set NODE_EXTRA_CA_CERTS to the certificate file of that authority, and start again',
   ],
   [
     /^(CERT_|CRL_|UNABLE_TO_|INVALID_|ERROR_IN_|ERR_TLS_|HOSTNAME_MISMATCH|PATH_LENGTH)/,
@@ -93,7 +93,7 @@ export function connectProblemOf(error: unknown): ConnectProblem | undefined {
   const code = codeOf(error);
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
     const names = oneLine(messageOf(error).replace(/^.*altnames: /, ''), 200);
-    const remedy = 'name Redis as its certificate does, or give it one with this name';
+    const remedy = 'use the host name of its certificate, or give it a certificate with this name';
     return { why: `its certificate is for another host (${names})`, remedy };
   }
   if (NO_TLS.test(code)) return PLAIN_THERE;

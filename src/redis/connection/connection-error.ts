@@ -55,7 +55,7 @@ export function inOurWords(error: unknown, { where, last, timeoutMs }: Connectio
 export function wordsOf(error: unknown): string {
   if (error instanceof ConnectionError) return error.why;
   const said = messageOf(error);
-  if (UNREADABLE.test(said)) return 'what answers there does not speak the protocol of Redis';
+  if (UNREADABLE.test(said)) return 'the server there does not speak the protocol of Redis';
   // A name with several addresses: each was tried.
   if (error instanceof AggregateError) return oneLine(error.errors.map((one) => messageOf(one)).join(', '));
   if (/^All sentinels/.test(said)) return 'no sentinel says where it is';

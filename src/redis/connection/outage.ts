@@ -126,9 +126,12 @@ function throwIfFinal(what: string, outage: Outage, error: unknown): void {
 function givingUp(what: string, unknownOutcome: boolean, cause: unknown): DuestreamError {
   const why = messageOf(cause);
   return unknownOutcome
-    ? new Indeterminate(`${what}: no reply from Redis (${why}); it may have been carried out: repeat the same call`, {
-        cause,
-      })
+    ? new Indeterminate(
+        `${what}: the reply of Redis was lost (${why}), so Redis may have carried it out: repeat the same call`,
+        {
+          cause,
+        },
+      )
     : new DuestreamError('unavailable', `${what}: Redis is not available (${why}); nothing was sent`, { cause });
 }
 

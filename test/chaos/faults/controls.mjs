@@ -67,7 +67,7 @@ export const controls = [
   },
   {
     id: 'N4',
-    title: 'the client sends a call again as another call, with a due of its own',
+    title: 'the client sends a call again as another call, with a due time of its own',
     row: 'F27',
     change: {
       // Jobs that are over by the time at which their call is sent again.

@@ -20,9 +20,9 @@ const LINE_MAX = 8192;
 export const abuseRows = [
   {
     id: 'F70',
-    title: 'scores that are no due',
+    title: 'scores that are no due time',
     how: 'ZADD with inf, -inf, -5, 0x10, 1e3, 2^53 + 1, seconds, microseconds, 0 and half milliseconds',
-    wanted: '6 dead letters bad-due, 3 suspects told by doctor and left alone, the rest runs',
+    wanted: '6 dead letters bad-due; doctor reports 3 suspects and they stay; the rest runs',
     workload: SMALL,
     async inject({ redis, cast, asked, sleep }) {
       const now = Date.now();
@@ -41,17 +41,17 @@ export const abuseRows = [
       }
       await sleep(3000);
       const doctor = await load.commandLine(cast, ['doctor', '--json']);
-      const told = /(\d+) dues? past the horizon/.exec(doctor.out);
+      const told = /(\d+) due times? past the horizon/.exec(doctor.out);
       const deadLettersTold = /(\d+) dead letters? for the reason bad-due/.exec(doctor.out);
       // What an operator does about it.
       const kept = await redis.zrem(scheduled, ...far.map((_, at) => `far-${at}`));
       return { suspects: Number(told?.[1] ?? 0), deadLettersTold: Number(deadLettersTold?.[1] ?? 0), kept };
     },
     pass: ({ deadLetters, noted, effects, report }) => [
-      ...exactly('dead letters about dues', deadLetters['bad-due'] ?? 0, 6),
+      ...exactly('dead letters about due times', deadLetters['bad-due'] ?? 0, 6),
       ...exactly('other dead letters', Object.keys(deadLetters).length, 1),
-      ...exactly('suspects told', noted.suspects ?? 0, 3),
-      ...exactly('dead letters told', noted.deadLettersTold ?? 0, 6),
+      ...exactly('suspects reported', noted.suspects ?? 0, 3),
+      ...exactly('dead letters reported', noted.deadLettersTold ?? 0, 6),
       ...exactly('suspects that stayed', noted.kept ?? 0, 3),
       ...exactly(
         'runs of the rest',

@@ -146,11 +146,20 @@ export const accessRows = [
     async inject({ cast, folder, binary }) {
       if (!made) throw new Error('there are no certificates');
       const { good, expired, elsewhere, selfSigned, authority } = made;
-      const unknown = { saw: /signed by nobody whom this process trusts/, remedy: /set NODE_EXTRA_CA_CERTS/ };
+      const unknown = {
+        saw: /does not trust the authority that signed its certificate/,
+        remedy: /set NODE_EXTRA_CA_CERTS/,
+      };
       /** @type {readonly import('../faults/tls.mjs').Wrong[]} */
       const all = [
         { name: 'expired', certificate: expired, authority, saw: /certificate has expired/, remedy: /renew it/ },
-        { name: 'elsewhere', certificate: elsewhere, authority, saw: /for another host/, remedy: /name Redis as/ },
+        {
+          name: 'elsewhere',
+          certificate: elsewhere,
+          authority,
+          saw: /for another host/,
+          remedy: /use the host name of its certificate/,
+        },
         { name: 'unknown', certificate: good, ...unknown },
         { name: 'self-signed', certificate: selfSigned, authority, ...unknown },
         { name: 'plain', certificate: good, authority, plain: true, saw: /not answer in TLS/, remedy: /redis:/ },

@@ -26,7 +26,7 @@ export const fleetRows = [
   {
     id: 'F16',
     title: 'two daemons with the same host, process id and configuration',
-    how: 'both are told that they are process 1; one is killed 3 times',
+    how: 'both believe that they are process 1; one is killed 3 times',
     wanted: `one leader per epoch, late <= lease + 1 s`,
     daemons: 2,
     workload: HARMLESS,
@@ -92,7 +92,8 @@ export const fleetRows = [
     id: 'F18',
     title: 'a downgrade: jobs of version 2, and workers of version 1 only',
     how: '40 records of version 2 for 9 s, then workers of version 2',
-    wanted: 'parked 40, started 0, dead 0, told; all run <= 5.5 s after the last worker of version 1 is gone',
+    wanted:
+      'parked 40, started 0, dead 0, a line in the log; all run <= 5.5 s after the last worker of version 1 is gone',
     workload: { ...HARMLESS, jobs: 1000 },
     async inject(scene) {
       const { cast, redis } = scene;

@@ -21,7 +21,7 @@ export const handlerRows = [
     id: 'F7',
     title: 'handlers hold the event loop of their worker for two leases',
     how: `busy loops of ${BLOCK_MS} ms in 2 handlers`,
-    wanted: 'one accepted effect per token, the lag is measured and told by each such worker',
+    wanted: 'one accepted effect per token; each such worker measures and exports the lag',
     workload: { ...HARMLESS, jobs: 1000 },
     async inject(scene) {
       const ids = idsOf('block', 2);
@@ -41,7 +41,7 @@ export const handlerRows = [
     pass({ effects, actors }) {
       const blocked = new Set(effects.flatMap(({ ev, pid }) => (ev === 'block.end' ? [pid] : [])));
       const silent = actors.filter(
-        (actor) => blocked.has(actor.pid) && saidBy(actor, 'the event loop stood still').length === 0,
+        (actor) => blocked.has(actor.pid) && saidBy(actor, 'the event loop was blocked').length === 0,
       );
       return [
         ...atLeast('workers that were blocked', blocked.size, 1),
@@ -82,7 +82,7 @@ export const handlerRows = [
   },
   {
     id: 'F9',
-    title: 'handlers that ignore that they are told to stop',
+    title: 'handlers that ignore the signal to stop',
     how: `${STUBBORN} jobs whose handlers never end; a worker ends when an eighth of its slots is lost`,
     wanted: 'all slots back <= 30 s, each such job started once, crashes 0, workers end with 1',
     workload: { ...HARMLESS, jobs: 1000 },
@@ -136,9 +136,10 @@ export const handlerRows = [
     id: 'F11',
     title: 'promises that are rejected and that nobody listens to',
     how: '60 handlers that forget a promise',
-    wanted: 'no worker ends, each such job done by its first start, told in the log',
+    wanted: 'no worker ends, each such job done by its first start, a line in the log',
     workload: { ...HARMLESS, jobs: 1000 },
-    outcry: /"error":"a promise that its handler forgot".*"msg":"a promise was rejected and nobody listened"/,
+    outcry:
+      /"error":"a promise that its handler forgot".*"msg":"unhandled rejection: a promise of a handler was rejected and nothing caught it"/,
     async inject(scene) {
       const ids = idsOf('float', 60);
       await ask(

@@ -176,7 +176,7 @@ export const processRows = [
     id: 'F12',
     title: 'jobs that take their worker with them, once or always',
     how: 'handlers that SIGKILL their own process: 1 % once, 0.5 % always',
-    wanted: 'starts of a killer <= 3, then dead; bystanders dead 0',
+    wanted: 'starts of a killer <= 3, then dead; other jobs dead 0',
     workload: { jobs: 600, crashes: 0.01, poison: 0.005 },
     drainMs: 20_000,
     inject: async () => {},
@@ -190,7 +190,7 @@ export const processRows = [
         ...atMost('starts of a job that kills', Math.max(0, ...starts), 3),
         ...(crashed.size === 0 ? ['nothing crashed: another seed'] : []),
         ...(dead === 0 ? ['no poison became a dead letter'] : []),
-        ...exactly('bystanders that became dead letters', report.counts.bystanders, 0),
+        ...exactly('other jobs that became dead letters', report.counts.bystanders, 0),
       ];
     },
   },

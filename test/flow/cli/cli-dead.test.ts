@@ -92,7 +92,7 @@ describe('dead replay', () => {
     const { code, out } = await due(['dead', 'replay', 'q', '--all']);
     expect(code).toBe(1);
     expect(out).toBe(
-      `${deadLetter}  a  not replayed: a job of this id is live; cancel it or let it end\n0 replayed, 1 not\n`,
+      `${deadLetter}  a  not replayed: a job of this id is live; cancel it, or wait until it ends\n0 replayed, 1 not\n`,
     );
   });
 });

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { done } from '../../../src/cli/doctor/check-done.ts';
 import { patches } from '../../../src/cli/doctor/check-patches.ts';
 import { commandsUsed } from '../../../src/cli/doctor/check-rights.ts';
-import { dues, isReadable } from '../../../src/cli/doctor/check-scheduled.ts';
+import { dueTimes, isReadable } from '../../../src/cli/doctor/check-scheduled.ts';
 import { schedules } from '../../../src/cli/doctor/check-schedules.ts';
 import { checks } from '../../../src/cli/doctor/checks.ts';
 import { createScheduleStore } from '../../../src/client/schedules/schedule-store.ts';
@@ -39,7 +39,10 @@ describe('patches', () => {
   test.each(['7.2.14', '7.4.9', '8.2.6', '8.4.3', '8.6.3', '8.8.0', '9.0.0'])(
     'Redis %s has none we know',
     (version) => {
-      expect(of(version)).toMatchObject({ status: 'ok', saw: `Redis ${version} has none of the holes we know` });
+      expect(of(version)).toMatchObject({
+        status: 'ok',
+        saw: `Redis ${version} has none of the vulnerabilities that we know`,
+      });
     },
   );
 
@@ -54,7 +57,7 @@ describe('patches', () => {
     const { status, saw, advice } = of(version);
     expect(status).toBe('warn');
     expect(saw.match(/CVE-[\d-]+/g)).toEqual(cves);
-    expect(advice).toBe(`upgrade to ${remedy} or later, unless your distribution has patched this one`);
+    expect(advice).toBe(`upgrade to ${remedy} or later, unless your distribution has patched this version`);
   });
 
   test('Valkey is judged by its own version, not by the one of Redis it names', () => {
@@ -85,7 +88,7 @@ describe('ends', () => {
 
   test('that are few are all remembered for the whole window', async () => {
     await over(99, 1000);
-    expect(await look()).toEqual({ status: 'ok', saw: 'every end is remembered for 10 min' });
+    expect(await look()).toEqual({ status: 'ok', saw: 'every end of a job is remembered for 10 min' });
     await over(900, 600_000);
     expect((await look()).status).toBe('ok');
   });
@@ -105,7 +108,7 @@ describe('ends', () => {
     expect(await look()).toMatchObject({
       status: 'warn',
       saw: expect.stringContaining('remembered for 61 s'),
-      advice: expect.stringContaining('near the 60 s below which no end goes'),
+      advice: expect.stringContaining('no end is forgotten before 60 s'),
     });
   });
 
@@ -195,40 +198,40 @@ describe('schema', () => {
     await the.redis.hset(the.keys.meta, 'schema', '2');
     const { code, out } = await doctor();
     expect(code).toBe(1);
-    expect(out).toMatch(/^fail {2}schema {7}1 partition of another schema than 1: q partition 0 has "2"$/m);
+    expect(out).toMatch(/^fail {2}schema {7}1 partition with another schema than 1: q partition 0 has "2"$/m);
     expect(out).toContain('another namespace');
   });
 });
 
-describe('dues', () => {
+describe('scores', () => {
   test('that make sense are well', async () => {
     await the.schedule('a', { dueMs: T0 + 1 });
     await the.put('now', 0);
-    expect(await found('dues')).toMatchObject({ status: 'ok', saw: 'every due makes sense, in 1 partition' });
+    expect(await found('scores')).toMatchObject({ status: 'ok', saw: 'every due time makes sense, in 1 partition' });
   });
 
-  test('in seconds, below zero and past the horizon are told with an example', async () => {
+  test('in seconds, below zero and past the horizon are reported with an example', async () => {
     await the.put('order-1', 1_763_719_000);
     await the.put('order-2', -5);
     await the.put('order-3', '+inf');
     const { code, out } = await doctor();
     expect(code).toBe(0);
     expect(out).toMatch(
-      /^warn {2}dues {9}2 dues in seconds, it seems, such as "order-2" at -5 in q; 1 due past the horizon/m,
+      /^warn {2}scores {7}2 due times that look like seconds, such as "order-2" at -5 in q; 1 due time past the horizon/m,
     );
-    expect(out).toContain('let the producer put milliseconds since 1970 as the score; remove those past the horizon');
+    expect(out).toContain('change the producer: the score is milliseconds since 1970; remove members past the horizon');
   });
 
   test('that a mover has refused already are found among the dead letters', async () => {
     await the.put('order-1', 1_763_719_000);
     await the.promote();
-    expect(await found('dues')).toMatchObject({ status: 'warn', saw: '1 dead letter for the reason bad-due' });
+    expect(await found('scores')).toMatchObject({ status: 'warn', saw: '1 dead letter for the reason bad-due' });
   });
 
   test('are looked at without a write', async () => {
     await the.put('order-1', 5);
     const subject = { redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1000, done: OFF };
-    expect(await the.withoutWrite(() => Promise.resolve(dues(subject)))).toMatchObject({ status: 'warn' });
+    expect(await the.withoutWrite(() => Promise.resolve(dueTimes(subject)))).toMatchObject({ status: 'warn' });
   });
 });
 
@@ -236,7 +239,7 @@ describe('members', () => {
   test('that can be read are well', async () => {
     await the.schedule('a', { dueMs: T0 + 1 });
     await the.put('order-1', T0);
-    expect(await found('members')).toMatchObject({ status: 'ok', saw: '2 ids looked at, all can be read' });
+    expect(await found('members')).toMatchObject({ status: 'ok', saw: '2 ids checked, all can be read' });
   });
 
   test('that are binary, too long or refused already are told', async () => {
@@ -265,13 +268,13 @@ describe('schedules', () => {
   const look = () => schedules({ redis: the.redis, info: new Map(), namespace: 't', horizonMs: 1, done: OFF });
   const store = () => createScheduleStore({ redis: the.redis, namespace: 't' });
 
-  test('that are all looked at are well, and so are those that are paused or over', async () => {
+  test('that their leaders know are well, and so are those that are paused or over', async () => {
     expect(await look()).toEqual({ status: 'ok', saw: 'none' });
     await store().put('hourly', { queue: 'q', every: '1h' });
     await store().put('paused', { queue: 'q', every: '1h', paused: true });
     await store().put('over', { queue: 'q', every: '1h', end: '2020-01-01' });
     await the.redis.zrem(fires, 'paused', 'over');
-    expect(await look()).toEqual({ status: 'ok', saw: '3 schedules, all are looked at' });
+    expect(await look()).toEqual({ status: 'ok', saw: '3 schedules, each known to its leader' });
   });
 
   test('that cannot fire are told, each with what to do', async () => {
@@ -293,15 +296,17 @@ describe('schedules', () => {
     );
     const { status, saw, advice } = await look();
     expect(status).toBe('warn');
-    expect(saw).toContain('1 of 7 was fired up to an instant that is still to come, by a clock that went back');
+    expect(saw).toContain('1 of 7 has fired up to an instant in the future, because a clock went back');
     expect(saw).toContain('such as "ahead"');
     expect(saw).toContain('1 of 7 cannot be read, such as "odd"');
     expect(saw).toContain('1 of 7 has a queue that is not declared, such as "homeless"');
-    expect(saw).toMatch(/2 of 7 is not looked at by any leader, such as "(unarmed|forgotten)"/);
+    expect(saw).toMatch(
+      /2 of 7 is unknown to the leader of its queue, so it does not fire, such as "(unarmed|forgotten)"/,
+    );
     expect(saw).toContain('1 of 7 is overdue and nobody fires it, such as "late"');
     expect(advice).toMatch(/put it again.*start a daemon/);
     await store().put('unarmed', { queue: 'q', every: '1h' });
     await store().put('forgotten', { queue: 'q', every: '1h' });
-    expect((await look()).saw).not.toContain('looked at');
+    expect((await look()).saw).not.toContain('unknown to the leader');
   });
 });

@@ -100,7 +100,9 @@ describe('schedule --at', () => {
     expect(await refusal(['schedule', 'q', '--at', '2030-07-01T09:00', '--zone', 'Berlin'])).toBe(
       'duestream: zone is "Berlin"; did you mean Europe/Berlin? allowed: UTC or an IANA name such as Europe/Berlin (a fixed offset is Etc/GMT-2 for +02:00)',
     );
-    expect(await refusal(['schedule', 'q', '--zone', 'UTC'])).toContain('zone is "UTC" without at; allowed: with at');
+    expect(await refusal(['schedule', 'q', '--zone', 'UTC'])).toContain(
+      'zone is "UTC" without at; allowed: a zone together with a local time in at',
+    );
   });
 });
 

@@ -284,7 +284,7 @@ describe('cancel', () => {
     const { code, out } = await due(['cancel', 'q', 'a', 'runs', 'done', 'nope']);
     expect(code).toBe(1);
     expect(out.split('\n').map((text) => text.split(/:|;/)[0])).toEqual([
-      ...['a  was over already', 'runs  runs and was asked to stop', 'done  was over already', 'nope  unknown', ''],
+      ...['a  over already', 'runs  running', 'done  over already', 'nope  unknown', ''],
     ]);
     expect((await answer(['cancel', 'q', 'a'])).jobs).toEqual([{ id: 'a', status: 'over', over: 'cancelled' }]);
     await the.complete([claim]);

@@ -106,7 +106,7 @@ describe('a schedule that is misspelt is told with the nearest one', () => {
   });
 });
 
-describe('wrong use', () => {
+describe('a usage error', () => {
   test.each([
     ['a verb', ['schedle', 'emails'], "unknown command 'schedle' (Did you mean schedule?)", 'duestream --help'],
     ['a verb of a group', ['queues', 'lss'], "unknown command 'lss' (Did you mean ls?)", 'duestream queues --help'],

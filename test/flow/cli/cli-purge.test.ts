@@ -37,7 +37,7 @@ test('dead letters of an age and a reason go, the others stay', async () => {
 test('a dry run counts and touches nothing', async () => {
   for (const days of [9, 8, 1]) await deadLetter(days);
   const dryRun = () => purge('--older-than', '7d', '--dry-run');
-  expect((await the.withoutWrite(dryRun)).out).toBe('2 dead letters would be removed, of 2 looked at\n');
+  expect((await the.withoutWrite(dryRun)).out).toBe('2 dead letters would be removed, of 2 checked\n');
   const { out } = await purge('--dry-run', '--json');
   expect(JSON.parse(out)).toEqual({ queue: 'q', dryRun: true, matched: 3, looked: 3, more: false });
 });
@@ -57,7 +57,7 @@ test('thousands go in bounded batches, with progress on stderr', async () => {
   await pipeline.exec();
   const { out, err } = await purge('--yes');
   expect(out).toBe('5050 dead letters removed\n');
-  expect(err).toBe('5000 dead letters looked at, 5000 removed\n');
+  expect(err).toBe('5000 dead letters checked, 5000 removed\n');
   expect(await the.count('forgotten')).toBe(5050);
   const evals = /cmdstat_xdel:calls=(\d+)/.exec(await the.redis.info('commandstats'))?.[1];
   expect(Number(evals)).toBeGreaterThanOrEqual(51);

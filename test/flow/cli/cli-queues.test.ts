@@ -41,7 +41,7 @@ describe('queues stats', () => {
   test('counts what there is per state and partition, what was, and what comes due when', async () => {
     const { code, out } = await due(['queues', 'stats', 'q']);
     expect(code).toBe(0);
-    expect(out).toMatch(/^queue +q\njobs +5 scheduled, 0 ready, 1 running, 1 dead; 2 over within the done window\n/);
+    expect(out).toMatch(/^queue +q\njobs +5 scheduled, 0 ready, 1 running, 1 dead; 2 ended within the done window\n/);
     expect(out).toMatch(/^oldest +due and not started for \d+ d$/m);
     expect(out).toMatch(/^workers +0$/m);
     expect(out).toMatch(
@@ -78,7 +78,7 @@ describe('queues pause', () => {
     await the.running('runs');
     expect(await due(['queues', 'pause', 'q', '--reason', 'the mail server moves'])).toEqual({
       ...{ code: 0, err: '' },
-      out: 'q is paused\nwhat runs goes on to its end: 1 job\nto go on: duestream queues resume q\n',
+      out: 'q is paused\nrunning jobs go on to their end: 1 job\nto go on: duestream queues resume q\n',
     });
     expect(await the.promote()).toMatchObject({ kind: 'paused' });
     expect((await due(['queues', 'stats', 'q'])).out).toMatch(/^paused +since 20.*: the mail server moves$/m);

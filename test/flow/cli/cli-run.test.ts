@@ -57,7 +57,7 @@ describe('dev', () => {
     expect(dev.err()).toMatch(/emails {2}a {2}done in /);
 
     const second = await cli.start(['dev', '--redis-port', port, '--http-port', '0']);
-    expect(await second.saying('No handlers yet')).toContain(`Redis      ${url?.[1]} (attached: it runs already`);
+    expect(await second.saying('No handlers yet')).toContain(`Redis      ${url?.[1]} (of another dev`);
     expect(await second.end()).toBe(0);
     expect(await answersPing({ port: Number(url?.[2]) })).toBe(true);
 

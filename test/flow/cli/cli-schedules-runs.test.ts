@@ -18,7 +18,7 @@ describe('schedules preview', () => {
       expect.stringMatching(/^2026-03-07 02:30:00 +2026-03-07T07:30:00Z +-05:00 +- +- +\{schedule:preview\}/),
       expect.stringMatching(/^2026-03-08 03:30:00 +2026-03-08T07:30:00Z +-04:00 +shifted, from 02:30:00 +- +\{/),
       expect.stringMatching(/^2026-03-09 02:30:00 +2026-03-09T06:30:00Z +-04:00 +- +- +\{/),
-      'ids, H and jitter follow from the name; here it is taken to be preview',
+      'ids, H and jitter follow from the name; this preview uses the name preview',
       '',
     ]);
     const unnamed = JSON.parse((await runHere(['schedules', 'preview', ...rule, '--json'])).out);

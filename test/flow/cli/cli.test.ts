@@ -1,4 +1,4 @@
-/** What is the same for every verb: help, wrong use, exit codes, which Redis is meant, and that no escape gets out. */
+/** What is the same for every verb: help, usage errors, exit codes, which Redis is meant, and that no escape gets out. */
 import { once } from 'node:events';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -77,7 +77,7 @@ describe('help', () => {
   });
 });
 
-describe('wrong use ends with 64 and two lines that tell the next step', () => {
+describe('a usage error ends with 64 and two lines that tell the next step', () => {
   test.each([
     ['an unknown verb', ['lst'], "unknown command 'lst' (Did you mean ls?)", 'duestream --help'],
     ['a missing argument', ['show', 'emails'], "missing required argument 'id'", 'duestream show --help'],
@@ -88,7 +88,7 @@ describe('wrong use ends with 64 and two lines that tell the next step', () => {
     [
       'dead letters and --all',
       ['dead', 'replay', 'q', '1-0', '--all'],
-      'give either dead letters',
+      'name the dead letters in one way',
       'duestream dead replay --help',
     ],
     ['the role worker without handlers', ['start', '--roles', 'worker'], '--module', 'duestream start --help'],
@@ -227,9 +227,9 @@ describe('doctor', () => {
     const said = out.replace(/^(ok {4}|warn {2})patches .*\n( {19}.*\n)?/m, '');
     expect(said.match(/^ok {4}\w+/gm)?.map((text) => text.slice(6))).toEqual([
       ...['reachable', 'version', 'role', 'eviction', 'persistence', 'clock', 'rights', 'scripts', 'schema'],
-      ...['workers', 'dues', 'members', 'schedules', 'done'],
+      ...['workers', 'scores', 'members', 'schedules', 'done'],
     ]);
-    expect(said.trimEnd()).toMatch(/(all is well|usable; 1 to look at)$/);
+    expect(said.trimEnd()).toMatch(/(all is well|usable, with 1 warning)$/);
     expect(said).not.toMatch(/^(warn|fail)/m);
     expect(code).toBe(0);
   });
@@ -259,7 +259,7 @@ describe('doctor', () => {
     expect(code).toBe(1);
     expect(out).toMatch(/^fail {2}role +replica\n +name the primary/m);
     expect(out).toMatch(/^fail {2}persistence +none\n +CONFIG SET appendonly yes/m);
-    expect(out).toMatch(/2 must be put right/);
+    expect(out).toMatch(/2 failed: correct that/);
   });
 
   test('says what it cannot see for want of rights', async () => {

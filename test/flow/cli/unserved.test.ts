@@ -52,7 +52,7 @@ test('two jobs that are ready for five minutes without a worker show in the metr
   expect(await age()).toBeGreaterThanOrEqual(300);
   expect(await checked()).toMatchObject({
     status: 'warn',
-    saw: expect.stringMatching(/^"emails" has 2 jobs ready and no worker, the oldest due for \d+ min$/),
+    saw: expect.stringMatching(/^"emails" has 2 jobs ready but no worker, the oldest due for \d+ min$/),
     advice: 'start a worker with "duestream worker <module>"',
   });
   expect(await answered('queues', 'ls')).toMatchObject({ queues: [{ queue: 'emails', ready: 2, workers: 0 }] });
@@ -74,7 +74,7 @@ test('with a worker nothing waits any more, and nobody is warned', async () => {
   expect(await checked()).toEqual({
     check: 'workers',
     status: 'ok',
-    saw: '1 queue, none with due jobs that nobody serves',
+    saw: '1 queue; all due jobs have a worker and a daemon',
   });
   expect((await answered('queues', 'ls')).queues).toMatchObject([{ running: 2, oldestDueAgeMs: 0, workers: 1 }]);
   release();

@@ -247,7 +247,7 @@ describe('replaying a dead letter', () => {
     }
     await expect(producer.replay(wide, '7-0')).rejects.toMatchObject({
       code: 'bad-input',
-      message: expect.stringContaining('in the partitions 0, 1; say which'),
+      message: expect.stringContaining('in the partitions 0, 1; name one'),
     });
     expect(await producer.replay(wide, '7-0', { partition: 1 })).toMatchObject({ status: 'scheduled', id: 'p1' });
     expect(await producer.replay(wide, '7-0')).toMatchObject({ status: 'scheduled', id: 'p0' });

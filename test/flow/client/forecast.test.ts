@@ -94,24 +94,24 @@ describe('duestream forecast', () => {
     const { code, out } = await say([]);
     expect(code).toBe(0);
     const at = new Date(hour).toISOString().slice(0, 16).replace('T', ' ');
-    expect(out).toMatch(/^comes due +121 jobs: 120 wait already, 1 from schedules\noverdue +1\nready +0\n/);
+    expect(out).toMatch(/^comes due +121 jobs: 120 wait now, 1 from schedules\noverdue +1\nready +0\n/);
     expect(out).toContain(`busiest    ${at} UTC, 121 jobs in this hour\n`);
-    expect(out).toContain('█ waits already  ░ from schedules, one is 5 jobs\n');
+    expect(out).toContain('█ waits now  ░ from schedules; one character is 5 jobs\n');
     expect(out).toMatch(new RegExp(`^${at} +121 {2}█{24}░$`, 'm'));
-    expect(out).toMatch(/^ +0 {2}\d+ hours without any$/m);
+    expect(out).toMatch(/^ +0 {2}\d+ hours without a job$/m);
     expect(out).toMatch(/\n1 schedule counted at their instants, without jitter\n$/);
     expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 
   test('says the same as JSON, and that nothing comes due', async () => {
-    expect((await say([])).out).toContain('\nnothing comes due\n');
+    expect((await say([])).out).toContain('\nno job becomes due\n');
     const value = JSON.parse((await say(['--until', '+10m', '--json'])).out);
     expect(value).toMatchObject({ by: 'minute', overdue: 0, ready: 0, schedules: { counted: 0 } });
     expect(value.buckets[0]).toEqual({ from: value.at, jobs: 0, scheduled: 0, coming: 0 });
   });
 
   test('of a bound that is past, or a queue that was never used, tells what is allowed', async () => {
-    expect(await say(['--until', '-1h'])).toMatchObject({ code: 64, err: expect.stringContaining('to come') });
+    expect(await say(['--until', '-1h'])).toMatchObject({ code: 64, err: expect.stringContaining('in the future') });
     expect((await say(['--queue', 'nobody'])).code).toBe(1);
   });
 });

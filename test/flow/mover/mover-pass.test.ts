@@ -8,7 +8,7 @@ const line = useLine({ movers: false });
 
 const readyCount = async () => (await line.picture()).ready?.length ?? 0;
 
-it('jobs are promoted in the order of their dues, and none a millisecond early', async () => {
+it('jobs are promoted in the order of their due times, and none a millisecond early', async () => {
   const mover = moverOn(line);
   mover.start();
   const now = Date.now();
@@ -23,7 +23,7 @@ it('jobs are promoted in the order of their dues, and none a millisecond early',
   }
 });
 
-it('it sleeps until the next due, and does not look in between', async () => {
+it('it sleeps until the next due time, and does not look in between', async () => {
   const dueMs = Date.now() + 400;
   await line.plan({ dueMs });
   const mover = moverOn(line, { safetyTickMs: HOUR_MS });

@@ -86,7 +86,7 @@ test('a producer that connects to an evicting Redis refuses its first job', asyn
   await setUp('allkeys-lfu', '64mb');
   const producer = await createProducer({ redis: server.url });
   await expect(producer.schedule('emails', {})).rejects.toThrow(
-    'this Redis may evict jobs (maxmemory-policy allkeys-lfu, limit 64 MiB) and is given none: CONFIG SET maxmemory-policy noeviction',
+    'this Redis may evict jobs (maxmemory-policy allkeys-lfu, limit 64 MiB), so it gets no new ones: run CONFIG SET maxmemory-policy noeviction',
   );
   expect(await redis.exists('duestream:v1:{emails:0}:jobs')).toBe(0);
   await producer.stop();

@@ -1,4 +1,4 @@
-/** `fsck`: a partition that is whole is told so, each flaw is named, and a repair does what is safe and no more. */
+/** `fsck`: a partition without damage is reported as such, each flaw is named, and a repair does what is safe and no more. */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
 import { controlKeys, partitionTable, storedKeys } from '../../../src/redis/keys.ts';
@@ -119,7 +119,7 @@ describe('what it finds', () => {
     await p.reset();
   });
 
-  test.each([20_000, 0])('nothing, when all is whole (at one moment up to %i things)', async (atomicMax) => {
+  test.each([20_000, 0])('nothing, where there is no damage (at one moment up to %i things)', async (atomicMax) => {
     await crowd();
     expect(await look(undefined, atomicMax)).toMatchObject({ flaws: [], more: false, atomic: atomicMax > 0 });
     expect((await look()).looked).toBeGreaterThanOrEqual(8);
@@ -183,10 +183,10 @@ describe('what it finds', () => {
 });
 
 describe('the command', () => {
-  test('ends with 0 when all is whole', async () => {
+  test('ends with 0 when there is no damage', async () => {
     await crowd();
     const { code, out } = await fsck('q');
-    expect(out).toMatch(/^q:0 {2}whole, \d+ looked at at one moment\nall is whole, in 1 partition\n$/);
+    expect(out).toMatch(/^q:0 {2}no damage, \d+ checked at one moment\nno damage found in 1 partition\n$/);
     expect(code).toBe(0);
   });
 
@@ -195,9 +195,9 @@ describe('the command', () => {
     await p.redis.del(p.keys.scheduled);
     const { code, out, err } = await p.withoutWrite(() => fsck('--repair'));
     expect(code).toBe(1);
-    expect(out).toContain('  I2   orphan j:waits: its record is in no index: it would never run');
-    expect(out).toContain('nothing was touched: add --yes to carry out the plan');
-    expect(err).toMatch(/^plan for q:0: 1 × orphan: schedule it at its due/);
+    expect(out).toContain('  I2   orphan j:waits: its record is in no index, so the job would never run');
+    expect(out).toContain('nothing was changed: add --yes to carry out the plan');
+    expect(err).toMatch(/^plan for q:0: 1 × orphan: schedule it at its due time/);
     await p.redis.zadd(p.keys.scheduled, T0, 'j:waits');
   });
 

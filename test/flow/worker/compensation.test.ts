@@ -241,7 +241,7 @@ describe('one partition', () => {
     await eventually(() => without.heard.of('job.dead')).toMatchObject([{ reason: 'no-handler', name: ABANDONED }]);
     expect(ran).toEqual([]);
     expect(decodeHistory(((await line.deadLetters())[1]?.history ?? '').split('\n'))).toMatchObject([
-      { kind: 'refused', message: `no handler for the name ${ABANDONED}` },
+      { kind: 'refused', message: `no handler for jobs named ${ABANDONED}` },
     ]);
   });
 

@@ -252,7 +252,12 @@ it('commit is refused, because there is nothing left that it could travel with',
   const worker = await line.worker((_job, context) => context.commit('INCR', `${context.tag}:sum`), ONCE);
   await line.plan({});
   await eventually(() => worker.heard.of('job.failed')).toMatchObject([
-    { error: { message: 'commit needs a job that is acknowledged after its handler' } },
+    {
+      error: {
+        message:
+          'commit cannot be used in a queue that delivers at most once: its jobs are over before the handler runs',
+      },
+    },
   ]);
   expect(await line.redis.get(`{${line.queue}:0}:sum`)).toBeNull();
 });

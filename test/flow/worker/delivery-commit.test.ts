@@ -142,7 +142,7 @@ describe('effects do not happen', () => {
     );
     await line.plan({});
     await eventually(() => worker.heard.of('job.completed').length).toBe(1);
-    expect(told).toMatchObject([{ code: 'bad-input', message: 'commit came after the end of this start' }]);
+    expect(told).toMatchObject([{ code: 'bad-input', message: 'commit was called after the handler had ended' }]);
     expect(await sum()).toBeNull();
   });
 });
@@ -264,7 +264,7 @@ describe('what cannot be committed is said when it is asked for', () => {
     await line.plan({});
     await eventually(() => worker.heard.of('job.completed').length).toBe(1);
     expect(worker.heard.of('job.retried')).toMatchObject([
-      { error: { message: 'commit is called too often; allowed: 100 commands per job' } },
+      { error: { message: 'commit was called more than 100 times; allowed: 100 commands per job' } },
     ]);
     expect(await sum()).toBe('500');
   });

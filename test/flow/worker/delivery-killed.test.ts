@@ -47,7 +47,7 @@ it('at most once: what ran when its worker was killed never runs again', async (
   expect(await producer.get('once', 'kill')).toMatchObject({ state: 'done', attempts: 1 });
   const second = worker('worker 2');
   // The dead one is retired once all that it held has been looked through.
-  await second.line(({ msg, queue }) => msg === 'a dead worker is gone' && queue === 'once');
+  await second.line(({ msg, queue }) => msg === 'removed a dead worker from the consumer group' && queue === 'once');
   await producer.schedule('once', undefined, { id: 'after' });
   await second.logged('job completed');
   expect(effects()).toEqual(['once kill 1', 'once after 1']);
@@ -58,7 +58,7 @@ it('effectively once: wherever its worker is killed, the effect of a job happens
   for (const moment of moments) await producer.schedule('sum', moment, { id: moment.replace(' ', '-') });
   for (const nth of moments.keys()) await worker(`worker ${nth}`).exited;
   const last = worker('worker');
-  await last.line(({ msg, queue }) => msg === 'a dead worker is gone' && queue === 'sum');
+  await last.line(({ msg, queue }) => msg === 'removed a dead worker from the consumer group' && queue === 'sum');
   const done = async () => Number(await redis.hget(key('sum', 'meta'), 'n.done'));
   await expect.poll(done).toBe(moments.length);
   expect(await redis.get('{sum:0}:sum')).toBe(String(5 * moments.length));

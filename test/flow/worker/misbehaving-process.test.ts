@@ -40,7 +40,9 @@ describe('a worker process', () => {
     for (const id of ['a', 'b']) await schedule('stubborn', id);
     expect(await worker.exited).toMatchObject({ code: 1 });
     const said = worker.lines().map(({ msg }) => msg);
-    expect(said).toEqual(expect.arrayContaining(['too many slots are lost; only a new process frees them', 'stopped']));
+    expect(said).toEqual(
+      expect.arrayContaining(['too many slots are lost; restart the process to free them', 'stopped']),
+    );
     expect(await Promise.all(['a', 'b'].map(stateOf))).toEqual(['dead', 'dead']);
     expect(await redis.xinfo('CONSUMERS', 'duestream:v1:{odd:0}:ready', 'workers')).toEqual([]);
   });
@@ -51,7 +53,9 @@ describe('a worker process', () => {
     for (const id of ['a', 'b']) await schedule('float', id);
     await schedule('default', 'c');
     await expect.poll(() => Promise.all(['a', 'b', 'c'].map(stateOf))).toEqual(['done', 'done', 'done']);
-    await expect(worker.logged('a promise was rejected and nobody listened')).resolves.toMatchObject({
+    await expect(
+      worker.logged('unhandled rejection: a promise of a handler was rejected and nothing caught it'),
+    ).resolves.toMatchObject({
       level: 'error',
       error: 'nobody listens',
     });
@@ -63,7 +67,7 @@ describe('a worker process', () => {
   test('says that its event loop stood still', async () => {
     const worker = await scene();
     await schedule('block', 'a');
-    const told = await worker.logged('the event loop stood still: a handler held it, or the process was frozen');
+    const told = await worker.logged('the event loop was blocked: by a handler, or because the process was frozen');
     expect(told.lagMs).toBeGreaterThan(1000);
   });
 });

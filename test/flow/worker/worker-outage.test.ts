@@ -119,7 +119,7 @@ it('a consumer group that somebody destroyed is made again at its beginning, and
   expect(ran).toEqual(['a', 'b']);
 });
 
-it('everything is flushed away: the worker repairs and takes what is scheduled afterwards', async () => {
+it('everything is flushed away: the worker recovers and takes what is scheduled afterwards', async () => {
   const worker = await line.worker(() => undefined);
   await line.redis.flushall();
   await line.plan({ id: 'after' });

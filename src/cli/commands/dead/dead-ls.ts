@@ -11,7 +11,7 @@ export const deadLs: Register = (parent, runner) => {
   const command = parent
     .command('ls <queue>')
     .description('list dead letters, newest first')
-    .option('--limit <n>', 'at most so many', wholeNumber(1, 1000), 50)
+    .option('--limit <n>', 'show at most this many', wholeNumber(1, 1000), 50)
     .action((queue: string, { limit }: { readonly limit: number }, command: Command) =>
       runner.run(command, (session) => run(session, queue, limit)),
     );

@@ -37,9 +37,14 @@ export const deadPurge: Register = (parent, runner) => {
   const command = parent
     .command('purge <queue>')
     .description('remove dead letters for ever, oldest first')
-    .option('--older-than <duration>', 'only dead letters that died so long ago or longer')
+    .option('--older-than <duration>', 'only dead letters that are at least this old')
     .option('--reason <reason>', 'only dead letters with exactly this reason')
-    .option('--limit <n>', 'at most so many; repeat the command for the rest', wholeNumber(1, 10_000_000), 100_000)
+    .option(
+      '--limit <n>',
+      'remove at most this many; repeat the command for the rest',
+      wholeNumber(1, 10_000_000),
+      100_000,
+    )
     .option('--dry-run', 'count them and remove none')
     .option('--yes', 'remove them; without it nothing is touched')
     .action((queue: string, flags: Flags, command: Command) =>
@@ -53,7 +58,10 @@ export const deadPurge: Register = (parent, runner) => {
 
 async function run(session: Session, queue: string, flags: Flags): Promise<Exit> {
   if ((flags.dryRun === true) === (flags.yes === true)) {
-    throw new DuestreamError('usage', 'dead letters are removed for ever: count them with --dry-run, or say --yes');
+    throw new DuestreamError(
+      'usage',
+      'this removes dead letters for ever: count them first with --dry-run, or confirm with --yes',
+    );
   }
   const ageMs = flags.olderThan === undefined ? 0 : durationMs(flags.olderThan, '--older-than');
   const tally: Tally = { matched: 0, looked: 0, more: false };
@@ -67,7 +75,7 @@ async function run(session: Session, queue: string, flags: Flags): Promise<Exit>
   const dryRun = flags.dryRun === true;
   session.out.answer({ queue, dryRun, [dryRun ? 'matched' : 'removed']: matched, looked, more }, () => [
     dryRun
-      ? line`${counted(matched, 'dead letter')} would be removed, of ${looked} looked at`
+      ? line`${counted(matched, 'dead letter')} would be removed, of ${looked} checked`
       : line`${counted(matched, 'dead letter')} removed`,
     ...(more ? [line`the limit of ${flags.limit} is reached; repeat the command for the rest`] : []),
   ]);
@@ -92,7 +100,7 @@ async function purgePartition(
     after = batch.next;
     if (Math.floor(before / PROGRESS_EVERY) < Math.floor(tally.looked / PROGRESS_EVERY)) {
       session.out.note(
-        line`${tally.looked} dead letters looked at, ${tally.matched} ${flags.dryRun ? 'match' : 'removed'}`,
+        line`${tally.looked} dead letters checked, ${tally.matched} ${flags.dryRun ? 'match' : 'removed'}`,
       );
     }
   } while (after !== undefined && tally.matched < flags.limit);

@@ -38,11 +38,11 @@ const DEAD_LETTERS_MAX = 10_000_000;
 export const deadReplay: Register = (parent, runner) => {
   const command = parent
     .command('replay <queue> [dead-letter...]')
-    .description('schedule dead jobs again with fresh budgets')
+    .description('schedule the jobs of dead letters again, with fresh budgets')
     .option('--all', 'every dead letter there is now, newest first')
     .option('--id <id>', 'only dead letters of this job')
-    .option('--limit <n>', 'at most so many; repeat the command for the rest', wholeNumber(1, 1_000_000), 1000)
-    .option('--delay <duration>', 'due so long from now instead of at once')
+    .option('--limit <n>', 'replay at most this many; repeat the command for the rest', wholeNumber(1, 1_000_000), 1000)
+    .option('--delay <duration>', 'make them due this long from now instead of at once')
     .action((queue: string, deadLetters: readonly string[], flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, { queue, deadLetters, flags })),
     );
@@ -62,7 +62,10 @@ interface Asked {
 async function run(session: Session, { queue, deadLetters, flags }: Asked): Promise<Exit> {
   const many = flags.all === true || flags.id !== undefined;
   if (many === deadLetters.length > 0) {
-    throw new DuestreamError('usage', 'give either dead letters, or --all, or --id with the id of a job');
+    throw new DuestreamError(
+      'usage',
+      'name the dead letters in one way; allowed: their addresses, --all, or --id with the id of a job',
+    );
   }
   const results: Replayed[] = [];
   await withRedis(session, async (redis) => {
@@ -121,9 +124,9 @@ function resultOf(placed: Placed, partitions: number, status: ReplayReply['kind'
 
 const WHY: Readonly<Record<ReplayReply['kind'], string>> = {
   ok: 'scheduled again',
-  live: 'not replayed: a job of this id is live; cancel it or let it end',
+  live: 'not replayed: a job of this id is live; cancel it, or wait until it ends',
   empty: 'not replayed: the dead letter holds no record to run',
-  gone: 'gone: somebody else replayed or removed it',
+  gone: 'gone: somebody else replayed it or removed it',
   moved: 'not replayed: the queue was resized; repeat the command',
 };
 

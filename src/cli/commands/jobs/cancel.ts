@@ -9,7 +9,7 @@ export const cancel: Register = (parent, runner) => {
   const command = parent
     .command('cancel <queue> <id...>')
     .description('cancel jobs; one that runs is asked to stop')
-    .option('--bare', 'the ids are plain members that a foreign producer put there')
+    .option('--bare', 'the ids are bare members: a foreign producer put them with ZADD')
     .action((queue: string, ids: readonly string[], { bare = false }: { readonly bare?: boolean }, command: Command) =>
       runner.run(command, (session) => run(session, { queue, ids, bare })),
     );
@@ -42,10 +42,10 @@ function sentence({ id, status, over }: Cancelled): string {
     case 'cancelled':
       return line`${id}  cancelled`;
     case 'requested':
-      return line`${id}  runs and was asked to stop`;
+      return line`${id}  running: it was asked to stop`;
     case 'over':
-      return line`${id}  was over already: ${over ?? 'its end is not known'}`;
+      return line`${id}  over already: ${over ?? 'its end is not known'}`;
     case 'unknown':
-      return line`${id}  unknown: it never existed, or was over long ago; "duestream show" says more`;
+      return line`${id}  unknown: it never existed, or it ended long ago; "duestream show" says more`;
   }
 }

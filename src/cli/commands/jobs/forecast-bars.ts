@@ -11,15 +11,16 @@ const REST_MIN = 4;
 
 export function barsOf(paint: Paint, { buckets, by }: Pick<Forecast, 'buckets' | 'by'>): readonly string[] {
   const most = Math.max(...buckets.map(({ jobs }) => jobs));
-  if (most === 0) return ['nothing comes due'];
+  if (most === 0) return ['no job becomes due'];
   const perChar = scaleOf(most);
   const width = Math.max(4, String(most).length);
-  const legend = `${WAITING} waits already  ${COMING} from schedules, one is ${counted(perChar, 'job')}`;
+  const legend = `${WAITING} waits now  ${COMING} from schedules; one character is ${counted(perChar, 'job')}`;
   const head = paint.dim(`${`by ${by}, UTC`.padEnd(16)}  ${'jobs'.padStart(width)}  ${legend}`);
   const rows: string[] = [];
   for (let at = 0; at < buckets.length; ) {
     const rest = restFrom(buckets, at);
-    if (rest >= REST_MIN) rows.push(paint.dim(`${' '.repeat(16)}  ${'0'.padStart(width)}  ${rest} ${by}s without any`));
+    if (rest >= REST_MIN)
+      rows.push(paint.dim(`${' '.repeat(16)}  ${'0'.padStart(width)}  ${rest} ${by}s without a job`));
     else rows.push(...buckets.slice(at, at + Math.max(1, rest)).map((bucket) => row(bucket, perChar, width)));
     at += Math.max(1, rest);
   }

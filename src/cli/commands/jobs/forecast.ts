@@ -17,18 +17,18 @@ interface Flags {
 export const forecast: Register = (parent, runner) => {
   const command = parent
     .command('forecast')
-    .description('show how many jobs come due per minute or hour, from what waits and from the schedules')
+    .description('show how many jobs become due per minute or hour: jobs that wait, and jobs of schedules')
     .option(
       '--until <instant>',
       'up to here: +24h, 2026-03-08, or ISO 8601; a date means the end of that day in UTC',
       '+24h',
     )
     .addOption(
-      new Option('--by <unit>', 'auto takes minutes up to two hours')
+      new Option('--by <unit>', 'the unit; auto takes minutes for up to two hours')
         .choices(['minute', 'hour', 'auto'])
         .default('auto'),
     )
-    .option('--queue <name>', 'only the jobs of a queue')
+    .option('--queue <name>', 'only the jobs of this queue')
     .action((flags: Flags, command: Command) => runner.run(command, (session) => run(session, flags)));
   withExamples(command, [
     'duestream forecast',
@@ -48,7 +48,7 @@ function head({ buckets, busiest, overdue, ready, by }: Forecast): readonly stri
   const sum = (of: 'jobs' | 'scheduled' | 'coming') => buckets.reduce((total, bucket) => total + bucket[of], 0);
   const all = sum('jobs');
   return fields([
-    ['comes due', `${counted(all, 'job')}: ${sum('scheduled')} wait already, ${sum('coming')} from schedules`],
+    ['comes due', `${counted(all, 'job')}: ${sum('scheduled')} wait now, ${sum('coming')} from schedules`],
     ['overdue', overdue],
     ['ready', ready],
     ['busiest', busiest && `${minuteText(busiest.from)} UTC, ${counted(busiest.jobs, 'job')} in this ${by}`],
@@ -57,7 +57,7 @@ function head({ buckets, busiest, overdue, ready, by }: Forecast): readonly stri
 
 function notes({ schedules, paused }: Forecast): readonly string[] {
   const { counted: known, paused: resting, unreadable, uncounted, estimated } = schedules;
-  const sampled = estimated === 0 ? '' : `, ${estimated} of them with H as others like them`;
+  const sampled = estimated === 0 ? '' : `, ${estimated} of them estimated from schedules with the same rule but for H`;
   const others = [
     ...(resting === 0 ? [] : [`${resting} paused`]),
     ...(unreadable === 0 ? [] : [`${unreadable} that cannot be read`]),
@@ -67,7 +67,7 @@ function notes({ schedules, paused }: Forecast): readonly string[] {
   return [
     '',
     line`${counted(known, 'schedule')} counted at their instants, without jitter${sampled}${without}`,
-    ...(paused.length === 0 ? [] : [line`paused, so their jobs wait: ${paused.slice(0, 10).join(', ')}`]),
+    ...(paused.length === 0 ? [] : [line`paused queues, whose jobs wait: ${paused.slice(0, 10).join(', ')}`]),
   ];
 }
 

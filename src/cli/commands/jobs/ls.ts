@@ -44,10 +44,10 @@ const PEEKS_AT_ONCE = 16;
 export const ls: Register = (parent, runner) => {
   const command = parent
     .command('ls <queue>')
-    .description('list jobs in one state: by due, or the latest end first')
+    .description('list the jobs in one state: the earliest due time first, or the latest end first')
     .addOption(new Option('--state <state>', 'which jobs').choices(STATES).default('scheduled'))
-    .option('--limit <n>', 'at most so many', wholeNumber(1, 1000), 50)
-    .option('--offset <n>', 'leave out so many first', wholeNumber(0, 10_000), 0)
+    .option('--limit <n>', 'show at most this many', wholeNumber(1, 1000), 50)
+    .option('--offset <n>', 'skip this many first', wholeNumber(0, 10_000), 0)
     .action((queue: string, flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, queue, flags)),
     );

@@ -28,7 +28,7 @@ export const schedule: Register = (parent, runner) => {
   withFlags(command, allOptions)
     .option(
       '--bulk <file>',
-      'many jobs: one JSON object per line with data and these options in camelCase; - for stdin',
+      'a file of many jobs: one JSON object per line, with data and these options in camelCase; - for stdin',
     )
     .action((queue: string, flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, queue, flags)),
@@ -75,8 +75,8 @@ function sentence({ id, status, dueMs, over }: Scheduled): string {
     case 'already':
       return over === undefined
         ? line`${id}  already scheduled by the same call  due ${due}`
-        : line`${id}  already ${over}  the same call was made before`;
+        : line`${id}  already ${over}  this same call was made before`;
     case 'running':
-      return line`${id}  running  it was not replaced; try again when it has ended`;
+      return line`${id}  running  not replaced; try again when it has ended`;
   }
 }

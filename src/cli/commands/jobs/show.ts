@@ -20,8 +20,8 @@ const DEAD_LETTERS_SEARCHED_MAX = 1000;
 export const show: Register = (parent, runner) => {
   const command = parent
     .command('show <queue> <id>')
-    .description('tell the story of one job: asked, attempts, errors, worker, end')
-    .option('--bare', 'the id is a plain member that a foreign producer put there')
+    .description('show what happened to one job: due time, attempts, errors, worker, end')
+    .option('--bare', 'the id is a bare member: a foreign producer put it with ZADD')
     .action((queue: string, id: string, { bare = false }: { readonly bare?: boolean }, command: Command) =>
       runner.run(command, (session) => run(session, { queue, id, bare })),
     );

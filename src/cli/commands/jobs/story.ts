@@ -112,7 +112,7 @@ function timeline(story: Story, content: Content): readonly string[] {
   const { peek, deadLetter } = story;
   const askedDueMs = content.askedDueMs ?? peek.tombstone?.askedDueMs ?? peek.dueMs;
   const history = peek.run?.history ?? deadLetter?.history ?? [];
-  const asked = { atMs: askedDueMs ?? 0, text: line`${iso(askedDueMs ?? 0)}  due, as it was asked for` };
+  const asked = { atMs: askedDueMs ?? 0, text: line`${iso(askedDueMs ?? 0)}  the due time that was asked for` };
   const attempts = history.map((attempted) => ({ atMs: attempted.atMs, text: attemptLine(attempted) }));
   const events = askedDueMs === undefined ? attempts : [asked, ...attempts];
   events.sort((a, b) => a.atMs - b.atMs);

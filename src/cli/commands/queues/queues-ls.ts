@@ -28,7 +28,7 @@ interface Listed {
 export const queuesLs: Register = (parent, runner) => {
   const command = parent
     .command('ls')
-    .description('list queues with their counts, how long jobs that are due wait for a start, workers and leaders')
+    .description('list queues: their counts, how long the oldest due job has waited, workers and leaders')
     .action((_flags: unknown, command: Command) => runner.run(command, run));
   withExamples(command, ['duestream queues ls', 'duestream queues ls --json']);
 };

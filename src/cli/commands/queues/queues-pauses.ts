@@ -21,7 +21,7 @@ const RETRY = { clock: systemClock, budgetMs: 10_000 };
 export const queuesPause: Register = (parent, runner) => {
   const command = parent
     .command('pause <queue>')
-    .description('start no more jobs of a queue until it resumes; those that run go on')
+    .description('pause a queue: no job of it starts until you resume it; running jobs go on')
     .option('--reason <text>', 'why, for the next person who looks')
     .action((queue: string, { reason = '' }: { readonly reason?: string }, command: Command) =>
       runner.run(command, (session) => runPause(session, queue, reason)),
@@ -32,7 +32,7 @@ export const queuesPause: Register = (parent, runner) => {
 export const queuesResume: Register = (parent, runner) => {
   const command = parent
     .command('resume <queue>')
-    .description('let a paused queue go on at once')
+    .description('resume a paused queue at once')
     .action((queue: string, _flags: unknown, command: Command) =>
       runner.run(command, (session) => runResume(session, queue)),
     );
@@ -58,7 +58,7 @@ async function runPause(session: Session, queue: string, reason: string): Promis
     const since = held === undefined ? '' : pauseText(held, systemClock.wallMs());
     return [
       changed ? line`${queue} is paused` : line`${queue} was paused already, ${since}`,
-      running === 0 ? 'no job runs' : line`what runs goes on to its end: ${counted(running, 'job')}`,
+      running === 0 ? 'no job runs' : line`running jobs go on to their end: ${counted(running, 'job')}`,
       line`to go on: duestream queues resume ${queue}`,
     ];
   });

@@ -31,11 +31,8 @@ const LOOK_EVERY_MS = 50;
 export const queuesRm: Register = (parent, runner) => {
   const command = parent
     .command('rm <queue>')
-    .description('remove a queue that holds nothing, with all its keys')
-    .option(
-      '--force',
-      'also with all the jobs and dead letters it holds, with its schedules, and while workers serve it',
-    )
+    .description('remove an empty queue with all its keys')
+    .option('--force', 'remove it although it holds jobs or dead letters, has schedules, or workers serve it')
     .action((queue: string, { force = false }: { readonly force?: boolean }, command: Command) =>
       runner.run(command, (session) => run(session, queue, force)),
     );

@@ -14,7 +14,7 @@ import { pauseText } from './queues-pauses.ts';
 export const queuesStats: Register = (parent, runner) => {
   const command = parent
     .command('stats <queue>')
-    .description('show counts per state and partition, and how many jobs come due when')
+    .description('show the counts of each state and partition, and how many jobs become due when')
     .action((queue: string, _flags: unknown, command: Command) =>
       runner.run(command, (session) => run(session, queue)),
     );
@@ -99,8 +99,8 @@ function head(
   const counts = `${scheduled} scheduled, ${ready} ready, ${running} running, ${dead} dead`;
   return fields([
     ['queue', queue],
-    ['jobs', `${counts}; ${over} over within the done window`],
-    ['oldest', oldestDueAgeMs === 0 ? 'nothing waits for a start' : `due and not started for ${span(oldestDueAgeMs)}`],
+    ['jobs', `${counts}; ${over} ended within the done window`],
+    ['oldest', oldestDueAgeMs === 0 ? 'no due job waits' : `due and not started for ${span(oldestDueAgeMs)}`],
     ['workers', of.workers],
     ['paused', of.pause && pauseText(of.pause, of.nowMs)],
   ]);

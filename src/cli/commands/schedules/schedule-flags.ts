@@ -47,9 +47,18 @@ export function withRuleFlags(command: Command): Command {
     .option('--every <duration>', 'a fixed interval of elapsed time: 90s, 15m, 1h')
     .addOption(choice('--align <where>', 'where --every counts from (default: epoch)', ['epoch', 'start']))
     .option('--zone <name>', 'IANA name such as Europe/Berlin (default: UTC)')
-    .addOption(choice('--dst-gap <what>', 'times that a clock change leaves out (default: shift)', ['shift', 'skip']))
     .addOption(
-      choice('--dst-overlap <which>', 'times that a clock shows twice (default: first)', ['first', 'second', 'both']),
+      choice('--dst-gap <what>', 'what to do with a time that a clock change leaves out (default: shift)', [
+        'shift',
+        'skip',
+      ]),
+    )
+    .addOption(
+      choice('--dst-overlap <which>', 'which one to take of a time that the clock shows twice (default: first)', [
+        'first',
+        'second',
+        'both',
+      ]),
     )
     .option(
       '--start <instant>',
@@ -60,7 +69,7 @@ export function withRuleFlags(command: Command): Command {
       '--calendar <json>',
       'working time: {"hours":{"mon-fri":"09:00-17:00"},"skip":["12-25"],"outside":"next"}, or @file',
     )
-    .option('--jitter <duration>', 'spreads the dues: each job is due up to this much after its instant');
+    .option('--jitter <duration>', 'spread the due times: each job is due up to this long after its instant');
 }
 
 /** The flags of what it makes and how. */
@@ -68,15 +77,19 @@ export function withJobFlags(command: Command): Command {
   command
     .option('--queue <name>', 'the queue that its jobs go to')
     .option('--data <json>', 'the data of every job: JSON, @file, or - for stdin')
-    .option('--max-runs <n>', 'it ends after so many jobs', wholeNumber(1, 1e9))
-    .addOption(choice('--overlap <what>', 'when the job before is not over (default: allow)', OVERLAPS))
+    .option('--max-runs <n>', 'end the schedule after this many jobs', wholeNumber(1, 1e9))
+    .addOption(choice('--overlap <what>', 'what to do while the previous job is not over (default: allow)', OVERLAPS))
     .addOption(
-      choice('--catch-up <what>', 'instants that passed while nobody fired (default: once)', ['skip', 'once', 'all']),
+      choice('--catch-up <what>', 'what to do with instants that passed while no daemon ran (default: once)', [
+        'skip',
+        'once',
+        'all',
+      ]),
     )
-    .option('--catch-up-window <duration>', 'older instants are forgotten (default: 1d)')
-    .option('--catch-up-limit <n>', 'most instants that "all" fires (default: 100)', wholeNumber(1, 1000))
-    .option('--tag <text>', 'for people and filters; may be given several times', collect)
-    .option('--paused [reason]', 'it does not fire until it is resumed');
+    .option('--catch-up-window <duration>', 'forget missed instants that are older (default: 1d)')
+    .option('--catch-up-limit <n>', 'how many missed instants "all" runs at most (default: 100)', wholeNumber(1, 1000))
+    .option('--tag <text>', 'a tag, for people and filters; may be given several times', collect)
+    .option('--paused [reason]', 'put it paused: it makes no jobs until you resume it');
   return withFlags(command, optionsOfFires);
 }
 

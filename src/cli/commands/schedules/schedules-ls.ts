@@ -25,10 +25,14 @@ const SHOWN_MAX = 1000;
 export const schedulesLs: Register = (parent, runner) => {
   const command = parent
     .command('ls')
-    .description('list schedules with their rule, their next and last instant and their runs')
-    .option('--queue <name>', 'only those of a queue')
-    .option('--tag <text>', 'only those with a tag')
-    .option('--limit <n>', 'show so many, by name (default: 1000; with --json all)', wholeNumber(1, 1_000_000))
+    .description('list schedules: their rule, next and last instant, and runs')
+    .option('--queue <name>', 'only the schedules of this queue')
+    .option('--tag <text>', 'only the schedules with this tag')
+    .option(
+      '--limit <n>',
+      'show this many, ordered by name (default: 1000; with --json all)',
+      wholeNumber(1, 1_000_000),
+    )
     .action((flags: Flags, command: Command) => runner.run(command, (session) => run(session, flags)));
   withExamples(command, ['duestream schedules ls', 'duestream schedules ls --queue reports --json']);
 };
@@ -64,7 +68,7 @@ async function run(session: Session, { limit, ...filter }: Flags): Promise<Exit>
 
 async function whyNone(session: Session, { queue, tag }: Omit<Flags, 'limit'>): Promise<string> {
   if (queue === undefined && tag === undefined) {
-    return 'there is no schedule; "duestream schedules put --help" shows how to make one';
+    return 'there is no schedule; "duestream schedules put --help" shows how to create one';
   }
   const hint = queue === undefined ? '' : await newQueueHint(session, queue);
   return `there is no schedule${queue === undefined ? '' : line` of queue ${queue}`}${tag === undefined ? '' : line` with tag ${tag}`}${hint}`;

@@ -11,7 +11,7 @@ import { stateText } from './schedule-lines.ts';
 export const schedulesPause: Register = (parent, runner) => {
   const command = parent
     .command('pause <name>')
-    .description('let a schedule fire no more until it is resumed; its jobs go on')
+    .description('pause a schedule: it makes no jobs until you resume it; its jobs go on')
     .option('--reason <text>', 'why, for the next person who looks')
     .action((name: string, { reason = '' }: { readonly reason?: string }, command: Command) =>
       runner.run(command, (session) => run(session, name, (schedules) => schedules.pause(name, reason))),
@@ -22,7 +22,7 @@ export const schedulesPause: Register = (parent, runner) => {
 export const schedulesResume: Register = (parent, runner) => {
   const command = parent
     .command('resume <name>')
-    .description('let a paused schedule fire again from now on')
+    .description('resume a paused schedule, from now on')
     .action((name: string, _flags: unknown, command: Command) =>
       runner.run(command, (session) => run(session, name, (schedules) => schedules.resume(name))),
     );

@@ -23,8 +23,8 @@ interface RangeFlags {
 export const schedulesPreview: Register = (parent, runner) => {
   const command = parent
     .command('preview [name]')
-    .description('show what a schedule will do, or what a rule would do, with every decision')
-    .option('--next <n>', 'how many instants that fire (default: 10 without --until)', wholeNumber(1, 100_000))
+    .description('show the coming instants of a schedule or of a rule, with every decision')
+    .option('--next <n>', 'how many instants that make jobs (default: 10 without --until)', wholeNumber(1, 100_000))
     .option(
       '--until <instant>',
       'up to here: +30d, 2026-12-31, or ISO 8601; a date means the end of that day in the zone',
@@ -60,7 +60,7 @@ async function run(
     ...shown(session, rows),
     ...(assumedName === undefined
       ? []
-      : [line`ids, H and jitter follow from the name; here it is taken to be ${UNNAMED}`]),
+      : [line`ids, H and jitter follow from the name; this preview uses the name ${UNNAMED}`]),
   ]);
   return 0;
 }
@@ -85,7 +85,7 @@ function previewStored(session: Session, name: string | undefined, range: Previe
 }
 
 function shown({ out }: Session, rows: readonly PreviewRow[]): readonly string[] {
-  if (rows.length === 0) return ['no instant there'];
+  if (rows.length === 0) return ['no instant in this range'];
   return table(
     out.paint,
     ['local time', 'UTC', 'offset', 'clock change', 'calendar', 'id'],

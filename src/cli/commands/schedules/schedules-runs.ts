@@ -19,8 +19,8 @@ interface BackfillFlags {
 export const schedulesTrigger: Register = (parent, runner) => {
   const command = parent
     .command('trigger <name>')
-    .description('run one job of a schedule now, out of turn')
-    .option('--id <id>', 'the same id makes one job only')
+    .description('run one extra job of a schedule now')
+    .option('--id <id>', 'an id for this run; the same id twice makes one job')
     .action((name: string, flags: { readonly id?: string }, command: Command) =>
       runner.run(command, (session) => runTrigger(session, name, flags)),
     );
@@ -30,7 +30,7 @@ export const schedulesTrigger: Register = (parent, runner) => {
 export const schedulesBackfill: Register = (parent, runner) => {
   const command = parent
     .command('backfill <name>')
-    .description('run the jobs of a range of instants, due at once and in their order')
+    .description('run the jobs of a range of past instants now, in their order')
     .requiredOption(
       '--from <instant>',
       'the first instant: -2d, 2026-03-01, or ISO 8601; a date means the beginning of that day in the zone',

@@ -11,7 +11,7 @@ import { shownView, stateText, wallText } from './schedule-lines.ts';
 export const schedulesShow: Register = (parent, runner) => {
   const command = parent
     .command('show <name>')
-    .description('show the definition of a schedule, how far it was fired and what comes next')
+    .description('show the definition of a schedule, what it has fired and what comes next')
     .action((name: string, _flags: unknown, command: Command) => runner.run(command, (session) => run(session, name)));
   withExamples(command, ['duestream schedules show nightly', 'duestream schedules show nightly --json']);
 };
