@@ -9,7 +9,7 @@ import { type Ending, judgeEnd, judgeStart, type Rules, type StartVerdict, timed
 import { silentLog } from '../core/log.ts';
 import { partitionRef } from '../redis/keys.ts';
 import type { Effect } from '../redis/transitions/replies.ts';
-import { type Cord, createContext, createCord } from '../worker/context.ts';
+import { createContext, createLazyAbort, type LazyAbort } from '../worker/context.ts';
 import type { Handler } from '../worker/handlers.ts';
 import type { Agenda } from './agenda.ts';
 import { type Begun, createEnds, type Put } from './ends.ts';
@@ -68,11 +68,11 @@ export function createRunner(parts: RunnerParts, put: Put) {
     const { job, effects } = begun;
     const { handler, timeoutMs, record } = verdict;
     const view = viewOf(job, record);
-    const cord = createCord();
-    job.abort = cord.pull;
+    const lazyAbort = createLazyAbort();
+    job.abort = lazyAbort.abort;
     const startedMs = agenda.nowMs();
     const lastsMs = inline ? 0 : parts.lastsMs(view);
-    const handled = ended(() => handler(view, contextOf(view, { begun, verdict, cord })));
+    const handled = ended(() => handler(view, contextOf(view, { begun, verdict, lazyAbort })));
     const end = (ending: Ending) => {
       Object.freeze(effects);
       return ends.settle(begun, judgeEnd(ending, { life: lifeOf(job), record, rules, nowMs: agenda.nowMs(), random }));
@@ -81,26 +81,26 @@ export function createRunner(parts: RunnerParts, put: Put) {
       // Nobody waits for a handler whose time is up. One that looks at its signal has a turn to end before others go on.
       await Promise.race([handled, turn()]);
       agenda.at(startedMs + timeoutMs, async () => {
-        cord.pull('timeout');
+        lazyAbort.abort('timeout');
         await Promise.race([handled, turn()]);
-        await end({ kind: 'threw', thrown: timedOut(timeoutMs), aborted: cord.pulled() });
+        await end({ kind: 'threw', thrown: timedOut(timeoutMs), aborted: lazyAbort.reason() });
       });
       return;
     }
     const thrown = await handled;
     Object.freeze(effects);
-    const finish = () => end(thrown ? { kind: 'threw', ...thrown, aborted: cord.pulled() } : { kind: 'returned' });
+    const finish = () => end(thrown ? { kind: 'threw', ...thrown, aborted: lazyAbort.reason() } : { kind: 'returned' });
     if (startedMs + lastsMs <= agenda.nowMs()) await finish();
     else agenda.at(startedMs + lastsMs, finish);
   }
 
   function contextOf(
     view: Job<never>,
-    { begun: { job, effects }, verdict, cord }: { begun: Begun; verdict: Running; cord: Cord },
+    { begun: { job, effects }, verdict, lazyAbort }: { begun: Begun; verdict: Running; lazyAbort: LazyAbort },
   ) {
     const collected: Effect[] | undefined = verdict.isOver ? undefined : effects;
     return createContext({
-      ...{ job: view, cord, clock, log: silentLog, token: job.token, effects: collected },
+      ...{ job: view, lazyAbort, clock, log: silentLog, token: job.token, effects: collected },
       ref: partitionRef('test', { queue: job.queue.name, partition: 0, generation: 0 }),
       deadlineMs: clock.monotonicMs() + verdict.timeoutMs,
     });

@@ -26,14 +26,14 @@ const start = (deliveries: Awaited<ReturnType<typeof delivered>>) =>
   line.jobs.start(line.ref, deliveries, { consumer: 'w', bytesMax: 1_000_000, windowMs: WINDOW_MS });
 const pending = async () => ((await line.redis.xpending(line.ref.keys.ready, 'workers')) as [number])[0];
 
-it('entries that nobody saw are given back also behind a thousand that run', async () => {
+it('entries that nobody saw are released also behind a thousand that run', async () => {
   const { inflight, handover } = leaving();
   const deliveries = await delivered(1300);
   for (const delivery of deliveries.slice(0, 1100)) inflight.add(line.ref, delivery);
   await handover.unseen();
   expect(await pending()).toBe(1100);
   expect(await line.redis.zcard(line.ref.keys.scheduled)).toBe(200);
-  for (const held of inflight.all()) inflight.remove(held);
+  for (const held of inflight.all()) inflight.forgotten(held);
   await handover.unseen();
   expect(await pending()).toBe(0);
 });
