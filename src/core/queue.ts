@@ -23,14 +23,14 @@ export interface QueueOptions {
    * `effectively-once`: like at-least-once, for handlers that use `context.commit` or compare `context.token` in their
    * store; the worker refuses to forget the ends of jobs (`doneWindow: 0`).
    */
-  readonly delivery?: Delivery;
+  readonly delivery?: DeliveryMode;
   /** Over how many partitions a **new** queue is split. Default 1. An existing queue keeps what it has. */
   readonly partitions?: number;
 }
 
-export type Delivery = 'at-least-once' | 'at-most-once' | 'effectively-once';
+export type DeliveryMode = 'at-least-once' | 'at-most-once' | 'effectively-once';
 
-const DELIVERIES: readonly Delivery[] = ['at-least-once', 'at-most-once', 'effectively-once'];
+const DELIVERIES: readonly DeliveryMode[] = ['at-least-once', 'at-most-once', 'effectively-once'];
 
 /** The data of jobs where nobody says its type: whatever JSON carried, as the compiler knows it from `JSON.parse`. */
 export type Untyped = ReturnType<typeof JSON.parse>;
@@ -42,7 +42,7 @@ export interface Queue<Data = unknown> {
   readonly crashes: number;
   readonly backoff: BackoffPolicy;
   readonly timeoutMs: number;
-  readonly delivery: Delivery;
+  readonly delivery: DeliveryMode;
   readonly partitions: number;
   /** Never present: it lets the compiler carry the data type. */
   readonly data?: Data;
@@ -75,7 +75,7 @@ export function whole(value: unknown, { what, min, max }: Range & { readonly wha
   throw new DuestreamError('bad-input', `${what} is ${show(value)}; allowed: a whole number from ${min} to ${max}`);
 }
 
-function deliveryOf(value: Delivery): Delivery {
+function deliveryOf(value: DeliveryMode): DeliveryMode {
   if (DELIVERIES.includes(value)) return value;
   throw new DuestreamError('bad-input', `delivery is ${show(value)}; allowed: ${DELIVERIES.join(', ')}`);
 }

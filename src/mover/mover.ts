@@ -183,7 +183,7 @@ async function promote(moving: Moving, { term }: Leadership): Promise<number> {
 
 function plan(moving: Moving, reply: Exclude<PromoteReply, { kind: 'fenced' }>, receivedMs: number): number {
   const { pace, options, standstill } = moving;
-  pace.moved(reply.count, receivedMs);
+  pace.promoted(reply.count, receivedMs);
   if (reply.kind === 'capped') {
     return look(moving, reply.nowMs + Math.min(options.safetyTickMs, standstill.restMs(reply.backlog)));
   }

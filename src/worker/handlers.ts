@@ -112,7 +112,7 @@ function pickHandler<Data>(handlers: QueueHandlers<Data>, name: string): Handler
   return Object.hasOwn(handlers, name) ? handlers[name] : undefined;
 }
 
-/** An compensation job's data has its own shape: a handler that takes every name must not take it for an order of its own. */
+/** A compensation job's data has its own shape: a handler that takes every name must not take it for an order of its own. */
 export function handlerFor<Data>(
   { handlers, onAbandoned }: { handlers: QueueHandlers<Data>; onAbandoned: Handler<Abandoned> | undefined },
   name: string,

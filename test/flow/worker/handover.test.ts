@@ -1,4 +1,4 @@
-/** What a stopping worker gives back, called by hand. */
+/** What a stopping worker releases, called by hand. */
 import { expect, it } from 'vitest';
 import { readNew } from '../../../src/redis/transitions/ready.ts';
 import { createHandover } from '../../../src/worker/handover.ts';
@@ -53,7 +53,7 @@ it('a job that was started in a reply that nobody trusted goes back, and no cras
   await eventually(() => worker.heard.of('job.completed').length).toBe(3);
 });
 
-it('those whose records do not fit into one reply are given back as well', async () => {
+it('those whose records do not fit into one reply are released as well', async () => {
   const { handover } = leaving();
   const data = 'x'.repeat(250_000);
   await line.plan(...line.many(10).map((job) => ({ ...job, data })));
