@@ -40,7 +40,7 @@ export type { Job } from './core/job.ts';
 export type { IfExists } from './core/job-options.ts';
 export type { Log } from './core/log.ts';
 export { type Attempted, Defer, Unrecoverable } from './core/outcome.ts';
-export { type Delivery, defineQueue, type Queue, type QueueOptions } from './core/queue.ts';
+export { type DeliveryMode, defineQueue, type Queue, type QueueOptions } from './core/queue.ts';
 export type { JobState } from './core/state.ts';
 export { createDaemon, type Daemon, type DaemonInput, type DaemonParts } from './daemon/daemon.ts';
 export { createWorker, type Worker, type WorkerOptions } from './daemon/embedded-worker.ts';

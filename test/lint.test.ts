@@ -71,6 +71,28 @@ describe('the promise rules', () => {
   );
 });
 
+describe('a function fits a screen', () => {
+  const LONG = `function long() {\n${'void 0;\n'.repeat(60)}}\n`;
+
+  test('60 lines with its first and last pass, 61 do not; blanks and comments are not counted', async () => {
+    const inSource = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+    const rules = async (text: string) => {
+      const results = await eslint.lintText(text, { filePath: inSource });
+      return results.flatMap(({ messages }) => messages.map(({ ruleId }) => ruleId));
+    };
+    expect(await rules(LONG)).toEqual(['max-lines-per-function']);
+    expect(await rules(LONG.replace('void 0;\nvoid 0;\n', '// Why.\n\n'))).toEqual([]);
+  });
+
+  test.each(['src/worker/consumer.ts', 'src/mover/mover.ts', 'src/client/batch.ts', 'src/core/loop.ts'])(
+    'also in %s',
+    async (file) => {
+      const { rules } = await eslint.calculateConfigForFile(file);
+      expect(rules['max-lines-per-function'].slice(0, 2)).toMatchObject([2, { max: 60 }]);
+    },
+  );
+});
+
 async function reported(text: string): Promise<{ line: number; rule: string | null }[]> {
   const results = await eslint.lintText(text, { filePath });
   return results.flatMap(({ messages }) => messages.map(({ line, ruleId }) => ({ line, rule: ruleId })));

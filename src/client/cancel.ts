@@ -11,7 +11,7 @@ import { READ_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { CancelReply, Moved } from '../redis/transitions/replies.ts';
 import { CHUNK_JOBS_MAX } from './batch.ts';
-import { homeOf } from './layouts.ts';
+import { homeOf, type Layout } from './layouts.ts';
 import { type CallPartitions, placesOf } from './partition-calls.ts';
 
 /** What became of a request to cancel. */
@@ -31,82 +31,91 @@ export interface CancelParts {
   readonly windowMs: number;
 }
 
-export function createCancel({ jobs, callPartitions, windowMs }: CancelParts) {
-  /** As many calls as it takes: each looks at no more than Redis may read at once. */
-  async function ask(
-    ref: PartitionRef,
-    members: readonly string[],
-    policy: RetryPolicy,
-  ): Promise<readonly Final[] | Moved> {
-    const replies: Final[] = [];
-    while (replies.length < members.length) {
-      let tries = 0;
-      const rest = members.slice(replies.length, replies.length + READ_JOBS_MAX);
-      const call = () => {
-        tries += 1;
-        return jobs.cancel(ref, rest, { windowMs });
-      };
-      const reply = await withRetry('cancel', call, policy);
-      if ('kind' in reply) return reply;
-      // A call that was repeated may have met its own work.
-      const own = (one: Final): Final =>
-        tries > 1 && one.kind === 'over' && one.over === 'cancelled' ? { kind: 'cancelled' } : one;
-      const answered = reply.slice(0, rest.length).filter(isFinal);
-      if (answered.length === 0) throw tooFew();
-      replies.push(...answered.map(own));
-    }
-    return replies;
-  }
+export interface Cancel {
+  readonly one: (queue: Queue, id: string, how: { readonly bare: boolean }) => Promise<Cancelled>;
+  readonly many: (queue: Queue, ids: readonly string[]) => Promise<readonly Cancelled[]>;
+}
 
+export function createCancel(parts: CancelParts): Cancel {
   return {
-    one: (queue: Queue, id: string, { bare }: { readonly bare: boolean }): Promise<Cancelled> =>
-      callPartitions(queue, async (layout, policy) => {
-        const answers: Cancelled[] = [];
-        for (const ref of placesOf(layout, id, bare)) {
-          const reply = await ask(ref, [memberOf(id, { bare })], policy);
-          if ('kind' in reply) return reply;
-          answers.push(cancelledOf(id, reply[0]));
-        }
-        return strongest(answers) ?? { id, status: 'unknown' };
-      }),
-
-    async many(queue: Queue, ids: readonly string[]): Promise<readonly Cancelled[]> {
+    one: (queue, id, { bare }) =>
+      parts.callPartitions(queue, (layout, policy) =>
+        cancelOne(parts, { id, bare, places: placesOf(layout, id, bare) }, policy),
+      ),
+    async many(queue, ids) {
       const results: Cancelled[] = [];
       for (let from = 0; from < ids.length; from += CHUNK_JOBS_MAX) {
         const slice = ids.slice(from, from + CHUNK_JOBS_MAX);
-        results.push(
-          ...(await callPartitions(queue, (layout, policy) => askAll(slice, (id) => homeOf(layout, id), policy))),
-        );
+        const home = (layout: Layout) => (id: string) => homeOf(layout, id);
+        const cancel = (layout: Layout, policy: RetryPolicy) =>
+          cancelAll(parts, { ids: slice, home: home(layout) }, policy);
+        results.push(...(await parts.callPartitions(queue, cancel)));
       }
       return results;
     },
   };
+}
 
-  /** One script call per partition that has any of the ids; answers in the order of the ids. */
-  async function askAll(
-    ids: readonly string[],
-    home: (id: string) => PartitionRef,
-    policy: RetryPolicy,
-  ): Promise<readonly Cancelled[] | Moved> {
-    const groups = new Map<PartitionRef, number[]>();
-    for (const [index, id] of ids.entries()) {
-      const ref = home(id);
-      const group = groups.get(ref);
-      if (group) group.push(index);
-      else groups.set(ref, [index]);
-    }
-    const results = new Map<number, Cancelled>();
-    for (const [ref, indexes] of groups) {
-      const reply = await ask(
-        ref,
-        indexes.map((index) => memberOf(ids[index] ?? '')),
-        policy,
-      );
-      if ('kind' in reply) return reply;
-      for (const [at, index] of indexes.entries()) results.set(index, cancelledOf(ids[index] ?? '', reply[at]));
-    }
-    return ids.flatMap((_, index) => results.get(index) ?? []);
+async function cancelOne(
+  parts: CancelParts,
+  { id, bare, places }: { readonly id: string; readonly bare: boolean; readonly places: readonly PartitionRef[] },
+  policy: RetryPolicy,
+): Promise<Cancelled | Moved> {
+  const answers: Cancelled[] = [];
+  for (const ref of places) {
+    const reply = await ask(parts, { ref, members: [memberOf(id, { bare })] }, policy);
+    if ('kind' in reply) return reply;
+    answers.push(cancelledOf(id, reply[0]));
   }
+  return strongest(answers) ?? { id, status: 'unknown' };
+}
+
+/** One script call per partition that has any of the ids; answers in the order of the ids. */
+async function cancelAll(
+  parts: CancelParts,
+  { ids, home }: { readonly ids: readonly string[]; readonly home: (id: string) => PartitionRef },
+  policy: RetryPolicy,
+): Promise<readonly Cancelled[] | Moved> {
+  const groups = new Map<PartitionRef, number[]>();
+  for (const [index, id] of ids.entries()) {
+    const ref = home(id);
+    const group = groups.get(ref);
+    if (group) group.push(index);
+    else groups.set(ref, [index]);
+  }
+  const results = new Map<number, Cancelled>();
+  for (const [ref, indexes] of groups) {
+    const reply = await ask(parts, { ref, members: indexes.map((index) => memberOf(ids[index] ?? '')) }, policy);
+    if ('kind' in reply) return reply;
+    for (const [at, index] of indexes.entries()) results.set(index, cancelledOf(ids[index] ?? '', reply[at]));
+  }
+  return ids.flatMap((_, index) => results.get(index) ?? []);
+}
+
+/** As many calls as it takes: each looks at no more than Redis may read at once. */
+async function ask(
+  { jobs, windowMs }: CancelParts,
+  { ref, members }: { readonly ref: PartitionRef; readonly members: readonly string[] },
+  policy: RetryPolicy,
+): Promise<readonly Final[] | Moved> {
+  const replies: Final[] = [];
+  while (replies.length < members.length) {
+    let tries = 0;
+    const rest = members.slice(replies.length, replies.length + READ_JOBS_MAX);
+    const call = () => {
+      tries += 1;
+      return jobs.cancel(ref, rest, { windowMs });
+    };
+    const reply = await withRetry('cancel', call, policy);
+    if ('kind' in reply) return reply;
+    // A call that was repeated may have met its own work.
+    const own = (one: Final): Final =>
+      tries > 1 && one.kind === 'over' && one.over === 'cancelled' ? { kind: 'cancelled' } : one;
+    const answered = reply.slice(0, rest.length).filter(isFinal);
+    if (answered.length === 0) throw tooFew();
+    replies.push(...answered.map(own));
+  }
+  return replies;
 }
 
 /** A reply that is not `later`. After the first one that is, all of a call are. */

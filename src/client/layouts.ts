@@ -36,70 +36,76 @@ interface Entry {
 const FRESH_MS = 30_000;
 const QUEUES_MAX = 10_000;
 
-export function createLayouts(parts: {
+interface LayoutsParts {
   readonly redis: Redis;
   readonly namespace: string;
   readonly clock: Clock;
   readonly budgetMs: number;
   /** Ends what goes on beside the work. */
   readonly signal: AbortSignal;
-}): Layouts {
-  const { redis, namespace, clock, budgetMs, signal } = parts;
-  const entries = new Map<string, Entry>();
+}
 
-  function entryOf(queue: Queue): Entry {
-    const found = entries.get(queue.name);
-    if (found) return found;
-    if (entries.size >= QUEUES_MAX) entries.clear();
-    const made: Entry = { queue, layout: undefined, reading: undefined, readMs: 0 };
-    entries.set(queue.name, made);
-    return made;
-  }
+interface Remembering extends LayoutsParts {
+  readonly entries: Map<string, Entry>;
+}
 
-  function read(entry: Entry): Promise<Layout> {
-    entry.readMs = clock.monotonicMs();
-    entry.reading ??= declare(entry.queue)
-      .then((layout) => {
-        entry.layout = layout;
-        return layout;
-      })
-      .finally(() => {
-        entry.reading = undefined;
-      });
-    return entry.reading;
-  }
-
-  /** Beside the work: a failure here will be told by the work itself. */
-  function refresh(entry: Entry): void {
-    read(entry).catch(() => undefined);
-  }
-
-  async function declare({ name, partitions }: Queue): Promise<Layout> {
-    // Whether a lost call has declared the queue does not matter: the next one finds it, and no job was sent yet.
-    const call = () => declareQueue(redis, { namespace, queue: name, partitions });
-    return partitionsOf(namespace, await withReadRetry(`look up queue ${name}`, call, { clock, budgetMs, signal }));
-  }
-
+export function createLayouts(parts: LayoutsParts): Layouts {
+  const remembering: Remembering = { ...parts, entries: new Map() };
+  const { entries, clock } = remembering;
   return {
     known(queue) {
       const entry = entries.get(queue.name);
       if (!entry?.layout) return undefined;
-      if (clock.monotonicMs() - entry.readMs > FRESH_MS) refresh(entry);
+      if (clock.monotonicMs() - entry.readMs > FRESH_MS) refresh(remembering, entry);
       return entry.layout;
     },
     async load(queue) {
-      const entry = entryOf(queue);
-      return entry.layout ?? read(entry);
+      const entry = entryOf(remembering, queue);
+      return entry.layout ?? read(remembering, entry);
     },
     async reload(queue, seen) {
-      const entry = entryOf(queue);
+      const entry = entryOf(remembering, queue);
       const current = entry.layout?.[0];
-      return entry.layout && current?.generation !== seen.generation ? entry.layout : read(entry);
+      return entry.layout && current?.generation !== seen.generation ? entry.layout : read(remembering, entry);
     },
     doubt() {
-      for (const entry of entries.values()) refresh(entry);
+      for (const entry of entries.values()) refresh(remembering, entry);
     },
   };
+}
+
+function entryOf({ entries }: Remembering, queue: Queue): Entry {
+  const found = entries.get(queue.name);
+  if (found) return found;
+  if (entries.size >= QUEUES_MAX) entries.clear();
+  const made: Entry = { queue, layout: undefined, reading: undefined, readMs: 0 };
+  entries.set(queue.name, made);
+  return made;
+}
+
+function read(remembering: Remembering, entry: Entry): Promise<Layout> {
+  entry.readMs = remembering.clock.monotonicMs();
+  entry.reading ??= declare(remembering, entry.queue)
+    .then((layout) => {
+      entry.layout = layout;
+      return layout;
+    })
+    .finally(() => {
+      entry.reading = undefined;
+    });
+  return entry.reading;
+}
+
+/** Beside the work: a failure here will be told by the work itself. */
+function refresh(remembering: Remembering, entry: Entry): void {
+  read(remembering, entry).catch(() => undefined);
+}
+
+async function declare(remembering: Remembering, { name, partitions }: Queue): Promise<Layout> {
+  const { redis, namespace, clock, budgetMs, signal } = remembering;
+  // Whether a lost call has declared the queue does not matter: the next one finds it, and no job was sent yet.
+  const call = () => declareQueue(redis, { namespace, queue: name, partitions });
+  return partitionsOf(namespace, await withReadRetry(`look up queue ${name}`, call, { clock, budgetMs, signal }));
 }
 
 /** The partition an id of ours lives in. */

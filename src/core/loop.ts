@@ -50,103 +50,127 @@ const TELL_EVERY_MS = 5000;
 /** A wake cuts the pause after a failure short, but not below this: nudges must not make a failing loop a hot one. */
 const UNDISTURBED_MS = 250;
 
-export function createLoop(parts: LoopParts): Loop {
-  const { who, pass, probe, clock, events, onError, pauseAfter = growing, random = Math.random } = parts;
-  const waiter = createWaiter();
-  const breather = createWaiter();
-  let stopping = false;
-  let running: Promise<void> | undefined;
-  let progressMs = clock.monotonicMs();
-  let turnMs = progressMs;
-  let failures = 0;
-  let awaySinceMs = 0;
-  let toldMs = Number.NEGATIVE_INFINITY;
+interface Looping extends LoopParts {
+  readonly pauseAfter: Required<LoopParts>['pauseAfter'];
+  readonly random: () => number;
+  /** Waits between passes. */
+  readonly waiter: Waiter;
+  /** Waits after a failed pass, which no nudge cuts short. */
+  readonly breather: Waiter;
+  stopping: boolean;
+  running: Promise<void> | undefined;
+  progressMs: number;
+  turnMs: number;
+  failures: number;
+  awaySinceMs: number;
+  toldMs: number;
   /** What was told: the first word of an answer, '' for silence. LOADING after silence is news, more silence is not. */
-  let told: string | undefined;
+  told: string | undefined;
+}
 
-  async function step(): Promise<number> {
-    try {
-      const said = await pass();
-      const isIdle = typeof said !== 'number';
-      const heard = !isIdle || (told !== undefined && probe !== undefined && !stopping);
-      if (isIdle && heard) await probe?.();
-      progressMs = clock.monotonicMs();
-      if (heard) {
-        failures = 0;
-        tellBack();
-      }
-      return isIdle ? said.idleMs : said;
-    } catch (error) {
-      failures += 1;
-      tellAway(error);
-      await repairing(error);
-      const waitMs = pauseAfter(error, failures, random());
-      if (!stopping) await breather.wait(Math.min(waitMs, UNDISTURBED_MS));
-      return Math.max(1, waitMs - UNDISTURBED_MS);
-    }
-  }
-
-  function tellBack(stopped = false): void {
-    if (told === undefined) return;
-    told = undefined;
-    const awayMs = Math.round(clock.monotonicMs() - awaySinceMs);
-    events.emit('redis.back', { who, awayMs, ...(stopped ? { stopped } : {}) });
-  }
-
-  /** Once per change of state, and not more often than every few seconds when the state flaps. */
-  function tellAway(error: unknown): void {
-    const nowMs = clock.monotonicMs();
-    const why = messageOf(error);
-    const answered = error instanceof Error && error.name === 'ReplyError';
-    const news = answered ? why.slice(0, 40).split(' ', 1).join() : '';
-    if (told === news || nowMs - toldMs < TELL_EVERY_MS) return;
-    if (told === undefined) awaySinceMs = nowMs;
-    toldMs = nowMs;
-    told = news;
-    events.emit('redis.away', { who, why, answered });
-  }
-
-  async function repairing(error: unknown): Promise<void> {
-    try {
-      await onError?.(error);
-    } catch {
-      // Healing needs Redis as well; the next pass tells whether it is back.
-    }
-  }
-
-  async function forever(): Promise<void> {
-    while (!stopping) {
-      const waitMs = await step();
-      turnMs = clock.monotonicMs();
-      if (!stopping) await waiter.wait(waitMs);
-    }
-  }
-
+export function createLoop(parts: LoopParts): Loop {
+  const { clock, pauseAfter = growing, random = Math.random } = parts;
+  const nowMs = clock.monotonicMs();
+  const looping: Looping = {
+    ...{ ...parts, pauseAfter, random, waiter: createWaiter(), breather: createWaiter() },
+    ...{ stopping: false, running: undefined, progressMs: nowMs, turnMs: nowMs, failures: 0 },
+    ...{ awaySinceMs: 0, toldMs: Number.NEGATIVE_INFINITY, told: undefined },
+  };
   return {
     start() {
-      if (stopping || running) return;
-      turnMs = clock.monotonicMs();
-      running = forever();
+      if (looping.stopping || looping.running) return;
+      looping.turnMs = clock.monotonicMs();
+      looping.running = forever(looping);
     },
-    async stop() {
-      stopping = true;
-      breather.wake();
-      waiter.wake();
-      await running;
-      tellBack(true);
-    },
-    wake: waiter.wake,
-    lastProgressMs: () => progressMs,
-    lastTurnMs: () => turnMs,
+    stop: () => stop(looping),
+    wake: looping.waiter.wake,
+    lastProgressMs: () => looping.progressMs,
+    lastTurnMs: () => looping.turnMs,
   };
+}
+
+async function stop(looping: Looping): Promise<void> {
+  looping.stopping = true;
+  looping.breather.wake();
+  looping.waiter.wake();
+  await looping.running;
+  tellBack(looping, true);
+}
+
+async function step(looping: Looping): Promise<number> {
+  const { pass, probe, clock, pauseAfter, random, breather } = looping;
+  try {
+    const said = await pass();
+    const isIdle = typeof said !== 'number';
+    const heard = !isIdle || (looping.told !== undefined && probe !== undefined && !looping.stopping);
+    if (isIdle && heard) await probe?.();
+    looping.progressMs = clock.monotonicMs();
+    if (heard) {
+      looping.failures = 0;
+      tellBack(looping);
+    }
+    return isIdle ? said.idleMs : said;
+  } catch (error) {
+    looping.failures += 1;
+    tellAway(looping, error);
+    await repairing(looping, error);
+    const waitMs = pauseAfter(error, looping.failures, random());
+    if (!looping.stopping) await breather.wait(Math.min(waitMs, UNDISTURBED_MS));
+    return Math.max(1, waitMs - UNDISTURBED_MS);
+  }
+}
+
+function tellBack(looping: Looping, stopped = false): void {
+  const { clock, events, who } = looping;
+  if (looping.told === undefined) return;
+  looping.told = undefined;
+  const awayMs = Math.round(clock.monotonicMs() - looping.awaySinceMs);
+  events.emit('redis.back', { who, awayMs, ...(stopped ? { stopped } : {}) });
+}
+
+/** Once per change of state, and not more often than every few seconds when the state flaps. */
+function tellAway(looping: Looping, error: unknown): void {
+  const { clock, events, who } = looping;
+  const nowMs = clock.monotonicMs();
+  const why = messageOf(error);
+  const answered = error instanceof Error && error.name === 'ReplyError';
+  const news = answered ? why.slice(0, 40).split(' ', 1).join() : '';
+  if (looping.told === news || nowMs - looping.toldMs < TELL_EVERY_MS) return;
+  if (looping.told === undefined) looping.awaySinceMs = nowMs;
+  looping.toldMs = nowMs;
+  looping.told = news;
+  events.emit('redis.away', { who, why, answered });
+}
+
+async function repairing(looping: Looping, error: unknown): Promise<void> {
+  const { onError } = looping;
+  try {
+    await onError?.(error);
+  } catch {
+    // Healing needs Redis as well; the next pass tells whether it is back.
+  }
+}
+
+async function forever(looping: Looping): Promise<void> {
+  const { clock, waiter } = looping;
+  while (!looping.stopping) {
+    const waitMs = await step(looping);
+    looping.turnMs = clock.monotonicMs();
+    if (!looping.stopping) await waiter.wait(waitMs);
+  }
 }
 
 function growing(_error: unknown, failures: number, random: number): number {
   return Math.min(PAUSE_MAX_MS, 25 * 2 ** Math.min(failures, 6)) * (0.5 + random / 2);
 }
 
+interface Waiter {
+  readonly wait: (ms: number) => Promise<void>;
+  readonly wake: () => void;
+}
+
 /** A wait that can be cut short. A wake without a wait is remembered for the next one. */
-export function createWaiter(): { readonly wait: (ms: number) => Promise<void>; readonly wake: () => void } {
+export function createWaiter(): Waiter {
   let pending: (() => void) | undefined;
   let woken = false;
   return {

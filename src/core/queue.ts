@@ -23,14 +23,14 @@ export interface QueueOptions {
    * `effectively-once`: like at-least-once, for handlers that use `context.commit` or compare `context.token` in their
    * store; the worker refuses `doneWindow: 0`, which would forget the ends of jobs.
    */
-  readonly delivery?: Delivery;
+  readonly delivery?: DeliveryMode;
   /** Over how many partitions a **new** queue is split. Default 1. An existing queue keeps what it has. */
   readonly partitions?: number;
 }
 
-export type Delivery = 'at-least-once' | 'at-most-once' | 'effectively-once';
+export type DeliveryMode = 'at-least-once' | 'at-most-once' | 'effectively-once';
 
-const DELIVERIES: readonly Delivery[] = ['at-least-once', 'at-most-once', 'effectively-once'];
+const DELIVERIES: readonly DeliveryMode[] = ['at-least-once', 'at-most-once', 'effectively-once'];
 
 /** The data of jobs without a type argument: the type that `JSON.parse` returns. */
 export type Untyped = ReturnType<typeof JSON.parse>;
@@ -42,7 +42,7 @@ export interface Queue<Data = unknown> {
   readonly crashes: number;
   readonly backoff: BackoffPolicy;
   readonly timeoutMs: number;
-  readonly delivery: Delivery;
+  readonly delivery: DeliveryMode;
   readonly partitions: number;
   /** Never present: it lets the compiler carry the data type. */
   readonly data?: Data;
@@ -75,7 +75,7 @@ export function wholeNumber(value: unknown, { what, min, max }: Range & { readon
   throw new DuestreamError('bad-input', `${what} is ${show(value)}; allowed: a whole number from ${min} to ${max}`);
 }
 
-function deliveryOf(value: Delivery): Delivery {
+function deliveryOf(value: DeliveryMode): DeliveryMode {
   if (DELIVERIES.includes(value)) return value;
   throw new DuestreamError('bad-input', `delivery is ${show(value)}; allowed: ${DELIVERIES.join(', ')}`);
 }

@@ -8,6 +8,7 @@
  * for a restart. Never a job id: each value of a label is a time series that the monitoring system keeps for weeks.
  */
 import { Counter, Gauge, Histogram } from 'prom-client';
+import { countersOf, processReadingsOf, queueReadingsOf, type Read } from './read-families.ts';
 
 export type Families = ReturnType<typeof createFamilies>;
 
@@ -22,208 +23,139 @@ const RUN = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 360
 
 /** In no registry yet. `collect` brings what is read at each scrape up to date; the families it fills wait for it. */
 export function createFamilies(collect: () => Promise<void>) {
-  const own = { registers: [] };
-  const read = { registers: [], collect };
-  /** A counter that is kept in Redis, by each partition for itself. */
-  const kept = (of: { readonly name: string; readonly help: string }) =>
-    new Counter({ ...of, labelNames: ['queue', 'partition'], ...read });
+  const read: Read = { registers: [], collect };
   return {
-    jobsScheduled: kept({ name: 'duestream_jobs_scheduled_total', help: 'Jobs that schedule accepted.' }),
-    jobsPromoted: kept({ name: 'duestream_jobs_promoted_total', help: 'Jobs moved from scheduled to ready.' }),
-    jobsCompleted: kept({ name: 'duestream_jobs_completed_total', help: 'Jobs whose handler succeeded.' }),
-    jobsRetried: kept({
-      name: 'duestream_jobs_retried_total',
-      help: 'Failures after which a job was scheduled again.',
-    }),
-    jobsDeferred: kept({
-      name: 'duestream_jobs_deferred_total',
-      help: 'Starts that a handler deferred, without using an attempt.',
-    }),
-    jobsDead: kept({
-      name: 'duestream_jobs_dead_total',
-      help: 'Dead letters written, also those of foreign members that never became a job.',
-    }),
-    jobsExpired: kept({
-      name: 'duestream_jobs_expired_total',
-      help: 'Jobs that were too late to start and were dropped.',
-    }),
-    jobsCancelled: kept({ name: 'duestream_jobs_cancelled_total', help: 'Jobs that ended cancelled.' }),
-    jobsRepaired: kept({
-      name: 'duestream_jobs_mended_total',
-      help: 'Parts of jobs that somebody else had removed and that were repaired.',
-    }),
-    deadLettersForgotten: kept({
-      name: 'duestream_dead_forgotten_total',
-      help: 'Dead letters removed by retention or a purge.',
-    }),
-    reclaimed: kept({ name: 'duestream_reclaimed_total', help: 'Entries taken over from dead workers.' }),
-    scheduledJobs: new Gauge({
-      name: 'duestream_scheduled_jobs',
-      help: 'Jobs that wait for their due time.',
-      labelNames: ['queue'],
-      ...read,
-    }),
-    readyJobs: new Gauge({
-      name: 'duestream_ready_jobs',
-      help: 'Promoted jobs that no worker has read yet.',
-      labelNames: ['queue'],
-      ...read,
-    }),
-    runningJobs: new Gauge({
-      name: 'duestream_running_jobs',
-      help: 'Jobs that a worker holds: running or about to start.',
-      labelNames: ['queue'],
-      ...read,
-    }),
-    deadJobs: new Gauge({
-      name: 'duestream_dead_jobs',
-      help: 'Dead letters that are kept.',
-      labelNames: ['queue'],
-      ...read,
-    }),
-    oldestDueAge: new Gauge({
-      name: 'duestream_oldest_due_age_seconds',
-      help: 'How long the oldest due job has waited for its start; 0 when none waits.',
-      labelNames: ['queue'],
-      ...read,
-    }),
-    doneEvictedAge: new Gauge({
-      name: 'duestream_done_evicted_age_seconds',
-      help: 'Age of the youngest end that was forgotten because of done.max within the last done window; no series when there was none.',
-      labelNames: ['queue'],
-      ...read,
-    }),
-    moverLeader: new Gauge({
-      name: 'duestream_mover_leader',
-      help: '1 while this process leads the partition, else 0.',
-      labelNames: ['queue', 'partition'],
-      ...read,
-    }),
-    moverEpoch: new Gauge({
-      name: 'duestream_mover_epoch',
-      help: 'Epoch: the number of the term in which this process leads the partition.',
-      labelNames: ['queue', 'partition'],
-      ...read,
-    }),
-    workersAlive: new Gauge({
-      name: 'duestream_workers_alive',
-      help: 'Worker processes with a valid heartbeat.',
-      ...read,
-    }),
+    ...countersOf(read),
+    ...queueReadingsOf(read),
+    ...processReadingsOf(read),
+    ...moverFamiliesOf(),
+    ...workerFamiliesOf(),
+    ...processFamiliesOf(),
+  };
+}
+
+/** In no registry yet. */
+const own = () => ({ registers: [] });
+
+/** What the movers of this process do. */
+function moverFamiliesOf() {
+  return {
     moverPassDuration: new Histogram({
       name: 'duestream_mover_pass_duration_seconds',
       help: 'How long one promotion call took, including the way to Redis and back.',
       labelNames: ['queue'],
       buckets: PASS,
-      ...own,
+      ...own(),
     }),
     promotionLateness: new Histogram({
       name: 'duestream_promotion_lateness_seconds',
       help: 'Time from the due time to the promotion, by the clock of Redis.',
       labelNames: ['queue'],
       buckets: LATENESS,
-      ...own,
-    }),
-    startLateness: new Histogram({
-      name: 'duestream_start_lateness_seconds',
-      help: 'Time from the due time to the start of the handler.',
-      labelNames: ['queue'],
-      buckets: LATENESS,
-      ...own,
-    }),
-    runDuration: new Histogram({
-      name: 'duestream_run_duration_seconds',
-      help: 'How long handlers ran, by how the run ended.',
-      labelNames: ['queue', 'outcome'],
-      buckets: RUN,
-      ...own,
+      ...own(),
     }),
     scheduleFires: new Counter({
       name: 'duestream_schedule_fires_total',
       help: 'Instants of schedules that this process handled, by outcome.',
       labelNames: ['queue', 'outcome'],
-      ...own,
+      ...own(),
     }),
     scheduleMissed: new Counter({
       name: 'duestream_schedule_missed_total',
       help: 'How often instants of a schedule had passed while no daemon ran.',
       labelNames: ['queue'],
-      ...own,
+      ...own(),
     }),
     scheduleLateness: new Histogram({
       name: 'duestream_schedule_lateness_seconds',
       help: 'Time from an instant of a schedule until its job was made, by the clock of Redis.',
       labelNames: ['queue'],
       buckets: LATENESS,
-      ...own,
+      ...own(),
+    }),
+  };
+}
+
+/** What the workers of this process do. */
+function workerFamiliesOf() {
+  return {
+    startLateness: new Histogram({
+      name: 'duestream_start_lateness_seconds',
+      help: 'Time from the due time to the start of the handler.',
+      labelNames: ['queue'],
+      buckets: LATENESS,
+      ...own(),
+    }),
+    runDuration: new Histogram({
+      name: 'duestream_run_duration_seconds',
+      help: 'How long handlers ran, by how the run ended.',
+      labelNames: ['queue', 'outcome'],
+      buckets: RUN,
+      ...own(),
     }),
     fenced: new Counter({
       name: 'duestream_fenced_total',
       help: 'Ends of jobs that Redis refused because the job had been started again elsewhere.',
       labelNames: ['queue'],
-      ...own,
+      ...own(),
     }),
     adopted: new Counter({
       name: 'duestream_adopted_total',
       help: 'Entries that this worker adopted: Redis had delivered them in a reply that was lost.',
       labelNames: ['queue'],
-      ...own,
+      ...own(),
     }),
     parked: new Counter({
       name: 'duestream_jobs_parked_total',
       help: 'Starts that were put off because only a later version can read the record.',
       labelNames: ['queue'],
-      ...own,
+      ...own(),
     }),
     parkedJobs: new Gauge({
       name: 'duestream_parked_jobs',
       help: 'Jobs that wait now because only a later version can read their record.',
       labelNames: ['queue'],
-      ...own,
+      ...own(),
     }),
     waitingSuspects: new Gauge({
       name: 'duestream_waiting_suspects',
       help: 'Suspects: jobs that wait in this process to be started alone, because workers died under them.',
       labelNames: ['queue'],
-      ...own,
+      ...own(),
     }),
     lostSlots: new Gauge({
       name: 'duestream_lost_slots',
       help: 'Slots of this process that handlers keep although their signal has aborted.',
       labelNames: ['queue'],
-      ...own,
+      ...own(),
     }),
+  };
+}
+
+/** What this process is, and how it does. */
+function processFamiliesOf() {
+  return {
     rejections: new Counter({
       name: 'duestream_unhandled_rejections_total',
       help: 'Unhandled rejections of promises in this process.',
-      ...own,
+      ...own(),
     }),
     eventLoopLag: new Histogram({
       name: 'duestream_event_loop_lag_seconds',
       help: 'How late a timer of this process fired, measured twice a second.',
       buckets: LAG,
-      ...own,
-    }),
-    redisUp: new Gauge({
-      name: 'duestream_redis_up',
-      help: '1 while every part of this process reaches Redis, else 0.',
-      ...read,
+      ...own(),
     }),
     redisEvicts: new Gauge({
       name: 'duestream_redis_evicts',
       help: '1 while Redis may evict keys, so that jobs can be lost, else 0.',
-      ...own,
-    }),
-    ready: new Gauge({
-      name: 'duestream_ready',
-      help: '1 while this process is ready to do its work, else 0.',
-      ...read,
+      ...own(),
     }),
     buildInfo: new Gauge({
       name: 'duestream_build_info',
       help: 'Always 1; the labels say what is running.',
       labelNames: ['version', 'node', 'wire'],
-      ...own,
+      ...own(),
     }),
   };
 }

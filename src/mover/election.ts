@@ -65,65 +65,77 @@ export interface Election {
 /** A follower of rank n waits this much longer than the best one. */
 export const RANK_STEP_MS = 40;
 
-export function createElection(parts: ElectionParts): Election {
-  const { redis, ref, processId, leaseMs, clock, events, rank } = parts;
-  const marginMs = Math.min(500, leaseMs / 10);
+interface Campaigning extends ElectionParts {
   /** The term this process was last elected with: it may still be the leader's in Redis after it was conceded here. */
-  let lastTerm: string | undefined;
-  let held: (Leadership & { readonly trustedUntilMs: number }) | undefined;
+  lastTerm: string | undefined;
+  held: Trusted | undefined;
+}
 
-  function set(next: typeof held, why: string): void {
-    const { queue, partition } = ref;
-    const before = held;
-    held = next;
-    if (before && before.term !== next?.term)
-      events.emit('leader.lost', { queue, partition, epoch: before.epoch, why });
-    if (next && before?.term !== next.term) events.emit('leader.elected', { queue, partition, epoch: next.epoch });
-  }
+/** Leadership, and until when it can be trusted. */
+interface Trusted extends Leadership {
+  readonly trustedUntilMs: number;
+}
 
+export function createElection(parts: ElectionParts): Election {
+  const campaigning: Campaigning = { ...parts, lastTerm: undefined, held: undefined };
+  const { redis, ref, clock } = parts;
   return {
     leading() {
-      if (held && clock.monotonicMs() >= held.trustedUntilMs) set(undefined, 'the trust window ran out');
-      return held;
+      const { held } = campaigning;
+      if (held && clock.monotonicMs() >= held.trustedUntilMs) set(campaigning, undefined, 'the trust window ran out');
+      return campaigning.held;
     },
-
-    async campaign() {
-      const sentMs = clock.monotonicMs();
-      const reply = await elect(redis, ref, { processId, leaseMs });
-      if (reply.kind === 'held') return Math.max(10, Math.min(reply.ttlMs, leaseMs)) + 10 + rank() * RANK_STEP_MS;
-      // Held by this very process already: elect does not prolong, so trust has to be earned by a renewal.
-      const prolonged = await renew(redis, ref, { term: reply.term, leaseMs });
-      if (prolonged === 'lost') return 0;
-      lastTerm = reply.term;
-      set({ term: reply.term, epoch: reply.epoch, trustedUntilMs: sentMs + leaseMs - marginMs }, '');
-      return 0;
-    },
-
-    prolonged(sentMs) {
-      if (held) held = { ...held, trustedUntilMs: sentMs + leaseMs - marginMs };
-    },
-
-    async renew() {
-      if (!held) return;
-      const sentMs = clock.monotonicMs();
-      try {
-        if ((await renew(redis, ref, { term: held.term, leaseMs })) === 'ok') this.prolonged(sentMs);
-        else set(undefined, 'the lease was lost');
-      } catch (error) {
-        set(undefined, 'the renewal got no reply');
-        throw error;
-      }
-    },
-
-    concede(why) {
-      set(undefined, why);
-    },
-
+    campaign: () => campaign(campaigning),
+    prolonged: (sentMs) => prolonged(campaigning, sentMs),
+    renew: () => keep(campaigning),
+    concede: (why) => set(campaigning, undefined, why),
     async resign(why) {
-      const term = lastTerm;
-      lastTerm = undefined;
-      set(undefined, why);
+      const term = campaigning.lastTerm;
+      campaigning.lastTerm = undefined;
+      set(campaigning, undefined, why);
       if (term !== undefined) await resign(redis, ref, term);
     },
   };
 }
+
+/** The only place where leadership changes hands. */
+function set(campaigning: Campaigning, next: Trusted | undefined, why: string): void {
+  const { ref, events, held: before } = campaigning;
+  const { queue, partition } = ref;
+  campaigning.held = next;
+  if (before && before.term !== next?.term) events.emit('leader.lost', { queue, partition, epoch: before.epoch, why });
+  if (next && before?.term !== next.term) events.emit('leader.elected', { queue, partition, epoch: next.epoch });
+}
+
+async function campaign(campaigning: Campaigning): Promise<number> {
+  const { redis, ref, processId, leaseMs, clock, rank } = campaigning;
+  const sentMs = clock.monotonicMs();
+  const reply = await elect(redis, ref, { processId, leaseMs });
+  if (reply.kind === 'held') return Math.max(10, Math.min(reply.ttlMs, leaseMs)) + 10 + rank() * RANK_STEP_MS;
+  const { term, epoch } = reply;
+  // Held by this very process already: elect does not prolong, so trust has to be earned by a renewal.
+  if ((await renew(redis, ref, { term, leaseMs })) === 'lost') return 0;
+  campaigning.lastTerm = term;
+  set(campaigning, { term, epoch, trustedUntilMs: trustedUntilMs(campaigning, sentMs) }, '');
+  return 0;
+}
+
+function prolonged(campaigning: Campaigning, sentMs: number): void {
+  const { held } = campaigning;
+  if (held) campaigning.held = { ...held, trustedUntilMs: trustedUntilMs(campaigning, sentMs) };
+}
+
+async function keep(campaigning: Campaigning): Promise<void> {
+  const { redis, ref, leaseMs, clock, held } = campaigning;
+  if (!held) return;
+  const sentMs = clock.monotonicMs();
+  try {
+    if ((await renew(redis, ref, { term: held.term, leaseMs })) === 'ok') prolonged(campaigning, sentMs);
+    else set(campaigning, undefined, 'the lease was lost');
+  } catch (error) {
+    set(campaigning, undefined, 'the renewal got no reply');
+    throw error;
+  }
+}
+
+const trustedUntilMs = ({ leaseMs }: Campaigning, sentMs: number) => sentMs + leaseMs - Math.min(500, leaseMs / 10);

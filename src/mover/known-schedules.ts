@@ -12,18 +12,34 @@ import { recurrenceOf, type Schedule } from '../core/recurring/schedule.ts';
 import { decodeDefinition } from '../core/recurring/schedule-text.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 
-export interface Known {
+export interface ReadSchedule {
   readonly text: string;
   readonly schedule: Schedule;
   readonly recurrence: Recurrence;
+}
+
+export interface KnownSchedules {
+  /** `what` cannot be read, because `why`. Told once. */
+  readonly tell: (name: string, what: string, why: string) => void;
+  /** @returns undefined for one that nobody can read */
+  readonly read: (name: string, content: string) => ReadSchedule | undefined;
+  /** It could be read and fired. */
+  readonly wasFine: (name: string) => void;
+  readonly forget: (name: string) => void;
 }
 
 /** Of text; what is made from it takes about as much again. Typical definitions have 300 characters. */
 const KNOWN_CHARS_MAX = 4 << 20;
 const TOLD_MAX = 10_000;
 
-export function createKnownSchedules({ ref, events }: { readonly ref: PartitionRef; readonly events: Emitter }) {
-  const known = new Map<string, Known>();
+export function createKnownSchedules({
+  ref,
+  events,
+}: {
+  readonly ref: PartitionRef;
+  readonly events: Emitter;
+}): KnownSchedules {
+  const known = new Map<string, ReadSchedule>();
   const told = new Map<string, string>();
   let chars = 0;
 
@@ -33,7 +49,7 @@ export function createKnownSchedules({ ref, events }: { readonly ref: PartitionR
   }
 
   /** The last in the map is the one that was used last. */
-  function keep(name: string, found: Known): void {
+  function keep(name: string, found: ReadSchedule): void {
     forget(name);
     known.set(name, found);
     chars += found.text.length;
@@ -43,7 +59,6 @@ export function createKnownSchedules({ ref, events }: { readonly ref: PartitionR
     }
   }
 
-  /** `what` cannot be read, because `why`. */
   function tell(name: string, what: string, why: string): void {
     const digest = createHash('sha1').update(what).digest('base64');
     if (told.get(name) === digest) return;
@@ -54,11 +69,10 @@ export function createKnownSchedules({ ref, events }: { readonly ref: PartitionR
 
   return {
     tell,
-    /** @returns undefined for one that nobody can read */
-    read(name: string, content: string): Known | undefined {
+    read(name, content) {
       const before = known.get(name);
       try {
-        const found = before?.text === content ? before : knownOf(name, content);
+        const found = before?.text === content ? before : readScheduleOf(name, content);
         keep(name, found);
         return found;
       } catch (error) {
@@ -66,13 +80,12 @@ export function createKnownSchedules({ ref, events }: { readonly ref: PartitionR
         return undefined;
       }
     },
-    /** It could be read and fired. */
-    wasFine: (name: string): boolean => told.delete(name),
+    wasFine: (name) => void told.delete(name),
     forget,
   };
 }
 
-function knownOf(name: string, text: string): Known {
+function readScheduleOf(name: string, text: string): ReadSchedule {
   const { schedule } = decodeDefinition(name, text);
   return { text, schedule, recurrence: recurrenceOf(schedule) };
 }

@@ -11,8 +11,8 @@ const JOBS_PER_MS_OF_GAP = 2500;
 const MEMORY_MS = 200;
 
 export interface Pace {
-  /** Tells how many jobs a pass moved at a monotonic time. */
-  readonly moved: (count: number, atMs: number) => void;
+  /** Tells how many jobs a pass promoted at a monotonic time. */
+  readonly promoted: (count: number, atMs: number) => void;
   /** The least wait before the next pass. */
   readonly gapMs: () => number;
 }
@@ -21,7 +21,7 @@ export function createPace(): Pace {
   let perSecond = 0;
   let lastMs = Number.NEGATIVE_INFINITY;
   return {
-    moved(count, atMs) {
+    promoted(count, atMs) {
       const elapsedMs = Math.max(0.1, Math.min(atMs - lastMs, 60_000));
       const weight = 1 - Math.exp(-elapsedMs / MEMORY_MS);
       perSecond += weight * ((count / elapsedMs) * 1000 - perSecond);

@@ -36,72 +36,82 @@ const HISTORY_MAX = 5;
 
 type Dead = Extract<Outcome, { kind: 'dead' }>;
 
-export function createEnds({ agenda, runs, inline, put, begin }: EndsParts) {
-  async function settle(begun: Begun, verdict: EndVerdict): Promise<void> {
-    const { job } = begun;
-    job.abort = undefined;
-    if (verdict.kind === 'told') {
-      runs.push(runOf(begun, verdict.error ? 'failed' : 'done', verdict.error));
-      return;
-    }
-    // A job that was asked to cancel ends cancelled, however its handler ended.
-    if (job.cancelRequested) {
-      runs.push(runOf(begun, 'cancelled', undefined));
-      job.state = 'cancelled';
-      return;
-    }
-    const { outcome } = verdict;
-    const error = 'error' in outcome ? outcome.error : undefined;
-    runs.push(runOf(begun, outcome.kind, error));
-    if (error) job.history = [...job.history, error].slice(-HISTORY_MAX);
-    await carryOut(job, outcome);
-  }
+export interface Ends {
+  readonly settle: (begun: Begun, verdict: EndVerdict) => Promise<void>;
+  readonly isLate: (job: Kept) => boolean;
+  /** It is over without a start. */
+  readonly expire: (job: Kept, compensations: boolean) => Promise<void>;
+}
 
-  async function carryOut(job: Kept, outcome: Outcome): Promise<void> {
-    switch (outcome.kind) {
-      case 'done':
-        job.state = 'done';
-        return;
-      case 'dead':
-        return bury(job, outcome.reason, outcome.compensation);
-      case 'retry':
-        job.failures += 1;
-        return again(job, outcome.delayMs);
-      case 'defer':
-        return again(job, outcome.delayMs);
-    }
-  }
-
-  async function again(job: Kept, delayMs: number): Promise<void> {
-    job.nextDueMs = agenda.nowMs() + delayMs;
-    if (inline && job.attempts >= INLINE_STARTS_MAX)
-      await bury(job, 'the handler deferred the job without end', undefined);
-    else await begin(job, job.nextDueMs);
-  }
-
-  async function bury(job: Kept, reason: string, compensation: Dead['compensation']): Promise<void> {
-    job.state = 'dead';
-    job.reason = reason;
-    await leave(job, compensation);
-  }
-
-  async function leave(job: Kept, compensation: Dead['compensation']): Promise<void> {
-    if (compensation) await put(job.queue, { id: idOf(compensation.member).id, record: compensation.record });
-  }
-
+export function createEnds(parts: EndsParts): Ends {
+  const { agenda } = parts;
   return {
-    settle,
-    isLate({ record, nextDueMs, dueMs }: Kept): boolean {
+    settle: (begun, verdict) => settle(parts, begun, verdict),
+    isLate({ record, nextDueMs, dueMs }) {
       const header = decodeHeader(record);
       const sinceMs = nextDueMs ?? (header?.askedDueMs || dueMs);
       return header !== undefined && isTooLate(header, { nowMs: agenda.nowMs(), sinceMs });
     },
-    /** It is over without a start. */
-    async expire(job: Kept, compensations: boolean): Promise<void> {
+    async expire(job, compensations) {
       const compensation = compensations ? compensationOfExpired(lifeOf(job), agenda.nowMs()) : undefined;
-      if (decodeHeader(job.record)?.onLate === 'dead') return bury(job, 'expired', compensation);
+      if (decodeHeader(job.record)?.onLate === 'dead') return bury(parts, job, 'expired', compensation);
       job.state = 'expired';
-      await leave(job, compensation);
+      await leave(parts, job, compensation);
     },
   };
+}
+
+async function settle(parts: EndsParts, begun: Begun, verdict: EndVerdict): Promise<void> {
+  const { runs } = parts;
+  const { job } = begun;
+  job.abort = undefined;
+  if (verdict.kind === 'told') {
+    runs.push(runOf(begun, verdict.error ? 'failed' : 'done', verdict.error));
+    return;
+  }
+  // A job that was asked to cancel ends cancelled, however its handler ended.
+  if (job.cancelRequested) {
+    runs.push(runOf(begun, 'cancelled', undefined));
+    job.state = 'cancelled';
+    return;
+  }
+  const { outcome } = verdict;
+  const error = 'error' in outcome ? outcome.error : undefined;
+  runs.push(runOf(begun, outcome.kind, error));
+  if (error) job.history = [...job.history, error].slice(-HISTORY_MAX);
+  await carryOut(parts, job, outcome);
+}
+
+async function carryOut(parts: EndsParts, job: Kept, outcome: Outcome): Promise<void> {
+  switch (outcome.kind) {
+    case 'done':
+      job.state = 'done';
+      return;
+    case 'dead':
+      return bury(parts, job, outcome.reason, outcome.compensation);
+    case 'retry':
+      job.failures += 1;
+      return again(parts, job, outcome.delayMs);
+    case 'defer':
+      return again(parts, job, outcome.delayMs);
+  }
+}
+
+async function again(parts: EndsParts, job: Kept, delayMs: number): Promise<void> {
+  const { agenda, inline, begin } = parts;
+  job.nextDueMs = agenda.nowMs() + delayMs;
+  if (inline && job.attempts >= INLINE_STARTS_MAX)
+    await bury(parts, job, 'the handler deferred the job without end', undefined);
+  else await begin(job, job.nextDueMs);
+}
+
+async function bury(parts: EndsParts, job: Kept, reason: string, compensation: Dead['compensation']): Promise<void> {
+  job.state = 'dead';
+  job.reason = reason;
+  await leave(parts, job, compensation);
+}
+
+async function leave(parts: EndsParts, job: Kept, compensation: Dead['compensation']): Promise<void> {
+  const { put } = parts;
+  if (compensation) await put(job.queue, { id: idOf(compensation.member).id, record: compensation.record });
 }

@@ -9,10 +9,10 @@ import { type Ending, judgeEnd, judgeStart, type Rules, type StartVerdict, timed
 import { silentLog } from '../core/log.ts';
 import { partitionRef } from '../redis/keys.ts';
 import type { Effect } from '../redis/transitions/replies.ts';
-import { type Cord, createContext, createCord } from '../worker/context.ts';
+import { createContext, createLazyAbort, type LazyAbort } from '../worker/context.ts';
 import type { Handler } from '../worker/handlers.ts';
 import type { Agenda } from './agenda.ts';
-import { type Begun, createEnds, type Put } from './ends.ts';
+import { type Begun, createEnds, type Ends, type Put } from './ends.ts';
 import { type Kept, lifeOf, type Run, viewOf } from './kept.ts';
 import type { Served } from './served.ts';
 
@@ -30,83 +30,97 @@ export interface RunnerParts {
 
 type Running = Extract<StartVerdict<Handler<never>>, { kind: 'run' }>;
 
-export function createRunner(parts: RunnerParts, put: Put) {
-  const { agenda, clock, servedBy, random, runs, inline } = parts;
-  const ends = createEnds({ agenda, runs, inline, put, begin });
-  let tokens = 0;
+interface Playing extends RunnerParts {
+  readonly ends: Ends;
+  tokens: number;
+}
 
-  /** At its due; inline at once. */
-  async function begin(job: Kept, dueMs: number): Promise<void> {
-    job.dueMs = dueMs;
-    job.state = 'scheduled';
-    if (inline) await start(job);
-    else job.strike = agenda.at(dueMs, () => start(job));
+export interface Runner {
+  /** A job waits for its due time; inline it begins at once. */
+  readonly begin: (job: Kept, dueMs: number) => Promise<void>;
+}
+
+export function createRunner(parts: RunnerParts, put: Put): Runner {
+  const { agenda, runs, inline } = parts;
+  const run = (job: Kept, dueMs: number) => begin(playing, job, dueMs);
+  const playing: Playing = { ...parts, ends: createEnds({ agenda, runs, inline, put, begin: run }), tokens: 0 };
+  return { begin: run };
+}
+
+/** At its due; inline at once. */
+async function begin(playing: Playing, job: Kept, dueMs: number): Promise<void> {
+  const { inline, agenda } = playing;
+  job.dueMs = dueMs;
+  job.state = 'scheduled';
+  if (inline) await start(playing, job);
+  else job.strike = agenda.at(dueMs, () => start(playing, job));
+}
+
+async function start(playing: Playing, job: Kept): Promise<void> {
+  const { servedBy, inline, ends, agenda } = playing;
+  const served = servedBy(job.queue.name);
+  if (!served) {
+    job.state = 'ready';
+    return;
   }
+  if (!inline && ends.isLate(job)) return ends.expire(job, served.compensations);
+  job.state = 'running';
+  job.attempts += 1;
+  playing.tokens += 1;
+  job.token = String(playing.tokens);
+  const begun = { job, at: new Date(agenda.nowMs()), effects: [] };
+  const rules = { ...served, queue: job.queue };
+  const verdict = judgeStart(lifeOf(job), rules, agenda.nowMs());
+  if (verdict.kind === 'refused') return ends.settle(begun, { kind: 'settled', outcome: verdict.outcome });
+  // Delivered at most once: in Redis it is over before its handler begins.
+  if (verdict.isOver) job.state = 'done';
+  await run(playing, begun, verdict, rules);
+}
 
-  async function start(job: Kept): Promise<void> {
-    const served = servedBy(job.queue.name);
-    if (!served) {
-      job.state = 'ready';
-      return;
-    }
-    if (!inline && ends.isLate(job)) return ends.expire(job, served.compensations);
-    job.state = 'running';
-    job.attempts += 1;
-    tokens += 1;
-    job.token = String(tokens);
-    const begun = { job, at: new Date(agenda.nowMs()), effects: [] };
-    const rules = { ...served, queue: job.queue };
-    const verdict = judgeStart(lifeOf(job), rules, agenda.nowMs());
-    if (verdict.kind === 'refused') return ends.settle(begun, { kind: 'settled', outcome: verdict.outcome });
-    // Delivered at most once: in Redis it is over before its handler begins.
-    if (verdict.isOver) job.state = 'done';
-    await run(begun, verdict, rules);
-  }
-
-  /** The handler is called at once, in real time; its end is that of the virtual time which its run lasts. */
-  async function run(begun: Begun, verdict: Running, rules: Rules<Handler<never>>): Promise<void> {
-    const { job, effects } = begun;
-    const { handler, timeoutMs, record } = verdict;
-    const view = viewOf(job, record);
-    const cord = createCord();
-    job.abort = cord.pull;
-    const startedMs = agenda.nowMs();
-    const lastsMs = inline ? 0 : parts.lastsMs(view);
-    const handled = ended(() => handler(view, contextOf(view, { begun, verdict, cord })));
-    const end = (ending: Ending) => {
-      Object.freeze(effects);
-      return ends.settle(begun, judgeEnd(ending, { life: lifeOf(job), record, rules, nowMs: agenda.nowMs(), random }));
-    };
-    if (lastsMs > timeoutMs) {
-      // Nobody waits for a handler whose time is up. One that looks at its signal has a turn to end before others go on.
-      await Promise.race([handled, turn()]);
-      agenda.at(startedMs + timeoutMs, async () => {
-        cord.pull('timeout');
-        await Promise.race([handled, turn()]);
-        await end({ kind: 'threw', thrown: timedOut(timeoutMs), aborted: cord.pulled() });
-      });
-      return;
-    }
-    const thrown = await handled;
+/** The handler is called at once, in real time; its end is that of the virtual time which its run lasts. */
+async function run(playing: Playing, begun: Begun, verdict: Running, rules: Rules<Handler<never>>): Promise<void> {
+  const { agenda, inline, ends, random } = playing;
+  const { job, effects } = begun;
+  const { handler, timeoutMs, record } = verdict;
+  const view = viewOf(job, record);
+  const lazyAbort = createLazyAbort();
+  job.abort = lazyAbort.abort;
+  const startedMs = agenda.nowMs();
+  const lastsMs = inline ? 0 : playing.lastsMs(view);
+  const handled = ended(() => handler(view, contextOf(playing, view, { begun, verdict, lazyAbort })));
+  const end = (ending: Ending) => {
     Object.freeze(effects);
-    const finish = () => end(thrown ? { kind: 'threw', ...thrown, aborted: cord.pulled() } : { kind: 'returned' });
-    if (startedMs + lastsMs <= agenda.nowMs()) await finish();
-    else agenda.at(startedMs + lastsMs, finish);
-  }
-
-  function contextOf(
-    view: Job<never>,
-    { begun: { job, effects }, verdict, cord }: { begun: Begun; verdict: Running; cord: Cord },
-  ) {
-    const collected: Effect[] | undefined = verdict.isOver ? undefined : effects;
-    return createContext({
-      ...{ job: view, cord, clock, log: silentLog, token: job.token, effects: collected },
-      ref: partitionRef('test', { queue: job.queue.name, partition: 0, generation: 0 }),
-      deadlineMs: clock.monotonicMs() + verdict.timeoutMs,
+    return ends.settle(begun, judgeEnd(ending, { life: lifeOf(job), record, rules, nowMs: agenda.nowMs(), random }));
+  };
+  if (lastsMs > timeoutMs) {
+    // Nobody waits for a handler whose time is up. One that looks at its signal has a turn to end before others go on.
+    await Promise.race([handled, turn()]);
+    agenda.at(startedMs + timeoutMs, async () => {
+      lazyAbort.abort('timeout');
+      await Promise.race([handled, turn()]);
+      await end({ kind: 'threw', thrown: timedOut(timeoutMs), aborted: lazyAbort.reason() });
     });
+    return;
   }
+  const thrown = await handled;
+  Object.freeze(effects);
+  const finish = () => end(thrown ? { kind: 'threw', ...thrown, aborted: lazyAbort.reason() } : { kind: 'returned' });
+  if (startedMs + lastsMs <= agenda.nowMs()) await finish();
+  else agenda.at(startedMs + lastsMs, finish);
+}
 
-  return { begin };
+function contextOf(
+  playing: Playing,
+  view: Job<never>,
+  { begun: { job, effects }, verdict, lazyAbort }: { begun: Begun; verdict: Running; lazyAbort: LazyAbort },
+) {
+  const { clock } = playing;
+  const collected: Effect[] | undefined = verdict.isOver ? undefined : effects;
+  return createContext({
+    ...{ job: view, lazyAbort, clock, log: silentLog, token: job.token, effects: collected },
+    ref: partitionRef('test', { queue: job.queue.name, partition: 0, generation: 0 }),
+    deadlineMs: clock.monotonicMs() + verdict.timeoutMs,
+  });
 }
 
 /** Resolves when the handler has ended: with what it threw, or with nothing. */

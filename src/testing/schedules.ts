@@ -32,86 +32,103 @@ export interface ScheduleBookParts {
 
 const WAITING_LOOK_MS = 500;
 
-export function createScheduleBook({ agenda, jobs, queueOf }: ScheduleBookParts) {
-  const all = new Map<string, Armed>();
+interface Book extends ScheduleBookParts {
+  readonly all: Map<string, Armed>;
+}
 
-  async function look(armed: Armed): Promise<void> {
-    const { schedule } = armed.definition;
-    const recurrence = recurrenceOf(schedule);
-    const nowMs = agenda.nowMs();
-    const afterMs = Math.max(armed.reachedMs, schedule.sinceMs);
-    const { instants, nextMs } = firesDue(recurrence, { afterMs, nowMs, catchUp: schedule.catchUp });
-    armed.reachedMs = nowMs;
-    for (const atMs of [...(armed.waitingMs === undefined ? [] : [armed.waitingMs]), ...instants])
-      await fire(armed, atMs);
-    await makeWay(armed);
-    const spent = schedule.maxRuns !== undefined && armed.runs >= schedule.maxRuns && armed.waitingMs === undefined;
-    const soonMs = armed.waitingMs === undefined ? Number.POSITIVE_INFINITY : nowMs + WAITING_LOOK_MS;
-    const lookMs = Math.min(nextMs ?? Number.POSITIVE_INFINITY, soonMs);
-    if (!spent && lookMs < Number.POSITIVE_INFINITY) armed.strike = agenda.at(lookMs, () => look(armed));
-  }
+export interface ScheduleBook {
+  /** Creates a schedule or changes it; the same definition again changes nothing. @throws DuestreamError `bad-input` */
+  readonly put: (name: string, input: ScheduleInput) => ScheduleChange;
+  readonly remove: (name: string) => boolean;
+  /** What it will do. @throws DuestreamError `not-found` */
+  readonly preview: (name: string, next?: number) => readonly PreviewRow[];
+}
 
-  /** What `replace` does once the newest waits. */
-  async function makeWay(armed: Armed): Promise<void> {
-    const { waitingMs, last, definition } = armed;
-    const { queue, overlap } = definition.schedule;
-    if (overlap !== 'replace' || waitingMs === undefined || last === undefined) return;
-    if (jobs.cancel(queue, last) !== 'requested') await fire(armed, waitingMs);
-  }
-
-  /** The rules of `fire.lua`. */
-  async function fire(armed: Armed, atMs: number): Promise<void> {
-    const { definition, last, waitingMs } = armed;
-    const { schedule } = definition;
-    const isSpent = schedule.maxRuns !== undefined && armed.runs >= schedule.maxRuns;
-    const busy = !isSpent && schedule.overlap !== 'allow' && last !== undefined && jobs.isLive(schedule.queue, last);
-    if (busy) {
-      const waits = schedule.overlap === 'replace' || (schedule.overlap === 'queue' && waitingMs === undefined);
-      if (waits) armed.waitingMs = atMs;
-      return;
-    }
-    if (waitingMs === atMs) armed.waitingMs = undefined;
-    if (isSpent) return;
-    armed.runs += 1;
-    armed.last = fireId(schedule.name, atMs);
-    const askedMs = dueOfFire(schedule, atMs);
-    const record = encodeRecord(askedMs, schedule.body, schedule.header);
-    const dueMs = waitingMs === atMs ? Math.max(askedMs, agenda.nowMs()) : askedMs;
-    await jobs.add(queueOf(schedule.queue), { id: armed.last, record, dueMs, mode: 'keep', strict: false });
-  }
-
-  function armedOf(name: string): Armed {
-    const armed = all.get(name);
-    if (armed) return armed;
-    throw new DuestreamError('not-found', `there is no schedule ${JSON.stringify(name)}`);
-  }
-
+export function createScheduleBook(parts: ScheduleBookParts): ScheduleBook {
+  const book: Book = { ...parts, all: new Map() };
+  const { agenda, all } = book;
   return {
-    /** Creates a schedule or changes it; the same definition again changes nothing. @throws DuestreamError `bad-input` */
-    put(name: string, input: ScheduleInput): ScheduleChange {
-      const before = all.get(name);
-      const put = { name, input, source: 'call', nowMs: agenda.nowMs() } as const;
-      const definition = successor(before?.definition, put, before);
-      if (before && isSame(before.definition, definition)) return { name, status: 'unchanged' };
-      before?.strike();
-      const stays = before?.definition.schedule.queue === definition.schedule.queue;
-      const kept = stays && before ? before : { reachedMs: 0, runs: 0, waitingMs: undefined, last: undefined };
-      const armed: Armed = { ...kept, definition, strike: () => undefined };
-      all.set(name, armed);
-      if (definition.schedule.paused === undefined) armed.strike = agenda.at(agenda.nowMs(), () => look(armed));
-      return { name, status: before ? 'changed' : 'created' };
-    },
-    remove(name: string): boolean {
+    put: (name, input) => put(book, name, input),
+    remove(name) {
       all.get(name)?.strike();
       return all.delete(name);
     },
-    /** What it will do. @throws DuestreamError `not-found` */
-    preview(name: string, next = 10): readonly PreviewRow[] {
-      const { definition, reachedMs, runs, waitingMs } = armedOf(name);
+    preview(name, next = 10) {
+      const { definition, reachedMs, runs, waitingMs } = armedOf(book, name);
       const fired = { reachedMs, runs, waiting: waitingMs === undefined ? undefined : fireId(name, waitingMs) };
       const nowMs = agenda.nowMs();
       const left = runsLeft(definition.schedule, { fired, nowMs });
       return [...previewOf(definition.schedule, { fromMs: nowMs, next, left })];
     },
   };
+}
+
+function put(book: Book, name: string, input: ScheduleInput): ScheduleChange {
+  const { agenda, all } = book;
+  const before = all.get(name);
+  const wanted = { name, input, source: 'call', nowMs: agenda.nowMs() } as const;
+  const definition = successor(before?.definition, wanted, before);
+  if (before && isSame(before.definition, definition)) return { name, status: 'unchanged' };
+  before?.strike();
+  const stays = before?.definition.schedule.queue === definition.schedule.queue;
+  const kept = stays && before ? before : { reachedMs: 0, runs: 0, waitingMs: undefined, last: undefined };
+  const armed: Armed = { ...kept, definition, strike: () => undefined };
+  all.set(name, armed);
+  if (definition.schedule.paused === undefined) armed.strike = agenda.at(agenda.nowMs(), () => look(book, armed));
+  return { name, status: before ? 'changed' : 'created' };
+}
+
+async function look(book: Book, armed: Armed): Promise<void> {
+  const { agenda } = book;
+  const { schedule } = armed.definition;
+  const recurrence = recurrenceOf(schedule);
+  const nowMs = agenda.nowMs();
+  const afterMs = Math.max(armed.reachedMs, schedule.sinceMs);
+  const { instants, nextMs } = firesDue(recurrence, { afterMs, nowMs, catchUp: schedule.catchUp });
+  armed.reachedMs = nowMs;
+  for (const atMs of [...(armed.waitingMs === undefined ? [] : [armed.waitingMs]), ...instants])
+    await fire(book, armed, atMs);
+  await makeWay(book, armed);
+  const spent = schedule.maxRuns !== undefined && armed.runs >= schedule.maxRuns && armed.waitingMs === undefined;
+  const soonMs = armed.waitingMs === undefined ? Number.POSITIVE_INFINITY : nowMs + WAITING_LOOK_MS;
+  const lookMs = Math.min(nextMs ?? Number.POSITIVE_INFINITY, soonMs);
+  if (!spent && lookMs < Number.POSITIVE_INFINITY) armed.strike = agenda.at(lookMs, () => look(book, armed));
+}
+
+/** What `replace` does once the newest waits. */
+async function makeWay(book: Book, armed: Armed): Promise<void> {
+  const { jobs } = book;
+  const { waitingMs, last, definition } = armed;
+  const { queue, overlap } = definition.schedule;
+  if (overlap !== 'replace' || waitingMs === undefined || last === undefined) return;
+  if (jobs.cancel(queue, last) !== 'requested') await fire(book, armed, waitingMs);
+}
+
+/** The rules of `fire.lua`. */
+async function fire(book: Book, armed: Armed, atMs: number): Promise<void> {
+  const { jobs, agenda, queueOf } = book;
+  const { definition, last, waitingMs } = armed;
+  const { schedule } = definition;
+  const isSpent = schedule.maxRuns !== undefined && armed.runs >= schedule.maxRuns;
+  const busy = !isSpent && schedule.overlap !== 'allow' && last !== undefined && jobs.isLive(schedule.queue, last);
+  if (busy) {
+    const waits = schedule.overlap === 'replace' || (schedule.overlap === 'queue' && waitingMs === undefined);
+    if (waits) armed.waitingMs = atMs;
+    return;
+  }
+  if (waitingMs === atMs) armed.waitingMs = undefined;
+  if (isSpent) return;
+  armed.runs += 1;
+  armed.last = fireId(schedule.name, atMs);
+  const askedMs = dueOfFire(schedule, atMs);
+  const record = encodeRecord(askedMs, schedule.body, schedule.header);
+  const dueMs = waitingMs === atMs ? Math.max(askedMs, agenda.nowMs()) : askedMs;
+  await jobs.add(queueOf(schedule.queue), { id: armed.last, record, dueMs, mode: 'keep', strict: false });
+}
+
+function armedOf(book: Book, name: string): Armed {
+  const { all } = book;
+  const armed = all.get(name);
+  if (armed) return armed;
+  throw new DuestreamError('not-found', `there is no schedule ${JSON.stringify(name)}`);
 }

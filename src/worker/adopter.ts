@@ -47,52 +47,64 @@ const REST_MS = 3000;
 const SOON_MS = 500;
 const PAGE = 1000;
 
+interface Adopting extends AdopterParts {
+  /** Monotonic ms at which the reader's connection was made. */
+  connectedMs: number;
+}
+
 export function createAdopter(parts: AdopterParts): Adopter {
-  const { commands, refs, consumer, inflight, take, idleMs, concurrency, clock, events } = parts;
-  let connectedMs = Number.NEGATIVE_INFINITY;
+  const { refs, clock, events } = parts;
+  const adopting: Adopting = { ...parts, connectedMs: Number.NEGATIVE_INFINITY };
+  const run = () => pass(adopting);
+  const loop = createLoop({ who: `adopter of ${refs[0]?.queue ?? ''}`, pass: run, clock, events, pauseAfter });
+  return {
+    start: loop.start,
+    stop: loop.stop,
+    wake: loop.wake,
+    connected() {
+      adopting.connectedMs = clock.monotonicMs();
+      loop.wake();
+    },
+    pass: run,
+  };
+}
 
-  async function pass(): Promise<number> {
-    let left = 0;
-    for (const ref of refs) left += await adopt(ref);
-    return left > 0 ? SOON_MS : REST_MS;
-  }
+async function pass(adopting: Adopting): Promise<number> {
+  let left = 0;
+  for (const ref of adopting.refs) left += await adopt(adopting, ref);
+  return left > 0 ? SOON_MS : REST_MS;
+}
 
-  /** Returns how many had to wait for a free slot. */
-  async function adopt(ref: PartitionRef): Promise<number> {
-    const unseen = await unseenOf(ref);
-    const strange = unseen.slice(0, inflight.free(concurrency));
-    const left = unseen.length - strange.length;
-    if (strange.length === 0) return left;
-    const deliveries = await readEntries(commands, ref.keys, strange);
-    const deleted = strange.filter((entry) => !deliveries.some((delivery) => delivery.entry === entry));
-    // Somebody deleted the entry under us: there is nothing left to run, only a mark to remove.
-    if (deleted.length > 0) await commands.xack(ref.keys.ready, GROUP, ...deleted);
-    if (deliveries.length === 0) return left;
-    events.emit('entries.adopted', { queue: ref.queue, partition: ref.partition, count: deliveries.length });
-    await take(ref, deliveries);
-    return left;
-  }
+/** Returns how many had to wait for a free slot. */
+async function adopt(adopting: Adopting, ref: PartitionRef): Promise<number> {
+  const { commands, inflight, concurrency, events, take } = adopting;
+  const unseen = await unseenOf(adopting, ref);
+  const strange = unseen.slice(0, inflight.free(concurrency));
+  const left = unseen.length - strange.length;
+  if (strange.length === 0) return left;
+  const deliveries = await readEntries(commands, ref.keys, strange);
+  const deleted = strange.filter((entry) => !deliveries.some((delivery) => delivery.entry === entry));
+  // Somebody deleted the entry under us: there is nothing left to run, only a mark to remove.
+  if (deleted.length > 0) await commands.xack(ref.keys.ready, GROUP, ...deleted);
+  if (deliveries.length === 0) return left;
+  events.emit('entries.adopted', { queue: ref.queue, partition: ref.partition, count: deliveries.length });
+  await take(ref, deliveries);
+  return left;
+}
 
-  async function unseenOf(ref: PartitionRef): Promise<readonly EntryId[]> {
-    const unseen: EntryId[] = [];
-    let after: EntryId | undefined;
-    do {
-      const sinceMs = Math.ceil(clock.monotonicMs() - connectedMs) + 1;
-      const of = { consumer, idleMs: Math.min(idleMs, sinceMs), limit: PAGE, after };
-      const page = await ownPending(commands, ref.keys, of).catch(noGroup);
-      // @unseen-entries
-      unseen.push(...page.filter((entry) => !inflight.has(ref, entry)));
-      after = page.length < PAGE ? undefined : page.at(-1);
-    } while (after !== undefined && unseen.length < PAGE);
-    return unseen;
-  }
-
-  const loop = createLoop({ who: `adopter of ${refs[0]?.queue ?? ''}`, pass, clock, events, pauseAfter });
-  function connected(): void {
-    connectedMs = clock.monotonicMs();
-    loop.wake();
-  }
-  return { start: loop.start, stop: loop.stop, wake: loop.wake, connected, pass };
+async function unseenOf(adopting: Adopting, ref: PartitionRef): Promise<readonly EntryId[]> {
+  const { commands, consumer, inflight, idleMs, clock } = adopting;
+  const unseen: EntryId[] = [];
+  let after: EntryId | undefined;
+  do {
+    const sinceMs = Math.ceil(clock.monotonicMs() - adopting.connectedMs) + 1;
+    const of = { consumer, idleMs: Math.min(idleMs, sinceMs), limit: PAGE, after };
+    const page = await ownPending(commands, ref.keys, of).catch(noGroup);
+    // @unseen-entries
+    unseen.push(...page.filter((entry) => !inflight.has(ref, entry)));
+    after = page.length < PAGE ? undefined : page.at(-1);
+  } while (after !== undefined && unseen.length < PAGE);
+  return unseen;
 }
 
 /** A stream without its group has no pending entries; the consumer repairs the group. */

@@ -13,28 +13,28 @@ import type { Effect } from '../redis/transitions/replies.ts';
 import type { HandlerContext } from './handlers.ts';
 
 /** An AbortController that is only made when somebody looks at the signal. */
-export interface Cord {
+export interface LazyAbort {
   /** The first reason counts. */
-  readonly pull: (why: AbortReason) => void;
-  readonly pulled: () => AbortReason | undefined;
+  readonly abort: (why: AbortReason) => void;
+  readonly reason: () => AbortReason | undefined;
   readonly signal: () => AbortSignal;
 }
 
-export function createCord(): Cord {
+export function createLazyAbort(): LazyAbort {
   let controller: AbortController | undefined;
   let reason: AbortReason | undefined;
-  const abort = () => {
+  const tell = () => {
     if (reason !== undefined) controller?.abort(new Error(`job aborted: ${reason}`));
   };
   return {
-    pull(why) {
+    abort(why) {
       reason ??= why;
-      abort();
+      tell();
     },
-    pulled: () => reason,
+    reason: () => reason,
     signal() {
       controller ??= new AbortController();
-      abort();
+      tell();
       return controller.signal;
     },
   };
@@ -43,7 +43,7 @@ export function createCord(): Cord {
 export interface ContextParts {
   readonly job: Job<unknown>;
   readonly ref: PartitionRef;
-  readonly cord: Cord;
+  readonly lazyAbort: LazyAbort;
   readonly token: string;
   /** Monotonic ms at which the time is up. */
   readonly deadlineMs: number;
@@ -54,14 +54,14 @@ export interface ContextParts {
 }
 
 export function createContext(parts: ContextParts): HandlerContext {
-  const { job, ref, cord, clock, log, effects } = parts;
+  const { job, ref, lazyAbort, clock, log, effects } = parts;
   const tag = `{${ref.queue}:${ref.partition}}`;
   return {
     token: parts.token,
     attempt: job.attempt,
     tag,
     get signal() {
-      return cord.signal();
+      return lazyAbort.signal();
     },
     get deadline() {
       return new Date(clock.wallMs() + parts.deadlineMs - clock.monotonicMs());

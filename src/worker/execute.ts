@@ -21,18 +21,15 @@ import {
 import type { Log } from '../core/log.ts';
 import type { Queue } from '../core/queue.ts';
 import type { ServerOf } from '../redis/connection/server-clock.ts';
-import type { PartitionRef } from '../redis/keys.ts';
 import type { Effect, Started } from '../redis/transitions/replies.ts';
-import { createContext, createCord } from './context.ts';
+import { createContext, createLazyAbort, type LazyAbort } from './context.ts';
 import { type Handler, type HandlerContext, handlerFor, type QueueHandlers } from './handlers.ts';
 import type { Held, Inflight } from './inflight.ts';
 import type { Slots } from './overdue-slots.ts';
 import type { Settle } from './settle.ts';
 
-export interface ExecuteParts<Data> {
-  readonly queue: Queue<Data>;
-  readonly handlers: QueueHandlers<Data>;
-  readonly onAbandoned: Handler<Abandoned> | undefined;
+/** What running a job needs beside its handlers. */
+interface Stations {
   readonly inflight: Inflight;
   readonly settle: Settle;
   readonly slots: Slots;
@@ -43,113 +40,147 @@ export interface ExecuteParts<Data> {
   readonly log: Log;
 }
 
+export interface ExecuteParts<Data> extends Stations {
+  readonly queue: Queue<Data>;
+  readonly handlers: QueueHandlers<Data>;
+  readonly onAbandoned: Handler<Abandoned> | undefined;
+}
+
 /** Runs a started entry to its outcome. Returns at once; the settle station hears of the end. */
 export type Execute = (held: Held, started: Started) => void;
 
-interface Start extends Extract<StartVerdict<Handler<never>>, { kind: 'run' }> {
+interface Executing extends Stations {
+  readonly queue: string;
+  readonly rules: Rules<Handler<never>>;
+}
+
+/** One start that is let through. */
+interface Start {
   readonly held: Held;
   readonly started: Started;
   readonly life: Life;
+  readonly verdict: Extract<StartVerdict<Handler<never>>, { kind: 'run' }>;
   readonly effects: Effect[];
 }
 
+/** A start whose handler was called. */
+interface Run extends Pick<Start, 'held'> {
+  readonly start: Start;
+  readonly job: Job<never>;
+  readonly startedMs: number;
+  readonly lazyAbort: LazyAbort;
+}
+
 export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
-  const { queue, handlers, onAbandoned, inflight, settle, slots, clock, serverOf, random, events, log } = parts;
+  const { queue, handlers, onAbandoned, ...stations } = parts;
   const rules: Rules<Handler<never>> = {
     queue,
     handlerOf: (name) => handlerFor({ handlers, onAbandoned }, name),
     compensations: onAbandoned !== undefined,
   };
-  const nowMs = (ref: PartitionRef) => Math.round(serverOf(ref).nowMs());
+  const executing: Executing = { ...stations, queue: queue.name, rules };
+  return (held, started) => execute(executing, held, started);
+}
 
-  function execute(held: Held, started: Started): void {
-    held.token = started.token;
-    const life = { member: held.delivery.member, started };
-    const verdict = judgeStart(life, rules, nowMs(held.ref));
-    if (verdict.kind === 'refused') {
-      settle.settle({ held, name: verdict.name, tookMs: 0 }, verdict.outcome);
-      return;
-    }
-    const start = { ...verdict, held, started, life, effects: [] };
-    if (verdict.isOver) settle.acknowledge({ held, name: verdict.record.name, tookMs: 0 }, () => runHandler(start));
-    else runHandler(start);
+function execute(executing: Executing, held: Held, started: Started): void {
+  const { settle, inflight, rules } = executing;
+  const life = { member: held.delivery.member, started };
+  const verdict = judgeStart(life, rules, nowMs(executing, held));
+  if (verdict.kind === 'refused') {
+    inflight.refused(held);
+    settle.settle({ held, name: verdict.name, tookMs: 0 }, verdict.outcome);
+    return;
   }
+  const start = { held, started, life, verdict, effects: [] };
+  const run = () => runHandler(executing, start);
+  if (verdict.isOver) settle.acknowledge({ held, name: verdict.record.name, tookMs: 0 }, run);
+  else run();
+}
 
-  function runHandler(start: Start): void {
-    const { held, started, effects, handler, timeoutMs } = start;
-    const startedMs = clock.monotonicMs();
-    const cord = createCord();
-    const job = jobOf(start);
-    const context = createContext({
-      ...{ job, ref: held.ref, cord, token: started.token, deadlineMs: startedMs + timeoutMs, clock, log },
-      effects: start.isOver ? undefined : effects,
-    });
-    let disarm = clock.timer(timeoutMs, () => {
-      // The time is up: the outcome is settled now. The handler keeps its slot until it ends, so that one which
-      // ignores its signal is seen as a slot that is missing rather than as unbounded concurrency.
-      cord.pull('timeout');
-      held.overtaken = true;
-      disarm = slots.watch(held, job.id);
-      log.warn({ job: job.id, timeoutMs }, 'job timed out; its abort signal fired');
-      end(start, { kind: 'threw', thrown: timedOut(timeoutMs), aborted: cord.pulled() }, startedMs);
-    });
-    inflight.setPhase(held, 'running');
-    held.abort = (why) => {
-      // After this the worker is gone: a time-out would only keep its process alive.
-      if (why === 'shutdown') disarm();
-      cord.pull(why);
-    };
-    const lateMs = Math.max(0, serverOf(held.ref).nowMs() - held.delivery.dueMs);
-    events.emit('job.started', { queue: queue.name, id: job.id, name: job.name, attempt: job.attempt, lateMs });
+function runHandler(executing: Executing, start: Start): void {
+  const { inflight, clock, serverOf, events, queue } = executing;
+  const { held, verdict } = start;
+  const run = { held, start, job: jobOf(queue, start), startedMs: clock.monotonicMs(), lazyAbort: createLazyAbort() };
+  const { job, lazyAbort } = run;
+  const context = contextOf(executing, run);
+  let disarm = clock.timer(verdict.timeoutMs, () => {
+    disarm = timeIsUp(executing, run);
+    end(executing, run, { kind: 'threw', thrown: timedOut(verdict.timeoutMs), aborted: lazyAbort.reason() });
+  });
+  inflight.handlerBegan(held, (why) => {
+    // After this the worker is gone: a time-out would only keep its process alive.
+    if (why === 'shutdown') disarm();
+    lazyAbort.abort(why);
+  });
+  const lateMs = Math.max(0, serverOf(held.ref).nowMs() - held.delivery.dueMs);
+  events.emit('job.started', { queue, id: job.id, name: job.name, attempt: job.attempt, lateMs });
+  call(verdict.handler, { job, context }, (thrown, done) => {
+    disarm();
+    handlerEnded(executing, run, done ? { kind: 'returned' } : { kind: 'threw', thrown, aborted: lazyAbort.reason() });
+  });
+}
 
-    call(handler, { job, context }, (thrown, done) => {
-      disarm();
-      held.abort = undefined;
-      if (!held.overtaken) {
-        end(start, done ? { kind: 'returned' } : { kind: 'threw', thrown, aborted: cord.pulled() }, startedMs);
-        return;
-      }
-      held.overtaken = false;
-      slots.free(held, job.id);
-      if (held.settled) inflight.remove(held);
-      else inflight.setPhase(held, 'settling');
-    });
-  }
+/**
+ * The outcome is settled now. The handler keeps its slot until it ends, so that one which ignores its signal is seen as
+ * a slot that is missing rather than as unbounded concurrency. Returns what calls off the watch over its slot.
+ */
+function timeIsUp({ inflight, slots, log }: Executing, { held, start, job, lazyAbort }: Run): () => void {
+  lazyAbort.abort('timeout');
+  inflight.overtaken(held);
+  const callOff = slots.watch(held, job.id);
+  log.warn({ job: job.id, timeoutMs: start.verdict.timeoutMs }, 'job timed out; its abort signal fired');
+  return callOff;
+}
 
-  function end(start: Start, ending: Ending, startedMs: number): void {
-    const { held, record, effects } = start;
-    Object.freeze(effects);
-    const ended = { held, name: record.name, tookMs: clock.monotonicMs() - startedMs };
-    const verdict = judgeEnd(ending, partsOf(start));
-    if (verdict.kind === 'told') settle.tellOnce(ended, verdict.error);
-    else if (verdict.outcome.kind !== 'done' || effects.length === 0) settle.settle(ended, verdict.outcome);
-    else
-      settle.settle(ended, verdict.outcome, {
-        effects,
-        otherwise: (thrown) => judgeRefused(thrown, partsOf(start)),
-      });
-  }
+function handlerEnded(executing: Executing, run: Run, ending: Ending): void {
+  const { inflight, slots } = executing;
+  const { state } = run.held;
+  inflight.handlerEnded(run.held);
+  if (state.phase !== 'overtaken') end(executing, run, ending);
+  else if (state.slotLost) slots.freed(run.job.id);
+}
 
-  const partsOf = ({ held, life, record }: Start) => ({ life, record, rules, nowMs: nowMs(held.ref), random });
+/** The start has its outcome. */
+function end(executing: Executing, { held, start, startedMs }: Run, ending: Ending): void {
+  const { settle, clock, rules, random } = executing;
+  const { life, effects, verdict } = start;
+  const { record } = verdict;
+  Object.freeze(effects);
+  const ended = { held, name: record.name, tookMs: clock.monotonicMs() - startedMs };
+  const rulings = () => ({ life, record, rules, nowMs: nowMs(executing, held), random });
+  const judged = judgeEnd(ending, rulings());
+  if (judged.kind === 'told') settle.tellOnce(ended, judged.error);
+  else if (judged.outcome.kind !== 'done' || effects.length === 0) settle.settle(ended, judged.outcome);
+  else settle.commit(ended, { effects, otherwise: (thrown) => judgeRefused(thrown, rulings()) });
+}
 
-  function jobOf({ held, started, record }: Start): Job<never> {
-    const { attempts, failures, crashes, history } = started;
-    return {
-      ...idOf(held.delivery.member),
-      queue: queue.name,
-      name: record.name,
-      // The producer and the worker share the queue's definition; what is in the record is what JSON carried.
-      data: record.data as never,
-      dueMs: held.delivery.dueMs,
-      askedDueMs: record.askedDueMs,
-      attempt: attempts,
-      failures,
-      crashes,
-      history,
-    };
-  }
+const nowMs = ({ serverOf }: Executing, { ref }: Held) => Math.round(serverOf(ref).nowMs());
 
-  return execute;
+function contextOf({ clock, log }: Executing, { job, held, start, startedMs, lazyAbort }: Run): HandlerContext {
+  const { verdict, started, effects } = start;
+  const deadlineMs = startedMs + verdict.timeoutMs;
+  const collected = verdict.isOver ? undefined : effects;
+  return createContext({
+    ...{ job, ref: held.ref, lazyAbort, token: started.token, deadlineMs, clock, log },
+    effects: collected,
+  });
+}
+
+function jobOf(queue: string, { held, started, verdict: { record } }: Start): Job<never> {
+  const { attempts, failures, crashes, history } = started;
+  return {
+    ...idOf(held.delivery.member),
+    queue,
+    name: record.name,
+    // The producer and the worker share the queue's definition; what is in the record is what JSON carried.
+    data: record.data as never,
+    dueMs: held.delivery.dueMs,
+    askedDueMs: record.askedDueMs,
+    attempt: attempts,
+    failures,
+    crashes,
+    history,
+  };
 }
 
 /** Calls a handler and tells once how it ended, whether it throws, returns or resolves. */

@@ -25,7 +25,7 @@ import { pauseAfter } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { ExtendReply } from '../redis/transitions/replies.ts';
-import { claimOf, type Held, type Inflight } from './inflight.ts';
+import { abort, claimOf, type Held, type Inflight, isLeased } from './inflight.ts';
 
 export interface ExtenderParts {
   readonly jobs: Pick<Jobs, 'extend'>;
@@ -60,91 +60,122 @@ const MARGIN = 1 / 10;
 const AGE_AT_START_MS = 1000;
 const AGE_AT_START = 1 / 4;
 
+interface Extending extends ExtenderParts {
+  /** Calls off the next look at whose time is up. */
+  disarm: () => void;
+}
+
 export function createExtender(parts: ExtenderParts): Extender {
-  const { jobs, inflight, consumer, extendEveryMs, jobLeaseMs, clock, events } = parts;
-  let disarm = (): void => undefined;
-
-  async function pass(): Promise<number | Idle> {
-    fence();
-    const running = [...inflight.all()].filter(
-      (held) => held.phase === 'running' && !held.overtaken && !held.acknowledged,
-    );
-    // One partition that cannot be extended must not cost those behind it their jobs.
-    const failures: unknown[] = [];
-    for (const [ref, held] of byPartition(running)) {
-      await extendAll(ref, held).catch((error: unknown) => void failures.push(error));
-    }
-    fence();
-    if (failures.length > 0) throw failures[0];
-    return running.length > 0 ? extendEveryMs : idle(extendEveryMs);
-  }
-
-  async function extendAll(ref: PartitionRef, held: readonly Held[]): Promise<void> {
-    for (let from = 0; from < held.length; from += BATCH_MAX) await extend(ref, held.slice(from, from + BATCH_MAX));
-  }
-
-  async function extend(ref: PartitionRef, held: readonly Held[]): Promise<void> {
-    const sentMs = clock.monotonicMs();
-    const replies = await jobs.extend(ref, held.map(claimOf), consumer);
-    for (const [index, one] of held.entries()) obey(one, replies[index], sentMs);
-  }
-
-  function obey(held: Held, reply: ExtendReply | undefined, sentMs: number): void {
-    if (reply === 'ok' || reply === 'cancel') held.extendedMs = sentMs;
-    if (reply === 'cancel') held.abort?.('cancelled');
-    // The handler may have ended while the call was under way; then its own settle tells the rest.
-    if (reply === 'fenced' || reply === 'gone') held.abort?.('lease lost');
-  }
-
-  /** Tells those whose time is up, and comes back when it is up for the next. What is over in Redis needs no lease. */
-  function fence(): void {
-    disarm();
-    const nowMs = clock.monotonicMs();
-    let nextMs = Number.POSITIVE_INFINITY;
-    for (const held of inflight.all()) {
-      if (held.acknowledged || (held.phase !== 'starting' && held.phase !== 'running')) continue;
-      const untilMs = trustedUntilMs(held, { jobLeaseMs, nowMs });
-      if (nowMs >= untilMs) held.abort?.('lease lost');
-      else nextMs = Math.min(nextMs, untilMs);
-    }
-    // A timer may fire up to a millisecond early.
-    if (nextMs < Number.POSITIVE_INFINITY) disarm = clock.timer(nextMs - nowMs + 1, readFirst);
-  }
-
-  /** The reply that makes it needless may lie in the socket: what has arrived is read before an immediate. */
-  function readFirst(): void {
-    const turn = setImmediate(fence);
-    disarm = () => clearImmediate(turn);
-  }
-
+  const { extendEveryMs, probe, clock, events } = parts;
+  const extending: Extending = { ...parts, disarm: () => undefined };
   const loop = createLoop({
     who: `extender of ${parts.queue}`,
-    pass,
-    probe: parts.probe,
+    pass: () => pass(extending),
+    probe,
     clock,
     events,
     // Never longer than usual: what fails may be one partition, and the others are to be extended in time.
     pauseAfter: (...failed) => Math.min(extendEveryMs, pauseAfter(...failed)),
-    onError: fence,
+    onError: () => fence(extending),
   });
   return {
     start: loop.start,
     async stop() {
       await loop.stop();
-      disarm();
+      extending.disarm();
     },
     wake: loop.wake,
-    pass,
+    pass: () => pass(extending),
   };
 }
 
-/** Until when, on our own clock, nobody else may start it. What no call was sent for yet is as good as new. */
+async function pass(extending: Extending): Promise<number | Idle> {
+  const { inflight, extendEveryMs } = extending;
+  fence(extending);
+  const leased = [...inflight.all()].filter(isLeased);
+  // One partition that cannot be extended must not cost those behind it their jobs.
+  const failures: unknown[] = [];
+  for (const [ref, held] of byPartition(leased)) {
+    await extendAll(extending, ref, held).catch((error: unknown) => void failures.push(error));
+  }
+  fence(extending);
+  if (failures.length > 0) throw failures[0];
+  return leased.length > 0 ? extendEveryMs : idle(extendEveryMs);
+}
+
+async function extendAll(extending: Extending, ref: PartitionRef, held: readonly Held[]): Promise<void> {
+  for (let from = 0; from < held.length; from += BATCH_MAX) {
+    // Some may have ended while the calls before this one were under way.
+    const leased = held.slice(from, from + BATCH_MAX).filter(isLeased);
+    if (leased.length > 0) await extend(extending, ref, leased);
+  }
+}
+
+async function extend(extending: Extending, ref: PartitionRef, held: readonly Held[]): Promise<void> {
+  const { jobs, consumer, clock } = extending;
+  const sentMs = clock.monotonicMs();
+  const replies = await jobs.extend(ref, held.map(claimOf), consumer);
+  for (const [index, one] of held.entries()) obey(extending, one, { reply: replies[index], sentMs });
+}
+
+/** The handler may have ended while the call was under way; then its own settle tells the rest. */
+function obey(
+  { inflight }: Extending,
+  held: Held,
+  { reply, sentMs }: { readonly reply: ExtendReply | undefined; readonly sentMs: number },
+): void {
+  if (reply === 'ok' || reply === 'cancel') inflight.extended(held, sentMs);
+  if (reply === 'cancel') abort(held, 'cancelled');
+  if (reply === 'fenced' || reply === 'gone') abort(held, 'lease lost');
+}
+
+/** Tells those whose time is up, and comes back when it is up for the next. What is over in Redis needs no lease. */
+function fence(extending: Extending): void {
+  const { inflight, clock, jobLeaseMs } = extending;
+  extending.disarm();
+  const nowMs = clock.monotonicMs();
+  let nextMs = Number.POSITIVE_INFINITY;
+  for (const held of inflight.all()) {
+    const untilMs = trustedUntilMs(held, { jobLeaseMs, nowMs });
+    if (nowMs >= untilMs) abort(held, 'lease lost');
+    else nextMs = Math.min(nextMs, untilMs);
+  }
+  // A timer may fire up to a millisecond early.
+  if (nextMs < Number.POSITIVE_INFINITY) {
+    extending.disarm = clock.timer(nextMs - nowMs + 1, () => readFirst(extending));
+  }
+}
+
+/** The reply that makes it needless may lie in the socket: what has arrived is read before an immediate. */
+function readFirst(extending: Extending): void {
+  const turn = setImmediate(() => fence(extending));
+  extending.disarm = () => clearImmediate(turn);
+}
+
+/**
+ * Until when, on our own clock, nobody else may start it. What no call was sent for yet is as good as new; what is over
+ * in Redis, or whose outcome is on the way, is trusted for ever.
+ */
 export function trustedUntilMs(
-  { extendedMs, leasedMs }: Pick<Held, 'extendedMs' | 'leasedMs'>,
+  { state }: Held,
   { jobLeaseMs, nowMs }: { readonly jobLeaseMs: number; readonly nowMs: number },
 ): number {
+  const leaseMs = jobLeaseMs * (1 - MARGIN);
   const ageAtStartMs = Math.min(AGE_AT_START_MS, jobLeaseMs * AGE_AT_START);
-  return (extendedMs ?? (leasedMs ?? nowMs) - ageAtStartMs) + jobLeaseMs * (1 - MARGIN);
+  switch (state.phase) {
+    case 'starting':
+      return (state.leasedMs ?? nowMs) - ageAtStartMs + leaseMs;
+    case 'started':
+      return state.acknowledged ? Number.POSITIVE_INFINITY : state.start.leasedMs - ageAtStartMs + leaseMs;
+    case 'running':
+      if (state.acknowledged) return Number.POSITIVE_INFINITY;
+      return (state.extendedMs ?? state.start.leasedMs - ageAtStartMs) + leaseMs;
+    case 'suspected':
+    case 'overtaken':
+    case 'settling':
+    case 'gone':
+      return Number.POSITIVE_INFINITY;
+  }
 }
 
 function byPartition(held: readonly Held[]): Map<PartitionRef, Held[]> {

@@ -1,7 +1,7 @@
 /**
- * What a stopping worker gives back, so that nobody has to wait for a lease to run out: entries it was given and never
- * saw or never ran, and jobs whose handlers did not end within the grace. Neither costs an attempt or counts as a crash.
- * What cannot be given back stays pending in Redis, and is reclaimed from there.
+ * What a stopping worker leaves to others, so that nobody has to wait for a lease to run out. Entries it was given and
+ * never saw are released; jobs that were started, and whose handlers did not end within the grace, are deferred to now.
+ * Neither costs an attempt or counts as a crash. What Redis does not answer for stays pending, and is reclaimed.
  */
 
 import type { EntryId } from '../core/job.ts';
@@ -10,8 +10,8 @@ import type { PartitionRef } from '../redis/keys.ts';
 import { READ_BYTES_MAX, READ_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import { ownPending, readEntries, retire } from '../redis/transitions/ready.ts';
-import type { Delivery } from '../redis/transitions/replies.ts';
-import type { Held, Inflight } from './inflight.ts';
+import type { Claim, Delivery } from '../redis/transitions/replies.ts';
+import { claimOf, type Inflight, isLeased } from './inflight.ts';
 
 export interface HandoverParts {
   readonly commands: Redis;
@@ -35,59 +35,64 @@ export interface Handover {
 const PAGE = 256;
 
 export function createHandover(parts: HandoverParts): Handover {
-  const { commands, jobs, inflight, consumer, windowMs, refs } = parts;
-
-  async function release(ref: PartitionRef): Promise<void> {
-    let after: EntryId | undefined;
-    do {
-      const page = await ownPending(commands, ref.keys, { consumer, idleMs: 0, limit: PAGE, after });
-      const unseen = page.filter((entry) => !inflight.has(ref, entry));
-      for (let from = 0; from < unseen.length; from += READ_JOBS_MAX) {
-        await giveBack(ref, await readEntries(commands, ref.keys, unseen.slice(from, from + READ_JOBS_MAX)));
-      }
-      after = page.length < PAGE ? undefined : page.at(-1);
-    } while (after !== undefined);
-  }
-
-  async function giveBack(ref: PartitionRef, deliveries: readonly Delivery[]): Promise<void> {
-    if (deliveries.length === 0) return;
-    const replies = await jobs.release(ref, deliveries, { consumer });
-    let started: readonly Delivery[] = deliveries.filter((_, index) => replies[index] === 'started');
-    while (started.length > 0) started = await putBack(ref, started);
-  }
-
-  /**
-   * Started, in a reply that was lost or came too late to be trusted, and never run. The same call again tells its token;
-   * left alone it would count as a crash of this worker. Returns what is left for the next call.
-   */
-  async function putBack(ref: PartitionRef, started: readonly Delivery[]): Promise<readonly Delivery[]> {
-    const replies = await jobs.start(ref, started, { consumer, bytesMax: READ_BYTES_MAX, windowMs });
-    const later: Delivery[] = [];
-    for (const [index, delivery] of started.entries()) {
-      const reply = replies[index];
-      if (reply?.kind === 'later') later.push(delivery);
-      if (reply?.kind !== 'run' && reply?.kind !== 'again') continue;
-      const { entry, member } = delivery;
-      await jobs.defer(ref, { entry, member, token: reply.token }, { windowMs, delayMs: 0 });
-    }
-    return later.length < started.length ? later : [];
-  }
-
-  async function defer({ ref, delivery, token }: Held): Promise<void> {
-    if (token === undefined) return;
-    await jobs.defer(ref, { entry: delivery.entry, member: delivery.member, token }, { windowMs, delayMs: 0 });
-  }
-
+  const { commands, inflight, consumer, refs } = parts;
   return {
     async unseen() {
-      await Promise.allSettled(refs.map(release));
+      await Promise.allSettled(refs.map((ref) => releaseUnseen(parts, ref)));
     },
     async running() {
-      const held = [...inflight.all()].filter((one) => one.phase === 'running' && !one.overtaken && !one.acknowledged);
-      await Promise.allSettled(held.map(defer));
+      await Promise.allSettled(
+        [...inflight.all()].filter(isLeased).map((held) => defer(parts, held.ref, claimOf(held))),
+      );
     },
     async consumer() {
       await Promise.allSettled(refs.map((ref) => retire(commands, ref, consumer)));
     },
   };
+}
+
+async function releaseUnseen(parts: HandoverParts, ref: PartitionRef): Promise<void> {
+  const { commands, consumer, inflight } = parts;
+  let after: EntryId | undefined;
+  do {
+    const page = await ownPending(commands, ref.keys, { consumer, idleMs: 0, limit: PAGE, after });
+    const unseen = page.filter((entry) => !inflight.has(ref, entry));
+    for (let from = 0; from < unseen.length; from += READ_JOBS_MAX) {
+      await release(parts, ref, await readEntries(commands, ref.keys, unseen.slice(from, from + READ_JOBS_MAX)));
+    }
+    after = page.length < PAGE ? undefined : page.at(-1);
+  } while (after !== undefined);
+}
+
+async function release(parts: HandoverParts, ref: PartitionRef, deliveries: readonly Delivery[]): Promise<void> {
+  if (deliveries.length === 0) return;
+  const replies = await parts.jobs.release(ref, deliveries, { consumer: parts.consumer });
+  let started: readonly Delivery[] = deliveries.filter((_, index) => replies[index] === 'started');
+  while (started.length > 0) started = await deferStarted(parts, ref, started);
+}
+
+/**
+ * Started, in a reply that was lost or came too late to be trusted, and never run. The same call again tells its token;
+ * left alone it would count as a crash of this worker. Returns what is left for the next call.
+ */
+async function deferStarted(
+  parts: HandoverParts,
+  ref: PartitionRef,
+  started: readonly Delivery[],
+): Promise<readonly Delivery[]> {
+  const { jobs, consumer, windowMs } = parts;
+  const replies = await jobs.start(ref, started, { consumer, bytesMax: READ_BYTES_MAX, windowMs });
+  const later: Delivery[] = [];
+  for (const [index, delivery] of started.entries()) {
+    const reply = replies[index];
+    if (reply?.kind === 'later') later.push(delivery);
+    if (reply?.kind !== 'run' && reply?.kind !== 'again') continue;
+    const { entry, member } = delivery;
+    await defer(parts, ref, { entry, member, token: reply.token });
+  }
+  return later.length < started.length ? later : [];
+}
+
+async function defer({ jobs, windowMs }: HandoverParts, ref: PartitionRef, claim: Claim): Promise<void> {
+  await jobs.defer(ref, claim, { windowMs, delayMs: 0 });
 }

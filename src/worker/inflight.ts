@@ -2,157 +2,177 @@
  * Everything this worker holds: entries it was given and has not finally settled. One map, filled **before** start is
  * called and emptied only on a final reply after the handler has ended. Adoption compares it with what Redis thinks
  * this consumer holds; an entry that is in Redis and not here was delivered in a reply that got lost.
+ *
+ * This file alone changes the state of an entry. Each method is named by what happened; `held.ts` says what follows from
+ * it, and throws if it cannot happen there. Whoever holds a `Held` reads its state, and must read it anew after a wait.
  */
 import type { Token } from '../core/job.ts';
 import type { AbortReason } from '../core/outcome.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { Claim, Delivery } from '../redis/transitions/replies.ts';
-
-/**
- * suspected: waits until it can be started alone · starting: read, start under way · running: its handler runs ·
- * settling: the handler ended, its outcome is on the way.
- */
-export type Phase = 'suspected' | 'starting' | 'running' | 'settling';
+import * as happens from './held.ts';
 
 export interface Held {
   readonly ref: PartitionRef;
   readonly delivery: Delivery;
-  phase: Phase;
-  token: Token | undefined;
-  /** Monotonic ms at which Redis had started it. */
-  startedMs: number | undefined;
-  /** Monotonic ms at which the call was sent that started it: its lease cannot have begun much earlier. */
-  leasedMs: number | undefined;
-  /** Monotonic ms at which the last call was sent that extended its lease. */
-  extendedMs: number | undefined;
-  /** Aborts the handler's signal. Set while it runs. */
-  abort: ((why: AbortReason) => void) | undefined;
-  /** The handler runs on although its time was up and its outcome is being settled: it keeps its slot. */
-  overtaken: boolean;
-  /** It did not end in the time it was given after that: nobody waits for it any more. */
-  lost: boolean;
-  /** Redis gave its final reply. */
-  settled: boolean;
-  /** Delivered at most once: the job is over in Redis although its handler runs. */
-  acknowledged: boolean;
-  /** Redis still has the entry of an acknowledged job, as the proof that this start ended it. */
-  proven: boolean;
-  /** The end of an acknowledged job's handler was told. */
-  told: boolean;
+  readonly state: happens.HeldState;
 }
 
-export interface Inflight {
+/** What this file alone may write. */
+interface Own extends Held {
+  state: happens.HeldState;
+}
+
+/** What happens to an entry: see the picture in `held.ts`. */
+interface Happenings {
   readonly add: (ref: PartitionRef, delivery: Delivery) => Held;
+  readonly startSent: (held: Held, sentMs: number) => void;
+  readonly suspected: (held: Held) => void;
+  readonly turnCame: (held: Held) => void;
+  readonly forgotten: (held: Held) => void;
+  readonly started: (held: Held, token: Token, nowMs: number) => void;
+  readonly acknowledged: (held: Held) => void;
+  readonly refused: (held: Held) => void;
+  readonly handlerBegan: (held: Held, abort: (why: AbortReason) => void) => void;
+  /** Of a handler that ended while the call was under way it says nothing. */
+  readonly extended: (held: Held, sentMs: number) => void;
+  readonly overtaken: (held: Held) => void;
+  readonly slotLost: (held: Held) => void;
+  readonly handlerEnded: (held: Held) => void;
+  readonly answered: (held: Held) => void;
+}
+
+export interface Inflight extends Happenings {
   readonly has: (ref: PartitionRef, entry: string) => boolean;
-  readonly remove: (held: Held) => void;
   readonly all: () => Iterable<Held>;
   readonly size: () => number;
-  /** Slots in use: what is starting or running. What is settling uses none, so reading goes on meanwhile. */
+  /** Slots in use: what is settling uses none, so reading goes on meanwhile. */
   readonly busy: () => number;
   /** Slots without a job, and not kept for a suspect that waits: it starts without asking for one. */
   readonly free: (limit: number) => number;
-  /** Suspects that wait for their turn. */
-  readonly suspected: () => number;
+  /** How many suspects wait for their turn. */
+  readonly suspects: () => number;
+  /** How many handlers run on although their time was up. */
+  readonly overdue: () => number;
+  /** Slots whose handlers ignore that they were told to stop. */
+  readonly lost: () => number;
   readonly isOpen: () => boolean;
   /** Closed, nothing more is to be started. */
   readonly setOpen: (open: boolean) => void;
-  readonly setPhase: (held: Held, phase: Phase) => void;
   /** Resolves when it is open, a slot is free and the settling backlog is small, or when the signal aborts. */
   readonly whenFree: (limit: number, signal: AbortSignal) => Promise<void>;
-  /** Its slot counts as lost until its handler ends. */
-  readonly lose: (held: Held) => void;
-  /** Slots whose handlers ignore that they were told to stop. */
-  readonly lost: () => number;
   /** Resolves when nothing is held but lost slots whose outcome is settled, or when the signal aborts. */
   readonly whenEmpty: (signal: AbortSignal) => Promise<void>;
   /** Resolves when this holds, looked at after every change, or when the signal aborts. */
   readonly until: (holds: () => boolean, signal: AbortSignal) => Promise<void>;
 }
 
+interface Parts {
+  readonly map: Map<string, Own>;
+  readonly count: Record<happens.Phase, number>;
+  /** Looks of those who wait. */
+  readonly waiting: Set<() => void>;
+  open: boolean;
+}
+
 export function createInflight(): Inflight {
-  const map = new Map<string, Held>();
-  const waiting = new Set<() => void>();
-  const count = { suspected: 0, starting: 0, running: 0, settling: 0 };
-  let open = true;
-
-  const busy = () => count.starting + count.running;
+  const count = { starting: 0, suspected: 0, started: 0, running: 0, overtaken: 0, settling: 0, gone: 0 };
+  const parts: Parts = { map: new Map(), count, waiting: new Set(), open: true };
+  const all = () => parts.map.values();
+  const busy = () => count.starting + count.started + count.running + count.overtaken;
   const free = (limit: number) => Math.max(0, limit - busy() - count.suspected);
-  const keyOf = (ref: PartitionRef, entry: string) => `${ref.partition}:${entry}`;
-  const notify = () => {
-    for (const check of waiting) check();
-  };
-  const until = (done: () => boolean, signal: AbortSignal): Promise<void> =>
-    new Promise((resolve) => {
-      const check = () => {
-        if (!done() && !signal.aborted) return;
-        waiting.delete(check);
-        signal.removeEventListener('abort', check);
-        resolve();
-      };
-      waiting.add(check);
-      signal.addEventListener('abort', check);
-      check();
-    });
-
+  const canRead = (limit: number) => parts.open && free(limit) > 0 && count.settling < 2 * limit;
+  const isEmpty = () => count.overtaken === parts.map.size && [...all()].every(isAbandoned);
   return {
-    add(ref, delivery) {
-      const held: Held = {
-        ref,
-        delivery,
-        phase: 'starting',
-        token: undefined,
-        startedMs: undefined,
-        leasedMs: undefined,
-        extendedMs: undefined,
-        abort: undefined,
-        overtaken: false,
-        lost: false,
-        settled: false,
-        acknowledged: false,
-        proven: false,
-        told: false,
-      };
-      map.set(keyOf(ref, delivery.entry), held);
-      count.starting += 1;
-      return held;
-    },
-    has: (ref, entry) => map.has(keyOf(ref, entry)),
-    remove(held) {
-      if (!map.delete(keyOf(held.ref, held.delivery.entry))) return;
-      count[held.phase] -= 1;
-      if (waiting.size > 0) notify();
-    },
-    all: () => map.values(),
-    size: () => map.size,
+    ...happeningsOf(parts),
+    has: (ref, entry) => parts.map.has(keyOf(ref, entry)),
+    all,
+    size: () => parts.map.size,
     busy,
     free,
-    suspected: () => count.suspected,
-    isOpen: () => open,
-    setOpen(next) {
-      open = next;
-      if (waiting.size > 0) notify();
+    suspects: () => count.suspected,
+    overdue: () => count.overtaken,
+    lost: () => (count.overtaken === 0 ? 0 : [...all()].filter(hasLostSlot).length),
+    isOpen: () => parts.open,
+    setOpen(open) {
+      parts.open = open;
+      notify(parts);
     },
-    setPhase(held, phase) {
-      if (map.get(keyOf(held.ref, held.delivery.entry)) === held) {
-        count[held.phase] -= 1;
-        count[phase] += 1;
-      }
-      held.phase = phase;
-      if (waiting.size > 0) notify();
-    },
-    whenFree: (limit, signal) => until(() => open && free(limit) > 0 && count.settling < 2 * limit, signal),
-    lose(held) {
-      held.lost = true;
-      if (waiting.size > 0) notify();
-    },
-    lost: () => [...map.values()].filter((held) => held.lost).length,
-    whenEmpty: (signal) => until(() => [...map.values()].every((held) => held.lost && held.settled), signal),
-    until,
+    whenFree: (limit, signal) => until(parts, () => canRead(limit), signal),
+    whenEmpty: (signal) => until(parts, isEmpty, signal),
+    until: (holds, signal) => until(parts, holds, signal),
   };
 }
 
+function happeningsOf(parts: Parts): Happenings {
+  return {
+    add: (ref, delivery) => add(parts, { ref, delivery, state: happens.READ }),
+    startSent: (held, sentMs) => move(parts, held, happens.startSent(held.state, sentMs)),
+    suspected: (held) => move(parts, held, happens.suspected(held.state)),
+    turnCame: (held) => move(parts, held, happens.turnCame(held.state)),
+    forgotten: (held) => move(parts, held, happens.forgotten(held.state)),
+    started: (held, token, nowMs) => move(parts, held, happens.started(held.state, token, nowMs)),
+    acknowledged: (held) => move(parts, held, happens.acknowledged(held.state)),
+    refused: (held) => move(parts, held, happens.refused(held.state)),
+    handlerBegan: (held, abort) => move(parts, held, happens.handlerBegan(held.state, abort)),
+    extended(held, sentMs) {
+      if (held.state.phase === 'running') move(parts, held, happens.extended(held.state, sentMs));
+    },
+    overtaken: (held) => move(parts, held, happens.overtaken(held.state)),
+    slotLost: (held) => move(parts, held, happens.slotLost(held.state)),
+    handlerEnded: (held) => move(parts, held, happens.handlerEnded(held.state)),
+    answered: (held) => move(parts, held, happens.answered(held.state)),
+  };
+}
+
+function add(parts: Parts, own: Own): Held {
+  parts.map.set(keyOf(own.ref, own.delivery.entry), own);
+  parts.count[own.state.phase] += 1;
+  return own;
+}
+
+/** The only place where an entry changes. */
+function move(parts: Parts, own: Own, next: happens.HeldState): void {
+  const { count } = parts;
+  count[own.state.phase] -= 1;
+  own.state = next;
+  if (next.phase === 'gone') parts.map.delete(keyOf(own.ref, own.delivery.entry));
+  else count[next.phase] += 1;
+  notify(parts);
+}
+
+function notify({ waiting }: Parts): void {
+  if (waiting.size > 0) for (const look of waiting) look();
+}
+
+function until({ waiting }: Parts, holds: () => boolean, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const look = () => {
+      if (!holds() && !signal.aborted) return;
+      waiting.delete(look);
+      signal.removeEventListener('abort', look);
+      resolve();
+    };
+    waiting.add(look);
+    signal.addEventListener('abort', look);
+    look();
+  });
+}
+
+const keyOf = (ref: PartitionRef, entry: string) => `${ref.partition}:${entry}`;
+const hasLostSlot = ({ state }: Held) => state.phase === 'overtaken' && state.slotLost;
+const isAbandoned = ({ state }: Held) => state.phase === 'overtaken' && state.slotLost && !state.owed;
+
+/** Its handler runs in its time, and its lease is to be extended: what is over in Redis needs none. */
+export const isLeased = ({ state }: Held): boolean => state.phase === 'running' && !state.acknowledged;
+
+/** Tells its handler to stop. What has none, or none any more, hears nothing. */
+export function abort({ state }: Held, why: AbortReason): void {
+  if (state.phase === 'running' || state.phase === 'overtaken') state.abort(why);
+}
+
 /** What a settle of this start addresses. */
-export function claimOf(held: Held): Claim {
-  if (held.token === undefined) throw new Error(`entry ${held.delivery.entry} is settled before it was started`);
-  return { entry: held.delivery.entry, member: held.delivery.member, token: held.token };
+export function claimOf({ delivery: { entry, member }, state }: Held): Claim {
+  if ('start' in state) return { entry, member, token: state.start.token };
+  throw new Error(`bug: entry ${entry} is ${state.phase} and has no token to be settled with`);
 }

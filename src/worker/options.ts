@@ -8,7 +8,7 @@ import type { DurationInput } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { parseName } from '../core/job.ts';
 import { type Log, silentLog } from '../core/log.ts';
-import { type Delivery, wholeNumber } from '../core/queue.ts';
+import { type DeliveryMode, wholeNumber } from '../core/queue.ts';
 import { durationIn, workerRanges } from '../core/ranges.ts';
 import type { RedisInput } from '../redis/connection/connect.ts';
 import type { Handler } from './handlers.ts';
@@ -75,7 +75,7 @@ export function readWorkerOptions(options: WorkerOptions) {
 
 /** What a queue's way of delivery needs of its workers. @throws DuestreamError `bad-input` */
 export function checkDelivery(
-  delivery: Delivery,
+  delivery: DeliveryMode,
   { windowMs, onAbandoned }: Pick<ReturnType<typeof readWorkerOptions>, 'windowMs' | 'onAbandoned'>,
 ): void {
   if (delivery === 'effectively-once' && windowMs === 0) {

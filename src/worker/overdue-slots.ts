@@ -22,8 +22,8 @@ export interface SlotsParts {
 export interface Slots {
   /** The handler of this job was told that its time is up. The returned function calls the watch off. */
   readonly watch: (held: Held, id: string) => () => void;
-  /** The handler ended after all. */
-  readonly free: (held: Held, id: string) => void;
+  /** The handler of a slot that counted as lost ended after all. */
+  readonly freed: (id: string) => void;
   /** Too many are lost for this process to go on. */
   readonly exhausted: () => boolean;
 }
@@ -44,14 +44,10 @@ export function createSlots(parts: SlotsParts): Slots {
   return {
     watch: (held, id) =>
       clock.timer(abortGraceMs, () => {
-        inflight.lose(held);
+        inflight.slotLost(held);
         tell(id);
       }),
-    free(held, id) {
-      if (!held.lost) return;
-      held.lost = false;
-      tell(id);
-    },
+    freed: tell,
     exhausted: () => inflight.lost() >= most,
   };
 }

@@ -37,7 +37,8 @@ export interface Member {
   readonly start: (held: Held) => Promise<void>;
 }
 
-export interface Ward {
+/** What a worker has of the quarantine that it joined. */
+export interface Membership {
   /** Takes in an entry of this worker that is in its in-flight map; the token is that of its last start. */
   readonly admit: (held: Held, token: Token) => void;
   /**
@@ -54,95 +55,102 @@ interface Suspect {
 }
 
 export interface Quarantine {
-  readonly join: (member: Member) => Ward;
+  readonly join: (member: Member) => Membership;
+}
+
+interface Line {
+  readonly members: Set<Member>;
+  /** Who waits, the next one first. */
+  suspects: Suspect[];
+  /** Undefined while nobody waits; otherwise turns are taken, and it ends a recess before its time. */
+  recess: AbortController | undefined;
 }
 
 export function createQuarantine(): Quarantine {
-  const members = new Set<Member>();
-  let line: Suspect[] = [];
-  let turning = false;
-  let recess = new AbortController();
-
-  async function takeTurns(): Promise<void> {
-    turning = true;
-    try {
-      while (line.length > 0) await takeRound();
-    } finally {
-      turning = false;
-      setOpen(true);
-    }
-  }
-
-  /** Suspects for 2 s at most, then a recess as long as the others waited. */
-  async function takeRound(): Promise<void> {
-    const { clock } = line[0]?.member ?? {};
-    if (!clock) return;
-    const closedMs = clock.monotonicMs();
-    const closedForMs = () => clock.monotonicMs() - closedMs;
-    setOpen(false);
-    do await takeTurn();
-    while (line.length > 0 && closedForMs() < ALONE_MS);
-    setOpen(true);
-    recess = new AbortController();
-    if (line.length > 0) await clock.sleep(closedForMs(), recess.signal);
-  }
-
-  async function takeTurn(): Promise<void> {
-    const { clock } = line[0]?.member ?? {};
-    if (!clock) return;
-    let suspect: Suspect | undefined;
-    try {
-      await within(clock, (signal) => Promise.all([...members].map((member) => quiet(member, signal))));
-      suspect = line.shift();
-      if (suspect) await startAlone(suspect);
-    } catch (error) {
-      // Whatever failed, one suspect less waits: a turn that fails each time must not be taken for ever.
-      letGo(suspect ?? line.shift(), error);
-    }
-  }
-
-  async function startAlone({ held, member }: Suspect): Promise<void> {
-    const { inflight, clock } = member;
-    inflight.setPhase(held, 'starting');
-    await member.start(held);
-    const over = () => held.acknowledged || !inflight.has(held.ref, held.delivery.entry);
-    await within(clock, (signal) => inflight.until(over, signal));
-  }
-
-  /** Its entry stays pending in Redis under its worker's name. There adoption finds it. */
-  function letGo(suspect: Suspect | undefined, error: unknown): void {
-    process.emitWarning(`starting a suspect alone failed: ${oneLine(messageOf(error))}`);
-    if (!suspect) return;
-    const { held, member } = suspect;
-    if (held.phase === 'suspected' || held.phase === 'starting') member.inflight.remove(held);
-  }
-
-  function setOpen(open: boolean): void {
-    for (const { inflight } of members) inflight.setOpen(open);
-  }
-
+  const line: Line = { members: new Set(), suspects: [], recess: undefined };
   return {
     join(member) {
-      members.add(member);
-      if (turning) member.inflight.setOpen(false);
+      line.members.add(member);
+      if (line.recess) member.inflight.setOpen(false);
       return {
-        admit(held, token) {
-          member.inflight.setPhase(held, 'suspected');
-          line.push({ held, token, member });
-          line.sort((one, other) => newestFirst(one.token, other.token));
-          if (!turning) takeTurns().catch((error: unknown) => letGo(undefined, error));
-        },
-        leave() {
-          members.delete(member);
-          const mine = line.filter((suspect) => suspect.member === member).map(({ held }) => held);
-          line = line.filter((suspect) => suspect.member !== member);
-          for (const held of mine) member.inflight.remove(held);
-          recess.abort();
-          return mine;
-        },
+        admit: (held, token) => admit(line, { held, token, member }),
+        leave: () => leave(line, member),
       };
     },
   };
+}
+
+function admit(line: Line, suspect: Suspect): void {
+  suspect.member.inflight.suspected(suspect.held);
+  line.suspects.push(suspect);
+  line.suspects.sort((one, other) => newestFirst(one.token, other.token));
+  if (!line.recess) takeTurns(line).catch((error: unknown) => letGo(undefined, error));
+}
+
+function leave(line: Line, member: Member): readonly Held[] {
+  line.members.delete(member);
+  const mine = line.suspects.filter((suspect) => suspect.member === member).map(({ held }) => held);
+  line.suspects = line.suspects.filter((suspect) => suspect.member !== member);
+  for (const held of mine) member.inflight.forgotten(held);
+  line.recess?.abort();
+  return mine;
+}
+
+async function takeTurns(line: Line): Promise<void> {
+  line.recess = new AbortController();
+  try {
+    while (line.suspects.length > 0) await takeRound(line);
+  } finally {
+    line.recess = undefined;
+    setOpen(line, true);
+  }
+}
+
+/** Suspects for 2 s at most, then a recess as long as the others waited. */
+async function takeRound(line: Line): Promise<void> {
+  const { clock } = line.suspects[0]?.member ?? {};
+  if (!clock) return;
+  const closedMs = clock.monotonicMs();
+  const closedForMs = () => clock.monotonicMs() - closedMs;
+  setOpen(line, false);
+  do await takeTurn(line);
+  while (line.suspects.length > 0 && closedForMs() < ALONE_MS);
+  setOpen(line, true);
+  line.recess = new AbortController();
+  if (line.suspects.length > 0) await clock.sleep(closedForMs(), line.recess.signal);
+}
+
+async function takeTurn(line: Line): Promise<void> {
+  const { clock } = line.suspects[0]?.member ?? {};
+  if (!clock) return;
+  let suspect: Suspect | undefined;
+  try {
+    await within(clock, (signal) => Promise.all([...line.members].map((member) => quiet(member, signal))));
+    suspect = line.suspects.shift();
+    if (suspect) await startAlone(suspect);
+  } catch (error) {
+    // Whatever failed, one suspect less waits: a turn that fails each time must not be taken for ever.
+    letGo(suspect ?? line.suspects.shift(), error);
+  }
+}
+
+async function startAlone({ held, member }: Suspect): Promise<void> {
+  const { inflight, clock } = member;
+  inflight.turnCame(held);
+  await member.start(held);
+  await within(clock, (signal) => inflight.until(() => isOver(held), signal));
+}
+
+/** Its entry stays pending in Redis under its worker's name. There adoption finds it. */
+function letGo(suspect: Suspect | undefined, error: unknown): void {
+  process.emitWarning(`starting a suspect alone failed: ${oneLine(messageOf(error))}`);
+  if (!suspect) return;
+  const { held, member } = suspect;
+  if (held.state.phase === 'suspected' || held.state.phase === 'starting') member.inflight.forgotten(held);
+}
+
+function setOpen({ members }: Line, open: boolean): void {
+  for (const { inflight } of members) inflight.setOpen(open);
 }
 
 /** Of this process, whose workers die together. */
@@ -150,10 +158,15 @@ export const processQuarantine = createQuarantine();
 
 /** Resolves when a crash now would be counted for nothing young of this worker, or with the signal. */
 function quiet({ inflight, clock }: Member, signal: AbortSignal): Promise<void> {
-  const isYoung = ({ phase, acknowledged, startedMs }: Held) =>
-    phase !== 'suspected' && !acknowledged && !(startedMs !== undefined && clock.monotonicMs() - startedMs >= ALONE_MS);
+  const isYoung = (held: Held) => {
+    if (held.state.phase === 'suspected' || isOver(held)) return false;
+    return !('start' in held.state) || clock.monotonicMs() - held.state.start.startedMs < ALONE_MS;
+  };
   return inflight.until(() => ![...inflight.all()].some(isYoung), signal);
 }
+
+/** A crash is not counted for it any more. */
+const isOver = ({ state }: Held) => state.phase === 'gone' || ('acknowledged' in state && state.acknowledged);
 
 /** Waits for something, and for `ALONE_MS` at most. */
 async function within(clock: Clock, wait: (signal: AbortSignal) => Promise<unknown>): Promise<void> {

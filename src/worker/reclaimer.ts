@@ -12,9 +12,7 @@
  * The survivors share the entries (`shares.ts`): each begins with those that prefer it, and after three rounds anybody
  * takes anything that is left.
  *
- * Looking costs as much as there are workers, so while all live only a few of a queue look (`lua/watch.lua`), in turn; the
- * others ask for one word per pass. Whoever of the few misses one that holds entries calls all of them, and each proves
- * the death for itself, as above. One that has begun to miss somebody looks on until that is settled.
+ * Not every worker looks at a time (`watch-duty.ts`). One that has begun to miss somebody looks on until that is settled.
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
@@ -34,11 +32,11 @@ import {
   proveWritable,
   reclaim,
   retire,
-  watch,
 } from '../redis/transitions/ready.ts';
 import type { Consumer } from './consumer.ts';
 import type { Inflight } from './inflight.ts';
 import { sharesOf } from './shares.ts';
+import { createDuty, type Duty } from './watch-duty.ts';
 
 export interface ReclaimerParts {
   readonly commands: Redis;
@@ -63,13 +61,6 @@ export interface Reclaimer {
   readonly pass: () => Promise<number>;
 }
 
-/** How many workers of a queue look at a time: enough that one is left when some of them die, too. */
-const WATCHERS = 4;
-/** After this time a seat is given to others. */
-const SEATED_MS = 60_000;
-/** A seat and an alarm hold for so many rests. */
-const TERM_RESTS = 3;
-
 interface Nominated {
   readonly dead: ConsumerInfo;
   readonly living: readonly string[];
@@ -80,155 +71,169 @@ interface Nominated {
 const SCAN_MAX = 1000;
 const BATCH_MAX = 200;
 
+interface Reclaiming extends ReclaimerParts {
+  /** Sighting (`partition consumer`) → monotonic ms of the first pass that missed its heartbeat. */
+  readonly missingSince: Map<string, number>;
+  /** Sighting → rounds in which it had entries to take. */
+  readonly rounds: Map<string, number>;
+  readonly restMs: number;
+  readonly duty: Duty;
+}
+
 export function createReclaimer(parts: ReclaimerParts): Reclaimer {
   // @reclaim-parts
-  const { commands, refs, consumer, inflight, concurrency, graceMs, clock, events, random } = parts;
-  const missingSince = new Map<string, number>();
-  /** Rounds in which a dead consumer had entries to take. */
-  const rounds = new Map<string, number>();
+  const { refs, graceMs, clock, events, random } = parts;
   const restMs = graceMs * 0.4;
-  /** Since when this worker is one of the few. */
-  let seatedMs: number | undefined;
-
-  async function pass(): Promise<number> {
-    if ((await isOnDuty()) || missingSince.size > 0) await lookAtAll();
-    return restMs * (0.75 + random() / 2);
-  }
-
-  async function isOnDuty(): Promise<boolean> {
-    const nowMs = clock.monotonicMs();
-    const wish = seatedMs !== undefined && nowMs - seatedMs > SEATED_MS && missingSince.size === 0 ? 'rest' : 'watch';
-    const duty = await ask(wish);
-    if (duty === 'seat') seatedMs ??= nowMs;
-    else seatedMs = undefined;
-    return duty !== 'rest';
-  }
-
-  /** All partitions of a queue have the same workers: the first speaks for them. */
-  async function ask(wish: 'watch' | 'rest' | 'alarm'): Promise<'seat' | 'alarm' | 'rest'> {
-    const [first] = refs;
-    return first ? watch(commands, first, { consumer, wish, seats: WATCHERS, termMs: restMs * TERM_RESTS }) : 'rest';
-  }
-
-  async function lookAtAll(): Promise<void> {
-    /** In how many partitions each is a consumer, less those in which it has gone. */
-    const places = new Map<string, number>();
-    const gone = new Set<string>();
-    forgiveOutside(refs.length);
-    for (const ref of refs) {
-      const others = await othersOf(ref);
-      for (const { name } of others) places.set(name, (places.get(name) ?? 0) + 1);
-      for (const name of await look(ref, others)) {
-        places.set(name, (places.get(name) ?? 0) - 1);
-        gone.add(name);
-      }
-    }
-    // It is listed as long as any partition has something of it.
-    await forget(commands, parts.namespace, ...[...gone].filter((name) => places.get(name) === 0));
-  }
-
-  /** Returns those who are no longer consumers of this partition. */
-  async function look(ref: PartitionRef, others: readonly ConsumerInfo[]): Promise<readonly string[]> {
-    await proveWritable(commands, ref.keys);
-    const names = others.map(({ name }) => name);
-    const missing = new Set(await withoutBeat(commands, parts.namespace, names));
-    // @watch-others
-    const lost = others.filter(({ name }) => missing.has(name));
-    if (lost.some(({ pending }) => pending > 0)) await ask('alarm');
-    forgiveBut(ref, missing);
-    const living = [consumer, ...names.filter((name) => !missing.has(name))];
-    const gone: string[] = [];
-    for (const dead of lost) {
-      const sighting = `${ref.partition} ${dead.name}`;
-      if (!isNominated(sighting)) continue;
-      if (dead.pending > 0) await takeOver(ref, { dead, living, sighting });
-      else if (await bringToRest(ref, dead.name)) gone.push(dead.name);
-    }
-    return gone;
-  }
-
-  /** Those who are back, and those who are no consumers of this partition any more. */
-  function forgiveBut({ partition }: PartitionRef, missing: ReadonlySet<string>): void {
-    const prefix = `${partition} `;
-    for (const sighting of missingSince.keys()) {
-      if (sighting.startsWith(prefix) && !missing.has(sighting.slice(prefix.length))) forgive(sighting);
-    }
-  }
-
-  async function othersOf(ref: PartitionRef): Promise<readonly ConsumerInfo[]> {
-    const members = await consumers(commands, ref.keys);
-    const others = members.filter(({ name }) => name !== consumer);
-    // Only for the sharing: at the memory limit it is refused, and the rest must go on.
-    if (others.length === members.length) await join(commands, ref.keys, consumer).catch(() => undefined);
-    return others;
-  }
-
-  /** The queue may have fewer partitions than it had. */
-  function forgiveOutside(partitions: number): void {
-    for (const sighting of missingSince.keys()) if (Number.parseInt(sighting, 10) >= partitions) forgive(sighting);
-  }
-
-  function forgive(sighting: string): void {
-    missingSince.delete(sighting);
-    rounds.delete(sighting);
-  }
-
-  /** Missing for a grace, and our own heartbeat was confirmed after the first sighting. */
-  function isNominated(sighting: string): boolean {
-    // @proof-of-death
-    const nowMs = clock.monotonicMs();
-    const sinceMs = missingSince.get(sighting);
-    if (sinceMs === undefined) missingSince.set(sighting, nowMs);
-    return sinceMs !== undefined && nowMs - sinceMs >= graceMs && parts.beatenMs() > sinceMs;
-  }
-
-  async function takeOver(ref: PartitionRef, found: Nominated): Promise<void> {
-    const { dead, living, sighting } = found;
-    const of = { consumer: dead.name, idleMs: parts.jobLeaseMs };
-    const entries = await ownPending(commands, ref.keys, { ...of, limit: SCAN_MAX });
-    if (entries.length === 0) return;
-    const round = rounds.get(sighting) ?? 0;
-    rounds.set(sighting, round + 1);
-    const most = Math.min(BATCH_MAX, inflight.free(concurrency));
-    const wanted = await sharesOf(entries, { consumer, living, round, most });
-    if (wanted.length === 0) return;
-    for (let from = 0; from < wanted.length; from += READ_JOBS_MAX) {
-      await takeSome(ref, dead.name, wanted.slice(from, from + READ_JOBS_MAX));
-    }
-  }
-
-  async function takeSome(ref: PartitionRef, owner: string, entries: readonly EntryId[]): Promise<void> {
-    const take = { owner, consumer, idleMs: parts.jobLeaseMs, limit: entries.length, entries };
-    const { deliveries } = await reclaim(commands, ref, take);
-    if (deliveries.length === 0) return;
-    const { queue, partition } = ref;
-    events.emit('entries.reclaimed', { queue, partition, from: owner, count: deliveries.length });
-    await parts.take(ref, deliveries);
-  }
-
-  /** Whether it is gone. Of all who retire it one is told `ok`, and tells. */
-  async function bringToRest(ref: PartitionRef, dead: string): Promise<boolean> {
-    const reply = await retire(commands, ref, dead);
-    const { queue, partition } = ref;
-    if (reply === 'ok') events.emit('consumer.retired', { queue, partition, consumer: dead });
-    if (reply !== 'busy') forgive(`${partition} ${dead}`);
-    return reply !== 'busy';
-  }
-
-  async function onError(error: unknown): Promise<void> {
-    missingSince.clear();
-    rounds.clear();
-    if (outageOf(error) === 'no-group') for (const ref of refs) await ensureGroup(commands, ref.keys);
-  }
-
+  const reclaiming: Reclaiming = {
+    ...parts,
+    ...{ missingSince: new Map(), rounds: new Map(), restMs, duty: createDuty({ ...parts, restMs }) },
+  };
   const loop = createLoop({
     who: `reclaimer of ${refs[0]?.queue ?? ''}`,
-    pass,
+    pass: () => pass(reclaiming),
     clock,
     events,
     pauseAfter,
-    onError,
+    onError: (error) => onError(reclaiming, error),
     random,
   });
-  return { start: loop.start, stop: loop.stop, pass };
+  return { start: loop.start, stop: loop.stop, pass: () => pass(reclaiming) };
+}
+
+async function pass(reclaiming: Reclaiming): Promise<number> {
+  const { missingSince, restMs, duty, random } = reclaiming;
+  if ((await duty.begin(missingSince.size > 0)) || missingSince.size > 0) await lookAtAll(reclaiming);
+  return restMs * (0.75 + random() / 2);
+}
+
+async function lookAtAll(reclaiming: Reclaiming): Promise<void> {
+  const { refs, commands } = reclaiming;
+  /** In how many partitions each is a consumer, less those in which it has gone. */
+  const places = new Map<string, number>();
+  const gone = new Set<string>();
+  forgiveOutside(reclaiming, refs.length);
+  for (const ref of refs) {
+    const others = await othersOf(reclaiming, ref);
+    for (const { name } of others) places.set(name, (places.get(name) ?? 0) + 1);
+    for (const name of await look(reclaiming, ref, others)) {
+      places.set(name, (places.get(name) ?? 0) - 1);
+      gone.add(name);
+    }
+  }
+  // It is listed as long as any partition has something of it.
+  await forget(commands, reclaiming.namespace, ...[...gone].filter((name) => places.get(name) === 0));
+}
+
+/** Returns those who are no longer consumers of this partition. */
+async function look(
+  reclaiming: Reclaiming,
+  ref: PartitionRef,
+  others: readonly ConsumerInfo[],
+): Promise<readonly string[]> {
+  const { commands, consumer } = reclaiming;
+  await proveWritable(commands, ref.keys);
+  const names = others.map(({ name }) => name);
+  const missing = new Set(await withoutBeat(commands, reclaiming.namespace, names));
+  // @watch-others
+  const lost = others.filter(({ name }) => missing.has(name));
+  if (lost.some(({ pending }) => pending > 0)) await reclaiming.duty.alarm();
+  forgiveBut(reclaiming, ref, missing);
+  const living = [consumer, ...names.filter((name) => !missing.has(name))];
+  const gone: string[] = [];
+  for (const dead of lost) {
+    const sighting = `${ref.partition} ${dead.name}`;
+    if (!isNominated(reclaiming, sighting)) continue;
+    if (dead.pending > 0) await takeShare(reclaiming, ref, { dead, living, sighting });
+    else if (await bringToRest(reclaiming, ref, dead.name)) gone.push(dead.name);
+  }
+  return gone;
+}
+
+/** Those who are back, and those who are no consumers of this partition any more. */
+function forgiveBut(reclaiming: Reclaiming, { partition }: PartitionRef, missing: ReadonlySet<string>): void {
+  const { missingSince } = reclaiming;
+  const prefix = `${partition} `;
+  for (const sighting of missingSince.keys()) {
+    if (sighting.startsWith(prefix) && !missing.has(sighting.slice(prefix.length))) forgive(reclaiming, sighting);
+  }
+}
+
+async function othersOf(reclaiming: Reclaiming, ref: PartitionRef): Promise<readonly ConsumerInfo[]> {
+  const { commands, consumer } = reclaiming;
+  const members = await consumers(commands, ref.keys);
+  const others = members.filter(({ name }) => name !== consumer);
+  // Only for the sharing: at the memory limit it is refused, and the rest must go on.
+  if (others.length === members.length) await join(commands, ref.keys, consumer).catch(() => undefined);
+  return others;
+}
+
+/** The queue may have fewer partitions than it had. */
+function forgiveOutside(reclaiming: Reclaiming, partitions: number): void {
+  const { missingSince } = reclaiming;
+  for (const sighting of missingSince.keys())
+    if (Number.parseInt(sighting, 10) >= partitions) forgive(reclaiming, sighting);
+}
+
+function forgive(reclaiming: Reclaiming, sighting: string): void {
+  const { missingSince, rounds } = reclaiming;
+  missingSince.delete(sighting);
+  rounds.delete(sighting);
+}
+
+/** Missing for a grace, and our own heartbeat was confirmed after the first sighting. */
+function isNominated(reclaiming: Reclaiming, sighting: string): boolean {
+  const { clock, missingSince, graceMs } = reclaiming;
+  // @proof-of-death
+  const nowMs = clock.monotonicMs();
+  const sinceMs = missingSince.get(sighting);
+  if (sinceMs === undefined) missingSince.set(sighting, nowMs);
+  return sinceMs !== undefined && nowMs - sinceMs >= graceMs && reclaiming.beatenMs() > sinceMs;
+}
+
+async function takeShare(reclaiming: Reclaiming, ref: PartitionRef, found: Nominated): Promise<void> {
+  const { commands, rounds, inflight, concurrency, consumer } = reclaiming;
+  const { dead, living, sighting } = found;
+  const of = { consumer: dead.name, idleMs: reclaiming.jobLeaseMs };
+  const entries = await ownPending(commands, ref.keys, { ...of, limit: SCAN_MAX });
+  if (entries.length === 0) return;
+  const round = rounds.get(sighting) ?? 0;
+  rounds.set(sighting, round + 1);
+  const most = Math.min(BATCH_MAX, inflight.free(concurrency));
+  const wanted = await sharesOf(entries, { consumer, living, round, most });
+  if (wanted.length === 0) return;
+  for (let from = 0; from < wanted.length; from += READ_JOBS_MAX) {
+    await takeSome(reclaiming, ref, dead.name, wanted.slice(from, from + READ_JOBS_MAX));
+  }
+}
+
+async function takeSome(
+  reclaiming: Reclaiming,
+  ref: PartitionRef,
+  owner: string,
+  entries: readonly EntryId[],
+): Promise<void> {
+  const { consumer, commands, events } = reclaiming;
+  const take = { owner, consumer, idleMs: reclaiming.jobLeaseMs, limit: entries.length, entries };
+  const { deliveries } = await reclaim(commands, ref, take);
+  if (deliveries.length === 0) return;
+  const { queue, partition } = ref;
+  events.emit('entries.reclaimed', { queue, partition, from: owner, count: deliveries.length });
+  await reclaiming.take(ref, deliveries);
+}
+
+/** Whether it is gone. Of all who retire it one is told `ok`, and tells. */
+async function bringToRest(reclaiming: Reclaiming, ref: PartitionRef, dead: string): Promise<boolean> {
+  const { commands, events } = reclaiming;
+  const reply = await retire(commands, ref, dead);
+  const { queue, partition } = ref;
+  if (reply === 'ok') events.emit('consumer.retired', { queue, partition, consumer: dead });
+  if (reply !== 'busy') forgive(reclaiming, `${partition} ${dead}`);
+  return reply !== 'busy';
+}
+
+async function onError(reclaiming: Reclaiming, error: unknown): Promise<void> {
+  const { missingSince, rounds, refs, commands } = reclaiming;
+  missingSince.clear();
+  rounds.clear();
+  if (outageOf(error) === 'no-group') for (const ref of refs) await ensureGroup(commands, ref.keys);
 }

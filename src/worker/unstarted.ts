@@ -36,7 +36,7 @@ export function createUnstarted(parts: {
       events.emit('job.dead', told);
     },
     suspects() {
-      const waiting = inflight.suspected();
+      const waiting = inflight.suspects();
       if (waiting === waitingTold) return;
       waitingTold = waiting;
       events.emit('suspects.waiting', { queue, waiting });

@@ -2,7 +2,7 @@
  * A worker: reads one queue and runs its handlers. This file wires the parts and keeps their order of life:
  *
  *  start   connect → heartbeat → declare the queue, join its groups → extend, adopt, reclaim → read
- *  stop    not ready → stop reading → hand back what was not started → wait for what runs → at the end of the grace
+ *  stop    not ready → stop reading → release what was not started → wait for what runs → at the end of the grace
  *          tell handlers to stop and hand their jobs back without using an attempt → leave → close
  */
 import { hostname } from 'node:os';
@@ -24,7 +24,7 @@ import { createExtender } from './extender.ts';
 import { checkHandlers, type QueueHandlers } from './handlers.ts';
 import { createHandover } from './handover.ts';
 import { createHeartbeat } from './heartbeat.ts';
-import { createInflight } from './inflight.ts';
+import { abort, createInflight } from './inflight.ts';
 import { checkDelivery, readWorkerOptions, type WorkerOptions } from './options.ts';
 import { createSlots } from './overdue-slots.ts';
 import { createReclaimer } from './reclaimer.ts';
@@ -184,7 +184,7 @@ export function createWorker<Data = Untyped>(
     await handover.unseen();
     await drained(endMs - clock.monotonicMs());
     if (inflight.size() > 0) {
-      for (const held of inflight.all()) held.abort?.('shutdown');
+      for (const held of inflight.all()) abort(held, 'shutdown');
       await drained(500);
       await handover.running();
     }
@@ -216,8 +216,7 @@ export function createWorker<Data = Untyped>(
     // Without a free slot the reader rests; the heartbeat never does.
     const turnedMs = inflight.free(concurrency) === 0 ? Number.POSITIVE_INFINITY : lastTurnMs();
     const turning = clock.monotonicMs() - Math.min(turnedMs, heartbeat.lastTurnMs()) < stuckAfterMs;
-    const ignoring = [...inflight.all()].filter((held) => held.overtaken).length;
-    return turning && ignoring < concurrency && !slots.exhausted();
+    return turning && inflight.overdue() < concurrency && !slots.exhausted();
   }
 
   function ready(): boolean {

@@ -3,11 +3,13 @@ import { expect, it, vi } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
 import { memberOf } from '../../src/core/codec.ts';
 import { createEmitter } from '../../src/core/events.ts';
-import type { EntryId, Token } from '../../src/core/job.ts';
+import type { EntryId } from '../../src/core/job.ts';
+import type { AbortReason } from '../../src/core/outcome.ts';
 import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
 import type { ExtendReply } from '../../src/redis/transitions/replies.ts';
 import { createExtender } from '../../src/worker/extender.ts';
-import { createInflight } from '../../src/worker/inflight.ts';
+import { createInflight, type Held } from '../../src/worker/inflight.ts';
+import { running } from '../support/running.ts';
 
 const LEASE_MS = 15_000;
 const MARGIN_MS = LEASE_MS / 10;
@@ -20,6 +22,7 @@ const other = partitionRef('t', { queue: 'q', partition: 1, generation: 0 });
 const breathe = () => new Promise((resolve) => setImmediate(resolve));
 const never = () => new Promise<never>(() => undefined);
 const answered = async () => 'ok' as const;
+const extendedMs = ({ state }: Held) => (state.phase === 'running' ? state.extendedMs : undefined);
 
 function setUp(reply: (ref: PartitionRef) => Promise<ExtendReply>, jobLeaseMs = LEASE_MS) {
   let nowMs = 0;
@@ -47,14 +50,11 @@ function setUp(reply: (ref: PartitionRef) => Promise<ExtendReply>, jobLeaseMs = 
     told,
     armed: () => timers.length,
     /** A job of which the call that started it is sent now. */
-    runs(id: string, ref = one) {
+    runs(id: string, ref = one, acknowledged = false) {
       nth += 1;
-      const held = inflight.add(ref, { entry: `${nth}-0` as EntryId, member: memberOf(id), dueMs: 1 });
-      held.token = String(nth) as Token;
-      held.leasedMs = nowMs;
-      held.abort = (why) => void told.push(`${id}: ${why}`);
-      inflight.setPhase(held, 'running');
-      return held;
+      const delivery = { entry: `${nth}-0` as EntryId, member: memberOf(id), dueMs: 1 };
+      const abort = (why: AbortReason) => void told.push(`${id}: ${why}`);
+      return running(inflight, { ref, delivery, token: String(nth), leasedMs: nowMs, acknowledged, abort });
     },
     /** The event loop turns at every millisecond. */
     async advance(ms: number) {
@@ -162,7 +162,7 @@ it('a partition that hangs costs the handlers of another one nothing', async () 
   void extender.pass();
   await breathe();
   await advance(LEASE_MS - 5000);
-  expect([told, first.extendedMs]).toEqual([['b: lease lost'], 5000]);
+  expect([told, extendedMs(first)]).toEqual([['b: lease lost'], 5000]);
   await advance(5000);
   expect(told).toContain('a: lease lost');
 });
@@ -174,7 +174,7 @@ it('a partition that cannot be extended costs those behind it nothing, and the p
   const behind = runs('b', other);
   await advance(5000);
   await expect(extender.pass()).rejects.toBe(refused);
-  expect(behind.extendedMs).toBe(5000);
+  expect(extendedMs(behind)).toBe(5000);
   await advance(LEASE_MS - 5000);
   expect(told).toEqual(['a: lease lost']);
 });
@@ -214,11 +214,11 @@ it('also the shortest lease outlasts the time until its first extension', async 
 
 it('a job that is over in Redis, or whose handler has ended, is not told, and no timer stays after the stop', async () => {
   const { extender, inflight, told, runs, advance, armed } = setUp(never);
-  runs('over').acknowledged = true;
+  runs('over', one, true);
   const ended = runs('ended');
   runs('a');
   void extender.pass();
-  inflight.setPhase(ended, 'settling');
+  inflight.handlerEnded(ended);
   await advance(100);
   expect(armed()).toBe(1);
   await extender.stop();

@@ -5,7 +5,7 @@ import { createPace } from '../../src/mover/pace.ts';
 /** The gap after a second of so many jobs per pass, a pass each 2 ms. */
 function gapAt(jobsPerPass: number, forMs = 1000) {
   const pace = createPace();
-  for (let atMs = 0; atMs <= forMs; atMs += 2) pace.moved(jobsPerPass, atMs);
+  for (let atMs = 0; atMs <= forMs; atMs += 2) pace.promoted(jobsPerPass, atMs);
   return pace.gapMs();
 }
 
@@ -26,23 +26,23 @@ it('the gap grows with the rate, and not above five milliseconds', () => {
 
 it('it is at once again soon after the rush', () => {
   const pace = createPace();
-  for (let atMs = 0; atMs <= 1000; atMs += 2) pace.moved(500, atMs);
+  for (let atMs = 0; atMs <= 1000; atMs += 2) pace.promoted(500, atMs);
   expect(pace.gapMs()).toBe(5);
-  pace.moved(0, 3000);
+  pace.promoted(0, 3000);
   expect(pace.gapMs()).toBe(0);
 });
 
 it('two passes in the same millisecond, or a clock that stands still, give no infinite rate', () => {
   const pace = createPace();
-  for (let times = 0; times < 100; times += 1) pace.moved(500, 1);
+  for (let times = 0; times < 100; times += 1) pace.promoted(500, 1);
   expect(pace.gapMs()).toBeLessThanOrEqual(5);
-  pace.moved(0, 10_000);
+  pace.promoted(0, 10_000);
   expect(pace.gapMs()).toBe(0);
 });
 
 it('one herd after a long rest does not slow down what follows', () => {
   const pace = createPace();
-  pace.moved(0, 0);
-  pace.moved(500, 60_000);
+  pace.promoted(0, 0);
+  pace.promoted(500, 60_000);
   expect(pace.gapMs()).toBe(0);
 });

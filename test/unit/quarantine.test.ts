@@ -6,6 +6,7 @@ import type { EntryId, Token } from '../../src/core/job.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import { createInflight, type Held } from '../../src/worker/inflight.ts';
 import { ALONE_MS, createQuarantine } from '../../src/worker/quarantine.ts';
+import { begin, end } from '../support/running.ts';
 
 const ref = partitionRef('t', { queue: 'q', partition: 0, generation: 0 });
 const SLOTS = 4;
@@ -65,31 +66,29 @@ function setUp() {
     const started: string[] = [];
     const start = async (held: Held) => {
       if (held.delivery.member === 'j:broken') throw new Error('no start');
-      if (held.delivery.member === 'j:silent') return silence(() => inflight.remove(held));
-      held.startedMs = clock.monotonicMs();
-      inflight.setPhase(held, 'running');
+      if (held.delivery.member === 'j:silent') return silence(() => inflight.forgotten(held));
+      begin(inflight, held, { leasedMs: clock.monotonicMs() });
       started.push(held.delivery.member);
     };
-    const ward = quarantine.join({ inflight, clock, start });
+    const membership = quarantine.join({ inflight, clock, start });
     const add = (id: string) => {
       nth += 1;
       return inflight.add(ref, { entry: `${nth}-0` as EntryId, member: memberOf(id), dueMs: 1 });
     };
     return {
-      ...{ inflight, started, ward },
-      runs(id: string): Held {
+      ...{ inflight, started, membership },
+      runs(id: string, acknowledged = false): Held {
         const held = add(id);
-        held.startedMs = clock.monotonicMs();
-        inflight.setPhase(held, 'running');
+        begin(inflight, held, { leasedMs: clock.monotonicMs(), acknowledged });
         return held;
       },
       suspect(id: string, token = '1'): Held {
         const held = add(id);
-        ward.admit(held, token as Token);
+        membership.admit(held, token as Token);
         return held;
       },
       ends: async (held: Held) => {
-        inflight.remove(held);
+        end(inflight, held);
         await breathe();
       },
     };
@@ -120,20 +119,21 @@ it('a suspect waits for what runs, and nothing new starts meanwhile or beside it
 
 it('a job that is being settled counts as running: its worker may die before Redis has heard of its end', async () => {
   const { worker } = setUp();
-  const { inflight, started, runs, suspect, ends } = worker();
+  const { inflight, started, runs, suspect } = worker();
   const held = runs('a');
-  inflight.setPhase(held, 'settling');
+  inflight.handlerEnded(held);
   suspect('s');
   await breathe();
   expect(started).toEqual([]);
-  await ends(held);
+  inflight.answered(held);
+  await breathe();
   expect(started).toEqual(['j:s']);
 });
 
 it('a job that is over in Redis before its handler ends is not waited for', async () => {
   const { worker } = setUp();
   const { started, runs, suspect } = worker();
-  runs('a').acknowledged = true;
+  runs('a', true);
   suspect('s');
   await breathe();
   expect(started).toEqual(['j:s']);
@@ -227,7 +227,7 @@ it('a worker that leaves takes its suspects along, and no timer stays', async ()
   const left = one.suspect('t', '1');
   await breathe();
   await advance(ALONE_MS);
-  expect(one.ward.leave()).toEqual([left]);
+  expect(one.membership.leave()).toEqual([left]);
   await one.ends(long);
   expect([one.inflight.size(), waiting()]).toEqual([0, 0]);
 });
@@ -289,7 +289,7 @@ it('of a worker that left nothing is started, also not when the turn of its susp
   const running = other.runs('a');
   const held = one.suspect('s');
   await breathe();
-  expect(one.ward.leave()).toEqual([held]);
+  expect(one.membership.leave()).toEqual([held]);
   await other.ends(running);
   expect([one.started, other.inflight.isOpen()]).toEqual([[], true]);
 });

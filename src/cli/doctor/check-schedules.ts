@@ -2,7 +2,8 @@
  * Whether every schedule can fire: its definition can be read, its queue exists, and the partition of its jobs has it
  * among those that are looked at. A schedule that silently stopped is what nobody notices otherwise.
  */
-import { createScheduleStore, type StoredSchedule } from '../../client/schedules/schedule-store.ts';
+import type { StoredSchedule } from '../../client/schedules/schedule-places.ts';
+import { createScheduleStore } from '../../client/schedules/schedule-store.ts';
 import { viewOf } from '../../client/schedules/schedule-view.ts';
 import { show } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';

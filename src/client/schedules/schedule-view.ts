@@ -10,7 +10,7 @@ import type { ScheduleInput } from '../../core/recurring/schedule-input.ts';
 import { instantOf } from '../../core/recurring/schedule-progress.ts';
 import type { Source } from '../../core/recurring/schedule-text.ts';
 import { DEFAULT_DST, parseZone } from '../../core/recurring/zone.ts';
-import type { StoredSchedule } from './schedule-store.ts';
+import type { StoredSchedule } from './schedule-places.ts';
 
 /** A schedule as it is stored, and how far it was fired. */
 export interface ScheduleView {

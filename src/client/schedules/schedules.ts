@@ -15,8 +15,9 @@ import { createJobs } from '../../redis/transitions/jobs.ts';
 import { settingsOf } from '../settings.ts';
 import { type Forecast, type ForecastOptions, forecastOf, forecastRange } from './forecast.ts';
 import { type ListOptions, listSchedules } from './schedule-list.ts';
+import type { StoredSchedule } from './schedule-places.ts';
 import { backfill, type FiredJob, instantsOfRange, trigger, triggerId } from './schedule-runs.ts';
-import { createScheduleStore, type FoundSchedule, type ScheduleChange, type StoredSchedule } from './schedule-store.ts';
+import { createScheduleStore, type FoundSchedule, type ScheduleChange } from './schedule-store.ts';
 import {
   type BackfillOptions,
   type PreviewOptions,

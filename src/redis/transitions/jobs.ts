@@ -73,6 +73,13 @@ export interface BuryOptions {
 
 /** The transitions of a job on one connection. `nowMs` is for tests; without it the server's clock decides. */
 export function createJobs(redis: Redis) {
+  return { ...waiting(redis), ...given(redis), ...ended(redis) };
+}
+
+export type Jobs = ReturnType<typeof createJobs>;
+
+/** Of jobs that wait for their time, or are over. */
+function waiting(redis: Redis) {
   return {
     /** What is answered `later` is to be sent again. */
     async schedule(
@@ -85,6 +92,17 @@ export function createJobs(redis: Redis) {
       const each = items.flatMap(({ member, record, dueMs }) => [member, record, dueMs]);
       const reply = list(await run(redis, 'schedule', { keys: ref.keys, args, each }));
       return moved(reply) ?? reply.map((item) => scheduleReply(text(item)));
+    },
+
+    /** What is answered `later` is to be asked again. */
+    async cancel(
+      ref: PartitionRef,
+      members: readonly string[],
+      { windowMs, nowMs }: { windowMs: number; nowMs?: number },
+    ): Promise<readonly CancelReply[] | Moved> {
+      const args = { now: nowMs ?? '', generation: ref.generation, window: windowMs };
+      const reply = list(await run(redis, 'cancel', { keys: ref.keys, args, each: members }));
+      return moved(reply) ?? reply.map((item) => cancelReply(text(item)));
     },
 
     async promote(
@@ -101,6 +119,20 @@ export function createJobs(redis: Redis) {
       return promoteReply(list(await run(redis, 'promote', { keys: ref.keys, args })));
     },
 
+    async replay(
+      ref: PartitionRef,
+      deadLetter: string,
+      { dueMs, nowMs }: { dueMs?: number; nowMs?: number } = {},
+    ): Promise<ReplayReply> {
+      const args = { now: nowMs ?? '', generation: ref.generation, deadLetter, due: dueMs ?? '' };
+      return replayReply(list(await run(redis, 'replay', { keys: ref.keys, args })));
+    },
+  };
+}
+
+/** Of entries that a worker was given. */
+function given(redis: Redis) {
+  return {
     /** Deliveries must be in ascending order of their entry ids. Suspects run unless they are refused. */
     async start(
       ref: PartitionRef,
@@ -142,7 +174,12 @@ export function createJobs(redis: Redis) {
       const reply = await run(redis, 'extend', { keys: ref.keys, args: { consumer }, each: claims.flatMap(claimArgs) });
       return list(reply).map((item) => text(item) as ExtendReply);
     },
+  };
+}
 
+/** Of starts that have ended. */
+function ended(redis: Redis) {
+  return {
     /** With `hold` the entries stay with their consumer, as the proof that these starts are over; without it they go. */
     async complete(
       ref: PartitionRef,
@@ -193,30 +230,8 @@ export function createJobs(redis: Redis) {
       const args = { now: nowMs ?? '', window: windowMs, ...claim, reason, error, ...inheritance };
       return settleReply(await run(redis, 'bury', { keys: ref.keys, args }));
     },
-
-    /** What is answered `later` is to be asked again. */
-    async cancel(
-      ref: PartitionRef,
-      members: readonly string[],
-      { windowMs, nowMs }: { windowMs: number; nowMs?: number },
-    ): Promise<readonly CancelReply[] | Moved> {
-      const args = { now: nowMs ?? '', generation: ref.generation, window: windowMs };
-      const reply = list(await run(redis, 'cancel', { keys: ref.keys, args, each: members }));
-      return moved(reply) ?? reply.map((item) => cancelReply(text(item)));
-    },
-
-    async replay(
-      ref: PartitionRef,
-      deadLetter: string,
-      { dueMs, nowMs }: { dueMs?: number; nowMs?: number } = {},
-    ): Promise<ReplayReply> {
-      const args = { now: nowMs ?? '', generation: ref.generation, deadLetter, due: dueMs ?? '' };
-      return replayReply(list(await run(redis, 'replay', { keys: ref.keys, args })));
-    },
   };
 }
-
-export type Jobs = ReturnType<typeof createJobs>;
 
 const deliveryArgs = ({ entry, member, dueMs }: Delivery) => [entry, member, dueMs];
 const claimArgs = ({ entry, member, token }: Claim) => [entry, member, token];

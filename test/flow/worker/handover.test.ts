@@ -1,4 +1,4 @@
-/** What a stopping worker gives back, called by hand. */
+/** What a stopping worker releases, called by hand. */
 import { expect, it } from 'vitest';
 import { readNew } from '../../../src/redis/transitions/ready.ts';
 import { createHandover } from '../../../src/worker/handover.ts';
@@ -26,14 +26,14 @@ const start = (deliveries: Awaited<ReturnType<typeof delivered>>) =>
   line.jobs.start(line.ref, deliveries, { consumer: 'w', bytesMax: 1_000_000, windowMs: WINDOW_MS });
 const pending = async () => ((await line.redis.xpending(line.ref.keys.ready, 'workers')) as [number])[0];
 
-it('entries that nobody saw are given back also behind a thousand that run', async () => {
+it('entries that nobody saw are released also behind a thousand that run', async () => {
   const { inflight, handover } = leaving();
   const deliveries = await delivered(1300);
   for (const delivery of deliveries.slice(0, 1100)) inflight.add(line.ref, delivery);
   await handover.unseen();
   expect(await pending()).toBe(1100);
   expect(await line.redis.zcard(line.ref.keys.scheduled)).toBe(200);
-  for (const held of inflight.all()) inflight.remove(held);
+  for (const held of inflight.all()) inflight.forgotten(held);
   await handover.unseen();
   expect(await pending()).toBe(0);
 });
@@ -53,7 +53,7 @@ it('a job that was started in a reply that nobody trusted goes back, and no cras
   await eventually(() => worker.heard.of('job.completed').length).toBe(3);
 });
 
-it('those whose records do not fit into one reply are given back as well', async () => {
+it('those whose records do not fit into one reply are released as well', async () => {
   const { handover } = leaving();
   const data = 'x'.repeat(250_000);
   await line.plan(...line.many(10).map((job) => ({ ...job, data })));

@@ -3,12 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
 import { createEmitter } from '../../../src/core/events.ts';
-import type { EntryId, Token } from '../../../src/core/job.ts';
+import type { EntryId } from '../../../src/core/job.ts';
 import type { AbortReason } from '../../../src/core/outcome.ts';
 import { createJobs } from '../../../src/redis/transitions/jobs.ts';
 import { createExtender } from '../../../src/worker/extender.ts';
 import { createInflight } from '../../../src/worker/inflight.ts';
 import { handClock, slowed } from '../../support/mover-line.ts';
+import { running } from '../../support/running.ts';
 import { eventually, gate, useLine } from '../../support/worker-line.ts';
 
 const line = useLine();
@@ -41,12 +42,10 @@ it('a worker that cannot extend tells its handlers before anybody else may start
   const redis = slowed(line.redis, 'extend', () => Promise.reject(new Error('Command timed out')));
   const clock = handClock();
   const inflight = createInflight();
-  const held = inflight.add(line.ref, { entry: '1-0' as EntryId, member: 'j:a', dueMs: 0 });
   const told: AbortReason[] = [];
-  held.token = '1' as Token;
-  held.extendedMs = clock.monotonicMs();
-  held.abort = (why) => void told.push(why);
-  inflight.setPhase(held, 'running');
+  const delivery = { entry: '1-0' as EntryId, member: 'j:a', dueMs: 0 };
+  const held = running(inflight, { ref: line.ref, delivery, abort: (why) => void told.push(why) });
+  inflight.extended(held, clock.monotonicMs());
   const extender = createExtender({
     ...{ jobs: createJobs(redis), inflight, consumer: 'w', queue: line.queue, clock, events: createEmitter() },
     ...{ extendEveryMs: 500, jobLeaseMs: 1500, probe: () => line.redis.ping() },
@@ -65,12 +64,10 @@ it('a worker whose extension hangs on a silent line tells its handlers without w
   const redis = slowed(line.redis, 'extend', () => new Promise(() => undefined));
   const clock = handClock();
   const inflight = createInflight();
-  const held = inflight.add(line.ref, { entry: '1-0' as EntryId, member: 'j:a', dueMs: 0 });
   const told: AbortReason[] = [];
-  held.token = '1' as Token;
-  held.extendedMs = clock.monotonicMs();
-  held.abort = (why) => void told.push(why);
-  inflight.setPhase(held, 'running');
+  const delivery = { entry: '1-0' as EntryId, member: 'j:a', dueMs: 0 };
+  const held = running(inflight, { ref: line.ref, delivery, abort: (why) => void told.push(why) });
+  inflight.extended(held, clock.monotonicMs());
   const { pass } = createExtender({
     ...{ jobs: createJobs(redis), inflight, consumer: 'w', queue: line.queue, clock, events: createEmitter() },
     ...{ extendEveryMs: 500, jobLeaseMs: 1500, probe: () => line.redis.ping() },
@@ -85,12 +82,10 @@ it('a worker whose extension hangs on a silent line tells its handlers without w
 it('after the event loop stood still, the reply that lies in the socket is read before handlers are told', async () => {
   const clock = systemClock;
   const inflight = createInflight();
-  const held = inflight.add(line.ref, { entry: '1-0' as EntryId, member: 'j:a', dueMs: 0 });
   const told: AbortReason[] = [];
-  held.token = '1' as Token;
-  held.extendedMs = clock.monotonicMs() - 2600;
-  held.abort = (why) => void told.push(why);
-  inflight.setPhase(held, 'running');
+  const delivery = { entry: '1-0' as EntryId, member: 'j:a', dueMs: 0 };
+  const held = running(inflight, { ref: line.ref, delivery, abort: (why) => void told.push(why) });
+  inflight.extended(held, clock.monotonicMs() - 2600);
   const extend = () => line.redis.ping().then(() => ['ok' as const]);
   const extender = createExtender({
     ...{ jobs: { extend }, inflight, consumer: 'w', queue: line.queue, clock, events: createEmitter() },
@@ -110,9 +105,8 @@ it('after an outage only handlers that were running are told, not those that wer
   const inflight = createInflight();
   const told: string[] = [];
   const runs = (id: string, own: { readonly leasedMs?: number; readonly acknowledged?: boolean }) => {
-    const held = inflight.add(line.ref, { entry: `${id.length}-0` as EntryId, member: `j:${id}`, dueMs: 0 });
-    Object.assign(held, { token: '1', abort: (why: AbortReason) => void told.push(`${id} ${why}`) }, own);
-    inflight.setPhase(held, 'running');
+    const delivery = { entry: `${id.length}-0` as EntryId, member: `j:${id}`, dueMs: 0 };
+    running(inflight, { ref: line.ref, delivery, abort: (why) => void told.push(`${id} ${why}`), ...own });
   };
   const extender = createExtender({
     ...{ jobs: createJobs(redis), inflight, consumer: 'w', queue: line.queue, clock, events: createEmitter() },

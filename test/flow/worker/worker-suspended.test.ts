@@ -9,6 +9,7 @@ import { createExtender } from '../../../src/worker/extender.ts';
 import { createInflight } from '../../../src/worker/inflight.ts';
 import { handClock } from '../../support/mover-line.ts';
 import { only, usePartition } from '../../support/partition.ts';
+import { running } from '../../support/running.ts';
 
 const p = usePartition();
 
@@ -16,14 +17,11 @@ it('a worker whose clock stood still is told with its next extension, and its en
   const claim = await p.running('a');
   const clock = handClock();
   const inflight = createInflight();
-  const held = inflight.add(p.ref, { entry: claim.entry, member: claim.member, dueMs: 0 });
   const told: AbortReason[] = [];
-  Object.assign(held, {
-    token: claim.token,
-    leasedMs: clock.monotonicMs(),
-    abort: (why: AbortReason) => told.push(why),
+  running(inflight, {
+    ...{ ref: p.ref, delivery: { entry: claim.entry, member: claim.member, dueMs: 0 }, token: claim.token },
+    ...{ leasedMs: clock.monotonicMs(), abort: (why) => told.push(why) },
   });
-  inflight.setPhase(held, 'running');
   const extender = createExtender({
     ...{ jobs: p.jobs, inflight, consumer: 'w1', queue: 'q', clock, events: createEmitter() },
     ...{ extendEveryMs: 5000, jobLeaseMs: 15_000, probe: () => p.redis.ping() },

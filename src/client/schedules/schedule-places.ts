@@ -1,0 +1,103 @@
+/**
+ * Where schedules are: each is armed in one partition of its queue, which its name decides, and how far it was fired
+ * stands there.
+ */
+import { DuestreamError } from '../../core/errors.ts';
+import { defineQueue } from '../../core/queue.ts';
+import type { Schedule } from '../../core/recurring/schedule.ts';
+import type { Fired } from '../../core/recurring/schedule-progress.ts';
+import type { Definition } from '../../core/recurring/schedule-text.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import { declareQueue, findQueue, listQueues } from '../../redis/transitions/queues.ts';
+import { arm, firedOf, partitionNumber, partitionOfSchedule } from '../../redis/transitions/schedules.ts';
+
+/** Where the definitions are. */
+export interface Store {
+  readonly redis: Redis;
+  readonly namespace: string;
+}
+
+export interface StoredSchedule {
+  readonly definition: Definition;
+  /** Undefined before its first look. */
+  readonly fired: Fired | undefined;
+  readonly ref: PartitionRef;
+}
+
+export interface Place {
+  readonly ref: PartitionRef;
+  readonly fired: Fired | undefined;
+}
+
+const MOVES_MAX = 5;
+const CHUNK = 1000;
+const FEW_QUEUES = 20;
+
+async function refOf(store: Store, queue: string, name: string): Promise<PartitionRef> {
+  const { namespace, redis } = store;
+  const { partitions } = defineQueue(queue);
+  return partitionOfSchedule(namespace, await declareQueue(redis, { namespace, queue, partitions }), name);
+}
+
+/** For reading many: layouts are asked for once, and each partition is named once. */
+export async function knownRefs(
+  store: Store,
+  all: readonly Definition[],
+): Promise<(schedule: Schedule) => PartitionRef> {
+  const { redis, namespace } = store;
+  const queues = [...new Set(all.map(({ schedule }) => schedule.queue))];
+  const known =
+    queues.length > FEW_QUEUES
+      ? await listQueues(redis, namespace)
+      : await Promise.all(queues.map((queue) => findQueue(redis, namespace, queue)));
+  const layouts = new Map(known.flatMap((layout) => (layout ? [[layout.queue, layout]] : [])));
+  const refs = new Map<string, PartitionRef>();
+  return ({ queue, name }) => {
+    const layout = layouts.get(queue) ?? { queue, partitions: 1, generation: 0 };
+    const place = `${queue} ${partitionNumber(layout, name)}`;
+    const ref = refs.get(place) ?? partitionOfSchedule(namespace, layout, name);
+    refs.set(place, ref);
+    return ref;
+  };
+}
+
+export async function firedIn(
+  store: Store,
+  ref: PartitionRef,
+  all: readonly Definition[],
+): Promise<readonly StoredSchedule[]> {
+  const { redis } = store;
+  const found: StoredSchedule[] = [];
+  for (let from = 0; from < all.length; from += CHUNK) {
+    const slice = all.slice(from, from + CHUNK);
+    const states = await firedOf(
+      redis,
+      ref,
+      slice.map(({ schedule }) => schedule.name),
+    );
+    found.push(...slice.map((definition, at) => ({ definition, ref, fired: states[at] })));
+  }
+  return found;
+}
+
+export async function armIn(store: Store, queue: string, name: string): Promise<void> {
+  const { redis } = store;
+  for (let tries = 0; tries < MOVES_MAX; tries += 1) {
+    if ((await arm(redis, await refOf(store, queue, name), name)) !== 'moved') return;
+  }
+  throw new DuestreamError('moved', `schedule ${name}: queue ${queue} is being resized; try again in a moment`);
+}
+
+/** Where a schedule is armed, and how far it was fired there. */
+export async function placeOf(
+  store: Store,
+  { queue, name }: Pick<Schedule, 'queue' | 'name'>,
+): Promise<Place | undefined> {
+  const { redis, namespace } = store;
+  const layout = await findQueue(redis, namespace, queue);
+  if (!layout) return undefined;
+  const ref = partitionOfSchedule(namespace, layout, name);
+  const [fired] = await firedOf(redis, ref, [name]);
+  return { ref, fired };
+}

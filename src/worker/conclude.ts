@@ -1,0 +1,78 @@
+/**
+ * The end of a settle: Redis has answered, or the worker gives up. What came of it is told, and the entry learns of it.
+ * A settle is repeated until then, because nothing else may run the job meanwhile and every repetition is the same call.
+ */
+import type { Clock } from '../core/clock.ts';
+import { idOf } from '../core/codec.ts';
+import type { Emitter } from '../core/events.ts';
+import type { Outcome } from '../core/outcome.ts';
+import { withRetry } from '../redis/connection/outage.ts';
+import type { CommitReply } from '../redis/transitions/replies.ts';
+import type { Held, Inflight } from './inflight.ts';
+
+export interface ConcludeParts {
+  readonly inflight: Inflight;
+  readonly clock: Clock;
+  readonly events: Emitter;
+  /** Ends the repetitions when the worker gives up at last. */
+  readonly signal: AbortSignal;
+}
+
+/** What the event needs to know about the job. */
+export interface Ended {
+  readonly held: Held;
+  readonly name: string;
+  readonly tookMs: number;
+}
+
+export type Unhappy = Exclude<Outcome, { kind: 'done' }>;
+
+export async function persist<T>(
+  { clock, signal }: ConcludeParts,
+  what: string,
+  send: () => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    // The handler has run: also what Redis refuses is repeated, because the only other way is to run it once more.
+    return await withRetry(what, send, { clock, budgetMs: Number.POSITIVE_INFINITY, signal, insist: true });
+  } catch {
+    // The worker stops. The entry stays pending in Redis and is recovered from there.
+    return undefined;
+  }
+}
+
+/** The last reply for an entry: without one the worker gave up. */
+export function conclude({ events, inflight }: ConcludeParts, ended: Ended, verb: string, reply?: CommitReply): void {
+  if (reply === 'cancelled') events.emit('job.cancelled', named(ended));
+  if (reply === 'fenced' || reply === 'gone') {
+    const { queue, id } = named(ended);
+    events.emit('job.fenced', { queue, id, verb, reply });
+  }
+  inflight.answered(ended.held);
+}
+
+/** `already` is this very call repeated: the script answers it for a job that this token completed, and no other. */
+export const isMine = (reply: CommitReply | undefined): boolean => reply === 'ok' || reply === 'already';
+
+export function tellCompleted({ events }: ConcludeParts, ended: Ended): void {
+  events.emit('job.completed', { ...named(ended), tookMs: ended.tookMs });
+}
+
+export function tellUnhappy({ events }: ConcludeParts, ended: Ended, outcome: Unhappy): void {
+  const base = { ...named(ended), tookMs: ended.tookMs };
+  switch (outcome.kind) {
+    case 'retry':
+      events.emit('job.retried', { ...base, delayMs: outcome.delayMs, error: outcome.error });
+      break;
+    case 'defer':
+      events.emit('job.deferred', { ...base, delayMs: outcome.delayMs });
+      break;
+    case 'dead':
+      events.emit('job.dead', { ...base, reason: outcome.reason, error: outcome.error });
+      break;
+  }
+}
+
+export function named({ held, name }: Ended): { readonly queue: string; readonly id: string; readonly name: string } {
+  return { queue: held.ref.queue, id: idOf(held.delivery.member).id, name };
+}
