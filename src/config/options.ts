@@ -4,9 +4,10 @@
  * so that none of them can say something else. Whatever can grow has a maximum.
  */
 import { z } from 'zod';
-import { queueRanges, workerRanges } from '../core/ranges.ts';
+import { queueRanges } from '../core/ranges.ts';
+import { workerOptions } from '../core/worker-options.ts';
 import { queue } from './queue-options.ts';
-import { ms, type Option, option, tableOf, whole } from './table.ts';
+import { type Ms, ms, type Option, option, shared, tableOf, whole } from './table.ts';
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
@@ -32,8 +33,8 @@ const redis = z.strictObject({
       env: 'DUESTREAM_REDIS_URL',
     },
   ),
-  commandTimeoutMs: ms(4000, { min: 100, max: 60_000 }, 'How long a command may take before its reply counts as lost.'),
-  connectTimeoutMs: ms(5000, { min: 100, max: 60_000 }, 'How long a connection may take to come up.'),
+  commandTimeout: ms(4000, { min: 100, max: 60_000 }, 'How long a command may take before its reply counts as lost.'),
+  connectTimeout: ms(5000, { min: 100, max: 60_000 }, 'How long a connection may take to come up.'),
 });
 
 const http = z.strictObject({
@@ -70,15 +71,17 @@ const http = z.strictObject({
 });
 
 const mover = z.strictObject({
-  leaseMs: ms(5000, { min: 500, max: 60_000 }, 'How long a leader is trusted without a sign of life.'),
+  lease: ms(5000, { min: 500, max: 60_000 }, 'How long a leader is trusted without a sign of life.'),
   batchMax: whole(300, { min: 1, max: 500, doc: 'How many jobs one pass may promote.' }),
   readyMax: whole(10_000, {
     min: 1,
     max: 1_000_000,
     doc: 'How many undelivered jobs may be ready before promotion waits.',
   }),
-  safetyTickMs: ms(1000, { min: 10, max: 60_000 }, 'How often a leader looks even when nobody nudged it.'),
+  safetyTick: ms(1000, { min: 10, max: 60_000 }, 'How often a leader looks even when nobody nudged it.'),
 });
+
+const { doneWindow, ...ofWorker } = workerOptions;
 
 const worker = z.strictObject({
   module: option(z.string().max(4096).default(''), {
@@ -87,30 +90,8 @@ const worker = z.strictObject({
     allowed: 'a path of at most 4096 characters; the worker role needs one',
     flag: 'module',
   }),
-  concurrency: whole(50, {
-    ...workerRanges.concurrency,
-    flag: 'concurrency',
-    doc: 'How many handlers run at once in one process.',
-  }),
-  jobLeaseMs: ms(15_000, workerRanges.jobLeaseMs, 'How long a started job is left alone without a sign of life.'),
-  extendEveryMs: ms(
-    5000,
-    workerRanges.extendEveryMs,
-    'How often the leases of running jobs are extended; at most half of worker.jobLeaseMs.',
-  ),
-  beatTtlMs: ms(10_000, workerRanges.beatTtlMs, 'How long a heartbeat of a worker is valid.'),
-  graceMs: ms(5000, workerRanges.graceMs, 'How long a worker must be seen dead before its jobs are taken over.'),
-  shutdownMs: ms(25_000, workerRanges.shutdownMs, 'How long running handlers may take to end at shutdown.'),
-  abortGraceMs: ms(
-    5000,
-    workerRanges.abortGraceMs,
-    'How long a handler whose time is up may take to end before its slot counts as lost.',
-  ),
-  recycleAtPercent: whole(50, {
-    ...workerRanges.recycleAtPercent,
-    doc: 'The share of lost slots in percent at which the process ends with 1, to be started anew; 0 = never.',
-  }),
-  timeoutMs: ms(
+  ...shared(ofWorker),
+  timeout: ms(
     900_000,
     queueRanges.timeoutMs,
     'How long a handler may run before it is aborted, unless its queue says otherwise.',
@@ -118,13 +99,13 @@ const worker = z.strictObject({
 });
 
 const done = z.strictObject({
-  windowMs: ms(600_000, workerRanges.doneWindowMs, 'How long the end of a job is remembered; 0 remembers nothing.'),
+  window: shared({ doneWindow }).doneWindow,
   max: whole(10_000, {
     min: 0,
     max: 10_000_000,
     doc: 'How many ended jobs are remembered per partition, besides those of the last minute, whose calls may still be repeated; 0 remembers nothing.',
   }),
-  retryBudgetMs: ms(
+  retryBudget: ms(
     10_000,
     { min: 0, max: 300_000 },
     'The longest retryBudget of all producers: ends are kept for twice this and a command time-out, whatever their number.',
@@ -132,7 +113,7 @@ const done = z.strictObject({
 });
 
 const dead = z.strictObject({
-  retentionMs: ms(30 * DAY, { min: SECOND, max: 10 * YEAR }, 'How long dead letters are kept.'),
+  retention: ms(30 * DAY, { min: SECOND, max: 10 * YEAR }, 'How long dead letters are kept.'),
   max: whole(100_000, { min: 1, max: 10_000_000, doc: 'How many dead letters are kept per partition.' }),
 });
 
@@ -143,7 +124,7 @@ const limits = z.strictObject({
     unit: 'bytes',
     doc: 'How large the JSON data of one job may be.',
   }),
-  horizonMs: ms(10 * YEAR, { min: SECOND, max: 10 * YEAR }, 'How far in the future a job may be due.'),
+  horizon: ms(10 * YEAR, { min: SECOND, max: 10 * YEAR }, 'How far in the future a job may be due.'),
 });
 
 const log = z.strictObject({
@@ -200,13 +181,24 @@ export const schema = z.strictObject({
 export const options: readonly Option[] = [...tableOf(schema)];
 
 /** What callers may write: everything is optional. */
-export type ConfigInput = z.input<typeof schema>;
+export type ConfigInput = Given<z.input<typeof schema>>;
+
+type Given<T> = T extends readonly (infer U)[]
+  ? readonly Given<U>[]
+  : T extends object
+    ? { readonly [K in keyof T]: Given<T[K]> }
+    : T;
 
 /** The effective configuration, complete and frozen. */
 export type Config = Frozen<z.output<typeof schema>>;
 
+/** A duration has its unit in its name here: what is written as `lease: 5s` is `leaseMs` 5000. */
 type Frozen<T> = T extends readonly (infer U)[]
   ? readonly Frozen<U>[]
-  : T extends object
-    ? { readonly [K in keyof T]: Frozen<T[K]> }
-    : T;
+  : T extends Ms
+    ? number
+    : T extends object
+      ? { readonly [K in keyof T as NameOf<K, T[K]>]: Frozen<T[K]> }
+      : T;
+
+type NameOf<K, V> = K extends string ? ([NonNullable<V>] extends [Ms] ? `${K}Ms` : K) : never;

@@ -54,8 +54,8 @@ export interface TestKit {
   next(): Promise<boolean>;
   /** Time passes while nothing runs, as when every daemon and worker is down. What was due is late. */
   outage(lasting: DurationInput): void;
-  /** The moment it is. */
-  readonly now: Date;
+  /** The moment it is, in epoch ms. */
+  readonly nowMs: number;
   /** Every start that has ended, in the order of their ends. */
   readonly runs: readonly Run[];
   /** Every job there was. */
@@ -102,8 +102,8 @@ export function createTestKit(options: TestKitOptions): TestKit {
       return nextMs !== undefined;
     },
     outage: (lasting) => agenda.skipTo(agenda.nowMs() + durationMs(lasting, 'outage')),
-    get now() {
-      return new Date(agenda.nowMs());
+    get nowMs() {
+      return agenda.nowMs();
     },
     runs,
     jobs: ({ queue, state } = {}) =>

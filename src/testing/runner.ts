@@ -54,7 +54,7 @@ export function createRunner(parts: RunnerParts, put: Put) {
     job.attempts += 1;
     tokens += 1;
     job.token = String(tokens);
-    const begun = { job, at: new Date(agenda.nowMs()), effects: [] };
+    const begun = { job, atMs: agenda.nowMs(), effects: [] };
     const rules = { ...served, queue: job.queue };
     const verdict = judgeStart(lifeOf(job), rules, agenda.nowMs());
     if (verdict.kind === 'refused') return ends.settle(begun, { kind: 'settled', outcome: verdict.outcome });

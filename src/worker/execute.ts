@@ -28,7 +28,7 @@ import type { Slots } from './overdue-slots.ts';
 import type { Settle } from './settle.ts';
 
 export interface ExecuteParts<Data> {
-  readonly queue: Queue<Data>;
+  readonly queue: Queue;
   readonly handlers: QueueHandlers<Data>;
   readonly onAbandoned: Handler<Abandoned> | undefined;
   readonly inflight: Inflight;

@@ -31,8 +31,8 @@ export interface HandlerContext {
    * @example context.commit('HINCRBY', `${context.tag}:balances`, account, 10);
    */
   readonly commit: (command: string, key: string, ...args: readonly (string | number)[]) => void;
-  /** When the signal will abort because the time is up, by this machine's clock. */
-  readonly deadline: Date;
+  /** Epoch ms, by this machine's clock, at which the signal aborts because the time is up. */
+  readonly deadlineMs: number;
   /** Writes with the queue, the job's id and the attempt already filled in. */
   readonly log: Log;
 }
@@ -112,7 +112,7 @@ function pickHandler<Data>(handlers: QueueHandlers<Data>, name: string): Handler
   return Object.hasOwn(handlers, name) ? handlers[name] : undefined;
 }
 
-/** An compensation job's data has its own shape: a handler that takes every name must not take it for an order of its own. */
+/** A compensation job's data has its own shape: a handler that takes every name must not take it for an order of its own. */
 export function handlerFor<Data>(
   { handlers, onAbandoned }: { handlers: QueueHandlers<Data>; onAbandoned: Handler<Abandoned> | undefined },
   name: string,
