@@ -3,6 +3,7 @@
  * both files with it byte for byte, and `npm run generate` lets that test rewrite them.
  */
 import { envName } from '../src/config/table.ts';
+import { durationText } from '../src/core/duration.ts';
 
 /** @typedef {import('../src/config/table.ts').Option} Option */
 
@@ -14,15 +15,15 @@ queues: {}
 #    partitions: 4
 #    attempts: 5
 #    crashes: 3
-#    timeoutMs: 60s
-#    backoff: { kind: exponential, delayMs: 10000, factor: 2, maxMs: 3600000, jitter: full }
+#    timeout: 60s
+#    backoff: { kind: exponential, delay: 10s, factor: 2, max: 1h, jitter: full }
 `;
 
 /** @param {readonly Option[]} options */
 export function renderYaml(options) {
   const lines = [
     `# Every option with its default. ${NOTE}`,
-    '# Never loaded: copy what you change into duestream.yaml. Times may be written as 90s, 15m or P3D.',
+    '# Never loaded: copy what you change into duestream.yaml. Times are written as 500ms, 90s, 15m, 1h, 3d or P3D; a number is milliseconds.',
   ];
   let open = '';
   for (const option of options.filter(({ key }) => !key.startsWith('queues.'))) {
@@ -45,7 +46,8 @@ Flags win over the environment, the environment over the file, the file over the
 \`--config\`, else by \`DUESTREAM_CONFIG\`, else \`duestream.yaml\` in the working directory. An unknown name and a value
 outside its range stop the start with exit code 78. \`duestream config print\` shows each value and where it was set.
 
-Times are milliseconds, or a text such as \`90s\`, \`15m\` or \`P3D\`. An empty environment variable counts as not set.
+Times are written as \`500ms\`, \`90s\`, \`15m\`, \`1h\`, \`3d\` or \`P3D\`, as in code; a number is milliseconds. Names that ended with
+\`Ms\` (\`worker.jobLeaseMs\`, \`DUESTREAM_WORKER__JOB_LEASE_MS\`) are refused with the name that took their place. An empty environment variable counts as not set.
 A secret can be kept in a file: the variable with \`_FILE\` behind its name holds the path. The variables that
 Kubernetes makes for a service called duestream are passed over.
 
@@ -76,23 +78,15 @@ function row(option) {
 }
 
 /** @param {Option} option */
-function yaml({ fallback }) {
+function yaml({ fallback, kind }) {
+  if (kind === 'duration' && typeof fallback === 'number') return durationText(fallback);
   if (Array.isArray(fallback)) return `[${fallback.join(', ')}]`;
   return fallback === '' ? "''" : String(fallback);
 }
 
-/** The default in larger units, where it has them. @param {Option} option */
+/** The default in larger units, where bytes have them. @param {Option} option */
 function human({ fallback, unit }) {
   if (typeof fallback !== 'number' || fallback === 0) return '';
   if (unit === 'bytes') return fallback % 1024 === 0 ? ` (${fallback / 1024} KiB)` : '';
-  if (unit !== 'ms') return '';
-  /** @type {readonly (readonly [number, string])[]} */
-  const units = [
-    [86_400_000, 'd'],
-    [3_600_000, 'h'],
-    [60_000, 'min'],
-    [1000, 's'],
-  ];
-  const fit = units.find(([size]) => fallback % size === 0);
-  return fit === undefined ? '' : ` (${fallback / fit[0]} ${fit[1]})`;
+  return '';
 }

@@ -11,6 +11,7 @@ export {
   type ProducerOptions,
   type QueueInput,
   type Replayed,
+  type ReplayTarget,
   type Scheduled,
   type ScheduleOptions,
 } from './client/producer.ts';
@@ -30,7 +31,7 @@ export {
   type SchedulesOptions,
   type ScheduleView,
 } from './client/schedules/schedules.ts';
-export type { Config, ConfigInput } from './config/options.ts';
+export type { ConfigInput } from './config/options.ts';
 export { type Backoff, type BackoffPolicy, exponential, fixed, type Jitter, ladder, linear } from './core/backoff.ts';
 export type { Abandoned } from './core/compensation.ts';
 export type { DurationInput, InstantInput } from './core/duration.ts';
@@ -43,7 +44,7 @@ export { type Attempted, Defer, Unrecoverable } from './core/outcome.ts';
 export { type DeliveryMode, defineQueue, type Queue, type QueueOptions } from './core/queue.ts';
 export type { JobState } from './core/state.ts';
 export { createDaemon, type Daemon, type DaemonInput, type DaemonParts } from './daemon/daemon.ts';
-export { createWorker, type Worker, type WorkerOptions } from './daemon/embedded-worker.ts';
+export { createWorker, type Worker, type WorkerOptions, type WorkerQueuesOptions } from './daemon/embedded-worker.ts';
 export type { RedisAddress, RedisInput } from './redis/connection/connect.ts';
 export {
   defineHandlers,
@@ -53,3 +54,4 @@ export {
   type Handlers,
   type QueueHandlers,
 } from './worker/handlers.ts';
+export type { QueueWork } from './worker/options.ts';

@@ -13,7 +13,7 @@ if (second === '') {
   console.error('usage: send-later.mjs <id> <address> [delay] | --undo <id>');
   process.exit(64);
 }
-const producer = await createProducer({ redis: process.env.DUESTREAM_REDIS_URL ?? 'redis://127.0.0.1:6379' });
+const producer = createProducer({ redis: process.env.DUESTREAM_REDIS_URL ?? 'redis://127.0.0.1:6379' });
 try {
   if (first === '--undo') {
     const { status } = await producer.cancel(emails, second);

@@ -23,15 +23,15 @@ export async function startApp({ redis, namespace = 'shop', port = 0, remindAfte
   const reminded = [];
 
   async function begin() {
-    const daemon = await createDaemon({ redis: { url: redis }, namespace, roles: ['mover'] });
+    const daemon = createDaemon({ redis: { url: redis }, namespace, roles: ['mover'] });
     stops.push(daemon.stop);
     await daemon.start();
-    const producer = await createProducer({ redis, namespace });
+    const producer = createProducer({ redis, namespace });
     stops.push(producer.stop);
     // One registry for both, so that one route shows it all.
     const { registry } = daemon;
     const worker = createWorker(reminders, ({ data }) => reminded.push(data.order), { redis, namespace, registry });
-    stops.push(() => worker.stop({ graceMs: 5000 }));
+    stops.push(() => worker.stop({ shutdown: 5000 }));
     await worker.start();
     const server = serve({ daemon, producer, worker });
     stops.push(() => closed(server));
@@ -54,7 +54,7 @@ export async function startApp({ redis, namespace = 'shop', port = 0, remindAfte
     );
     app.get('/reminded', (c) => c.json(reminded));
     app.get('/readyz', async (c) => {
-      const ready = worker.ready() && (await daemon.ready());
+      const ready = worker.isReady() && (await daemon.isReady());
       return c.text(ready ? 'ok' : 'not ok', ready ? 200 : 503);
     });
     app.get('/metrics', async (c) => {

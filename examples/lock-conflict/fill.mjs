@@ -2,7 +2,7 @@
 import { createProducer } from 'duestream';
 
 const [count = '12', batch = String(Date.now())] = process.argv.slice(2);
-const producer = await createProducer({ redis: process.env.DUESTREAM_REDIS_URL ?? 'redis://127.0.0.1:6379' });
+const producer = createProducer({ redis: process.env.DUESTREAM_REDIS_URL ?? 'redis://127.0.0.1:6379' });
 const jobs = Array.from({ length: Number(count) }, (_, index) => ({
   id: `booking:${batch}:${index}`,
   data: { account: `account-${index % 3}`, amount: 100 + index },

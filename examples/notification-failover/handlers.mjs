@@ -8,18 +8,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createProducer, Defer, defineHandlers, Unrecoverable } from 'duestream';
 import { notes, plan, steps, waitMs } from './steps.mjs';
 
-/** @type {Promise<import('duestream').Producer> | undefined} */
-let connected;
-/** At the first job, not at import: a worker may start while Redis is away. */
-function producer() {
-  connected ??= createProducer({ redis: process.env.DUESTREAM_REDIS_URL ?? 'redis://127.0.0.1:6379' }).catch(
-    (error) => {
-      connected = undefined;
-      throw error;
-    },
-  );
-  return connected;
-}
+// It connects at the first job: a worker may start while Redis is away.
+const { schedule, cancel, get } = createProducer({
+  redis: process.env.DUESTREAM_REDIS_URL ?? 'redis://127.0.0.1:6379',
+});
 
 /** @type {(job: import('duestream').Job<import('./steps.mjs').Note>, ctx: import('duestream').HandlerContext) => Promise<void>} */
 async function step({ name, data, dueMs }, { log, signal }) {
@@ -30,7 +22,6 @@ async function step({ name, data, dueMs }, { log, signal }) {
     log.info({ note, step: name }, 'the chain has moved on');
     return;
   }
-  const { schedule, cancel } = await producer();
   try {
     await deliver(fate[name], signal);
   } catch (error) {
@@ -52,7 +43,6 @@ async function step({ name, data, dueMs }, { log, signal }) {
  */
 async function hang(net, data, dueMs) {
   try {
-    const { get, schedule } = await producer();
     const hung = await get(notes, net.id);
     if (hung && hung.state !== 'scheduled') return false;
     await schedule(notes, data, { ...net, at: new Date(dueMs) });

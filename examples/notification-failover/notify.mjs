@@ -4,7 +4,7 @@ import { notes, plan, steps } from './steps.mjs';
 
 const [note = 'n1', ...fates] = process.argv.slice(2);
 const [first = ''] = steps;
-const { schedule, get, stop } = await createProducer({
+const { schedule, get, stop } = createProducer({
   redis: process.env.DUESTREAM_REDIS_URL ?? 'redis://127.0.0.1:6379',
 });
 if (fates.length > 0) {

@@ -85,7 +85,7 @@ async function run(timetable, signal) {
   });
   const { observer, office } = stage;
   detail(`to look inside: node dist/main.js ls emails --config ${relative(process.cwd(), stage.config)}`);
-  const producer = await createProducer({ redis: stage.url, namespace: stage.namespace });
+  const producer = createProducer({ redis: stage.url, namespace: stage.namespace });
   closers.push(() => producer.stop());
 
   /** @type {DemoEvent[]} */

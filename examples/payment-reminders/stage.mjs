@@ -74,8 +74,8 @@ export async function setStage({ timetable, onClose, onUnexpectedExit, keepsLogs
   /** Writes duestream.yaml. The leases are short, so that recovery fits into the run; the promises scale with them. */
   async function settings() {
     const { moverMs, jobMs, extendMs, beatMs, graceMs } = timetable.leases;
-    const worker = { jobLeaseMs: jobMs, extendEveryMs: extendMs, beatTtlMs: beatMs, graceMs, shutdownMs: 3000 };
-    const tree = { namespace, redis: { url }, mover: { leaseMs: moverMs }, worker };
+    const worker = { jobLease: jobMs, extendEvery: extendMs, beatTtl: beatMs, grace: graceMs, shutdown: '3s' };
+    const tree = { namespace, redis: { url }, mover: { lease: moverMs }, worker };
     const path = join(dir, 'duestream.yaml');
     // JSON is YAML.
     await writeFile(path, `${JSON.stringify(tree, null, 2)}\n`);

@@ -6,7 +6,7 @@
 import { createProducer, type Producer } from '../client/producer.ts';
 import { createSchedules, type Schedules } from '../client/schedules/schedules.ts';
 import { unknownSchedule } from '../client/schedules/unknown-schedule.ts';
-import { type Loaded, loadConfig } from '../config/load.ts';
+import { type Loaded, loadConfig, redisOf } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
 import type { DuestreamError } from '../core/errors.ts';
 import { parseName } from '../core/job.ts';
@@ -55,7 +55,7 @@ export function withRedisUrl(config: Config, url: string): Config {
 
 /** Lends a connection. A refused connection fails at once: a person waits for the answer. */
 export async function withRedis<T>({ config }: Session, act: (redis: Redis) => Promise<T>): Promise<T> {
-  const redis = openCommands({ redis: config.redis, name: 'cli' });
+  const redis = openCommands({ redis: redisOf(config), name: 'cli' });
   const giveUp = (error: Error) => {
     if (REFUSED.has(codeOf(error))) close(redis);
   };
@@ -75,8 +75,8 @@ export async function withProducer<T>(session: Session, act: (producer: Producer
   const windowMs = config.done.max === 0 ? 0 : config.done.windowMs;
   // A producer is subject with a Redis that refuses it; a person at a terminal is told at once.
   await withRedis(session, (redis) => redis.ping());
-  const producer = await createProducer({
-    redis: config.redis,
+  const producer = createProducer({
+    redis: redisOf(config),
     namespace: config.namespace,
     horizon: config.limits.horizonMs,
     dataBytesMax: config.limits.dataBytes,
@@ -95,8 +95,8 @@ export async function withProducer<T>(session: Session, act: (producer: Producer
 export async function withSchedules<T>(session: Session, act: (schedules: Schedules) => Promise<T>): Promise<T> {
   const { config } = session;
   await withRedis(session, (redis) => redis.ping());
-  const schedules = await createSchedules({
-    ...{ redis: config.redis, namespace: config.namespace, retryBudget: RETRY_MS },
+  const schedules = createSchedules({
+    ...{ redis: redisOf(config), namespace: config.namespace, retryBudget: RETRY_MS },
   });
   try {
     return await act(schedules);

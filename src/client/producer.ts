@@ -1,41 +1,35 @@
 /**
  * The producer: the one thing an application needs to put jobs into queues. It checks what it is given, turns delays
- * into absolute due times, and hands over to the parts beside this file. It owns one connection and nothing else of the
- * process: no signal handlers, no timers, no output. Every promise it gives settles, and none waits for ever.
+ * into absolute due times, and hands over to the parts beside this file. It owns one connection, made at the first call, and
+ * nothing else of the process: no signal handlers, no timers, no output. Every promise it gives settles, none waits for ever.
  */
 import { DuestreamError } from '../core/errors.ts';
 import type { ScheduleOptions } from '../core/job-options.ts';
-import { close, openCommands, type Redis, whenReady } from '../redis/connection/connect.ts';
-import { createServers } from '../redis/connection/server-clock.ts';
-import { createJobs, type Jobs } from '../redis/transitions/jobs.ts';
-import { createBatch } from './batch.ts';
-import { checkList, planAll, scheduleAll } from './bulk.ts';
-import { type Cancelled, createCancel } from './cancel.ts';
-import { createGet, type JobView } from './job-view.ts';
-import { createLayouts } from './layouts.ts';
-import { createPartitionCalls } from './partition-calls.ts';
+import { openCommands } from '../redis/connection/connect.ts';
+import { createOpening } from '../redis/connection/opening.ts';
+import { checkList } from './bulk.ts';
+import type { Cancelled } from './cancel.ts';
+import type { JobView } from './job-view.ts';
 import { dueOf, planJob } from './plan.ts';
-import { withReadRetry } from './read-retry.ts';
-import { createRefusal } from './refusal.ts';
-import { createReplay, parseDeadLetterId, type Replayed } from './replay.ts';
+import { type BulkJob, furnish, limitsOf, type Parts, scheduleList, scheduleOne } from './producer-parts.ts';
+import { parseReplayed, type Replayed, type ReplayTarget } from './replay.ts';
 import type { Scheduled } from './scheduled.ts';
-import {
-  type ProducerOptions,
-  type ProducerSettings,
-  parseAnyId,
-  type QueueInput,
-  queueOf,
-  settingsOf,
-} from './settings.ts';
-import { createSlots } from './slots.ts';
+import { type ProducerOptions, parseAnyId, producerSettings, type QueueInput, queueOf } from './settings.ts';
 
-export type { Cancelled, JobView, ProducerOptions, QueueInput, Replayed, Scheduled, ScheduleOptions };
-
-/** One job of `scheduleMany`. */
-export type BulkJob<Data> = ScheduleOptions & { readonly data: Data };
+export type {
+  BulkJob,
+  Cancelled,
+  JobView,
+  ProducerOptions,
+  QueueInput,
+  Replayed,
+  ReplayTarget,
+  Scheduled,
+  ScheduleOptions,
+};
 
 /**
- * Puts jobs into queues. All methods reject with a `DuestreamError`: `bad-input` before anything is sent · `unavailable`
+ * Puts jobs into queues. It connects at the first call. All methods reject with a `DuestreamError`: `bad-input` before anything is sent · `unavailable`
  * when Redis could not be reached within the retry budget and nothing was carried out · `indeterminate` when the reply
  * was lost and it may have been · `out-of-memory` and `refused` when Redis says no · `moved` when the queue is resized
  * again and again · `stopped` after `stop`.
@@ -46,7 +40,7 @@ export interface Producer {
    * thousand of them at once cost a few round trips; each has its own result.
    *
    * @throws DuestreamError `exists` with `ifExists: 'error'`; after an outage `cause` is `Unconfirmed` and says the
-   * id and the due time with which you can repeat the same call.
+   * id and the due with which the same call can be repeated.
    * @example
    * await producer.schedule(emails, { to, template }, { delay: '2m', id: `welcome:${user}`, name: 'welcome' });
    */
@@ -61,7 +55,7 @@ export interface Producer {
    */
   scheduleMany<Data>(queue: QueueInput<Data>, jobs: readonly BulkJob<Data>[]): Promise<readonly Scheduled[]>;
   /**
-   * Cancels one job. `bare`: the job is a bare member, which a foreign producer put with ZADD.
+   * Cancels one job. `bare`: one that a foreign producer put as a plain zset member.
    *
    * @example if ((await producer.cancel(reminders, id)).status === 'requested') console.log('it runs right now');
    */
@@ -69,8 +63,8 @@ export interface Producer {
   /** Cancels up to a million jobs, results in their order. @example await producer.cancelMany(reminders, ids); */
   cancelMany(queue: QueueInput<unknown>, ids: readonly string[]): Promise<readonly Cancelled[]>;
   /**
-   * One job as it is stored, or undefined when nothing is known about it. For a record that cannot be read it
-   * resolves with `readable: false`, and never throws.
+   * One job as it is stored, or undefined when nothing is known about it. A record that cannot be read is said to be so
+   * (`readable: false`) and never thrown.
    *
    * @example const due = (await producer.get(emails, id))?.dueMs;
    */
@@ -80,157 +74,137 @@ export interface Producer {
     options?: { readonly bare?: boolean },
   ): Promise<JobView<Data> | undefined>;
   /**
-   * Makes one dead letter a scheduled job again, with fresh budgets; due now unless `delay` or `at` says otherwise.
-   * `partition` is needed only where two partitions have a dead letter of the same number.
+   * Makes one dead letter a scheduled job again, with fresh budgets; due now unless `delay` or `at` says otherwise. It is
+   * named by its own id, or by the id of its job: then the newest dead letter of that job is taken, if it is among the
+   * 100,000 newest of its partition. Without one the status is `gone`. `partition` is needed only where two partitions
+   * have a dead letter of the same id.
    *
-   * @example await producer.replay(emails, (await producer.get(emails, id))?.deadLetter ?? '', { delay: '5m' });
+   * @example await producer.replay(emails, { id: `welcome:${user}` }, { delay: '5m' });
    */
   replay(
     queue: QueueInput<unknown>,
-    deadLetterId: string,
+    deadLetter: ReplayTarget,
     options?: Pick<ScheduleOptions, 'delay' | 'at'> & { readonly partition?: number | undefined },
   ): Promise<Replayed>;
+  /**
+   * Connects unless that has happened, and resolves when Redis answers and takes jobs. Optional: the first call does the
+   * same. In an outage it waits as long as a call does, and may be called again.
+   *
+   * @throws DuestreamError `unavailable` · `refused` for a user without rights or a Redis that may evict jobs · `stopped`
+   */
+  ready(): Promise<void>;
   /** Refuses new calls, waits until running calls have settled, and closes the connection. You may call it twice. */
   stop(): Promise<void>;
+  /** `stop`, for `await using producer = createProducer(…)`. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Header, name and options around the data. */
-const RECORD_OVERHEAD_BYTES = 4096;
-/** The script's own check is for clocks that are wrong; this one's is sharp. */
-const HORIZON_SLACK_MS = 60_000;
-/** Calls that are not batched: cancel, get, replay. */
-const CALLS_MAX = 100;
-const CALLS_WAITING_MAX = 100_000;
-
 /**
- * Connects a producer. Resolves when Redis can take jobs.
+ * A producer. It connects when it is first used.
  *
- * @throws DuestreamError `bad-input` for an option outside its range, `unavailable` or `refused` without Redis.
+ * @throws DuestreamError `bad-config` for an option that there is not, or one outside its range.
  * @example
- * const producer = await createProducer({ redis: 'redis://127.0.0.1:6379' });
+ * const producer = createProducer({ redis: 'redis://127.0.0.1:6379' });
  * await producer.schedule('emails', { to: 'a@example.org' }, { delay: '2m' });
  * await producer.stop();
  */
-export async function createProducer(options: ProducerOptions): Promise<Producer> {
-  const settings = settingsOf(options);
-  const { clock, budgetMs, horizonMs, dataBytesMax } = settings;
-  const redis = openCommands(settings);
+export function createProducer(options: ProducerOptions): Producer {
+  const settings = producerSettings(options);
+  const { clock, waitMs } = settings;
+  const stopAsked = new AbortController();
+  /** Ends what goes on beside the calls, once they have settled. */
   const ending = new AbortController();
-  const { server, layouts, refusal, batch, cancel, get, replay } = wire(settings, redis, ending.signal);
   const underWay = new Set<Promise<unknown>>();
   let stopping: Promise<void> | undefined;
-
-  try {
-    await whenReady(redis);
-    await withReadRetry('read the clock', server.measure, { clock, budgetMs });
-    await refusal.look();
-  } catch (error) {
-    close(redis);
-    throw error;
-  }
-  const onReady = () => {
-    server.doubt();
-    layouts.doubt();
-    void refusal.look();
-  };
-  redis.on('ready', onReady);
+  const opening = createOpening({
+    waitMs,
+    open: () => [openCommands(settings)] as const,
+    furnish: ([redis]) => furnish(settings, redis, ending.signal),
+  });
 
   /** A call that `stop` waits for. */
-  function call<T>(work: () => Promise<T>): Promise<T> {
+  function call<T>(work: (parts: Parts) => Promise<T>): Promise<T> {
     if (stopping) return Promise.reject(stopped());
-    const working = work();
+    const parts = opening.opened();
+    const working = parts ? work(parts) : opening.use().then(work);
     underWay.add(working);
     const done = () => underWay.delete(working);
     working.then(done, done);
     return working;
   }
 
-  const limits = (calledMs: number) => ({ horizonMs, dataBytesMax, nowMs: server.latestMs(calledMs) });
+  /** A call whose input is read before anything else: what is wrong with it is said also while Redis is away. */
+  function checkedCall<Input, T>(read: () => Input, work: (parts: Parts, input: Input) => Promise<T>): Promise<T> {
+    try {
+      const input = read();
+      return call((parts) => work(parts, input));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
 
   async function end(): Promise<void> {
+    stopAsked.abort(stopped());
     await Promise.allSettled(underWay);
-    await batch.quiet();
-    redis.off('ready', onReady);
-    ending.abort();
-    close(redis);
+    await opening.opened()?.batch.quiet();
+    ending.abort(stopped());
+    opening.close();
   }
+
+  const stop = () => (stopping ??= end());
 
   return {
     schedule(queue, data, options = {}) {
       if (stopping) return Promise.reject(stopped());
+      const calledMs = clock.monotonicMs();
+      const parts = opening.opened();
       try {
         const to = queueOf(queue);
-        const calledMs = clock.monotonicMs();
-        const measured = options?.at === undefined ? server.settle() : undefined;
-        if (!measured) return batch.add(to, planJob(data, options, limits(calledMs)));
-        return call(async () => {
-          await measured;
-          return batch.add(to, planJob(data, options, limits(calledMs)));
-        });
+        if (parts) return scheduleOne(parts, { to, data, options, calledMs }, call);
+        // For its refusals alone: the due time is counted from the clock of Redis, which is not known yet.
+        planJob(data, options, { ...limitsOf(settings), nowMs: clock.wallMs() });
+        return call((opened) => scheduleOne(opened, { to, data, options, calledMs }, (work) => work(opened)));
       } catch (error) {
         return Promise.reject(error);
       }
     },
     scheduleMany: (queue, list) =>
-      call(async () => {
-        const to = queueOf(queue);
+      checkedCall(() => {
         checkList(list, 'jobs');
-        const calledMs = clock.monotonicMs();
-        await server.settle();
-        const plans = await planAll(list, ({ data, ...options }) => planJob(data, options, limits(calledMs)));
-        return scheduleAll(plans, (plan) => batch.add(to, plan));
-      }),
+        return { to: queueOf(queue), list, calledMs: clock.monotonicMs() };
+      }, scheduleList),
     cancel: (queue, id, { bare = false } = {}) =>
-      call(async () => cancel.one(queueOf(queue), parseAnyId(id, bare), { bare })),
+      checkedCall(
+        () => ({ to: queueOf(queue), id: parseAnyId(id, bare) }),
+        ({ cancel }, given) => cancel.one(given.to, given.id, { bare }),
+      ),
     cancelMany: (queue, ids) =>
-      call(async () => {
-        checkList(ids, 'ids');
-        return cancel.many(
-          queueOf(queue),
-          ids.map((id) => parseAnyId(id, false)),
-        );
-      }),
-    get: (queue, id, { bare = false } = {}) => call(async () => get(queueOf(queue), parseAnyId(id, bare), { bare })),
-    replay: (queue, deadLetterId, options = {}) =>
-      call(async () => {
-        const to = queueOf(queue);
-        const calledMs = clock.monotonicMs();
-        const parsed = parseDeadLetterId(deadLetterId);
-        await server.settle();
-        return replay(to, {
-          deadLetterId: parsed,
-          dueMs: dueOf(options, limits(calledMs)),
-          partition: options.partition,
-        });
-      }),
-    stop: () => (stopping ??= end()),
-  };
-}
-
-/** The parts beside this file, on one connection. */
-function wire(settings: ProducerSettings, redis: Redis, signal: AbortSignal) {
-  const { clock, budgetMs, namespace, windowMs } = settings;
-  const jobs = createJobs(redis);
-  const refusal = createRefusal(redis, clock);
-  const keeping: Pick<Jobs, 'schedule'> = {
-    async schedule(...call) {
-      await refusal.check();
-      return jobs.schedule(...call);
+      checkedCall(
+        () => {
+          checkList(ids, 'ids');
+          return { to: queueOf(queue), ids: ids.map((id) => parseAnyId(id, false)) };
+        },
+        ({ cancel }, given) => cancel.many(given.to, given.ids),
+      ),
+    get: (queue, id, { bare = false } = {}) =>
+      checkedCall(
+        () => ({ to: queueOf(queue), id: parseAnyId(id, bare) }),
+        ({ get }, given) => get(given.to, given.id, { bare }),
+      ),
+    replay: (queue, deadLetter, options = {}) =>
+      checkedCall(
+        () => ({ to: queueOf(queue), target: parseReplayed(deadLetter), calledMs: clock.monotonicMs() }),
+        async ({ server, limits, replay }, { to, target, calledMs }) => {
+          await server.settle();
+          return replay(to, { target, dueMs: dueOf(options, limits(calledMs)), partition: options.partition });
+        },
+      ),
+    async ready() {
+      if (stopping) throw stopped();
+      await (await opening.connected(stopAsked.signal)).fit();
     },
-  };
-  const layouts = createLayouts({ redis, namespace, clock, budgetMs, signal });
-  const slots = createSlots({ max: CALLS_MAX, waitingMax: CALLS_WAITING_MAX });
-  const callPartitions = createPartitionCalls({ layouts, slots, clock, budgetMs });
-  const recordBytesMax = settings.dataBytesMax + RECORD_OVERHEAD_BYTES;
-  const horizonMs = settings.horizonMs + HORIZON_SLACK_MS;
-  return {
-    layouts,
-    refusal,
-    server: createServers(redis, clock)(),
-    batch: createBatch({ jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
-    cancel: createCancel({ jobs, callPartitions, windowMs }),
-    get: createGet({ redis, callPartitions }),
-    replay: createReplay({ redis, jobs, callPartitions }),
+    stop,
+    [Symbol.asyncDispose]: stop,
   };
 }
 

@@ -9,30 +9,46 @@ import { DuestreamError } from '../core/errors.ts';
 import type { Queue } from '../core/queue.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
-import { type DeadLetter, deadLetter as deadLetterAt, peek } from '../redis/inspect.ts';
+import { type DeadLetter, deadLetter as deadLetterAt, deadLetters, peek } from '../redis/inspect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { Moved, ReplayReply } from '../redis/transitions/replies.ts';
 import type { Layout } from './layouts.ts';
-import { type CallPartitions, isMoved } from './partition-calls.ts';
+import { type CallPartitions, isMoved, placesOf } from './partition-calls.ts';
 import { withReadRetry } from './read-retry.ts';
+import { parseAnyId } from './settings.ts';
+
+/** A dead letter by its own id, or the newest one of a job by the id of that job. */
+export type ReplayTarget =
+  | string
+  | {
+      readonly id: string;
+      /** A job that a foreign producer put as a plain zset member. */
+      readonly bare?: boolean | undefined;
+    };
 
 /** What became of a request to replay a dead letter. */
 export interface Replayed {
-  readonly deadLetter: string;
+  /** Undefined where a job was named and has none. */
+  readonly deadLetter: string | undefined;
   /**
    * `scheduled`: the job lives again, and the dead letter is gone · `live`: a job of this id lives, and the dead letter
    * stays · `empty`: the dead letter has no record to replay · `gone`: there is no such dead letter.
    */
   readonly status: 'scheduled' | 'live' | 'empty' | 'gone';
-  /** Whose dead letter it is, unless it is gone. */
+  /** The job that was named, else whose dead letter it is, unless that is gone. */
   readonly id: string | undefined;
   /** With `scheduled`: epoch ms from which the job may run. */
   readonly dueMs: number | undefined;
 }
 
+/** What is replayed, checked. */
+type Target =
+  | { readonly deadLetterId: string }
+  | { readonly deadLetterId?: undefined; readonly id: string; readonly bare: boolean };
+
 export interface ReplayRequest {
-  readonly deadLetterId: string;
+  readonly target: Target;
   readonly dueMs: number;
   /** Needed only where two partitions have a dead letter of this number. */
   readonly partition: number | undefined;
@@ -40,10 +56,26 @@ export interface ReplayRequest {
 
 const LETTER = /^\d{1,16}-\d{1,16}$/;
 
+/** Dead letters of a partition, newest first, in which one of a job is looked for; and how many are read at once. */
+const LOOKED_AT_MAX = 100_000;
+const PAGE = 200;
+
 /** @throws DuestreamError `bad-input` */
-export function parseDeadLetterId(input: unknown): string {
-  if (typeof input === 'string' && LETTER.test(input)) return input;
-  throw new DuestreamError('bad-input', `dead letter is ${show(input)}; allowed: a number such as 1763719000000-0`);
+export function parseReplayed(input: unknown): Target {
+  if (typeof input === 'string' && LETTER.test(input)) return { deadLetterId: input };
+  if (typeof input === 'object' && input !== null && 'id' in input) {
+    const bare = 'bare' in input && input.bare === true;
+    return { id: parseAnyId(input.id, bare), bare };
+  }
+  throw new DuestreamError(
+    'bad-input',
+    `dead letter is ${show(input)}; allowed: a number such as 1763719000000-0, or { id } with the id of a job`,
+  );
+}
+
+interface Found {
+  readonly ref: PartitionRef;
+  readonly deadLetter: DeadLetter;
 }
 
 export function createReplay(parts: {
@@ -53,11 +85,15 @@ export function createReplay(parts: {
 }) {
   const { redis, jobs, callPartitions } = parts;
 
-  async function locate(layout: Layout, request: ReplayRequest, policy: RetryPolicy) {
-    const { deadLetterId, partition } = request;
-    const found: { readonly ref: PartitionRef; readonly deadLetter: DeadLetter }[] = [];
-    for (const ref of layout) {
-      if (partition !== undefined && ref.partition !== partition) continue;
+  async function locate(layout: Layout, { target, partition }: ReplayRequest, policy: RetryPolicy) {
+    const asked = (ref: PartitionRef) => partition === undefined || ref.partition === partition;
+    if (target.deadLetterId === undefined) {
+      const places = placesOf(layout, target.id, target.bare).filter(asked);
+      return newestOf((await Promise.all(places.map((ref) => newestIn(ref, target, policy)))).flat());
+    }
+    const { deadLetterId } = target;
+    const found: Found[] = [];
+    for (const ref of layout.filter(asked)) {
       const deadLetter = await withReadRetry('replay', () => deadLetterAt(redis, ref, deadLetterId), policy);
       if (deadLetter) found.push({ ref, deadLetter });
     }
@@ -65,8 +101,31 @@ export function createReplay(parts: {
     const places = found.map(({ ref }) => ref.partition).join(', ');
     throw new DuestreamError(
       'bad-input',
-      `dead letter ${deadLetterId} is in the partitions ${places}; name one with the option partition`,
+      `dead letter ${deadLetterId} is in the partitions ${places}; say which with partition`,
     );
+  }
+
+  /** The tombstone of a job that has just died names its dead letter; an older one is looked for among the newest. */
+  async function newestIn(
+    ref: PartitionRef,
+    { id, bare }: { readonly id: string; readonly bare: boolean },
+    policy: RetryPolicy,
+  ): Promise<readonly Found[]> {
+    const read = <T>(call: () => Promise<T>) => withReadRetry('replay', call, policy);
+    const job = await read(() => peek(redis, ref, memberOf(id, { bare })));
+    const named = job && 'tombstone' in job ? job.tombstone?.deadLetter : undefined;
+    const last = named === undefined ? undefined : await read(() => deadLetterAt(redis, ref, named));
+    if (last) return [{ ref, deadLetter: last }];
+    let before: string | undefined;
+    for (let looked = 0; looked < LOOKED_AT_MAX; looked += PAGE) {
+      const from = before;
+      const page = await read(() => deadLetters(redis, ref, { limit: PAGE, ...(from && { before: from }) }));
+      const deadLetter = page.find((one) => one.id === id && one.bare === bare);
+      if (deadLetter) return [{ ref, deadLetter }];
+      if (page.length < PAGE) return [];
+      before = page.at(-1)?.entry;
+    }
+    return [];
   }
 
   async function send(
@@ -89,13 +148,18 @@ export function createReplay(parts: {
 
   return (queue: Queue, request: ReplayRequest): Promise<Replayed> =>
     callPartitions(queue, async (layout, policy): Promise<Replayed | Moved> => {
-      const { deadLetterId, dueMs } = request;
+      const { target, dueMs } = request;
       const found = await locate(layout, request, policy);
-      if (!found) return { deadLetter: deadLetterId, status: 'gone', id: undefined, dueMs: undefined };
+      if (!found) return { deadLetter: target.deadLetterId, status: 'gone', id: idIn(target), dueMs: undefined };
       const reply = await send(found.ref, found.deadLetter, { dueMs, policy });
       if (isMoved(reply)) return reply;
-      const { id } = found.deadLetter;
-      if (reply.kind === 'ok') return { deadLetter: deadLetterId, status: 'scheduled', id, dueMs: reply.dueMs };
-      return { deadLetter: deadLetterId, status: reply.kind, id, dueMs: undefined };
+      const { id, entry: deadLetter } = found.deadLetter;
+      if (reply.kind === 'ok') return { deadLetter, status: 'scheduled', id, dueMs: reply.dueMs };
+      return { deadLetter, status: reply.kind, id, dueMs: undefined };
     });
 }
+
+const idIn = (target: Target): string | undefined => (target.deadLetterId === undefined ? target.id : undefined);
+
+const newestOf = (found: readonly Found[]): Found | undefined =>
+  [...found].sort((a, b) => b.deadLetter.atMs - a.deadLetter.atMs)[0];

@@ -3,9 +3,11 @@ import { type Clock, systemClock } from '../core/clock.ts';
 import { type DurationInput, show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { parseJobId, parseName } from '../core/job.ts';
+import { asConfig, checkNames } from '../core/option-names.ts';
 import { defineQueue, type Queue, wholeNumber } from '../core/queue.ts';
-import { durationIn, queueRanges, workerRanges } from '../core/ranges.ts';
-import type { RedisInput } from '../redis/connection/connect.ts';
+import { durationIn, queueRanges } from '../core/ranges.ts';
+import { workerOption } from '../core/worker-options.ts';
+import { CONNECT_TIMEOUT_MS, parseAddress, type RedisInput } from '../redis/connection/address.ts';
 
 export interface ProducerOptions {
   /** A URL, an object with its `url` and options beside it, or options of ioredis: see `RedisInput`. */
@@ -18,7 +20,7 @@ export interface ProducerOptions {
   readonly dataBytesMax?: number | undefined;
   /**
    * How long a call is repeated in an outage: 0 to `5m`, at most half of `doneWindow`. Default `10s`. If it is longer than
-   * `done.retryBudgetMs` of the daemons (10 s), raise that too: else a repeated call may make a second job.
+   * `done.retryBudget` of the daemons (10 s), raise that too: else a repeated call may make a second job.
    */
   readonly retryBudget?: DurationInput | undefined;
   /** How long Redis remembers a job that this producer cancelled: 0 (not at all) to `30d`. Default `10m`. */
@@ -35,33 +37,52 @@ export interface ProducerSettings {
   readonly horizonMs: number;
   readonly dataBytesMax: number;
   readonly budgetMs: number;
+  /** How long a first call waits for Redis: at least for one wholeNumber try to connect. */
+  readonly waitMs: number;
   readonly windowMs: number;
   readonly name: string;
   readonly clock: Clock;
 }
 
-/** A queue that `defineQueue` returned, or its name; with a name alone the defaults hold. */
+/** A queue as `defineQueue` made it, or its name: then it has the defaults. */
 export type QueueInput<Data> = Queue<Data> | string;
 
 const DAY_MS = 86_400_000;
 const BARE_CHARS_MAX = 1024;
 const NAME = /^[!-~]{1,64}$/;
 
-/** @throws DuestreamError `bad-input` */
+const PRODUCER_OPTIONS: readonly string[] = Object.keys({
+  ...{ redis: 0, namespace: 0, horizon: 0, dataBytesMax: 0, retryBudget: 0, doneWindow: 0, name: 0, clock: 0 },
+} satisfies Record<keyof ProducerOptions, number>);
+
+/** @throws DuestreamError `bad-config` */
+export function producerSettings(options: ProducerOptions): ProducerSettings {
+  checkNames(options, PRODUCER_OPTIONS, 'createProducer');
+  return settingsOf(options);
+}
+
+/** @throws DuestreamError `bad-config` */
 export function settingsOf(options: ProducerOptions): ProducerSettings {
+  return asConfig(() => checked(options));
+}
+
+function checked(options: ProducerOptions): ProducerSettings {
   const { redis, name = 'producer', clock = systemClock } = options;
+  const { connectTimeoutMs = CONNECT_TIMEOUT_MS } = parseAddress(redis);
   if (typeof name !== 'string' || !NAME.test(name)) {
     throw new DuestreamError('bad-input', `name is ${show(name)}; allowed: 1 to 64 printable ASCII characters`);
   }
-  const windowMs = durationIn(options.doneWindow ?? '10m', 'doneWindow', workerRanges.doneWindowMs);
+  const windowMs = workerOption('doneWindow', options.doneWindow);
   // A repeated call is recognised by what the window keeps, so it must have ended well within it.
   const budgetMax = windowMs === 0 ? 300_000 : Math.min(300_000, windowMs / 2);
+  const budgetMs = durationIn(options.retryBudget ?? '10s', 'retryBudget', { min: 0, max: budgetMax });
   return {
     redis,
     namespace: parseName(options.namespace ?? 'duestream', 'namespace'),
     horizonMs: durationIn(options.horizon ?? '3650d', 'horizon', { min: 1000, max: 3650 * DAY_MS }),
     dataBytesMax: wholeNumber(options.dataBytesMax ?? 262_144, { what: 'dataBytesMax', min: 1, max: 64 * 1024 * 1024 }),
-    budgetMs: durationIn(options.retryBudget ?? '10s', 'retryBudget', { min: 0, max: budgetMax }),
+    budgetMs,
+    waitMs: Math.max(budgetMs, connectTimeoutMs),
     windowMs,
     name,
     clock,

@@ -6,9 +6,10 @@
  * A value outside its range stops the start: the error names the option, the value, where it was set and what is
  * allowed. Values of secrets appear in no message.
  */
-import { type DurationInput, durationMs, show } from '../core/duration.ts';
-import { DuestreamError, messageOf } from '../core/errors.ts';
+import { durationText, show } from '../core/duration.ts';
+import { DuestreamError } from '../core/errors.ts';
 import { parseName } from '../core/job.ts';
+import { asConfig } from '../core/option-names.ts';
 import type { QueueOptions } from '../core/queue.ts';
 import { doneLimits } from './done.ts';
 import { type Config, type ConfigInput, options, schema } from './options.ts';
@@ -26,7 +27,7 @@ import type { Option } from './table.ts';
 
 export interface Loaded {
   readonly config: Config;
-  /** Key of each option, such as `mover.leaseMs` → where its value was set. */
+  /** Key of each option, such as `mover.lease` → where its value was set. */
   readonly origins: Readonly<Record<string, Origin>>;
 }
 
@@ -47,17 +48,19 @@ export function loadConfig({ flags = {}, env = process.env, cwd = process.cwd() 
   return resolve([...fileSettings({ flag: flags.config, env, cwd }), ...envSettings(env), ...flagSettings(flags)]);
 }
 
-/** A configuration, complete or not. */
-export type PartialConfig = (Omit<Config, 'redis'> | Omit<ConfigInput, 'redis'>) & Pick<ConfigInput, 'redis'>;
-
 /**
  * A complete configuration from code: what is not given takes its default. Reads neither files nor the environment.
  *
  * @throws DuestreamError `bad-config` as `loadConfig`.
- * @example const daemon = await createDaemon(defineConfig({ redis: { url }, roles: ['mover'] }));
+ * @example const config = defineConfig({ redis: { url }, roles: ['mover'], mover: { lease: '3s' } });
  */
-export function defineConfig(input: PartialConfig): Config {
-  return resolve(treeSettings(input, { from: 'code', name: 'defineConfig' })).config;
+export function defineConfig(input: ConfigInput): Config {
+  return resolve(treeSettings(input, { from: 'code', name: 'the code' })).config;
+}
+
+/** What the configuration says about Redis, in the words of `RedisInput`. */
+export function redisOf({ redis: { url, commandTimeoutMs, connectTimeoutMs } }: Pick<Config, 'redis'>) {
+  return { url, commandTimeout: commandTimeoutMs, connectTimeout: connectTimeoutMs };
 }
 
 /** What the configuration says about a queue, in the words of `defineQueue`; it wins over the definition in code. */
@@ -78,7 +81,7 @@ function resolve(settings: readonly Setting[]): Loaded {
     plant(tree, setting.path, accepted(setting));
     if (setting.option !== undefined) origins[setting.path.join('.')] = setting.origin;
   }
-  const config = schema.parse(tree);
+  const config = withUnits(schema.parse(tree), origins);
   checkTogether(config);
   freeze(config);
   return { config, origins: Object.freeze(origins) };
@@ -95,19 +98,27 @@ function accepted({ path, value, origin, option }: Setting): unknown {
 }
 
 /** Text is read alike wherever it comes from. What cannot be read stays text, and is then refused by the option. */
-function fromText({ kind, unit }: Option, text: string): unknown {
+function fromText({ kind }: Option, text: string): unknown {
   if (kind === 'list') return text.split(',').map((part) => part.trim());
-  if (kind !== 'number') return text;
-  if (/^-?\d+$/.test(text)) return Number(text);
-  return unit === 'ms' ? (durationOr(text) ?? text) : text;
+  return kind === 'number' && /^-?\d+$/.test(text) ? Number(text) : text;
 }
 
-function durationOr(input: DurationInput): number | undefined {
-  try {
-    return durationMs(input, 'duration');
-  } catch {
-    return undefined;
-  }
+/** Durations get their unit into their names: `mover.lease` → `mover.leaseMs`. */
+function withUnits(parsed: unknown, origins: Readonly<Record<string, Origin>>): Config {
+  const durations = new Set(options.filter(({ kind }) => kind === 'duration').map(({ key }) => key));
+  const renamed = (node: unknown, key: string): unknown => {
+    if (!isTree(node) || Array.isArray(node) || key === 'queues.*.backoff') return node;
+    return Object.fromEntries(
+      Object.entries(node).map(([name, child]) => {
+        const path = key === '' ? name : key === 'queues' ? 'queues.*' : `${key}.${name}`;
+        return [durations.has(path) ? `${name}Ms` : name, renamed(child, path)];
+      }),
+    );
+  };
+  const config = renamed(parsed, '') as Config;
+  const isSaid = origins['worker.extendEvery']?.from !== 'default';
+  const { worker } = config;
+  return isSaid ? config : { ...config, worker: { ...worker, extendEveryMs: Math.round(worker.jobLeaseMs / 3) } };
 }
 
 /** Rules that bind two options. */
@@ -120,7 +131,7 @@ function checkTogether(config: Config): void {
       `http.host is ${show(http.host)} and http.token is empty; allowed: a loopback address, or a token of 16 or more characters`,
     );
   }
-  const forgets = (['windowMs', 'max'] as const).find((key) => done[key] === 0);
+  const forgets = done.windowMs === 0 ? 'window' : done.max === 0 ? 'max' : undefined;
   const effective = Object.keys(queues).find((name) => queues[name]?.delivery === 'effectively-once');
   if (effective !== undefined && forgets !== undefined) {
     throw new DuestreamError(
@@ -131,7 +142,7 @@ function checkTogether(config: Config): void {
   if (worker.extendEveryMs * 2 > worker.jobLeaseMs) {
     throw new DuestreamError(
       'bad-config',
-      `worker.extendEveryMs is ${worker.extendEveryMs}; allowed: at most half of worker.jobLeaseMs, which is ${worker.jobLeaseMs}`,
+      `worker.extendEvery is ${durationText(worker.extendEveryMs)}; allowed: at most half of worker.jobLease, which is ${durationText(worker.jobLeaseMs)}`,
     );
   }
 }
@@ -142,7 +153,7 @@ function checkDone(config: Config): void {
   if (windowMs >= floorMs) return;
   throw new DuestreamError(
     'bad-config',
-    `done.windowMs is ${windowMs}; allowed: 0, or at least ${floorMs}: a minute, and twice the sum of done.retryBudgetMs and redis.commandTimeoutMs, which are ${config.done.retryBudgetMs} and ${config.redis.commandTimeoutMs}`,
+    `done.window is ${durationText(windowMs)}; allowed: 0, or at least ${durationText(floorMs)}: a minute, and twice the sum of done.retryBudget and redis.commandTimeout, which are ${durationText(config.done.retryBudgetMs)} and ${durationText(config.redis.commandTimeoutMs)}`,
   );
 }
 
@@ -169,12 +180,4 @@ function freeze(value: unknown): void {
   if (!isTree(value)) return;
   for (const child of Object.values(value)) freeze(child);
   Object.freeze(value);
-}
-
-function asConfig(check: () => unknown): void {
-  try {
-    check();
-  } catch (error) {
-    throw new DuestreamError('bad-config', messageOf(error), { cause: error });
-  }
 }

@@ -4,9 +4,10 @@
  * so that none of them can say something else. Whatever can grow has a maximum.
  */
 import { z } from 'zod';
-import { queueRanges, workerRanges } from '../core/ranges.ts';
+import { queueRanges } from '../core/ranges.ts';
+import { workerOptions } from '../core/worker-options.ts';
 import { queue } from './queue-options.ts';
-import { ms, type Option, option, tableOf, whole } from './table.ts';
+import { type Ms, ms, type Option, option, shared, tableOf, whole } from './table.ts';
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
@@ -32,12 +33,12 @@ const redis = z.strictObject({
       env: 'DUESTREAM_REDIS_URL',
     },
   ),
-  commandTimeoutMs: ms(
+  commandTimeout: ms(
     4000,
     { min: 100, max: 60_000 },
     'How long to wait for the reply to a command before it counts as lost.',
   ),
-  connectTimeoutMs: ms(5000, { min: 100, max: 60_000 }, 'How long connecting may take.'),
+  connectTimeout: ms(5000, { min: 100, max: 60_000 }, 'How long connecting may take.'),
 });
 
 const http = z.strictObject({
@@ -74,7 +75,7 @@ const http = z.strictObject({
 });
 
 const mover = z.strictObject({
-  leaseMs: ms(
+  lease: ms(
     5000,
     { min: 500, max: 60_000 },
     'How long a leader keeps its lease without renewing it; then another daemon may lead.',
@@ -85,8 +86,10 @@ const mover = z.strictObject({
     max: 1_000_000,
     doc: 'How many jobs may be ready and not yet delivered before promotion pauses.',
   }),
-  safetyTickMs: ms(1000, { min: 10, max: 60_000 }, 'How often a leader looks for due jobs without a nudge.'),
+  safetyTick: ms(1000, { min: 10, max: 60_000 }, 'How often a leader looks for due jobs without a nudge.'),
 });
+
+const { doneWindow, ...ofWorker } = workerOptions;
 
 const worker = z.strictObject({
   module: option(z.string().max(4096).default(''), {
@@ -95,34 +98,8 @@ const worker = z.strictObject({
     allowed: 'a path of at most 4096 characters; the worker role needs one',
     flag: 'module',
   }),
-  concurrency: whole(50, {
-    ...workerRanges.concurrency,
-    flag: 'concurrency',
-    doc: 'How many handlers run at once in one process.',
-  }),
-  jobLeaseMs: ms(
-    15_000,
-    workerRanges.jobLeaseMs,
-    'The job lease, also called visibility timeout: how long a started job stays with its worker without an extension.',
-  ),
-  extendEveryMs: ms(
-    5000,
-    workerRanges.extendEveryMs,
-    'How often the leases of running jobs are extended; at most half of worker.jobLeaseMs.',
-  ),
-  beatTtlMs: ms(10_000, workerRanges.beatTtlMs, 'How long a heartbeat of a worker is valid.'),
-  graceMs: ms(5000, workerRanges.graceMs, 'How long a worker must be missing before its jobs are taken over.'),
-  shutdownMs: ms(25_000, workerRanges.shutdownMs, 'How long running handlers may take to end at shutdown.'),
-  abortGraceMs: ms(
-    5000,
-    workerRanges.abortGraceMs,
-    'How long a handler may go on after its signal aborted, before its slot counts as lost.',
-  ),
-  recycleAtPercent: whole(50, {
-    ...workerRanges.recycleAtPercent,
-    doc: 'The share of lost slots, in percent, at which the process ends with exit code 1 so that a supervisor restarts it; 0 = never.',
-  }),
-  timeoutMs: ms(
+  ...shared(ofWorker),
+  timeout: ms(
     900_000,
     queueRanges.timeoutMs,
     'How long a handler may run before its signal aborts, unless its queue says otherwise.',
@@ -130,21 +107,21 @@ const worker = z.strictObject({
 });
 
 const done = z.strictObject({
-  windowMs: ms(600_000, workerRanges.doneWindowMs, 'How long the end of a job is remembered; 0 remembers nothing.'),
+  window: shared({ doneWindow }).doneWindow,
   max: whole(10_000, {
     min: 0,
     max: 10_000_000,
     doc: 'How many ends of jobs are remembered per partition. Ends of the last minute are always kept, because their calls may be repeated. 0 remembers nothing.',
   }),
-  retryBudgetMs: ms(
+  retryBudget: ms(
     10_000,
     { min: 0, max: 300_000 },
-    'The longest retryBudget of your producers. Whatever their number, ends are kept for twice the sum of this and redis.commandTimeoutMs.',
+    'The longest retryBudget of your producers. Whatever their number, ends are kept for twice the sum of this and redis.commandTimeout.',
   ),
 });
 
 const dead = z.strictObject({
-  retentionMs: ms(30 * DAY, { min: SECOND, max: 10 * YEAR }, 'How long dead letters are kept.'),
+  retention: ms(30 * DAY, { min: SECOND, max: 10 * YEAR }, 'How long dead letters are kept.'),
   max: whole(100_000, { min: 1, max: 10_000_000, doc: 'How many dead letters are kept per partition.' }),
 });
 
@@ -155,7 +132,7 @@ const limits = z.strictObject({
     unit: 'bytes',
     doc: 'How large the JSON data of one job may be.',
   }),
-  horizonMs: ms(10 * YEAR, { min: SECOND, max: 10 * YEAR }, 'How far in the future a job may be due.'),
+  horizon: ms(10 * YEAR, { min: SECOND, max: 10 * YEAR }, 'How far in the future a job may be due.'),
 });
 
 const log = z.strictObject({
@@ -212,13 +189,24 @@ export const schema = z.strictObject({
 export const options: readonly Option[] = [...tableOf(schema)];
 
 /** What callers may write: everything is optional. */
-export type ConfigInput = z.input<typeof schema>;
+export type ConfigInput = Given<z.input<typeof schema>>;
+
+type Given<T> = T extends readonly (infer U)[]
+  ? readonly Given<U>[]
+  : T extends object
+    ? { readonly [K in keyof T]: Given<T[K]> }
+    : T;
 
 /** The effective configuration, complete and frozen. */
 export type Config = Frozen<z.output<typeof schema>>;
 
+/** A duration has its unit in its name here: what is written as `lease: 5s` is `leaseMs` 5000. */
 type Frozen<T> = T extends readonly (infer U)[]
   ? readonly Frozen<U>[]
-  : T extends object
-    ? { readonly [K in keyof T]: Frozen<T[K]> }
-    : T;
+  : T extends Ms
+    ? number
+    : T extends object
+      ? { readonly [K in keyof T as NameOf<K, T[K]>]: Frozen<T[K]> }
+      : T;
+
+type NameOf<K, V> = K extends string ? ([NonNullable<V>] extends [Ms] ? `${K}Ms` : K) : never;

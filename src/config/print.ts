@@ -1,6 +1,7 @@
 /**
  * The effective configuration for people and programs: each value with the place it was set.
  */
+import { durationText } from '../core/duration.ts';
 import type { Loaded } from './load.ts';
 import { options } from './options.ts';
 import { shown } from './secret.ts';
@@ -19,11 +20,13 @@ export function configRows({ config, origins }: Loaded): readonly ConfigRow[] {
     const option = options.find(
       (one) => one.key === (path[0] === 'queues' ? ['queues', '*', path[2]] : path).join('.'),
     );
-    return { key, value: shown(option, valueAt(config, path)), origin: name };
+    if (option?.kind !== 'duration') return { key, value: shown(option, valueAt(config, path)), origin: name };
+    const ms = valueAt(config, [...path.slice(0, -1), `${path.at(-1)}Ms`]);
+    return { key, value: typeof ms === 'number' ? durationText(ms) : ms, origin: name };
   });
 }
 
-/** The rows as YAML-like lines: `mover.leaseMs: 5000  # default`. */
+/** The rows as YAML-like lines: `mover.lease: "5s"  # default`. */
 export function printConfig(loaded: Loaded): string {
   const rows = configRows(loaded).map(({ key, value, origin }) => ({
     text: `${key}: ${JSON.stringify(value)}`,

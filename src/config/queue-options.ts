@@ -1,32 +1,56 @@
 /** The options of one queue, below `queues.<name>`: what a definition in code leaves out or the file overrides. */
 import { z } from 'zod';
+import type { Backoff } from '../core/backoff.ts';
 import { queueRanges } from '../core/ranges.ts';
-import { number, option } from './table.ts';
+import { duration, milliseconds, number, option } from './table.ts';
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
-const YEAR = 365 * DAY;
+const YEAR = 365 * 86_400_000;
 
 const jitter = z.enum(['none', 'full', 'equal']);
-const delayMs = z.int().min(0).max(YEAR);
+const wait = milliseconds({ min: 0, max: YEAR });
+const waitMax = wait.prefault('1h');
+const factor = z.number().min(1).max(100).default(2);
+const ladder = z.array(wait).min(1).max(100);
 
-/** The shapes and defaults of the library's `Backoff`. */
-const backoff = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('fixed'), delayMs, jitter: jitter.default('none') }),
-  z.strictObject({ kind: z.literal('linear'), delayMs, maxMs: delayMs.default(HOUR), jitter: jitter.default('none') }),
-  z.strictObject({
-    kind: z.literal('exponential'),
-    delayMs,
-    factor: z.number().min(1).max(100).default(2),
-    maxMs: delayMs.default(HOUR),
-    jitter: jitter.default('full'),
-  }),
-  z.strictObject({
-    kind: z.literal('ladder'),
-    stepsMs: z.array(delayMs).min(1).max(100),
-    jitter: jitter.default('none'),
-  }),
+/** As it is written, with the defaults of the library's functions. */
+const written = z
+  .discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('fixed'), delay: wait, jitter: jitter.default('none') }),
+    z.strictObject({ kind: z.literal('linear'), delay: wait, max: waitMax, jitter: jitter.default('none') }),
+    z.strictObject({
+      kind: z.literal('exponential'),
+      delay: wait,
+      factor,
+      max: waitMax,
+      jitter: jitter.default('full'),
+    }),
+    z.strictObject({ kind: z.literal('ladder'), steps: ladder, jitter: jitter.default('none') }),
+  ])
+  .transform((given): Backoff => {
+    const { kind, jitter } = given;
+    switch (kind) {
+      case 'fixed':
+        return { kind, delayMs: given.delay, jitter };
+      case 'linear':
+        return { kind, delayMs: given.delay, maxMs: given.max, jitter };
+      case 'exponential':
+        return { kind, delayMs: given.delay, factor: given.factor, maxMs: given.max, jitter };
+      case 'ladder':
+        return { kind, stepsMs: given.steps, jitter };
+    }
+  });
+
+const whole = z.int().min(0).max(YEAR);
+
+/** As the library's functions make it. Only code can give one. */
+const made = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('fixed'), delayMs: whole, jitter }),
+  z.strictObject({ kind: z.literal('linear'), delayMs: whole, maxMs: whole, jitter }),
+  z.strictObject({ kind: z.literal('exponential'), delayMs: whole, factor: z.number(), maxMs: whole, jitter }),
+  z.strictObject({ kind: z.literal('ladder'), stepsMs: z.array(whole).readonly(), jitter }),
 ]);
+
+const backoff = z.union([written, made]);
 
 const DELIVERIES = ['at-least-once', 'at-most-once', 'effectively-once'] as const;
 
@@ -43,9 +67,8 @@ export const queue = z.strictObject({
     ...queueRanges.crashes,
     doc: 'How often workers may die under a job before it is dead.',
   }).exactOptional(),
-  timeoutMs: number({
+  timeout: duration({
     ...queueRanges.timeoutMs,
-    unit: 'ms',
     doc: 'How long a handler may run before its signal aborts.',
   }).exactOptional(),
   delivery: option(z.enum(DELIVERIES), {
@@ -57,6 +80,6 @@ export const queue = z.strictObject({
     kind: 'backoff',
     doc: 'How long a job waits after a failure.',
     allowed:
-      'kind: fixed (delayMs), linear (delayMs, maxMs), exponential (delayMs, factor, maxMs) or ladder (stepsMs), each with jitter: none, full or equal',
+      'kind: fixed (delay), linear (delay, max), exponential (delay, factor, max) or ladder (steps), each with jitter: none, full or equal',
   }).exactOptional(),
 });

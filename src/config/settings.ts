@@ -8,6 +8,7 @@ import { isAbsolute, join } from 'node:path';
 import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { hintOf } from '../core/nearest.ts';
+import { nameNow } from '../core/option-names.ts';
 import { parseYaml, readText } from './file.ts';
 import { options } from './options.ts';
 import { envName, type Option } from './table.ts';
@@ -87,12 +88,27 @@ function branch(path: readonly string[], value: unknown, origin: Origin): readon
   // An option with nothing behind it, such as a line whose value was deleted, is not set.
   if (value === null || value === undefined)
     return path[0] === 'queues' && path.length === 2 ? [queueAlone(path, origin)] : [];
-  if (option !== undefined) return [{ path, value, origin, option }];
+  if (option !== undefined) {
+    if (option.kind === 'backoff' && origin.from === 'file') checkBackoff(path, value, origin);
+    return [{ path, value, origin, option }];
+  }
   const inside = isTree(value) ? Object.entries(value) : undefined;
   if (inside === undefined) throw unknownKey(path, origin);
   const nested = inside.flatMap(([key, child]) => branch([...path, key], child, origin));
   return path[0] === 'queues' && path.length === 2 ? [queueAlone(path, origin), ...nested] : nested;
 }
+
+/** What a library's function makes has units in its names, and may come from code; in a file nobody writes it so any more. */
+function checkBackoff(path: readonly string[], value: unknown, origin: Origin): void {
+  const fields = ['delay', 'max', 'steps'];
+  for (const name of isTree(value) ? Object.keys(value) : []) {
+    const now = nameNow(name, fields);
+    if (now !== undefined) throw renamed([...path, name].join('.'), [...path, now].join('.'), origin);
+  }
+}
+
+const renamed = (key: string, now: string, origin: Origin): DuestreamError =>
+  bad(`${key} in ${origin.name} is now ${now}`);
 
 const queueAlone = (path: readonly string[], origin: Origin): Setting => ({
   path,
@@ -128,14 +144,18 @@ function unknownKey(path: readonly string[], origin: Origin): DuestreamError {
   const known = options.map((option) => option.key.replace('*', path[1] ?? '*'));
   const inside = known.filter((name) => name.startsWith(`${key}.`));
   if (inside.length > 0) return bad(`${key} in ${origin.name} is a section; allowed in it: ${inside.join(', ')}`);
+  const now = nameNow(key, known);
+  if (now !== undefined) return renamed(key, now, origin);
   return bad(`${key} in ${origin.name} is not an option${hintOf(key, known)}`);
 }
 
 function unknownVariable(name: string, known: readonly (string | undefined)[]): DuestreamError {
   if (name.startsWith('DUESTREAM_QUEUES_'))
     return bad(`${name} is set; allowed: queues are configured in the file only`);
+  const names = [...known.filter((one) => one !== undefined), ...BOOTSTRAP];
+  const now = nameNow(name, names);
   return bad(
-    `${name} is not a variable of duestream${hintOf(name, [...known.filter((one) => one !== undefined), ...BOOTSTRAP])}`,
+    now === undefined ? `${name} is not a variable of duestream${hintOf(name, names)}` : `${name} is now ${now}`,
   );
 }
 

@@ -2,13 +2,18 @@
  * How an option is described, and how a schema becomes a flat table of options. What the options are is `options.ts`.
  */
 import { z } from 'zod';
+import { type DurationInput, durationMs, durationText } from '../core/duration.ts';
 import type { Range } from '../core/ranges.ts';
+import type { WorkerOption } from '../core/worker-options.ts';
 
-export type Unit = 'ms' | 'bytes';
+export type Unit = 'bytes';
+
+/** Milliseconds that were written as a duration. Their option is called `lease`, and the value in `Config` `leaseMs`. */
+export type Ms = number & z.$brand<'ms'>;
 
 interface About {
   /** How text from the environment or the command line becomes a value; backoffs can only be written in the file. */
-  readonly kind: 'number' | 'text' | 'list' | 'backoff';
+  readonly kind: 'number' | 'duration' | 'text' | 'list' | 'backoff';
   readonly doc: string;
   readonly allowed: string;
   readonly unit?: Unit;
@@ -45,15 +50,63 @@ export const option = <S extends z.ZodType>(schema: S, about: About): S => {
 export const number = (range: AboutRange) => option(z.int().min(range.min).max(range.max), aboutNumber(range));
 export const whole = (fallback: number, range: AboutRange) =>
   option(z.int().min(range.min).max(range.max).default(fallback), aboutNumber(range));
-export const ms = (fallback: number, { min, max }: Range, doc: string) =>
-  whole(fallback, { min, max, unit: 'ms', doc });
+/** A duration in text or milliseconds; a text of digits is milliseconds too, as all of the environment is text. */
+export const milliseconds = ({ min, max }: Range) =>
+  z
+    .custom<DurationInput>((value) => typeof value === 'number' || typeof value === 'string')
+    .transform((value, context) => {
+      const ms = msOf(value);
+      if (ms === undefined) context.addIssue('no duration');
+      return ms ?? 0;
+    })
+    .pipe(z.int().min(min).max(max).brand<'ms'>());
+
+function msOf(value: DurationInput): number | undefined {
+  if (typeof value === 'number') return value;
+  const text = value.trim();
+  if (/^\d+$/.test(text)) return Number(text);
+  try {
+    return durationMs(text, 'duration');
+  } catch {
+    return undefined;
+  }
+}
+
+interface AboutDuration extends Range {
+  readonly doc: string;
+}
+
+const aboutDuration = ({ doc, min, max }: AboutDuration): About => ({
+  doc,
+  kind: 'duration',
+  allowed: `${durationText(min)} to ${durationText(max)}`,
+});
+
+export const duration = (about: AboutDuration) => option(milliseconds(about), aboutDuration(about));
+export const ms = (fallbackMs: number, { min, max }: Range, doc: string) =>
+  option(milliseconds({ min, max }).prefault(durationText(fallbackMs)), aboutDuration({ min, max, doc }));
+
+type Schema<Row extends WorkerOption> = Row['kind'] extends 'duration'
+  ? ReturnType<typeof ms>
+  : ReturnType<typeof whole>;
+
+/** Rows of the table that code and configuration share. */
+export function shared<Rows extends Readonly<Record<string, WorkerOption>>>(
+  rows: Rows,
+): { [Name in keyof Rows]: Schema<Rows[Name]> } {
+  const made = Object.entries(rows).map(([name, { kind, fallback, ...about }]) => [
+    name,
+    kind === 'duration' ? ms(fallback, about, about.doc) : whole(fallback, about),
+  ]);
+  return Object.fromEntries(made);
+}
 
 function aboutNumber({ min, max, ...rest }: AboutRange): About {
   const suffix = rest.unit === undefined ? '' : ` ${rest.unit}`;
   return { ...rest, kind: 'number', allowed: `${min} to ${max}${suffix}` };
 }
 
-/** The environment variable of an option: `mover.leaseMs` → `DUESTREAM_MOVER__LEASE_MS`; none for queues. */
+/** The environment variable of an option: `mover.lease` → `DUESTREAM_MOVER__LEASE`; none for queues. */
 export function envName({ key, env, kind }: Option): string | undefined {
   if (env !== undefined) return env;
   if (kind === 'backoff' || key.startsWith('queues.')) return undefined;

@@ -55,6 +55,19 @@ export function instantMs(input: InstantInput, what: string): number {
   );
 }
 
+/** A duration as people write it, in the largest unit that fits: 15000 → `15s`, 90000 → `90s`. @example durationText(60_000) // '1m' */
+export function durationText(ms: number): string {
+  const [size, unit] = UNITS.find(([size]) => ms % size === 0) ?? [1, 'ms'];
+  return ms === 0 ? '0' : `${ms / size}${unit}`;
+}
+
+const UNITS = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'm'],
+  [1000, 's'],
+] as const;
+
 /** 1 for a time with a part of a millisecond: Date and luxon read three digits and drop the rest, which is too soon. */
 export function beyondMs(iso: string): 0 | 1 {
   return /[.,]\d{3}\d*[1-9]/.test(iso) ? 1 : 0;

@@ -1,6 +1,7 @@
 /**
- * The ranges of options that can be said in two places: in the configuration, and in code. Both read them here, so that
- * what the configuration lets through is never refused by the worker that gets it.
+ * The ranges of options of a queue that can be said in two places: in the configuration, and in code. Both read them here,
+ * so that what the configuration lets through is never refused by the queue that gets it. Those of a worker are in
+ * `worker-options.ts`.
  */
 import { type DurationInput, durationMs, show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
@@ -10,21 +11,7 @@ export interface Range {
   readonly max: number;
 }
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
-
-/** Of a worker. `extendEveryMs` is besides at most half of `jobLeaseMs`. */
-export const workerRanges = {
-  concurrency: { min: 1, max: 10_000 },
-  jobLeaseMs: { min: 100, max: DAY_MS },
-  extendEveryMs: { min: 10, max: DAY_MS / 2 },
-  beatTtlMs: { min: 100, max: HOUR_MS },
-  graceMs: { min: 50, max: HOUR_MS },
-  shutdownMs: { min: 0, max: DAY_MS },
-  abortGraceMs: { min: 0, max: HOUR_MS },
-  recycleAtPercent: { min: 0, max: 100 },
-  doneWindowMs: { min: 0, max: 30 * DAY_MS },
-} as const satisfies Readonly<Record<string, Range>>;
+const DAY_MS = 86_400_000;
 
 /** Of a queue; attempts and timeout also of one job. */
 export const queueRanges = {

@@ -2,58 +2,70 @@
  * The roof: one process with the roles it was given. Mover promotes, http shows, worker runs handlers. Wiring and the
  * order of life only; what the parts do stands in their own rooms.
  *
- *  start  connect → queues of the configuration → movers → workers → http
- *  stop   not ready → workers finish or hand back → movers give their leases back → http → connections
+ *  start  handler module, file of schedules → connect → queues of the configuration → movers → worker → http
+ *  stop   not ready → worker finishes or hands back → movers give their leases back → http → connections
  */
-import { hostname } from 'node:os';
-import { doneLimits } from '../config/done.ts';
-import { queueOptions } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
 import { systemClock } from '../core/clock.ts';
-import { DuestreamError } from '../core/errors.ts';
-import { forward } from '../core/event-list.ts';
+import { DuestreamError, messageOf } from '../core/errors.ts';
 import { createEmitter, type EventSource } from '../core/events.ts';
-import { newJobId } from '../core/job.ts';
 import { type Log, silentLog } from '../core/log.ts';
-import { defineQueue } from '../core/queue.ts';
+import { checkNames } from '../core/option-names.ts';
 import { createHttp } from '../http/server.ts';
 import { createMetrics, type Registry } from '../metrics/metrics.ts';
-import { createGuard } from '../mover/guard.ts';
-import { createMovers } from '../mover/movers.ts';
-import { close, describe, openCommands, openSubscriber, type Redis, whenReady } from '../redis/connection/connect.ts';
-import { declareQueue } from '../redis/transitions/queues.ts';
+import { labelOf } from '../redis/connection/connect.ts';
+import { createOpening } from '../redis/connection/opening.ts';
+import { withRetry } from '../redis/connection/outage.ts';
 import type { Handlers } from '../worker/handlers.ts';
+import type { WatchedWorker } from '../worker/worker.ts';
+import { declareQueues, forward, furnish, openAll } from './daemon-parts.ts';
 import { loadHandlers } from './handler-module.ts';
-import { type DaemonInput, readDaemonInput } from './input.ts';
+import { healthOf } from './health.ts';
+import { type DaemonInput, type DaemonSettings, readDaemonInput } from './input.ts';
 import { createLagWatch } from './lag.ts';
 import { queueReadings } from './queue-readings.ts';
-import { scheduleKeeperOf } from './schedule-keeper.ts';
+import { type ScheduleKeeper, scheduleKeeperOf } from './schedule-keeper.ts';
 import { version } from './version.ts';
-import { createWorkers } from './workers.ts';
+import { createModuleWorker } from './workers.ts';
 
 export type { DaemonInput };
 
 export interface DaemonParts {
-  readonly log?: Log;
+  readonly log?: Log | undefined;
   /** Handlers that are already in memory; otherwise `worker.module` is loaded when the role `worker` is on. */
-  readonly handlers?: Handlers;
+  readonly handlers?: Handlers | undefined;
   /** Events of the process around it, which its log and its metrics show as well. */
-  readonly around?: EventSource;
+  readonly around?: EventSource | undefined;
   /** Only these queues of the handlers. */
-  readonly only?: readonly string[];
+  readonly only?: readonly string[] | undefined;
   /** Where the metrics are put, together with those of others or of the application. Default: a registry of its own. */
   readonly registry?: Registry | undefined;
 }
 
 export interface Daemon {
-  /** @throws DuestreamError `unavailable` when Redis cannot be reached, `bad-input` for a bad handler module. */
+  /**
+   * Loads the handler module and the file of schedules, connects, and begins to work. Twice is fine: calls at the same
+   * time share one start. One that fails stops the daemon and leaves nothing behind.
+   *
+   * @throws DuestreamError `unavailable` or `refused` by Redis · `bad-input` for a bad handler module · `bad-config` for a
+   * wrong file of schedules · `stopped` after a stop, or when it was stopped meanwhile
+   */
   readonly start: () => Promise<void>;
-  /** Stops in order; twice is fine. */
+  /**
+   * Connects unless that has happened, and resolves when Redis answers. It leads nothing and runs nothing; `start` goes on
+   * with the same connections. In an outage it waits for 5 s, and may be called again.
+   *
+   * @throws DuestreamError `unavailable`, `refused`, `stopped`
+   */
+  readonly ready: () => Promise<void>;
+  /** Stops in order; twice is fine, also before a start. */
   readonly stop: () => Promise<void>;
+  /** `stop`, for `await using daemon = createDaemon(…)`. */
+  readonly [Symbol.asyncDispose]: () => Promise<void>;
   /** It runs, Redis answers, movers and workers do their work; what `/readyz` says. For the route of an application. */
-  readonly ready: () => Promise<boolean>;
+  readonly isReady: () => Promise<boolean>;
   /** Its loops turn; what `/livez` says. */
-  readonly live: () => boolean;
+  readonly isLive: () => boolean;
   /** Events of every part. */
   readonly events: EventSource;
   /** What `/metrics` says: this daemon's metrics as text for Prometheus. For the route of an application. */
@@ -66,155 +78,155 @@ export interface Daemon {
   readonly redisLabel: string;
 }
 
-/** A loop that has not turned for this long is stuck: every command has a time-out far below. */
-const STUCK_AFTER_MS = 30_000;
 /** How long start tries to reach Redis. */
 const START_WITHIN_MS = 5000;
 
+const PARTS: readonly string[] = Object.keys({
+  ...{ log: 0, handlers: 0, around: 0, only: 0, registry: 0 },
+} satisfies Record<keyof DaemonParts, number>);
+
 /**
- * A daemon with the roles of its configuration.
+ * A daemon with the roles of its configuration. It connects, and reads files, at `start`.
  *
  * @param input the part of the configuration that differs from the defaults; `redis` as for a producer.
- * @throws DuestreamError `bad-config` for unknown or impossible options, or a wrong file of schedules.
+ * @throws DuestreamError `bad-config` for unknown or impossible options.
  * @example
- * const daemon = await createDaemon({ redis: { url: 'redis://127.0.0.1:6379' }, roles: ['mover', 'http'] });
+ * const daemon = createDaemon({ redis: 'redis://127.0.0.1:6379', roles: ['mover', 'http'] });
  * await daemon.start();
  */
-export async function createDaemon(input: DaemonInput, parts: DaemonParts = {}): Promise<Daemon> {
-  const { config, redis: address } = readDaemonInput(input);
+export function createDaemon(input: DaemonInput, parts: DaemonParts = {}): Daemon {
+  return createDaemonOf(readDaemonInput(input), parts);
+}
+
+/** The same of a configuration that was loaded. @throws DuestreamError `bad-config` */
+export function createDaemonOf(settings: DaemonSettings, parts: DaemonParts = {}): Daemon {
+  checkNames(parts, PARTS, 'createDaemon');
+  const { config } = settings;
   const { log = silentLog } = parts;
   const has = (role: Config['roles'][number]) => config.roles.includes(role);
-  const id = `d-${newJobId()}`;
+  if (has('worker') && !parts.handlers && config.worker.module === '') {
+    throw new DuestreamError('bad-config', 'the role worker has no handlers; allowed: worker.module, or handlers');
+  }
   const events = createEmitter();
-  const handlers = has('worker') ? (parts.handlers ?? (await loadHandlers(config.worker.module))) : undefined;
-  const serving = { config, redis: address, log, ...(parts.only ? { only: parts.only } : {}) };
-  const workers = handlers ? createWorkers(handlers, serving) : [];
-  for (const worker of workers) forward(worker.events, events);
-  const unforward = parts.around ? forward(parts.around, events) : () => {};
-  const keeper = scheduleKeeperOf(config, { log, events, clock: systemClock });
+  const stopAsked = new AbortController();
+  const unforwards: (() => void)[] = [];
+  let worker = parts.handlers && has('worker') ? workerOf(parts.handlers) : undefined;
+  if (parts.around) unforwards.push(forward(parts.around, events));
   const lag = createLagWatch({ clock: systemClock, events });
-  const redis = openCommands({ redis: address, name: 'daemon' });
-  const subscriber = has('mover') ? openSubscriber({ redis: address, name: 'nudges' }) : undefined;
-  const movers = subscriber ? moversOf({ config, redis, subscriber, id, events }) : undefined;
-  const guard = createGuard({ redis, clock: systemClock, events });
+  const opening = createOpening({
+    waitMs: START_WITHIN_MS,
+    open: () => openAll(settings),
+    furnish: async (connections) => furnish(settings, events, connections),
+  });
+  const movers = () => opening.opened()?.movers;
   const metrics = createMetrics({
     version,
     state: { ready: () => state === 'running' },
     registry: parts.registry,
-    without: [...(parts.around ? [] : ['rejections' as const]), ...(movers ? [] : ['redisEvicts' as const])],
-    ...(movers ? queueReadings({ redis, movers, namespace: config.namespace }) : {}),
+    without: [...(parts.around ? [] : ['rejections' as const]), ...(has('mover') ? [] : ['redisEvicts' as const])],
+    ...(has('mover') ? queueReadings({ opened: opening.opened, namespace: config.namespace }) : {}),
   });
   const unobserve = metrics.observe(events);
-  const probes = { live, ready };
+  const health = healthOf({
+    ...{ mover: config.mover, clock: systemClock, movers, worker: () => worker },
+    ...{ redis: () => opening.opened()?.redis, state: () => state },
+  });
   const { host, port, token } = config.http;
   const http = has('http')
-    ? createHttp({ host, port, token, log, ...probes, scrape: metrics.scrape, contentType: metrics.contentType })
+    ? createHttp({ host, port, token, log, ...health, scrape: metrics.scrape, contentType: metrics.contentType })
     : undefined;
+  let keeper: ScheduleKeeper | undefined;
   let listening: { host: string; port: number } | undefined;
   let state: 'new' | 'running' | 'stopping' = 'new';
+  let beginning: Promise<void> | undefined;
+  let starting: Promise<void> | undefined;
   let stopped: Promise<void> | undefined;
-  const stopAsked = new AbortController();
+  let failure: string | undefined;
 
-  function live(): { ok: boolean; detail: Record<string, unknown> } {
-    const turned = movers ? systemClock.monotonicMs() - movers.lastTurnMs() : 0;
-    const stuckWorkers = workers.filter((worker) => !worker.live()).map(({ queue }) => queue);
-    const ok = state !== 'running' || (turned < STUCK_AFTER_MS && stuckWorkers.length === 0);
-    return { ok, detail: { state, version, moversTurnedMsAgo: Math.round(turned), stuckWorkers } };
-  }
-
-  async function ready(): Promise<{ ok: boolean; detail: Record<string, unknown> }> {
-    const progressed = movers ? systemClock.monotonicMs() - movers.lastProgressMs() : 0;
-    const late = progressed > 3 * Math.max(config.mover.safetyTickMs, config.mover.leaseMs);
-    const notReady = workers.filter((worker) => !worker.ready()).map(({ queue }) => queue);
-    const redisAnswers = await redis.ping().then(
-      () => true,
-      () => false,
-    );
-    const ok = state === 'running' && redisAnswers && !late && notReady.length === 0;
-    return { ok, detail: { state, redisAnswers, moversProgressedMsAgo: Math.round(progressed), notReady } };
+  function workerOf(handlers: Handlers): WatchedWorker {
+    const made = createModuleWorker(handlers, { ...settings, log, only: parts.only });
+    unforwards.push(forward(made.events, events));
+    return made;
   }
 
   async function begin(): Promise<void> {
     const { signal } = stopAsked;
-    const connections = subscriber ? [redis, subscriber] : [redis];
-    await Promise.all(connections.map((one) => whenReady(one, START_WITHIN_MS, signal)));
+    if (has('worker')) worker ??= workerOf(await loadHandlers(config.worker.module));
+    keeper = scheduleKeeperOf(config, { log, events, clock: systemClock });
+    signal.throwIfAborted();
+    const { redis, movers, guard } = await opening.use(signal);
     if (movers) await declareQueues(redis, config);
     await movers?.start();
     if (movers) guard.start();
     keeper?.start(redis);
-    await Promise.all(workers.map((worker) => worker.start()));
+    await worker?.start();
     signal.throwIfAborted();
     lag.start();
     state = 'running';
     listening = await http?.start();
   }
 
+  function start(): Promise<void> {
+    if (stopped) return Promise.reject(over(failure));
+    starting ??= tryToStart();
+    return starting;
+  }
+
+  async function tryToStart(): Promise<void> {
+    beginning = begin();
+    try {
+      await beginning;
+    } catch (error) {
+      const cutShort = stopAsked.signal.aborted;
+      if (!cutShort) failure = messageOf(error);
+      await stop();
+      throw cutShort ? new DuestreamError('stopped', 'this daemon was stopped while it started') : error;
+    }
+  }
+
+  async function ready(): Promise<void> {
+    if (stopped) throw over(failure);
+    const { redis } = await opening.connected(stopAsked.signal);
+    const { signal } = stopAsked;
+    await withRetry('ready', () => redis.ping(), { clock: systemClock, budgetMs: START_WITHIN_MS, signal });
+  }
+
   async function shutDown(): Promise<void> {
     state = 'stopping';
-    await Promise.all(workers.map((worker) => worker.stop()));
-    await guard.stop();
+    // First of all, so that a start that is under way is cut short there too.
+    const workerStopped = worker?.stop();
+    await beginning?.catch(() => undefined);
+    await (workerStopped ?? worker?.stop());
+    const opened = opening.opened();
+    await opened?.guard.stop();
     await keeper?.stop();
-    await movers?.stop();
+    await opened?.movers?.stop();
     await http?.stop();
     lag.stop();
-    unforward();
+    for (const unforward of unforwards) unforward();
     unobserve();
     metrics.close();
-    if (subscriber) close(subscriber);
-    close(redis);
+    opening.close();
   }
 
   function stop(): Promise<void> {
-    stopAsked.abort();
+    stopAsked.abort(over());
     stopped ??= shutDown();
     return stopped;
   }
 
   return {
-    async start() {
-      try {
-        await begin();
-      } catch (error) {
-        const cutShort = stopAsked.signal.aborted;
-        await stop();
-        throw cutShort ? new DuestreamError('stopped', 'this daemon was stopped while it started') : error;
-      }
-    },
-    stop,
-    ready: async () => (await ready()).ok,
-    live: () => live().ok,
-    events,
-    metrics: metrics.scrape,
-    registry: metrics.registry,
+    ...{ start, stop, ready, events, registry: metrics.registry, metrics: metrics.scrape },
+    [Symbol.asyncDispose]: stop,
+    isReady: async () => (await health.ready()).ok,
+    isLive: () => health.live().ok,
     http: () => listening,
-    redisLabel: describe(redis),
+    redisLabel: labelOf(settings.redis),
   };
 }
 
-/** What a configuration names exists from now on: it has movers before its first job, and the partitions it was given. */
-async function declareQueues(redis: Redis, config: Config): Promise<void> {
-  const { namespace } = config;
-  for (const name of Object.keys(config.queues)) {
-    const { partitions } = defineQueue(name, queueOptions(config, name));
-    await declareQueue(redis, { namespace, queue: name, partitions });
-  }
-}
-
-function moversOf(parts: {
-  config: Config;
-  redis: Redis;
-  subscriber: Redis;
-  id: string;
-  events: ReturnType<typeof createEmitter>;
-}) {
-  const { config, redis, subscriber, id, events } = parts;
-  const { dead, mover, namespace } = config;
-  return createMovers({
-    ...{ redis, subscriber, namespace, events, options: mover, clock: systemClock, beatTtlMs: 15_000 },
-    identity: { id, role: 'daemon', host: hostname(), pid: process.pid, startedMs: systemClock.wallMs(), queues: [] },
-    limits: {
-      ...{ batch: 500, retentionMs: dead.retentionMs, deadLettersMax: dead.max },
-      ...doneLimits(config),
-    },
-  });
-}
+const over = (failure?: string) =>
+  new DuestreamError(
+    'stopped',
+    `this daemon ${failure === undefined ? 'was stopped' : `could not start (${failure})`}; create another one`,
+  );

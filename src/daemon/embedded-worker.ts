@@ -3,20 +3,27 @@
  * daemon runs needs none of this: there the daemon has the metrics.
  */
 
+import { checkObject } from '../core/option-names.ts';
 import type { Queue, Untyped } from '../core/queue.ts';
 import { createMetrics, type Registry } from '../metrics/metrics.ts';
 import type { QueueHandlers } from '../worker/handlers.ts';
-import type { WorkerOptions as PlainOptions } from '../worker/options.ts';
-import { createWorker as createPlain, type Worker as Plain } from '../worker/worker.ts';
+import type { AnyOptions, ManyQueuesOptions, WorkerOptions as PlainOptions } from '../worker/options.ts';
+import { createWatchedWorker, type Worker as Plain, type WatchedWorker } from '../worker/worker.ts';
 import { version } from './version.ts';
 
-export interface WorkerOptions extends PlainOptions {
+interface WithRegistry {
   /**
    * Where the metrics are put: the registry of a daemon or of another worker, or one of prom-client that the application
    * has. Default: a registry of its own.
    */
   readonly registry?: Registry | undefined;
 }
+
+/** Options of a worker of one queue. */
+export interface WorkerOptions extends PlainOptions, WithRegistry {}
+
+/** Options of a worker of several queues. */
+export interface WorkerQueuesOptions<Datas extends readonly unknown[]> extends ManyQueuesOptions<Datas>, WithRegistry {}
 
 export interface Worker extends Plain {
   /** Start lateness, run duration and the rest of what this worker counts, as text for Prometheus. */
@@ -29,45 +36,73 @@ export interface Worker extends Plain {
 const UNMEASURED = ['rejections', 'eventLoopLag', 'redisEvicts'] as const;
 
 /**
- * A worker for one queue.
+ * A worker of one queue: `createWorker(queue, handlers, options)`, or of several over shared connections:
+ * `createWorker({ redis, queues: [{ queue, handler }] })`. A worker of N queues has N + 1 connections and one heartbeat;
+ * N workers of one queue each have 2 N connections and N heartbeats. It connects at `start`.
  *
  * @param queue a defined queue, or its name.
  * @param handlers a function for all jobs, or an object of functions by job name.
- * @throws DuestreamError `bad-input` for options outside their range.
+ * @throws DuestreamError `bad-config` for an option that there is not, or one outside its range.
  * @example
  * const worker = createWorker(emails, async (job, { signal }) => send(job.data, signal), { redis: 'redis://127.0.0.1:6379' });
  * await worker.start();
+ * @example
+ * const worker = createWorker({
+ *   redis: 'redis://127.0.0.1:6379',
+ *   queues: [
+ *     { queue: emails, handler: (job) => send(job.data), concurrency: 20 },
+ *     { queue: bills, handler: (job) => remind(job.data) },
+ *   ],
+ * });
  */
 export function createWorker<Data = Untyped>(
   queue: Queue<Data> | string,
   handlers: QueueHandlers<Data>,
-  { registry, ...options }: WorkerOptions,
+  options: WorkerOptions,
+): Worker;
+export function createWorker<const Datas extends readonly unknown[]>(options: WorkerQueuesOptions<Datas>): Worker;
+export function createWorker(
+  ...given:
+    | readonly [options: AnyOptions & WithRegistry]
+    | readonly [queue: Queue | string, handlers: QueueHandlers<never>, options: WorkerOptions]
 ): Worker {
-  const worker = createPlain(queue, handlers, options);
-  const metrics = createMetrics({ version, registry, state: { ready: worker.ready }, without: UNMEASURED });
+  if (given.length === 1) {
+    checkObject(given[0], 'createWorker');
+    const { registry, ...options } = given[0];
+    return measured(createWatchedWorker([options]), registry);
+  }
+  const [queue, handlers, all] = given;
+  checkObject(all, 'createWorker');
+  const { registry, ...options } = all;
+  return measured(createWatchedWorker([queue, handlers, options]), registry);
+}
+
+function measured({ notLive, notReady, ...worker }: WatchedWorker, given: Registry | undefined): Worker {
+  const metrics = createMetrics({ version, registry: given, state: { ready: worker.isReady }, without: UNMEASURED });
   const unobserve = metrics.observe(worker.events);
-  let started = false;
 
   function end(): void {
     unobserve();
     metrics.close();
   }
 
+  const stop: Plain['stop'] = async (options) => {
+    await worker.stop(options);
+    end();
+  };
+
   return {
     ...worker,
     async start() {
-      // A second start is refused, and the first goes on.
-      if (started) return worker.start();
-      started = true;
-      await worker.start().catch((error: unknown) => {
+      try {
+        await worker.start();
+      } catch (error) {
         end();
         throw error;
-      });
+      }
     },
-    async stop(how) {
-      await worker.stop(how);
-      end();
-    },
+    stop,
+    [Symbol.asyncDispose]: () => stop(),
     metrics: metrics.scrape,
     registry: metrics.registry,
   };

@@ -2,24 +2,27 @@
  * What `createDaemon` is given → a complete configuration and the address of Redis. From code, Redis may be said in every
  * way that a producer takes; a file and the environment know a URL and two time-outs.
  */
-import { defineConfig } from '../config/load.ts';
+import { defineConfig, redisOf } from '../config/load.ts';
 import type { Config, ConfigInput } from '../config/options.ts';
-import { show } from '../core/duration.ts';
-import { DuestreamError } from '../core/errors.ts';
+import { asConfig, checkObject } from '../core/option-names.ts';
 import { parseAddress, type RedisInput } from '../redis/connection/address.ts';
 
-/** A configuration, or the part of it that differs from the defaults. */
-export type DaemonInput = Config | (Omit<ConfigInput, 'redis'> & { readonly redis?: RedisInput | undefined });
+/** The part of the configuration that differs from the defaults. */
+export type DaemonInput = Omit<ConfigInput, 'redis'> & { readonly redis?: RedisInput | undefined };
+
+/** What a daemon is made from: a complete configuration, and the address of Redis in the words of `RedisInput`. */
+export interface DaemonSettings {
+  readonly config: Config;
+  readonly redis: RedisInput;
+}
 
 /** @throws DuestreamError `bad-config` */
-export function readDaemonInput(input: DaemonInput): { readonly config: Config; readonly redis: RedisInput } {
-  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
-    throw new DuestreamError('bad-config', `the configuration is ${show(input)}; allowed: an object of options`);
-  }
+export function readDaemonInput(input: DaemonInput): DaemonSettings {
+  checkObject(input, 'createDaemon');
   const { redis, ...rest } = input;
   if (redis === undefined) {
     const config = defineConfig(rest);
-    return { config, redis: config.redis };
+    return { config, redis: redisOf(config) };
   }
   const { commandTimeoutMs, connectTimeoutMs, names } = checked(redis);
   const url = typeof redis === 'string' ? redis : redis.url;
@@ -27,22 +30,17 @@ export function readDaemonInput(input: DaemonInput): { readonly config: Config; 
     ...rest,
     redis: {
       ...(url === undefined ? {} : { url }),
-      ...(commandTimeoutMs === undefined ? {} : { commandTimeoutMs }),
-      ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }),
+      ...(commandTimeoutMs === undefined ? {} : { commandTimeout: commandTimeoutMs }),
+      ...(connectTimeoutMs === undefined ? {} : { connectTimeout: connectTimeoutMs }),
     },
   });
   const options = typeof redis === 'string' ? {} : redis;
-  return { config, redis: names ? { ...options, ...config.redis, url } : { ...options, ...config.redis } };
+  return { config, redis: { ...options, ...redisOf(config), ...(names ? { url } : {}) } };
 }
 
 /** `names`: it says where Redis is without a URL. */
 function checked(redis: RedisInput) {
-  try {
-    const { options, ...times } = parseAddress(redis);
-    const { host, port, path, sentinels, Connector } = options;
-    return { ...times, names: [host, port, path, sentinels, Connector].some((place) => place !== undefined) };
-  } catch (error) {
-    if (!(error instanceof DuestreamError)) throw error;
-    throw new DuestreamError('bad-config', error.message, { cause: error });
-  }
+  const { options, ...times } = asConfig(() => parseAddress(redis));
+  const { host, port, path, sentinels, Connector } = options;
+  return { ...times, names: [host, port, path, sentinels, Connector].some((place) => place !== undefined) };
 }

@@ -5,17 +5,23 @@ import type { Redis } from '../redis/connection/connect.ts';
 import { oldestDueAge, stats } from '../redis/inspect.ts';
 import { presence } from '../redis/transitions/presence.ts';
 
+interface Opened {
+  readonly redis: Redis;
+  readonly movers: Pick<Movers, 'partitions'> | undefined;
+}
+
 export function queueReadings({
-  redis,
-  movers,
+  opened,
   namespace,
 }: {
-  readonly redis: Redis;
-  readonly movers: Pick<Movers, 'partitions'>;
+  /** Undefined before the daemon was connected: then there is nothing to read. */
+  readonly opened: () => Opened | undefined;
   readonly namespace: string;
 }) {
   async function queueStats(): Promise<readonly PartitionReading[]> {
-    const all = movers.partitions().map(async ({ ref, leadership }) => {
+    const { redis, movers } = opened() ?? {};
+    if (!redis) return [];
+    const all = (movers?.partitions() ?? []).map(async ({ ref, leadership }) => {
       const { queue, partition } = ref;
       if (!leadership) return { queue, partition, leading: false as const };
       const [counts, oldestAgeMs] = await Promise.all([stats(redis, ref), oldestDueAge(redis, ref)]);
@@ -24,7 +30,9 @@ export function queueReadings({
     return Promise.all(all);
   }
 
-  async function alive(): Promise<number> {
+  async function alive(): Promise<number | undefined> {
+    const { redis } = opened() ?? {};
+    if (!redis) return undefined;
     const present = await presence(redis, namespace);
     return present.filter(({ identity }) => identity?.role === 'worker').length;
   }

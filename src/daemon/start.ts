@@ -1,9 +1,10 @@
 /**
  * What `duestream start` and `duestream worker` run: a daemon with its log, until a signal.
  */
+import { redisOf } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
 import { createEmitter } from '../core/events.ts';
-import { createDaemon, type Daemon } from './daemon.ts';
+import { createDaemonOf, type Daemon } from './daemon.ts';
 import { createLog, logEvents } from './log.ts';
 import { runUntilSignal } from './run.ts';
 
@@ -11,7 +12,7 @@ import { runUntilSignal } from './run.ts';
 export async function runStart(config: Config, { only }: { readonly only?: readonly string[] } = {}): Promise<Daemon> {
   const log = createLog({ level: config.log.level, role: config.roles.join('+') });
   const around = createEmitter();
-  const daemon = await createDaemon(config, { log, around, ...(only ? { only } : {}) });
+  const daemon = createDaemonOf({ config, redis: redisOf(config) }, { log, around, only });
   const unlog = logEvents(daemon.events, log);
   const stop = async () => {
     await daemon.stop();

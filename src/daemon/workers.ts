@@ -1,6 +1,6 @@
 /**
- * A handler module → one worker per queue in it, all with this process's configuration. What the configuration says of
- * a queue wins over the definition in code.
+ * A handler module → one worker for all queues in it, with this process's configuration. What the configuration says of a
+ * queue wins over the definition in code.
  */
 import { queueOptions } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
@@ -10,18 +10,19 @@ import { hintOf } from '../core/nearest.ts';
 import { defineQueue, type Queue } from '../core/queue.ts';
 import type { RedisInput } from '../redis/connection/connect.ts';
 import type { Handlers } from '../worker/handlers.ts';
-import { createWorker, type Worker } from '../worker/worker.ts';
+import type { AnyWork } from '../worker/options.ts';
+import { createWatchedWorker, type WatchedWorker } from '../worker/worker.ts';
 
-/** The workers of a module, not started yet. `only` narrows them to some of its queues. */
-export function createWorkers(
-  handlers: Handlers,
-  {
-    config,
-    redis,
-    log,
-    only,
-  }: { readonly config: Config; readonly redis: RedisInput; readonly log: Log; readonly only?: readonly string[] },
-): readonly Worker[] {
+export interface WorkerPlace {
+  readonly config: Config;
+  readonly redis: RedisInput;
+  readonly log: Log;
+  /** Only these queues of the module. */
+  readonly only?: readonly string[] | undefined;
+}
+
+/** The worker of a module, not started yet. @throws DuestreamError `bad-input` for a queue that the module has not */
+export function createModuleWorker(handlers: Handlers, { config, redis, log, only }: WorkerPlace): WatchedWorker {
   const names = Object.keys(handlers.map);
   const missing = only?.find((name) => !names.includes(name));
   if (missing !== undefined) {
@@ -30,21 +31,21 @@ export function createWorkers(
       `queue ${missing} is not in the handler module${hintOf(missing, names) || ';'} it has ${names.join(', ')}`,
     );
   }
-  return names
+  const queues = names
     .filter((name) => only === undefined || only.includes(name))
-    .map((name) => {
-      const queue = definitionOf(name, { handlers, config });
+    .map((name): AnyWork => {
       const onAbandoned = Object.hasOwn(handlers.onAbandoned, name) ? handlers.onAbandoned[name] : undefined;
-      return createWorker(queue, handlers.map[name] ?? {}, { ...workerOptions(config), redis, log, onAbandoned });
+      return { queue: definitionOf(name, { handlers, config }), handler: handlers.map[name] ?? {}, onAbandoned };
     });
+  return createWatchedWorker([{ ...workerOptions(config), redis, log, queues }]);
 }
 
-function definitionOf(name: string, { handlers, config }: { handlers: Handlers; config: Config }): Queue<never> {
+function definitionOf(name: string, { handlers, config }: { handlers: Handlers; config: Config }): Queue {
   const coded = handlers.queues.find((queue) => queue.name === name);
   const said = queueOptions(config, name);
   const { attempts, crashes, backoff, partitions, delivery, timeoutMs } = coded ?? defineQueue(name);
   const timeout = coded ? timeoutMs : config.worker.timeoutMs;
-  return defineQueue<never>(name, { attempts, crashes, backoff, partitions, delivery, timeout, ...said });
+  return defineQueue<unknown>(name, { attempts, crashes, backoff, partitions, delivery, timeout, ...said });
 }
 
 function workerOptions({ worker, done, namespace }: Config) {

@@ -23,7 +23,7 @@ export interface MetricsOptions {
   /** The partitions of this process. Only those it leads are shown with their counts. */
   readonly queueStats?: () => Promise<readonly PartitionReading[]>;
   /** How many workers have a valid heartbeat. */
-  readonly alive?: () => Promise<number>;
+  readonly alive?: () => Promise<number | undefined>;
   readonly state?: { readonly ready: () => boolean };
   /** Where the metrics are put. Default: a registry of their own. */
   readonly registry?: Registry | undefined;

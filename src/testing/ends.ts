@@ -14,7 +14,7 @@ import { type Kept, lifeOf, type Run, runOf } from './kept.ts';
 /** One start, from its beginning to its end. */
 export interface Begun {
   readonly job: Kept;
-  readonly at: Date;
+  readonly atMs: number;
   readonly effects: Effect[];
 }
 

@@ -5,6 +5,7 @@
  * Options, delivery, time-outs, budgets, backoff, compensation, schedules and clock changes are decided by the very code
  * of the product. Not played are crashes, several workers and lost replies: those are the product's business, and its own tests show them.
  */
+
 import type { Scheduled } from '../client/scheduled.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs } from '../core/duration.ts';
 import type { Job } from '../core/job.ts';
@@ -35,9 +36,9 @@ export interface TestKitOptions {
    * the time-out of its job or its queue is timed out. Default 0.
    */
   readonly lasts?: ((job: Job<unknown>) => DurationInput) | undefined;
-  /** The random number that jitter uses, 0 up to 1. Default: always 0.5. */
+  /** What jitter follows from, 0 up to 1. Default 0.5, always. */
   readonly random?: (() => number) | undefined;
-  /** Handlers run at once when a job is scheduled, whatever its due time; retries too. Default false. */
+  /** Handlers run at once when a job is scheduled, whatever its due; retries too. Default false. */
   readonly inline?: boolean | undefined;
 }
 
@@ -47,23 +48,23 @@ export interface TestKit {
   /** Cancels a job; one that runs is settled as cancelled instead of tried again. */
   cancel(queue: Queue<unknown> | string, id: string): 'cancelled' | 'requested' | 'over' | 'unknown';
   readonly schedules: ReturnType<typeof createScheduleBook>;
-  /** Lets time pass: everything that becomes due happens in its order, and has ended when this resolves. */
+  /** Lets time pass: everything that comes due happens, in its order, and has ended when this resolves. */
   advance(by: DurationInput): Promise<void>;
   advanceTo(instant: InstantInput): Promise<void>;
-  /** Goes to the next moment at which something is due. @returns whether there was one */
+  /** Goes to the next thing that comes due. @returns whether there was one */
   next(): Promise<boolean>;
-  /** Time passes while nothing runs, as if every daemon and worker were down. Jobs that were due are late then. */
+  /** Time passes while nothing runs, as when every daemon and worker is down. What was due is late. */
   outage(lasting: DurationInput): void;
-  /** The current virtual time. */
-  readonly now: Date;
+  /** The moment it is, in epoch ms. */
+  readonly nowMs: number;
   /** Every start that has ended, in the order of their ends. */
   readonly runs: readonly Run[];
-  /** All jobs, also those that are over. */
+  /** Every job there was. */
   jobs(filter?: { readonly queue?: string; readonly state?: TestJob['state'] }): readonly TestJob[];
 }
 
 /**
- * @throws DuestreamError `bad-input` for handlers, queues or schedules that duestream itself would refuse
+ * @throws DuestreamError `bad-input` for handlers, queues or schedules that the product would refuse
  * @example
  * const kit = createTestKit({ handlers: { reminders: async (job) => mail(job.data) } });
  * await kit.schedule('reminders', { to: 'a@example.org' }, { delay: '3d' });
@@ -102,8 +103,8 @@ export function createTestKit(options: TestKitOptions): TestKit {
       return nextMs !== undefined;
     },
     outage: (lasting) => agenda.skipTo(agenda.nowMs() + durationMs(lasting, 'outage')),
-    get now() {
-      return new Date(agenda.nowMs());
+    get nowMs() {
+      return agenda.nowMs();
     },
     runs,
     jobs: ({ queue, state } = {}) =>

@@ -16,7 +16,8 @@ export interface TestJob {
   readonly id: string;
   readonly queue: string;
   readonly state: JobState;
-  readonly due: Date | undefined;
+  /** Epoch ms; undefined when it is not scheduled. */
+  readonly dueMs: number | undefined;
   readonly attempts: number;
   readonly failures: number;
   /** With `dead`: the reason, such as `attempts-exhausted`. */
@@ -88,7 +89,7 @@ export function createJobBook(parts: JobBookParts) {
     all: (): readonly TestJob[] =>
       [...kept.values()].map(({ id, queue, state, dueMs, attempts, failures, reason }) => ({
         ...{ id, queue: queue.name, state, attempts, failures, reason },
-        due: state === 'scheduled' ? new Date(dueMs) : undefined,
+        dueMs: state === 'scheduled' ? dueMs : undefined,
       })),
   };
 }

@@ -34,8 +34,8 @@ export interface Run {
   readonly queue: string;
   readonly name: string;
   readonly data: unknown;
-  /** The moment of the start. */
-  readonly at: Date;
+  /** Epoch ms of the start. */
+  readonly atMs: number;
   readonly attempt: number;
   /** How the start ended. `failed`: delivered at most once, so the job is done all the same and not tried again. */
   readonly outcome: 'done' | 'failed' | 'retry' | 'defer' | 'dead' | 'cancelled';
@@ -58,12 +58,12 @@ export function viewOf({ id, queue, dueMs, attempts, failures, history }: Kept, 
 }
 
 export function runOf(
-  { job, at, effects }: { readonly job: Kept; readonly at: Date; readonly effects: readonly Effect[] },
+  { job, atMs, effects }: { readonly job: Kept; readonly atMs: number; readonly effects: readonly Effect[] },
   outcome: Run['outcome'],
   error: Attempted | undefined,
 ): Run {
   const { id, queue, attempts } = job;
-  const told = { id, queue: queue.name, ...contentOf(job), at, attempt: attempts, outcome, error: error?.message };
+  const told = { id, queue: queue.name, ...contentOf(job), atMs, attempt: attempts, outcome, error: error?.message };
   return { ...told, commits: outcome === 'done' ? effects : [] };
 }
 

@@ -68,7 +68,7 @@ async function start(playing: Playing, job: Kept): Promise<void> {
   job.attempts += 1;
   playing.tokens += 1;
   job.token = String(playing.tokens);
-  const begun = { job, at: new Date(agenda.nowMs()), effects: [] };
+  const begun = { job, atMs: agenda.nowMs(), effects: [] };
   const rules = { ...served, queue: job.queue };
   const verdict = judgeStart(lifeOf(job), rules, agenda.nowMs());
   if (verdict.kind === 'refused') return ends.settle(begun, { kind: 'settled', outcome: verdict.outcome });

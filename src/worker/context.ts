@@ -63,8 +63,8 @@ export function createContext(parts: ContextParts): HandlerContext {
     get signal() {
       return lazyAbort.signal();
     },
-    get deadline() {
-      return new Date(clock.wallMs() + parts.deadlineMs - clock.monotonicMs());
+    get deadlineMs() {
+      return clock.wallMs() + parts.deadlineMs - clock.monotonicMs();
     },
     get log() {
       return log.child({ job: job.id, name: job.name, attempt: job.attempt });

@@ -41,7 +41,7 @@ interface Stations {
 }
 
 export interface ExecuteParts<Data> extends Stations {
-  readonly queue: Queue<Data>;
+  readonly queue: Queue;
   readonly handlers: QueueHandlers<Data>;
   readonly onAbandoned: Handler<Abandoned> | undefined;
 }

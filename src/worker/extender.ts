@@ -31,8 +31,10 @@ export interface ExtenderParts {
   readonly jobs: Pick<Jobs, 'extend'>;
   /** Asks Redis for a sign of life. */
   readonly probe: () => Promise<unknown>;
-  readonly inflight: Inflight;
+  /** Of all queues of the worker. */
+  readonly inflight: Pick<Inflight, 'all' | 'extended'>;
   readonly consumer: string;
+  /** Their names. */
   readonly queue: string;
   readonly extendEveryMs: number;
   readonly jobLeaseMs: number;

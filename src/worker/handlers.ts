@@ -15,24 +15,24 @@ export interface HandlerContext {
   /** Aborts when the job's time is up, a cancel was requested, the lease was lost, or the worker shuts down. */
   readonly signal: AbortSignal;
   /**
-   * The fencing token of this start, as a decimal text. It only grows: over retries, replays and new jobs with an old id.
-   * A store that keeps the newest token can refuse the effects of an older start.
+   * The fencing number of this start, as a decimal text. It only grows: across retries, replays and reuse of the id. A
+   * store that keeps the newest token it saw can refuse the effects of an older start.
    */
   readonly token: string;
   /** How often handlers of this job were started, this start included. */
   readonly attempt: number;
-  /** `{queue:partition}`. Begin a key with it, and `commit` may use the key. */
+  /** `{queue:partition}`: a key with these braces lives on the job's slot and can take part in `commit`. */
   readonly tag: string;
   /**
-   * Adds a Redis command to the step that completes the job: either both happen or none. It is sent after the handler
-   * has returned. If Redis refuses the first command, the start counts as a failure.
+   * Asks for a Redis command to be carried out in the same step in which the job is completed: either both happen or
+   * none. It is sent when the handler has returned; if Redis refuses it, the start counts as failed.
    *
    * @throws DuestreamError `bad-input` for a key elsewhere, or in a queue that delivers at most once.
    * @example context.commit('HINCRBY', `${context.tag}:balances`, account, 10);
    */
   readonly commit: (command: string, key: string, ...args: readonly (string | number)[]) => void;
-  /** When the signal will abort because the time is up, by this machine's clock. */
-  readonly deadline: Date;
+  /** Epoch ms, by this machine's clock, at which the signal aborts because the time is up. */
+  readonly deadlineMs: number;
   /** Writes with the queue, the job's id and the attempt already filled in. */
   readonly log: Log;
 }
@@ -46,7 +46,7 @@ export type Handler<Data = unknown> = (job: Job<Data>, context: HandlerContext) 
 /** One handler for all jobs of a queue, or one per job name; `default` takes jobs without a name. */
 export type QueueHandlers<Data = unknown> = Handler<Data> | { readonly [jobName: string]: Handler<Data> };
 
-/** Queue name → its handlers. `Data` is the type of the jobs' data, queue by queue. */
+/** Queue name → what handles its jobs; `Data` says queue by queue what the jobs carry. */
 export type HandlerMap<Data> = { readonly [Name in keyof Data]: QueueHandlers<Data[Name]> };
 
 /** What a handler module exports by default. */
@@ -59,7 +59,7 @@ export interface Handlers {
 
 /**
  * Declares the handlers of a module for `duestream worker <module>`. The type argument says what the jobs of each queue
- * carry; without it, their data has the type `any`.
+ * carry; without it, the compiler lets their data pass as anything.
  *
  * @param map queue name → handler, or queue name → job name → handler.
  * @param options `queues`: definitions whose attempts, backoff and timeout count instead of the defaults;
@@ -112,7 +112,7 @@ function pickHandler<Data>(handlers: QueueHandlers<Data>, name: string): Handler
   return Object.hasOwn(handlers, name) ? handlers[name] : undefined;
 }
 
-/** The data of a compensation job has its own shape: a handler that takes every name must not take it for an order of its own. */
+/** A compensation job's data has its own shape: a handler that takes every name must not take it for an order of its own. */
 export function handlerFor<Data>(
   { handlers, onAbandoned }: { handlers: QueueHandlers<Data>; onAbandoned: Handler<Abandoned> | undefined },
   name: string,

@@ -1,82 +1,148 @@
 /**
- * What a worker can be told, with units, ranges and defaults; read once and checked.
+ * What a worker can be told, read once and checked: the options that it has in common with the configuration are those of
+ * `core/worker-options.ts`; here is what only code can say, and what becomes of both forms of `createWorker`.
  */
-
 import { type Clock, systemClock } from '../core/clock.ts';
 import type { Abandoned } from '../core/compensation.ts';
-import type { DurationInput } from '../core/duration.ts';
+import { type DurationInput, durationText } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { parseName } from '../core/job.ts';
 import { type Log, silentLog } from '../core/log.ts';
-import { type DeliveryMode, wholeNumber } from '../core/queue.ts';
-import { durationIn, workerRanges } from '../core/ranges.ts';
-import type { RedisInput } from '../redis/connection/connect.ts';
-import type { Handler } from './handlers.ts';
+import { asConfig, checkNames } from '../core/option-names.ts';
+import { type DeliveryMode, defineQueue, type Queue } from '../core/queue.ts';
+import { type WorkerOptionInputs, type WorkerOptionName, workerOption, workerOptions } from '../core/worker-options.ts';
+import { parseAddress, type RedisInput } from '../redis/connection/address.ts';
+import { checkHandlers, type Handler, type QueueHandlers } from './handlers.ts';
 
-export interface WorkerOptions {
+/** Options of a wholeNumber worker. `concurrency` counts for each of its queues that says nothing else. */
+export interface WorkerSettings extends WorkerOptionInputs {
   /** A URL, an object with its `url` and options beside it, or options of ioredis: see `RedisInput`. */
   readonly redis: RedisInput;
   /** Default `duestream`. */
-  readonly namespace?: string;
-  /** How many handlers run at a time. 1 to 10,000, default 50. */
-  readonly concurrency?: number;
-  /** After this time without an extension others may take a job. 100 ms to 1 d, default 15 s. */
-  readonly jobLease?: DurationInput;
-  /** How often running jobs are extended: 10 ms to half the lease. Default a third of it. */
-  readonly extendEvery?: DurationInput;
-  /** How long a heartbeat lives. 100 ms to 1 h, default 10 s. */
-  readonly beatTtl?: DurationInput;
-  /** How long a worker must be missing before it counts as dead. 50 ms to 1 h, default 5 s. */
-  readonly grace?: DurationInput;
-  /** How long `stop` waits for running handlers. At most 1 d, default 25 s. */
-  readonly shutdown?: DurationInput;
-  /** How long a handler whose time is up may take to end before its slot counts as lost. At most 1 h, default 5 s. */
-  readonly abortGrace?: DurationInput;
-  /**
-   * The share of slots, in percent, that may be lost to handlers that ignore their signal. From then on the worker is
-   * not live and emits `worker.exhausted`: end its process, nothing else frees the slots. 0 = never. Default 50.
-   */
-  readonly recycleAtPercent?: number;
-  /** How long the end of a job is remembered; 0 = not at all. At most 30 d, default 10 min. */
-  readonly doneWindow?: DurationInput;
+  readonly namespace?: string | undefined;
+  readonly log?: Log | undefined;
+  /** For tests. */
+  readonly clock?: Clock | undefined;
+}
+
+/** Options of a worker of one queue. */
+export interface WorkerOptions extends WorkerSettings {
   /**
    * Called when a job of this queue has died and a crash or a timeout is in its history, so that its work may be half
    * done outside. It is a job of its own: at least once, with attempts and a dead letter.
    */
   readonly onAbandoned?: Handler<Abandoned> | undefined;
-  readonly log?: Log;
-  readonly clock?: Clock;
 }
 
-/** @throws DuestreamError `bad-input` for a value outside its range. */
-export function readWorkerOptions(options: WorkerOptions) {
-  const ranges = workerRanges;
-  const jobLeaseMs = durationIn(options.jobLease ?? '15s', 'jobLease', ranges.jobLeaseMs);
-  const halfLease = { min: ranges.extendEveryMs.min, max: Math.floor(jobLeaseMs / 2) };
+/** One queue of a worker of several. */
+export interface QueueWork<Data> {
+  /** A defined queue, or its name. */
+  readonly queue: Queue<Data> | string;
+  /** A function for all jobs, or an object of functions by job name. */
+  readonly handler: QueueHandlers<Data>;
+  /** How many handlers of this queue run at once. Default: that of the worker. */
+  readonly concurrency?: number | undefined;
+  /** As in `WorkerOptions`. */
+  readonly onAbandoned?: Handler<Abandoned<Data>> | undefined;
+}
+
+/** Options of a worker of several queues; the compiler knows the data of each. */
+export interface ManyQueuesOptions<Datas extends readonly unknown[]> extends WorkerSettings {
+  readonly queues: { readonly [At in keyof Datas]: QueueWork<Datas[At]> };
+}
+
+/** `QueueWork` where its data are not known. */
+export interface AnyWork extends Omit<QueueWork<never>, 'queue' | 'onAbandoned'> {
+  readonly queue: Queue | string;
+  readonly onAbandoned?: Handler<Abandoned> | undefined;
+}
+
+/** `ManyQueuesOptions` where the data are not known. */
+export type AnyOptions = WorkerSettings & { readonly queues: readonly AnyWork[] };
+
+/** What a worker does with one queue, checked. */
+export interface Work {
+  readonly queue: Queue;
+  readonly handlers: QueueHandlers<never>;
+  readonly concurrency: number;
+  readonly onAbandoned: Handler<Abandoned> | undefined;
+}
+
+const COMMON = ['redis', 'namespace', 'log', 'clock', ...Object.keys(workerOptions)];
+const OF_QUEUE = ['queue', 'handler', 'concurrency', 'onAbandoned'];
+
+/** @throws DuestreamError `bad-config` for a name that there is not, or a value outside its range */
+export function readWorkerOptions(options: WorkerSettings) {
+  checkNames(options, COMMON, 'createWorker');
+  return asConfig(() => {
+    parseAddress(options.redis);
+    const valueFor = (name: WorkerOptionName) => workerOption(name, options[name]);
+    const jobLeaseMs = valueFor('jobLease');
+    const extendEveryMs = workerOption('extendEvery', options.extendEvery ?? Math.round(jobLeaseMs / 3));
+    if (extendEveryMs * 2 > jobLeaseMs) throw tooSeldom(extendEveryMs, jobLeaseMs);
+    return {
+      redis: options.redis,
+      namespace: parseName(options.namespace ?? 'duestream', 'namespace'),
+      concurrency: valueFor('concurrency'),
+      jobLeaseMs,
+      extendEveryMs,
+      beatTtlMs: valueFor('beatTtl'),
+      graceMs: valueFor('grace'),
+      shutdownMs: valueFor('shutdown'),
+      abortGraceMs: valueFor('abortGrace'),
+      recycleAtPercent: valueFor('recycleAtPercent'),
+      windowMs: valueFor('doneWindow'),
+      log: options.log ?? silentLog,
+      clock: options.clock ?? systemClock,
+    };
+  });
+}
+
+export type Settings = ReturnType<typeof readWorkerOptions>;
+
+const tooSeldom = (extendEveryMs: number, jobLeaseMs: number) =>
+  new DuestreamError(
+    'bad-input',
+    `extendEvery is ${durationText(extendEveryMs)}; allowed: at most half of jobLease, which is ${durationText(jobLeaseMs)}`,
+  );
+
+/** @throws DuestreamError `bad-config` */
+export function readWork(works: readonly AnyWork[], settings: Settings): readonly Work[] {
+  if (!Array.isArray(works) || works.length === 0) {
+    throw new DuestreamError('bad-config', 'a worker has no queues; allowed: one or more { queue, handler }');
+  }
+  const read = works.map((work) => {
+    checkNames(work, OF_QUEUE, 'a queue of createWorker');
+    return asConfig(() => workOf(work, settings));
+  });
+  const twice = read.find(({ queue }, at) => read.findIndex((one) => one.queue.name === queue.name) < at);
+  if (twice === undefined) return read;
+  throw new DuestreamError('bad-config', `queue ${twice.queue.name} is given twice; allowed: each queue once`);
+}
+
+function workOf({ queue, handler, concurrency, onAbandoned }: AnyWork, settings: Settings): Work {
+  const definition = typeof queue === 'string' ? defineQueue<unknown>(queue) : queue;
+  checkHandlers(definition.name, handler);
+  checkDelivery(definition.delivery, { windowMs: settings.windowMs, onAbandoned });
   return {
-    namespace: parseName(options.namespace ?? 'duestream', 'namespace'),
-    concurrency: wholeNumber(options.concurrency ?? 50, { what: 'concurrency', ...ranges.concurrency }),
-    jobLeaseMs,
-    extendEveryMs: durationIn(options.extendEvery ?? jobLeaseMs / 3, 'extendEvery', halfLease),
-    beatTtlMs: durationIn(options.beatTtl ?? '10s', 'beatTtl', ranges.beatTtlMs),
-    graceMs: durationIn(options.grace ?? '5s', 'grace', ranges.graceMs),
-    shutdownMs: durationIn(options.shutdown ?? '25s', 'shutdown', ranges.shutdownMs),
-    abortGraceMs: durationIn(options.abortGrace ?? '5s', 'abortGrace', ranges.abortGraceMs),
-    recycleAtPercent: wholeNumber(options.recycleAtPercent ?? 50, {
-      what: 'recycleAtPercent',
-      ...ranges.recycleAtPercent,
-    }),
-    windowMs: durationIn(options.doneWindow ?? '10m', 'doneWindow', ranges.doneWindowMs),
-    onAbandoned: options.onAbandoned,
-    log: options.log ?? silentLog,
-    clock: options.clock ?? systemClock,
+    queue: definition,
+    handlers: handler,
+    concurrency: workerOption('concurrency', concurrency ?? settings.concurrency),
+    onAbandoned,
   };
+}
+
+/** How long a stop may take, if it says so itself. @throws DuestreamError `bad-config` */
+export function shutdownOf(options: { readonly shutdown?: DurationInput | undefined }, otherwiseMs: number): number {
+  if ('graceMs' in options) throw new DuestreamError('bad-config', 'graceMs is now shutdown');
+  checkNames(options, ['shutdown'], 'stop');
+  return options.shutdown === undefined ? otherwiseMs : asConfig(() => workerOption('shutdown', options.shutdown));
 }
 
 /** What a queue's way of delivery needs of its workers. @throws DuestreamError `bad-input` */
 export function checkDelivery(
   delivery: DeliveryMode,
-  { windowMs, onAbandoned }: Pick<ReturnType<typeof readWorkerOptions>, 'windowMs' | 'onAbandoned'>,
+  { windowMs, onAbandoned }: { readonly windowMs: number; readonly onAbandoned: Handler<never> | undefined },
 ): void {
   if (delivery === 'effectively-once' && windowMs === 0) {
     throw new DuestreamError(

@@ -1,65 +1,91 @@
 /**
- * A worker: reads one queue and runs its handlers. This file wires the parts and keeps their order of life:
+ * A worker: reads queues and runs their handlers. This file wires what the queues share and keeps the order of life:
  *
- *  start   connect → heartbeat → declare the queue, join its groups → extend, adopt, reclaim → read
- *  stop    not ready → stop reading → release what was not started → wait for what runs → at the end of the grace
- *          tell handlers to stop and hand their jobs back without using an attempt → leave → close
+ *  start   connect → heartbeat → declare the queues, join their groups → extend, adopt, reclaim → read
+ *  stop    not ready → of each queue: stop reading, hand back what was not started, wait for what runs, at the end of the
+ *          time tell handlers to stop and hand their jobs back without using an attempt → leave → close
+ *
+ * Connections of a worker of N queues: 1 for commands and N that wait for jobs, so N + 1; N workers of one queue each have
+ * 2 N. One XREADGROUP over the streams of all queues would do with 2, and is not taken: COUNT holds for each stream, but
+ * slots are counted per queue, so a read would have to be ended from outside (CLIENT UNBLOCK, a round trip) whenever a
+ * queue gets its first free slot again, large entries of one queue would hold up those of the others, and streams of
+ * different slots of a cluster cannot be read together.
  */
-import { hostname } from 'node:os';
-import { DuestreamError } from '../core/errors.ts';
+import type { DurationInput } from '../core/duration.ts';
+import { DuestreamError, messageOf } from '../core/errors.ts';
 import { createEmitter, type EventSource } from '../core/events.ts';
 import { newJobId } from '../core/job.ts';
-import { defineQueue, type Queue, type Untyped } from '../core/queue.ts';
-import { close, openBlocking, openCommands, timeoutOf, whenReady } from '../redis/connection/connect.ts';
+import { checkObject } from '../core/option-names.ts';
+import type { Queue, Untyped } from '../core/queue.ts';
+import { createOpening } from '../redis/connection/opening.ts';
 import { withRetry } from '../redis/connection/outage.ts';
-import { isFull } from '../redis/connection/pressure.ts';
-import { createServers } from '../redis/connection/server-clock.ts';
-import { READ_BYTES_MAX } from '../redis/transitions/bytes.ts';
-import { createJobs } from '../redis/transitions/jobs.ts';
-import { createAdopter } from './adopter.ts';
-import { createConsumer } from './consumer.ts';
-import { createExecute } from './execute.ts';
-import { createExpire } from './expiry.ts';
-import { createExtender } from './extender.ts';
-import { checkHandlers, type QueueHandlers } from './handlers.ts';
-import { createHandover } from './handover.ts';
-import { createHeartbeat } from './heartbeat.ts';
-import { abort, createInflight } from './inflight.ts';
-import { checkDelivery, readWorkerOptions, type WorkerOptions } from './options.ts';
-import { createSlots } from './overdue-slots.ts';
-import { createReclaimer } from './reclaimer.ts';
-import { createServedPartitions } from './served-partitions.ts';
-import { createSettle } from './settle.ts';
-import { watchClientId } from './unblock.ts';
+import type { QueueHandlers } from './handlers.ts';
+import {
+  type AnyOptions,
+  type ManyQueuesOptions,
+  readWork,
+  readWorkerOptions,
+  type Settings,
+  shutdownOf,
+  type Work,
+  type WorkerOptions,
+} from './options.ts';
+import { handOver, openAll, wire } from './shared-parts.ts';
 
 export interface Worker {
-  /** Connects and begins to read. @throws DuestreamError `unavailable`, `refused` */
+  /**
+   * Connects and begins to read. Twice is fine: calls at the same time share one start. One that fails stops the worker
+   * and leaves nothing behind.
+   *
+   * @throws DuestreamError `unavailable` · `refused` · `stopped` after a stop, or when it was stopped meanwhile
+   */
   readonly start: () => Promise<void>;
-  /** Stops in order; twice is fine. Resolves when everything is closed. */
-  readonly stop: (options?: { readonly graceMs?: number }) => Promise<void>;
+  /**
+   * Connects unless that has happened, and resolves when Redis answers on all connections. It reads no job; `start` goes
+   * on with the same connections. In an outage it waits for 5 s, and may be called again.
+   *
+   * @throws DuestreamError `unavailable`, `refused`, `stopped`
+   */
+  readonly ready: () => Promise<void>;
+  /**
+   * Stops in order; twice is fine, also before a start. Resolves when everything is closed.
+   *
+   * @param options `shutdown`: how long running handlers may take, instead of the worker's own `shutdown`
+   */
+  readonly stop: (options?: { readonly shutdown?: DurationInput | undefined }) => Promise<void>;
+  /** `stop`, for `await using worker = createWorker(…)`. */
+  readonly [Symbol.asyncDispose]: () => Promise<void>;
   readonly events: EventSource;
-  /** Connected, reading and sending heartbeats with success, not stopping. */
-  readonly ready: () => boolean;
-  /** Its loops turn, and too many slots are not taken by handlers that ignore their signal. */
-  readonly live: () => boolean;
+  /** Connected, reading and sending heartbeats with success, not stopping: for a readiness probe. */
+  readonly isReady: () => boolean;
+  /** Its loops turn, and too many slots are not taken by handlers that ignore their signal: for a liveness probe. */
+  readonly isLive: () => boolean;
   /** Jobs whose handlers run now. */
   readonly running: () => number;
-  /** The name of this worker in the consumer group: random per start. */
+  /** The name of this worker in the consumer groups: random per worker. */
   readonly consumer: string;
-  readonly queue: string;
+  /** The names of its queues. */
+  readonly queues: readonly string[];
 }
 
-type State = 'new' | 'running' | 'stopping' | 'stopped';
+/** The worker of a daemon says besides which of its queues do not do well. */
+export interface WatchedWorker extends Worker {
+  readonly notLive: () => readonly string[];
+  readonly notReady: () => readonly string[];
+}
 
 /** How long `start` tries to reach Redis. */
 const START_BUDGET_MS = 5000;
+/** How long after its time a stop may take to hand over what is left. */
+const HANG_UP_AFTER_MS = 2000;
 
 /**
- * A worker for one queue.
+ * A worker of one queue: `createWorker(queue, handlers, options)`, or of several over shared connections:
+ * `createWorker({ redis, queues: [{ queue, handler }] })`. It connects at `start`.
  *
  * @param queue a defined queue, or its name.
  * @param handlers a function for all jobs, or an object of functions by job name.
- * @throws DuestreamError `bad-input` for options outside their range.
+ * @throws DuestreamError `bad-config` for an option that there is not, or one outside its range.
  * @example
  * const worker = createWorker(emails, async (job, { signal }) => send(job.data, signal), { redis: 'redis://127.0.0.1:6379' });
  * await worker.start();
@@ -68,131 +94,111 @@ export function createWorker<Data = Untyped>(
   queue: Queue<Data> | string,
   handlers: QueueHandlers<Data>,
   options: WorkerOptions,
-): Worker {
-  const definition: Queue<Data> = typeof queue === 'string' ? defineQueue<Data>(queue) : queue;
-  checkHandlers(definition.name, handlers);
-  const settings = readWorkerOptions(options);
-  const { clock, log, namespace, concurrency, windowMs, onAbandoned } = settings;
-  checkDelivery(definition.delivery, settings);
+): WatchedWorker;
+export function createWorker<Datas extends readonly unknown[]>(options: ManyQueuesOptions<Datas>): WatchedWorker;
+export function createWorker(...given: WorkerArguments): WatchedWorker {
+  return createWatchedWorker(given);
+}
+
+/** Either form of `createWorker`, data not known. */
+export type WorkerArguments =
+  | readonly [options: AnyOptions]
+  | readonly [queue: Queue | string, handlers: QueueHandlers<never>, options: WorkerOptions];
+
+/** Of a daemon, or inside the worker that an application embeds. @throws DuestreamError `bad-config` */
+export function createWatchedWorker(given: WorkerArguments): WatchedWorker {
+  if (given.length === 1) {
+    checkObject(given[0], 'createWorker');
+    const { queues, ...rest } = given[0];
+    const settings = readWorkerOptions(rest);
+    return workerOf({ settings, works: readWork(queues, settings) });
+  }
+  const [queue, handler, options] = given;
+  checkObject(options, 'createWorker');
+  const { onAbandoned, ...rest } = options;
+  const settings = readWorkerOptions(rest);
+  return workerOf({ settings, works: readWork([{ queue, handler, onAbandoned }], settings) });
+}
+
+function workerOf({
+  settings,
+  works,
+}: {
+  readonly settings: Settings;
+  readonly works: readonly Work[];
+}): WatchedWorker {
+  const { clock } = settings;
+  const names = works.map(({ queue }) => queue.name);
   const consumer = `w-${newJobId()}`;
   const events = createEmitter();
-  const inflight = createInflight();
   const giveUp = new AbortController();
   const stopAsked = new AbortController();
-  const connection = { redis: options.redis, name: `worker:${definition.name}` };
-  const commands = openCommands(connection);
-  const blocking = openBlocking({ ...connection, name: `reader:${definition.name}` });
-  const readTimeoutMs = timeoutOf(blocking);
-  /** Four reads without an answer. */
-  const stuckAfterMs = 4 * readTimeoutMs;
-  const jobs = createJobs(commands);
-  const serverOf = createServers(commands, clock);
-  const identity = {
-    ...{ id: consumer, role: 'worker' as const, host: hostname(), pid: process.pid },
-    ...{ startedMs: clock.wallMs(), queues: [definition.name] },
-  };
-  const base = { clock, events, inflight, random: Math.random };
-  const settle = createSettle({
-    ...base,
-    jobs,
-    windowMs,
-    signal: giveUp.signal,
-    isFull: (ref) => isFull(commands, ref.keys),
+  const opening = createOpening({
+    waitMs: START_BUDGET_MS,
+    open: () => openAll(settings.redis, names),
+    furnish: async (connections) => wire({ settings, works, consumer, events, giveUp: giveUp.signal }, connections),
   });
-  const slots = createSlots({ ...base, ...settings, queue: definition.name });
-  const queueLog = log.child({ queue: definition.name });
-  const running = { queue: definition, handlers, onAbandoned, settle, slots, serverOf, log: queueLog };
-  const execute = createExecute({ ...base, ...running });
-  const servedPartitions = createServedPartitions({
-    redis: commands,
-    namespace,
-    queue: definition,
-    consumer,
-    log: queueLog,
-  });
-  const { refs } = servedPartitions;
-  const heartbeat = createHeartbeat({
-    ...{ redis: commands, namespace, identity, beatTtlMs: settings.beatTtlMs, server: serverOf(), clock, events },
-    onBeat: servedPartitions.declare,
-  });
-  const probe = () => commands.ping();
-  const extender = createExtender({ ...base, ...settings, jobs, probe, consumer, queue: definition.name });
-  let state: State = 'new';
-  const handover = createHandover({ commands, jobs, inflight, consumer, windowMs, refs });
-  let parts: ReturnType<typeof assemble> | undefined;
+  let state: 'new' | 'running' | 'stopping' | 'stopped' = 'new';
+  let beginning: Promise<void> | undefined;
   let starting: Promise<void> | undefined;
   let stopped: Promise<void> | undefined;
+  let failure: string | undefined;
 
-  function assemble() {
-    const reading = { commands, blocking, jobs, refs, consumer, concurrency, windowMs };
-    const expire = createExpire({ ...base, ...reading, compensations: onAbandoned !== undefined, serverOf });
-    const limits = { bytesMax: READ_BYTES_MAX, suspectCrashes: Math.max(1, definition.crashes - 1) };
-    const { jobLeaseMs } = settings;
-    const consuming = createConsumer({ ...base, ...reading, ...limits, jobLeaseMs, execute, expire });
-    const { take } = consuming;
-    const adopter = createAdopter({ ...base, ...reading, take, idleMs: readTimeoutMs });
-    const beatenMs = heartbeat.lastProgressMs;
-    const reclaimer = createReclaimer({ ...base, ...settings, commands, refs, consumer, take, beatenMs });
-    return { consuming, adopter, reclaimer };
+  function start(): Promise<void> {
+    if (stopped) return Promise.reject(over(failure));
+    starting ??= tryToStart();
+    return starting;
   }
 
-  async function start(): Promise<void> {
-    if (state !== 'new')
-      throw new DuestreamError('stopped', `this worker is ${state} and cannot be started again; create another one`);
-    state = 'running';
-    starting = begin();
+  async function tryToStart(): Promise<void> {
+    beginning = begin();
     try {
-      await starting;
+      await beginning;
     } catch (error) {
       const cutShort = stopAsked.signal.aborted;
-      await stop({ graceMs: 0 });
+      if (!cutShort) failure = messageOf(error);
+      await stop({ shutdown: 0 });
       throw cutShort ? new DuestreamError('stopped', 'this worker was stopped while it started') : error;
     }
   }
 
   async function begin(): Promise<void> {
     const { signal } = stopAsked;
-    await Promise.all([commands, blocking].map((redis) => whenReady(redis, START_BUDGET_MS, signal)));
-    watchClientId(blocking);
+    const parts = await opening.use(signal);
+    const { commands, heartbeat, extender, served } = parts;
     await withRetry('start of the worker', heartbeat.start, { clock, budgetMs: START_BUDGET_MS, signal });
     signal.throwIfAborted();
-    parts = assemble();
-    const { adopter, consuming } = parts;
     commands.on('ready', () => {
-      for (const one of [heartbeat, extender, adopter]) one.wake();
+      for (const one of [heartbeat, extender, ...served]) one.wake();
     });
-    blocking.on('ready', adopter.connected).on('ready', consuming.wake);
     extender.start();
-    parts.adopter.start();
-    parts.reclaimer.start();
-    parts.consuming.start();
+    for (const one of served) one.start();
+    state = 'running';
   }
 
-  function stop({ graceMs = settings.shutdownMs } = {}): Promise<void> {
-    stopped ??= shutDown(graceMs);
-    return stopped;
+  async function ready(): Promise<void> {
+    if (stopped) throw over(failure);
+    const { commands } = await opening.connected(stopAsked.signal);
+    await withRetry('ready', () => commands.ping(), { clock, budgetMs: START_BUDGET_MS, signal: stopAsked.signal });
   }
 
-  async function shutDown(graceMs: number): Promise<void> {
-    state = 'stopping';
-    stopAsked.abort();
-    const endMs = clock.monotonicMs() + graceMs;
-    // A Redis that stands still would hold each step below until its time-out; a closed connection holds none.
-    const calledOff = clock.timer(graceMs + HANG_UP_AFTER_MS, hangUp);
-    await starting?.catch(() => undefined);
-    await Promise.all([parts?.consuming.stop(), parts?.adopter.stop(), parts?.reclaimer.stop()]);
-    await handover.unseen();
-    await drained(endMs - clock.monotonicMs());
-    if (inflight.size() > 0) {
-      for (const held of inflight.all()) abort(held, 'shutdown');
-      await drained(500);
-      await handover.running();
+  function stop(options: { readonly shutdown?: DurationInput | undefined } = {}): Promise<void> {
+    try {
+      stopped ??= shutDown(shutdownOf(options, settings.shutdownMs));
+      return stopped;
+    } catch (error) {
+      return Promise.reject(error);
     }
-    giveUp.abort();
-    await extender.stop();
-    await heartbeat.stop();
-    await heartbeat.leave();
-    await handover.consumer();
+  }
+
+  async function shutDown(shutdownMs: number): Promise<void> {
+    state = 'stopping';
+    stopAsked.abort(over());
+    const endMs = clock.monotonicMs() + shutdownMs;
+    // A Redis that stands still would hold each step below until its time-out; a closed connection holds none.
+    const calledOff = clock.timer(shutdownMs + HANG_UP_AFTER_MS, hangUp);
+    await beginning?.catch(() => undefined);
+    await handOver(opening.opened(), endMs, giveUp);
     calledOff();
     hangUp();
     state = 'stopped';
@@ -200,42 +206,33 @@ export function createWorker<Data = Untyped>(
 
   function hangUp(): void {
     giveUp.abort();
-    close(blocking);
-    close(commands);
+    opening.close();
   }
 
-  function drained(ms: number): Promise<void> {
-    const over = new AbortController();
-    const callOff = clock.timer(ms, () => over.abort());
-    return inflight.whenEmpty(over.signal).finally(callOff);
-  }
-
-  function live(): boolean {
-    if (!parts) return state !== 'stopped';
-    const { lastTurnMs } = parts.consuming;
-    // Without a free slot the reader rests; the heartbeat never does.
-    const turnedMs = inflight.free(concurrency) === 0 ? Number.POSITIVE_INFINITY : lastTurnMs();
-    const turning = clock.monotonicMs() - Math.min(turnedMs, heartbeat.lastTurnMs()) < stuckAfterMs;
-    return turning && inflight.overdue() < concurrency && !slots.exhausted();
-  }
-
-  function ready(): boolean {
-    if (state !== 'running' || !parts || commands.status !== 'ready') return false;
-    const progressMs = Math.min(parts.consuming.lastProgressMs(), heartbeat.lastProgressMs());
-    return inflight.free(concurrency) === 0 || clock.monotonicMs() - progressMs < stuckAfterMs;
+  const served = () => opening.opened()?.served ?? [];
+  const notLive = () =>
+    state === 'stopped'
+      ? names
+      : served()
+          .filter((one) => !one.isLive())
+          .map(({ name }) => name);
+  function notReady(): readonly string[] {
+    const parts = opening.opened();
+    if (state !== 'running' || parts?.commands.status !== 'ready') return names;
+    return parts.served.filter((one) => !one.isReady()).map(({ name }) => name);
   }
 
   return {
-    start,
-    stop,
-    events,
-    ready,
-    live,
-    running: () => inflight.busy(),
-    consumer,
-    queue: definition.name,
+    ...{ start, ready, stop, events, notLive, notReady, consumer, queues: names },
+    [Symbol.asyncDispose]: () => stop(),
+    isLive: () => notLive().length === 0,
+    isReady: () => notReady().length === 0,
+    running: () => served().reduce((sum, { inflight }) => sum + inflight.busy(), 0),
   };
 }
 
-/** How long after the grace a stop may take to hand over what is left. */
-const HANG_UP_AFTER_MS = 2000;
+const over = (failure?: string) =>
+  new DuestreamError(
+    'stopped',
+    `this worker ${failure === undefined ? 'was stopped' : `could not start (${failure})`}; create another one`,
+  );

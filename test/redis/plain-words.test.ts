@@ -86,7 +86,7 @@ describe('a command', () => {
   });
 
   test('without a reply says how long it waited', async () => {
-    const redis = open({ url: server.url, commandTimeoutMs: 100 });
+    const redis = open({ url: server.url, commandTimeout: 100 });
     await whenReady(redis);
     const error = await failure(redis.blpop('nothing', 0));
     expect(plain(error)).toBe(`no reply from Redis at ${server.url} within 100 ms`);
@@ -145,8 +145,8 @@ describe('a password', () => {
     await withPassword(async () => {
       for (const redis of [wrong(), server.url]) {
         const worker = createWorker('emails', () => undefined, { redis });
-        const daemon = await createDaemon({ redis, roles: ['mover'] });
-        for (const connect of [() => createProducer({ redis }), worker.start, daemon.start]) {
+        const daemon = createDaemon({ redis, roles: ['mover'] });
+        for (const connect of [createProducer({ redis }).ready, worker.start, daemon.start]) {
           const error = await failure(connect());
           expect(error).toMatchObject(refused);
           expect(plain(error)).toContain(server.url);
@@ -176,7 +176,7 @@ describe('a password', () => {
   });
 
   test('that is changed while a producer lives makes its calls refused, until it is right again', async () => {
-    const producer = await createProducer({ redis: server.url, retryBudget: '10s' });
+    const producer = createProducer({ redis: server.url, retryBudget: '10s' });
     await producer.schedule('emails', 1, { delay: '1h' });
     await withPassword(async () => {
       await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
@@ -203,7 +203,7 @@ describe('a password', () => {
 });
 
 test('a database that Redis does not have is refused, because the library would go on in another one', async () => {
-  const error = await failure(createProducer({ redis: `${server.url}/99` }));
+  const error = await failure(createProducer({ redis: `${server.url}/99` }).ready());
   expect(error).toMatchObject({ code: 'refused' });
   expect(plain(error)).toMatch(/refused: ERR DB index is out of range; name a database/);
 });
@@ -220,9 +220,9 @@ test('a user without the right to INFO is let in, and the library writes nothing
 
 test('a server that goes away while jobs run is told in our words, and so is every call', async () => {
   const own = await startRedis({ port: true });
-  const daemon = await createDaemon({ redis: own.url, roles: ['mover'], queues: { emails: {} } });
+  const daemon = createDaemon({ redis: own.url, roles: ['mover'], queues: { emails: {} } });
   const worker = createWorker('emails', () => undefined, { redis: own.url });
-  const producer = await createProducer({ redis: own.url, retryBudget: 300 });
+  const producer = createProducer({ redis: own.url, retryBudget: 300 });
   try {
     await daemon.start();
     await worker.start();
@@ -240,7 +240,7 @@ test('a server that goes away while jobs run is told in our words, and so is eve
     for (const why of said) expect(why).not.toMatch(LIBRARY);
     for (const why of said) expect(why).toContain(own.url);
   } finally {
-    await Promise.all([producer.stop(), worker.stop({ graceMs: 0 }), daemon.stop()]);
+    await Promise.all([producer.stop(), worker.stop({ shutdown: 0 }), daemon.stop()]);
     await own.stop();
   }
 }, 60_000);

@@ -19,12 +19,12 @@ export const HANDLERS = fileURLToPath(new URL('./effects-handlers.mjs', import.m
 
 /** A dead leader is replaced, and a dead worker's jobs are taken over, within seconds. */
 export const SHORT_LEASES = {
-  DUESTREAM_MOVER__LEASE_MS: '1500',
+  DUESTREAM_MOVER__LEASE: '1500',
   DUESTREAM_WORKER__CONCURRENCY: '8',
-  DUESTREAM_WORKER__JOB_LEASE_MS: '3000',
-  DUESTREAM_WORKER__EXTEND_EVERY_MS: '1000',
-  DUESTREAM_WORKER__BEAT_TTL_MS: '1500',
-  DUESTREAM_WORKER__GRACE_MS: '500',
+  DUESTREAM_WORKER__JOB_LEASE: '3000',
+  DUESTREAM_WORKER__EXTEND_EVERY: '1000',
+  DUESTREAM_WORKER__BEAT_TTL: '1500',
+  DUESTREAM_WORKER__GRACE: '500',
 };
 
 /** What is in the file so far: nothing before the first handler was started. A line that is being written is left out. */

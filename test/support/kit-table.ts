@@ -64,7 +64,7 @@ export async function inKit(name: string, story: Story): Promise<Told> {
     { queues: [q], ...(story.onAbandoned && { onAbandoned: { [name]: story.onAbandoned } }) },
   );
   const kit = createTestKit({ handlers, lasts: story.lasts });
-  await kit.schedule(q, story.data, { id: ID, ...story.options?.(kit.now.getTime()) });
+  await kit.schedule(q, story.data, { id: ID, ...story.options?.(kit.nowMs) });
   await kit.advance('1s');
   const asked = story.cancel ? [`cancel ${kit.cancel(q, ID)}`] : [];
   await kit.advance('30d');
@@ -99,7 +99,7 @@ export async function inProduct(line: Line, story: Story): Promise<Told> {
     entered.open();
     return door.opened;
   };
-  const producer = await createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
+  const producer = createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
   line.onEnd(() => producer.stop());
   const settings = { ...story.queue, ...(story.onAbandoned && { onAbandoned: story.onAbandoned }) };
   const worker = line.make(story.handlers(hold) as QueueHandlers<unknown>, settings);

@@ -144,7 +144,7 @@ export function useLine(options: LineOptions = {}) {
       const { attempts, crashes, backoff, timeout, delivery, partitions, ...own } = settings;
       const redis = { path: the().server.socketPath };
       const worker = createWorker(queue, handlers, { redis, namespace: NAMESPACE, shutdown: 2000, ...own });
-      stops.push(() => worker.stop({ graceMs: 500 }));
+      stops.push(() => worker.stop({ shutdown: 500 }));
       return { ...worker, heard: listen(worker.events) };
     },
     async worker(handlers: QueueHandlers<unknown>, settings: QueueOptions & Partial<WorkerOptions> = {}) {

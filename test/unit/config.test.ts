@@ -40,7 +40,7 @@ describe('precedence', () => {
   test('flags win over the environment, the environment over the file, the file over the defaults', () => {
     const file = write(
       'all.yaml',
-      'namespace: from-file\nlog: { level: debug }\nworker: { concurrency: 7, graceMs: 90 }\n',
+      'namespace: from-file\nlog: { level: debug }\nworker: { concurrency: 7, grace: 90 }\n',
     );
     const { config, origins } = load({
       flags: { config: file, namespace: 'from-flag' },
@@ -51,8 +51,8 @@ describe('precedence', () => {
     expect(origins).toMatchObject({
       namespace: { from: 'flag', name: '--namespace' },
       'worker.concurrency': { from: 'environment', name: 'DUESTREAM_WORKER__CONCURRENCY' },
-      'worker.graceMs': { from: 'file', name: 'all.yaml' },
-      'worker.jobLeaseMs': { from: 'default' },
+      'worker.grace': { from: 'file', name: 'all.yaml' },
+      'worker.jobLease': { from: 'default' },
     });
   });
 
@@ -74,8 +74,8 @@ describe('precedence', () => {
 describe('values', () => {
   test('text is read as the option needs it, wherever it comes from', () => {
     const { config } = load({
-      flags: { config: write('text.yaml', 'mover: { leaseMs: 3s }\nroles: mover\n'), httpPort: '0' },
-      env: { DUESTREAM_ROLES: 'mover, worker', DUESTREAM_DEAD__RETENTION_MS: 'P7D', DUESTREAM_DONE__MAX: '5' },
+      flags: { config: write('text.yaml', 'mover: { lease: 3s }\nroles: mover\n'), httpPort: '0' },
+      env: { DUESTREAM_ROLES: 'mover, worker', DUESTREAM_DEAD__RETENTION: 'P7D', DUESTREAM_DONE__MAX: '5' },
     });
     expect(config).toMatchObject({ roles: ['mover', 'worker'], http: { port: 0 }, mover: { leaseMs: 3000 } });
     expect(config).toMatchObject({ dead: { retentionMs: 604_800_000 }, done: { max: 5 } });
@@ -84,13 +84,13 @@ describe('values', () => {
   test.each([
     [
       'a number below the range',
-      { DUESTREAM_MOVER__LEASE_MS: '12' },
-      'mover.leaseMs is "12" (DUESTREAM_MOVER__LEASE_MS); allowed: 500 to 60000 ms',
+      { DUESTREAM_MOVER__LEASE: '12' },
+      'mover.lease is "12" (DUESTREAM_MOVER__LEASE); allowed: 500ms to 1m',
     ],
     ['a number above the range', { DUESTREAM_MOVER__BATCH_MAX: '501' }, 'allowed: 1 to 500'],
     ['a fraction', { DUESTREAM_DONE__MAX: '1.5' }, 'done.max is "1.5"'],
     ['a duration where a count is wanted', { DUESTREAM_DONE__MAX: '5s' }, 'done.max is "5s"'],
-    ['a month, which has no fixed length', { DUESTREAM_DEAD__RETENTION_MS: 'P1M' }, 'dead.retentionMs is "P1M"'],
+    ['a month, which has no fixed length', { DUESTREAM_DEAD__RETENTION: 'P1M' }, 'dead.retention is "P1M"'],
     [
       'an unknown role',
       { DUESTREAM_ROLES: 'mover,ui' },
@@ -107,8 +107,8 @@ describe('values', () => {
   });
 
   test('a file with a value of the wrong type is refused', () => {
-    expect(refusal(() => fromFile('mover: { leaseMs: true }'))).toContain(
-      'mover.leaseMs is a value of type boolean (case.yaml)',
+    expect(refusal(() => fromFile('mover: { lease: true }'))).toContain(
+      'mover.lease is a value of type boolean (case.yaml)',
     );
     expect(refusal(() => fromFile('roles: 5'))).toContain('roles is 5 (case.yaml)');
   });
@@ -123,22 +123,22 @@ describe('values', () => {
 
 describe('the done window', () => {
   test.each([
-    ['done: { windowMs: 59999 }', 60_000, 10_000, 4000],
-    ['done: { windowMs: 60000 }\nredis: { commandTimeoutMs: 30000 }', 80_000, 10_000, 30_000],
-    ['done: { retryBudgetMs: 300000 }', 608_000, 300_000, 4000],
-  ])('%j is shorter than a call may be repeated, and is refused', (text, floorMs, budgetMs, timeoutMs) => {
+    ['done: { window: 59999 }', '1m', '10s', '4s'],
+    ['done: { window: 60000 }\nredis: { commandTimeout: 30000 }', '80s', '10s', '30s'],
+    ['done: { retryBudget: 300000 }', '608s', '5m', '4s'],
+  ])('%j is shorter than a call may be repeated, and is refused', (text, floor, budget, timeout) => {
     expect(refusal(() => fromFile(text))).toContain(
-      `allowed: 0, or at least ${floorMs}: a minute, and twice the sum of done.retryBudgetMs and redis.commandTimeoutMs, which are ${budgetMs} and ${timeoutMs}`,
+      `allowed: 0, or at least ${floor}: a minute, and twice the sum of done.retryBudget and redis.commandTimeout, which are ${budget} and ${timeout}`,
     );
   });
 
   test.each([
     ['', 60_000],
-    ['done: { windowMs: 60000 }', 60_000],
-    ['redis: { commandTimeoutMs: 60000 }', 140_000],
-    ['done: { retryBudgetMs: 60000 }', 128_000],
-    ['done: { max: 0, windowMs: 5 }', 0],
-    ['done: { windowMs: 0 }', 0],
+    ['done: { window: 60000 }', 60_000],
+    ['redis: { commandTimeout: 60000 }', 140_000],
+    ['done: { retryBudget: 60000 }', 128_000],
+    ['done: { max: 0, window: 5 }', 0],
+    ['done: { window: 0 }', 0],
   ])('%j keeps ends for at least so long, whatever their number', (text, floorMs) => {
     const limits = doneLimits(fromFile(text).config);
     expect(limits.floorMs).toBe(floorMs);
@@ -148,8 +148,8 @@ describe('the done window', () => {
 
 describe('unknown names', () => {
   test.each([
-    ['mover: { leasems: 5 }', 'mover.leasems in case.yaml is not an option; did you mean mover.leaseMs?'],
-    ['moover: { leaseMs: 5000 }', 'did you mean mover.leaseMs?'],
+    ['mover: { leasems: 5 }', 'mover.leasems in case.yaml is not an option; did you mean mover.lease?'],
+    ['moover: { lease: 5000 }', 'did you mean mover.lease?'],
     ['redis: redis://h', 'redis in case.yaml is a section; allowed in it: redis.url,'],
     ['utterly: { different: 1 }', 'utterly.different in case.yaml is not an option'],
     ['queues: { emails: { atempts: 1 } }', 'did you mean queues.emails.attempts?'],
@@ -161,9 +161,30 @@ describe('unknown names', () => {
     expect(refusal(() => fromFile(text))).toContain(message);
   });
 
+  test.each([
+    ['worker: { jobLeaseMs: 5000 }', 'worker.jobLeaseMs in case.yaml is now worker.jobLease'],
+    ['redis: { commandTimeoutMs: 5000 }', 'redis.commandTimeoutMs in case.yaml is now redis.commandTimeout'],
+    ['done: { windowMs: 5m }', 'done.windowMs in case.yaml is now done.window'],
+    ['queues: { a.b: { timeoutMs: 5s } }', 'queues.a.b.timeoutMs in case.yaml is now queues.a.b.timeout'],
+    [
+      'queues: { q: { backoff: { kind: ladder, stepsMs: [1] } } }',
+      'queues.q.backoff.stepsMs in case.yaml is now queues.q.backoff.steps',
+    ],
+  ])('the old name in %j is refused with the new one', (text, message) => {
+    expect(refusal(() => fromFile(text))).toBe(message);
+  });
+
+  test('the old name of a variable, and one in code, are refused with the new one', () => {
+    expect(refusal(() => load({ env: { DUESTREAM_WORKER__JOB_LEASE_MS: '5000' } }))).toBe(
+      'DUESTREAM_WORKER__JOB_LEASE_MS is now DUESTREAM_WORKER__JOB_LEASE',
+    );
+    const input: object = { mover: { safetyTickMs: 5 } };
+    expect(refusal(() => defineConfig(input))).toBe('mover.safetyTickMs in the code is now mover.safetyTick');
+  });
+
   test('a misspelt variable is refused with the nearest one', () => {
-    const message = refusal(() => load({ env: { DUESTREAM_MOVER_LEASE_MS: '5000' } }));
-    expect(message).toContain('did you mean DUESTREAM_MOVER__LEASE_MS?');
+    const message = refusal(() => load({ env: { DUESTREAM_MOVER_LEASE: '5000' } }));
+    expect(message).toContain('did you mean DUESTREAM_MOVER__LEASE?');
   });
 
   test('a variable for a queue is refused with the place where queues are configured', () => {
@@ -205,11 +226,14 @@ describe('rules between options', () => {
   });
 
   test('jobs are extended at least twice per lease', () => {
-    const message = refusal(() => defineConfig({ worker: { jobLeaseMs: 6000, extendEveryMs: 3001 } }));
-    expect(message).toContain(
-      'worker.extendEveryMs is 3001; allowed: at most half of worker.jobLeaseMs, which is 6000',
-    );
+    const message = refusal(() => defineConfig({ worker: { jobLease: 6000, extendEvery: 3001 } }));
+    expect(message).toContain('worker.extendEvery is 3001ms; allowed: at most half of worker.jobLease, which is 6s');
   });
+});
+
+test('leases are extended at a third of the lease unless it is said otherwise', () => {
+  expect(defineConfig({ worker: { jobLease: '6s' } }).worker.extendEveryMs).toBe(2000);
+  expect(defineConfig({ worker: { jobLease: '6s', extendEvery: '1s' } }).worker.extendEveryMs).toBe(1000);
 });
 
 describe('secrets', () => {
@@ -235,7 +259,7 @@ describe('secrets', () => {
     const text = printConfig(loaded) + JSON.stringify(configRows(loaded));
     expect(text).toContain('redis.url: "rediss://***@h:6380/2"');
     expect(text).toMatch(/http\.token: "\*\*\*" +# DUESTREAM_HTTP__TOKEN\n/);
-    expect(text).toMatch(/mover\.leaseMs: 5000 +# default\n/);
+    expect(text).toMatch(/mover\.lease: "5s" +# default\n/);
     expect(text).not.toMatch(/sixteen|ann|pa@ss|word/);
   });
 
@@ -252,7 +276,7 @@ describe('secrets', () => {
 describe('queues', () => {
   const loaded = () =>
     fromFile(
-      'queues: { emails: { attempts: 2, timeoutMs: 5s, backoff: { kind: ladder, stepsMs: [1, 2] } }, a.b: {}, constructor: }',
+      'queues: { emails: { attempts: 2, timeout: 5s, backoff: { kind: ladder, steps: [1, 2m] } }, a.b: {}, constructor: }',
     );
 
   test('what the file says comes in the words of defineQueue, and what it leaves out is left out', () => {
@@ -260,7 +284,7 @@ describe('queues', () => {
     expect(queueOptions(config, 'emails')).toEqual({
       attempts: 2,
       timeout: 5000,
-      backoff: { kind: 'ladder', stepsMs: [1, 2], jitter: 'none' },
+      backoff: { kind: 'ladder', stepsMs: [1, 120_000], jitter: 'none' },
     });
     expect(defineQueue('emails', { crashes: 9, ...queueOptions(config, 'emails') })).toMatchObject({
       attempts: 2,
@@ -268,7 +292,7 @@ describe('queues', () => {
     });
     expect(Object.keys(config.queues)).toEqual(['emails', 'a.b', 'constructor']);
     expect(origins['queues.emails.attempts']).toMatchObject({ from: 'file' });
-    expect(configRows(loaded()).find(({ key }) => key === 'queues.emails.timeoutMs')?.value).toBe(5000);
+    expect(configRows(loaded()).find(({ key }) => key === 'queues.emails.timeout')?.value).toBe('5s');
   });
 
   test('a queue that the file does not name has no options, whatever it is called', () => {

@@ -13,6 +13,7 @@ import { fireMember, recurrenceOf, type Schedule } from '../../src/core/recurrin
 import { parseSchedule, type ScheduleInput } from '../../src/core/recurring/schedule-input.ts';
 import { read } from '../support/repository.ts';
 
+const utc = (atMs: number) => new Date(atMs).toISOString().replace('.000Z', 'Z');
 const scheduleOf = (input: Partial<ScheduleInput>) => parseSchedule('n', { queue: 'q', ...input }, { sinceMs: 0 });
 
 function rows(input: Partial<ScheduleInput>, from: string, range: Partial<PreviewRange> = {}): readonly PreviewRow[] {
@@ -25,9 +26,13 @@ describe('a row', () => {
   test('tells id, UTC, local time, offset and due time', () => {
     expect(rows({ cron: '30 2 * * *', zone: 'Asia/Kathmandu' }, '2026-01-01T00:00Z', { next: 1 })).toEqual([
       {
-        ...{ id: '{schedule:n}2026-01-01T20:45:00Z', at: '2026-01-01T20:45:00Z', local: '2026-01-02T02:30:00' },
+        ...{
+          id: '{schedule:n}2026-01-01T20:45:00Z',
+          atMs: Date.parse('2026-01-01T20:45:00Z'),
+          local: '2026-01-02T02:30:00',
+        },
         ...{ offset: '+05:45', named: undefined, dst: undefined, calendar: undefined, dropped: undefined },
-        due: '2026-01-01T20:45:00Z',
+        dueMs: Date.parse('2026-01-01T20:45:00Z'),
       },
     ]);
   });
@@ -35,7 +40,7 @@ describe('a row', () => {
   test('tells the time that was named, where a gap shifted it', () => {
     expect(rows({ cron: '30 2 * * *', ...NEW_YORK }, '2026-03-08T00:00Z', { next: 1 })).toMatchObject([
       {
-        at: '2026-03-08T07:30:00Z',
+        atMs: Date.parse('2026-03-08T07:30:00Z'),
         local: '2026-03-08T03:30:00',
         offset: '-04:00',
         named: '2026-03-08T02:30:00',
@@ -46,16 +51,16 @@ describe('a row', () => {
 
   test('tells what is dropped, and gives it no id', () => {
     expect(rows({ cron: '30 1 * * *', ...NEW_YORK }, '2026-11-01T00:00Z', { next: 2 })).toMatchObject([
-      { at: '2026-11-01T05:30:00Z', offset: '-04:00', dst: 'first', dropped: undefined },
+      { atMs: Date.parse('2026-11-01T05:30:00Z'), offset: '-04:00', dst: 'first', dropped: undefined },
       {
-        at: '2026-11-01T06:30:00Z',
+        atMs: Date.parse('2026-11-01T06:30:00Z'),
         offset: '-05:00',
         dst: 'second',
         dropped: 'overlap',
         id: undefined,
-        due: undefined,
+        dueMs: undefined,
       },
-      { at: '2026-11-02T06:30:00Z', dst: undefined, dropped: undefined },
+      { atMs: Date.parse('2026-11-02T06:30:00Z'), dst: undefined, dropped: undefined },
     ]);
     expect(
       rows({ cron: '30 2 * * *', ...NEW_YORK, dst: { gap: 'skip' } }, '2026-03-08T00:00Z', { next: 1 })[0],
@@ -68,11 +73,11 @@ describe('a row', () => {
     const calendar = { hours: { 'mon-fri': '09:00-17:00' }, skip: ['2026-12-25'] };
     const of = (outside: 'skip' | 'next') =>
       rows({ cron: '0 20 * * *', calendar: { ...calendar, outside } }, '2026-12-24T12:00Z', { next: 1 });
-    expect(of('next').map(({ calendar: why, dropped, at }) => [why, dropped, at])).toEqual([
+    expect(of('next').map(({ calendar: why, dropped, atMs }) => [why, dropped, utc(atMs)])).toEqual([
       ['moved', undefined, '2026-12-28T09:00:00Z'],
     ]);
     const dropped = rows({ cron: '0 10 * * *', calendar }, '2026-12-24T12:00Z', { next: 1 }).map(
-      ({ at, dropped: why }) => [at.slice(0, 10), why],
+      ({ atMs, dropped: why }) => [utc(atMs).slice(0, 10), why],
     );
     expect(dropped).toEqual([
       ['2026-12-25', 'skip-date'],
@@ -84,7 +89,7 @@ describe('a row', () => {
 
   test('shows a due time that is later by the jitter', () => {
     const [row] = rows({ cron: '0 0 * * *', jitter: '1h' }, '2026-01-01T12:00Z', { next: 1 });
-    expect(Date.parse(row?.due ?? '') - Date.parse(row?.at ?? '')).toBeGreaterThan(0);
+    expect((row?.dueMs ?? 0) - (row?.atMs ?? 0)).toBeGreaterThan(0);
   });
 });
 
@@ -92,13 +97,13 @@ describe('a range', () => {
   test('ends after so many rows that fire, or at an instant, itself included', () => {
     expect(rows({ every: '1h' }, '2026-01-01T00:00Z', { next: 3 })).toHaveLength(3);
     const until = rows({ every: '1h' }, '2026-01-01T00:00Z', { untilMs: Date.parse('2026-01-01T04:00Z') });
-    expect(until.map(({ at }) => at)).toEqual([1, 2, 3, 4].map((hour) => `2026-01-01T0${hour}:00:00Z`));
+    expect(until.map(({ atMs }) => utc(atMs))).toEqual([1, 2, 3, 4].map((hour) => `2026-01-01T0${hour}:00:00Z`));
   });
 
   test('shows nothing from before the schedule was put', () => {
     const schedule = parseSchedule('n', { queue: 'q', every: '1h' }, { sinceMs: Date.parse('2026-06-01T00:30Z') });
     const [first] = previewOf(schedule, { fromMs: 0, next: 1 });
-    expect(first?.at).toBe('2026-06-01T01:00:00Z');
+    expect(first?.atMs).toBe(Date.parse('2026-06-01T01:00:00Z'));
   });
 });
 
@@ -126,7 +131,7 @@ test('what a preview shows as fired is what is fired', () => {
         const shown = [...previewOf(schedule, { fromMs, next: 20 })].filter(({ dropped }) => !dropped);
         const list = fires(recurrenceOf(schedule), fromMs);
         const fired = shown.map(() => list.next().value);
-        expect(shown.map(({ at }) => Date.parse(at))).toEqual(fired);
+        expect(shown.map(({ atMs }) => atMs)).toEqual(fired);
         expect(shown).toHaveLength(20);
       },
     ),
@@ -146,7 +151,8 @@ describe('docs/explanation/schedules.md', () => {
   function nightOf(cron: string, range: PreviewRange): readonly string[] {
     const night = [...previewOf(scheduleOf({ cron, ...NEW_YORK }), range)].filter(({ dropped }) => !dropped);
     return night.map(
-      ({ local, offset, at }) => `${local.slice(11, 16)} ${offset === '-04:00' ? 'EDT' : 'EST'} ${at.slice(11, 16)}Z`,
+      ({ local, offset, atMs }) =>
+        `${local.slice(11, 16)} ${offset === '-04:00' ? 'EDT' : 'EST'} ${utc(atMs).slice(11, 16)}Z`,
     );
   }
 
@@ -187,7 +193,7 @@ describe('a schedule with maxRuns', () => {
   const thrice = scheduleOf({ every: '1h', maxRuns: 3 });
   const fired = (hour: number, runs: number) => ({ reachedMs: START + hour * HOUR_MS, runs, waiting: undefined });
   const hours = (range: Partial<PreviewRange>, nowMs: number) =>
-    [...previewOf(thrice, { fromMs: nowMs, ...range })].map(({ at }) => (Date.parse(at) - START) / HOUR_MS);
+    [...previewOf(thrice, { fromMs: nowMs, ...range })].map(({ atMs }) => (atMs - START) / HOUR_MS);
 
   test('shows the runs that are left', () => {
     const nowMs = START + HOUR_MS + 1;
@@ -225,9 +231,7 @@ describe('a schedule that was fired by a clock that went back since', () => {
   const fired = { reachedMs: NOW + DECADE_HOURS * HOUR_MS, runs: 1, waiting: undefined };
   const hours = (schedule: Schedule, fromMs: number) => {
     const [left, handled] = [runsLeft(schedule, { fired, nowMs: NOW }), handledAhead(fired, NOW)];
-    return [...previewOf(schedule, { fromMs, next: 3, left, handled })].map(
-      ({ at }) => (Date.parse(at) - NOW) / HOUR_MS,
-    );
+    return [...previewOf(schedule, { fromMs, next: 3, left, handled })].map(({ atMs }) => (atMs - NOW) / HOUR_MS);
   };
 
   test('shows nothing of what was fired, and what came before', () => {
@@ -245,7 +249,7 @@ describe('a schedule that was fired by a clock that went back since', () => {
 
 test('a schedule that does not fire shows what it would fire, as dropped', () => {
   const found = rows({ every: '1h', paused: 'lunch' }, '2026-01-01T00:30Z', { next: 2 });
-  expect(found.map(({ at, id, due, dropped }) => [at.slice(11, 16), id, due, dropped])).toEqual([
+  expect(found.map(({ atMs, id, dueMs, dropped }) => [utc(atMs).slice(11, 16), id, dueMs, dropped])).toEqual([
     ['01:00', undefined, undefined, 'paused'],
     ['02:00', undefined, undefined, 'paused'],
   ]);

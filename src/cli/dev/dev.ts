@@ -5,6 +5,7 @@
  */
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
+import { redisOf } from '../../config/load.ts';
 import type { Config } from '../../config/options.ts';
 import { createEmitter } from '../../core/events.ts';
 import { withoutCredentials } from '../../core/redact.ts';
@@ -51,14 +52,14 @@ async function run(session: Session, module: string | undefined, flags: Flags): 
   const place = await placeOf(session, flags.redisPort);
   const looker = openCommands({ redis: place.url, name: 'dev' });
   try {
-    const { createDaemon } = await import('../../daemon/daemon.ts');
+    const { createDaemonOf } = await import('../../daemon/daemon.ts');
     const { runUntilSignal } = await import('../../daemon/run.ts');
     const { loadHandlers } = await import('../../daemon/handler-module.ts');
     const handlers = module === undefined ? undefined : await loadHandlers(resolve(invocation.cwd, module));
     const config = await devConfig(session, { url: place.url, worker: handlers !== undefined });
     const log = createDevLog(out);
     const around = createEmitter();
-    const daemon = await createDaemon(config, { log, around, ...(handlers && { handlers }) });
+    const daemon = createDaemonOf({ config, redis: redisOf(config) }, { log, around, handlers });
     tellEvents(out, daemon.events, async (queue) => workersOf(queue, await processesOf(looker, config.namespace)) > 0);
     const stop = async () => {
       await daemon.stop();

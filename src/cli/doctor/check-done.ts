@@ -45,7 +45,7 @@ export async function done({ redis, namespace, done: limits }: Subject): Promise
     `about ${Math.round(worst.perSecond)} jobs end there per second, and done.max is ${tombstonesMax}`;
   const advice =
     worst.rememberedMs > NEAR * floorMs
-      ? `set done.max to ${wanted} or more, about ${mib(wanted)} of memory; or set done.windowMs to the time that you need`
+      ? `set done.max to ${wanted} or more, about ${mib(wanted)} of memory; or set done.window to the time that you need`
       : `no end is forgotten before ${span(floorMs)}, so memory now grows with the rate: add partitions, or set done.max to ${wanted}, about ${mib(wanted)} of memory`;
   return { status: 'warn', saw, advice };
 }

@@ -96,7 +96,7 @@ async function unfired(
 function illOf(one: StoredSchedule, look: string | undefined, nowMs: number): Ill | undefined {
   if (one.fired === undefined) return 'unarmed';
   if (one.fired.unreadable !== undefined) return 'lost';
-  if (viewOf(one, nowMs).next === undefined) return undefined;
+  if (viewOf(one, nowMs).nextMs === undefined) return undefined;
   if (look === undefined) return 'unarmed';
   if (one.fired.reachedMs - nowMs > AHEAD_MS) return 'ahead';
   // 0 means at once: then it counts since when the definition holds.

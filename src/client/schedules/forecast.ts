@@ -25,8 +25,9 @@ import { type Alike, groupsOf } from './schedule-groups.ts';
 import type { createScheduleStore } from './schedule-store.ts';
 
 export interface Forecast {
-  readonly at: Date;
-  readonly until: Date;
+  /** Epoch ms from which it counts, and up to which. */
+  readonly atMs: number;
+  readonly untilMs: number;
   readonly by: 'minute' | 'hour';
   /** Undefined: all queues. */
   readonly queue: string | undefined;
@@ -51,7 +52,8 @@ export interface Forecast {
 }
 
 export interface ForecastBucket {
-  readonly from: Date;
+  /** Epoch ms. */
+  readonly fromMs: number;
   readonly jobs: number;
   /** Of them: jobs that wait in Redis already. */
   readonly scheduled: number;
@@ -110,11 +112,11 @@ export async function forecastOf(
   const { counts, ...schedules } = await coming({ redis, namespace, store, clock }, buckets, queue);
   const all = buckets.edges.slice(0, -1).map((from, at) => {
     const [scheduled, made] = [due[at + 1] ?? 0, counts[at] ?? 0];
-    return { from: new Date(from), jobs: scheduled + made, scheduled, coming: made };
+    return { fromMs: from, jobs: scheduled + made, scheduled, coming: made };
   });
   const most = Math.max(...all.map(({ jobs }) => jobs));
   return {
-    ...{ at: new Date(atMs), until: new Date(untilMs), by: unit, queue, buckets: all, overdue: due[0] ?? 0, ready },
+    ...{ atMs, untilMs, by: unit, queue, buckets: all, overdue: due[0] ?? 0, ready },
     ...{ paused, schedules, busiest: most === 0 ? undefined : all.find(({ jobs }) => jobs === most) },
   };
 }

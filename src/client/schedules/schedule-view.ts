@@ -22,12 +22,12 @@ export interface ScheduleView {
   readonly schedule: Schedule;
   /** Why it is paused; undefined while it fires. */
   readonly paused: string | undefined;
-  /** Its next instant; undefined when it is paused, over or unreadable. */
-  readonly next: Date | undefined;
-  /** The instants up to here were handled. */
-  readonly reached: Date | undefined;
-  /** The instant of the job that it made last. */
-  readonly last: Date | undefined;
+  /** Epoch ms of its next instant; undefined when it is paused, over or unreadable. */
+  readonly nextMs: number | undefined;
+  /** The instants up to this epoch ms were handled. */
+  readonly reachedMs: number | undefined;
+  /** Epoch ms of the instant of the job that it made last. */
+  readonly lastMs: number | undefined;
   /** Jobs that it made. */
   readonly runs: number;
   /** Instants that made none, because an earlier job was not over. */
@@ -73,13 +73,11 @@ export function viewOf(
   const nextMs = isOver ? undefined : nextFire(recurrenceOf(schedule), Math.max(nowMs, sinceMs, fired?.reachedMs ?? 0));
   return {
     ...{ name, queue, source, input, schedule, paused, runs, skipped: fired?.skipped ?? 0, unreadable },
-    next: dateOf(nextMs),
-    last: dateOf(fired?.last === undefined ? undefined : instantOf(fired.last)),
-    reached: fired && fired.reachedMs > 0 ? new Date(fired.reachedMs) : undefined,
+    nextMs,
+    lastMs: fired?.last === undefined ? undefined : instantOf(fired.last),
+    reachedMs: fired && fired.reachedMs > 0 ? fired.reachedMs : undefined,
   };
 }
-
-const dateOf = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms));
 
 /** Of one that is not stored, as if it were put at the beginning of the range. */
 export function previewRows(

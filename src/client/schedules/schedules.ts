@@ -1,18 +1,21 @@
 /**
  * Schedules as an application uses them: put, looked at, previewed, paused, run out of turn. The leader of their queue's
- * partition makes the jobs; this side only writes definitions. One connection; every promise settles.
+ * partition makes the jobs; this side only writes definitions. One connection, made at the first call; every promise settles.
  */
-import { type Clock, systemClock } from '../../core/clock.ts';
+import type { Clock } from '../../core/clock.ts';
 import type { DurationInput } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import { newJobId, parseJobId } from '../../core/job.ts';
+import { checkNames } from '../../core/option-names.ts';
 import type { PreviewRow } from '../../core/recurring/preview.ts';
 import { fireId } from '../../core/recurring/schedule.ts';
 import { parseSchedule, type ScheduleInput } from '../../core/recurring/schedule-input.ts';
-import { close, openCommands, type RedisInput, whenReady } from '../../redis/connection/connect.ts';
+import { openCommands, type Redis, type RedisInput } from '../../redis/connection/connect.ts';
+import { createOpening } from '../../redis/connection/opening.ts';
 import { withRetry } from '../../redis/connection/outage.ts';
 import { createJobs } from '../../redis/transitions/jobs.ts';
-import { settingsOf } from '../settings.ts';
+import { withReadRetry } from '../read-retry.ts';
+import { type ProducerSettings, settingsOf } from '../settings.ts';
 import { type Forecast, type ForecastOptions, forecastOf, forecastRange } from './forecast.ts';
 import { type ListOptions, listSchedules } from './schedule-list.ts';
 import type { StoredSchedule } from './schedule-places.ts';
@@ -85,33 +88,99 @@ export interface Schedules {
   backfill(name: string, options: BackfillOptions): Promise<readonly FiredJob[]>;
   /** How many jobs become due when: jobs that wait, and jobs that schedules are going to make. */
   forecast(options?: ForecastOptions): Promise<Forecast>;
+  /**
+   * Connects unless that has happened, and resolves when Redis answers. Optional: the first call does the same.
+   *
+   * @throws DuestreamError `unavailable`, `refused`, `stopped`
+   */
+  ready(): Promise<void>;
+  /** Refuses new calls, waits until those under way have settled, and closes the connection. Twice is fine. */
   stop(): Promise<void>;
+  /** `stop`, for `await using schedules = createSchedules(…)`. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * @throws DuestreamError `bad-input`, `unavailable`
+ * Schedules of a namespace. It connects when it is first used.
+ *
+ * @throws DuestreamError `bad-config` for an option that there is not, or one outside its range.
  * @example
- * const schedules = await createSchedules({ redis: 'redis://127.0.0.1:6379' });
+ * const schedules = createSchedules({ redis: 'redis://127.0.0.1:6379' });
  * await schedules.put('nightly', { queue: 'reports', cron: '30 2 * * *', zone: 'Europe/Berlin' });
  * for (const { local, dst } of await schedules.preview('nightly', { next: 5 })) console.log(local, dst ?? '');
  */
-export async function createSchedules(options: SchedulesOptions): Promise<Schedules> {
-  const { clock = systemClock } = options;
+export function createSchedules(options: SchedulesOptions): Schedules {
+  checkNames(options, SCHEDULES_OPTIONS, 'createSchedules');
   const settings = settingsOf({ ...options, name: 'schedules' });
-  const { namespace, budgetMs } = settings;
-  const redis = openCommands(settings);
-  const jobs = createJobs(redis);
-  const store = createScheduleStore({ redis, namespace });
-  let stopped = false;
-  await whenReady(redis).catch((error: unknown) => {
-    close(redis);
-    throw error;
+  const { clock, budgetMs, waitMs } = settings;
+  const ending = new AbortController();
+  const underWay = new Set<Promise<unknown>>();
+  let stopping: Promise<void> | undefined;
+  const opening = createOpening({
+    waitMs,
+    open: () => [openCommands(settings)] as const,
+    furnish: async ([redis]) => furnish(settings, redis),
   });
 
-  const call = <T>(what: string, work: () => Promise<T>): Promise<T> =>
-    stopped
-      ? Promise.reject(new DuestreamError('stopped', 'the schedules were stopped; nothing was sent'))
-      : withRetry(what, work, { clock, budgetMs });
+  /** A call that `stop` waits for; repeated in an outage. */
+  function call<T>(what: string, work: (parts: Parts) => Promise<T>): Promise<T> {
+    if (stopping) return Promise.reject(stopped());
+    const working = opening.use().then((parts) => withRetry(what, () => work(parts), { clock, budgetMs }));
+    underWay.add(working);
+    const done = () => underWay.delete(working);
+    working.then(done, done);
+    return working;
+  }
+
+  async function end(): Promise<void> {
+    ending.abort(stopped());
+    await Promise.allSettled(underWay);
+    opening.close();
+  }
+
+  const stop = () => (stopping ??= end());
+
+  return {
+    put: (name, input) => call('put a schedule', ({ store }) => store.put(name, input)),
+    remove: (name) => call('remove a schedule', ({ store }) => store.remove(name)),
+    pause: (name, reason = '') => call('pause a schedule', ({ store }) => store.setPaused(name, reason)),
+    resume: (name) => call('resume a schedule', ({ store }) => store.setPaused(name, undefined)),
+    get: (name) => call('read a schedule', (parts) => getOne(parts, name)),
+    list: (options = {}) => call('list schedules', (parts) => listSchedules(parts, options)),
+    preview: (schedule, range = {}) => call('preview a schedule', (parts) => preview(parts, schedule, range)),
+    trigger: async (name, { id } = {}) => {
+      const given = triggerId(name, id === undefined ? newJobId() : parseJobId(id));
+      let nowMs: number | undefined;
+      return call('trigger a schedule', async ({ jobs, store, housed }) => {
+        const { definition, ref } = await housed(name);
+        // Repeated after a lost reply it is the very same call, due time included, so that it knows its own job.
+        nowMs ??= await store.nowMs();
+        return trigger(jobs, ref, { schedule: definition.schedule, nowMs, id: given });
+      });
+    },
+    backfill: (name, range) => call('backfill a schedule', (parts) => backfillOne(parts, name, range)),
+    forecast: (options = {}) =>
+      call('forecast jobs', async (parts) =>
+        forecastOf({ ...parts, clock }, forecastRange(options, await parts.store.nowMs())),
+      ),
+    async ready() {
+      if (stopping) throw stopped();
+      const { redis } = await opening.connected(ending.signal);
+      await withReadRetry('ready', () => redis.ping(), { clock, budgetMs });
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+const SCHEDULES_OPTIONS: readonly string[] = Object.keys({
+  ...{ redis: 0, namespace: 0, retryBudget: 0, clock: 0 },
+} satisfies Record<keyof SchedulesOptions, number>);
+
+type Parts = ReturnType<typeof furnish>;
+
+function furnish({ namespace }: ProducerSettings, redis: Redis) {
+  const store = createScheduleStore({ redis, namespace });
 
   async function found(name: string): Promise<FoundSchedule> {
     const stored = await store.find(name);
@@ -129,52 +198,38 @@ export async function createSchedules(options: SchedulesOptions): Promise<Schedu
     );
   }
 
-  return {
-    put: (name, input) => call('put a schedule', () => store.put(name, input)),
-    remove: (name) => call('remove a schedule', () => store.remove(name)),
-    pause: (name, reason = '') => call('pause a schedule', () => store.setPaused(name, reason)),
-    resume: (name) => call('resume a schedule', () => store.setPaused(name, undefined)),
-    get: (name) =>
-      call('read a schedule', async () => {
-        const stored = await store.find(name);
-        return stored && viewOf(stored, await store.nowMs());
-      }),
-    list: (options = {}) => call('list schedules', () => listSchedules({ redis, namespace, store }, options)),
-    preview: (schedule, range = {}) =>
-      call('preview a schedule', async () => {
-        const nowMs = await store.nowMs();
-        if (typeof schedule === 'string') {
-          const stored = await found(schedule);
-          return previewRows(stored.definition.schedule, range, { nowMs, stored });
-        }
-        const since = { sinceMs: 0, anchorMs: nowMs };
-        return previewRows(parseSchedule(range.name ?? UNNAMED, schedule, since), range, { nowMs });
-      }),
-    trigger: async (name, { id } = {}) => {
-      const given = triggerId(name, id === undefined ? newJobId() : parseJobId(id));
-      let nowMs: number | undefined;
-      return call('trigger a schedule', async () => {
-        const { definition, ref } = await housed(name);
-        // Repeated after a lost reply it is the very same call, due included, so that it knows its own job.
-        nowMs ??= await store.nowMs();
-        return trigger(jobs, ref, { schedule: definition.schedule, nowMs, id: given });
-      });
-    },
-    backfill: (name, range) =>
-      call('backfill a schedule', async () => {
-        const { definition, ref } = await housed(name);
-        const { schedule } = definition;
-        const instants = instantsOfRange(schedule, rangeOf(schedule, range));
-        if (!range.dryRun) return backfill(jobs, ref, { schedule, instants });
-        return instants.map((atMs) => ({ id: fireId(schedule.name, atMs), atMs, status: 'would' }));
-      }),
-    forecast: (options = {}) =>
-      call('forecast jobs', async () =>
-        forecastOf({ redis, namespace, store, clock }, forecastRange(options, await store.nowMs())),
-      ),
-    async stop() {
-      stopped = true;
-      close(redis);
-    },
-  };
+  return { redis, namespace, store, found, housed, jobs: createJobs(redis) };
 }
+
+async function getOne({ store }: Parts, name: string): Promise<ScheduleView | undefined> {
+  const stored = await store.find(name);
+  return stored && viewOf(stored, await store.nowMs());
+}
+
+async function preview(
+  { store, found }: Parts,
+  schedule: string | ScheduleInput,
+  range: PreviewOptions,
+): Promise<readonly PreviewRow[]> {
+  const nowMs = await store.nowMs();
+  if (typeof schedule === 'string') {
+    const stored = await found(schedule);
+    return previewRows(stored.definition.schedule, range, { nowMs, stored });
+  }
+  const since = { sinceMs: 0, anchorMs: nowMs };
+  return previewRows(parseSchedule(range.name ?? UNNAMED, schedule, since), range, { nowMs });
+}
+
+async function backfillOne(
+  { jobs, housed }: Parts,
+  name: string,
+  range: BackfillOptions,
+): Promise<readonly FiredJob[]> {
+  const { definition, ref } = await housed(name);
+  const { schedule } = definition;
+  const instants = instantsOfRange(schedule, rangeOf(schedule, range));
+  if (!range.dryRun) return backfill(jobs, ref, { schedule, instants });
+  return instants.map((atMs) => ({ id: fireId(schedule.name, atMs), atMs, status: 'would' }));
+}
+
+const stopped = () => new DuestreamError('stopped', 'the schedules were stopped; nothing was sent');

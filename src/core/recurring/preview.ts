@@ -12,8 +12,8 @@ type Held = 'paused' | 'unreadable';
 export interface PreviewRow {
   /** The id of its job; undefined when it makes none. */
   readonly id: string | undefined;
-  /** The instant, UTC. */
-  readonly at: string;
+  /** Epoch ms of the instant. */
+  readonly atMs: number;
   /** The wall-clock time at that instant in the schedule's zone, such as `2026-03-08T03:30:00`. */
   readonly local: string;
   /** The offset of the zone at that instant, such as `-04:00`. */
@@ -29,8 +29,8 @@ export interface PreviewRow {
    * schedule is `paused`, or nobody can read how far it is (`unreadable`).
    */
   readonly dropped: Occurrence['dropped'] | Held;
-  /** When its job is due, UTC: the instant and the jitter. */
-  readonly due: string | undefined;
+  /** Epoch ms from which its job may run: the instant and the jitter. */
+  readonly dueMs: number | undefined;
 }
 
 export interface PreviewRange {
@@ -154,13 +154,12 @@ function rowOf(schedule: Schedule, { atMs, wallMs, dst, calendar, dropped }: Pre
   const local = wallText(atMs + offsetMs);
   const named = wallText(wallMs);
   return {
-    ...{ id: dropped ? undefined : fireId(schedule.name, atMs), at: utc(atMs), local, offset: offsetText(offsetMs) },
+    ...{ id: dropped ? undefined : fireId(schedule.name, atMs), atMs, local, offset: offsetText(offsetMs) },
     ...{ named: named === local ? undefined : named, dst, calendar, dropped },
-    due: dropped ? undefined : utc(dueOfFire(schedule, atMs)),
+    dueMs: dropped ? undefined : dueOfFire(schedule, atMs),
   };
 }
 
-const utc = (atMs: number) => new Date(atMs).toISOString().replace('.000Z', 'Z');
 const wallText = (wallMs: number) => new Date(wallMs).toISOString().replace(/(\.000)?Z$/, '');
 
 function offsetText(offsetMs: number): string {

@@ -5,10 +5,11 @@
  */
 import { isIP } from 'node:net';
 import type { RedisOptions } from 'ioredis';
-import { show } from '../../core/duration.ts';
+import { type DurationInput, show } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
-import { wholeNumber } from '../../core/queue.ts';
+import { nameNow } from '../../core/option-names.ts';
+import { durationIn } from '../../core/ranges.ts';
 import { withoutCredentials } from '../../core/redact.ts';
 
 /** `redis://[user:pass@]host[:port][/db]`, `rediss://…` for TLS, `unix:///path/to.sock`, or an object. */
@@ -19,15 +20,15 @@ export type RedisInput = string | RedisAddress;
  * `sentinels` and their kin. duestream decides how commands are sent, repeated and timed: such options are
  * accepted but have no effect, apart from `commandTimeout` and `connectTimeout`. `keyPrefix` is refused.
  *
- * @example const producer = await createProducer({ redis: { url: 'redis://10.0.0.5:6379', password, commandTimeoutMs: 2000 } });
+ * @example const producer = createProducer({ redis: { url: 'redis://10.0.0.5:6379', password, commandTimeout: '2s' } });
  */
-export interface RedisAddress extends RedisOptions {
+export interface RedisAddress extends Omit<RedisOptions, 'commandTimeout' | 'connectTimeout'> {
   /** In place of `host`, `port` or `path`. Other options beside it win over what the URL says. */
   readonly url?: string | undefined;
-  /** No reply within this time counts as lost: 100 to 60,000, default 4000. */
-  readonly commandTimeoutMs?: number | undefined;
-  /** How long connecting may take: 100 to 60,000, default 5000. */
-  readonly connectTimeoutMs?: number | undefined;
+  /** No reply within this time counts as lost: `100ms` to `1m`, default `4s`. */
+  readonly commandTimeout?: DurationInput | undefined;
+  /** How long a connection may take to come up: `100ms` to `1m`, default `5s`. */
+  readonly connectTimeout?: DurationInput | undefined;
 }
 
 export interface ParsedAddress {
@@ -55,7 +56,10 @@ const OPTIONS = {
   ...{ showFriendlyErrorStack: 'ours' },
 } as const satisfies Readonly<Record<keyof RedisOptions, 'place' | 'time' | 'ours' | 'refused'>>;
 
-const OWN = ['url', 'commandTimeoutMs', 'connectTimeoutMs'];
+/** How long a connection may take to come up, unless the options say otherwise. */
+export const CONNECT_TIMEOUT_MS = 5000;
+
+const OWN = ['url'];
 const URLS = 'redis://host:port/db, rediss://… (TLS), unix:///path';
 const SHAPES = `a URL such as redis://127.0.0.1:6379, an object with its url, or options of ioredis`;
 const TIME = { min: 100, max: 60_000 };
@@ -78,8 +82,7 @@ function checkOptions(input: RedisAddress): void {
     if (kind === 'refused')
       throw bad(`redis.${name} is set; allowed: the option namespace, which is part of every key`);
     if (kind !== undefined || OWN.includes(name)) continue;
-    const near = nearest(name, [...OWN, ...Object.keys(OPTIONS)]);
-    throw bad(`redis.${name} is not an option; ${near === undefined ? `allowed: ${SHAPES}` : `did you mean ${near}?`}`);
+    throw unknown(name);
   }
   const { url, host, path, sentinels, Connector } = input;
   const places = Object.entries({ host, path, sentinels, Connector, port: input.port });
@@ -94,15 +97,24 @@ function checkOptions(input: RedisAddress): void {
     throw bad(`redis.${named[0]} is undefined; allowed: ${named[0] === 'url' ? URLS : 'a text'}`);
 }
 
-function parseTimes({ commandTimeoutMs, connectTimeoutMs, commandTimeout, connectTimeout }: RedisAddress) {
+function unknown(name: string): DuestreamError {
+  const now = nameNow(name, TIMES);
+  if (now !== undefined) return bad(`redis.${name} is now redis.${now}`);
+  const near = nearest(name, [...OWN, ...Object.keys(OPTIONS)]);
+  return bad(`redis.${name} is not an option; ${near === undefined ? `allowed: ${SHAPES}` : `did you mean ${near}?`}`);
+}
+
+const TIMES = ['commandTimeout', 'connectTimeout'];
+
+function parseTimes({ commandTimeout, connectTimeout }: RedisAddress) {
   return {
-    commandTimeoutMs: timeOf('commandTimeoutMs', commandTimeoutMs) ?? timeOf('commandTimeout', commandTimeout),
-    connectTimeoutMs: timeOf('connectTimeoutMs', connectTimeoutMs) ?? timeOf('connectTimeout', connectTimeout),
+    commandTimeoutMs: timeOf('redis.commandTimeout', commandTimeout),
+    connectTimeoutMs: timeOf('redis.connectTimeout', connectTimeout),
   };
 }
 
-const timeOf = (name: string, value: unknown): number | undefined =>
-  value === undefined ? undefined : wholeNumber(value, { what: `redis.${name}`, ...TIME });
+const timeOf = (what: string, given: DurationInput | undefined): number | undefined =>
+  given === undefined ? undefined : durationIn(given, what, TIME);
 
 function parseUrl(input: string, what: string): RedisOptions {
   const shown = typeof input === 'string' ? show(withoutCredentials(input)) : kindOf(input);

@@ -7,7 +7,7 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { DuestreamError, messageOf } from '../../core/errors.ts';
 import { scriptOptions } from '../transitions/scripts.ts';
-import { parseAddress, type RedisAddress, type RedisInput } from './address.ts';
+import { CONNECT_TIMEOUT_MS, parseAddress, type RedisAddress, type RedisInput } from './address.ts';
 import { connectProblemOf, guessOf, refusalOf, Unreachable } from './connect-problem.ts';
 import {
   ConnectionError,
@@ -112,8 +112,12 @@ export function close(redis: Redis): void {
 }
 
 /** Where a connection points to, without credentials. */
-export function describe(redis: Redis): string {
-  const { path, host, port, db, tls, sentinels, name } = redis.options;
+export const describe = (redis: Redis): string => whereIs(redis.options);
+
+/** The same of an address that nobody has dialled yet. */
+export const labelOf = (input: RedisInput): string => whereIs(parseAddress(input).options);
+
+function whereIs({ path, host = 'localhost', port = 6379, db, tls, sentinels, name }: RedisOptions): string {
   if (sentinels) return `sentinel://${sentinels.map((one) => `${one.host}:${one.port ?? 26379}`).join(',')}/${name}`;
   return path ? `unix://${path}` : `redis${tls ? 's' : ''}://${host}:${port}${db ? `/${db}` : ''}`;
 }
@@ -126,7 +130,7 @@ function open(settings: ConnectSettings, timeoutMs: (commandTimeoutMs: number) =
     connectionName: `duestream:${settings.name}`.replace(/[^!-~]/g, '_'),
     // CLIENT SETINFO says no more than that name, and a user of few rights may not: Redis would log each try.
     disableClientInfo: true,
-    connectTimeout: settings.connectTimeoutMs ?? address.connectTimeoutMs ?? 5000,
+    connectTimeout: settings.connectTimeoutMs ?? address.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
     commandTimeout: timeoutMs(settings.commandTimeoutMs ?? address.commandTimeoutMs ?? COMMAND_TIMEOUT_MS),
     // @no-resend
     maxRetriesPerRequest: 0,

@@ -282,7 +282,7 @@ export const abuseRows = [
  */
 function withClient(act) {
   return async (scene) => {
-    const producer = await createProducer({ redis: scene.cast.url });
+    const producer = createProducer({ redis: scene.cast.url });
     try {
       return await act(scene, producer);
     } finally {

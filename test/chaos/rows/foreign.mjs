@@ -190,7 +190,7 @@ export const foreignRows = [
       await redis.config('SET', 'client-query-buffer-limit', String(MIB), 'proto-max-bulk-len', String(MIB));
       const before = await clientsOf(redis);
       const { createProducer } = await import(pathToFileURL(`${product}/dist/index.js`).href);
-      const producer = await createProducer({ redis: server.url });
+      const producer = createProducer({ redis: server.url });
       const receivedBytes = async () => Number(/total_net_input_bytes:(\d+)/.exec(await redis.info('stats'))?.[1]);
       let refused = 0;
       let sent = 0;

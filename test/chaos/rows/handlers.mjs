@@ -87,8 +87,8 @@ export const handlerRows = [
     wanted: 'all slots back <= 30 s, each such job started once, crashes 0, workers end with 1',
     workload: { ...HARMLESS, jobs: 1000 },
     env: {
-      DUESTREAM_WORKER__ABORT_GRACE_MS: '300',
-      DUESTREAM_WORKER__SHUTDOWN_MS: '3000',
+      DUESTREAM_WORKER__ABORT_GRACE: '300',
+      DUESTREAM_WORKER__SHUTDOWN: '3000',
       DUESTREAM_WORKER__RECYCLE_AT_PERCENT: '12',
     },
     async inject(scene) {

@@ -101,7 +101,7 @@ export const networkRows = [
     watch: true,
     workload: { ...HARMLESS, jobs: 1000 },
     // The delays are those of the matrix, so the lease is the default too.
-    env: { DUESTREAM_MOVER__LEASE_MS: '5000' },
+    env: { DUESTREAM_MOVER__LEASE: '5000' },
     drainMs: 25_000,
     async inject({ theLine, random, sleep, redis }) {
       const how = slow({ random, leastMs: 100, mostMs: 300, cutPart: 0.02 });

@@ -200,7 +200,7 @@ export const processRows = [
     how: 'SIGTERM to a busy worker that may take 400 ms',
     wanted: 'gone <= 1.6 s with status 0; crashes counted 0',
     workload: { ...HARMLESS, jobs: 250, workMs: [50, 900] },
-    env: { DUESTREAM_WORKER__SHUTDOWN_MS: '400' },
+    env: { DUESTREAM_WORKER__SHUTDOWN: '400' },
     async inject({ cast, anyWorker, runningOn, until }) {
       const worker = await anyWorker();
       await until(async () => (await runningOn(worker)) > 2, 'a busy worker');

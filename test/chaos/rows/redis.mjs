@@ -15,10 +15,10 @@ const VERBS = ['schedule', 'promote', 'start', 'complete', 'retry', 'extend', 'r
 
 /** What a worker takes in earnest; the pauses between its dials, up to 2.5 s, are never shortened. */
 const EARNEST_TIMES = {
-  DUESTREAM_WORKER__JOB_LEASE_MS: '15000',
-  DUESTREAM_WORKER__EXTEND_EVERY_MS: '5000',
-  DUESTREAM_WORKER__BEAT_TTL_MS: '10000',
-  DUESTREAM_WORKER__GRACE_MS: '5000',
+  DUESTREAM_WORKER__JOB_LEASE: '15000',
+  DUESTREAM_WORKER__EXTEND_EVERY: '5000',
+  DUESTREAM_WORKER__BEAT_TTL: '10000',
+  DUESTREAM_WORKER__GRACE: '5000',
 };
 
 /** @type {readonly Row[]} */

@@ -69,7 +69,7 @@ export const scheduleRows = [
 
 /** Half of them intervals, half expressions in a zone; all catch up whatever passed. @param {string} url @param {{ fromMs: number, untilMs: number }} bounds */
 async function putAll(url, { fromMs, untilMs }) {
-  const schedules = await createSchedules({ redis: url });
+  const schedules = createSchedules({ redis: url });
   try {
     const bounds = { start: isoOf(fromMs), end: isoOf(untilMs) };
     for (let nth = 0; nth < SCHEDULES; nth += 1) {

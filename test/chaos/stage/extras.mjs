@@ -16,7 +16,7 @@ import { readEvents } from './history.mjs';
 export async function ask({ server, asked }, jobs) {
   // Only now: the rows are listed before the product is built.
   const { createProducer, defineQueue } = await import('duestream');
-  const producer = await createProducer({ redis: server.url });
+  const producer = createProducer({ redis: server.url });
   const queue = defineQueue('chaos', { partitions: PARTITIONS.length });
   try {
     await Promise.all(

@@ -20,7 +20,7 @@ const AGAIN = new Set(['indeterminate', 'unavailable', 'out-of-memory', 'refused
 const plan = JSON.parse(readFileSync(CHAOS_PLAN, 'utf8'));
 const note = createRecorder(CHAOS_HISTORY, CHAOS_ACTOR);
 const queue = defineQueue('chaos', { partitions: Number(CHAOS_PARTITIONS) });
-const producer = await createProducer({ redis: DUESTREAM_REDIS_URL });
+const producer = createProducer({ redis: DUESTREAM_REDIS_URL });
 console.log(JSON.stringify({ msg: 'started' }));
 while (!existsSync(CHAOS_GO)) await sleep(20);
 const startedMs = Date.now();

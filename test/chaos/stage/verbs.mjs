@@ -73,7 +73,7 @@ export async function everyVerb({ main, all, producing, looking }) {
 async function produce(url, failed) {
   // Only now: the rows are listed before the product is built.
   const { createProducer, defineQueue } = await import('duestream');
-  const producer = await createProducer({ redis: url });
+  const producer = createProducer({ redis: url });
   const load = defineQueue('load', { partitions: 1 });
   try {
     await producer.schedule(load, undefined, { id: 'look', delay: NEVER, name: 'count' });

@@ -35,7 +35,7 @@ export const WORKERS = 4;
  * For faults after which every worker has to dial again, which takes up to 2.5 s: a grace longer than that, as the default
  * of 5 s is. With the shortened one a worker would be given up that is on its way back.
  */
-export const GRACE_TO_DIAL = { DUESTREAM_WORKER__GRACE_MS: '3000' };
+export const GRACE_TO_DIAL = { DUESTREAM_WORKER__GRACE: '3000' };
 /** Handlers that a worker runs at once. */
 export const SLOTS = 8;
 

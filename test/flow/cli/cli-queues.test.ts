@@ -225,7 +225,7 @@ describe('a daemon that runs', () => {
 
   test('rests while its queue is paused, goes on when it resumes, and lets go of it when it is removed', async () => {
     const args = ['start', '--roles', 'mover', '--redis', the.server.url, '--namespace', namespace];
-    const daemon = await cli.start(args, { env: { DUESTREAM_MOVER__SAFETY_TICK_MS: '60s' } });
+    const daemon = await cli.start(args, { env: { DUESTREAM_MOVER__SAFETY_TICK: '60s' } });
     await expect.poll(leads).toBe(1);
     await due(['queues', 'pause', 'q']);
     await the.schedule('a', { nowMs: T0 });

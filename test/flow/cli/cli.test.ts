@@ -157,9 +157,9 @@ describe('config print', () => {
   });
 
   test('a bad configuration ends with 78 and names the place', async () => {
-    const { code, err } = await cli.run(['config', 'print'], { env: { DUESTREAM_MOVER__LEASE_MS: '5 parsecs' } });
+    const { code, err } = await cli.run(['config', 'print'], { env: { DUESTREAM_MOVER__LEASE: '5 parsecs' } });
     expect(code).toBe(78);
-    expect(err).toContain('mover.leaseMs is "5 parsecs" (DUESTREAM_MOVER__LEASE_MS); allowed:');
+    expect(err).toContain('mover.lease is "5 parsecs" (DUESTREAM_MOVER__LEASE); allowed:');
     const missing = await cli.run(['config', 'print', '--config', 'none.yaml', '--json']);
     expect(missing.code).toBe(78);
     expect(JSON.parse(missing.err).error.code).toBe('bad-config');

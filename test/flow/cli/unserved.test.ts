@@ -15,7 +15,7 @@ let daemon: Daemon;
 
 beforeAll(async () => {
   server = await startRedis({ port: true, appendonly: true });
-  daemon = await createDaemon({
+  daemon = createDaemon({
     redis: { url: server.url },
     namespace,
     roles: ['mover', 'http'],
@@ -42,7 +42,7 @@ const age = () => metric('duestream_oldest_due_age_seconds{queue="emails"}');
 const ready = () => metric('duestream_ready_jobs{queue="emails"}');
 
 test('two jobs that are ready for five minutes without a worker show in the metric, in doctor and in queues ls', async () => {
-  const producer = await createProducer({ redis: server.url, namespace });
+  const producer = createProducer({ redis: server.url, namespace });
   const at = new Date(Date.now() - 300_000);
   await producer.schedule(emails, {}, { at });
   await producer.schedule(emails, {}, { at });

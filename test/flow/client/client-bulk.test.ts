@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await admin.flushall();
-  producer = await createProducer({ redis: server.url });
+  producer = createProducer({ redis: server.url });
 });
 afterEach(() => producer.stop());
 afterAll(() => server.stop());

@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await redis.flushall();
-  producer = await createProducer({ redis: server.url });
+  producer = createProducer({ redis: server.url });
 });
 afterEach(() => producer.stop());
 afterAll(async () => {
@@ -253,10 +253,44 @@ describe('replaying a dead letter', () => {
     expect(await producer.replay(wide, '7-0')).toMatchObject({ status: 'scheduled', id: 'p0' });
   });
 
+  test('finds the newest dead letter of a job by the id of the job', async () => {
+    const first = await die();
+    await redis.hdel(ref.keys.jobs, 'j:x');
+    await redis.zrem(ref.keys.done, 'j:x');
+    const second = await die();
+    expect(second).not.toBe(first);
+    expect(await producer.replay(emails, { id: 'x' })).toMatchObject({
+      deadLetter: second,
+      status: 'scheduled',
+      id: 'x',
+    });
+    expect(await producer.replay(emails, { id: 'x' })).toMatchObject({ deadLetter: first, status: 'live', id: 'x' });
+    await producer.cancel(emails, 'x');
+    expect(await producer.replay(emails, { id: 'x' }, { delay: '1h' })).toMatchObject({
+      ...{ deadLetter: first, status: 'scheduled', id: 'x' },
+    });
+    expect(await deadLetters(redis, ref, { limit: 5 })).toEqual([]);
+  });
+
+  test('finds it behind others after its tombstone was swept, and says when there is none', async () => {
+    const deadLetter = await die();
+    await redis.hdel(ref.keys.jobs, 'j:x');
+    await redis.zrem(ref.keys.done, 'j:x');
+    const rest = ['record', `1${(5e12).toString(36)}|{}`, 'reason', 'r', 'history', ''];
+    const counts = ['token', '0', 'attempts', '1', 'generation', '0', 'at', '1'];
+    for (let at = 0; at < 450; at += 1) {
+      await redis.call('XADD', ref.keys.dead, '*', 'member', `j:y${at}`, ...rest, ...counts);
+    }
+    const gone = { deadLetter: undefined, status: 'gone', id: 'nobody', dueMs: undefined };
+    expect(await producer.replay(emails, { id: 'nobody' })).toEqual(gone);
+    expect(await producer.replay(emails, { id: 'x', bare: true })).toMatchObject({ status: 'gone', id: 'x' });
+    expect(await producer.replay(emails, { id: 'x' })).toMatchObject({ deadLetter, status: 'scheduled', id: 'x' });
+  });
+
   test('refuses a number that cannot be a dead letter', async () => {
     await expect(producer.replay(emails, 'x')).rejects.toMatchObject({
       code: 'bad-input',
-      message: 'dead letter is "x"; allowed: a number such as 1763719000000-0',
+      message: 'dead letter is "x"; allowed: a number such as 1763719000000-0, or { id } with the id of a job',
     });
   });
 });

@@ -15,7 +15,7 @@ const emails = defineQueue<{ to: string }>('emails');
 const key = (name: string) => `duestream:v1:{emails:0}:${name}`;
 
 const open = async (options: Partial<ProducerOptions> = {}): Promise<Producer> => {
-  const producer = await createProducer({ redis: server.url, retryBudget: 300, ...options });
+  const producer = createProducer({ redis: server.url, retryBudget: 300, ...options });
   made.push(() => producer.stop());
   return producer;
 };
@@ -144,10 +144,10 @@ describe('a frozen Redis', () => {
 });
 
 describe('a Redis that is away', () => {
-  test('is told when a producer is made', async () => {
+  test('is told when a producer is asked whether it is ready', async () => {
     await server.kill('SIGKILL');
     const refusal = { code: 'unavailable', message: expect.stringMatching(/cannot reach Redis at unix:/) };
-    await expect(createProducer({ redis: server.url })).rejects.toMatchObject(refusal);
+    await expect(createProducer({ redis: server.url }).ready()).rejects.toMatchObject(refusal);
   });
 
   test('makes every call unavailable after its budget, with nothing sent', async () => {

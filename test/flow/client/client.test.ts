@@ -12,7 +12,7 @@ const extra: Producer[] = [];
 const emails = defineQueue<{ to: string }>('emails');
 
 const open = async (options: Partial<ProducerOptions> = {}) => {
-  const made = await createProducer({ redis: server.url, ...options });
+  const made = createProducer({ redis: server.url, ...options });
   extra.push(made);
   return made;
 };
@@ -212,11 +212,9 @@ describe('a producer', () => {
     [{ retryBudget: '6m' }, /retryBudget is "6m"; allowed: 0 to 300000 ms/],
     [{ retryBudget: '10s', doneWindow: '10s' }, /retryBudget is "10s"; allowed: 0 to 5000 ms/],
     [{ name: 'two words' }, /name is "two words"; allowed/],
-  ])('refuses the options %j', async (options, message) => {
-    await expect(createProducer({ redis: server.url, ...options })).rejects.toMatchObject({
-      code: 'bad-input',
-      message: expect.stringMatching(message),
-    });
+  ])('refuses the options %j', (options, message) => {
+    const refusal = { code: 'bad-config', message: expect.stringMatching(message) };
+    expect(() => createProducer({ redis: server.url, ...options })).toThrow(expect.objectContaining(refusal));
   });
 
   test.each<[unknown, RegExp]>([
@@ -257,7 +255,7 @@ describe('a producer', () => {
   test('leaves no connection and no timer behind', async () => {
     const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
     const before = timers();
-    const named = await createProducer({ redis: server.url, name: 'short-lived' });
+    const named = createProducer({ redis: server.url, name: 'short-lived' });
     await named.schedule(emails, { to: 'x' });
     expect(String(await admin.client('LIST'))).toContain('name=duestream:short-lived');
     await named.stop();

@@ -16,7 +16,7 @@ let schedules: Schedules;
 
 beforeEach(async () => {
   await declareQueue(the.redis, { namespace, queue: 'q', partitions: 1 });
-  schedules = await createSchedules({ redis: the.server.url, namespace });
+  schedules = createSchedules({ redis: the.server.url, namespace });
 });
 afterEach(() => schedules.stop());
 
@@ -27,10 +27,8 @@ describe('a forecast', () => {
     await the.scheduleAll([item('c', { dueMs: hour + 30 * HOUR })], { nowMs: Date.now() });
     const { buckets, overdue, busiest, by } = await schedules.forecast();
     expect({ overdue, by }).toEqual({ overdue: 1, by: 'hour' });
-    expect(buckets.filter(({ jobs }) => jobs > 0)).toEqual([
-      { from: new Date(hour), jobs: 2, scheduled: 2, coming: 0 },
-    ]);
-    expect(busiest?.from).toEqual(new Date(hour));
+    expect(buckets.filter(({ jobs }) => jobs > 0)).toEqual([{ fromMs: hour, jobs: 2, scheduled: 2, coming: 0 }]);
+    expect(busiest?.fromMs).toBe(hour);
     await the.promote({ nowMs: Date.now() });
     expect(await schedules.forecast()).toMatchObject({ overdue: 0, ready: 1 });
   });

@@ -21,7 +21,7 @@ afterEach(async () => {
 });
 
 async function producer(path = server.socketPath) {
-  const made = await createProducer({ redis: { path }, retryBudget: '200ms' });
+  const made = createProducer({ redis: { path }, retryBudget: '200ms' });
   stops.push(() => made.stop());
   return made;
 }

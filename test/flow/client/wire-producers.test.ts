@@ -31,7 +31,7 @@ beforeAll(async () => {
   foreign = await openForeignProducers(server, () => queue);
   redis = openCommands({ redis: server.url, name: 'test' });
   await whenReady(redis);
-  daemon = await createDaemon({ redis: { url: server.url }, roles: ['mover'], mover: { safetyTickMs: 60_000 } });
+  daemon = createDaemon({ redis: { url: server.url }, roles: ['mover'], mover: { safetyTick: 60_000 } });
   await daemon.start();
 }, 300_000);
 beforeEach(async () => {

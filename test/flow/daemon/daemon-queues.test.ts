@@ -22,7 +22,7 @@ afterAll(async () => {
 });
 
 async function runOnce(roles: readonly ('mover' | 'http')[]): Promise<void> {
-  const daemon = await createDaemon({ redis: { url: server.url }, roles: [...roles], http: { port: 0 }, queues });
+  const daemon = createDaemon({ redis: { url: server.url }, roles: [...roles], http: { port: 0 }, queues });
   await daemon.start();
   await daemon.stop();
 }

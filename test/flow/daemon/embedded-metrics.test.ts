@@ -20,7 +20,7 @@ afterAll(() => server.stop());
 const read = (scrape: () => Promise<string>) => samples({ scrape });
 
 async function mover() {
-  const daemon = await createDaemon({ redis: { url: server.url }, namespace, roles: ['mover'] });
+  const daemon = createDaemon({ redis: { url: server.url }, namespace, roles: ['mover'] });
   stops.push(daemon.stop);
   await daemon.start();
   return daemon;
@@ -35,7 +35,7 @@ async function serving(queue: string, options: Partial<WorkerOptions> = {}): Pro
 }
 
 async function scheduled(queue: string, count: number): Promise<void> {
-  const producer = await createProducer({ redis: server.url, namespace });
+  const producer = createProducer({ redis: server.url, namespace });
   for (let n = 0; n < count; n += 1) await producer.schedule(queue, {}, { delay: 0 });
   await producer.stop();
 }
@@ -123,7 +123,7 @@ describe('several parts in one process', () => {
   test('are put into a registry that the application has', async () => {
     const registry = new Registry();
     new Counter({ name: 'orders_total', help: 'Orders.', registers: [registry] }).inc(7);
-    const daemon = await createDaemon({ redis: { url: server.url }, namespace, roles: ['mover'] }, { registry });
+    const daemon = createDaemon({ redis: { url: server.url }, namespace, roles: ['mover'] }, { registry });
     stops.push(daemon.stop);
     await daemon.start();
     await serving('given', { registry });

@@ -44,10 +44,10 @@ test('a worker whose reader hangs is not live after 20 s', async () => {
   await line.plan({ id: 'b' });
   await eventually(() => worker.heard.of('job.completed').length).toBe(2);
   clock.advance(19_000);
-  expect(worker.live()).toBe(true);
+  expect(worker.isLive()).toBe(true);
   clock.advance(1500);
   await pastBeats();
-  expect(worker.live()).toBe(false);
+  expect(worker.isLive()).toBe(false);
 });
 
 test('a worker whose heartbeat hangs is not live after 20 s, also when all its slots are taken', async () => {
@@ -57,12 +57,12 @@ test('a worker whose heartbeat hangs is not live after 20 s, also when all its s
   await line.plan({ id: 'a' });
   await eventually(() => worker.running()).toBe(1);
   clock.advance(21_500);
-  await eventually(() => worker.live()).toBe(true);
+  await eventually(() => worker.isLive()).toBe(true);
   frozen.add(await shaOf('beat'));
   await pastBeats();
   clock.advance(21_500);
   await pastBeats();
-  expect(worker.live()).toBe(false);
+  expect(worker.isLive()).toBe(false);
   door.open();
 });
 
@@ -72,11 +72,11 @@ test('a worker stays live while Redis is away, and is not ready', async () => {
   await line.server.kill('SIGKILL');
   for (let round = 0; round < 3; round += 1) {
     clock.advance(21_500);
-    await eventually(() => worker.live()).toBe(true);
-    expect(worker.ready()).toBe(false);
+    await eventually(() => worker.isLive()).toBe(true);
+    expect(worker.isReady()).toBe(false);
   }
   await line.server.restart();
-  await eventually(() => worker.ready()).toBe(true);
+  await eventually(() => worker.isReady()).toBe(true);
 });
 
 /** A daemon that leads this test's queue; stopped after the test. Its clock can be moved. */
@@ -86,9 +86,9 @@ async function leading(): Promise<{ readonly daemon: Daemon; readonly advance: (
   const { monotonicMs } = systemClock;
   vi.spyOn(systemClock, 'monotonicMs').mockImplementation(() => monotonicMs() + aheadMs);
   const url = `unix://${line.server.socketPath}`;
-  const mover = { leaseMs: 1000, safetyTickMs: 100 };
+  const mover = { lease: 1000, safetyTick: 100 };
   const config = { redis: { url }, roles: ['mover' as const], namespace: 'live', queues: { [line.queue]: {} }, mover };
-  const daemon = await createDaemon(config);
+  const daemon = createDaemon(config);
   line.onEnd(() => daemon.stop());
   const led = new Promise((resolve) => daemon.events.on('leader.elected', resolve));
   await daemon.start();
@@ -103,14 +103,14 @@ async function leading(): Promise<{ readonly daemon: Daemon; readonly advance: (
 
 test('a daemon whose mover hangs is not live after 30 s', async () => {
   const { daemon, advance } = await leading();
-  await eventually(() => daemon.ready()).toBe(true);
+  await eventually(() => daemon.isReady()).toBe(true);
   const passed = new Promise((resolve) => daemon.events.on('mover.passed', resolve));
   await passed;
   for (const script of ['promote', 'renew', 'elect']) frozen.add(await shaOf(script));
   await new Promise((resolve) => setTimeout(resolve, 300));
-  expect(daemon.live()).toBe(true);
+  expect(daemon.isLive()).toBe(true);
   advance(30_500);
-  await eventually(() => daemon.live()).toBe(false);
+  await eventually(() => daemon.isLive()).toBe(false);
 });
 
 test('a daemon stays live while Redis is away, and is not ready', async () => {
@@ -118,11 +118,11 @@ test('a daemon stays live while Redis is away, and is not ready', async () => {
   await line.server.kill('SIGKILL');
   for (let round = 0; round < 3; round += 1) {
     advance(30_500);
-    await eventually(() => daemon.live()).toBe(true);
-    expect(await daemon.ready()).toBe(false);
+    await eventually(() => daemon.isLive()).toBe(true);
+    expect(await daemon.isReady()).toBe(false);
   }
   await line.server.restart();
-  await eventually(() => daemon.ready()).toBe(true);
+  await eventually(() => daemon.isReady()).toBe(true);
 });
 
 /** The name by which ioredis calls a script. */

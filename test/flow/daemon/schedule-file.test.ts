@@ -24,7 +24,7 @@ const stored = async (name: string) => JSON.parse((await the.redis.hget(definiti
 const nothing = { created: [], changed: [], removed: [], unchanged: [], kept: [] };
 
 async function calling<T>(act: (schedules: Awaited<ReturnType<typeof createSchedules>>) => Promise<T>): Promise<T> {
-  const schedules = await createSchedules({ redis: the.server.url, namespace });
+  const schedules = createSchedules({ redis: the.server.url, namespace });
   try {
     return await act(schedules);
   } finally {
@@ -99,7 +99,7 @@ describe('a daemon with a file of schedules', () => {
     const write = (fields: Readonly<Record<string, unknown>>) => void ('unchanged' in fields && said.push(fields));
     const log: Log = { ...silentLog, info: write, warn: (fields) => void ('kept' in fields && said.push(fields)) };
     const config = { redis: { url: the.server.url }, namespace, roles, schedules: { file }, http: { port: 0 } };
-    const daemon = await createDaemon(config, { log });
+    const daemon = createDaemon(config, { log });
     await daemon.start();
     if (roles.includes('mover')) await expect.poll(() => said.length).toBeGreaterThan(0);
     await daemon.stop();

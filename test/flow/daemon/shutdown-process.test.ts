@@ -42,7 +42,7 @@ async function scene({ graceMs = GRACE_MS, ...data }: Wish) {
   const env = {
     ...SHORT_LEASES,
     DUESTREAM_REDIS_URL: server.url,
-    DUESTREAM_WORKER__SHUTDOWN_MS: String(graceMs),
+    DUESTREAM_WORKER__SHUTDOWN: String(graceMs),
     EFFECTS_FILE: file,
   };
   const startWorker = (name: string) => processes.started({ name, args: ['worker', HANDLERS, '--queue', QUEUE], env });
@@ -58,7 +58,7 @@ async function scene({ graceMs = GRACE_MS, ...data }: Wish) {
 const look = () => withProducer((producer) => producer.get(QUEUE, 'job'));
 
 async function withProducer<T>(act: (producer: Producer) => Promise<T>): Promise<T> {
-  const producer = await createProducer({ redis: server.url });
+  const producer = createProducer({ redis: server.url });
   try {
     return await act(producer);
   } finally {

@@ -28,11 +28,11 @@ afterAll(() => server.stop());
 
 const env = (more: Readonly<Record<string, string>> = {}) => ({
   DUESTREAM_REDIS_URL: server.url,
-  DUESTREAM_MOVER__LEASE_MS: '1000',
-  DUESTREAM_WORKER__JOB_LEASE_MS: '1000',
-  DUESTREAM_WORKER__EXTEND_EVERY_MS: '300',
-  DUESTREAM_WORKER__BEAT_TTL_MS: '1000',
-  DUESTREAM_WORKER__GRACE_MS: '300',
+  DUESTREAM_MOVER__LEASE: '1000',
+  DUESTREAM_WORKER__JOB_LEASE: '1000',
+  DUESTREAM_WORKER__EXTEND_EVERY: '300',
+  DUESTREAM_WORKER__BEAT_TTL: '1000',
+  DUESTREAM_WORKER__GRACE: '300',
   ...more,
 });
 
@@ -156,7 +156,7 @@ describe('notification-failover', () => {
   };
 
   beforeAll(async () => {
-    producer = await createProducer({ redis: server.url });
+    producer = createProducer({ redis: server.url });
   });
   afterAll(() => producer.stop());
   beforeEach(daemon);

@@ -15,7 +15,7 @@ const SLOW = { safetyTickMs: 60_000, leaseMs: 60_000 };
 afterEach(() => line.redis.flushall());
 
 async function producerOf(): Promise<Awaited<ReturnType<typeof createProducer>>> {
-  const producer = await createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
+  const producer = createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
   line.onEnd(() => producer.stop());
   return producer;
 }

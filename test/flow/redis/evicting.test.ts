@@ -65,7 +65,7 @@ test('a guard that may not look, or reaches nobody, says nothing and looks again
 test('a producer refuses new jobs from the next look on, and takes them again after it was put right', async () => {
   let nowMs = 0;
   const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + nowMs };
-  const producer = await createProducer({ redis: server.url, clock });
+  const producer = createProducer({ redis: server.url, clock });
   const put = () =>
     producer.schedule('emails', {}).then(
       () => 'taken',
@@ -84,7 +84,7 @@ test('a producer refuses new jobs from the next look on, and takes them again af
 
 test('a producer that connects to an evicting Redis refuses its first job', async () => {
   await setUp('allkeys-lfu', '64mb');
-  const producer = await createProducer({ redis: server.url });
+  const producer = createProducer({ redis: server.url });
   await expect(producer.schedule('emails', {})).rejects.toThrow(
     'this Redis may evict jobs (maxmemory-policy allkeys-lfu, limit 64 MiB), so it gets no new ones: run CONFIG SET maxmemory-policy noeviction',
   );

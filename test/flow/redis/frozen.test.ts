@@ -41,13 +41,13 @@ test('every promise settles within its time, and work resumes within 5 s after t
   const ran: string[] = [];
   const handlers = defineHandlers({ mail: (job) => void ran.push(job.id) });
   const lines: string[] = [];
-  const daemon = await createDaemon({ redis: { url: redis }, roles: ['mover', 'worker'] }, { handlers });
+  const daemon = createDaemon({ redis: { url: redis }, roles: ['mover', 'worker'] }, { handlers });
   const unlog = logEvents(
     daemon.events,
     createLog({ level: 'info', role: 'd', to: { write: (line) => lines.push(line) } }),
   );
   await daemon.start();
-  const producer = await createProducer({ redis });
+  const producer = createProducer({ redis });
   const idle = createWorker('other', () => undefined, { redis, shutdown: 1000 });
   await idle.start();
   await producer.schedule('mail', {}, { id: 'before' });
@@ -59,7 +59,8 @@ test('every promise settles within its time, and work resumes within 5 s after t
   const sinceMs = systemClock.monotonicMs();
   await server.kill('SIGSTOP');
   const newcomer = createWorker('mail', () => undefined, { redis });
-  const late = await createDaemon({ redis: { url: redis }, roles: ['mover'] });
+  const newProducer = createProducer({ redis });
+  const late = createDaemon({ redis: { url: redis }, roles: ['mover'] });
   const calls = {
     schedule: timed(producer.schedule('mail', {}, { id: 'x', delay: '1h' })),
     scheduleMany: timed(producer.scheduleMany('mail', [{ data: 1 }, { data: 2 }])),
@@ -68,11 +69,11 @@ test('every promise settles within its time, and work resumes within 5 s after t
     cancelMany: timed(producer.cancelMany('mail', ['x', 'y'])),
     get: timed(producer.get('mail', 'x')),
     replay: timed(producer.replay('mail', '1-0')),
-    createProducer: timed(createProducer({ redis })),
+    createProducer: timed(newProducer.ready()),
     workerStart: timed(newcomer.start()),
     workerStop: timed(idle.stop()),
     daemonStart: timed(late.start()),
-    ready: timed(daemon.ready()),
+    ready: timed(daemon.isReady()),
   };
   const verbs = [
     'ls mail',
@@ -95,9 +96,9 @@ test('every promise settles within its time, and work resumes within 5 s after t
     ...{ newQueue: 'unavailable', cancelMany: 'indeterminate', replay: 'unavailable', workerStop: 'ok', ready: 'ok' },
   });
   expect(new Set(await statuses)).toEqual(new Set([69]));
-  expect(daemon.live()).toBe(true);
+  expect(daemon.isLive()).toBe(true);
   await systemClock.sleep(FROZEN_MS - (systemClock.monotonicMs() - sinceMs));
-  expect(await daemon.ready()).toBe(false);
+  expect(await daemon.isReady()).toBe(false);
   expect(lines.length).toBeLessThanOrEqual(30);
 
   await server.kill('SIGCONT');

@@ -45,14 +45,14 @@ beforeEach(async () => {
       if (job.id === 'long') await door.opened;
     },
   });
-  const mover = { leaseMs: 1000, safetyTickMs: 300 };
-  daemon = await createDaemon({ redis: { url: redis }, roles: ['mover', 'worker'], mover }, { handlers });
+  const mover = { lease: 1000, safetyTick: 300 };
+  daemon = createDaemon({ redis: { url: redis }, roles: ['mover', 'worker'], mover }, { handlers });
   unlog = logEvents(
     daemon.events,
     createLog({ level: 'info', role: 'test', to: { write: (line) => lines.push(line) } }),
   );
   await daemon.start();
-  producer = await createProducer({ redis, retryBudget: '1s' });
+  producer = createProducer({ redis, retryBudget: '1s' });
   await producer.schedule('mail', {}, { id: 'long' });
   await expect.poll(() => runs.get('long')).toBe(1);
 });
@@ -99,8 +99,8 @@ async function through({
   await begin();
   door.open();
   const [code] = await Promise.all([codeOf(producer.schedule('mail', {}, { id: 'meanwhile' })), sleep(holdMs)]);
-  if (ready !== undefined) await expect.poll(() => daemon.ready()).toBe(ready);
-  const live = daemon.live();
+  if (ready !== undefined) await expect.poll(() => daemon.isReady()).toBe(ready);
+  const live = daemon.isLive();
   const log = lines.slice(linesBefore);
   await end();
   const after = await counted();
@@ -117,7 +117,7 @@ async function goesOn({ kept = true } = {}): Promise<void> {
   const schedule = () => codeOf(producer.schedule('mail', {}, { id: 'after', ifExists: 'keep' }));
   await expect.poll(schedule, { interval: 100 }).toBe('ok');
   await expect.poll(() => runs.get('after')).toBe(1);
-  await expect.poll(() => daemon.ready()).toBe(true);
+  await expect.poll(() => daemon.isReady()).toBe(true);
   if (kept) await expect.poll(() => admin.hget(key('jobs'), 'j:long')).toMatch(/^\.d/);
   expect(runs.get('long')).toBe(1);
 }

@@ -37,12 +37,12 @@ test('everybody dials again after all open sockets fell silent', async () => {
   const address = proxy.address();
   const redis = `redis://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
   const queue = defineQueue('quiet');
-  const daemon = await createDaemon({ redis: { url: redis, commandTimeoutMs: 500 }, roles: ['mover'] });
+  const daemon = createDaemon({ redis: { url: redis, commandTimeout: 500 }, roles: ['mover'] });
   await daemon.start();
   const ran: string[] = [];
   const worker = createWorker(queue, (job) => void ran.push(job.id), { redis });
   await worker.start();
-  const producer = await createProducer({ redis, retryBudget: '30s' });
+  const producer = createProducer({ redis, retryBudget: '30s' });
   await producer.schedule(queue, {}, { id: 'before' });
   await expect.poll(() => ran).toContain('before');
 

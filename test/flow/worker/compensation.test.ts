@@ -173,7 +173,7 @@ describe('one partition', () => {
     const [, compensationLetter] = await line.deadLetters();
     expect(compensationLetter?.member).toMatch(/^j:\{a\}abandoned:\d+$/);
     await dying.stop();
-    const producer = await createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
+    const producer = createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
     line.onEnd(() => producer.stop());
     const [, deadLetter] = await line.redis.xrange(line.ref.keys.dead, '-', '+');
     await producer.replay(line.queue, deadLetter?.[0] ?? '');
@@ -268,7 +268,7 @@ describe('four partitions', () => {
   const line = useLine({ partitions: 4 });
 
   it('a compensation job lives where its id belongs, and can be looked up', async () => {
-    const producer = await createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
+    const producer = createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
     line.onEnd(() => producer.stop());
     const queue = defineQueue(line.queue, { partitions: 4 });
     const ids = [...Array.from({ length: 8 }, (_, nth) => `order-${nth}`), 'x'.repeat(128)];

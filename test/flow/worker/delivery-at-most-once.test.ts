@@ -235,7 +235,7 @@ it('a stopping worker tells the handler, waits for it, and hands nothing back', 
   }, ONCE);
   await line.plan({});
   await eventually(() => worker.heard.of('job.started').length).toBe(1);
-  await worker.stop({ graceMs: 50 });
+  await worker.stop({ shutdown: 50 });
   expect(worker.heard.of('job.failed')).toMatchObject([{ error: { message: /^shutdown: / } }]);
   expect(await line.picture()).toEqual({ jobs: { 'j:a': 'tombstone done' }, done: expect.anything() });
 });
@@ -244,7 +244,7 @@ it('a handler that ignores the end of its worker does not hold it', async () => 
   const worker = await line.worker(() => new Promise(() => undefined), ONCE);
   await line.plan({});
   await eventually(() => worker.heard.of('job.started').length).toBe(1);
-  await worker.stop({ graceMs: 50 });
+  await worker.stop({ shutdown: 50 });
   expect(await outcome()).toBe('done');
 });
 

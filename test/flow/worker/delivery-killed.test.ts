@@ -15,9 +15,9 @@ let redis: Redis;
 let file = '';
 
 const env = () => ({
-  ...{ DUESTREAM_REDIS_URL: server.url, DUESTREAM_MOVER__LEASE_MS: '1000', EFFECTS_FILE: file },
-  ...{ DUESTREAM_WORKER__JOB_LEASE_MS: '500', DUESTREAM_WORKER__EXTEND_EVERY_MS: '150' },
-  ...{ DUESTREAM_WORKER__BEAT_TTL_MS: '500', DUESTREAM_WORKER__GRACE_MS: '200', DUESTREAM_WORKER__CONCURRENCY: '1' },
+  ...{ DUESTREAM_REDIS_URL: server.url, DUESTREAM_MOVER__LEASE: '1000', EFFECTS_FILE: file },
+  ...{ DUESTREAM_WORKER__JOB_LEASE: '500', DUESTREAM_WORKER__EXTEND_EVERY: '150' },
+  ...{ DUESTREAM_WORKER__BEAT_TTL: '500', DUESTREAM_WORKER__GRACE: '200', DUESTREAM_WORKER__CONCURRENCY: '1' },
 });
 const worker = (name: string) =>
   processes.launch({
@@ -31,7 +31,7 @@ beforeEach(async () => {
   file = join(processes.folder, 'effects');
   writeFileSync(file, '');
   server = await startRedis({ port: true });
-  producer = await createProducer({ redis: server.url });
+  producer = createProducer({ redis: server.url });
   redis = await server.client();
   await processes.started({ name: 'daemon', args: ['start', '--roles', 'mover'], env: env() });
 });

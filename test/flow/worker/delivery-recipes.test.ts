@@ -99,14 +99,14 @@ describe('the SQL recipe', () => {
 
 describe('as worker processes', () => {
   const env = (url: string, more: Readonly<Record<string, string>> = {}) => ({
-    ...{ DUESTREAM_REDIS_URL: url, DUESTREAM_MOVER__LEASE_MS: '1000', DUESTREAM_WORKER__JOB_LEASE_MS: '1000' },
-    ...{ DUESTREAM_WORKER__EXTEND_EVERY_MS: '300', DUESTREAM_WORKER__BEAT_TTL_MS: '1000' },
-    ...{ DUESTREAM_WORKER__GRACE_MS: '300', ...more },
+    ...{ DUESTREAM_REDIS_URL: url, DUESTREAM_MOVER__LEASE: '1000', DUESTREAM_WORKER__JOB_LEASE: '1000' },
+    ...{ DUESTREAM_WORKER__EXTEND_EVERY: '300', DUESTREAM_WORKER__BEAT_TTL: '1000' },
+    ...{ DUESTREAM_WORKER__GRACE: '300', ...more },
   });
 
   it('the Redis recipe credits every account exactly, although workers are killed at their work', async () => {
     const server = await startRedis({ port: true });
-    const producer = await createProducer({ redis: server.url });
+    const producer = createProducer({ redis: server.url });
     const redis = await server.client();
     try {
       const recipe = (name: string, workMs: number) => {
@@ -148,7 +148,7 @@ describe('as worker processes', () => {
 
   it('the SQL recipe charges', async () => {
     const server = await startRedis({ port: true });
-    const producer = await createProducer({ redis: server.url });
+    const producer = createProducer({ redis: server.url });
     try {
       await processes.started({ name: 'daemon', args: ['start', '--roles', 'mover'], env: env(server.url) });
       const args = ['worker', join(root, FOLDER, 'sql-charges.mjs')];

@@ -23,7 +23,7 @@ const IN_TIME_MS = 1500;
 const passed = (atMs: number) => eventually(() => Date.now()).toBeGreaterThan(atMs);
 
 async function open() {
-  const producer = await createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
+  const producer = createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
   line.onEnd(() => producer.stop());
   return producer;
 }

@@ -16,7 +16,7 @@ let producer: Producer;
 beforeAll(async () => {
   server = await startRedis();
   redis = await server.client();
-  producer = await createProducer({ redis: server.url });
+  producer = createProducer({ redis: server.url });
 });
 beforeEach(() => redis.flushall());
 afterAll(async () => {
@@ -35,7 +35,7 @@ describe('a worker process', () => {
   const schedule = (name: string, id: string) => producer.schedule('odd', undefined, { name, id });
 
   test('that has lost half of its slots hands over and ends with 1, and its successor has all of them', async () => {
-    const env = { DUESTREAM_WORKER__ABORT_GRACE_MS: '100' };
+    const env = { DUESTREAM_WORKER__ABORT_GRACE: '100' };
     const worker = await scene(env);
     for (const id of ['a', 'b']) await schedule('stubborn', id);
     expect(await worker.exited).toMatchObject({ code: 1 });

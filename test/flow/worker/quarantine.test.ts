@@ -54,7 +54,7 @@ it('suspects that were not started go back when their worker stops, and cost no 
   const door = gate();
   const worker = await line.worker(() => door.opened, LAST);
   await eventually(() => worker.heard.of('job.started').length).toBe(1);
-  const stopped = worker.stop({ graceMs: 2000 });
+  const stopped = worker.stop({ shutdown: 2000 });
   await eventually(async () => Object.keys((await line.picture()).pending ?? {})).toEqual([worker.consumer]);
   door.open();
   await stopped;

@@ -34,8 +34,8 @@ it('after a standstill longer than every time-out all jobs are done, and none wa
     (await line.redis.hvals(line.ref.keys.jobs).catch(() => [])).filter((value) => value.startsWith('.d')).length;
   await eventually(done).toBe(400);
   expect(Math.max(...runs.values())).toBeLessThanOrEqual(2);
-  expect(worker.live()).toBe(true);
-  await eventually(() => worker.ready()).toBe(true);
+  expect(worker.isLive()).toBe(true);
+  await eventually(() => worker.isReady()).toBe(true);
 });
 
 it('a worker that cannot extend tells its handlers before anybody else may start their jobs', async () => {
@@ -135,7 +135,7 @@ it('a stop while Redis stands still ends, and the job that was running is recove
   await line.server.kill('SIGSTOP');
   door.open();
   // It ends although Redis goes on standing still.
-  await worker.stop({ graceMs: 200 });
+  await worker.stop({ shutdown: 200 });
   await line.server.kill('SIGCONT');
   await eventually(async () => line.redis.ping().catch(() => 'away')).toBe('PONG');
   const { jobs } = await line.picture();

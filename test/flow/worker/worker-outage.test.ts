@@ -128,9 +128,9 @@ it('everything is flushed away: the worker recovers and takes what is scheduled 
 });
 
 it('everything is flushed away: the worker declares its queue again with its next heartbeat', async () => {
-  const worker = await line.worker(() => undefined, { beatTtl: 300 });
+  await line.worker(() => undefined, { beatTtl: 300 });
   await line.redis.flushall();
-  await eventually(() => findQueue(line.redis, NAMESPACE, worker.queue)).toMatchObject({ partitions: 1 });
+  await eventually(() => findQueue(line.redis, NAMESPACE, line.queue)).toMatchObject({ partitions: 1 });
 });
 
 it('Redis is restarted without its data: the worker reconnects and goes on', async () => {
@@ -144,5 +144,5 @@ it('Redis is restarted without its data: the worker reconnects and goes on', asy
   ).toBe(true);
   await eventually(() => worker.heard.of('job.completed')).toMatchObject([{ id: 'after' }]);
   expect(worker.heard.of('redis.away').length).toBeGreaterThan(0);
-  expect(worker.ready()).toBe(true);
+  expect(worker.isReady()).toBe(true);
 });

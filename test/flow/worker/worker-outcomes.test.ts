@@ -39,7 +39,7 @@ it('a handler sees the whole job and its context', async () => {
   const seen: unknown[] = [];
   const dueMs = Date.now() - 5000;
   const worker = await line.worker((job, context) => {
-    seen.push({ ...job }, context.token, context.attempt, context.deadline.getTime() - Date.now());
+    seen.push({ ...job }, context.token, context.attempt, context.deadlineMs - Date.now());
   });
   await line.plan({ id: 'x', name: 'n1', data: { a: [1] }, dueMs, timeoutMs: 60_000 });
   await eventually(() => worker.heard.of('job.completed').length).toBe(1);

@@ -57,14 +57,14 @@ it('a handler that ignores its signal keeps its slot until it ends, and a worker
   );
   await line.plan({ id: 'a' }, { id: 'b' });
   await eventually(() => worker.heard.of('job.dead').length).toBe(2);
-  expect(worker.live()).toBe(false);
+  expect(worker.isLive()).toBe(false);
   expect(worker.running()).toBe(2);
   await line.plan({ id: 'c' });
   await eventually(async () => (await line.picture()).ready).toEqual(['j:c']);
   expect(started.sort()).toEqual(['a', 'b']);
   door.open();
   await eventually(() => worker.heard.of('job.completed')).toMatchObject([{ id: 'c' }]);
-  expect(worker.live()).toBe(true);
+  expect(worker.isLive()).toBe(true);
   expect(worker.heard.of('job.completed')).toHaveLength(1);
 });
 

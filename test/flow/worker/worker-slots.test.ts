@@ -17,7 +17,7 @@ it('a slot counts as lost when its handler has not ended a grace after its signa
   await line.plan({});
   await eventually(() => worker.heard.of('slots.lost')).toMatchObject([{ id: 'a', lost: 1, concurrency: 4 }]);
   expect(worker.heard.of('job.dead')).toHaveLength(1);
-  expect(worker.live()).toBe(true);
+  expect(worker.isLive()).toBe(true);
   door.open();
   await eventually(() => worker.heard.of('slots.lost').map(({ lost }) => lost)).toEqual([1, 0]);
   expect(worker.heard.of('worker.exhausted')).toEqual([]);
@@ -37,7 +37,7 @@ it('a worker that has lost half of its slots says so once, is not live, and work
   await line.plan(...line.many(3));
   await eventually(() => worker.heard.of('slots.lost').length).toBe(3);
   expect(worker.heard.of('worker.exhausted')).toMatchObject([{ lost: 2, concurrency: 4 }]);
-  expect(worker.live()).toBe(false);
+  expect(worker.isLive()).toBe(false);
   await line.plan({ id: 'good' });
   await eventually(() => worker.heard.of('job.completed')).toMatchObject([{ id: 'good' }]);
 });
@@ -46,9 +46,9 @@ it('a worker that is told never to recycle is live until its last slot is lost',
   const { worker } = await stubborn({ recycleAtPercent: 0 });
   await line.plan(...line.many(3));
   await eventually(() => worker.heard.of('slots.lost').length).toBe(3);
-  expect(worker.live()).toBe(true);
+  expect(worker.isLive()).toBe(true);
   await line.plan({ id: 'last' });
-  await eventually(() => worker.live()).toBe(false);
+  await eventually(() => worker.isLive()).toBe(false);
   expect(worker.heard.of('worker.exhausted')).toEqual([]);
 });
 
@@ -56,7 +56,7 @@ it('a stop waits for nothing that is lost', async () => {
   const { worker } = await stubborn();
   await line.plan(...line.many(2));
   await eventually(() => worker.heard.of('worker.exhausted').length).toBe(1);
-  await worker.stop({ graceMs: HOUR_MS });
+  await worker.stop({ shutdown: HOUR_MS });
 });
 
 it('jobs of a later version are told as parked, and run when a worker can read them', async () => {

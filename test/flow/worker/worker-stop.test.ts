@@ -33,7 +33,7 @@ it('an idle worker stops at once, although its read would wait for two seconds',
     const sinceMs = performance.now();
     await worker.stop();
     fastestMs = Math.min(fastestMs, performance.now() - sinceMs);
-    expect(worker.ready()).toBe(false);
+    expect(worker.isReady()).toBe(false);
   }
   expect(fastestMs).toBeLessThan(1000);
 });
@@ -41,7 +41,7 @@ it('an idle worker stops at once, although its read would wait for two seconds',
 it('after a stop no connection, no heartbeat and no consumer is left', async () => {
   const worker = await idleWorker();
   expect(await connections()).toBe(2);
-  expect(worker.ready()).toBe(true);
+  expect(worker.isReady()).toBe(true);
   await worker.stop();
   await eventually(connections).toBe(0);
   expect(await line.redis.keys(`*${worker.consumer}*`)).toEqual([]);
@@ -63,8 +63,8 @@ it('a job that runs at the stop is finished', async () => {
   const worker = await line.worker(() => door.opened);
   await line.plan({});
   await eventually(() => worker.running()).toBe(1);
-  const stopped = worker.stop({ graceMs: 5000 });
-  expect(worker.ready()).toBe(false);
+  const stopped = worker.stop({ shutdown: 5000 });
+  expect(worker.isReady()).toBe(false);
   door.open();
   await stopped;
   expect(await line.picture()).toMatchObject({ jobs: { 'j:a': 'tombstone done' } });
@@ -75,7 +75,7 @@ it('a job that fails during the stop is retried as usual', async () => {
   const worker = await line.worker(() => door.opened.then(() => Promise.reject(new Error('late'))));
   await line.plan({});
   await eventually(() => worker.running()).toBe(1);
-  const stopped = worker.stop({ graceMs: 5000 });
+  const stopped = worker.stop({ shutdown: 5000 });
   door.open();
   await stopped;
   expect(worker.heard.of('job.retried')).toMatchObject([{ error: { message: 'late' } }]);
@@ -98,7 +98,7 @@ it.each([
   mover.start();
   await eventually(() => worker.running()).toBe(1);
   await mover.stop();
-  await worker.stop({ graceMs: 50 });
+  await worker.stop({ shutdown: 50 });
   expect(await line.picture()).toMatchObject({ jobs: { 'j:a': 'record' }, runs: { 'j:a': 'waiting' } });
   expect((await line.picture()).pending).toBeUndefined();
   const run = decodeRun((await line.redis.hget(line.ref.keys.runs, 'j:a')) ?? '');
@@ -117,7 +117,7 @@ it('a handler that never ends keeps neither a timer nor a connection after the s
   mover.start();
   await eventually(() => worker.running()).toBe(1);
   await mover.stop();
-  await worker.stop({ graceMs: 20 });
+  await worker.stop({ shutdown: 20 });
   await eventually(connections).toBe(0);
   await eventually(resources).toBe(before);
 });
@@ -127,7 +127,7 @@ it('a handler that ends long after the stop changes nothing and breaks nothing',
   const worker = await line.worker(() => door.opened);
   await line.plan({});
   await eventually(() => worker.running()).toBe(1);
-  await worker.stop({ graceMs: 20 });
+  await worker.stop({ shutdown: 20 });
   door.open();
   await eventually(() => worker.running()).toBe(0);
   expect(worker.heard.of('job.completed')).toEqual([]);
@@ -145,7 +145,7 @@ it('entries that were given to a stopping worker, and that it never saw, go back
   await eventually(() => other.running()).toBe(1);
   await mover.stop();
   await line.redis.xreadgroup('GROUP', 'workers', other.consumer, 'COUNT', 1, 'STREAMS', line.ref.keys.ready, '>');
-  const stopped = other.stop({ graceMs: 5000 });
+  const stopped = other.stop({ shutdown: 5000 });
   await eventually(async () => (await line.picture()).scheduled).toHaveProperty('j:b');
   door.open();
   await stopped;
@@ -156,7 +156,7 @@ it('entries that were given to a stopping worker, and that it never saw, go back
 
 it('a second stop waits for the same end', async () => {
   const worker = await idleWorker();
-  const [first, second] = [worker.stop(), worker.stop({ graceMs: 0 })];
+  const [first, second] = [worker.stop(), worker.stop({ shutdown: 0 })];
   expect(second).toBe(first);
   await first;
   await worker.stop();
@@ -169,10 +169,12 @@ it('a worker that was stopped before its start closes its connections, and canno
   await expect(worker.start()).rejects.toMatchObject({ code: 'stopped' });
 });
 
-it('a worker cannot be started twice', async () => {
+it('a second start of a worker changes nothing, and an unknown option of stop is refused', async () => {
   const worker = await idleWorker();
-  await expect(worker.start()).rejects.toMatchObject({ code: 'stopped' });
-  expect(worker.ready()).toBe(true);
+  await worker.start();
+  const old: object = { graceMs: 5 };
+  await expect(worker.stop(old)).rejects.toMatchObject({ code: 'bad-config', message: 'graceMs is now shutdown' });
+  expect(worker.isReady()).toBe(true);
 });
 
 it('a stop during the start ends both, at whatever step the start is', async () => {

@@ -124,7 +124,8 @@ export function createCast({ product, time, network, journal, random, partitions
   /** Schedules its part of the work and ends when every call has settled. @param {readonly PlannedJob[]} plan @param {(done: Actor) => void} over */
   const producer = (plan, over) =>
     launch('producer', async (actor) => {
-      const client = await untilItIs(() => createProducer({ redis: URL }));
+      const client = createProducer({ redis: URL });
+      await untilItIs(() => client.ready());
       const startedMs = Date.now();
       await Promise.all(
         plan.map(async (job) => {

@@ -40,8 +40,8 @@ function restFrom(buckets: readonly ForecastBucket[], from: number): number {
   return (next < 0 ? buckets.length : next) - from;
 }
 
-function row({ from, jobs, scheduled, coming }: ForecastBucket, perChar: number, width: number): string {
+function row({ fromMs, jobs, scheduled, coming }: ForecastBucket, perChar: number, width: number): string {
   const bar = WAITING.repeat(Math.ceil(scheduled / perChar)) + COMING.repeat(Math.ceil(coming / perChar));
-  const time = from.toISOString().slice(0, 16).replace('T', ' ');
+  const time = new Date(fromMs).toISOString().slice(0, 16).replace('T', ' ');
   return `${time}  ${String(jobs).padStart(width)}  ${bar}`.trimEnd();
 }

@@ -51,7 +51,7 @@ function head({ buckets, busiest, overdue, ready, by }: Forecast): readonly stri
     ['comes due', `${counted(all, 'job')}: ${sum('scheduled')} wait now, ${sum('coming')} from schedules`],
     ['overdue', overdue],
     ['ready', ready],
-    ['busiest', busiest && `${minuteText(busiest.from)} UTC, ${counted(busiest.jobs, 'job')} in this ${by}`],
+    ['busiest', busiest && `${minuteText(busiest.fromMs)} UTC, ${counted(busiest.jobs, 'job')} in this ${by}`],
   ]);
 }
 
@@ -71,4 +71,4 @@ function notes({ schedules, paused }: Forecast): readonly string[] {
   ];
 }
 
-const minuteText = (at: Date) => at.toISOString().slice(0, 16).replace('T', ' ');
+const minuteText = (atMs: number) => new Date(atMs).toISOString().slice(0, 16).replace('T', ' ');

@@ -10,8 +10,8 @@ export function ruleText({ rule }: Schedule): string {
 }
 
 /** The wall-clock time of a zone at an instant, such as `2026-03-08 03:30:00`. */
-export function wallText(at: Date, zone: string): string {
-  const wallMs = at.getTime() + parseZone(zone).offsetMs(at.getTime());
+export function wallText(atMs: number, zone: string): string {
+  const wallMs = atMs + parseZone(zone).offsetMs(atMs);
   return new Date(wallMs)
     .toISOString()
     .replace('T', ' ')
@@ -19,10 +19,14 @@ export function wallText(at: Date, zone: string): string {
 }
 
 /** `on`, `over`, that it is paused and why, or that nobody can read how far it is. */
-export function stateText({ paused, next, unreadable }: Pick<ScheduleView, 'paused' | 'next' | 'unreadable'>): string {
+export function stateText({
+  paused,
+  nextMs,
+  unreadable,
+}: Pick<ScheduleView, 'paused' | 'nextMs' | 'unreadable'>): string {
   if (unreadable !== undefined) return `does not fire: ${unreadable}`;
   if (paused !== undefined) return paused === '' ? 'paused' : `paused: ${paused}`;
-  return next === undefined ? 'over' : 'on';
+  return nextMs === undefined ? 'over' : 'on';
 }
 
 /** Without the parsed form: the input says the same as people wrote it. */

@@ -75,8 +75,8 @@ async function whyNone(session: Session, { queue, tag }: Omit<Flags, 'limit'>): 
 }
 
 function row(view: ScheduleView, nowMs: number) {
-  const { name, queue, schedule, next, last, runs, skipped } = view;
-  const seen = (at: Date | undefined) =>
-    at === undefined ? '-' : `${wallText(at, schedule.zone)} (${relative(at.getTime(), nowMs)})`;
-  return [name, queue, ruleText(schedule), schedule.zone, seen(next), seen(last), runs, skipped, stateText(view)];
+  const { name, queue, schedule, nextMs, lastMs, runs, skipped } = view;
+  const seen = (atMs: number | undefined) =>
+    atMs === undefined ? '-' : `${wallText(atMs, schedule.zone)} (${relative(atMs, nowMs)})`;
+  return [name, queue, ruleText(schedule), schedule.zone, seen(nextMs), seen(lastMs), runs, skipped, stateText(view)];
 }

@@ -34,14 +34,19 @@ async function run(
   name: string,
   act: (schedules: Schedules) => Promise<{ readonly status: string }>,
 ): Promise<Exit> {
-  const { changed, next, paused, unreadable } = await withSchedules(session, async (schedules) => {
+  const { changed, nextMs, paused, unreadable } = await withSchedules(session, async (schedules) => {
     const { status } = await act(schedules);
     const view = await schedules.get(name);
-    return { changed: status !== 'unchanged', next: view?.next, paused: view?.paused, unreadable: view?.unreadable };
+    return {
+      changed: status !== 'unchanged',
+      nextMs: view?.nextMs,
+      paused: view?.paused,
+      unreadable: view?.unreadable,
+    };
   });
-  session.out.answer({ name, paused: paused !== undefined, reason: paused, changed, next, unreadable }, () => {
-    const state = `${name} ${changed ? 'is' : 'was already'} ${stateText({ next, paused, unreadable })}`;
-    return [next === undefined ? line`${state}` : line`${state}, next ${moment(next.getTime(), systemClock.wallMs())}`];
+  session.out.answer({ name, paused: paused !== undefined, reason: paused, changed, nextMs, unreadable }, () => {
+    const state = `${name} ${changed ? 'is' : 'was already'} ${stateText({ nextMs, paused, unreadable })}`;
+    return [nextMs === undefined ? line`${state}` : line`${state}, next ${moment(nextMs, systemClock.wallMs())}`];
   });
   return 0;
 }

@@ -12,6 +12,7 @@ import { type Exit, type Register, wholeNumber, withExamples } from '../../regis
 import { type Session, withSchedules } from '../../session.ts';
 import { instantOf } from '../../terminal/instants.ts';
 import { line, table } from '../../terminal/text.ts';
+import { iso } from '../../terminal/when.ts';
 import { type DefinitionFlags, definitionOf, saysDefinition, withRuleFlags } from './schedule-flags.ts';
 
 interface RangeFlags {
@@ -89,9 +90,9 @@ function shown({ out }: Session, rows: readonly PreviewRow[]): readonly string[]
   return table(
     out.paint,
     ['local time', 'UTC', 'offset', 'clock change', 'calendar', 'id'],
-    rows.map(({ local, at, offset, named, dst, calendar, dropped, id }) => [
+    rows.map(({ local, atMs, offset, named, dst, calendar, dropped, id }) => [
       local.replace('T', ' '),
-      at,
+      iso(atMs).replace('.000Z', 'Z'),
       offset,
       dst && named !== undefined ? `${dst}, from ${named.slice(11)}` : dst,
       calendar,

@@ -50,9 +50,9 @@ async function run(session: Session, name: string, flags: DefinitionFlags): Prom
     const change = await schedules.put(name, input);
     return { ...change, view: await schedules.get(name) };
   });
-  const { next, paused, unreadable } = view ?? { next: undefined, paused: undefined, unreadable: undefined };
-  session.out.answer({ name, status, queue, next, paused, unreadable }, () => [
-    line`${name}  ${status}  ${next ? `next ${moment(next.getTime(), systemClock.wallMs())}` : stateText({ next, paused, unreadable })}`,
+  const { nextMs, paused, unreadable } = view ?? { nextMs: undefined, paused: undefined, unreadable: undefined };
+  session.out.answer({ name, status, queue, nextMs, paused, unreadable }, () => [
+    line`${name}  ${status}  ${nextMs !== undefined ? `next ${moment(nextMs, systemClock.wallMs())}` : stateText({ nextMs, paused, unreadable })}`,
   ]);
   return 0;
 }

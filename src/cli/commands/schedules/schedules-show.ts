@@ -34,15 +34,15 @@ function definitionPairs({ name, source, input }: ScheduleView): readonly (reado
 }
 
 function firedPairs(view: ScheduleView): readonly (readonly [string, Cell])[] {
-  const { schedule, next, last, reached, runs, skipped } = view;
+  const { schedule, nextMs, lastMs, reachedMs, runs, skipped } = view;
   const nowMs = systemClock.wallMs();
-  const seen = (at: Date | undefined) =>
-    at && `${wallText(at, schedule.zone)} ${schedule.zone}, ${moment(at.getTime(), nowMs)}`;
+  const seen = (atMs: number | undefined) =>
+    atMs === undefined ? undefined : `${wallText(atMs, schedule.zone)} ${schedule.zone}, ${moment(atMs, nowMs)}`;
   return [
     ['state', stateText(view)],
-    ['next', seen(next)],
-    ['last', seen(last)],
-    ['reached', reached && moment(reached.getTime(), nowMs)],
+    ['next', seen(nextMs)],
+    ['last', seen(lastMs)],
+    ['reached', reachedMs && moment(reachedMs, nowMs)],
     ['runs', runs],
     ['skipped', skipped],
     ['advice', view.unreadable && 'remove it with "duestream schedules rm", and put it again'],

@@ -1,0 +1,46 @@
+/**
+ * Names of options in code. A name that nobody knows is refused, because an option that is silently dropped is found out
+ * at night; one that was renamed is refused with its new name.
+ */
+import { show } from './duration.ts';
+import { DuestreamError, messageOf } from './errors.ts';
+import { hintOf } from './nearest.ts';
+
+/**
+ * @param options what was given
+ * @param known the names that there are
+ * @param owner what takes them, for the message
+ * @throws DuestreamError `bad-config`
+ */
+export function checkNames(options: unknown, known: readonly string[], owner: string): void {
+  for (const name of Object.keys(checkObject(options, owner))) {
+    if (known.includes(name)) continue;
+    const now = nameNow(name, known);
+    throw new DuestreamError(
+      'bad-config',
+      now === undefined ? `${name} is not an option of ${owner}${hintOf(name, known)}` : `${name} is now ${now}`,
+    );
+  }
+}
+
+/** @throws DuestreamError `bad-config` for what is no object */
+export function checkObject(options: unknown, owner: string): object {
+  if (typeof options === 'object' && options !== null && !Array.isArray(options)) return options;
+  throw new DuestreamError('bad-config', `the options of ${owner} are ${show(options)}; allowed: an object of options`);
+}
+
+/** What an option is called that once had its unit in its name: `jobLeaseMs` → `jobLease`. */
+export function nameNow(name: string, known: readonly string[]): string | undefined {
+  const bare = name.replace(/(_MS|Ms)$/, '');
+  return bare !== name && known.includes(bare) ? bare : undefined;
+}
+
+/** Carries out a check of options: what it refuses is a wrong configuration. @throws DuestreamError `bad-config` */
+export function asConfig<T>(check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    if (error instanceof DuestreamError && error.code === 'bad-config') throw error;
+    throw new DuestreamError('bad-config', messageOf(error), { cause: error });
+  }
+}

@@ -1,0 +1,82 @@
+/** What stands on the connections of a daemon, and how events of its parts become events of its own. */
+import { hostname } from 'node:os';
+import { doneLimits } from '../config/done.ts';
+import { queueOptions } from '../config/load.ts';
+import type { Config } from '../config/options.ts';
+import { systemClock } from '../core/clock.ts';
+import type { createEmitter, EventName, EventSource } from '../core/events.ts';
+import { newJobId } from '../core/job.ts';
+import { defineQueue } from '../core/queue.ts';
+import { createGuard } from '../mover/guard.ts';
+import { createMovers } from '../mover/movers.ts';
+import { openCommands, openSubscriber, type Redis } from '../redis/connection/connect.ts';
+import { declareQueue } from '../redis/transitions/queues.ts';
+import type { DaemonSettings } from './input.ts';
+
+/** One for commands, and one that hears nudges where it moves jobs. */
+export function openAll({ config, redis }: DaemonSettings): readonly [Redis, ...Redis[]] {
+  const nudges = config.roles.includes('mover') ? [openSubscriber({ redis, name: 'nudges' })] : [];
+  return [openCommands({ redis, name: 'daemon' }), ...nudges];
+}
+
+/** What stands on the connections. */
+export function furnish(
+  { config }: DaemonSettings,
+  events: ReturnType<typeof createEmitter>,
+  [redis, subscriber]: readonly [Redis, ...Redis[]],
+) {
+  const id = `d-${newJobId()}`;
+  const movers = subscriber ? moversOf({ config, redis, subscriber, id, events }) : undefined;
+  return { redis, movers, guard: createGuard({ redis, clock: systemClock, events }) };
+}
+
+/** What a configuration names exists from now on: it has movers before its first job, and the partitions it was given. */
+export async function declareQueues(redis: Redis, config: Config): Promise<void> {
+  const { namespace } = config;
+  for (const name of Object.keys(config.queues)) {
+    const { partitions } = defineQueue(name, queueOptions(config, name));
+    await declareQueue(redis, { namespace, queue: name, partitions });
+  }
+}
+
+function moversOf(parts: {
+  config: Config;
+  redis: Redis;
+  subscriber: Redis;
+  id: string;
+  events: ReturnType<typeof createEmitter>;
+}) {
+  const { config, redis, subscriber, id, events } = parts;
+  const { dead, mover, namespace } = config;
+  return createMovers({
+    ...{ redis, subscriber, namespace, events, options: mover, clock: systemClock, beatTtlMs: 15_000 },
+    identity: { id, role: 'daemon', host: hostname(), pid: process.pid, startedMs: systemClock.wallMs(), queues: [] },
+    limits: {
+      ...{ batch: 500, retentionMs: dead.retentionMs, deadLettersMax: dead.max },
+      ...doneLimits(config),
+    },
+  });
+}
+
+/** Every event of one source goes on to another. */
+export function forward(from: EventSource, to: ReturnType<typeof createEmitter>): () => void {
+  const offs = FORWARDED.map((name) => from.on(name, (payload) => to.emit(name, payload)));
+  return () => {
+    for (const off of offs) off();
+  };
+}
+
+const FORWARDED: readonly EventName[] = [
+  ...(['job.started', 'job.completed', 'job.retried', 'job.deferred', 'job.dead', 'job.cancelled'] as const),
+  ...(['job.failed', 'job.expired'] as const),
+  ...(['job.fenced', 'entries.reclaimed', 'entries.adopted', 'consumer.retired', 'redis.away', 'redis.back'] as const),
+  ...(['redis.changed'] as const),
+  ...([
+    'jobs.parked',
+    'parked.waiting',
+    'suspects.waiting',
+    'slots.lost',
+    'worker.exhausted',
+    'promise.rejected',
+  ] as const),
+];

@@ -1,0 +1,50 @@
+/** What `/livez` and `/readyz` of a daemon say: that its loops turn, and that they do so with success. */
+import type { Config } from '../config/options.ts';
+import type { Clock } from '../core/clock.ts';
+import type { Movers } from '../mover/movers.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import type { WatchedWorker } from '../worker/worker.ts';
+import { version } from './version.ts';
+
+export interface HealthParts {
+  readonly mover: Config['mover'];
+  readonly clock: Clock;
+  readonly state: () => 'new' | 'running' | 'stopping';
+  /** Undefined before they are made. */
+  readonly movers: () => Pick<Movers, 'lastTurnMs' | 'lastProgressMs'> | undefined;
+  readonly worker: () => Pick<WatchedWorker, 'notLive' | 'notReady'> | undefined;
+  readonly redis: () => Pick<Redis, 'ping'> | undefined;
+}
+
+interface Health {
+  readonly ok: boolean;
+  readonly detail: Record<string, unknown>;
+}
+
+/** A loop that has not turned for this long is stuck: every command has a time-out far below. */
+const STUCK_AFTER_MS = 30_000;
+
+export function healthOf({ mover, clock, state, movers, worker, redis }: HealthParts) {
+  const since = (momentMs: number | undefined) => (momentMs === undefined ? 0 : clock.monotonicMs() - momentMs);
+
+  return {
+    live(): Health {
+      const turned = since(movers()?.lastTurnMs());
+      const stuckWorkers = worker()?.notLive() ?? [];
+      const ok = state() !== 'running' || (turned < STUCK_AFTER_MS && stuckWorkers.length === 0);
+      return { ok, detail: { state: state(), version, moversTurnedMsAgo: Math.round(turned), stuckWorkers } };
+    },
+    async ready(): Promise<Health> {
+      const progressed = since(movers()?.lastProgressMs());
+      const late = progressed > 3 * Math.max(mover.safetyTickMs, mover.leaseMs);
+      const notReady = worker()?.notReady() ?? [];
+      const answers = redis()?.ping() ?? Promise.reject(new Error('not connected'));
+      const redisAnswers = await answers.then(
+        () => true,
+        () => false,
+      );
+      const ok = state() === 'running' && redisAnswers && !late && notReady.length === 0;
+      return { ok, detail: { state: state(), redisAnswers, moversProgressedMsAgo: Math.round(progressed), notReady } };
+    },
+  };
+}

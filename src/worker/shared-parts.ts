@@ -1,0 +1,77 @@
+/** What the queues of a worker share: a connection for commands, the heartbeat, the clock of the server, the extension of leases. */
+import { hostname } from 'node:os';
+import type { Emitter } from '../core/events.ts';
+import { openBlocking, openCommands, type Redis } from '../redis/connection/connect.ts';
+import { createServers } from '../redis/connection/server-clock.ts';
+import { createJobs } from '../redis/transitions/jobs.ts';
+import { createExtender } from './extender.ts';
+import { createHeartbeat } from './heartbeat.ts';
+import type { Settings, Work } from './options.ts';
+import { createServedQueue } from './served-queue.ts';
+
+/** One for commands, and one for each queue to wait on. */
+export function openAll(redis: Settings['redis'], names: readonly string[]): readonly [Redis, ...Redis[]] {
+  const commands = openCommands({ redis, name: `worker:${names.join(',')}` });
+  return [commands, ...names.map((name) => openBlocking({ redis, name: `reader:${name}` }))];
+}
+
+/** What the queues share, and the queues. */
+export function wire(
+  shared: {
+    readonly settings: Settings;
+    readonly works: readonly Work[];
+    readonly consumer: string;
+    readonly events: Emitter;
+    readonly giveUp: AbortSignal;
+  },
+  [commands, ...readers]: readonly [Redis, ...Redis[]],
+) {
+  const { settings, works, consumer, events, giveUp } = shared;
+  const { clock, namespace, beatTtlMs } = settings;
+  const jobs = createJobs(commands);
+  const serverOf = createServers(commands, clock);
+  const names = works.map(({ queue }) => queue.name);
+  const identity = {
+    ...{ id: consumer, role: 'worker' as const, host: hostname(), pid: process.pid },
+    ...{ startedMs: clock.wallMs(), queues: names },
+  };
+  const heartbeat = createHeartbeat({
+    ...{ redis: commands, namespace, identity, beatTtlMs, server: serverOf(), clock, events },
+    onBeat: () => Promise.all(served.map((one) => one.declare())),
+  });
+  const times = {
+    beatenMs: heartbeat.lastProgressMs,
+    beatTurnMs: heartbeat.lastTurnMs,
+    serverOf,
+  };
+  const served = works.flatMap((work, at) => {
+    const blocking = readers[at];
+    if (!blocking) return [];
+    return [createServedQueue({ work, settings, commands, blocking, jobs, consumer, events, giveUp, ...times })];
+  });
+  const extender = createExtender({
+    ...{ jobs, consumer, clock, events, queue: names.join(', '), probe: () => commands.ping() },
+    ...{ extendEveryMs: settings.extendEveryMs, jobLeaseMs: settings.jobLeaseMs },
+    inflight: {
+      all: () => served.flatMap(({ inflight }) => [...inflight.all()]),
+      extended: (held, sentMs) => served.find(({ name }) => name === held.ref.queue)?.inflight.extended(held, sentMs),
+    },
+  });
+  return { commands, heartbeat, extender, served };
+}
+
+/** All queues at the same time; then what they share. */
+export async function handOver(
+  parts: ReturnType<typeof wire> | undefined,
+  endMs: number,
+  giveUp: AbortController,
+): Promise<void> {
+  if (!parts) return;
+  const { heartbeat, extender, served } = parts;
+  await Promise.all(served.map((one) => one.stop(endMs)));
+  giveUp.abort();
+  await extender.stop();
+  await heartbeat.stop();
+  await heartbeat.leave();
+  await Promise.all(served.map((one) => one.leave()));
+}
