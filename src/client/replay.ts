@@ -78,85 +78,97 @@ interface Found {
   readonly deadLetter: DeadLetter;
 }
 
-export function createReplay(parts: {
+interface Replaying {
   readonly redis: Redis;
   readonly jobs: Pick<Jobs, 'replay'>;
   readonly callPartitions: CallPartitions;
-}) {
-  const { redis, jobs, callPartitions } = parts;
+}
 
-  async function locate(layout: Layout, { target, partition }: ReplayRequest, policy: RetryPolicy) {
-    const asked = (ref: PartitionRef) => partition === undefined || ref.partition === partition;
-    if (target.deadLetterId === undefined) {
-      const places = placesOf(layout, target.id, target.bare).filter(asked);
-      return newestOf((await Promise.all(places.map((ref) => newestIn(ref, target, policy)))).flat());
-    }
-    const { deadLetterId } = target;
-    const found: Found[] = [];
-    for (const ref of layout.filter(asked)) {
-      const deadLetter = await withReadRetry('replay', () => deadLetterAt(redis, ref, deadLetterId), policy);
-      if (deadLetter) found.push({ ref, deadLetter });
-    }
-    if (found.length <= 1) return found[0];
-    const places = found.map(({ ref }) => ref.partition).join(', ');
-    throw new DuestreamError(
-      'bad-input',
-      `dead letter ${deadLetterId} is in the partitions ${places}; say which with partition`,
-    );
-  }
+/** Answers with what became of one dead letter. */
+export type Replay = (queue: Queue, request: ReplayRequest) => Promise<Replayed>;
 
-  /** The tombstone of a job that has just died names its dead letter; an older one is looked for among the newest. */
-  async function newestIn(
-    ref: PartitionRef,
-    { id, bare }: { readonly id: string; readonly bare: boolean },
-    policy: RetryPolicy,
-  ): Promise<readonly Found[]> {
-    const read = <T>(call: () => Promise<T>) => withReadRetry('replay', call, policy);
-    const job = await read(() => peek(redis, ref, memberOf(id, { bare })));
-    const named = job && 'tombstone' in job ? job.tombstone?.deadLetter : undefined;
-    const last = named === undefined ? undefined : await read(() => deadLetterAt(redis, ref, named));
-    if (last) return [{ ref, deadLetter: last }];
-    let before: string | undefined;
-    for (let looked = 0; looked < LOOKED_AT_MAX; looked += PAGE) {
-      const from = before;
-      const page = await read(() => deadLetters(redis, ref, { limit: PAGE, ...(from && { before: from }) }));
-      const deadLetter = page.find((one) => one.id === id && one.bare === bare);
-      if (deadLetter) return [{ ref, deadLetter }];
-      if (page.length < PAGE) return [];
-      before = page.at(-1)?.entry;
-    }
-    return [];
-  }
-
-  async function send(
-    ref: PartitionRef,
-    deadLetter: DeadLetter,
-    { dueMs, policy }: { readonly dueMs: number; readonly policy: RetryPolicy },
-  ): Promise<ReplayReply> {
-    let tries = 0;
-    const call = () => {
-      tries += 1;
-      return jobs.replay(ref, deadLetter.entry, { dueMs });
-    };
-    const reply = await withRetry('replay', call, policy);
-    if (reply.kind !== 'gone' || tries === 1) return reply;
-    const member = memberOf(deadLetter.id, deadLetter);
-    const job = await withReadRetry('replay', () => peek(redis, ref, member), policy);
-    const own = job && 'run' in job && job.run?.generation === deadLetter.generation + 1;
-    return own ? { kind: 'ok', dueMs: job.dueMs ?? dueMs, member } : reply;
-  }
-
-  return (queue: Queue, request: ReplayRequest): Promise<Replayed> =>
-    callPartitions(queue, async (layout, policy): Promise<Replayed | Moved> => {
+export function createReplay(replaying: Replaying): Replay {
+  return (queue, request) =>
+    replaying.callPartitions(queue, async (layout, policy): Promise<Replayed | Moved> => {
       const { target, dueMs } = request;
-      const found = await locate(layout, request, policy);
+      const found = await locate(replaying, { layout, request, policy });
       if (!found) return { deadLetter: target.deadLetterId, status: 'gone', id: idIn(target), dueMs: undefined };
-      const reply = await send(found.ref, found.deadLetter, { dueMs, policy });
+      const reply = await send(replaying, found, { dueMs, policy });
       if (isMoved(reply)) return reply;
       const { id, entry: deadLetter } = found.deadLetter;
       if (reply.kind === 'ok') return { deadLetter, status: 'scheduled', id, dueMs: reply.dueMs };
       return { deadLetter, status: reply.kind, id, dueMs: undefined };
     });
+}
+
+async function locate(
+  replaying: Replaying,
+  {
+    layout,
+    request: { target, partition },
+    policy,
+  }: { readonly layout: Layout; readonly request: ReplayRequest; readonly policy: RetryPolicy },
+): Promise<Found | undefined> {
+  const asked = (ref: PartitionRef) => partition === undefined || ref.partition === partition;
+  if (target.deadLetterId === undefined) {
+    const places = placesOf(layout, target.id, target.bare).filter(asked);
+    const newest = await Promise.all(places.map((ref) => newestIn(replaying, ref, { ...target, policy })));
+    return newestOf(newest.flat());
+  }
+  const { deadLetterId } = target;
+  const found: Found[] = [];
+  for (const ref of layout.filter(asked)) {
+    const deadLetter = await withReadRetry('replay', () => deadLetterAt(replaying.redis, ref, deadLetterId), policy);
+    if (deadLetter) found.push({ ref, deadLetter });
+  }
+  if (found.length <= 1) return found[0];
+  const places = found.map(({ ref }) => ref.partition).join(', ');
+  throw new DuestreamError(
+    'bad-input',
+    `dead letter ${deadLetterId} is in the partitions ${places}; name one with the option partition`,
+  );
+}
+
+/** The tombstone of a job that has just died names its dead letter; an older one is looked for among the newest. */
+async function newestIn(
+  { redis }: Replaying,
+  ref: PartitionRef,
+  { id, bare, policy }: { readonly id: string; readonly bare: boolean; readonly policy: RetryPolicy },
+): Promise<readonly Found[]> {
+  const read = <T>(call: () => Promise<T>) => withReadRetry('replay', call, policy);
+  const job = await read(() => peek(redis, ref, memberOf(id, { bare })));
+  const named = job && 'tombstone' in job ? job.tombstone?.deadLetter : undefined;
+  const last = named === undefined ? undefined : await read(() => deadLetterAt(redis, ref, named));
+  if (last) return [{ ref, deadLetter: last }];
+  let before: string | undefined;
+  for (let looked = 0; looked < LOOKED_AT_MAX; looked += PAGE) {
+    const from = before;
+    const page = await read(() => deadLetters(redis, ref, { limit: PAGE, ...(from && { before: from }) }));
+    const deadLetter = page.find((one) => one.id === id && one.bare === bare);
+    if (deadLetter) return [{ ref, deadLetter }];
+    if (page.length < PAGE) return [];
+    before = page.at(-1)?.entry;
+  }
+  return [];
+}
+
+/** A dead letter that is gone at the second try may have been replayed by the first: then its job lives, one generation on. */
+async function send(
+  { redis, jobs }: Replaying,
+  { ref, deadLetter }: Found,
+  { dueMs, policy }: { readonly dueMs: number; readonly policy: RetryPolicy },
+): Promise<ReplayReply> {
+  let tries = 0;
+  const call = () => {
+    tries += 1;
+    return jobs.replay(ref, deadLetter.entry, { dueMs });
+  };
+  const reply = await withRetry('replay', call, policy);
+  if (reply.kind !== 'gone' || tries === 1) return reply;
+  const member = memberOf(deadLetter.id, deadLetter);
+  const job = await withReadRetry('replay', () => peek(redis, ref, member), policy);
+  const own = job && 'run' in job && job.run?.generation === deadLetter.generation + 1;
+  return own ? { kind: 'ok', dueMs: job.dueMs ?? dueMs, member } : reply;
 }
 
 const idIn = (target: Target): string | undefined => (target.deadLetterId === undefined ? target.id : undefined);

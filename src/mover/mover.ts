@@ -118,10 +118,8 @@ function movingOf(parts: MoverParts, wake: () => void): Moving {
     ...parts,
     ...{ rank, betterBeatSince, wake, jobs: createJobs(redis), pace: createPace() },
     server: createServers(redis, clock)(ref),
-    ...{
-      standstill: createStandstill(options),
-      election: createElection({ ...parts, leaseMs: options.leaseMs, rank }),
-    },
+    standstill: createStandstill(options),
+    election: createElection({ ...parts, leaseMs: options.leaseMs, rank }),
     ...{ nextLookMs: 0, soonestLookMs: 0, nudgedMs: Number.POSITIVE_INFINITY, stuck: false },
     ...{ promotedMs: Number.NEGATIVE_INFINITY, prolongedMs: Number.NEGATIVE_INFINITY },
     ...{ outrankedSinceMs: undefined, campaignFromMs: Number.NEGATIVE_INFINITY },
@@ -213,12 +211,11 @@ function restMs(moving: Moving): number {
   return Math.max(0, Math.ceil(untilMs - nowMs));
 }
 
-function tell(moving: Moving, reply: Exclude<PromoteReply, { kind: 'fenced' }>, tookMs: number): void {
-  const { ref, events } = moving;
+function tell({ ref, events }: Moving, reply: Exclude<PromoteReply, { kind: 'fenced' }>, tookMs: number): void {
   const { queue, partition } = ref;
-  events.emit('mover.passed', { queue, partition, state: reply.kind, tookMs });
-  if (reply.count + reply.deadLetters === 0) return;
-  const { count, deadLetters, lateness } = reply;
+  const { kind: state, count, deadLetters, lateness } = reply;
+  events.emit('mover.passed', { queue, partition, state, tookMs });
+  if (count + deadLetters === 0) return;
   events.emit('jobs.promoted', { queue, partition, count, deadLetters, lateness, tookMs });
 }
 

@@ -1,0 +1,72 @@
+/** What can be wrong with a partition: its kinds, what each means to a person, and what a repair would do. */
+import type { Damage, DamageKind } from './damage.ts';
+
+export interface Flaw {
+  readonly invariant: string;
+  readonly what: DamageKind | StateKind;
+  /** The member, entry or key; empty when it is about the partition. */
+  readonly name: string;
+  readonly means: string;
+  /** What a repair would do; undefined when none is provably safe. */
+  readonly repair: string | undefined;
+  readonly damage: Damage | undefined;
+}
+
+type StateKind = 'overdue' | 'lease' | 'expiring' | 'balance' | 'immortal' | 'shrunk' | 'type' | 'hollow';
+type Kind = Flaw['what'];
+
+const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string, repair?: string]>> = {
+  orphan: [
+    'I2',
+    'its record is in no index, so the job would never run',
+    'schedule it at its due time, or now if that has passed; a start that still runs is fenced',
+  ],
+  tombstone: ['I2', 'the job is over, and nothing would ever remove its tombstone', 'enter the tombstone in done'],
+  unrecorded: [
+    'I3',
+    'it is scheduled without a record, so its data is gone; it becomes a dead letter record-missing when it is due',
+  ],
+  vanished: ['I4', 'a consumer holds an entry that was removed from ready; its worker, or the next one, lets it go'],
+  stuck: [
+    'I5',
+    'the entry was delivered, nobody holds it and its job is not over: it would never be delivered again',
+    'give it back to the worker that runs it, else put it at the end of ready; remove it if its job is over',
+  ],
+  group: [
+    'I6',
+    'ready has no consumer group, so no worker can read it',
+    'create the group again, from the first entry',
+  ],
+  shared: ['I1', 'its run names another owner than the consumer that holds its entry; the next start decides'],
+  ahead: [
+    'I7',
+    'no script can have written its run: it is unreadable, has a token from the future, or more failures than starts',
+  ],
+  shrunk: ['I7', 'somebody put back an older state, from a backup or a replica or by hand: tokens may be given twice'],
+  early: ['I8', 'its entry is older than its due time: it was promoted early, or the clock of Redis went back'],
+  overdue: [
+    'I9',
+    'a daemon leads, and yet the first job is more than 5 s late and does not move: look at the log of that daemon',
+  ],
+  lease: ['I10', 'the lease never ends, or later than it should; the next election takes it over'],
+  expiring: ['I10', 'this key will expire, and its content will be lost: PERSIST it at once'],
+  immortal: ['I10', 'a heartbeat that stays for hours or for ever; DEL it if the process is gone'],
+  balance: ['I11', 'the counters do not add up: somebody else removed or added records'],
+  idle: ['I12', 'it is a run without a record', 'remove the run, unless a worker runs the job'],
+  type: ['key', 'somebody else put another type at our key, and the partition stands still: rename or delete it'],
+  hollow: [
+    'key',
+    'a stream that is empty but has nodes: newer versions of Redis refuse to load its dump. DEL it at once',
+  ],
+};
+
+/** For people: a member that is no text cannot be shown as it is. */
+export function damageFlaw(damage: Damage): Flaw {
+  const [name, detail] = [damage.name, damage.detail].map((bytes) => Buffer.from(bytes, 'latin1').toString());
+  return { ...flawOf(damage.kind, name, detail === '-' ? '' : detail), damage };
+}
+
+export function flawOf(what: Kind, name = '', detail = ''): Flaw {
+  const [invariant, means, repair] = MEANING[what];
+  return { invariant, what, name, means: detail === '' ? means : `${means} (${detail})`, repair, damage: undefined };
+}
