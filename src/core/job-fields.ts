@@ -66,7 +66,7 @@ export function overridesOf(options: ScheduleOptions, dueMs: number): JobOverrid
   return checked(bodyFields, options, dueMs);
 }
 
-/** @throws DuestreamError `bad-input`, also for an expiry before the due, or a policy without anything to be late for */
+/** @throws DuestreamError `bad-input`, also for an expiry before the due time, or an option without the one it needs */
 export function headerOf(options: ScheduleOptions, dueMs: number): HeaderOptions {
   return checked(headerFields, options, dueMs);
 }
@@ -86,7 +86,10 @@ function checked(fields: readonly JobField[], options: ScheduleOptions, dueMs: n
 function checkNeeds({ name, needs }: JobField, options: ScheduleOptions): void {
   if (needs.length === 0 || needs.some((other) => options[other.name] !== undefined)) return;
   const others = needs.map((other) => other.name).join(' or ');
-  throw new DuestreamError('bad-input', `${name} is ${show(options[name])} without ${others}; allowed: with one`);
+  throw new DuestreamError(
+    'bad-input',
+    `${name} is ${show(options[name])} without ${others}; allowed: together with ${needs.length > 1 ? 'one of them' : 'it'}`,
+  );
 }
 
 function fieldOf(name: OptionName, option: JobOption, key: string): JobField {
