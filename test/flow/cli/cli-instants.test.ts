@@ -53,8 +53,8 @@ describe('a date without a time', () => {
 
   test('as --until of a forecast is a whole day of UTC', async () => {
     const day = new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 10);
-    const { until } = await answer(['forecast', '--until', day]);
-    expect(Date.parse(until)).toBe(Date.parse(`${day}T00:00Z`) + 86_400_000);
+    const { untilMs } = await answer(['forecast', '--until', day]);
+    expect(untilMs).toBe(Date.parse(`${day}T00:00Z`) + 86_400_000);
   });
 
   test.each([

@@ -146,14 +146,14 @@ describe('config print', () => {
     expect(code).toBe(0);
     expect(out).toMatch(/^namespace: "shop" +# --namespace$/m);
     expect(out).toMatch(/^redis\.url: "redis:\/\/\*\*\*@10\.0\.0\.5:6379" +# DUESTREAM_REDIS_URL$/m);
-    expect(out).toMatch(/^mover\.leaseMs: 5000 +# default$/m);
+    expect(out).toMatch(/^mover\.lease: "5s" +# default$/m);
     expect(out).not.toMatch(/secret|a-token/);
   });
 
   test('is a list with --json', async () => {
     const { out } = await cli.run(['config', 'print', '--json']);
     const { options } = JSON.parse(out);
-    expect(options).toContainEqual({ key: 'mover.leaseMs', value: 5000, origin: 'default' });
+    expect(options).toContainEqual({ key: 'mover.lease', value: '5s', origin: 'default' });
   });
 
   test('a bad configuration ends with 78 and names the place', async () => {

@@ -105,7 +105,7 @@ describe('duestream forecast', () => {
     expect((await say([])).out).toContain('\nno job becomes due\n');
     const value = JSON.parse((await say(['--until', '+10m', '--json'])).out);
     expect(value).toMatchObject({ by: 'minute', overdue: 0, ready: 0, schedules: { counted: 0 } });
-    expect(value.buckets[0]).toEqual({ from: value.at, jobs: 0, scheduled: 0, coming: 0 });
+    expect(value.buckets[0]).toEqual({ fromMs: value.atMs, jobs: 0, scheduled: 0, coming: 0 });
   });
 
   test('of a bound that is past, or a queue that was never used, tells what is allowed', async () => {
