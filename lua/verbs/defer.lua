@@ -1,0 +1,19 @@
+#!lua flags=allow-oom
+-- defer: a running job was put aside by its handler (a lock is taken) and goes back to scheduled;
+-- no failure is counted.
+-- USES  clock, run, tombstone, claim, settle, nudge, let-go, put-back
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake
+-- ARGV  1 now  2 window  3 entry  4 member  5 token  6 delay
+--       now ms, '' = server time; window ms of tombstones; delay ms
+-- RETURN {'ok', due} | {'cancelled'} (a cancel was requested) | {'already'} | {'fenced'} | {'gone'}
+local keys = { scheduled = KEYS[1], jobs = KEYS[2], runs = KEYS[3], ready = KEYS[4],
+  done = KEYS[5], meta = KEYS[6], wake = KEYS[7] }
+local now, window = clock(ARGV[1]), tonumber(ARGV[2])
+local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
+local delay = tonumber(ARGV[6])
+
+local run = runOf(redis.call('HGET', keys.runs, member))
+local refusal = refusalOf(run, keys.jobs, entry, member, token)
+if refusal then return { refusal } end
+
+return putBack(keys, run, member, now, window, now + delay, 'n.deferred')
