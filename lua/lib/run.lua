@@ -1,6 +1,7 @@
 -- run: the state of a job that was started, as `K:runs` keeps it, by name.
 -- GIVES   runOf(text): its fields, or nil when there is none; runText(run): the text again;
---         unboundText(run, due): the same without entry and owner; freshRun(...): the text for a
+--         unboundText(run, due): the same without entry and owner; startedText(...): the text of
+--         one that begins; freshRun(...): for a
 --         new life; NEVER_RAN: for a job that was never started; RUN: the pattern, for a flat parse
 -- USED BY  bury, cancel, check-members, commit, complete, defer, expire, extend, oldest, promote,
 --          reclaim, release, repair, replay, retry, schedule, start
@@ -29,19 +30,14 @@ local function runOf(text)
 end
 
 local function runText(run)
-  return table.concat({
-    run.token,
-    run.generation,
-    run.attempts,
-    run.failures,
-    run.crashes,
-    run.entry,
-    run.owner,
-    run.due,
-    run.cancel,
-    run.asked,
-    run.digest,
-  }, ' ') .. run.history
+  return table.concat({ run.token, run.generation, run.attempts, run.failures, run.crashes,
+    run.entry, run.owner, run.due, run.cancel, run.asked, run.digest }, ' ') .. run.history
+end
+
+local function startedText(token, generation, attempts, failures, crashes, entry, owner, asked,
+  digest, history)
+  return table.concat({ token, generation, attempts, failures, crashes, entry, owner, '- 0', asked,
+    digest }, ' ') .. history
 end
 
 local function freshRun(token, generation, attempts, due)

@@ -1,6 +1,6 @@
 -- tombstone: what is left of a job that is over, in the place of its record.
 -- GIVES   isTombstone(value); tombstoneOf(jobs, member): the tombstone if there is one, and the
---         length of what there is; outcomeOf(tombstone): its outcome letter and finishing token;
+--         length of what there is; settledIn(jobs, member): its outcome letter and finishing token;
 --         tombstoneText(...); askedOf(record), digestOf(record): what a tombstone keeps of a record
 -- USED BY  bury, cancel, check-members, commit, complete, defer, expire, fire, oldest, promote,
 --          release, repair, replay, retry, schedule, start, sweep
@@ -14,11 +14,12 @@ local function tombstoneOf(jobs, member)
   local length = redis.call('HSTRLEN', jobs, member)
   -- @nothing-there
   local value = length > 0 and length <= 300 and redis.call('HGET', jobs, member)
-  return isTombstone(value) and value or nil, length
+  return value and value:byte() == 46 and value or nil, length
 end
 
-local function outcomeOf(tombstone)
-  return (tombstone or ''):match('^%.(%l)%w+ %S+ (%d+)')
+local function settledIn(jobs, member)
+  local value = redis.call('HSTRLEN', jobs, member) <= 300 and redis.call('HGET', jobs, member)
+  return (value or ''):match('^%.(%l)%w+ %S+ (%d+)')
 end
 
 local function tombstoneText(outcome, asked, digest, token, attempts, deadLetter)

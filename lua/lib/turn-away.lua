@@ -19,7 +19,7 @@ local function lost(keys, call, job)
   return { 'deadLetter' }
 end
 
-local function dropped(keys, call, job)
+local function endInReady(keys, call, job)
   if not job.isNew then
     redis.call('HDEL', keys.runs, job.member)
   end
@@ -28,34 +28,15 @@ local function dropped(keys, call, job)
   else
     redis.call('HDEL', keys.jobs, job.member)
   end
-  return { 'dropped' }
-end
-
-local function cancelled(keys, call, job)
-  local run = job.run
-  local tombstone = tombstoneText('c', run.asked, run.digest, run.token, run.attempts)
-  redis.call('HSET', keys.jobs, job.member, tombstone)
-  redis.call('HINCRBY', keys.meta, 'n.cancelled', 1)
-  dropped(keys, call, job)
-  return { 'cancelled' }
-end
-
-local function resting(keys, call, job)
-  -- @later-version
-  local isLater = job.record:find('^[2-9]%w+[;|]')
-  if not (call.isPaused or isLater) then return nil end
-  local due = call.isPaused and job.due or ('%.0f'):format(call.now + 4000)
-  redis.call('ZADD', keys.scheduled, due, job.member)
-  if not job.isNew then
-    redis.call('HSET', keys.runs, job.member, unboundText(job.run, due))
-  end
-  return { call.isPaused and 'released' or 'parked' }
 end
 
 local function turnAway(keys, call, job)
   local record, run = job.record, job.run
   if not record then return lost(keys, call, job) end
-  if isTombstone(record) then return dropped(keys, call, job) end
+  if isTombstone(record) then
+    endInReady(keys, call, job)
+    return { 'dropped' }
+  end
   if redis.call('ZSCORE', keys.scheduled, job.member) then
     if run.entry == job.entry then
       run.cancel = '0'
@@ -69,6 +50,20 @@ local function turnAway(keys, call, job)
     run.asked, run.digest = askedOf(record), digestOf(record)
   end
   if job.isMine then return nil end
-  if run.cancel == '1' then return cancelled(keys, call, job) end
-  return resting(keys, call, job)
+  if run.cancel == '1' then
+    local tombstone = tombstoneText('c', run.asked, run.digest, run.token, run.attempts)
+    redis.call('HSET', keys.jobs, job.member, tombstone)
+    redis.call('HINCRBY', keys.meta, 'n.cancelled', 1)
+    endInReady(keys, call, job)
+    return { 'cancelled' }
+  end
+  -- @later-version
+  local isLater = record:find('^[2-9]%w+[;|]')
+  if not (call.isPaused or isLater) then return nil end
+  local due = call.isPaused and job.due or ('%.0f'):format(call.now + 4000)
+  redis.call('ZADD', keys.scheduled, due, job.member)
+  if not job.isNew then
+    redis.call('HSET', keys.runs, job.member, unboundText(run, due))
+  end
+  return { call.isPaused and 'released' or 'parked' }
 end

@@ -20,7 +20,7 @@ local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
 
 local run = runOf(redis.call('HGET', runs, member))
 if not run then
-  local outcome, settled = outcomeOf(tombstoneOf(jobs, member))
+  local outcome, settled = settledIn(jobs, member)
   local said = ({ c = 'cancelled', d = 'already', x = 'already' })[outcome]
   return settled == token and said or 'gone'
 end

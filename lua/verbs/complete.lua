@@ -28,7 +28,7 @@ local found = redis.call('HMGET', runs, unpack(members))
 local again = redis.call('ZMSCORE', scheduled, unpack(members))
 
 local function repeated(entry, member, token)
-  local outcome, settled = outcomeOf(tombstoneOf(jobs, member))
+  local outcome, settled = settledIn(jobs, member)
   if seen[member] ~= token and settled ~= token then return 'gone' end
   local reply = ({ c = 'cancelled', d = 'already' })[outcome or 'd'] or 'gone'
   if reply ~= 'already' or not settled or hold then return reply end
@@ -44,38 +44,34 @@ local function repeated(entry, member, token)
   return reply
 end
 
-local function leave(entry, member, isCancelled, tombstone)
-  local isHeld = hold and not isCancelled
-  if isHeld or window > 0 then
-    tombstones[#tombstones + 1], tombstones[#tombstones + 2] = member, tombstone
-  else
-    drop[#drop + 1] = member
-  end
-  if isHeld then return end
-  if window > 0 then
-    times[#times + 1], times[#times + 2] = now, member
-  end
-  gone[#gone + 1] = entry
-end
-
-local function complete(index, entry, member, token)
-  local last, _, attempts, _, _, here, _, _, cancel, asked, digest = (found[index] or ''):match(RUN)
-  if seen[member] or not last then return repeated(entry, member, token) end
-  if last ~= token or here ~= entry then return 'fenced' end
-  local isCancelled = cancel == '1'
-  local counter = isCancelled and 'cancelled' or 'done'
-  ended[counter], seen[member], over[#over + 1] = ended[counter] + 1, token, member
-  if again[index] then
-    ended.adopted, gone[#gone + 1] = ended.adopted + 1, entry
-  else
-    local outcome = isCancelled and 'c' or 'd'
-    leave(entry, member, isCancelled, tombstoneText(outcome, asked, digest, token, attempts))
-  end
-  return isCancelled and 'cancelled' or 'ok'
-end
-
 for index, member in ipairs(members) do
-  replies[index] = complete(index, ARGV[3 * index + 1], member, ARGV[3 * index + 3])
+  local entry, token = ARGV[3 * index + 1], ARGV[3 * index + 3]
+  -- Flat: a table for each took 5 % more.
+  local last, _, attempts, _, _, here, _, _, cancel, asked, digest = (found[index] or ''):match(RUN)
+  local reply, isAgain = 'ok', again[index]
+  if seen[member] or not last then
+    reply = repeated(entry, member, token)
+  elseif last ~= token or here ~= entry then
+    reply = 'fenced'
+  else
+    local isCancelled = cancel == '1'
+    local outcome, counter = isCancelled and 'c' or 'd', isCancelled and 'cancelled' or 'done'
+    local isHeld = hold and not isCancelled and not isAgain
+    reply = isCancelled and 'cancelled' or 'ok'
+    ended[counter], ended.adopted = ended[counter] + 1, ended.adopted + (isAgain and 1 or 0)
+    if isHeld or not isAgain and window > 0 then
+      local tombstone = tombstoneText(outcome, asked, digest, token, attempts)
+      tombstones[#tombstones + 1], tombstones[#tombstones + 2] = member, tombstone
+    elseif not isAgain then
+      drop[#drop + 1] = member
+    end
+    if not isHeld and not isAgain and window > 0 then
+      times[#times + 1], times[#times + 2] = now, member
+    end
+    seen[member], over[#over + 1] = token, member
+    gone[#gone + 1] = not isHeld and entry or nil
+  end
+  replies[index] = reply
 end
 if #tombstones > 0 then
   redis.call('HSET', jobs, unpack(tombstones))

@@ -53,7 +53,7 @@ local function judge(entry, member, due, compensation)
   local isAgain = redis.call('ZSCORE', scheduled, member)
   if not header or run.owner ~= '-' or isAgain then return 'kept' end
   run.asked = askedOf(record)
-  if not isLate(header, run, due, now) then return 'kept' end
+  if not isLate(header, run.entry, run.asked, run.due, due, now) then return 'kept' end
   compensate(scheduled, jobs, meta, compensation)
   run.member, run.record = member, record
   gone[#gone + 1] = entry

@@ -12,6 +12,7 @@ local consumer, replies = ARGV[1], {}
 for at = 2, #ARGV, 3 do
   local entry, member, token = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   local text, reply = redis.call('HGET', runs, member) or '', 'gone'
+  -- Flat: a table for each took 8 % more.
   local last, _, _, _, _, here, owner, _, cancel = text:match(RUN)
   if last and (last ~= token or here ~= entry or owner ~= consumer) then
     reply = 'fenced'

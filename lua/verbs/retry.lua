@@ -7,18 +7,26 @@
 -- RETURN {'ok', due} | {'cancelled'} (a cancel was requested) | {'already'} | {'fenced'} | {'gone'}
 -- A start costs one budget: where its worker was taken for dead, and a crash counted, no failure
 -- is.
-local keys = { scheduled = KEYS[1], jobs = KEYS[2], runs = KEYS[3], ready = KEYS[4],
-  done = KEYS[5], meta = KEYS[6], wake = KEYS[7] }
+local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local done, meta, wake = KEYS[5], KEYS[6], KEYS[7]
 local now, window = clock(ARGV[1]), tonumber(ARGV[2])
 local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
 local delay, failure = tonumber(ARGV[6]), ARGV[7]
 
-local run = runOf(redis.call('HGET', keys.runs, member))
-local refusal = refusalOf(run, keys.jobs, entry, member, token)
+local run = runOf(redis.call('HGET', runs, member))
+local refusal = refusalOf(run, jobs, entry, member, token)
 if refusal then return { refusal } end
 
-if run.owner ~= '-' then
-  run.failures = run.failures + 1
+local reply = { 'cancelled' }
+-- @first-write
+if run.cancel == '1' then
+  endCancelled(jobs, runs, done, meta, member, run, now, window)
+else
+  run.failures = run.failures + (run.owner == '-' and 0 or 1)
+  run.history = lengthened(run.history, failure)
+  local due = putBack(scheduled, runs, meta, wake, member, run, now + delay, 'n.retried')
+  reply = { 'ok', due }
 end
-run.history = lengthened(run.history, failure)
-return putBack(keys, run, member, now, window, now + delay, 'n.retried')
+-- @leave-ready
+letGo(ready, entry)
+return reply

@@ -35,32 +35,13 @@ local function fits(size)
   return not full
 end
 
-local function flawIn(member, record, due)
+local function judge(member, record, due)
   local isInstant = due and due == due and (due == 0 or due >= 1e11) and due <= now + horizon
   if not isInstant then return ('bad-due %.0f'):format(now) end
   if not member:find('^j:[!-~]+$') or #member > 200 then return 'bad-member' end
   -- @record-version
   if not record:find('^1[0-9a-z]+[;|]') then return 'bad-record' end
   if #record > bytes then return 'too-large' end
-end
-
-local function over(tombstone, record)
-  local outcome, asked, digest = tombstone:match('^%.(.)(%w+) (%x+)')
-  local isSame = asked == record:match('^1(%w+)') and digest == digestOf(record)
-  return isSame and 'already ' .. outcome or 'ok'
-end
-
-local function exists(member, length, current)
-  local due = tonumber(redis.call('ZSCORE', scheduled, member))
-  if not due and not current then
-    -- @exists-later
-    if not fits(length) then return 'later' end
-    current = redis.call('HGET', jobs, member)
-  end
-  return ('exists %.0f'):format(due or tonumber(askedOf(current), 36))
-end
-
-local function judge(member, record)
   local length = redis.call('HSTRLEN', jobs, member)
   if length == 0 then return 'ok' end
   -- @alike
@@ -68,41 +49,48 @@ local function judge(member, record)
   -- @later
   if isRead and not fits(#record) then return 'later' end
   local current = isRead and redis.call('HGET', jobs, member)
-  if isTombstone(current) then return over(current, record), true end
+  if current and current:byte() == 46 then
+    local outcome, asked, digest = current:match('^%.(.)(%w+) (%x+)')
+    local isSame = asked == record:match('^1(%w+)') and digest == digestOf(record)
+    return isSame and 'already ' .. outcome or 'ok', true
+  end
   if current == record then return 'already live' end
-  if mode ~= 'replace' then return exists(member, length, current) end
-  local run = runOf(redis.call('HGET', runs, member))
-  if not run then return 'replaced' end
-  return run.owner == '-' and 'replaced' or 'running', false, tonumber(run.generation)
-end
-
-local function keep(member, record, due, reply, isOver, generation)
-  local isReady = reply == 'replaced' and not redis.call('ZSCORE', scheduled, member)
-    or isOver and not redis.call('ZSCORE', done, member)
-  if isReady and stale then
-    redis.call('ZADD', stale, ('%.0f'):format(now), member)
+  if mode == 'replace' then
+    local run = runOf(redis.call('HGET', runs, member))
+    local isRunning = run and run.owner ~= '-'
+    return isRunning and 'running' or 'replaced', false, run and tonumber(run.generation)
   end
-  -- @index-job
-  redis.call('ZADD', scheduled, ('%.0f'):format(due), member)
-  if generation then
-    redis.call('HSET', runs, member, freshRun(0, generation + 1, 0, '-'))
-  end
-  -- @keep-record
-  redis.call('HSET', jobs, member, record)
-  if isOver then
-    redis.call('ZREM', done, member)
-  end
+  local scheduledFor = tonumber(redis.call('ZSCORE', scheduled, member))
+  local isUnknown = not scheduledFor and not current
+  -- @exists-later
+  if isUnknown and not fits(length) then return 'later' end
+  current = isUnknown and redis.call('HGET', jobs, member) or current
+  return ('exists %.0f'):format(scheduledFor or tonumber(askedOf(current), 36))
 end
 
 local replies, added, soonest = {}, 0, math.huge
 for at = 6, #ARGV, 3 do
   local member, record, due = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
-  local reply, isOver, generation = full and 'later' or flawIn(member, record, due), nil, nil
-  if not reply then
-    reply, isOver, generation = judge(member, record)
+  local reply, isOver, generation = 'later', false, nil
+  if not full then
+    reply, isOver, generation = judge(member, record, due)
   end
   if reply == 'ok' or reply == 'replaced' then
-    keep(member, record, due, reply, isOver, generation)
+    local isReady = reply == 'replaced' and not redis.call('ZSCORE', scheduled, member)
+      or isOver and not redis.call('ZSCORE', done, member)
+    if isReady and stale then
+      redis.call('ZADD', stale, ('%.0f'):format(now), member)
+    end
+    -- @index-job
+    redis.call('ZADD', scheduled, ('%.0f'):format(due), member)
+    if generation then
+      redis.call('HSET', runs, member, freshRun(0, generation + 1, 0, '-'))
+    end
+    -- @keep-record
+    redis.call('HSET', jobs, member, record)
+    if isOver then
+      redis.call('ZREM', done, member)
+    end
     added, soonest = added + (reply == 'ok' and 1 or 0), math.min(soonest, due)
   end
   replies[#replies + 1] = reply

@@ -28,29 +28,12 @@ local suspects, count = tonumber(ARGV[5]), (#ARGV - 5) / 3
 
 local state = redis.call('HMGET', meta, 'token', 'paused')
 local first = math.max((tonumber(state[1]) or 0) + 1, micros)
-local call = { now = now, window = window, isPaused = state[2] }
+local paused = state[2]
+local call = { now = now, window = window, isPaused = paused }
 local token, spent, gone, replies, idle = first, 0, {}, {}, {}
 local from, to = ARGV[6], ARGV[#ARGV - 2]
 for _, one in ipairs(redis.call('XPENDING', ready, 'workers', from, to, count + 100, consumer)) do
   idle[one[1]] = one[3]
-end
-
-local function refusal(job)
-  if job.isMine then return nil end
-  local run, header = job.run, headerOf(job.record)
-  if header and isLate(header, run, job.due, now) then return { 'late' } end
-  local isSuspect = suspects > 0 and tonumber(run.crashes) >= suspects
-  return isSuspect and { 'suspect', run.token } or nil
-end
-
-local function begin(run, entry, member)
-  if token == first then
-    redis.call('HSET', meta, 'token', ('%.0f'):format(token + count))
-  end
-  token = token + 1
-  run.token, run.attempts = ('%.0f'):format(token), run.attempts + 1
-  run.entry, run.owner, run.due, run.cancel = entry, consumer, '-', '0'
-  redis.call('HSET', runs, member, runText(run))
 end
 
 local function judge(entry, member, due)
@@ -59,26 +42,41 @@ local function judge(entry, member, due)
   spent, record = readWithin(jobs, member, bytes, spent)
   if not spent then return { 'later' } end
   local known = redis.call('HGET', runs, member)
-  local run = runOf(known or NEVER_RAN)
-  local isMine = run.entry == entry and run.owner == consumer
-  local job = { entry = entry, member = member, due = due, record = record, run = run,
-    isNew = not known, isMine = isMine }
-  local reply = turnAway(keys, call, job)
-  if reply then
-    gone[#gone + 1] = entry
-    return reply
+  -- Flat, and no function of its own for what most entries are: a table for each took 11 % more.
+  local last, generation, attempts, failures, crashes, at, owner, nextDue, cancel, asked, digest,
+    history = (known or NEVER_RAN):match(RUN)
+  local isMine = at == entry and owner == consumer
+  local isPlain = record and record:byte() == 49 and at == '-' and cancel == '0' and not paused
+  if not isPlain or redis.call('ZSCORE', scheduled, member) then
+    local job = { entry = entry, member = member, due = due, record = record,
+      run = runOf(known or NEVER_RAN), isNew = not known, isMine = isMine }
+    local reply = turnAway(keys, call, job)
+    if reply then
+      gone[#gone + 1] = entry
+      return reply
+    end
   end
-  reply = refusal(job)
-  if reply then return reply end
+  if asked == '-' then
+    asked, digest = askedOf(record), digestOf(record)
+  end
+  local header = not isMine and headerOf(record)
+  if header and isLate(header, at, asked, nextDue, due, now) then return { 'late' } end
+  local isSuspect = suspects > 0 and tonumber(crashes) >= suspects
+  if isSuspect and not isMine then return { 'suspect', last } end
   -- @young-again
   if (idle[entry] or math.huge) >= 1000 then
     redis.call('XCLAIM', ready, 'workers', consumer, 0, entry, 'JUSTID')
   end
-  if not isMine then
-    begin(run, entry, member)
+  if isMine then
+    return { 'again', last, attempts, failures, crashes, generation, history, record }
   end
-  return { isMine and 'again' or 'run', run.token, run.attempts, run.failures, run.crashes,
-    run.generation, run.history, record }
+  if token == first then
+    redis.call('HSET', meta, 'token', ('%.0f'):format(token + count))
+  end
+  token, last, attempts = token + 1, ('%.0f'):format(token + 1), attempts + 1
+  redis.call('HSET', runs, member, startedText(last, generation, attempts, failures, crashes, entry,
+    consumer, asked, digest, history))
+  return { 'run', last, attempts, failures, crashes, generation, history, record }
 end
 
 for at = 6, #ARGV, 3 do

@@ -37,7 +37,8 @@ const OPERATORS: Readonly<Record<string, (line: string) => readonly string[]>> =
 /** Lines that must not come before another: `[script or part, the mark of the line that is moved, of the line it is put before]`. */
 const MOVES: readonly (readonly [of: string, moved: string, before: string])[] = [
   ['schedule', 'keep-record', 'index-job'],
-  ['put-back', 'leave-ready', 'index-job'],
+  ['retry', 'leave-ready', 'first-write'],
+  ['defer', 'leave-ready', 'first-write'],
   ['bury', 'forget-run', 'count-end'],
   ['let-go', 'acknowledge', 'delete'],
   ['cancel', 'unschedule', 'index-tombstone'],
