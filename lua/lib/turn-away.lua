@@ -46,9 +46,6 @@ local function turnAway(keys, call, job)
   end
   local isElsewhere = run.entry ~= job.entry and run.entry ~= '-'
   if isElsewhere and isPending(keys.ready, run.entry) then return { 'dropped' } end
-  if run.asked == '-' then
-    run.asked, run.digest = askedOf(record), digestOf(record)
-  end
   if job.isMine then return nil end
   if run.cancel == '1' then
     local tombstone = tombstoneText('c', run.asked, run.digest, run.token, run.attempts)
@@ -62,6 +59,9 @@ local function turnAway(keys, call, job)
   if not (call.isPaused or isLater) then return nil end
   local due = call.isPaused and job.due or ('%.0f'):format(call.now + 4000)
   redis.call('ZADD', keys.scheduled, due, job.member)
+  if run.asked == '-' then
+    run.asked, run.digest = askedOf(record), digestOf(record)
+  end
   if not job.isNew then
     redis.call('HSET', keys.runs, job.member, unboundText(run, due))
   end

@@ -34,26 +34,23 @@ local function request(member, run)
   return 'requested'
 end
 
-local function leaveTombstone(member, record, run, waits)
-  if window == 0 and waits then
-    redis.call('HDEL', jobs, member)
-    return
-  end
-  -- @index-tombstone
-  if waits then
-    redis.call('ZADD', done, now, member)
-  end
-  local asked, digest = askedOf(record), digestOf(record)
-  local tombstone = tombstoneText('c', asked, digest, run.token, run.attempts)
-  redis.call('HSET', jobs, member, tombstone)
-end
-
 local function cancel(member, record, run, waits)
-  local isAgain = waits and member:sub(1, 2) ~= 'j:' and tonumber(run.due) ~= tonumber(waits)
+  local isAgain = waits and member:sub(1, 2) ~= 'j:'
+    and tonumber(run and run.due) ~= tonumber(waits)
   if isAgain and stale then
     redis.call('ZADD', stale, ('%.0f'):format(now), member)
   end
-  leaveTombstone(member, record, run, waits)
+  if window == 0 and waits then
+    redis.call('HDEL', jobs, member)
+  else
+    local token, attempts = run and run.token or '0', run and run.attempts or '0'
+    local tombstone = tombstoneText('c', askedOf(record), digestOf(record), token, attempts)
+    -- @index-tombstone
+    if waits then
+      redis.call('ZADD', done, now, member)
+    end
+    redis.call('HSET', jobs, member, tombstone)
+  end
   redis.call('HDEL', runs, member)
   -- @unschedule
   redis.call('ZREM', scheduled, member)
@@ -68,8 +65,8 @@ local function judge(member)
   if not spent then return 'later' end
   local waits = redis.call('ZSCORE', scheduled, member)
   if not record or isTombstone(record) then return unknown(member, record, waits) end
-  local run = runOf(redis.call('HGET', runs, member) or NEVER_RAN)
-  if run.owner ~= '-' then return request(member, run) end
+  local run = runOf(redis.call('HGET', runs, member))
+  if run and run.owner ~= '-' then return request(member, run) end
   return cancel(member, record, run, waits)
 end
 

@@ -22,7 +22,8 @@ local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, stale = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, dead = dead,
   done = done, meta = meta, stale = stale }
-local now, micros = clock(ARGV[1])
+local serverMs, micros = clock()
+local now = tonumber(ARGV[1]) or serverMs
 local consumer, bytes, window = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local suspects, count = tonumber(ARGV[5]), (#ARGV - 5) / 3
 
