@@ -49,7 +49,7 @@ local function judge(entry, member, due, compensation)
   spent, record = readWithin(jobs, member, bytes, spent)
   if not spent then return 'later' end
   local header = headerOf(record)
-  local run = runOf(redis.call('HGET', runs, member) or NEVER_RAN)
+  local run = runOf(redis.call('HGET', runs, member) or NEVER_RAN) or {}
   local isAgain = redis.call('ZSCORE', scheduled, member)
   if not header or run.owner ~= '-' or isAgain then return 'kept' end
   run.asked = askedOf(record)

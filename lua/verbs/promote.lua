@@ -43,7 +43,7 @@ end
 local function leaves(member, score)
   local fault, due = faultIn(member, score), score == 0 and now or math.floor(score)
   local isManaged = not fault and member:sub(1, 2) == 'j:'
-  local run = not isManaged and runOf(redis.call('HGET', runs, member) or NEVER_RAN)
+  local run = not isManaged and (runOf(redis.call('HGET', runs, member) or NEVER_RAN) or {})
   if isManaged then
     give(member, due)
   elseif fault then
