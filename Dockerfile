@@ -18,7 +18,9 @@ COPY package.json package-lock.json .npmrc ./
 RUN --mount=type=cache,target=/var/cache/npm npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
-RUN npm run build
+COPY lua lua
+# What the scripts were put together from stays behind.
+RUN npm run build && rm -r lua/lib lua/verbs lua/assemble.mjs
 
 FROM node:${NODE_VERSION}-slim
 ARG VERSION=unknown
@@ -34,7 +36,7 @@ WORKDIR /app
 COPY --from=dependencies /app/node_modules node_modules
 COPY package.json LICENSE CHANGELOG.md ./
 COPY config config
-COPY lua lua
+COPY --from=build /app/lua lua
 COPY --from=build /app/dist dist
 # A number, so that Kubernetes can see that it is not root (runAsNonRoot). The files belong to root.
 USER 1000:1000

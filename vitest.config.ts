@@ -14,6 +14,8 @@ const some = (sharing: boolean) => ({
 
 export default defineConfig({
   test: {
+    // The scripts that the repository keeps in parts, as Redis gets them.
+    globalSetup: ['lua/assemble.mjs'],
     pool: 'forks',
     // For 2 cores: files wait for processes and clocks half of their time, and no verdict depends on speed.
     maxWorkers: 3,

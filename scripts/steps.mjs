@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { assemble } from '../lua/assemble.mjs';
 import { resolveRedis } from '../src/embedded/resolve.mjs';
 import { capture, Failed } from './run.mjs';
 
@@ -42,8 +43,9 @@ export async function redis(env) {
   return { env: { ...rest, DUESTREAM_REDIS_SERVER_BIN: found.path }, said: `${found.version} (${found.source})` };
 }
 
-/** Compiles `src` into `dist`. */
+/** Compiles `src` into `dist`, and puts the scripts together. */
 export async function build() {
+  assemble();
   const sources = fingerprint();
   if (existsSync(join(root, 'dist')) && read(buildRecord) === sources) return 'there already';
   // What an earlier source was compiled to would be shipped.

@@ -1,16 +1,32 @@
 /** Marks (test/chaos/marks.mjs): tests change the lines that they name, so each is there, once, and is gone by. */
 import { expect, test } from 'vitest';
+import { namesIn, partsNamed } from '../lua/assemble.mjs';
 import { dropped, edited, marksIn } from './chaos/marks.mjs';
 import { marksUsed } from './support/mutants.ts';
 import { read, walk } from './support/repository.ts';
 
-/** `path @mark` of every patch. What is compiled is named by its source. */
+/** A mark of a script that was put together, or of a script or part: as the repository keeps it. */
+function inLua(of: string, mark: string): string {
+  if (!namesIn('verbs').includes(of)) return `lua/lib/${of}.lua @${mark}`;
+  const own = `lua/verbs/${of}.lua`;
+  const has = (path: string) => marksIn(read(path).split('\n')).has(mark);
+  const parts = partsNamed(read(own)).map((name) => `lua/lib/${name}.lua`);
+  return `${[own, ...parts].find(has) ?? own} @${mark}`;
+}
+
+/** `path @mark` of every patch. What is compiled or put together is named by its source. */
 const patched = ['test/chaos', 'test/sim']
   .flatMap(walk)
   .flatMap((path) => [...read(path).matchAll(/file: '([^']+)',\s+mark: '([^']+)'/g)])
-  .map(([, file = '', mark]) => `${file.replace(/^dist\/(.+)\.js$/, 'src/$1.ts')} @${mark}`);
-const used = new Set([...marksUsed.map((name) => `lua/${name.replace(' ', '.lua ')}`), ...patched]);
-const there = ['lua', 'src']
+  .map(([, file = '', mark = '']) => {
+    const verb = /^lua\/(.+)\.lua$/.exec(file)?.[1];
+    return verb === undefined ? `${file.replace(/^dist\/(.+)\.js$/, 'src/$1.ts')} @${mark}` : inLua(verb, mark);
+  });
+const used = new Set([
+  ...marksUsed.map((name) => inLua(name.split(' @')[0] ?? '', name.split(' @')[1] ?? '')),
+  ...patched,
+]);
+const there = ['lua/verbs', 'lua/lib', 'src']
   .flatMap(walk)
   .flatMap((path) => [...marksIn(read(path).split('\n')).keys()].map((mark) => `${path} @${mark}`));
 

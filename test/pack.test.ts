@@ -2,10 +2,11 @@
  * What people install: the tarball is packed as for publishing, installed into an empty folder, and used there from
  * ES modules, CommonJS, TypeScript and the shell. Whatever works only inside the repository fails here.
  */
-import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { publint } from 'publint';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { assembledScript, namesIn } from '../lua/assemble.mjs';
 import packageJson from '../package.json' with { type: 'json' };
 import { pack, runIn } from './support/packed.ts';
 import { root } from './support/repository.ts';
@@ -29,12 +30,24 @@ vi.setConfig({ testTimeout: 120_000 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test('the tarball holds the build, every script, docs, examples, the example configuration and the papers, and nothing else', () => {
-  const lua = readdirSync(join(root, 'lua')).map((name) => `lua/${name}`);
+  const lua = namesIn('verbs').map((name) => `lua/${name}.lua`);
   const wanted = ['package.json', 'LICENSE', 'CHANGELOG.md', 'README.md', 'config/production.example.yaml', ...lua];
   expect(packed).toEqual(expect.arrayContaining([...wanted, 'dist/index.js', 'dist/index.d.ts', 'dist/main.js']));
   const known =
     /^(dist|lua|config|docs|examples|deploy)\/|^[A-Z]+(\.md)?$|^Dockerfile$|^package\.json$|^test\/golden\//;
   expect(packed.filter((path) => !known.test(path))).toEqual([]);
+});
+
+test('its scripts are whole: flags first, and nothing but them', () => {
+  const found = packed.filter((path) => path.startsWith('lua/')).toSorted();
+  expect(found).toEqual(
+    namesIn('verbs')
+      .map((name) => `lua/${name}.lua`)
+      .toSorted(),
+  );
+  const text = (name: string) => readFileSync(join(folder, 'node_modules/duestream/lua', `${name}.lua`), 'utf8');
+  expect(namesIn('verbs').filter((name) => text(name) !== assembledScript(name))).toEqual([]);
+  expect(namesIn('verbs').filter((name) => !text(name).startsWith('#!lua'))).toEqual([]);
 });
 
 test('it is imported by an ES module', () => {

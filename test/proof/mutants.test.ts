@@ -31,12 +31,12 @@ const CALLED_BY: Readonly<Record<string, readonly string[]>> = {
   schedule: ['schedule', 'again'],
   start: ['start', 'adopt'],
 };
-/** The lists that speak of a script; what noticed its last mutant comes first, because it often notices the next. */
+/** The lists that speak of a script or part; what noticed its last mutant comes first, because it often notices the next. */
 const speaking = new Map<string, readonly List[]>();
 
-function listsOf(verb: string): readonly List[] {
-  const words = CALLED_BY[verb] ?? [verb];
-  return speaking.get(verb) ?? kept.filter((list) => list.some(([word]) => words.includes(word)));
+function listsOf({ of, scripts }: Mutant): readonly List[] {
+  const words = new Set([...scripts.keys()].flatMap((verb) => CALLED_BY[verb] ?? [verb]));
+  return speaking.get(of) ?? kept.filter((list) => list.some(([word]) => words.has(word)));
 }
 
 const fails = (list: List) =>
@@ -52,11 +52,10 @@ function define(verb: string, lua: string): void {
 }
 
 async function isNoticed(mutant: Mutant): Promise<boolean> {
-  const { verb } = mutant;
-  const known = listsOf(verb);
+  const known = listsOf(mutant);
   for (const list of known) {
     if (!(await fails(list))) continue;
-    speaking.set(verb, [list, ...known.filter((other) => other !== list)]);
+    speaking.set(mutant.of, [list, ...known.filter((other) => other !== list)]);
     return true;
   }
   return (await isNoticedByCuts(mutant)) || (await someFails(random));
@@ -68,11 +67,11 @@ async function someFails(all: readonly List[]): Promise<boolean> {
 }
 
 /** What reclaim has to clear away is left by others. */
-async function isNoticedByCuts({ verb, lua }: Mutant): Promise<boolean> {
-  const open = verb === 'reclaim' ? ['reclaim', 'complete'] : [verb];
+async function isNoticedByCuts({ scripts }: Mutant): Promise<boolean> {
+  const open = [...scripts.keys(), ...(scripts.has('reclaim') ? ['complete'] : [])];
   const cutting = {
     isOpen: (other: string) => open.includes(other),
-    luaOf: (other: string) => (other === verb ? lua : luaOf(other)),
+    luaOf: (other: string) => scripts.get(other) ?? luaOf(other),
   };
   const words = new Set(open.flatMap((one) => CALLED_BY[one] ?? [one]));
   for (const list of scenes.filter((scene) => scene.some(([word]) => words.has(word)))) {
@@ -92,9 +91,9 @@ test(`each of ${planted.length} planted bugs is noticed`, { timeout: 1_800_000 }
   const survivors: string[] = [];
   for (const mutant of planted) {
     if (EQUIVALENT.has(mutant.name)) continue;
-    define(mutant.verb, mutant.lua);
+    for (const [verb, lua] of mutant.scripts) define(verb, lua);
     if (!(await isNoticed(mutant))) survivors.push(mutant.name);
-    define(mutant.verb, luaOf(mutant.verb));
+    for (const verb of mutant.scripts.keys()) define(verb, luaOf(verb));
     // A mutant that never ends would make all that follow it look noticed.
     expect(await fails(parse('elect 0 0 0')), `after ${mutant.name}`).toBe(false);
   }

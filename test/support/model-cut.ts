@@ -13,7 +13,20 @@ import type { Delivery } from '../../src/redis/transitions/replies.ts';
 import { scriptOptions } from '../../src/redis/transitions/scripts.ts';
 import type { Snapshot } from './invariants.ts';
 
-const READING = ['TIME', 'GET', 'PTTL', 'EXISTS', 'HGET', 'HMGET', 'HGETALL', 'HLEN', 'ZSCORE', 'ZMSCORE', 'ZCARD'];
+const READING = [
+  'TIME',
+  'GET',
+  'PTTL',
+  'EXISTS',
+  'HGET',
+  'HMGET',
+  'HGETALL',
+  'HLEN',
+  'HSTRLEN',
+  'ZSCORE',
+  'ZMSCORE',
+  'ZCARD',
+];
 READING.push('ZCOUNT', 'ZRANGE', 'ZRANGEBYSCORE', 'XLEN', 'XRANGE', 'XREVRANGE', 'XPENDING', 'XINFO');
 
 /** Stands in the place of the first comment, so that lines keep their numbers. */

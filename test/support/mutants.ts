@@ -2,16 +2,20 @@
  * Plants bugs in the scripts, one at a time: a guard is left out, a write is left out, a comparison is turned, NX is
  * dropped, or one line comes before another that it must follow. What is said of one goes by the mark of its line
  * (test/chaos/marks.mjs), whatever the line says.
+ *
+ * A bug in a part is planted once, in all scripts that use the part at the same time, as it would be if somebody wrote it
+ * there: it is enough that one of them gives it away.
  */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { assembled, namesIn, partsNamed } from '../../lua/assemble.mjs';
 import { marksIn } from '../chaos/marks.mjs';
-import { root, walk } from './repository.ts';
+import { read } from './repository.ts';
 
 export interface Mutant {
   readonly name: string;
-  readonly verb: string;
-  readonly lua: string;
+  /** The script or part in which it was planted. */
+  readonly of: string;
+  /** The whole text of every script that has it, by verb. */
+  readonly scripts: ReadonlyMap<string, string>;
 }
 
 const WRITES = ['ZADD', 'ZREM', 'HSET', 'HDEL', 'HINCRBY', 'XADD', 'XDEL', 'XACK', 'XCLAIM', 'XGROUP'];
@@ -30,20 +34,17 @@ const OPERATORS: Readonly<Record<string, (line: string) => readonly string[]>> =
   'turned ==': (line) => eachPlace(line, / [=~]= /g, (sign) => (sign === ' == ' ? ' ~= ' : ' == ')),
 };
 
-/** Lines that must not come before another: `[verb, the mark of the line that is moved, of the line it is put before]`. */
-const MOVES: readonly (readonly [verb: string, moved: string, before: string])[] = [
+/** Lines that must not come before another: `[script or part, the mark of the line that is moved, of the line it is put before]`. */
+const MOVES: readonly (readonly [of: string, moved: string, before: string])[] = [
   ['schedule', 'keep-record', 'index-job'],
-  ['retry', 'delete-entry', 'first-write'],
-  ['defer', 'delete-entry', 'first-write'],
+  ['retry', 'leave-ready', 'first-write'],
+  ['defer', 'leave-ready', 'first-write'],
   ['bury', 'forget-run', 'count-end'],
-  ['bury', 'ack-entry', 'delete-entry'],
-  ['retry', 'ack-entry', 'delete-entry'],
-  ['commit', 'ack-entry', 'delete-entry'],
-  ['complete', 'ack-entries', 'delete-entries'],
+  ['let-go', 'acknowledge', 'delete'],
   ['cancel', 'unschedule', 'index-tombstone'],
   ['replay', 'forget-letter', 'index-job'],
   ['replay', 'keep-record', 'index-job'],
-  ['promote', 'keep-tombstone', 'index-tombstone'],
+  ['nonsense', 'keep-tombstone', 'index-tombstone'],
   ['reclaim', 'claim-entry', 'count-crash'],
 ];
 
@@ -58,51 +59,58 @@ const MEASURES = / [<>]=? (?=(?:300|8|262144|655360)\b)/g;
 export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
   ['elect @live-lease: turned >', 'a lease in its very last millisecond may as well be void'],
   ['promote @room: turned >', 'with no room Redis is asked for no member'],
-  ['start @not-read: turned >', 'an entry without a record becomes a dead letter by this call or by the next'],
-  ['expire @not-read: turned >', 'an entry without a record is kept by this call or by the next'],
   ...[
-    'cancel @fits: turned ==',
-    'cancel @not-read: turned >',
     'cancel @later: no guard',
     'purge @largest: turned ==',
-    'reclaim @bytes: turned >',
+    'reclaim @bytes: turned <',
     'schedule @spent: turned >',
     'schedule @alike: turned ==',
     'schedule @later: no guard',
     'schedule @exists-later: no guard',
-    'schedule @exists-later: turned ==',
-    'schedule @exists-read: turned ==',
   ].map((name) => [name, 'only how much is read: the records of the model are small'] as const),
   [
     'replay @live-again: no write',
     'only after a cut: a member in done that lives again is taken out by the next sweep',
   ],
-  ['start @forget-run: no write', 'a run without a record is not left by anything of ours (I12)'],
+  ['turn-away @forget-run: no write', 'a run without a record is not left by anything of ours (I12)'],
+  ['group @no-stream: no guard', 'promote makes the stream first; who only looks has tests of its own'],
+  ['tombstone @nothing-there: turned >', 'only one more look, which finds nothing'],
   ['start @young-again: turned >', 'a second is neither old nor young'],
   ['sweep @drop-tombstones: turned >', 'every member in done has a tombstone, unless a call was cut off'],
 ]);
 
-/** What the tests of this file go by: `verb @mark`. */
+/** What the tests of this file go by: `script or part @mark`. */
 export const marksUsed: readonly string[] = [
-  ...MOVES.flatMap(([verb, moved, before]) => [`${verb} @${moved}`, `${verb} @${before}`]),
+  ...MOVES.flatMap(([of, moved, before]) => [`${of} @${moved}`, `${of} @${before}`]),
   ...[...EQUIVALENT.keys()].map((name) => name.split(':')[0] ?? ''),
 ];
 
 export function mutants(): readonly Mutant[] {
-  const verbs = walk('lua').map((path) => path.slice('lua/'.length, -'.lua'.length));
-  const broken = verbs.filter((verb) => !ELSEWHERE.includes(verb)).flatMap((verb) => mutantsOf(verb, sourceOf(verb)));
-  return [...broken, ...MOVES.map(moved)];
+  return [...[...verbs, ...namesIn('lib')].flatMap(mutantsOf), ...MOVES.map(moved)];
 }
 
-const sourceOf = (verb: string) => readFileSync(join(root, `lua/${verb}.lua`), 'utf8');
+/** Scripts that write, and whose states the model reaches. */
+const verbs = namesIn('verbs').filter(
+  (verb) => !ELSEWHERE.includes(verb) && !read(`lua/verbs/${verb}.lua`).startsWith('#!lua flags=no-writes\n'),
+);
 
-function mutantsOf(verb: string, lua: string): readonly Mutant[] {
-  const lines = lua.split('\n');
-  if (lines[0]?.includes('no-writes')) return [];
+/** A script as the repository keeps it, or a part. */
+const sourceOf = (of: string) => read(`lua/${namesIn('verbs').includes(of) ? 'verbs' : 'lib'}/${of}.lua`);
+
+/** The scripts that have a changed text, which is that of one script or of a part. */
+function scriptsWith(of: string, lua: string): ReadonlyMap<string, string> {
+  const textOf = (name: string) => (name === of ? lua : sourceOf(name));
+  const changed = verbs.filter((verb) => verb === of || partsNamed(sourceOf(verb)).includes(of));
+  return new Map(changed.map((verb) => [verb, assembled(textOf(verb), textOf)]));
+}
+
+function mutantsOf(of: string): readonly Mutant[] {
+  const lines = sourceOf(of).split('\n');
   const marks = new Map([...marksIn(lines)].map(([mark, at]) => [at, mark]));
+  const isUsed = scriptsWith(of, lines.join('\n')).size > 0;
   return lines.flatMap((line, at) => {
     const mark = marks.get(at);
-    if (/^\s*(--|#!|$)/.test(line) || (mark !== undefined && ENDLESS.test(mark))) return [];
+    if (!isUsed || /^\s*(--|#!|$)/.test(line) || (mark !== undefined && ENDLESS.test(mark))) return [];
     return Object.entries(OPERATORS).flatMap(([operator, breakLine]) =>
       breakLine(line)
         .filter((brokenLine) => !isMeasure(line, brokenLine))
@@ -111,9 +119,9 @@ function mutantsOf(verb: string, lua: string): readonly Mutant[] {
           // Only a marked line has a name that stays; nothing goes by the others, and they tell a person where to look.
           const name =
             mark === undefined
-              ? `${verb}, line ${at + 1}: ${operator}${where}: ${line.trim()}`
-              : `${verb} @${mark}: ${operator}${where}`;
-          return { verb, name, lua: lines.with(at, brokenLine).join('\n') };
+              ? `${of}, line ${at + 1}: ${operator}${where}: ${line.trim()}`
+              : `${of} @${mark}: ${operator}${where}`;
+          return { of, name, scripts: scriptsWith(of, lines.with(at, brokenLine).join('\n')) };
         }),
     );
   });
@@ -123,18 +131,18 @@ function mutantsOf(verb: string, lua: string): readonly Mutant[] {
 const isMeasure = (line: string, brokenLine: string): boolean =>
   line.replace(MEASURES, ' ') === brokenLine.replace(MEASURES, ' ');
 
-function moved([verb, mark, before]: readonly [string, string, string]): Mutant {
-  const lines = sourceOf(verb).split('\n');
+function moved([of, mark, before]: readonly [string, string, string]): Mutant {
+  const lines = sourceOf(of).split('\n');
   const marks = marksIn(lines);
   const [from, to] = [marks.get(mark), marks.get(before)];
   if (from === undefined || to === undefined || from < to) {
-    throw new Error(`${verb} has no line @${mark} after a line @${before}`);
+    throw new Error(`${of} has no line @${mark} after a line @${before}`);
   }
   const lua = lines
     .toSpliced(from, 1)
     .toSpliced(to, 0, lines[from] ?? '')
     .join('\n');
-  return { verb, lua, name: `${verb}: @${mark} before @${before}` };
+  return { of, name: `${of}: @${mark} before @${before}`, scripts: scriptsWith(of, lua) };
 }
 
 function eachPlace(line: string, pattern: RegExp, change: (found: string) => string): readonly string[] {

@@ -1,6 +1,7 @@
 /**
  * Every Lua script with the names of its keys and arguments, so that callers pass names and never positions. The table
- * is compared with the headers in `lua/` by the house test. Loading, EVALSHA and the fall-back to EVAL are ioredis's.
+ * is compared with the headers in `lua/verbs/` by the house test; what is loaded is `lua/<verb>.lua`, with the parts that
+ * a script names (`lua/assemble.mjs`). Loading, EVALSHA and the fall-back to EVAL are ioredis's.
  *
  * One of the two borders where unknown data gets a type: replies leave here as texts and numbers; `jobs.ts`,
  * `ready.ts`, `lease.ts` and `inspect.ts` give them meaning.
@@ -27,7 +28,7 @@ export interface Script {
 
 const define = <const S extends Script>(script: S): S => script;
 
-/** One entry per file in `lua/`, in the order a job meets them. */
+/** One entry per file in `lua/verbs/`, in the order a job meets them. */
 export const scripts = {
   schedule: define({
     keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'wake', 'stale'],

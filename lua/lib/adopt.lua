@@ -1,0 +1,31 @@
+-- adopt: a bare member, which a foreign producer put by ZADD alone, gets a record of its own.
+-- GIVES   adopt(keys, now, member, run, due): 1 when it had none, else 0
+-- USED BY  promote
+-- NEEDS   tombstone
+-- RULE    The record says what no producer said: the due time in base 36, and that it is bare. A
+--         tombstone of an earlier life gives way to it. A member that was put again while it was
+--         ready has a second entry then, which stale notes.
+local function base36(number)
+  local text = ''
+  -- @endless
+  while number > 0 do
+    local digit = number % 36
+    text = ('0123456789abcdefghijklmnopqrstuvwxyz'):sub(digit + 1, digit + 1) .. text
+    number = math.floor(number / 36)
+  end
+  return text
+end
+
+local function adopt(keys, now, member, run, due)
+  local tombstone, length = tombstoneOf(keys.jobs, member)
+  local isLive = length > 0 and not tombstone
+  local wasReady = isLive and tonumber(run.due) ~= due
+    or tombstone and not redis.call('ZSCORE', keys.done, member)
+  if wasReady then
+    redis.call('ZADD', keys.stale, ('%.0f'):format(now), member)
+  end
+  if isLive then return 0 end
+  redis.call('HSET', keys.jobs, member, '1' .. base36(due) .. ';b=1|{}')
+  redis.call('ZREM', keys.done, member)
+  return 1
+end

@@ -1,0 +1,14 @@
+-- claim: whether who settles a job is who runs it. This is where a job is fenced.
+-- GIVES   refusalOf(run, jobs, entry, member, token): nothing, or the word that refuses it
+-- USED BY  bury, defer, retry
+-- NEEDS   tombstone
+-- RULE    Only the newest token and its own entry may settle a job. The same call once more is told
+--         `already`, whether the job is over since or waits for its next start.
+local function refusalOf(run, jobs, entry, member, token)
+  if not run then
+    local _, settled = settledIn(jobs, member)
+    return settled == token and 'already' or 'gone'
+  end
+  if run.token == token and run.entry == '-' then return 'already' end
+  if run.token ~= token or run.entry ~= entry then return 'fenced' end
+end

@@ -1,0 +1,31 @@
+-- nonsense: members of scheduled that can never be a job, because whoever put them there used a due
+-- time or a name that is none.
+-- GIVES   faultIn(member, score): the reason, or nothing; buryNonsense(keys, now, letter): makes a
+--         dead letter of {member, record or false, reason}, and gives the bytes of what it wrote
+-- USED BY  promote
+-- NEEDS   tombstone, dead-letter
+-- RULE    Nothing is thrown away in silence. A record that lives under the member ends with a
+--         tombstone, in done before it is written: a call that was cut off finds the record again.
+local function faultIn(member, score)
+  if score ~= 0 and score < 1e11 then return 'bad-due' end
+  local most = member:sub(1, 2) == 'j:' and 200 or 130
+  local isReadable = #member > 0 and #member <= most and not member:find('[^!-~]')
+  return not isReadable and 'bad-member'
+end
+
+local function buryNonsense(keys, now, letter)
+  local member, record = letter.member, letter.record
+  local isLive = record and not isTombstone(record)
+  letter.record = isLive and record or ''
+  local id = addDeadLetter(keys.dead, now, letter)
+  redis.call('HINCRBY', keys.meta, isLive and 'n.dead' or 'n.refused', 1)
+  if not isLive then return 0 end
+  local tombstone = tombstoneText('x', askedOf(record), digestOf(record), 0, 0, id)
+  redis.call('ZADD', keys.stale, ('%.0f'):format(now), member)
+  -- @index-tombstone
+  redis.call('ZADD', keys.done, now, member)
+  redis.call('HDEL', keys.runs, member)
+  -- @keep-tombstone
+  redis.call('HSET', keys.jobs, member, tombstone)
+  return #record
+end

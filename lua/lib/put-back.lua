@@ -1,0 +1,25 @@
+-- put-back: how a running job leaves its worker before it is over.
+-- GIVES   putBack(scheduled, runs, meta, wake, member, run, due, counter): it waits for its due
+--        time
+--         again, and `counter` of K:meta counts it; the due time as a text. endCancelled(jobs,
+--         runs, done, meta, member, run, now, window): it ends because somebody asked for that
+-- USED BY  defer, retry
+-- NEEDS   run, tombstone, settle, nudge
+-- RULE    A member that is in scheduled meanwhile stays as it is there: its producer's newer wish
+--         wins. Into scheduled first; who calls this takes it out of ready last.
+local function putBack(scheduled, runs, meta, wake, member, run, due, counter)
+  local text = ('%.0f'):format(due)
+  run.entry, run.owner, run.due = '-', '-', text
+  redis.call('ZADD', scheduled, 'NX', text, member)
+  redis.call('HSET', runs, member, runText(run))
+  redis.call('HINCRBY', meta, counter, 1)
+  nudge(meta, wake, due)
+  return text
+end
+
+local function endCancelled(jobs, runs, done, meta, member, run, now, window)
+  local tombstone = tombstoneText('c', run.asked, run.digest, run.token, run.attempts)
+  settle(jobs, done, member, tombstone, now, window)
+  redis.call('HINCRBY', meta, 'n.cancelled', 1)
+  redis.call('HDEL', runs, member)
+end

@@ -1,0 +1,35 @@
+-- tombstone: what is left of a job that is over, in the place of its record.
+-- GIVES   isTombstone(value); tombstoneOf(jobs, member): the tombstone if there is one, and the
+--         length of what there is; settledIn(jobs, member): its outcome letter and finishing token;
+--         tombstoneText(...); askedOf(record), digestOf(record): what a tombstone keeps of a record
+-- USED BY  bury, cancel, check-members, commit, complete, defer, expire, fire, oldest, promote,
+--          release, repair, replay, retry, schedule, start, sweep
+-- RULE    A record is never read to find out that it is none: a value of more than 300 bytes is
+--         no tombstone.
+local function isTombstone(value)
+  return value and value:byte() == 46
+end
+
+local function tombstoneOf(jobs, member)
+  local length = redis.call('HSTRLEN', jobs, member)
+  -- @nothing-there
+  local value = length > 0 and length <= 300 and redis.call('HGET', jobs, member)
+  return value and value:byte() == 46 and value or nil, length
+end
+
+local function settledIn(jobs, member)
+  local value = redis.call('HSTRLEN', jobs, member) <= 300 and redis.call('HGET', jobs, member)
+  return (value or ''):match('^%.(%l)%w+ %S+ (%d+)')
+end
+
+local function tombstoneText(outcome, asked, digest, token, attempts, deadLetter)
+  return ('.%s%s %s %s %s %s'):format(outcome, asked, digest, token, attempts, deadLetter or '-')
+end
+
+local function askedOf(record)
+  return record:match('^%d(%w+)') or '0'
+end
+
+local function digestOf(record)
+  return redis.sha1hex(record):sub(1, 16)
+end

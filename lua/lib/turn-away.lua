@@ -1,0 +1,69 @@
+-- turn-away: entries of ready that do not become a start: their job is gone, over, cancelled,
+-- paused, of a later version, runs elsewhere or was put again.
+-- GIVES   turnAway(keys, call, job): the reply if the entry has to leave ready, else nothing.
+--        `call`
+--         is {now, window, isPaused}, `job` {entry, member, due, record, run, isNew, isMine}
+-- USED BY  start
+-- NEEDS   run, tombstone, pending, dead-letter
+-- RULE    Of several entries of a member exactly one gets through. What its own start has begun
+--        goes
+--         on: a cancel and a pause come too late for it.
+local function lost(keys, call, job)
+  if redis.call('ZSCORE', keys.stale, job.member) then return { 'dropped' } end
+  local there = redis.call('XRANGE', keys.ready, job.entry, job.entry)[1]
+  local member = there and there[2][2] or job.member
+  addDeadLetter(keys.dead, call.now, { member = member, record = '', reason = 'record-missing' })
+  redis.call('HINCRBY', keys.meta, 'n.refused', 1)
+  -- @forget-run
+  redis.call('HDEL', keys.runs, job.member)
+  return { 'deadLetter' }
+end
+
+local function endInReady(keys, call, job)
+  if not job.isNew then
+    redis.call('HDEL', keys.runs, job.member)
+  end
+  if call.window > 0 then
+    redis.call('ZADD', keys.done, 'NX', call.now, job.member)
+  else
+    redis.call('HDEL', keys.jobs, job.member)
+  end
+end
+
+local function turnAway(keys, call, job)
+  local record, run = job.record, job.run
+  if not record then return lost(keys, call, job) end
+  if isTombstone(record) then
+    endInReady(keys, call, job)
+    return { 'dropped' }
+  end
+  if redis.call('ZSCORE', keys.scheduled, job.member) then
+    if run.entry == job.entry then
+      run.cancel = '0'
+      redis.call('HSET', keys.runs, job.member, unboundText(run, '-'))
+    end
+    return { 'dropped' }
+  end
+  local isElsewhere = run.entry ~= job.entry and run.entry ~= '-'
+  if isElsewhere and isPending(keys.ready, run.entry) then return { 'dropped' } end
+  if job.isMine then return nil end
+  if run.cancel == '1' then
+    local tombstone = tombstoneText('c', run.asked, run.digest, run.token, run.attempts)
+    redis.call('HSET', keys.jobs, job.member, tombstone)
+    redis.call('HINCRBY', keys.meta, 'n.cancelled', 1)
+    endInReady(keys, call, job)
+    return { 'cancelled' }
+  end
+  -- @later-version
+  local isLater = record:find('^[2-9]%w+[;|]')
+  if not (call.isPaused or isLater) then return nil end
+  local due = call.isPaused and job.due or ('%.0f'):format(call.now + 4000)
+  redis.call('ZADD', keys.scheduled, due, job.member)
+  if run.asked == '-' then
+    run.asked, run.digest = askedOf(record), digestOf(record)
+  end
+  if not job.isNew then
+    redis.call('HSET', keys.runs, job.member, unboundText(run, due))
+  end
+  return { call.isPaused and 'released' or 'parked' }
+end

@@ -1,0 +1,57 @@
+#!lua flags=allow-oom
+-- bury: a running job ran out of budget, cannot succeed or cannot be read: it becomes a dead
+-- letter.
+-- USES  clock, run, history, tombstone, claim, dead-letter, compensate, settle, nudge, let-go
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 wake
+-- ARGV  1 now  2 window  3 entry  4 member  5 token  6 reason  7 error  8 compensation
+--       9 compensationRecord
+--       now ms, '' = server time; window ms of tombstones; reason: one word or sentence; error: one
+--       line of JSON, '' = none; compensation: member of a job that is to take half-done effects
+--       back, '' = none; compensationRecord: its record
+-- RETURN {'ok', dead letter id} | {'cancelled'} (a cancel was requested) | {'already'} | {'fenced'}
+--        | {'gone'}
+-- The dead letter is added first; a call that was cut off after that finds it again instead of
+-- adding a second one. The tombstone names its dead letter, so that a replay removes that tombstone
+-- and no other. The compensation job is due at once.
+local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local dead, done, meta, wake = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local now, window, reason, failure = clock(ARGV[1]), tonumber(ARGV[2]), ARGV[6], ARGV[7]
+local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
+local compensation = { member = ARGV[8], record = ARGV[9], due = now }
+
+local run = runOf(redis.call('HGET', runs, member))
+local refusal = refusalOf(run, jobs, entry, member, token)
+if refusal then return { refusal } end
+
+local function letterId()
+  for _, letter in ipairs(newestDeadLetters(dead)) do
+    if letter[2][2] == member and letter[2][10] == token then return letter[1] end
+  end
+  run.member, run.record, run.reason = member, redis.call('HGET', jobs, member) or '', reason
+  if failure ~= '' then
+    run.history = lengthened(run.history, failure)
+  end
+  return addDeadLetter(dead, now, run)
+end
+
+local isCancelled, deadLetter = run.cancel == '1', '-'
+if not isCancelled then
+  deadLetter = letterId()
+  if compensate(scheduled, jobs, meta, compensation) then
+    nudge(meta, wake, now)
+  end
+end
+-- @count-end
+redis.call('HINCRBY', meta, isCancelled and 'n.cancelled' or 'n.dead', 1)
+if redis.call('ZSCORE', scheduled, member) then
+  redis.call('HINCRBY', meta, 'n.adopted', 1)
+else
+  local outcome = isCancelled and 'c' or 'x'
+  local attempts = run.attempts
+  local tombstone = tombstoneText(outcome, run.asked, run.digest, token, attempts, deadLetter)
+  settle(jobs, done, member, tombstone, now, window)
+end
+-- @forget-run
+redis.call('HDEL', runs, member)
+letGo(ready, entry)
+return isCancelled and { 'cancelled' } or { 'ok', deadLetter }

@@ -1,0 +1,79 @@
+#!lua flags=allow-oom
+-- cancel: a job that waits is over at once; one that runs is asked to stop. Many jobs per call.
+-- USES  clock, run, tombstone, budget
+-- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 stale
+-- ARGV  1 now  2 generation  3 window  then per job: member
+--       now ms, '' = server time; window ms of tombstones, 0 = keep none
+-- RETURN one text per job: cancelled | requested (running) | over <outcome letter> | unknown |
+--        later (not looked at: too many bytes, call again); or {'moved', generation} when the
+--        partition has another generation
+-- The tombstone of a ready job waits for its entry, which start drops; it enters done then, so that
+-- a sweep cannot take it before. A bare member that waits has no record yet, perhaps the tombstone
+-- of an earlier life: it only leaves scheduled. So does a job whose cancel was cut off. A bare
+-- member that was put again while it was ready leaves an entry there, which stale notes. A caller
+-- of an earlier release names five keys and notes nothing. A call ends at 640 KiB of records.
+local scheduled, jobs, runs = KEYS[1], KEYS[2], KEYS[3]
+local done, meta, stale = KEYS[4], KEYS[5], KEYS[6]
+local now, generation, window = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+
+local replies, count, spent = {}, 0, 0
+local current = redis.call('HGET', meta, 'generation') or '0'
+if current ~= generation then return { 'moved', current } end
+
+local function unknown(member, tombstone, waits)
+  if not waits then return tombstone and 'over ' .. tombstone:sub(2, 2) or 'unknown' end
+  redis.call('HDEL', runs, member)
+  redis.call('ZREM', scheduled, member)
+  return 'cancelled'
+end
+
+local function request(member, run)
+  run.cancel = '1'
+  redis.call('HSET', runs, member, runText(run))
+  redis.call('ZREM', scheduled, member)
+  return 'requested'
+end
+
+local function cancel(member, record, run, waits)
+  local isAgain = waits and member:sub(1, 2) ~= 'j:'
+    and tonumber(run and run.due) ~= tonumber(waits)
+  if isAgain and stale then
+    redis.call('ZADD', stale, ('%.0f'):format(now), member)
+  end
+  if window == 0 and waits then
+    redis.call('HDEL', jobs, member)
+  else
+    local token, attempts = run and run.token or '0', run and run.attempts or '0'
+    local tombstone = tombstoneText('c', askedOf(record), digestOf(record), token, attempts)
+    -- @index-tombstone
+    if waits then
+      redis.call('ZADD', done, now, member)
+    end
+    redis.call('HSET', jobs, member, tombstone)
+  end
+  redis.call('HDEL', runs, member)
+  -- @unschedule
+  redis.call('ZREM', scheduled, member)
+  count = count + 1
+  return 'cancelled'
+end
+
+local function judge(member)
+  local record
+  spent, record = readWithin(jobs, member, 655360, spent)
+  -- @later
+  if not spent then return 'later' end
+  local waits = redis.call('ZSCORE', scheduled, member)
+  if not record or isTombstone(record) then return unknown(member, record, waits) end
+  local run = runOf(redis.call('HGET', runs, member))
+  if run and run.owner ~= '-' then return request(member, run) end
+  return cancel(member, record, run, waits)
+end
+
+for at = 4, #ARGV do
+  replies[#replies + 1] = spent and judge(ARGV[at]) or 'later'
+end
+if count > 0 then
+  redis.call('HINCRBY', meta, 'n.cancelled', count)
+end
+return replies

@@ -1,0 +1,101 @@
+#!lua flags=no-writes
+-- check-members: looks whether every member has all that belongs to it, in a whole partition at one
+-- moment or a slice at a time.
+-- USES  run, tombstone, group
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta
+-- ARGV  1 part  2 cursor  3 limit
+--       part all | jobs | runs | scheduled; cursor 0 = from the beginning; limit: things to look
+--       at, for all: the most there may be
+-- RETURN {cursor, 0 = the end; looked; records; surplus; then per finding: kind, member, detail};
+--        {'large', size} when all is too much: more things than the limit, or more than 1 MiB
+-- Kinds: orphan, a record in no index, and its owner or '-'; tombstone, in no index; unrecorded,
+-- scheduled, 'tombstone' or ''; idle, a run without a record; ahead, a run that cannot be; shared,
+-- a run whose entry another holds, and who.
+-- When ready holds more than the limit, an orphan or a tombstone may still be in it. A surplus
+-- above 0: somebody must be lost. Big records are not read where their size says enough. A walk
+-- through the hash reads them all, so it takes as few at a time as the largest so far lets expect,
+-- and a slice ends at 1 MiB.
+local scheduled, jobs, runs = KEYS[1], KEYS[2], KEYS[3]
+local ready, done, meta = KEYS[4], KEYS[5], KEYS[6]
+local part, cursor, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local stored, waits = redis.call('HLEN', jobs), redis.call('ZCARD', scheduled)
+local entries = redis.call('XLEN', ready)
+local size = stored + waits + entries + redis.call('HLEN', runs)
+if part == 'all' and size > limit then return { 'large', size } end
+
+local found, seen, waiting, look = { '0', 0, 0, 0 }, {}, {}, {}
+local looked, live, bytes, largest = 0, 0, 0, 1048576
+local token, group = tonumber(redis.call('HGET', meta, 'token') or 0), groupOf(ready)
+for _, one in ipairs(entries <= limit and redis.call('XRANGE', ready, '-', '+') or {}) do
+  waiting[one[2][2]] = true
+end
+
+local function add(kind, member, detail)
+  found[#found + 1], found[#found + 2], found[#found + 3] = kind, member, detail
+end
+
+function look.jobs(member, value)
+  local isOver = isTombstone(value)
+  if not isOver and not seen[member] then
+    live, seen[member] = live + 1, true
+  end
+  if waiting[member] then return end
+  local isThere = redis.call('ZSCORE', scheduled, member)
+  if isOver then
+    isThere = redis.call('ZSCORE', done, member)
+  end
+  if isThere then return end
+  local run = runOf(redis.call('HGET', runs, member))
+  add(isOver and 'tombstone' or 'orphan', member, isOver and '' or run and run.owner or '-')
+end
+
+function look.runs(member, value)
+  local tombstone, length = tombstoneOf(jobs, member)
+  local run = runOf(value)
+  if length == 0 or tombstone then
+    add('idle', member, run and run.owner or '-')
+  end
+  local budgets = run and math.max(run.failures, run.crashes)
+  if not run or tonumber(run.token) > token or budgets > tonumber(run.attempts) then
+    add('ahead', member, '')
+  end
+  if not group or not run or run.owner == '-' then return end
+  local held = redis.call('XPENDING', ready, 'workers', run.entry, run.entry, 1)[1]
+  if held and held[2] ~= run.owner then
+    add('shared', member, held[2])
+  end
+end
+
+function look.scheduled(member)
+  local tombstone, length = tombstoneOf(jobs, member)
+  if member:sub(1, 2) == 'j:' and (length == 0 or tombstone) then
+    add('unrecorded', member, tombstone and 'tombstone' or '')
+  end
+end
+
+local function pageOf(name, count)
+  if name == 'scheduled' then
+    return redis.call('ZSCAN', scheduled, cursor, 'COUNT', count)
+  elseif name == 'runs' then
+    return redis.call('HSCAN', runs, cursor, 'COUNT', count)
+  end
+  return redis.call('HSCAN', jobs, cursor, 'COUNT', count)
+end
+
+for _, name in ipairs(part == 'all' and { 'jobs', 'runs', 'scheduled' } or { part }) do
+  repeat
+    local room = math.floor((1048576 - bytes) / largest)
+    local page = pageOf(name, math.max(1, math.min(20, room)))
+    for at = 1, #page[2], 2 do
+      local member, value = page[2][at], page[2][at + 1]
+      look[name](member, value)
+      largest = math.max(looked == 0 and 1 or largest, #member + #value)
+      looked, bytes = looked + 1, bytes + #member + #value
+    end
+    cursor = page[1]
+    if part == 'all' and bytes > 1048576 then return { 'large', size } end
+  until cursor == '0' or part ~= 'all' and (looked >= limit or bytes > 1048576)
+end
+found[1], found[2], found[3] = cursor, looked, live
+found[4] = stored - redis.call('ZCARD', done) - waits - entries
+return found

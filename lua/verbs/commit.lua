@@ -1,0 +1,64 @@
+#!lua
+-- commit: a running job is over, together with effects its handler asked for, in one step on the
+-- partition's slot.
+-- USES  clock, run, history, tombstone, dead-letter, settle, let-go
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  then one key per command
+-- ARGV  1 now  2 window  3 entry  4 member  5 token  then per command: size, name, words
+--       now ms, '' = server time; window ms of tombstones; size: number of words after the key; a
+--       command is name, key, words
+-- RETURN 'ok' | 'cancelled' (a cancel was requested: no effect) | 'already' | 'fenced' | 'gone' |
+--        'half', number of the refused command, its error (a later one was refused: the job is a
+--        dead letter)
+-- The effects come first. If the first is refused, nothing has happened: the error reaches the
+-- caller and the job is not over. If a later one is, those before it stay, and a second start would
+-- have them twice: the job becomes a dead letter in this very step. No allow-oom, because the
+-- effects may need memory; nothing has happened then either.
+local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local dead, done, meta = KEYS[5], KEYS[6], KEYS[7]
+local now, window = clock(ARGV[1]), tonumber(ARGV[2])
+local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
+
+local run = runOf(redis.call('HGET', runs, member))
+if not run then
+  local outcome, settled = settledIn(jobs, member)
+  local said = ({ c = 'cancelled', d = 'already', x = 'already' })[outcome]
+  return settled == token and said or 'gone'
+end
+if run.token ~= token or run.entry ~= entry then return 'fenced' end
+
+local function letterId(refusal)
+  for _, letter in ipairs(newestDeadLetters(dead)) do
+    if letter[2][2] == member and letter[2][10] == token then return letter[1] end
+  end
+  local line = ('{"t":%.0f,"a":%s,"k":"failure","m":"%s"}'):format(now, run.attempts, refusal)
+  run.history = lengthened(run.history, line)
+  run.member, run.record = member, redis.call('HGET', jobs, member) or ''
+  run.reason = 'half-committed'
+  return addDeadLetter(dead, now, run)
+end
+
+local isCancelled = run.cancel == '1'
+local reply, outcome = isCancelled and 'cancelled' or 'ok', isCancelled and 'c' or 'd'
+local deadLetter, at = '-', 6
+for index = 8, isCancelled and 0 or #KEYS do
+  local size = tonumber(ARGV[at])
+  local answer = redis.pcall(ARGV[at + 1], KEYS[index], unpack(ARGV, at + 2, at + 1 + size))
+  at = at + 2 + size
+  if type(answer) == 'table' and answer.err then
+    if index == 8 then return answer end
+    reply, outcome = ('half %d %s'):format(index - 7, answer.err), 'x'
+    local refusal = ('command %d of the commit was refused: %s'):format(index - 7, answer.err)
+    deadLetter = letterId((refusal:gsub('[%c"\\]', ' ')))
+    break
+  end
+end
+if redis.call('ZSCORE', scheduled, member) then
+  redis.call('HINCRBY', meta, 'n.adopted', 1)
+else
+  local tombstone = tombstoneText(outcome, run.asked, run.digest, token, run.attempts, deadLetter)
+  settle(jobs, done, member, tombstone, now, window)
+end
+redis.call('HINCRBY', meta, ({ c = 'n.cancelled', d = 'n.done', x = 'n.dead' })[outcome], 1)
+redis.call('HDEL', runs, member)
+letGo(ready, entry)
+return reply

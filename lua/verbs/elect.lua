@@ -1,0 +1,27 @@
+#!lua flags=allow-oom
+-- elect: a process becomes the leader of a partition if nobody else is.
+-- USES  clock
+-- KEYS  1 leader  2 meta
+-- ARGV  1 now  2 process  3 lease
+--       now ms, '' = server time; process: id without colon, random per process start; lease ms
+-- RETURN {'elected', term, now} (also when the caller holds it already) | {'held', term, ttl ms}
+-- term is <process>:<epoch>:<lease>. The epoch is max(stored + 1, now), so it grows even after a
+-- flush. A lease that lives longer than it was taken for (the clock went back), or for ever, is
+-- void. A partition that is led says which schema of keys and values it has.
+local leader, meta = KEYS[1], KEYS[2]
+local now, process, lease = clock(ARGV[1]), ARGV[2], ARGV[3]
+local term = redis.call('GET', leader)
+if term then
+  local holder, taken = term:match('^([^:]+):%d+:(%d+)$')
+  local ttl = redis.call('PTTL', leader)
+  -- @live-lease
+  if taken and ttl >= 0 and ttl <= tonumber(taken) then
+    return holder == process and { 'elected', term, now } or { 'held', term, ttl }
+  end
+end
+local epoch = math.max((tonumber(redis.call('HGET', meta, 'epoch')) or 0) + 1, now)
+term = ('%s:%.0f:%s'):format(process, epoch, lease)
+redis.call('HSET', meta, 'epoch', ('%.0f'):format(epoch), 'schema', 1)
+redis.call('HDEL', meta, 'wake')
+redis.call('SET', leader, term, 'PX', lease)
+return { 'elected', term, now }

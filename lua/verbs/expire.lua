@@ -1,0 +1,71 @@
+#!lua flags=allow-oom
+-- expire: entries whose jobs are past their expiry are over without a start: dropped, or dead
+-- letters. Many per call.
+-- USES  clock, run, tombstone, budget, lateness, pending, dead-letter, compensate, settle, let-go
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta
+-- ARGV  1 now  2 consumer  3 window  4 bytes
+--       then per entry: entry, member, due, compensation, compensationRecord
+--       now ms, '' = server time; window ms of tombstones, 0 = keep none; bytes of records per
+--       call; due ms; compensation: member of a job that is to take half-done effects of earlier
+--       starts back, '' = none; compensationRecord: its record
+-- RETURN one text per entry: expired | dead | kept (not late, runs all the same, or in scheduled
+--        again) | lost (not owned by the caller) | later (not looked at: too many bytes, call
+--        again)
+-- Judges again: between the start that said late and this call the job may have become another one.
+-- No attempt is used. The compensation job is due at once; no nudge is sent, so the leader sees it
+-- within its safety tick. A call that was cut off finds its dead letter again.
+local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local dead, done, meta = KEYS[5], KEYS[6], KEYS[7]
+local now, consumer = clock(ARGV[1]), ARGV[2]
+local window, bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
+local replies, gone, spent, newest = {}, {}, 0, nil
+
+local function letterId(run)
+  newest = newest or newestDeadLetters(dead)
+  for _, letter in ipairs(newest) do
+    local fields = letter[2]
+    local isSame = fields[2] == run.member and fields[4] == run.record
+    if isSame and fields[6] == 'expired' then return letter[1] end
+  end
+  run.reason = 'expired'
+  return addDeadLetter(dead, now, run)
+end
+
+local function expire(run, header)
+  local isDead = header:find(';p=x', 1, true)
+  local outcome, deadLetter = isDead and 'x' or 'e', isDead and letterId(run) or '-'
+  local digest = digestOf(run.record)
+  local attempts = run.attempts
+  local tombstone = tombstoneText(outcome, run.asked, digest, run.token, attempts, deadLetter)
+  settle(jobs, done, run.member, tombstone, now, window)
+  redis.call('HINCRBY', meta, isDead and 'n.dead' or 'n.expired', 1)
+  redis.call('HDEL', runs, run.member)
+  return isDead and 'dead' or 'expired'
+end
+
+local function judge(entry, member, due, compensation)
+  if not isPending(ready, entry, consumer) then return 'lost' end
+  local record
+  spent, record = readWithin(jobs, member, bytes, spent)
+  if not spent then return 'later' end
+  local header = headerOf(record)
+  local run = runOf(redis.call('HGET', runs, member) or NEVER_RAN) or {}
+  local isAgain = redis.call('ZSCORE', scheduled, member)
+  if not header or run.owner ~= '-' or isAgain then return 'kept' end
+  run.asked = askedOf(record)
+  if not isLate(header, run.entry, run.asked, run.due, due, now) then return 'kept' end
+  compensate(scheduled, jobs, meta, compensation)
+  run.member, run.record = member, record
+  gone[#gone + 1] = entry
+  return expire(run, header)
+end
+
+for at = 5, #ARGV, 5 do
+  local entry, member, due = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]) or now
+  local compensation = { member = ARGV[at + 3], record = ARGV[at + 4], due = now }
+  replies[#replies + 1] = spent and judge(entry, member, due, compensation) or 'later'
+end
+if #gone > 0 then
+  letGo(ready, unpack(gone))
+end
+return replies

@@ -1,0 +1,25 @@
+#!lua flags=allow-oom
+-- extend: a running job stays its worker's for another lease. Many jobs per call.
+-- USES  run
+-- KEYS  1 runs  2 ready
+-- ARGV  1 consumer  then per job: entry, member, token
+-- RETURN one text per job: ok | cancel (extended, and somebody asked to cancel it) | fenced | gone
+-- XCLAIM JUSTID on the own entry resets its idle time without counting a delivery. An owner that
+-- was emptied by a reclaim refuses: the entry is somebody else's now.
+local runs, ready = KEYS[1], KEYS[2]
+local consumer, replies = ARGV[1], {}
+
+for at = 2, #ARGV, 3 do
+  local entry, member, token = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  local text, reply = redis.call('HGET', runs, member) or '', 'gone'
+  -- Flat: a table for each took 12 % more.
+  local last, here, owner, cancel = text:match(CLAIM)
+  if last and (last ~= token or here ~= entry or owner ~= consumer) then
+    reply = 'fenced'
+  elseif last then
+    local claimed = redis.call('XCLAIM', ready, 'workers', consumer, 0, entry, 'JUSTID')
+    reply = #claimed == 0 and 'gone' or cancel == '1' and 'cancel' or 'ok'
+  end
+  replies[#replies + 1] = reply
+end
+return replies

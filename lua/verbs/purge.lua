@@ -1,0 +1,53 @@
+#!lua flags=allow-oom
+-- purge: dead letters of an age and a reason are removed, or only counted, a bounded batch per
+-- call, oldest first.
+-- USES  clock
+-- KEYS  1 dead  2 meta
+-- ARGV  1 now  2 age  3 reason  4 after  5 limit  6 mode
+--       now ms, '' = server time; age ms, the least; reason '' = any; after: the dead letter looked
+--       at last, '' = from the oldest; limit: dead letters looked at, the most; mode count | remove
+-- RETURN {matched, looked at, the dead letter looked at last or '' when no more are old enough}
+-- A dead letter may be of 256 KiB and Redis does nothing else meanwhile, so a call ends when it has
+-- read that much, and reads as few at a time as the largest so far lets expect.
+-- Dead letters are matched here, so that no payload travels and none is removed that was not looked
+-- at. A tombstone that names a removed dead letter stays until its window ends.
+local dead, meta = KEYS[1], KEYS[2]
+local now, age, reason = clock(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+local after, limit, mode = ARGV[4], tonumber(ARGV[5]), ARGV[6]
+local found, looked, last, bytes, largest, more = {}, 0, after, 0, 262144, true
+
+local function look(letter)
+  local size, fields = 0, letter[2]
+  for at = 1, #fields, 2 do
+    local field, value = fields[at], fields[at + 1]
+    size = size + #value
+    if field == 'reason' and (reason == '' or value == reason) then
+      found[#found + 1] = letter[1]
+    end
+  end
+  -- @largest
+  largest = math.max(looked == 0 and 1 or largest, size)
+  looked, last, bytes = looked + 1, letter[1], bytes + size
+end
+
+-- @endless
+while more and looked < limit and bytes < 262144 do
+  local room = math.floor((262144 - bytes) / largest)
+  local step = math.min(limit - looked, 16, math.max(1, room))
+  local from = last == '' and '-' or '(' .. last
+  local letters = redis.call('XRANGE', dead, from, '+', 'COUNT', step)
+  local isOld = true
+  for _, letter in ipairs(letters) do
+    isOld = isOld and tonumber(letter[1]:match('^%d+')) <= now - age
+    if isOld then
+      look(letter)
+    end
+  end
+  -- @endless-too
+  more = #letters == step and isOld
+end
+if mode == 'remove' and #found > 0 then
+  redis.call('XDEL', dead, unpack(found))
+  redis.call('HINCRBY', meta, 'n.forgotten', #found)
+end
+return { #found, looked, more and last or '' }

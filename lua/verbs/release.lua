@@ -1,0 +1,52 @@
+#!lua flags=allow-oom
+-- release: entries a consumer holds and has not started go back to scheduled at their due time; no
+-- attempt is used.
+-- USES  clock, run, tombstone, pending, nudge, let-go
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake
+-- ARGV  1 now  2 consumer  then per entry: entry, member, due
+--       now ms, '' = server time; due ms
+-- RETURN one text per entry: ok | dropped (over, in scheduled, or running) | started | lost (not
+--        owned by the caller)
+-- A tombstone that waited for its entry enters done, so that it is swept. An earlier start that was
+-- lost with its worker loses its entry here: its late end is then of no effect. A member that runs
+-- under another entry must not come back.
+local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local done, meta, wake = KEYS[5], KEYS[6], KEYS[7]
+local now, consumer = clock(ARGV[1]), ARGV[2]
+local replies, gone, soonest = {}, {}, math.huge
+
+local function leave(entry, member, run, due, tombstone)
+  gone[#gone + 1] = entry
+  if tombstone then
+    redis.call('ZADD', done, 'NX', now, member)
+    return 'dropped'
+  end
+  local isElsewhere = run and run.entry ~= entry and run.entry ~= '-'
+  if isElsewhere and isPending(ready, run.entry) then return 'dropped' end
+  local text = ('%.0f'):format(due)
+  if redis.call('ZADD', scheduled, 'NX', text, member) == 0 then return 'dropped' end
+  soonest = math.min(soonest, due)
+  return 'ok'
+end
+
+local function release(entry, member, due)
+  local run = runOf(redis.call('HGET', runs, member))
+  if not isPending(ready, entry, consumer) then return 'lost' end
+  local isHere = run and run.entry == entry
+  if isHere and run.owner == consumer then return 'started' end
+  local tombstone, length = tombstoneOf(jobs, member)
+  local reply = length == 0 and 'lost' or leave(entry, member, run, due, tombstone)
+  if isHere then
+    redis.call('HSET', runs, member, unboundText(run, ('%.0f'):format(due)))
+  end
+  return reply
+end
+
+for at = 3, #ARGV, 3 do
+  replies[#replies + 1] = release(ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]) or 0)
+end
+if #gone > 0 then
+  letGo(ready, unpack(gone))
+end
+nudge(meta, wake, soonest)
+return replies

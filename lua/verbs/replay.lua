@@ -1,0 +1,57 @@
+#!lua
+-- replay: a dead letter becomes a scheduled job again, with fresh budgets and no expiry; attempts
+-- go on.
+-- USES  clock, run, tombstone, nudge
+-- KEYS  1 scheduled  2 jobs  3 runs  4 dead  5 done  6 meta  7 wake
+-- ARGV  1 now  2 generation  3 deadLetter  4 due
+--       now ms, '' = server time; deadLetter: entry id in dead; due ms, '' = now
+-- RETURN {'ok', due, member} | {'live', member} (a job of this id is live: the dead letter stays) |
+--        {'gone'} (no such dead letter) | {'empty', member} (the dead letter has no record to
+--        replay) | {'moved', generation}
+-- Zset, run and record are written before the dead letter is removed. If the call was cut off in
+-- between, the live job has the dead letter's next generation and its token: the second call then
+-- only removes the dead letter and replies ok. The dead letter of another death of the same job
+-- stays.
+local scheduled, jobs, runs, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local done, meta, wake = KEYS[5], KEYS[6], KEYS[7]
+local now, layout, deadLetter = clock(ARGV[1]), ARGV[2], ARGV[3]
+local due = ('%.0f'):format(tonumber(ARGV[4]) or now)
+
+local current = redis.call('HGET', meta, 'generation') or '0'
+if current ~= layout then return { 'moved', current } end
+local found = redis.call('XRANGE', dead, deadLetter, deadLetter)[1]
+if not found then return { 'gone' } end
+local fields = {}
+for at = 1, #found[2], 2 do
+  fields[found[2][at]] = found[2][at + 1]
+end
+local member, record = fields.member, fields.record
+if not member or not record or record == '' then return { 'empty', member or '' } end
+
+local function withoutLateness(asked, header)
+  return asked .. header:gsub(';[elp]=%w+', '')
+end
+record = record:gsub('^(1%w+)(;[^|]*)', withoutLateness)
+local generation = (tonumber(fields.generation) or 0) + 1
+local here = redis.call('HGET', jobs, member)
+if here and not isTombstone(here) then
+  local run = runOf(redis.call('HGET', runs, member))
+  local isSame = run and here == record and run.token == fields.token
+  if not isSame or tonumber(run.generation) ~= generation then return { 'live', member } end
+  -- @live-again
+  redis.call('ZREM', done, member)
+  redis.call('XDEL', dead, deadLetter)
+  return { 'ok', redis.call('ZSCORE', scheduled, member) or due, member }
+end
+local run = freshRun(fields.token or '0', generation, fields.attempts or '0', due)
+-- @index-job
+redis.call('ZADD', scheduled, due, member)
+redis.call('HSET', runs, member, run)
+-- @keep-record
+redis.call('HSET', jobs, member, record)
+redis.call('HINCRBY', meta, 'n.replayed', 1)
+nudge(meta, wake, tonumber(due))
+redis.call('ZREM', done, member)
+-- @forget-letter
+redis.call('XDEL', dead, deadLetter)
+return { 'ok', due, member }

@@ -1,0 +1,82 @@
+#!lua flags=allow-oom
+-- sweep: tombstones that left the done window, dead letters past their retention and old notes go,
+-- a bounded batch per call.
+-- USES  clock, tombstone
+-- KEYS  1 leader  2 jobs  3 done  4 dead  5 meta  6 ready  7 stale
+-- ARGV  1 now  2 term  3 limit  4 window  5 tombstones  6 floor  7 retention  8 deadLetters
+--       now ms, '' = server time; term: the leader's; limit per call; window ms and count of
+--       tombstones; floor ms: no tombstone younger than this goes because of the count; retention
+--       ms and count of dead letters
+-- RETURN {tombstones removed, dead letters removed, 1 = a bound ended the call and there may be
+--        more, else 0}; {-1, 0, 0} when the term is not the leader's
+-- The floor is the time within which a call may be repeated: a tombstone that went sooner would let
+-- the same call run twice. What goes by the count is told in meta: `evicted` is the age of the
+-- youngest, in ms, and when that was; it is forgotten after a window. Only tombstones are deleted:
+-- a member whose field is a record again (a new life) only leaves the index.
+-- Members are read twenty at a time and dead letters one by one, 256 KiB of each per call; the
+-- first young dead letter ends it. Notes of stale entries go when ready is empty, so that none can
+-- be left, and after 30 days.
+local leader, jobs, done, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local meta, ready, stale = KEYS[5], KEYS[6], KEYS[7]
+local now, term, limit = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local window, tombstones, floor = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local retention, deadLetters = tonumber(ARGV[7]), tonumber(ARGV[8])
+if redis.call('GET', leader) ~= term then return { -1, 0, 0 } end
+
+local function endedBefore(ms)
+  return redis.call('ZCOUNT', done, '-inf', ('(%.0f'):format(ms))
+end
+
+local past = endedBefore(now - window)
+local ripe = math.max(past, endedBefore(now - floor))
+local count = math.max(past, math.min(redis.call('ZCARD', done) - tombstones, ripe))
+local old, over, bytes = {}, {}, 0
+while #old < math.min(count, limit) and bytes < 262144 do
+  local step = redis.call('ZRANGE', done, #old, math.min(#old + 20, count, limit) - 1)
+  for index, value in ipairs(redis.call('HMGET', jobs, unpack(step))) do
+    old[#old + 1], bytes = step[index], bytes + #step[index] + (value and #value or 0)
+    over[#over + 1] = isTombstone(value) and step[index] or nil
+  end
+end
+
+local age, told = (redis.call('HGET', meta, 'evicted') or ''):match('^(%d+) (%d+)$')
+local fresh = told and tonumber(told) >= now - window
+local youngest = #old > past and now - redis.call('ZSCORE', done, old[#old])
+if tombstones > 0 and youngest and not (fresh and tonumber(age) <= youngest) then
+  redis.call('HSET', meta, 'evicted', ('%.0f %.0f'):format(youngest, now))
+elseif told and not fresh then
+  redis.call('HDEL', meta, 'evicted')
+end
+-- @drop-tombstones
+if #over > 0 then
+  redis.call('HDEL', jobs, unpack(over))
+end
+if #old > 0 then
+  redis.call('ZREM', done, unpack(old))
+end
+
+local letters, from, read, open = {}, '-', 0, true
+local excess = redis.call('XLEN', dead) - deadLetters
+while open and #letters < math.min(limit, 100) and read < 262144 do
+  local letter = redis.call('XRANGE', dead, from, '+', 'COUNT', 1)[1]
+  local ms = letter and tonumber(letter[1]:match('^%d+'))
+  open = ms and (#letters < excess or ms < now - retention)
+  if open then
+    letters[#letters + 1], from = letter[1], '(' .. letter[1]
+    for _, text in ipairs(letter[2]) do
+      read = read + #text
+    end
+  end
+end
+if #letters > 0 then
+  redis.call('XDEL', dead, unpack(letters))
+  redis.call('HINCRBY', meta, 'n.forgotten', #letters)
+end
+
+local newest = redis.call('XLEN', ready) == 0 and '+inf' or ('%.0f'):format(now - 2592000000)
+local notes = redis.call('ZRANGEBYSCORE', stale, '-inf', newest, 'LIMIT', 0, limit)
+if #notes > 0 then
+  redis.call('ZREM', stale, unpack(notes))
+end
+local isMore = #old < count or open or #notes >= limit
+return { #old, #letters, isMore and 1 or 0 }
