@@ -129,7 +129,8 @@ export function noSchedule(session: Session, name: string): Promise<DuestreamErr
 /** Of a call that would make a new queue: what its name may have meant instead; '' where it exists or is like no other. */
 export async function newQueueHint(session: Session, name: string): Promise<string> {
   if (session.out.json) return '';
-  const known = await withRedis(session, (redis) => queueNames(redis, session.config.namespace));
+  // A user that may only produce may not read the registry: the job counts, and the hint is left out.
+  const known = await withRedis(session, (redis) => queueNames(redis, session.config.namespace)).catch(() => [name]);
   return known.includes(name) ? '' : hintOf(name, known);
 }
 

@@ -26,7 +26,7 @@ const COMMANDS: Readonly<Record<AccessRole, readonly string[]>> = {
     xack xadd xclaim xdel xgroup|create xgroup|createconsumer xgroup|delconsumer xinfo|consumers xinfo|groups xinfo|stream
     xlen xpending xrange xreadgroup xrevrange zadd zcard zcount zmscore zrange zrangebyscore zrem zrevrange zscan zscore`),
   /** An application that schedules, cancels, replays and looks at single jobs. */
-  producer: words('hdel hincrby hmget hset hsetnx spublish xdel xrange zadd zrem zscore'),
+  producer: words('hdel hgetall hincrby hmget hset hsetnx spublish xdel xrange xrevrange zadd zrem zscore'),
   /** The verbs of the command line that change nothing. */
   reader: words(`exists get hgetall hlen hmget hscan mget pttl smembers xinfo|consumers xinfo|groups xinfo|stream
     xlen xpending xrange xrevrange zcard zcount zrange zrangebyscore zrevrange zscan zscore`),

@@ -185,6 +185,6 @@ export function createCast({ product, folder, url, note, env = {}, clocks, urls 
  * @param {string} path
  */
 function ofCopy(product, path) {
-  const own = join(product, 'test', 'chaos', basename(path));
+  const own = join(product, 'test', 'chaos', 'stage', basename(path));
   return existsSync(own) ? own : path;
 }

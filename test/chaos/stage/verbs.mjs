@@ -84,6 +84,7 @@ async function produce(url, failed) {
     await producer.cancelMany(load, ['many-1', 'many-2']);
     await producer.schedule(load, 'no', { id: 'rude', name: 'insult' });
     const deadLetter = await deadLetterOf(producer, load);
+    await producer.replay(load, { id: 'look' });
     await producer.replay(load, deadLetter);
   } catch (error) {
     failed.push(`producer: ${error instanceof Error ? error.message : error}`);
