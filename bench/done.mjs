@@ -22,7 +22,7 @@ const { partitionRef } = await import(`${root}dist/redis/keys.js`);
 
 await withRedis(binary, async ({ redis, socketPath }) => {
   const commands = openCommands({ redis: { path: socketPath }, name: 'bench', commandTimeoutMs: 60_000 });
-  const ref = partitionRef('bench', { queue: 'q', partition: 0, generation: 0 });
+  const ref = partitionRef('bench', { queue: 'q', partition: 0, layoutGeneration: 0 });
   try {
     const rows = [];
     for (const ends of SIZES) rows.push(await measure({ redis, commands, ref }, ends));

@@ -35,7 +35,7 @@ await withRedis(binary, async ({ redis, socketPath }) => {
  */
 async function measure({ plain, commands }, things) {
   await plain.flushall();
-  const ref = partitionRef('bench', { queue: 'q', partition: 0, generation: 0 });
+  const ref = partitionRef('bench', { queue: 'q', partition: 0, layoutGeneration: 0 });
   // A scheduled or ready job is two things, and so is one that is over.
   await fill(plain, ref.keys, Math.round(things / 2));
   /** @type {number[]} */

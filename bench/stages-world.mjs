@@ -40,7 +40,7 @@ export async function createWorld(socketPath) {
   const redis = openCommands({ redis: { path: socketPath }, name: 'bench', commandTimeoutMs: 60_000 });
   await whenReady(redis);
   const jobs = createJobs(redis);
-  const ref = partitionRef('bench', { queue: 'q', partition: 0, generation: 0 });
+  const ref = partitionRef('bench', { queue: 'q', partition: 0, layoutGeneration: 0 });
   let term = '';
 
   /** An empty partition that we lead. */

@@ -16,7 +16,7 @@ const SAMPLES: Events = {
   'leader.elected': { ...placed, epoch: 7 },
   'leader.lost': { ...placed, epoch: 7, why: 'the trust window ran out' },
   'jobs.promoted': { ...placed, count: 2, deadLetters: 0, lateness: [[1, 2]], tookMs: 1 },
-  'mover.passed': { ...placed, state: 'moved', tookMs: 1 },
+  'mover.passed': { ...placed, state: 'promoted', tookMs: 1 },
   'schedule.fired': { ...placed, schedule: 'nightly', atMs: 1_763_719_000_000, outcome: 'ok', latenessMs: 1 },
   'schedule.missed': { ...placed, schedule: 'nightly', sinceMs: 1_763_719_000_000, fired: 1 },
   'schedule.unreadable': { ...placed, schedule: 'nightly', why: 'no JSON' },

@@ -66,7 +66,9 @@ export function createLayouts(parts: LayoutsParts): Layouts {
     async reload(queue, seen) {
       const entry = entryOf(remembering, queue);
       const current = entry.layout?.[0];
-      return entry.layout && current?.generation !== seen.generation ? entry.layout : read(remembering, entry);
+      return entry.layout && current?.layoutGeneration !== seen.layoutGeneration
+        ? entry.layout
+        : read(remembering, entry);
     },
     doubt() {
       for (const entry of entries.values()) refresh(remembering, entry);

@@ -3,18 +3,23 @@
  * into absolute due times, and hands over to the parts beside this file. It owns one connection, made at the first call, and
  * nothing else of the process: no signal handlers, no timers, no output. Every promise it gives settles, none waits for ever.
  */
-import { DuestreamError } from '../core/errors.ts';
 import type { ScheduleOptions } from '../core/job-options.ts';
-import { openCommands } from '../redis/connection/connect.ts';
-import { createOpening } from '../redis/connection/opening.ts';
 import { checkList } from './bulk.ts';
+import { type Calls, createCalls } from './calls.ts';
 import type { Cancelled } from './cancel.ts';
 import type { JobView } from './job-view.ts';
 import { dueOf, planJob } from './plan.ts';
-import { type BulkJob, furnish, limitsOf, type Parts, scheduleList, scheduleOne } from './producer-parts.ts';
+import { type BulkJob, limitsOf, scheduleList, scheduleOne } from './producer-parts.ts';
 import { parseReplayed, type Replayed, type ReplayTarget } from './replay.ts';
 import type { Scheduled } from './scheduled.ts';
-import { type ProducerOptions, parseAnyId, producerSettings, type QueueInput, queueOf } from './settings.ts';
+import {
+  type ProducerOptions,
+  type ProducerSettings,
+  parseAnyId,
+  producerSettings,
+  type QueueInput,
+  queueOf,
+} from './settings.ts';
 
 export type {
   BulkJob,
@@ -110,76 +115,52 @@ export interface Producer {
  */
 export function createProducer(options: ProducerOptions): Producer {
   const settings = producerSettings(options);
-  const { clock, waitMs } = settings;
-  const stopAsked = new AbortController();
-  /** Ends what goes on beside the calls, once they have settled. */
-  const ending = new AbortController();
-  const underWay = new Set<Promise<unknown>>();
-  let stopping: Promise<void> | undefined;
-  const opening = createOpening({
-    waitMs,
-    open: () => [openCommands(settings)] as const,
-    furnish: ([redis]) => furnish(settings, redis, ending.signal),
+  const calls = createCalls(settings);
+  return {
+    ...methodsOf(settings, calls),
+    async ready() {
+      await (await calls.connected()).fit();
+    },
+    stop: calls.stop,
+    [Symbol.asyncDispose]: calls.stop,
+  };
+}
+
+type Methods = Omit<Producer, 'ready' | 'stop' | typeof Symbol.asyncDispose>;
+
+function methodsOf(settings: ProducerSettings, { check, opened, run, runChecked }: Calls): Methods {
+  const { clock } = settings;
+  const one = <Data>(queue: QueueInput<Data>, id: string, bare: boolean) => ({
+    to: queueOf(queue),
+    id: parseAnyId(id, bare),
   });
-
-  /** A call that `stop` waits for. */
-  function call<T>(work: (parts: Parts) => Promise<T>): Promise<T> {
-    if (stopping) return Promise.reject(stopped());
-    const parts = opening.opened();
-    const working = parts ? work(parts) : opening.use().then(work);
-    underWay.add(working);
-    const done = () => underWay.delete(working);
-    working.then(done, done);
-    return working;
-  }
-
-  /** A call whose input is read before anything else: what is wrong with it is said also while Redis is away. */
-  function checkedCall<Input, T>(read: () => Input, work: (parts: Parts, input: Input) => Promise<T>): Promise<T> {
-    try {
-      const input = read();
-      return call((parts) => work(parts, input));
-    } catch (error) {
-      return Promise.reject(error);
-    }
-  }
-
-  async function end(): Promise<void> {
-    stopAsked.abort(stopped());
-    await Promise.allSettled(underWay);
-    await opening.opened()?.batch.quiet();
-    ending.abort(stopped());
-    opening.close();
-  }
-
-  const stop = () => (stopping ??= end());
-
   return {
     schedule(queue, data, options = {}) {
-      if (stopping) return Promise.reject(stopped());
       const calledMs = clock.monotonicMs();
-      const parts = opening.opened();
       try {
+        check();
+        const parts = opened();
         const to = queueOf(queue);
-        if (parts) return scheduleOne(parts, { to, data, options, calledMs }, call);
+        if (parts) return scheduleOne(parts, { to, data, options, calledMs }, run);
         // For its refusals alone: the due time is counted from the clock of Redis, which is not known yet.
         planJob(data, options, { ...limitsOf(settings), nowMs: clock.wallMs() });
-        return call((opened) => scheduleOne(opened, { to, data, options, calledMs }, (work) => work(opened)));
+        return run((made) => scheduleOne(made, { to, data, options, calledMs }, (work) => work(made)));
       } catch (error) {
         return Promise.reject(error);
       }
     },
     scheduleMany: (queue, list) =>
-      checkedCall(() => {
+      runChecked(() => {
         checkList(list, 'jobs');
         return { to: queueOf(queue), list, calledMs: clock.monotonicMs() };
       }, scheduleList),
     cancel: (queue, id, { bare = false } = {}) =>
-      checkedCall(
-        () => ({ to: queueOf(queue), id: parseAnyId(id, bare) }),
+      runChecked(
+        () => one(queue, id, bare),
         ({ cancel }, given) => cancel.one(given.to, given.id, { bare }),
       ),
     cancelMany: (queue, ids) =>
-      checkedCall(
+      runChecked(
         () => {
           checkList(ids, 'ids');
           return { to: queueOf(queue), ids: ids.map((id) => parseAnyId(id, false)) };
@@ -187,25 +168,17 @@ export function createProducer(options: ProducerOptions): Producer {
         ({ cancel }, given) => cancel.many(given.to, given.ids),
       ),
     get: (queue, id, { bare = false } = {}) =>
-      checkedCall(
-        () => ({ to: queueOf(queue), id: parseAnyId(id, bare) }),
+      runChecked(
+        () => one(queue, id, bare),
         ({ get }, given) => get(given.to, given.id, { bare }),
       ),
     replay: (queue, deadLetter, options = {}) =>
-      checkedCall(
+      runChecked(
         () => ({ to: queueOf(queue), target: parseReplayed(deadLetter), calledMs: clock.monotonicMs() }),
         async ({ server, limits, replay }, { to, target, calledMs }) => {
           await server.settle();
           return replay(to, { target, dueMs: dueOf(options, limits(calledMs)), partition: options.partition });
         },
       ),
-    async ready() {
-      if (stopping) throw stopped();
-      await (await opening.connected(stopAsked.signal)).fit();
-    },
-    stop,
-    [Symbol.asyncDispose]: stop,
   };
 }
-
-const stopped = () => new DuestreamError('stopped', 'the producer was stopped; nothing was sent');

@@ -4,7 +4,7 @@ import { doneLimits } from '../config/done.ts';
 import { queueOptions } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
 import { systemClock } from '../core/clock.ts';
-import type { createEmitter, EventName, EventSource } from '../core/events.ts';
+import type { createEmitter } from '../core/events.ts';
 import { newJobId } from '../core/job.ts';
 import { defineQueue } from '../core/queue.ts';
 import { createGuard } from '../mover/guard.ts';
@@ -29,6 +29,8 @@ export function furnish(
   const movers = subscriber ? moversOf({ config, redis, subscriber, id, events }) : undefined;
   return { redis, movers, guard: createGuard({ redis, clock: systemClock, events }) };
 }
+
+export type Furnished = ReturnType<typeof furnish>;
 
 /** What a configuration names exists from now on: it has movers before its first job, and the partitions it was given. */
 export async function declareQueues(redis: Redis, config: Config): Promise<void> {
@@ -57,26 +59,3 @@ function moversOf(parts: {
     },
   });
 }
-
-/** Every event of one source goes on to another. */
-export function forward(from: EventSource, to: ReturnType<typeof createEmitter>): () => void {
-  const offs = FORWARDED.map((name) => from.on(name, (payload) => to.emit(name, payload)));
-  return () => {
-    for (const off of offs) off();
-  };
-}
-
-const FORWARDED: readonly EventName[] = [
-  ...(['job.started', 'job.completed', 'job.retried', 'job.deferred', 'job.dead', 'job.cancelled'] as const),
-  ...(['job.failed', 'job.expired'] as const),
-  ...(['job.fenced', 'entries.reclaimed', 'entries.adopted', 'consumer.retired', 'redis.away', 'redis.back'] as const),
-  ...(['redis.changed'] as const),
-  ...([
-    'jobs.parked',
-    'parked.waiting',
-    'suspects.waiting',
-    'slots.lost',
-    'worker.exhausted',
-    'promise.rejected',
-  ] as const),
-];

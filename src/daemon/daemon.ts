@@ -7,18 +7,20 @@
  */
 import type { Config } from '../config/options.ts';
 import { systemClock } from '../core/clock.ts';
-import { DuestreamError, messageOf } from '../core/errors.ts';
-import { createEmitter, type EventSource } from '../core/events.ts';
+import { DuestreamError } from '../core/errors.ts';
+import { forward } from '../core/event-list.ts';
+import { createEmitter, type Emitter, type EventSource } from '../core/events.ts';
+import { createLife, type Life } from '../core/life.ts';
 import { type Log, silentLog } from '../core/log.ts';
 import { checkNames } from '../core/option-names.ts';
-import { createHttp } from '../http/server.ts';
+import { createHttp, type HttpOptions } from '../http/server.ts';
 import { createMetrics, type Registry } from '../metrics/metrics.ts';
 import { labelOf } from '../redis/connection/connect.ts';
-import { createOpening } from '../redis/connection/opening.ts';
+import { createOpening, type Opening } from '../redis/connection/opening.ts';
 import { withRetry } from '../redis/connection/outage.ts';
 import type { Handlers } from '../worker/handlers.ts';
 import type { WatchedWorker } from '../worker/worker.ts';
-import { declareQueues, forward, furnish, openAll } from './daemon-parts.ts';
+import { declareQueues, type Furnished, furnish, openAll } from './daemon-parts.ts';
 import { loadHandlers } from './handler-module.ts';
 import { healthOf } from './health.ts';
 import { type DaemonInput, type DaemonSettings, readDaemonInput } from './input.ts';
@@ -98,135 +100,135 @@ export function createDaemon(input: DaemonInput, parts: DaemonParts = {}): Daemo
   return createDaemonOf(readDaemonInput(input), parts);
 }
 
+/** What a daemon is made of before it connects. */
+interface Made {
+  readonly settings: DaemonSettings;
+  readonly parts: DaemonParts;
+  readonly events: Emitter;
+  readonly opening: Opening<Furnished>;
+  /** Ends what forwards events of the parts. */
+  readonly unforwards: (() => void)[];
+  worker: WatchedWorker | undefined;
+  keeper: ScheduleKeeper | undefined;
+  listening: { readonly host: string; readonly port: number } | undefined;
+}
+
 /** The same of a configuration that was loaded. @throws DuestreamError `bad-config` */
 export function createDaemonOf(settings: DaemonSettings, parts: DaemonParts = {}): Daemon {
   checkNames(parts, PARTS, 'createDaemon');
+  const made = madeOf(settings, parts);
+  const { events, opening } = made;
+  const lag = createLagWatch({ clock: systemClock, events });
+  const isRunning = () => life.state() === 'running';
+  const metrics = createMetrics({ version, state: { ready: isRunning }, ...scrapedOf(made) });
+  const unobserve = metrics.observe(events);
+  const health = healthOf({
+    ...{ mover: settings.config.mover, clock: systemClock, movers: () => opening.opened()?.movers },
+    ...{ worker: () => made.worker, redis: () => opening.opened()?.redis, state: () => life.state() },
+  });
+  const http = httpOf(made, { ...health, scrape: metrics.scrape, contentType: metrics.contentType });
+  const life: Life<undefined> = createLife({
+    what: 'daemon',
+    async begin(signal) {
+      await begin(made, signal);
+      lag.start();
+      made.listening = await http?.start();
+    },
+    async end(begun) {
+      await shutDown(made, begun);
+      await http?.stop();
+      lag.stop();
+      for (const unforward of made.unforwards) unforward();
+      unobserve();
+      metrics.close();
+      opening.close();
+    },
+    atFailure: undefined,
+  });
+  const stop = () => life.stop(undefined);
+  return {
+    ...{ start: life.start, stop, events, registry: metrics.registry, metrics: metrics.scrape },
+    [Symbol.asyncDispose]: stop,
+    async ready() {
+      life.check();
+      const { redis } = await opening.connected(life.signal);
+      const within = { clock: systemClock, budgetMs: START_WITHIN_MS, signal: life.signal };
+      await withRetry('ready', () => redis.ping(), within);
+    },
+    isReady: async () => (await health.ready()).ok,
+    isLive: () => health.live().ok,
+    http: () => made.listening,
+    redisLabel: labelOf(settings.redis),
+  };
+}
+
+function madeOf(settings: DaemonSettings, parts: DaemonParts): Made {
   const { config } = settings;
-  const { log = silentLog } = parts;
-  const has = (role: Config['roles'][number]) => config.roles.includes(role);
-  if (has('worker') && !parts.handlers && config.worker.module === '') {
+  if (has(config, 'worker') && !parts.handlers && config.worker.module === '') {
     throw new DuestreamError('bad-config', 'the role worker has no handlers; allowed: worker.module, or handlers');
   }
   const events = createEmitter();
-  const stopAsked = new AbortController();
-  const unforwards: (() => void)[] = [];
-  let worker = parts.handlers && has('worker') ? workerOf(parts.handlers) : undefined;
-  if (parts.around) unforwards.push(forward(parts.around, events));
-  const lag = createLagWatch({ clock: systemClock, events });
   const opening = createOpening({
     waitMs: START_WITHIN_MS,
     open: () => openAll(settings),
     furnish: async (connections) => furnish(settings, events, connections),
   });
-  const movers = () => opening.opened()?.movers;
-  const metrics = createMetrics({
-    version,
-    state: { ready: () => state === 'running' },
-    registry: parts.registry,
-    without: [...(parts.around ? [] : ['rejections' as const]), ...(has('mover') ? [] : ['redisEvicts' as const])],
-    ...(has('mover') ? queueReadings({ opened: opening.opened, namespace: config.namespace }) : {}),
-  });
-  const unobserve = metrics.observe(events);
-  const health = healthOf({
-    ...{ mover: config.mover, clock: systemClock, movers, worker: () => worker },
-    ...{ redis: () => opening.opened()?.redis, state: () => state },
-  });
-  const { host, port, token } = config.http;
-  const http = has('http')
-    ? createHttp({ host, port, token, log, ...health, scrape: metrics.scrape, contentType: metrics.contentType })
-    : undefined;
-  let keeper: ScheduleKeeper | undefined;
-  let listening: { host: string; port: number } | undefined;
-  let state: 'new' | 'running' | 'stopping' = 'new';
-  let beginning: Promise<void> | undefined;
-  let starting: Promise<void> | undefined;
-  let stopped: Promise<void> | undefined;
-  let failure: string | undefined;
+  const none = { worker: undefined, keeper: undefined, listening: undefined };
+  const made: Made = { settings, parts, events, opening, unforwards: [], ...none };
+  if (parts.handlers && has(config, 'worker')) made.worker = workerOf(made, parts.handlers);
+  if (parts.around) made.unforwards.push(forward(parts.around, events));
+  return made;
+}
 
-  function workerOf(handlers: Handlers): WatchedWorker {
-    const made = createModuleWorker(handlers, { ...settings, log, only: parts.only });
-    unforwards.push(forward(made.events, events));
-    return made;
-  }
+const has = (config: Config, role: Config['roles'][number]) => config.roles.includes(role);
 
-  async function begin(): Promise<void> {
-    const { signal } = stopAsked;
-    if (has('worker')) worker ??= workerOf(await loadHandlers(config.worker.module));
-    keeper = scheduleKeeperOf(config, { log, events, clock: systemClock });
-    signal.throwIfAborted();
-    const { redis, movers, guard } = await opening.use(signal);
-    if (movers) await declareQueues(redis, config);
-    await movers?.start();
-    if (movers) guard.start();
-    keeper?.start(redis);
-    await worker?.start();
-    signal.throwIfAborted();
-    lag.start();
-    state = 'running';
-    listening = await http?.start();
-  }
+function workerOf({ settings, parts, events, unforwards }: Made, handlers: Handlers): WatchedWorker {
+  const { log = silentLog, only } = parts;
+  const worker = createModuleWorker(handlers, { ...settings, log, only });
+  unforwards.push(forward(worker.events, events));
+  return worker;
+}
 
-  function start(): Promise<void> {
-    if (stopped) return Promise.reject(over(failure));
-    starting ??= tryToStart();
-    return starting;
-  }
-
-  async function tryToStart(): Promise<void> {
-    beginning = begin();
-    try {
-      await beginning;
-    } catch (error) {
-      const cutShort = stopAsked.signal.aborted;
-      if (!cutShort) failure = messageOf(error);
-      await stop();
-      throw cutShort ? new DuestreamError('stopped', 'this daemon was stopped while it started') : error;
-    }
-  }
-
-  async function ready(): Promise<void> {
-    if (stopped) throw over(failure);
-    const { redis } = await opening.connected(stopAsked.signal);
-    const { signal } = stopAsked;
-    await withRetry('ready', () => redis.ping(), { clock: systemClock, budgetMs: START_WITHIN_MS, signal });
-  }
-
-  async function shutDown(): Promise<void> {
-    state = 'stopping';
-    // First of all, so that a start that is under way is cut short there too.
-    const workerStopped = worker?.stop();
-    await beginning?.catch(() => undefined);
-    await (workerStopped ?? worker?.stop());
-    const opened = opening.opened();
-    await opened?.guard.stop();
-    await keeper?.stop();
-    await opened?.movers?.stop();
-    await http?.stop();
-    lag.stop();
-    for (const unforward of unforwards) unforward();
-    unobserve();
-    metrics.close();
-    opening.close();
-  }
-
-  function stop(): Promise<void> {
-    stopAsked.abort(over());
-    stopped ??= shutDown();
-    return stopped;
-  }
-
+/** Which metrics there are, and where those of whole queues come from. */
+function scrapedOf({ settings: { config }, parts, opening }: Made) {
+  const moves = has(config, 'mover');
   return {
-    ...{ start, stop, ready, events, registry: metrics.registry, metrics: metrics.scrape },
-    [Symbol.asyncDispose]: stop,
-    isReady: async () => (await health.ready()).ok,
-    isLive: () => health.live().ok,
-    http: () => listening,
-    redisLabel: labelOf(settings.redis),
+    registry: parts.registry,
+    without: [...(parts.around ? [] : ['rejections' as const]), ...(moves ? [] : ['redisEvicts' as const])],
+    ...(moves ? queueReadings({ opened: opening.opened, namespace: config.namespace }) : {}),
   };
 }
 
-const over = (failure?: string) =>
-  new DuestreamError(
-    'stopped',
-    `this daemon ${failure === undefined ? 'was stopped' : `could not start (${failure})`}; create another one`,
-  );
+function httpOf(
+  { settings: { config }, parts: { log = silentLog } }: Made,
+  shown: Pick<HttpOptions, 'live' | 'ready' | 'scrape' | 'contentType'>,
+) {
+  const { host, port, token } = config.http;
+  return has(config, 'http') ? createHttp({ host, port, token, log, ...shown }) : undefined;
+}
+
+async function begin(made: Made, signal: AbortSignal): Promise<void> {
+  const { settings, parts, events, opening } = made;
+  const { config } = settings;
+  if (has(config, 'worker')) made.worker ??= workerOf(made, await loadHandlers(config.worker.module));
+  made.keeper = scheduleKeeperOf(config, { log: parts.log ?? silentLog, events, clock: systemClock });
+  signal.throwIfAborted();
+  const { redis, movers, guard } = await opening.use(signal);
+  if (movers) await declareQueues(redis, config);
+  await movers?.start();
+  if (movers) guard.start();
+  made.keeper?.start(redis);
+  await made.worker?.start();
+  signal.throwIfAborted();
+}
+
+async function shutDown(made: Made, begun: Promise<void>): Promise<void> {
+  // First of all, so that a start that is under way is cut short there too.
+  const workerStopped = made.worker?.stop();
+  await begun;
+  await (workerStopped ?? made.worker?.stop());
+  const opened = made.opening.opened();
+  await opened?.guard.stop();
+  await made.keeper?.stop();
+  await opened?.movers?.stop();
+}

@@ -9,7 +9,7 @@ import { version } from './version.ts';
 export interface HealthParts {
   readonly mover: Config['mover'];
   readonly clock: Clock;
-  readonly state: () => 'new' | 'running' | 'stopping';
+  readonly state: () => 'new' | 'running' | 'stopping' | 'stopped';
   /** Undefined before they are made. */
   readonly movers: () => Pick<Movers, 'lastTurnMs' | 'lastProgressMs'> | undefined;
   readonly worker: () => Pick<WatchedWorker, 'notLive' | 'notReady'> | undefined;

@@ -5,7 +5,7 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { type Clock, systemClock } from '../core/clock.ts';
 import { escapeControls, oneLine } from '../core/errors.ts';
-import { listenToAll } from '../core/event-list.ts';
+import { type Listeners, listenToAll } from '../core/event-list.ts';
 import type { EventSource, Events } from '../core/events.ts';
 import { withoutCredentials } from '../core/redact.ts';
 import { createOutageLog, fewer } from './outage-log.ts';
@@ -52,81 +52,15 @@ const UNWRITTEN_MAX = 16 * 1024 * 1024;
  */
 export function logEvents(events: EventSource, log: Logger, clock: Clock = systemClock): () => void {
   // Each has a bucket of its own: a hundred new leaders must not drown that Redis is back, or what was missed.
-  const few = fewer(log, clock);
-  const rare = fewer(log, clock);
+  const to = { log, few: fewer(log, clock), rare: fewer(log, clock) };
   const outage = createOutageLog({ log: fewer(log, clock), clock });
-  const suspects = sparing(SUSPECTS_EVERY_MS, (e: Events['suspects.waiting'], missed) =>
-    log.warn({ ...e, missed }, 'workers died under these jobs: they are started one at a time'),
-  );
   const off = listenToAll(
     events,
     {
-      'leader.elected': (e) => few.info(e, 'leader elected'),
-      'leader.lost': (e) => few.info(e, 'leader lost'),
-      'jobs.promoted': ({ queue, partition, count, deadLetters, tookMs }) => {
-        if (deadLetters > 0)
-          log.warn({ queue, partition, deadLetters }, 'members that cannot be jobs became dead letters');
-        log.debug({ queue, partition, count, tookMs: round(tookMs) }, 'jobs promoted');
-      },
-      'job.started': (e) => log.debug({ ...e, lateMs: round(e.lateMs) }, 'job started'),
-      'job.completed': (e) => log.debug({ ...e, tookMs: round(e.tookMs) }, 'job completed'),
-      'job.retried': ({ error, ...e }) =>
-        log.info(
-          { ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) },
-          'job failed, will retry',
-        ),
-      'job.deferred': (e) => log.debug({ ...e, tookMs: round(e.tookMs) }, 'job deferred'),
-      'job.dead': ({ error, ...e }) =>
-        log.warn({ ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) }, 'job is dead'),
-      'job.failed': ({ error, ...e }) =>
-        log.warn(
-          { ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) },
-          'job failed and is not tried again: its queue delivers at most once',
-        ),
-      'job.expired': (e) =>
-        log.info(e, e.dead ? 'job was too late: it became a dead letter' : 'job was too late: it was dropped'),
-      'job.cancelled': (e) => log.debug(e, 'job cancelled'),
-      'job.fenced': (e) => rare.warn(e, 'Redis refused the end of an older start: the job was started again elsewhere'),
-      'jobs.parked': sparing(PARKED_EVERY_MS, ({ queue, partition, count }, missed) =>
-        log.warn({ queue, partition, count, missed }, 'jobs of a later version wait: update the workers'),
-      ),
-      'suspects.waiting': (e) => {
-        if (e.waiting > 0) suspects(e);
-      },
-      'slots.lost': (e) => rare.warn(e, 'handlers ignore their abort signal; their slots are lost'),
-      'worker.exhausted': (e) => log.error(e, 'too many slots are lost; restart the process to free them'),
-      'promise.rejected': sparing(REJECTED_EVERY_MS, ({ error }, missed) =>
-        log.error(
-          { error: safe(error), missed },
-          'unhandled rejection: a promise of a handler was rejected and nothing caught it',
-        ),
-      ),
-      'process.ticked': ({ lagMs }) => {
-        if (lagMs < LAG_TOLD_MS) return;
-        log.warn(
-          { lagMs: round(lagMs) },
-          'the event loop was blocked: by a handler, or because the process was frozen',
-        );
-      },
-      'entries.reclaimed': (e) => rare.warn(e, 'took over the jobs of a dead worker'),
-      'entries.adopted': (e) => rare.warn(e, 'found jobs that Redis delivered in a lost reply'),
-      'schedule.missed': (e) => rare.warn(e, 'instants of a schedule passed while no daemon ran'),
-      'schedule.unreadable': (e) => log.error(e, 'a schedule cannot be read and does not fire: put it again'),
-      'partition.repaired': (e) => rare.warn(e, 'somebody else removed parts of jobs; they are repaired'),
-      'consumer.retired': (e) => few.info(e, 'removed a dead worker from the consumer group'),
+      ...ofJobs(to),
+      ...ofWorkers(to),
+      ...ofTheRest(to),
       'redis.away': (e) => outage.away({ ...e, why: safe(e.why) }),
-      'redis.evicts': (e) =>
-        log.error(e, 'Redis may evict keys and jobs with them: run CONFIG SET maxmemory-policy noeviction'),
-      'redis.keeps': (e) => log.info(e, 'Redis no longer evicts keys'),
-      'redis.changed': ({ empty, ...e }) =>
-        rare.warn(
-          e,
-          e.before === e.runId
-            ? 'Redis has lost this namespace: somebody removed its keys'
-            : empty
-              ? 'another Redis server answers, and it has no keys of this namespace'
-              : 'another Redis server answers',
-        ),
       'redis.back': outage.back,
     },
     ['mover.passed', 'schedule.fired', 'parked.waiting'],
@@ -135,6 +69,96 @@ export function logEvents(events: EventSource, log: Logger, clock: Clock = syste
     off();
     outage.stop();
   };
+}
+
+/** Where a line goes: written always, or only so often. */
+interface Lines {
+  readonly log: Logger;
+  readonly few: ReturnType<typeof fewer>;
+  readonly rare: ReturnType<typeof fewer>;
+}
+
+/** What becomes of jobs. */
+function ofJobs({ log, rare }: Lines) {
+  return {
+    'jobs.promoted': ({ queue, partition, count, deadLetters, tookMs }) => {
+      if (deadLetters > 0)
+        log.warn({ queue, partition, deadLetters }, 'members that cannot be jobs became dead letters');
+      log.debug({ queue, partition, count, tookMs: round(tookMs) }, 'jobs promoted');
+    },
+    'job.started': (e) => log.debug({ ...e, lateMs: round(e.lateMs) }, 'job started'),
+    'job.completed': (e) => log.debug({ ...e, tookMs: round(e.tookMs) }, 'job completed'),
+    'job.retried': ({ error, ...e }) =>
+      log.info(
+        { ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) },
+        'job failed, will retry',
+      ),
+    'job.deferred': (e) => log.debug({ ...e, tookMs: round(e.tookMs) }, 'job deferred'),
+    'job.dead': ({ error, ...e }) =>
+      log.warn({ ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) }, 'job is dead'),
+    'job.failed': ({ error, ...e }) =>
+      log.warn(
+        { ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) },
+        'job failed and is not tried again: its queue delivers at most once',
+      ),
+    'job.expired': (e) =>
+      log.info(e, e.dead ? 'job was too late: it became a dead letter' : 'job was too late: it was dropped'),
+    'job.cancelled': (e) => log.debug(e, 'job cancelled'),
+    'job.fenced': (e) => rare.warn(e, 'Redis refused the end of an older start: the job was started again elsewhere'),
+  } satisfies Partial<Listeners>;
+}
+
+/** What workers meet. */
+function ofWorkers({ log, few, rare }: Lines) {
+  const suspects = sparing(SUSPECTS_EVERY_MS, (e: Events['suspects.waiting'], missed) =>
+    log.warn({ ...e, missed }, 'workers died under these jobs: they are started one at a time'),
+  );
+  return {
+    'jobs.parked': sparing(PARKED_EVERY_MS, ({ queue, partition, count }, missed) =>
+      log.warn({ queue, partition, count, missed }, 'jobs of a later version wait: update the workers'),
+    ),
+    'suspects.waiting': (e) => {
+      if (e.waiting > 0) suspects(e);
+    },
+    'slots.lost': (e) => rare.warn(e, 'handlers ignore their abort signal; their slots are lost'),
+    'worker.exhausted': (e) => log.error(e, 'too many slots are lost; restart the process to free them'),
+    'promise.rejected': sparing(REJECTED_EVERY_MS, ({ error }, missed) =>
+      log.error(
+        { error: safe(error), missed },
+        'unhandled rejection: a promise of a handler was rejected and nothing caught it',
+      ),
+    ),
+    'entries.reclaimed': (e) => rare.warn(e, 'took over the jobs of a dead worker'),
+    'entries.adopted': (e) => rare.warn(e, 'found jobs that Redis delivered in a lost reply'),
+    'consumer.retired': (e) => few.info(e, 'removed a dead worker from the consumer group'),
+  } satisfies Partial<Listeners>;
+}
+
+/** Leaders, schedules, damage, and the state of Redis. */
+function ofTheRest({ log, few, rare }: Lines) {
+  return {
+    'leader.elected': (e) => few.info(e, 'leader elected'),
+    'leader.lost': (e) => few.info(e, 'leader lost'),
+    'process.ticked': ({ lagMs }) => {
+      if (lagMs < LAG_TOLD_MS) return;
+      log.warn({ lagMs: round(lagMs) }, 'the event loop was blocked: by a handler, or because the process was frozen');
+    },
+    'schedule.missed': (e) => rare.warn(e, 'instants of a schedule passed while no daemon ran'),
+    'schedule.unreadable': (e) => log.error(e, 'a schedule cannot be read and does not fire: put it again'),
+    'partition.repaired': (e) => rare.warn(e, 'somebody else removed parts of jobs; they are repaired'),
+    'redis.evicts': (e) =>
+      log.error(e, 'Redis may evict keys and jobs with them: run CONFIG SET maxmemory-policy noeviction'),
+    'redis.keeps': (e) => log.info(e, 'Redis no longer evicts keys'),
+    'redis.changed': ({ empty, ...e }) =>
+      rare.warn(
+        e,
+        e.before === e.runId
+          ? 'Redis has lost this namespace: somebody removed its keys'
+          : empty
+            ? 'another Redis server answers, and it has no keys of this namespace'
+            : 'another Redis server answers',
+      ),
+  } satisfies Partial<Listeners>;
 }
 
 const PARKED_EVERY_MS = 60_000;

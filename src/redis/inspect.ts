@@ -122,9 +122,9 @@ function evictedOf(value = ''): Pick<PartitionStats, 'evicted'> {
 
 /** The story of one member, or undefined when nothing is known about it. */
 export async function peek(redis: Redis, ref: PartitionRef, member: string): Promise<Peek | Moved | undefined> {
-  const args = { generation: ref.generation, member };
+  const args = { generation: ref.layoutGeneration, member };
   const reply = list(await run(redis, 'peek', { keys: ref.keys, args })).map(text);
-  if (reply[0] === 'moved') return { kind: 'moved', generation: Number(reply[1]) };
+  if (reply[0] === 'moved') return { kind: 'moved', layoutGeneration: Number(reply[1]) };
   const [now, value = '', due = '', runText = '', over = ''] = reply;
   if (value === '' && due === '') return undefined;
   const tombstone = isTombstone(value) ? decodeTombstone(value) : undefined;

@@ -97,7 +97,7 @@ export type StoredKey = KeyRow & { readonly key: string };
 export interface PartitionRef {
   readonly queue: string;
   readonly partition: number;
-  readonly generation: number;
+  readonly layoutGeneration: number;
   readonly keys: PartitionKeys;
 }
 
@@ -116,7 +116,7 @@ export function controlKeys(namespace: string): ControlKeys {
 /** A partition of a queue whose partition count and generation are known. */
 export function partitionRef(
   namespace: string,
-  place: { readonly queue: string; readonly partition: number; readonly generation: number },
+  place: { readonly queue: string; readonly partition: number; readonly layoutGeneration: number },
 ): PartitionRef {
   return Object.freeze({ ...place, keys: partitionKeys({ namespace, ...place }) });
 }

@@ -118,7 +118,7 @@ function contextOf(
   const collected: Effect[] | undefined = verdict.isOver ? undefined : effects;
   return createContext({
     ...{ job: view, lazyAbort, clock, log: silentLog, token: job.token, effects: collected },
-    ref: partitionRef('test', { queue: job.queue.name, partition: 0, generation: 0 }),
+    ref: partitionRef('test', { queue: job.queue.name, partition: 0, layoutGeneration: 0 }),
     deadlineMs: clock.monotonicMs() + verdict.timeoutMs,
   });
 }

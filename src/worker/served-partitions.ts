@@ -32,7 +32,7 @@ export function createServedPartitions(parts: {
   async function declare(): Promise<void> {
     const { name, partitions } = queue;
     const layout = await declareQueue(redis, { namespace, queue: name, partitions });
-    if (layout.partitions === refs.length && layout.generation === refs[0]?.generation) return;
+    if (layout.partitions === refs.length && layout.layoutGeneration === refs[0]?.layoutGeneration) return;
     const next = partitionsOf(namespace, layout);
     // Before the first read: the others must know of this worker when they share what a dead one left.
     for (const { keys } of next) await join(redis, keys, consumer);

@@ -15,6 +15,8 @@ export function openAll(redis: Settings['redis'], names: readonly string[]): rea
   return [commands, ...names.map((name) => openBlocking({ redis, name: `reader:${name}` }))];
 }
 
+export type Shared = ReturnType<typeof wire>;
+
 /** What the queues share, and the queues. */
 export function wire(
   shared: {
@@ -61,11 +63,7 @@ export function wire(
 }
 
 /** All queues at the same time; then what they share. */
-export async function handOver(
-  parts: ReturnType<typeof wire> | undefined,
-  endMs: number,
-  giveUp: AbortController,
-): Promise<void> {
+export async function handOver(parts: Shared | undefined, endMs: number, giveUp: AbortController): Promise<void> {
   if (!parts) return;
   const { heartbeat, extender, served } = parts;
   await Promise.all(served.map((one) => one.stop(endMs)));

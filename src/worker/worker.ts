@@ -11,13 +11,14 @@
  * queue gets its first free slot again, large entries of one queue would hold up those of the others, and streams of
  * different slots of a cluster cannot be read together.
  */
+import type { Clock } from '../core/clock.ts';
 import type { DurationInput } from '../core/duration.ts';
-import { DuestreamError, messageOf } from '../core/errors.ts';
 import { createEmitter, type EventSource } from '../core/events.ts';
 import { newJobId } from '../core/job.ts';
+import { createLife } from '../core/life.ts';
 import { checkObject } from '../core/option-names.ts';
 import type { Queue, Untyped } from '../core/queue.ts';
-import { createOpening } from '../redis/connection/opening.ts';
+import { createOpening, type Opening } from '../redis/connection/opening.ts';
 import { withRetry } from '../redis/connection/outage.ts';
 import type { QueueHandlers } from './handlers.ts';
 import {
@@ -30,7 +31,12 @@ import {
   type Work,
   type WorkerOptions,
 } from './options.ts';
-import { handOver, openAll, wire } from './shared-parts.ts';
+import type { ServedQueue } from './served-queue.ts';
+import { handOver, openAll, type Shared, wire } from './shared-parts.ts';
+
+interface StopOptions {
+  readonly shutdown?: DurationInput | undefined;
+}
 
 export interface Worker {
   /**
@@ -52,7 +58,7 @@ export interface Worker {
    *
    * @param options `shutdown`: how long running handlers may take, instead of the worker's own `shutdown`
    */
-  readonly stop: (options?: { readonly shutdown?: DurationInput | undefined }) => Promise<void>;
+  readonly stop: (options?: StopOptions) => Promise<void>;
   /** `stop`, for `await using worker = createWorker(…)`. */
   readonly [Symbol.asyncDispose]: () => Promise<void>;
   readonly events: EventSource;
@@ -120,119 +126,78 @@ export function createWatchedWorker(given: WorkerArguments): WatchedWorker {
   return workerOf({ settings, works: readWork([{ queue, handler, onAbandoned }], settings) });
 }
 
-function workerOf({
-  settings,
-  works,
-}: {
+interface Working {
   readonly settings: Settings;
   readonly works: readonly Work[];
-}): WatchedWorker {
-  const { clock } = settings;
+}
+
+function workerOf({ settings, works }: Working): WatchedWorker {
   const names = works.map(({ queue }) => queue.name);
   const consumer = `w-${newJobId()}`;
   const events = createEmitter();
   const giveUp = new AbortController();
-  const stopAsked = new AbortController();
   const opening = createOpening({
     waitMs: START_BUDGET_MS,
     open: () => openAll(settings.redis, names),
     furnish: async (connections) => wire({ settings, works, consumer, events, giveUp: giveUp.signal }, connections),
   });
-  let state: 'new' | 'running' | 'stopping' | 'stopped' = 'new';
-  let beginning: Promise<void> | undefined;
-  let starting: Promise<void> | undefined;
-  let stopped: Promise<void> | undefined;
-  let failure: string | undefined;
-
-  function start(): Promise<void> {
-    if (stopped) return Promise.reject(over(failure));
-    starting ??= tryToStart();
-    return starting;
-  }
-
-  async function tryToStart(): Promise<void> {
-    beginning = begin();
-    try {
-      await beginning;
-    } catch (error) {
-      const cutShort = stopAsked.signal.aborted;
-      if (!cutShort) failure = messageOf(error);
-      await stop({ shutdown: 0 });
-      throw cutShort ? new DuestreamError('stopped', 'this worker was stopped while it started') : error;
-    }
-  }
-
-  async function begin(): Promise<void> {
-    const { signal } = stopAsked;
-    const parts = await opening.use(signal);
-    const { commands, heartbeat, extender, served } = parts;
-    await withRetry('start of the worker', heartbeat.start, { clock, budgetMs: START_BUDGET_MS, signal });
-    signal.throwIfAborted();
-    commands.on('ready', () => {
-      for (const one of [heartbeat, extender, ...served]) one.wake();
-    });
-    extender.start();
-    for (const one of served) one.start();
-    state = 'running';
-  }
-
-  async function ready(): Promise<void> {
-    if (stopped) throw over(failure);
-    const { commands } = await opening.connected(stopAsked.signal);
-    await withRetry('ready', () => commands.ping(), { clock, budgetMs: START_BUDGET_MS, signal: stopAsked.signal });
-  }
-
-  function stop(options: { readonly shutdown?: DurationInput | undefined } = {}): Promise<void> {
-    try {
-      stopped ??= shutDown(shutdownOf(options, settings.shutdownMs));
-      return stopped;
-    } catch (error) {
-      return Promise.reject(error);
-    }
-  }
-
-  async function shutDown(shutdownMs: number): Promise<void> {
-    state = 'stopping';
-    stopAsked.abort(over());
-    const endMs = clock.monotonicMs() + shutdownMs;
-    // A Redis that stands still would hold each step below until its time-out; a closed connection holds none.
-    const calledOff = clock.timer(shutdownMs + HANG_UP_AFTER_MS, hangUp);
-    await beginning?.catch(() => undefined);
-    await handOver(opening.opened(), endMs, giveUp);
-    calledOff();
-    hangUp();
-    state = 'stopped';
-  }
-
-  function hangUp(): void {
-    giveUp.abort();
-    opening.close();
-  }
-
+  const life = createLife({
+    what: 'worker',
+    begin: async (signal) => begin(await opening.use(signal), settings.clock, signal),
+    end: (begun, shutdownMs: number) => shutDown({ settings, opening, giveUp }, begun, shutdownMs),
+    atFailure: 0,
+  });
   const served = () => opening.opened()?.served ?? [];
-  const notLive = () =>
-    state === 'stopped'
-      ? names
-      : served()
-          .filter((one) => !one.isLive())
-          .map(({ name }) => name);
-  function notReady(): readonly string[] {
-    const parts = opening.opened();
-    if (state !== 'running' || parts?.commands.status !== 'ready') return names;
-    return parts.served.filter((one) => !one.isReady()).map(({ name }) => name);
-  }
-
+  const namesOf = (some: readonly ServedQueue[]) => some.map(({ name }) => name);
+  const notLive = () => (life.state() === 'stopped' ? names : namesOf(served().filter((one) => !one.isLive())));
+  const connected = () => life.state() === 'running' && opening.opened()?.commands.status === 'ready';
+  const notReady = () => (connected() ? namesOf(served().filter((one) => !one.isReady())) : names);
+  const stop = async (options: StopOptions = {}) => life.stop(shutdownOf(options, settings.shutdownMs));
   return {
-    ...{ start, ready, stop, events, notLive, notReady, consumer, queues: names },
+    ...{ start: life.start, stop, events, notLive, notReady, consumer, queues: names },
     [Symbol.asyncDispose]: () => stop(),
+    async ready() {
+      life.check();
+      const { commands } = await opening.connected(life.signal);
+      await withRetry('ready', () => commands.ping(), startsIn(settings.clock, life.signal));
+    },
     isLive: () => notLive().length === 0,
     isReady: () => notReady().length === 0,
     running: () => served().reduce((sum, { inflight }) => sum + inflight.busy(), 0),
   };
 }
 
-const over = (failure?: string) =>
-  new DuestreamError(
-    'stopped',
-    `this worker ${failure === undefined ? 'was stopped' : `could not start (${failure})`}; create another one`,
-  );
+const startsIn = (clock: Clock, signal: AbortSignal) => ({ clock, budgetMs: START_BUDGET_MS, signal });
+
+async function begin(parts: Shared, clock: Clock, signal: AbortSignal): Promise<void> {
+  const { commands, heartbeat, extender, served } = parts;
+  await withRetry('start of the worker', heartbeat.start, startsIn(clock, signal));
+  signal.throwIfAborted();
+  commands.on('ready', () => {
+    for (const one of [heartbeat, extender, ...served]) one.wake();
+  });
+  extender.start();
+  for (const one of served) one.start();
+}
+
+async function shutDown(
+  {
+    settings: { clock },
+    opening,
+    giveUp,
+  }: { readonly settings: Settings; readonly opening: Opening<Shared>; readonly giveUp: AbortController },
+  begun: Promise<void>,
+  shutdownMs: number,
+): Promise<void> {
+  const hangUp = () => {
+    giveUp.abort();
+    opening.close();
+  };
+  const endMs = clock.monotonicMs() + shutdownMs;
+  // A Redis that stands still would hold each step below until its time-out; a closed connection holds none.
+  const calledOff = clock.timer(shutdownMs + HANG_UP_AFTER_MS, hangUp);
+  await begun;
+  await handOver(opening.opened(), endMs, giveUp);
+  calledOff();
+  hangUp();
+}

@@ -134,7 +134,7 @@ describe('is refused without a write', () => {
     await p.schedule('a');
     const elsewhere = { ...p.ref, generation: 1 };
     const reply = await p.withoutWrite(() => p.jobs.cancel(elsewhere, ['j:a'], { windowMs: WINDOW_MS, nowMs: T0 }));
-    expect(reply).toEqual({ kind: 'moved', generation: 0 });
+    expect(reply).toEqual({ kind: 'moved', layoutGeneration: 0 });
   });
 });
 

@@ -50,7 +50,7 @@ describe('what is there is still worked off', () => {
     await p.scheduleAll([item('a'), item('b')]);
     await p.put('order-1', T0);
     await whileFull(async () => {
-      expect(await p.promote()).toMatchObject({ kind: 'moved', count: 3 });
+      expect(await p.promote()).toMatchObject({ kind: 'promoted', count: 3 });
       const claims = await p.claim(await p.read());
       expect(await p.extend(claims)).toEqual(['ok', 'ok', 'ok']);
       expect(await p.complete(claims)).toEqual(['ok', 'ok', 'ok']);

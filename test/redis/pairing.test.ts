@@ -9,7 +9,7 @@ import { partitionRef } from '../../src/redis/keys.ts';
 import { renew } from '../../src/redis/transitions/lease.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
-const ref = partitionRef('t', { queue: 'emails', partition: 0, generation: 0 });
+const ref = partitionRef('t', { queue: 'emails', partition: 0, layoutGeneration: 0 });
 const clients = new Set<Socket>();
 const opened: Redis[] = [];
 let server: TestRedis;

@@ -56,5 +56,5 @@ test('a bare member that was not adopted yet is scheduled without a record', asy
 
 test('a partition of another generation says where it moved', async () => {
   await p.redis.hset(p.keys.meta, 'generation', 2);
-  expect(await at('j:a')).toEqual({ kind: 'moved', generation: 2 });
+  expect(await at('j:a')).toEqual({ kind: 'moved', layoutGeneration: 2 });
 });

@@ -9,7 +9,7 @@ describe('due jobs', () => {
   test('move to ready, with their lateness, and the next due is told', async () => {
     await p.scheduleAll([item('a', { dueMs: T0 - 20 }), item('b'), item('c'), item('d', { dueMs: T0 + 500 })]);
     const reply = await p.promote();
-    expect(reply).toMatchObject({ kind: 'moved', nowMs: T0, nextMs: T0 + 500, backlog: 3, deadLetters: 0, count: 3 });
+    expect(reply).toMatchObject({ kind: 'promoted', nowMs: T0, nextMs: T0 + 500, backlog: 3, deadLetters: 0, count: 3 });
     expect('lateness' in reply && [...reply.lateness].sort(([a], [b]) => a - b)).toEqual([
       [0, 2],
       [20, 1],
@@ -49,7 +49,7 @@ describe('due jobs', () => {
   test('are moved once: a second call finds nothing', async () => {
     await p.schedule('a');
     await p.promote();
-    expect(await p.promote()).toMatchObject({ kind: 'moved', count: 0, nextMs: undefined });
+    expect(await p.promote()).toMatchObject({ kind: 'promoted', count: 0, nextMs: undefined });
     expect((await p.picture()).ready).toEqual(['j:a']);
   });
 
@@ -57,7 +57,7 @@ describe('due jobs', () => {
     await p.schedule('a');
     const call = { term: await p.lead(), leaseMs: LEASE_MS, limit: 10, cap: 10 };
     const reply = await p.jobs.promote(p.ref, call);
-    expect(reply).toMatchObject({ kind: 'moved', count: 1 });
+    expect(reply).toMatchObject({ kind: 'promoted', count: 1 });
   });
 });
 
@@ -100,23 +100,23 @@ describe('the advertised wake-up', () => {
     expect(await p.meta('wake')).toBe('0');
     expect(await p.picture()).toMatchObject({ scheduled: { 'j:a': T0 } });
     await p.redis.hdel(p.keys.meta, 'paused');
-    expect(await p.promote()).toMatchObject({ kind: 'moved', count: 1 });
+    expect(await p.promote()).toMatchObject({ kind: 'promoted', count: 1 });
   });
 
   test('is 0 while capped, and promotion goes on as soon as entries were read', async () => {
     await p.scheduleAll(ids(5));
-    expect(await p.promote({ cap: 2 })).toMatchObject({ kind: 'moved', count: 2, backlog: 2 });
+    expect(await p.promote({ cap: 2 })).toMatchObject({ kind: 'promoted', count: 2, backlog: 2 });
     expect(await p.promote({ cap: 2 })).toMatchObject({ kind: 'capped', count: 0, backlog: 2 });
     expect(await p.meta('wake')).toBe('0');
     await p.read('w1', 1);
-    expect(await p.promote({ cap: 2 })).toMatchObject({ kind: 'moved', count: 1, backlog: 2 });
+    expect(await p.promote({ cap: 2 })).toMatchObject({ kind: 'promoted', count: 1, backlog: 2 });
   });
 });
 
 describe('a bare member', () => {
   test('is adopted: it gets a minimal record before it leaves the zset', async () => {
     await p.put('order-1042', T0 - 5);
-    expect(await p.promote()).toMatchObject({ kind: 'moved', count: 1, lateness: [[5, 1]] });
+    expect(await p.promote()).toMatchObject({ kind: 'promoted', count: 1, lateness: [[5, 1]] });
     expect(await p.picture()).toEqual({ jobs: { 'order-1042': 'record' }, ready: ['order-1042'] });
     expect(await p.redis.hget(p.keys.jobs, 'order-1042')).toBe(`1${(T0 - 5).toString(36)};b=1|{}`);
     expect(await p.count('adopted')).toBe(1);
@@ -208,7 +208,7 @@ describe('nonsense', () => {
   test.each([5, -1, '-inf', T0 / 1000, 99_999_999_999])('a score of %s becomes a dead letter', async (score) => {
     await p.put('a', score);
     await p.schedule('good');
-    expect(await p.promote()).toMatchObject({ kind: 'moved', count: 1, deadLetters: 1 });
+    expect(await p.promote()).toMatchObject({ kind: 'promoted', count: 1, deadLetters: 1 });
     expect(await p.picture()).toEqual({ jobs: { 'j:good': 'record' }, ready: ['j:good'], dead: ['a: bad-due'] });
     expect(await p.count('refused')).toBe(1);
   });
@@ -261,7 +261,7 @@ describe('nonsense', () => {
     for (const letter of ['a', 'b', 'c', 'd']) await p.put(Buffer.alloc(600_000, letter), T0);
     await p.schedule('good');
     const first = await p.promote();
-    expect(first).toMatchObject({ kind: 'moved', nextMs: T0 });
+    expect(first).toMatchObject({ kind: 'promoted', nextMs: T0 });
     for (let passes = 0; passes < 4; passes += 1) await p.promote();
     expect((await p.picture()).ready).toEqual(['j:good']);
     expect(await p.redis.xlen(p.keys.dead)).toBe(4);

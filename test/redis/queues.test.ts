@@ -9,8 +9,8 @@ const namespace = 't';
 const declare = (queue: string, partitions: number) => declareQueue(p.redis, { namespace, queue, partitions });
 
 test('the first to declare a queue decides its partitions', async () => {
-  expect(await declare('emails', 4)).toEqual({ queue: 'emails', partitions: 4, generation: 0 });
-  expect(await p.withoutWrite(() => declare('emails', 9))).toEqual({ queue: 'emails', partitions: 4, generation: 0 });
+  expect(await declare('emails', 4)).toEqual({ queue: 'emails', partitions: 4, layoutGeneration: 0 });
+  expect(await p.withoutWrite(() => declare('emails', 9))).toEqual({ queue: 'emails', partitions: 4, layoutGeneration: 0 });
 });
 
 test('many that declare it at the same time agree', async () => {
@@ -40,8 +40,8 @@ test('queues are found by name and listed in order', async () => {
 });
 
 test('the partitions of a queue carry its generation and keys of one hash tag each', () => {
-  const refs = partitionsOf(namespace, { queue: 'emails', partitions: 2, generation: 3 });
-  expect(refs.map(({ partition, generation }) => [partition, generation])).toEqual([
+  const refs = partitionsOf(namespace, { queue: 'emails', partitions: 2, layoutGeneration: 3 });
+  expect(refs.map(({ partition, layoutGeneration }) => [partition, layoutGeneration])).toEqual([
     [0, 3],
     [1, 3],
   ]);

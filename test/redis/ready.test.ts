@@ -32,7 +32,7 @@ describe('reading', () => {
   });
 
   test('of several partitions says which is which', async () => {
-    const other = partitionRef('t', { queue: 'q', partition: 1, generation: 0 });
+    const other = partitionRef('t', { queue: 'q', partition: 1, layoutGeneration: 0 });
     await ready.ensureGroup(p.redis, other.keys);
     await p.redis.xadd(other.keys.ready, '*', 'member', 'j:b', 'due', T0);
     await p.schedule('a');

@@ -122,6 +122,6 @@ describe('is refused without a write', () => {
     const deadLetter = await p.dead('a');
     const elsewhere = { ...p.ref, generation: 1 };
     const reply = await p.withoutWrite(() => p.jobs.replay(elsewhere, deadLetter, { nowMs: T0 }));
-    expect(reply).toEqual({ kind: 'moved', generation: 0 });
+    expect(reply).toEqual({ kind: 'moved', layoutGeneration: 0 });
   });
 });

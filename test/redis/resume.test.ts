@@ -13,7 +13,7 @@ test('a paused partition is promoted again, and its leader is nudged to look now
     expect(await resume(p.redis, p.ref)).toEqual({ kind: 'ok', pause: { sinceMs: T0, reason: 'why' } });
   });
   expect(heard).toEqual(['0']);
-  expect(await p.promote()).toMatchObject({ kind: 'moved', count: 1 });
+  expect(await p.promote()).toMatchObject({ kind: 'promoted', count: 1 });
 });
 
 test('a partition that is not paused is left alone', async () => {

@@ -63,19 +63,19 @@ describe('is refused without a write', () => {
     const settings = { mode: 'keep', horizonMs: 1e12, bytesMax: 1000, nowMs: T0 } as const;
     const call = (id: string, layout?: 'remembered' | 'fresh') =>
       p.jobs.schedule(p.ref, [item(id)], { ...settings, ...(layout ? { layout } : {}) });
-    expect(await p.withoutWrite(() => call('a', 'remembered'))).toEqual({ kind: 'moved', generation: 0 });
+    expect(await p.withoutWrite(() => call('a', 'remembered'))).toEqual({ kind: 'moved', layoutGeneration: 0 });
     expect(await call('a')).toEqual([{ kind: 'ok' }]);
     expect(await p.meta('generation')).toBeNull();
-    expect(await call('b', 'remembered')).toEqual({ kind: 'moved', generation: 0 });
+    expect(await call('b', 'remembered')).toEqual({ kind: 'moved', layoutGeneration: 0 });
     expect(await call('b', 'fresh')).toEqual([{ kind: 'ok' }]);
     expect(await p.meta('generation')).toBe('0');
     expect(await call('c', 'remembered')).toEqual([{ kind: 'ok' }]);
     expect(await call('c', 'fresh')).toEqual([{ kind: 'already', over: undefined }]);
     await p.redis.hset(p.keys.meta, 'generation', 3);
     for (const layout of ['remembered', 'fresh'] as const) {
-      expect(await p.withoutWrite(() => call('d', layout))).toEqual({ kind: 'moved', generation: 3 });
+      expect(await p.withoutWrite(() => call('d', layout))).toEqual({ kind: 'moved', layoutGeneration: 3 });
     }
-    expect(await p.jobs.schedule({ ...p.ref, generation: 3 }, [item('d')], { ...settings, layout: 'fresh' })).toEqual([
+    expect(await p.jobs.schedule({ ...p.ref, layoutGeneration: 3 }, [item('d')], { ...settings, layout: 'fresh' })).toEqual([
       { kind: 'ok' },
     ]);
     expect(await p.meta('generation')).toBe('3');
@@ -85,8 +85,8 @@ describe('is refused without a write', () => {
     await p.redis.hset(p.keys.meta, 'generation', 3);
     const call = { mode: 'keep', horizonMs: 1000, bytesMax: 1000, nowMs: T0 } as const;
     const reply = await p.withoutWrite(() => p.jobs.schedule(p.ref, [item('a')], call));
-    expect(reply).toEqual({ kind: 'moved', generation: 3 });
-    expect(await p.jobs.schedule({ ...p.ref, generation: 3 }, [item('a')], call)).toEqual([{ kind: 'ok' }]);
+    expect(reply).toEqual({ kind: 'moved', layoutGeneration: 3 });
+    expect(await p.jobs.schedule({ ...p.ref, layoutGeneration: 3 }, [item('a')], call)).toEqual([{ kind: 'ok' }]);
   });
 });
 

@@ -72,14 +72,14 @@ interface Scheduling {
   readonly generation: number;
   readonly layout?: 'remembered' | 'fresh' | undefined;
 }
-const MOVED = { kind: 'moved', generation: 0 };
+const MOVED = { kind: 'moved', layoutGeneration: 0 };
 
 function scheduleCall(world: World, { items, mode, generation, layout }: Scheduling): Call {
   const { jobs, ref, model } = world;
   const settings = { mode, horizonMs, bytesMax, ...(layout ? { layout } : {}) };
   return {
     verb: 'schedule',
-    real: () => jobs.schedule({ ...ref, generation }, items, { ...settings, nowMs: model.nowMs }),
+    real: () => jobs.schedule({ ...ref, layoutGeneration: generation }, items, { ...settings, nowMs: model.nowMs }),
     model: () => {
       if (generation !== 0 || (layout === 'remembered' && !model.declared)) return MOVED;
       if (layout === 'fresh') model.declared = true;
@@ -115,7 +115,7 @@ const cancel: Resolve = (world, [a, b, c]) => {
   const generation = b === 23 ? 1 : 0;
   return {
     verb: 'cancel',
-    real: () => jobs.cancel({ ...ref, generation }, members, { windowMs, nowMs: model.nowMs }),
+    real: () => jobs.cancel({ ...ref, layoutGeneration: generation }, members, { windowMs, nowMs: model.nowMs }),
     model: () => (generation === 0 ? verbs.cancel(model, members, windowMs) : MOVED),
   };
 };
@@ -128,7 +128,7 @@ const replay: Resolve = (world, [a, b, c]) => {
   if (deadLetter === undefined) return undefined;
   return {
     verb: 'replay',
-    real: () => jobs.replay({ ...ref, generation }, deadLetter, { ...when, nowMs: model.nowMs }),
+    real: () => jobs.replay({ ...ref, layoutGeneration: generation }, deadLetter, { ...when, nowMs: model.nowMs }),
     model: () => (generation === 0 ? verbs.replay(model, deadLetter, when.dueMs) : MOVED),
   };
 };

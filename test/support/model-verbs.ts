@@ -83,7 +83,7 @@ export function promote(model: Model, call: { term: string; limit: number; cap: 
   const next = head === undefined ? undefined : Math.ceil(Math.max(0, Math.min(head, MAX_MS)));
   model.wake = room <= 0 ? 0 : (next ?? MAX_MS);
   return {
-    kind: room > 0 ? 'moved' : model.paused === undefined ? 'capped' : 'paused',
+    kind: room > 0 ? 'promoted' : model.paused === undefined ? 'capped' : 'paused',
     ...{ nowMs: model.nowMs, nextMs: next, backlog: backlog + late.length, count: late.length },
     deadLetters: fates.filter((fate) => fate === 'deadLetter').length,
     lateness: [...lateness].sort(([one], [other]) => one - other),

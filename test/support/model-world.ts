@@ -59,7 +59,7 @@ export class Disagreement extends Error {}
 export const effectKey = (ref: PartitionRef): string => ref.keys.meta.replace(/:meta$/, ':effects');
 
 export function createWorld(redis: Redis, namespace: string): World {
-  const ref = partitionRef(namespace, { queue: 'q', partition: 0, generation: 0 });
+  const ref = partitionRef(namespace, { queue: 'q', partition: 0, layoutGeneration: 0 });
   const known = { deliveries: [], claims: [], items: [], terms: [], calls: [] };
   return {
     redis,
@@ -84,7 +84,7 @@ export async function make(world: World, call: Call): Promise<void> {
   const [real, wanted] = [stored(snapshot), render(model)];
   for (const part of Object.keys(wanted)) same(`after ${call.verb}, ${part}`, real[part], wanted[part]);
   const before = call.wipes ? undefined : world.last;
-  const all = call.promotes && typeof reply === 'object' && reply !== null && 'kind' in reply && reply.kind === 'moved';
+  const all = call.promotes && typeof reply === 'object' && reply !== null && 'kind' in reply && reply.kind === 'promoted';
   const promotedUpTo = all ? model.nowMs : undefined;
   const foreign = new Set(['j:ghost']);
   const faults = {

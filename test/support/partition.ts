@@ -70,7 +70,7 @@ export function only<T>(list: readonly T[]): T {
 export function usePartition(options: StartOptions = {}) {
   let opened: { readonly server: TestRedis; readonly redis: Redis; readonly jobs: Jobs } | undefined;
   let term = '';
-  const ref = partitionRef('t', { queue: 'q', partition: 0, generation: 0 });
+  const ref = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 });
   const keys = ref.keys;
   const the = () => {
     if (opened === undefined) throw new Error('the partition is open inside tests only');
@@ -103,7 +103,7 @@ export function usePartition(options: StartOptions = {}) {
         ...{ mode: 'keep', horizonMs: 3650 * DAY_MS, bytesMax: 1_000_000, nowMs: T0 },
         ...call,
       });
-      if ('kind' in reply) throw new Error(`moved to generation ${reply.generation}`);
+      if ('kind' in reply) throw new Error(`moved to layout ${reply.layoutGeneration}`);
       return reply;
     },
     async schedule(id: string, { dueMs = T0, data, late = {}, ...call }: Asked & Call = {}): Promise<ScheduleReply> {
@@ -157,7 +157,7 @@ export function usePartition(options: StartOptions = {}) {
       }),
     async cancel(member: string, call: Settle = {}) {
       const reply = await the().jobs.cancel(ref, [member], { windowMs: WINDOW_MS, nowMs: T0, ...call });
-      if ('kind' in reply) throw new Error(`moved to generation ${reply.generation}`);
+      if ('kind' in reply) throw new Error(`moved to layout ${reply.layoutGeneration}`);
       return only(reply);
     },
     replay: (deadLetter: string, call: When & { dueMs?: number } = {}) =>

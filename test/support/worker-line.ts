@@ -56,7 +56,7 @@ export function useLine(options: LineOptions = {}) {
   const queueName = () => `q${nth}`;
   const refs = (): readonly PartitionRef[] =>
     Array.from({ length: options.partitions ?? 1 }, (_, partition) =>
-      partitionRef(NAMESPACE, { queue: queueName(), partition, generation: 0 }),
+      partitionRef(NAMESPACE, { queue: queueName(), partition, layoutGeneration: 0 }),
     );
 
   beforeAll(async () => {
@@ -99,7 +99,7 @@ export function useLine(options: LineOptions = {}) {
       return queueName();
     },
     get ref(): PartitionRef {
-      return partitionRef(NAMESPACE, { queue: queueName(), partition: 0, generation: 0 });
+      return partitionRef(NAMESPACE, { queue: queueName(), partition: 0, layoutGeneration: 0 });
     },
     get refs() {
       return refs();

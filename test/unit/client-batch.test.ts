@@ -9,7 +9,7 @@ import { partitionRef } from '../../src/redis/keys.ts';
 import type { ScheduleReply } from '../../src/redis/transitions/replies.ts';
 
 const queue = defineQueue('q');
-const layout = [partitionRef('t', { queue: 'q', partition: 0, generation: 0 })];
+const layout = [partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 })];
 const layouts: Layouts = {
   known: () => layout,
   load: async () => layout,

@@ -15,7 +15,7 @@ import { handClock } from '../support/mover-line.ts';
 const LEASE_MS = 3000;
 /** Nine tenths, less what an entry that was just started may have waited for that. */
 const TRUSTED_MS = 0.9 * LEASE_MS - 750;
-const ref = partitionRef('t', { queue: 'q', partition: 0, generation: 0 });
+const ref = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 });
 const deliveryOf = (id: string, nth: number) => ({ entry: `${nth}-0` as EntryId, member: memberOf(id), dueMs: 1 });
 const started = (kind: 'run' | 'again'): StartReply => ({
   ...{ kind, token: '7' as Token, attempts: 1, failures: 0, crashes: 0, generation: 0, history: [], record: '' },

@@ -8,7 +8,7 @@ import { handClock } from '../support/mover-line.ts';
 
 const LEASE_MS = 5000;
 const TERM = `me:7:${LEASE_MS}`;
-const ref = partitionRef('t', { queue: 'q', partition: 0, generation: 0 });
+const ref = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 });
 
 type Answers = { elect?: () => unknown; renew?: () => unknown; resign?: () => unknown };
 

@@ -15,8 +15,8 @@ const LEASE_MS = 15_000;
 const MARGIN_MS = LEASE_MS / 10;
 /** What an entry that was just started may have waited for that. */
 const AGE_MS = 1000;
-const one = partitionRef('t', { queue: 'q', partition: 0, generation: 0 });
-const other = partitionRef('t', { queue: 'q', partition: 1, generation: 0 });
+const one = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 });
+const other = partitionRef('t', { queue: 'q', partition: 1, layoutGeneration: 0 });
 
 /** Lets every microtask that waits have its turn. */
 const breathe = () => new Promise((resolve) => setImmediate(resolve));

@@ -6,7 +6,7 @@ import { partitionRef } from '../../src/redis/keys.ts';
 import { abort, claimOf, createInflight, type Held, type Inflight, isLeased } from '../../src/worker/inflight.ts';
 import { begin, end, running, start } from '../support/running.ts';
 
-const ref = (partition: number) => partitionRef('t', { queue: 'q', partition, generation: 0 });
+const ref = (partition: number) => partitionRef('t', { queue: 'q', partition, layoutGeneration: 0 });
 const delivery = (entry: string) => ({ entry: entry as EntryId, member: memberOf('a'), dueMs: 1 });
 const never = new AbortController().signal;
 const runs = (inflight: Inflight, entry: string) => running(inflight, { ref: ref(0), delivery: delivery(entry) });

@@ -5,7 +5,7 @@ import { defineSchedule, encodeDefinition } from '../../src/core/recurring/sched
 import { createKnownSchedules } from '../../src/mover/known-schedules.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 
-const ref = partitionRef('t', { queue: 'q', partition: 0, generation: 0 });
+const ref = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 });
 const text = (name: string, bytes = 0) =>
   encodeDefinition(
     defineSchedule(name, { queue: 'q', every: '1h', data: 'x'.repeat(bytes) }, { sinceMs: 0, source: 'call' }),

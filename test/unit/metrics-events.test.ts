@@ -92,7 +92,7 @@ test('a run is counted under what it ended with', async () => {
 
 test('passes, refused results and adopted entries are counted', async () => {
   const { metrics, events } = observed();
-  events.emit('mover.passed', { queue: 'emails', partition: 0, state: 'moved', tookMs: 2 });
+  events.emit('mover.passed', { queue: 'emails', partition: 0, state: 'promoted', tookMs: 2 });
   events.emit('job.fenced', { queue: 'emails', id: 'order-1042', verb: 'complete', reply: 'fenced' });
   events.emit('entries.adopted', { queue: 'emails', partition: 0, count: 3 });
   const found = await samples(metrics);

@@ -8,7 +8,7 @@ import { createInflight, type Held } from '../../src/worker/inflight.ts';
 import { ALONE_MS, createQuarantine } from '../../src/worker/quarantine.ts';
 import { begin, end } from '../support/running.ts';
 
-const ref = partitionRef('t', { queue: 'q', partition: 0, generation: 0 });
+const ref = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 });
 const SLOTS = 4;
 
 /** Lets every microtask that waits have its turn. */

@@ -147,7 +147,7 @@ async function scripts({ redis, namespace }: Subject): Promise<Finding> {
   const all = Object.values(scriptOptions);
   try {
     for (const { lua } of all) await redis.script('LOAD', lua);
-    await stats(redis, partitionRef(namespace, { queue: 'doctor', partition: 0, generation: 0 }));
+    await stats(redis, partitionRef(namespace, { queue: 'doctor', partition: 0, layoutGeneration: 0 }));
     return { status: 'ok', saw: `${all.length} scripts load, and one was run` };
   } catch (error) {
     const advice = 'allow EVAL, EVALSHA, SCRIPT LOAD and the keys of the namespace to this user';

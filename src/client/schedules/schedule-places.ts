@@ -54,7 +54,7 @@ export async function knownRefs(
   const layouts = new Map(known.flatMap((layout) => (layout ? [[layout.queue, layout]] : [])));
   const refs = new Map<string, PartitionRef>();
   return ({ queue, name }) => {
-    const layout = layouts.get(queue) ?? { queue, partitions: 1, generation: 0 };
+    const layout = layouts.get(queue) ?? { queue, partitions: 1, layoutGeneration: 0 };
     const place = `${queue} ${partitionNumber(layout, name)}`;
     const ref = refs.get(place) ?? partitionOfSchedule(namespace, layout, name);
     refs.set(place, ref);

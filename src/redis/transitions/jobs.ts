@@ -87,7 +87,7 @@ function waiting(redis: Redis) {
       items: readonly ScheduleItem[],
       { mode, horizonMs, bytesMax, layout, nowMs }: ScheduleSettings,
     ): Promise<readonly ScheduleReply[] | Moved> {
-      const generation = `${layout === undefined ? '' : LAYOUT_SIGNS[layout]}${ref.generation}`;
+      const generation = `${layout === undefined ? '' : LAYOUT_SIGNS[layout]}${ref.layoutGeneration}`;
       const args = { now: nowMs ?? '', generation, mode, horizon: horizonMs, bytes: bytesMax };
       const each = items.flatMap(({ member, record, dueMs }) => [member, record, dueMs]);
       const reply = list(await run(redis, 'schedule', { keys: ref.keys, args, each }));
@@ -100,7 +100,7 @@ function waiting(redis: Redis) {
       members: readonly string[],
       { windowMs, nowMs }: { windowMs: number; nowMs?: number },
     ): Promise<readonly CancelReply[] | Moved> {
-      const args = { now: nowMs ?? '', generation: ref.generation, window: windowMs };
+      const args = { now: nowMs ?? '', generation: ref.layoutGeneration, window: windowMs };
       const reply = list(await run(redis, 'cancel', { keys: ref.keys, args, each: members }));
       return moved(reply) ?? reply.map((item) => cancelReply(text(item)));
     },
@@ -124,7 +124,7 @@ function waiting(redis: Redis) {
       deadLetter: string,
       { dueMs, nowMs }: { dueMs?: number; nowMs?: number } = {},
     ): Promise<ReplayReply> {
-      const args = { now: nowMs ?? '', generation: ref.generation, deadLetter, due: dueMs ?? '' };
+      const args = { now: nowMs ?? '', generation: ref.layoutGeneration, deadLetter, due: dueMs ?? '' };
       return replayReply(list(await run(redis, 'replay', { keys: ref.keys, args })));
     },
   };

@@ -12,7 +12,7 @@ import { run, text } from './scripts.ts';
 export interface QueueLayout {
   readonly queue: string;
   readonly partitions: number;
-  readonly generation: number;
+  readonly layoutGeneration: number;
 }
 
 /** The layout of a queue, declaring it with `partitions` when it is new. */
@@ -51,9 +51,9 @@ export async function findQueue(redis: Redis, namespace: string, queue: string):
 }
 
 export function partitionsOf(namespace: string, layout: QueueLayout): readonly PartitionRef[] {
-  const { queue, partitions, generation } = layout;
+  const { queue, partitions, layoutGeneration } = layout;
   return Array.from({ length: partitions }, (_, partition) =>
-    partitionRef(namespace, { queue, partition, generation }),
+    partitionRef(namespace, { queue, partition, layoutGeneration }),
   );
 }
 
@@ -69,9 +69,13 @@ function decode(queue: string, value: string): QueueLayout {
 function readable(queue: string, value: string): QueueLayout | undefined {
   try {
     const { partitions, generation } = JSON.parse(value) as { partitions: unknown; generation: unknown };
-    const layout = { queue: parseName(queue, 'queue'), partitions: Number(partitions), generation: Number(generation) };
+    const layout = {
+      queue: parseName(queue, 'queue'),
+      partitions: Number(partitions),
+      layoutGeneration: Number(generation),
+    };
     const sane = Number.isInteger(partitions) && layout.partitions >= 1 && layout.partitions <= PARTITIONS_MAX;
-    return sane && Number.isInteger(generation) && layout.generation >= 0 ? layout : undefined;
+    return sane && Number.isInteger(generation) && layout.layoutGeneration >= 0 ? layout : undefined;
   } catch {
     return undefined;
   }

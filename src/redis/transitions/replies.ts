@@ -25,13 +25,13 @@ export type ScheduleReply =
 /** The partition has another generation: the queue was resized, look it up again. */
 export interface Moved {
   readonly kind: 'moved';
-  readonly generation: number;
+  readonly layoutGeneration: number;
 }
 
 export type PromoteReply =
   | { readonly kind: 'fenced' }
   | {
-      readonly kind: 'moved' | 'paused' | 'capped';
+      readonly kind: 'promoted' | 'paused' | 'capped';
       readonly nowMs: number;
       readonly nextMs: number | undefined;
       readonly backlog: number;
@@ -101,7 +101,7 @@ export type ReplayReply =
   | Moved;
 
 export function moved(reply: readonly Reply[]): Moved | undefined {
-  return reply[0] === 'moved' && reply.length === 2 ? { kind: 'moved', generation: Number(reply[1]) } : undefined;
+  return reply[0] === 'moved' && reply.length === 2 ? { kind: 'moved', layoutGeneration: Number(reply[1]) } : undefined;
 }
 
 export function settleReply(reply: Reply): SettleReply {
@@ -121,7 +121,7 @@ export function promoteReply(reply: readonly Reply[]): PromoteReply {
   const [kind, now, next, backlog, deadLetters, count, ...late] = reply;
   if (kind === 'fenced') return { kind };
   return {
-    kind: kind as 'moved' | 'paused' | 'capped',
+    kind: kind === 'moved' ? 'promoted' : (kind as 'paused' | 'capped'),
     nowMs: Number(now),
     nextMs: next === '' ? undefined : Number(next),
     backlog: Number(backlog),
@@ -164,5 +164,5 @@ export function replayReply(reply: readonly Reply[]): ReplayReply {
   const [kind, first, second] = reply;
   if (kind === 'ok') return { kind, dueMs: Number(first), member: text(second) };
   if (kind === 'live' || kind === 'empty') return { kind, member: text(first) };
-  return kind === 'moved' ? { kind, generation: Number(first) } : { kind: 'gone' };
+  return kind === 'moved' ? { kind, layoutGeneration: Number(first) } : { kind: 'gone' };
 }

@@ -44,8 +44,8 @@ export interface FireCall {
 
 /** The partition that a schedule's jobs live in. */
 export function partitionOfSchedule(namespace: string, layout: QueueLayout, name: string): PartitionRef {
-  const { queue, generation } = layout;
-  return partitionRef(namespace, { queue, partition: partitionNumber(layout, name), generation });
+  const { queue, layoutGeneration } = layout;
+  return partitionRef(namespace, { queue, partition: partitionNumber(layout, name), layoutGeneration });
 }
 
 export function partitionNumber({ partitions }: Pick<QueueLayout, 'partitions'>, name: string): number {
@@ -88,7 +88,7 @@ export async function define(
 
 /** Has a schedule looked at, now and from now on; `unreadable`: its state is, and stays as it is. */
 export async function arm(redis: Redis, ref: PartitionRef, name: string): Promise<ArmReply> {
-  const reply = await run(redis, 'arm', { keys: ref.keys, args: { generation: ref.generation, name } });
+  const reply = await run(redis, 'arm', { keys: ref.keys, args: { generation: ref.layoutGeneration, name } });
   return Array.isArray(reply) ? 'moved' : (text(reply) as ArmReply);
 }
 

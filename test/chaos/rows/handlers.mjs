@@ -150,7 +150,7 @@ export const handlerRows = [
     },
     pass({ effects, actors, report, crashed }) {
       const starts = effects.filter(({ ev, id = '' }) => ev === 'start' && id.startsWith('float'));
-      const told = actors.filter((actor) => saidBy(actor, 'a promise was rejected').length > 0);
+      const told = actors.filter((actor) => saidBy(actor, 'unhandled rejection').length > 0);
       return [
         ...exactly('workers', actors.filter(({ role }) => role === 'worker').length, WORKERS),
         ...exactly('starts of those that forget', starts.length, 60),

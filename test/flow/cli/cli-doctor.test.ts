@@ -285,7 +285,7 @@ describe('schedules', () => {
     await the.redis.hset(definitions, 'late', '{"since":1,"schedule":{"queue":"q","every":"1h"}}');
     await the.redis.zadd(fires, T0, 'late');
     await the.redis.zrem(fires, 'forgotten');
-    await disarm(the.redis, partitionRef('t', { queue: 'q', partition: 0, generation: 0 }), 'unarmed');
+    await disarm(the.redis, partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 }), 'unarmed');
     await undeclareQueue(the.redis, 't', 'away');
     await the.redis.hset(
       fired,

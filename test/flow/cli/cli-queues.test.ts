@@ -113,7 +113,7 @@ describe('queues resume', () => {
     const { code, out } = await due(['queues', 'resume', 'q']);
     expect(out).toMatch(/^q goes on; it was paused since 20.*: why\n$/);
     expect(code).toBe(0);
-    expect(await the.promote()).toMatchObject({ kind: 'moved' });
+    expect(await the.promote()).toMatchObject({ kind: 'promoted' });
     expect((await due(['queues', 'resume', 'q'])).out).toBe('q was not paused\n');
   });
 

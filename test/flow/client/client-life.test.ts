@@ -18,7 +18,7 @@ let redis: Redis;
 let jobs: Jobs;
 let producer: Producer;
 const emails = defineQueue<{ to: string }>('emails');
-const ref = partitionRef('duestream', { queue: 'emails', partition: 0, generation: 0 });
+const ref = partitionRef('duestream', { queue: 'emails', partition: 0, layoutGeneration: 0 });
 const windowMs = 600_000;
 
 beforeAll(async () => {
@@ -43,7 +43,7 @@ async function promote(): Promise<void> {
   await expect
     .poll(async () => {
       const reply = await jobs.promote(ref, { term, leaseMs: 60_000, limit: 500, cap: 10_000 });
-      return reply.kind === 'moved' && reply.count;
+      return reply.kind === 'promoted' && reply.count;
     })
     .toBeGreaterThan(0);
 }

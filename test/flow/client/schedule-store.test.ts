@@ -7,7 +7,7 @@ import { usePartition } from '../../support/partition.ts';
 
 const p = usePartition();
 const NAMESPACE = 't';
-const refOf = (queue: string): PartitionRef => partitionRef(NAMESPACE, { queue, partition: 0, generation: 0 });
+const refOf = (queue: string): PartitionRef => partitionRef(NAMESPACE, { queue, partition: 0, layoutGeneration: 0 });
 const isLookedAt = async (queue: string, name: string) =>
   (await p.redis.zscore(refOf(queue).keys.fires, name)) !== null;
 

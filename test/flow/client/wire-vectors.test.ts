@@ -25,7 +25,7 @@ import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { read } from '../../support/repository.ts';
 import { createStage, vectors } from '../../support/wire.ts';
 
-const ref = partitionRef('duestream', { queue: 'emails', partition: 0, generation: 0 });
+const ref = partitionRef('duestream', { queue: 'emails', partition: 0, layoutGeneration: 0 });
 let server: TestRedis;
 let redis: Redis;
 

@@ -23,7 +23,7 @@ const remove = (...flags: string[]) =>
   runHere(['queues', 'rm', line.queue, ...flags, '--redis', line.server.url, '--namespace', NAMESPACE]);
 const queues = async () => (await listQueues(line.redis, NAMESPACE)).map(({ queue }) => queue);
 const ready = async (partition = 0) =>
-  line.redis.xlen(partitionRef(NAMESPACE, { queue: line.queue, partition, generation: 0 }).keys.ready);
+  line.redis.xlen(partitionRef(NAMESPACE, { queue: line.queue, partition, layoutGeneration: 0 }).keys.ready);
 
 /** A queue in use: a daemon leads it, and a producer has scheduled into it and knows it. */
 async function inUse() {

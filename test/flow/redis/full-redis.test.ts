@@ -44,7 +44,7 @@ async function usedBytes(): Promise<number> {
 
 test('new workers and daemons drain a full Redis', async () => {
   await declareQueue(redis, { namespace: 'duestream', queue: 'emails', partitions: 1 });
-  const ref = partitionRef('duestream', { queue: 'emails', partition: 0, generation: 0 });
+  const ref = partitionRef('duestream', { queue: 'emails', partition: 0, layoutGeneration: 0 });
   const before = await Promise.all([daemon(), worker()]);
   for (const one of before) await one.end('SIGKILL');
 

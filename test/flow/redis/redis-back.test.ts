@@ -12,7 +12,7 @@ import { elect } from '../../../src/redis/transitions/lease.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
 const namespace = 't';
-const ref = partitionRef(namespace, { queue: 'q', partition: 0, generation: 0 });
+const ref = partitionRef(namespace, { queue: 'q', partition: 0, layoutGeneration: 0 });
 let server: TestRedis;
 let redis: Redis;
 
