@@ -1,4 +1,5 @@
--- claim: whether who settles a job is who runs it. This is where a job is fenced.
+-- claim: whether who settles a job is who runs it. Fences a job for the scripts that settle one job
+-- with an error or a delay; complete, commit and extend compare token and entry themselves.
 -- GIVES   refusalOf(run, jobs, entry, member, token): nothing, or the word that refuses it
 -- USED BY  bury, defer, retry
 -- NEEDS   tombstone

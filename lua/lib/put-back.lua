@@ -1,8 +1,8 @@
 -- put-back: how a running job leaves its worker before it is over.
 -- GIVES   putBack(scheduled, runs, meta, wake, member, run, due, counter): it waits for its due
---        time
---         again, and `counter` of K:meta counts it; the due time as a text. endCancelled(jobs,
---         runs, done, meta, member, run, now, window): it ends because somebody asked for that
+--         time again, and `counter` of K:meta counts it; the due time as a text.
+--         endCancelled(jobs, runs, done, meta, member, run, now, window): it ends because somebody
+--         asked for that
 -- USED BY  defer, retry
 -- NEEDS   run, tombstone, settle, nudge
 -- RULE    A member that is in scheduled meanwhile stays as it is there: its producer's newer wish

@@ -2,8 +2,7 @@
 -- GIVES   settle(jobs, done, member, tombstone, now, window)
 -- USED BY  bury, commit, defer, expire, retry
 -- RULE    Without a window nothing is left. A tombstone and its place in done come together, so
---        that
---         the sweep finds it; who writes one without the other says why.
+--         that the sweep finds it; who writes one without the other says why.
 local function settle(jobs, done, member, tombstone, now, window)
   if window > 0 then
     redis.call('HSET', jobs, member, tombstone)

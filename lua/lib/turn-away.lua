@@ -1,13 +1,11 @@
 -- turn-away: entries of ready that do not become a start: their job is gone, over, cancelled,
 -- paused, of a later version, runs elsewhere or was put again.
 -- GIVES   turnAway(keys, call, job): the reply if the entry has to leave ready, else nothing.
---        `call`
---         is {now, window, isPaused}, `job` {entry, member, due, record, run, isNew, isMine}
+--         `call` is {now, window, isPaused}, `job` {entry, member, due, record, run, isNew, isMine}
 -- USED BY  start
 -- NEEDS   run, tombstone, pending, dead-letter
 -- RULE    Of several entries of a member exactly one gets through. What its own start has begun
---        goes
---         on: a cancel and a pause come too late for it.
+--         goes on: a cancel and a pause come too late for it.
 local function lost(keys, call, job)
   if redis.call('ZSCORE', keys.stale, job.member) then return { 'dropped' } end
   local there = redis.call('XRANGE', keys.ready, job.entry, job.entry)[1]

@@ -8,7 +8,7 @@
 --       now ms, '' = server time; window ms of tombstones, 0 = keep none; bytes of records per
 --       call; due ms; compensation: member of a job that is to take half-done effects of earlier
 --       starts back, '' = none; compensationRecord: its record
--- RETURN one text per entry: expired | dead | kept (not late, runs all the same, or in scheduled
+-- RETURN one text per entry: expired | dead | kept (not late, runs anyway, or in scheduled
 --        again) | lost (not owned by the caller) | later (not looked at: too many bytes, call
 --        again)
 -- Judges again: between the start that said late and this call the job may have become another one.

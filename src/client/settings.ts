@@ -37,7 +37,7 @@ export interface ProducerSettings {
   readonly horizonMs: number;
   readonly dataBytesMax: number;
   readonly budgetMs: number;
-  /** How long a first call waits for Redis: at least for one wholeNumber try to connect. */
+  /** How long a first call waits for Redis: at least for one whole try to connect. */
   readonly waitMs: number;
   readonly windowMs: number;
   readonly name: string;

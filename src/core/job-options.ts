@@ -167,7 +167,7 @@ export const jobOptions = {
   },
   /**
    * What happens to a job that is too late: `drop` (default) ends it as `expired`, `dead` makes a dead letter with the
-   * reason `expired`, `run` starts it all the same. A replayed dead letter does not expire.
+   * reason `expired`, `run` starts it anyway. A replayed dead letter does not expire.
    *
    * @example { maxLateness: '10m', onLate: 'dead' }
    */

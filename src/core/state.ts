@@ -1,12 +1,12 @@
 /**
  * Where a job is, is its state: there is no second status field that could disagree. This table lists every transition
- * that can be seen, and the model test fails when it sees another one. One row = one verb = one file in `lua/`.
+ * that can be seen, and the model test fails when it sees another one. One row = one verb = one file in `lua/verbs/`.
  *
  *            schedule            promote            XREADGROUP >          start
  *  (none) ────────────▶ scheduled ───────▶ ready ──────────────▶ delivered ──────▶ running(token)
  *                        ▲  │ cancel         │ cancel               │ reclaim/adopt    │  │  │
- *                        │  ▼                ▼ (tombstone)               └─▶ other consumer │  │  │
- *                        │ (tombstone)         entry dropped at start                       │  │  │
+ *                        │  ▼                ▼ (tombstone)          └─▶ other consumer │  │  │
+ *                        │ (tombstone)         entry dropped at start                  │  │  │
  *                        └─────── retry (backoff) / defer / release ◀──────────────────┘  │  │
  *                                                  done ◀──── complete ◀──────────────────┘  │
  *                                                  dead ◀──── bury ◀─────────────────────────┘

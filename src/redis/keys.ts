@@ -5,7 +5,7 @@
  *
  * A new key is one row here. From the rows follow the types of keys that scripts and callers name, what `fsck` and an
  * error about a wrong type expect in each, what may have a TTL, and `docs/reference/keys.md`. What a row cannot write
- * itself, `lua/remove.lua` and the pages that name keys, is compared with it by `test/house-keys.test.ts`.
+ * itself, `lua/verbs/remove.lua` and the pages that name keys, is compared with it by `test/house-keys.test.ts`.
  */
 
 /** What `elect` writes as the schema of a partition: how keys and values of wire version 1 are laid out. */

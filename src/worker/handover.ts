@@ -1,7 +1,7 @@
 /**
  * What a stopping worker leaves to others, so that nobody has to wait for a lease to run out. Entries it was given and
- * never saw are released; jobs that were started, and whose handlers did not end within the grace, are deferred to now.
- * Neither costs an attempt or counts as a crash. What Redis does not answer for stays pending, and is reclaimed.
+ * never saw are released; jobs that were started, and whose handlers did not end within the shutdown time, are deferred
+ * to now. Neither counts as a failure or a crash. What Redis does not answer for stays pending, and is reclaimed.
  */
 
 import type { EntryId } from '../core/job.ts';

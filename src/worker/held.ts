@@ -8,7 +8,7 @@
  *      │  ▲  │                                     │    │                       │                     │
  *      │  │  └──suspected──▶ suspected             │    └──refused──┐           │ handler ended       │ handler ended
  *      │  └──────turn came──────┘ │                │                ▼           ▼                     │
- *      └───────forgotten──────────┤                │             settling ◀──────────────────────────┘
+ *      └───────forgotten──────────┤                │             settling ◀───────────────────────────┘
  *                                 ▼                │ answered       │ answered        (or gone, when Redis has answered)
  *                                gone ◀────────────┴────────────────┘
  *

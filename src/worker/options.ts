@@ -14,7 +14,7 @@ import { type WorkerOptionInputs, type WorkerOptionName, workerOption, workerOpt
 import { parseAddress, type RedisInput } from '../redis/connection/address.ts';
 import { checkHandlers, type Handler, type QueueHandlers } from './handlers.ts';
 
-/** Options of a wholeNumber worker. `concurrency` counts for each of its queues that says nothing else. */
+/** Options of a whole worker. `concurrency` counts for each of its queues that says nothing else. */
 export interface WorkerSettings extends WorkerOptionInputs {
   /** A URL, an object with its `url` and options beside it, or options of ioredis: see `RedisInput`. */
   readonly redis: RedisInput;

@@ -1,7 +1,7 @@
 /**
  * Who looks for dead workers. Looking costs as much as there are workers, so while all live only a few of a queue do
- * (`lua/watch.lua`), in turn; the others ask for one word per pass. Whoever of the few misses one that holds entries
- * raises the alarm, which calls all of them, and each proves the death for itself.
+ * (`lua/verbs/watch.lua`), in turn; the others ask for one word per pass. Whoever of the few misses one that holds
+ * entries raises the alarm, which calls all of them, and each proves the death for itself.
  *
  *  rest ──a seat is free──▶ seat ──a minute over, nobody missed──▶ rest
  *    └────────alarm───────▶ alarm ──it runs out──▶ rest
