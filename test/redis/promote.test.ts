@@ -9,7 +9,14 @@ describe('due jobs', () => {
   test('move to ready, with their lateness, and the next due is told', async () => {
     await p.scheduleAll([item('a', { dueMs: T0 - 20 }), item('b'), item('c'), item('d', { dueMs: T0 + 500 })]);
     const reply = await p.promote();
-    expect(reply).toMatchObject({ kind: 'promoted', nowMs: T0, nextMs: T0 + 500, backlog: 3, deadLetters: 0, count: 3 });
+    expect(reply).toMatchObject({
+      kind: 'promoted',
+      nowMs: T0,
+      nextMs: T0 + 500,
+      backlog: 3,
+      deadLetters: 0,
+      count: 3,
+    });
     expect('lateness' in reply && [...reply.lateness].sort(([a], [b]) => a - b)).toEqual([
       [0, 2],
       [20, 1],

@@ -10,7 +10,11 @@ const declare = (queue: string, partitions: number) => declareQueue(p.redis, { n
 
 test('the first to declare a queue decides its partitions', async () => {
   expect(await declare('emails', 4)).toEqual({ queue: 'emails', partitions: 4, layoutGeneration: 0 });
-  expect(await p.withoutWrite(() => declare('emails', 9))).toEqual({ queue: 'emails', partitions: 4, layoutGeneration: 0 });
+  expect(await p.withoutWrite(() => declare('emails', 9))).toEqual({
+    queue: 'emails',
+    partitions: 4,
+    layoutGeneration: 0,
+  });
 });
 
 test('many that declare it at the same time agree', async () => {

@@ -75,9 +75,9 @@ describe('is refused without a write', () => {
     for (const layout of ['remembered', 'fresh'] as const) {
       expect(await p.withoutWrite(() => call('d', layout))).toEqual({ kind: 'moved', layoutGeneration: 3 });
     }
-    expect(await p.jobs.schedule({ ...p.ref, layoutGeneration: 3 }, [item('d')], { ...settings, layout: 'fresh' })).toEqual([
-      { kind: 'ok' },
-    ]);
+    expect(
+      await p.jobs.schedule({ ...p.ref, layoutGeneration: 3 }, [item('d')], { ...settings, layout: 'fresh' }),
+    ).toEqual([{ kind: 'ok' }]);
     expect(await p.meta('generation')).toBe('3');
   });
 

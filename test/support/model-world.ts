@@ -84,7 +84,8 @@ export async function make(world: World, call: Call): Promise<void> {
   const [real, wanted] = [stored(snapshot), render(model)];
   for (const part of Object.keys(wanted)) same(`after ${call.verb}, ${part}`, real[part], wanted[part]);
   const before = call.wipes ? undefined : world.last;
-  const all = call.promotes && typeof reply === 'object' && reply !== null && 'kind' in reply && reply.kind === 'promoted';
+  const all =
+    call.promotes && typeof reply === 'object' && reply !== null && 'kind' in reply && reply.kind === 'promoted';
   const promotedUpTo = all ? model.nowMs : undefined;
   const foreign = new Set(['j:ghost']);
   const faults = {

@@ -44,8 +44,8 @@ export const fsck: Register = (parent, runner) => {
   const command = parent
     .command('fsck [queue]')
     .description('check the data in Redis for damage, and repair what is safe to repair')
-    .option('--repair', 'show what would be repaired, and how')
-    .option('--yes', 'with --repair: do it')
+    .option('--repair', 'show the repairs that are possible; with --yes, make them')
+    .option('--yes', 'with --repair: make the repairs')
     .action((queue: string | undefined, flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, queue, flags)),
     );

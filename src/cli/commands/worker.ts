@@ -14,7 +14,7 @@ export const worker: Register = (parent, runner) => {
     .description(
       'run the handlers of a module: its default export is defineHandlers({ … }), in JavaScript, or in TypeScript from Node 22.18 on',
     )
-    .option('--concurrency <n>', 'how many handlers run at once')
+    .option('--concurrency <n>', 'how many handlers of each queue run at once (default: 50)')
     .option('--queue <name>', 'only this queue of the module; may be given several times', collect)
     .option(
       '--http-port <port>',

@@ -45,8 +45,8 @@ export const deadPurge: Register = (parent, runner) => {
       wholeNumber(1, 10_000_000),
       100_000,
     )
-    .option('--dry-run', 'count them and remove none')
-    .option('--yes', 'remove them; without it nothing is touched')
+    .option('--dry-run', 'only count them')
+    .option('--yes', 'really remove them; give either this or --dry-run')
     .action((queue: string, flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, queue, flags)),
     );

@@ -43,7 +43,7 @@ const OVERLAPS = ['allow', 'skip', 'queue', 'replace'];
 /** The flags that decide when it fires; a preview needs no others. */
 export function withRuleFlags(command: Command): Command {
   return command
-    .option('--cron <expression>', '5 fields, minute first; 6, second first; or @daily and its like')
+    .option('--cron <expression>', '5 fields, minute first; 6, second first; or a name such as @daily')
     .option('--every <duration>', 'a fixed interval of elapsed time: 90s, 15m, 1h')
     .addOption(choice('--align <where>', 'where --every counts from (default: epoch)', ['epoch', 'start']))
     .option('--zone <name>', 'IANA name such as Europe/Berlin (default: UTC)')
@@ -89,7 +89,7 @@ export function withJobFlags(command: Command): Command {
     .option('--catch-up-window <duration>', 'forget missed instants that are older (default: 1d)')
     .option('--catch-up-limit <n>', 'how many missed instants "all" runs at most (default: 100)', wholeNumber(1, 1000))
     .option('--tag <text>', 'a tag, for people and filters; may be given several times', collect)
-    .option('--paused [reason]', 'put it paused: it makes no jobs until you resume it');
+    .option('--paused [reason]', 'create it paused: it makes no jobs until you resume it');
   return withFlags(command, optionsOfFires);
 }
 
