@@ -316,7 +316,9 @@ async function intoScript(redis) {
  * @param {string} folder
  */
 async function ourScripts(redis, folder) {
-  const digests = readdirSync(folder).map((name) => load.digestOf(readFileSync(join(folder, name), 'utf8'), 'sha1'));
+  const digests = readdirSync(folder)
+    .filter((name) => name.endsWith('.lua'))
+    .map((name) => load.digestOf(readFileSync(join(folder, name), 'utf8'), 'sha1'));
   const known = await redis.script('EXISTS', ...digests);
   const ours = (Array.isArray(known) ? known : []).filter((one) => one === 1).length;
   const cached = Number(/number_of_cached_scripts:(\d+)/.exec(await redis.info('memory'))?.[1]);
