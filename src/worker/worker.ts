@@ -152,7 +152,13 @@ function workerOf({ settings, works }: Working): WatchedWorker {
   const notLive = () => (life.state() === 'stopped' ? names : namesOf(served().filter((one) => !one.isLive())));
   const connected = () => life.state() === 'running' && opening.opened()?.commands.status === 'ready';
   const notReady = () => (connected() ? namesOf(served().filter((one) => !one.isReady())) : names);
-  const stop = async (options: StopOptions = {}) => life.stop(shutdownOf(options, settings.shutdownMs));
+  function stop(options: StopOptions = {}): Promise<void> {
+    try {
+      return life.stop(shutdownOf(options, settings.shutdownMs));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
   return {
     ...{ start: life.start, stop, events, notLive, notReady, consumer, queues: names },
     [Symbol.asyncDispose]: () => stop(),

@@ -132,7 +132,7 @@ describe('is refused without a write', () => {
 
   test('when the partition has another generation', async () => {
     await p.schedule('a');
-    const elsewhere = { ...p.ref, generation: 1 };
+    const elsewhere = { ...p.ref, layoutGeneration: 1 };
     const reply = await p.withoutWrite(() => p.jobs.cancel(elsewhere, ['j:a'], { windowMs: WINDOW_MS, nowMs: T0 }));
     expect(reply).toEqual({ kind: 'moved', layoutGeneration: 0 });
   });

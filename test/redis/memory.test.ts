@@ -83,7 +83,7 @@ test('a worker and a daemon that start are let in: heartbeat, registry, stream a
     expect(await beat(p.redis, { namespace: 't', identity, ttlMs: 5000 })).toBe('anew');
     expect(await beat(p.redis, { namespace: 't', identity, ttlMs: 5000 })).toBe('kept');
     expect((await presence(p.redis, 't')).map(({ id }) => id)).toEqual(['w9']);
-    const layout = { queue: 'fresh', partitions: 2, generation: 0 };
+    const layout = { queue: 'fresh', partitions: 2, layoutGeneration: 0 };
     expect(await declareQueue(p.redis, { namespace: 't', queue: 'fresh', partitions: 2 })).toEqual(layout);
     await ensureGroup(p.redis, p.keys);
     await join(p.redis, p.keys, 'w9');

@@ -120,7 +120,7 @@ describe('is refused without a write', () => {
 
   test('when the partition has another generation', async () => {
     const deadLetter = await p.dead('a');
-    const elsewhere = { ...p.ref, generation: 1 };
+    const elsewhere = { ...p.ref, layoutGeneration: 1 };
     const reply = await p.withoutWrite(() => p.jobs.replay(elsewhere, deadLetter, { nowMs: T0 }));
     expect(reply).toEqual({ kind: 'moved', layoutGeneration: 0 });
   });

@@ -97,7 +97,7 @@ test.each(vectors.registry)('the registry says $value', async ({ value, partitio
   await redis.hset(controlKeys('duestream').queues, 'emails', value);
   const found = findQueue(redis, 'duestream', 'emails');
   if (partitions === null) await expect(found).rejects.toThrow(/cannot be read/);
-  else expect(await found).toEqual({ queue: 'emails', partitions, generation });
+  else expect(await found).toEqual({ queue: 'emails', partitions, layoutGeneration: generation });
 });
 
 test.each(vectors.nudges)('a leader that looks at $wake hears $publish of a job due at $dueMs', async (vector) => {

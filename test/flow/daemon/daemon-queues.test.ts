@@ -30,8 +30,8 @@ async function runOnce(roles: readonly ('mover' | 'http')[]): Promise<void> {
 test('a daemon that moves declares them, with one partition unless it says otherwise', async () => {
   await runOnce(['mover']);
   expect(await listQueues(redis, namespace)).toEqual([
-    { queue: 'emails', partitions: 3, generation: 0 },
-    { queue: 'reminders', partitions: 1, generation: 0 },
+    { queue: 'emails', partitions: 3, layoutGeneration: 0 },
+    { queue: 'reminders', partitions: 1, layoutGeneration: 0 },
   ]);
 });
 
