@@ -1,0 +1,138 @@
+/**
+ * duestream beside its peers and the floor: `npm run bench`. Real processes on a Redis of their own; every round puts each
+ * system through each workload, one after the other, so that a ratio compares what ran within the same minutes. Figures
+ * are medians over rounds; a job that is missing, doubled or early ends the bench. Writes `bench/results/peers.json`,
+ * `docs/benchmarks.md` and its charts.
+ *
+ *     --quick                a fifth of the jobs, 2 rounds, nothing is written; at most 6 minutes
+ *     --rounds 5             how many
+ *     --only burst,steady500 these workloads; nothing is written
+ *     --systems duestream,floor   these systems; nothing is written
+ *     --against file         compares counts and ratios with those of a file, and ends with 1 when they got worse
+ *     --keep file            writes the results there as well
+ */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { capture, Failed } from '../scripts/run.mjs';
+import { root, say } from '../scripts/steps.mjs';
+import { prepare } from './parts.mjs';
+
+/** @typedef {Readonly<Record<string, number>>} Figures */
+/** @typedef {{ workload: string, system: string, round: number, figures: Figures }} Result */
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    rounds: { type: 'string' },
+    only: { type: 'string' },
+    systems: { type: 'string' },
+    against: { type: 'string' },
+    keep: { type: 'string' },
+  },
+});
+const rounds = Number(values.rounds ?? (values.quick ? 2 : 5));
+if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100) {
+  throw new Error(`--rounds ${values.rounds}: a whole number from 1 to 100 is allowed`);
+}
+
+await installPeers();
+const { binary } = await prepare();
+const [{ systems: all }, { workloads: every }] = await Promise.all([
+  import('./peers/systems.mjs'),
+  import('./peers/workloads.mjs'),
+]);
+const systems = chosen('--systems', all, values.systems);
+const workloads = chosen('--only', every, values.only);
+const size = (/** @type {number} */ jobs) => Math.max(1, Math.round(values.quick ? jobs / 5 : jobs));
+
+/** @type {Result[]} */
+const results = [];
+const total = rounds * systems.length * workloads.length;
+const fromMs = performance.now();
+for (let round = 1; round <= rounds; round += 1) {
+  for (const { name: workload, run } of workloads) {
+    // Each round begins with another system, so that none is always the one after a long rest.
+    for (let nth = 0; nth < systems.length; nth += 1) {
+      const system = systems[(nth + round) % systems.length];
+      if (!system) continue;
+      const figures = await run({ binary, system, size, seed: round });
+      results.push({ workload, system: system.name, round, figures });
+      const goneMs = performance.now() - fromMs;
+      const left = Math.round(((goneMs / results.length) * (total - results.length)) / 1000);
+      process.stderr.write(
+        `${results.length}/${total}  ${workload.padEnd(10)} ${system.name.padEnd(10)} ${shown(figures)}  (${left} s left)\n`,
+      );
+    }
+  }
+}
+
+const { chartsOf, pageOf, report } = await import('./peers/page.mjs');
+const made = {
+  what: 'duestream beside BullMQ, bee-queue and the floor; medians over rounds, ratios within a round',
+  host: `${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB`,
+  node: process.version,
+  redis: await versionOfRedis(binary),
+  date: new Date().toISOString().slice(0, 10),
+  rounds,
+  systems: systems.map(({ name, settings }) => ({ name, settings })),
+  rows: report({ results, workloads: workloads.map(({ name, title }) => ({ name, title })) }),
+};
+console.table(
+  made.rows.map(({ workload, figure, system, median, ratio }) => ({ workload, figure, system, median, ratio })),
+);
+if (values.keep !== undefined) writeFileSync(values.keep, `${JSON.stringify(made, null, 2)}\n`);
+const whole = !values.quick && values.only === undefined && values.systems === undefined;
+if (whole) {
+  writeFileSync(join(root, 'bench/results/peers.json'), `${JSON.stringify(made, null, 2)}\n`);
+  writeFileSync(join(root, 'docs/benchmarks.md'), pageOf(made));
+  mkdirSync(join(root, 'docs/charts'), { recursive: true });
+  for (const [name, svg] of chartsOf(made.rows)) writeFileSync(join(root, 'docs/charts', name), svg);
+}
+if (values.against !== undefined) await compare(values.against);
+
+/** @template {{ name: string }} T @param {string} flag @param {readonly T[]} list @param {string | undefined} text @returns {readonly T[]} */
+function chosen(flag, list, text) {
+  if (text === undefined) return list;
+  const names = text.split(',');
+  const known = new Map(list.map((one) => [one.name.toLowerCase(), one]));
+  return names.map((name) => {
+    const one = known.get(name.toLowerCase());
+    if (!one) throw new Error(`${flag} ${name} is not known; allowed: ${list.map((each) => each.name).join(', ')}`);
+    return one;
+  });
+}
+
+/** @param {Figures} figures */
+function shown(figures) {
+  return Object.entries(figures)
+    .map(([name, value]) => `${name} ${value >= 100 ? Math.round(value) : Math.round(value * 100) / 100}`)
+    .join('  ');
+}
+
+async function installPeers() {
+  const folder = join(root, 'bench');
+  const lock = join(folder, 'package-lock.json');
+  const kept = join(folder, 'node_modules', '.peers-of');
+  if (existsSync(kept) && readFileSync(kept, 'utf8') === readFileSync(lock, 'utf8')) return;
+  say('peers', 'npm ci in bench, half a minute or so');
+  const { code, output } = await capture('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: folder });
+  if (code !== 0) throw new Failed(code, output);
+  writeFileSync(kept, readFileSync(lock, 'utf8'));
+}
+
+/** @param {string} path */
+async function versionOfRedis(path) {
+  const { output } = await capture(path, ['--version'], { cwd: root });
+  return /(\S+) server v=(\S+)/.exec(output)?.slice(1).join(' ') ?? 'unknown';
+}
+
+/** @param {string} file */
+async function compare(file) {
+  const { worse } = await import('./peers/baseline.mjs');
+  const complaints = worse({ now: made.rows, before: JSON.parse(readFileSync(file, 'utf8')).rows });
+  for (const line of complaints) process.stdout.write(`worse: ${line}\n`);
+  if (complaints.length > 0) process.exitCode = 1;
+  else process.stdout.write('nothing that is stable got worse\n');
+}

@@ -1,0 +1,119 @@
+/** Where a measurement stands: a Redis of its own, the processes of one system, and what Redis says of itself. */
+import { fork } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Redis } from 'ioredis';
+import { freePort } from '../../src/embedded/port.mjs';
+import { startServer } from '../../test/chaos/stage/server.mjs';
+
+const PROCESS = fileURLToPath(new URL('./process.mjs', import.meta.url));
+const FIRST_PORT = 27_400;
+/** Nothing of ours takes longer; a system that stands still must end the bench. */
+const ANSWER_WITHIN_MS = 600_000;
+
+/** @typedef {Awaited<ReturnType<typeof openGround>>} Ground */
+/** @typedef {Awaited<ReturnType<typeof startProcess>>} Child */
+/** @typedef {import('./process.mjs').Told} Told */
+
+/** @param {{ binary: string, fsync?: 'none' | 'everysec' | 'always' }} settings */
+export async function openGround({ binary, fsync = 'none' }) {
+  const folder = mkdtempSync(join(tmpdir(), 'due-bench-'));
+  const port = await freePort(FIRST_PORT + Math.floor(Math.random() * 500));
+  const settings = { port: String(port), bind: '127.0.0.1', 'latency-tracking-info-percentiles': '50 99 99.9' };
+  const server = await startServer({ binary, folder, mode: fsync, settings });
+  const redis = new Redis({ port, host: '127.0.0.1' });
+  /** @type {Child[]} */
+  const children = [];
+  return {
+    redis,
+    url: `redis://127.0.0.1:${port}`,
+    /** @param {string} role @param {string} system @param {object} [options] */
+    async start(role, system, options = {}) {
+      const child = await startProcess([role, system, `redis://127.0.0.1:${port}`, JSON.stringify(options)]);
+      children.push(child);
+      return child;
+    },
+    async close() {
+      for (const child of children) child.kill();
+      redis.disconnect();
+      await server.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** @param {readonly string[]} args */
+async function startProcess(args) {
+  const child = fork(PROCESS, args, { serialization: 'advanced' });
+  let count = 0;
+  let gone = false;
+  /** @type {((told: Told) => void) | undefined} */
+  let waiting;
+  child.once('exit', () => {
+    gone = true;
+    waiting?.({ failed: `the process ${args.join(' ')} ended` });
+  });
+  child.on('message', (message) => {
+    const told = /** @type {Told} */ (message);
+    if (told.count !== undefined) count = told.count;
+    const isCount = told.count !== undefined && told.starts === undefined;
+    if (!isCount) waiting?.(told);
+  });
+  await new Promise((resolve, reject) => {
+    child.once('message', resolve);
+    child.once('exit', () => reject(new Error(`the process ${args.join(' ')} did not start`)));
+  });
+  return {
+    pid: child.pid ?? 0,
+    count: () => count,
+    kill: () => void (gone || child.kill('SIGKILL')),
+    /** @param {string} what @param {import('./plan.mjs').Plan} [plan] @returns {Promise<Told>} */
+    async ask(what, plan) {
+      const told = await new Promise((resolve, reject) => {
+        const timer = setTimeout(() => reject(new Error(`${args[1]} did not answer to ${what}`)), ANSWER_WITHIN_MS);
+        waiting = (one) => {
+          clearTimeout(timer);
+          resolve(one);
+        };
+        child.send({ ask: what, plan });
+      });
+      waiting = undefined;
+      if (told.failed !== undefined) throw new Error(`${args[1]}: ${told.failed}`);
+      return told;
+    },
+  };
+}
+
+/**
+ * What Redis did so far. Commands are those that it carried out, also from scripts; what we ask ourselves is left out.
+ *
+ * @param {Redis} redis
+ */
+export async function spentBy(redis) {
+  const [cpu, stats, memory] = await Promise.all([redis.info('cpu'), redis.info('commandstats'), redis.info('memory')]);
+  const of = (/** @type {string} */ text, /** @type {string} */ name) =>
+    Number(new RegExp(`${name}:([\\d.]+)`).exec(text)?.[1] ?? 0);
+  const calls = [...stats.matchAll(/cmdstat_([a-z|_-]+):calls=(\d+)/gi)]
+    .map(([, name = '', count]) => ({ name, count: Number(count) }))
+    .filter(({ name }) => !/^(info|config|latency|command)/.test(name));
+  const sum = (/** @type {(name: string) => boolean} */ wanted) =>
+    calls.filter(({ name }) => wanted(name)).reduce((all, { count }) => all + count, 0);
+  return {
+    cpuMs: (of(cpu, 'used_cpu_sys') + of(cpu, 'used_cpu_user')) * 1000,
+    commands: sum(() => true),
+    scripts: sum((name) => name === 'evalsha' || name === 'eval' || name === 'fcall'),
+    bytes: of(memory, 'used_memory'),
+  };
+}
+
+/** @param {Redis} redis @param {() => Promise<boolean>} test @param {{ forMs?: number, what: string }} options */
+export async function until(redis, test, { forMs = 300_000, what }) {
+  const endMs = performance.now() + forMs;
+  while (!(await test())) {
+    if (performance.now() > endMs) throw new Error(`${what}: not within ${forMs / 1000} s; Redis says ${redis.status}`);
+    await sleep(20);
+  }
+}

@@ -1,0 +1,163 @@
+/** Results → rows with medians and ratios, and rows → the page in the docs. */
+import { chartOf } from './chart.mjs';
+
+/** @typedef {import('../bench.mjs').Result} Result */
+
+/**
+ * @typedef {object} Row
+ * @property {string} workload
+ * @property {string} title
+ * @property {string} figure
+ * @property {string} system
+ * @property {number} median
+ * @property {number} least
+ * @property {number} most
+ * @property {number | undefined} ratio to BullMQ of the same round, median over rounds
+ */
+
+/** What the ratios are to. */
+const PEER = 'BullMQ';
+
+/** @param {{ results: readonly Result[], workloads: readonly { name: string, title: string }[] }} run @returns {readonly Row[]} */
+export function report({ results, workloads }) {
+  return workloads.flatMap(({ name: workload, title }) => {
+    const own = results.filter((one) => one.workload === workload);
+    const systems = [...new Set(own.map(({ system }) => system))].sort();
+    const figures = Object.keys(own[0]?.figures ?? {});
+    return figures.flatMap((figure) =>
+      systems.map((system) => {
+        const some = own.filter((one) => one.system === system);
+        const values = some.map(({ figures: all }) => all[figure] ?? 0);
+        const ratios = some.flatMap(({ round, figures: all }) => {
+          const peer = own.find((one) => one.system === PEER && one.round === round)?.figures[figure];
+          return peer ? [(all[figure] ?? 0) / peer] : [];
+        });
+        return {
+          ...{ workload, title, figure, system },
+          median: rounded(median(values)),
+          least: rounded(Math.min(...values)),
+          most: rounded(Math.max(...values)),
+          ratio: ratios.length > 0 ? rounded(median(ratios)) : undefined,
+        };
+      }),
+    );
+  });
+}
+
+/** How each figure is called, and in what it is counted. */
+const FIGURES = new Map([
+  ['jobsPerSecond', 'jobs/s'],
+  ['redisMicros', 'Redis CPU per job, µs'],
+  ['commands', 'Redis commands per job'],
+  ['scripts', 'scripts per job'],
+  ['producerMicros', 'CPU of the producer per job, µs'],
+  ['workerMicros', 'CPU of the worker processes per job, µs'],
+  ['lateP50Ms', 'start lateness p50, ms'],
+  ['lateP99Ms', 'start lateness p99, ms'],
+  ['lateMaxMs', 'start lateness, longest, ms'],
+  ['commandsPerSecond', 'Redis commands per second'],
+  ['redisMsPerSecond', 'Redis CPU, ms per second'],
+  ['workerMsPerSecond', 'CPU of the worker process, ms per second'],
+  ['bytesPerJob', 'bytes per job'],
+]);
+
+/**
+ * @param {{ rows: readonly Row[], host: string, node: string, redis: string, date: string, rounds: number,
+ *   systems: readonly { name: string, settings: string }[] }} made
+ */
+export function pageOf({ rows, host, node, redis, date, rounds, systems }) {
+  const workloads = [...new Map(rows.map(({ workload, title }) => [workload, title]))];
+  return `${[
+    '# Benchmarks',
+    '<!-- Made by `npm run bench`. Edit bench/peers/page.mjs instead. -->',
+    `Measured on ${host}, Node ${node}, ${redis}, on ${date}: medians of ${rounds} rounds with the least and the most in
+brackets. In each round every system does each workload in turn, with real processes and a Redis of its own, 200 bytes of
+data, a handler that does nothing and a concurrency of 100. The ratio (×) is to BullMQ of the same round. A job that was
+lost, started twice or started early would have ended the run. Jobs are scheduled before a burst or a steady minute begins,
+so those figures hold from promotion to settlement.`,
+    'Absolute figures move from machine to machine; ratios hold. Again: `npm run bench`.',
+    ['| system | settings |', '|---|---|', ...systems.map(({ name, settings }) => `| ${name} | ${settings} |`)].join(
+      '\n',
+    ),
+    '![How late jobs start](charts/lateness.svg)\n\n![Jobs per second](charts/rates.svg)\n\n![Memory](charts/memory.svg)',
+    ...workloads.map(([workload, title]) =>
+      section(
+        rows.filter((row) => row.workload === workload),
+        title,
+      ),
+    ),
+  ].join('\n\n')}\n`;
+}
+
+/** @param {readonly Row[]} rows @param {string} title */
+function section(rows, title) {
+  const systems = ORDER.filter((name) => rows.some(({ system }) => system === name));
+  const figures = [...new Set(rows.map(({ figure }) => figure))];
+  const cell = (/** @type {string} */ figure, /** @type {string} */ system) => {
+    const row = rows.find((one) => one.figure === figure && one.system === system);
+    if (!row) return '–';
+    const ratio = row.ratio === undefined || system === PEER ? '' : `, ×${row.ratio}`;
+    return `${number(row.median)} (${number(row.least)}–${number(row.most)})${ratio}`;
+  };
+  return [
+    `## ${title.charAt(0).toUpperCase()}${title.slice(1)}`,
+    '',
+    `| | ${systems.join(' | ')} |`,
+    `|---|${systems.map(() => '---:').join('|')}|`,
+    ...figures.map(
+      (figure) => `| ${FIGURES.get(figure) ?? figure} | ${systems.map((system) => cell(figure, system)).join(' | ')} |`,
+    ),
+  ].join('\n');
+}
+
+/** File in `docs/charts` → its picture. @param {readonly Row[]} rows @returns {ReadonlyMap<string, string>} */
+export function chartsOf(rows) {
+  const bars = (
+    /** @type {string} */ workload,
+    /** @type {string} */ figure,
+    /** @type {'median' | 'ratio'} */ field,
+  ) =>
+    ORDER.flatMap((system) => {
+      const row = rows.find((one) => one.workload === workload && one.figure === figure && one.system === system);
+      const value = row?.[field];
+      return value === undefined ? [] : [{ name: system, value }];
+    });
+  const group = (/** @type {string} */ name, /** @type {string} */ workload, /** @type {string} */ figure) => ({
+    name,
+    bars: bars(workload, figure, 'median'),
+  });
+  const rates = ['burst', 'burst2', 'drain', 'bulk', 'one'].map((workload) => ({
+    name: rows.find((row) => row.workload === workload)?.title ?? workload,
+    bars: bars(workload, 'jobsPerSecond', 'ratio'),
+  }));
+  const lateness = [
+    group('2,000 jobs/s, half of the jobs start within', 'steady2000', 'lateP50Ms'),
+    group('2,000 jobs/s, 99 of 100 jobs start within', 'steady2000', 'lateP99Ms'),
+    group('500 jobs/s, half of the jobs start within', 'steady500', 'lateP50Ms'),
+    group('500 jobs/s, 99 of 100 jobs start within', 'steady500', 'lateP99Ms'),
+  ];
+  return new Map([
+    ['lateness.svg', chartOf({ title: 'How late jobs start', unit: 'ms', groups: lateness })],
+    ['rates.svg', chartOf({ title: 'Jobs per second, BullMQ = 1', unit: '×', groups: rates })],
+    [
+      'memory.svg',
+      chartOf({
+        title: 'Memory',
+        unit: 'bytes',
+        groups: [group('per pending job of 200 bytes', 'memory', 'bytesPerJob')],
+      }),
+    ],
+  ]);
+}
+
+/** From the product to the bound of what is possible. */
+const ORDER = ['duestream', 'BullMQ', 'bee-queue', 'floor'];
+
+/** @param {number} value */
+const number = (value) => (value >= 100 ? Math.round(value).toLocaleString('en-US') : String(value));
+
+/** @param {readonly number[]} values */
+const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0;
+
+/** @param {number} value */
+const rounded = (value) => Math.round(value * 100) / 100;

@@ -1,0 +1,40 @@
+/** As much of the peers as the bench uses, so that the checks of the repository need none of them installed. */
+declare module 'bullmq' {
+  export interface JobOptions {
+    readonly jobId?: string;
+    readonly delay?: number;
+    readonly removeOnComplete?: boolean;
+    readonly removeOnFail?: boolean;
+  }
+  export class Queue {
+    constructor(name: string, options: object);
+    waitUntilReady(): Promise<unknown>;
+    add(name: string, data: unknown, options: JobOptions): Promise<unknown>;
+    addBulk(jobs: readonly { name: string; data: unknown; opts: JobOptions }[]): Promise<unknown>;
+    close(): Promise<void>;
+  }
+  export class Worker {
+    constructor(name: string, handler: (job: { data: { at: number } }) => Promise<unknown>, options: object);
+    on(event: 'error', listener: (error: Error) => void): this;
+    waitUntilReady(): Promise<unknown>;
+    close(force: boolean): Promise<void>;
+  }
+}
+
+declare module 'bee-queue' {
+  interface Job {
+    setId(id: string): Job;
+    delayUntil(dueMs: number): Job;
+    save(): Promise<Job>;
+  }
+  class BeeQueue {
+    constructor(name: string, settings: object);
+    ready(): Promise<unknown>;
+    createJob(data: unknown): Job;
+    saveAll(jobs: readonly Job[]): Promise<Map<Job, Error>>;
+    process(concurrency: number, handler: (job: { data: { at: number } }) => Promise<unknown>): void;
+    close(timeoutMs?: number): Promise<void>;
+  }
+
+  export = BeeQueue;
+}

@@ -1,0 +1,52 @@
+/**
+ * What every system under measurement can do, in one shape, so that each workload is written once. A system is what a
+ * team would run: its producer and its worker, with the settings that suit it best, which it names.
+ */
+
+/**
+ * @typedef {object} Planned
+ * @property {string | undefined} id undefined: the system makes one
+ * @property {number} at index of the job in its workload
+ * @property {number} dueMs 0 = at once
+ * @property {string} text what its data are filled up with
+ */
+
+/**
+ * @typedef {object} Producer
+ * @property {(job: Planned) => Promise<unknown>} one resolves when Redis has the job
+ * @property {(jobs: readonly Planned[]) => Promise<unknown>} many the best way there is for a list
+ * @property {() => Promise<unknown>} close
+ */
+
+/**
+ * @typedef {object} Worker
+ * @property {() => Promise<unknown>} close
+ */
+
+/**
+ * @typedef {object} System
+ * @property {string} name
+ * @property {string} settings for people: versions, and what was set and why
+ * @property {boolean} [roundsToSeconds] its delays are not kept to the millisecond
+ * @property {(url: string) => Promise<Producer>} producer
+ * @property {(url: string, options: { concurrency: number, moves: boolean, started: (at: number) => void }) => Promise<Worker>} worker
+ *   `moves`: this process also promotes what is due
+ * @property {((url: string) => Promise<Worker>) | undefined} [mover] promotes and runs no jobs
+ * @property {(redis: import('ioredis').Redis) => Promise<number>} pending jobs that wait, to know that all were taken
+ */
+
+/** The data of a job: 200 bytes of JSON. @param {Planned} job */
+export const dataOf = ({ at, dueMs, text }) => ({ at, dueMs, text });
+
+/** Reads `INFO server`'s list of what a system stands on. @param {string} name @param {ImportMeta} meta */
+export async function versionOf(name, meta) {
+  const { createRequire } = await import('node:module');
+  const { readFileSync } = await import('node:fs');
+  let folder = createRequire(meta.url).resolve(name);
+  for (;;) {
+    folder = folder.slice(0, folder.lastIndexOf('/'));
+    if (folder.endsWith(`/node_modules/${name}`)) {
+      return String(JSON.parse(readFileSync(`${folder}/package.json`, 'utf8')).version);
+    }
+  }
+}

@@ -1,0 +1,270 @@
+/**
+ * The workloads that every system is put through. Each acts with a Redis of its own and returns figures per job. A job
+ * that is missing, that starts twice or that starts early ends the bench: a system that loses jobs is quick for nothing.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openGround, spentBy, until } from './ground.mjs';
+import { planned } from './plan.mjs';
+
+/** @typedef {import('./system.mjs').System} System */
+/** @typedef {import('./ground.mjs').Ground} Ground */
+/** @typedef {{ binary: string, system: System, size: (jobs: number) => number, seed: number }} Given */
+/** @typedef {Readonly<Record<string, number>>} Figures */
+
+const CONCURRENCY = 100;
+const BYTES = 200;
+const FAR_MS = 90 * 86_400_000;
+/** What keeps due times to the second only may be so early. */
+const EARLY_MS = 1000;
+
+/** @typedef {object} Workload
+ * @property {string} name
+ * @property {string} title
+ * @property {(given: Given) => Promise<Figures>} run
+ */
+
+/** @type {readonly Workload[]} */
+export const workloads = [
+  { name: 'one', title: 'schedule one by one, 100 calls in flight', run: (given) => schedule(given, 'one') },
+  { name: 'bulk', title: 'schedule in bulk', run: (given) => schedule(given, 'many') },
+  { name: 'burst', title: 'burst: all due at one instant, 1 worker process', run: (given) => burst(given, 1) },
+  { name: 'burst2', title: 'burst, 2 worker processes', run: (given) => burst(given, 2) },
+  { name: 'drain', title: 'drain of immediate jobs, 1 worker process', run: drain },
+  { name: 'steady500', title: 'steady, 500 jobs/s at random due times', run: (given) => steady(given, 500) },
+  { name: 'steady2000', title: 'steady, 2,000 jobs/s at random due times', run: (given) => steady(given, 2000) },
+  { name: 'idle', title: 'idle with 100,000 jobs that are far from due', run: idle },
+  { name: 'memory', title: 'bytes per pending job, ids of 16 bytes', run: (given) => memory(given, false) },
+  { name: 'memoryOwn', title: 'bytes per pending job, ids that the system makes', run: (given) => memory(given, true) },
+];
+
+/** Jobs were still being scheduled when they came due: the machine does something else as well. */
+class TooSoon extends Error {}
+
+/**
+ * With time enough to schedule all jobs before they are due; where it was not enough, once more with more of it.
+ *
+ * @param {number} jobs
+ * @param {(untilMs: number) => Promise<Figures>} act
+ * @returns {Promise<Figures>}
+ */
+async function withRoom(jobs, act) {
+  for (const times of [1, 2, 4]) {
+    try {
+      return await act(Math.ceil((Date.now() + times * (5000 + jobs / 5)) / 1000) * 1000);
+    } catch (error) {
+      if (!(error instanceof TooSoon) || times === 4) throw error;
+    }
+  }
+  throw new TooSoon('no room');
+}
+
+/** @template T @param {Given} given @param {(ground: Ground) => Promise<T>} act */
+async function on({ binary }, act) {
+  const ground = await openGround({ binary });
+  try {
+    return await act(ground);
+  } finally {
+    await ground.close();
+  }
+}
+
+/** @param {Given} given @param {'one' | 'many'} how @returns {Promise<Figures>} */
+function schedule(given, how) {
+  const jobs = given.size(how === 'one' ? 30_000 : 50_000);
+  return on(given, async (ground) => {
+    const producer = await ground.start('producer', given.system.name);
+    const plan = { jobs, bytes: BYTES, dueMs: Date.now() + FAR_MS };
+    await producer.ask(how, { ...plan, jobs: 1000, generated: true });
+    const before = await spentBy(ground.redis);
+    const { took = 0, cpuMs = 0 } = await producer.ask(how, plan);
+    const after = await spentBy(ground.redis);
+    const there = await given.system.pending(ground.redis);
+    if (there !== jobs + 1000) throw new Error(`${given.system.name} has ${there} of ${jobs + 1000} jobs`);
+    return {
+      jobsPerSecond: (jobs / took) * 1000,
+      ...perJob(before, after, jobs),
+      producerMicros: (cpuMs / jobs) * 1000,
+    };
+  });
+}
+
+/** @param {Given} given @param {number} processes @returns {Promise<Figures>} */
+function burst(given, processes) {
+  const jobs = given.size(50_000);
+  return withRoom(jobs, (dueMs) => burstAt(given, { jobs, processes, dueMs }));
+}
+
+/** @param {Given} given @param {{ jobs: number, processes: number, dueMs: number }} options @returns {Promise<Figures>} */
+function burstAt(given, { jobs, processes, dueMs }) {
+  return on(given, async (ground) => {
+    const producer = await ground.start('producer', given.system.name);
+    await producer.ask('many', { jobs, bytes: BYTES, dueMs });
+    await producer.ask('close');
+    const workers = await startWorkers(ground, given, { jobs, processes });
+    await sleep(dueMs - Date.now() - 300);
+    if (dueMs - Date.now() < 200) throw new TooSoon(`${given.system.name} was not ready when the burst began`);
+    for (const worker of workers) await worker.ask('mark');
+    const before = await spentBy(ground.redis);
+    const seen = await finished(ground, given, { workers, jobs });
+    const after = await spentBy(ground.redis);
+    const { lastMs } = judge(given, { seen, jobs, dueOf: () => dueMs });
+    return {
+      jobsPerSecond: (jobs / (lastMs - dueMs)) * 1000,
+      ...perJob(before, after, jobs),
+      workerMicros: (seen.cpuMs / jobs) * 1000,
+    };
+  });
+}
+
+/** @param {Given} given @returns {Promise<Figures>} */
+function drain(given) {
+  const jobs = given.size(50_000);
+  return on(given, async (ground) => {
+    const producer = await ground.start('producer', given.system.name);
+    await producer.ask('many', { jobs, bytes: BYTES });
+    await producer.ask('close');
+    const before = await spentBy(ground.redis);
+    const workers = await startWorkers(ground, given, { jobs, processes: 1 });
+    const seen = await finished(ground, given, { workers, jobs });
+    const after = await spentBy(ground.redis);
+    const { firstMs, lastMs } = judge(given, { seen, jobs, dueOf: () => 0 });
+    return { jobsPerSecond: (jobs / (lastMs - firstMs)) * 1000, ...perJob(before, after, jobs) };
+  });
+}
+
+/** @param {Given} given @param {number} rate @returns {Promise<Figures>} */
+function steady(given, rate) {
+  const seconds = given.size(15);
+  const jobs = rate * seconds;
+  return withRoom(jobs, (dueMs) => steadyFrom(given, { jobs, seconds, dueMs }));
+}
+
+/** @param {Given} given @param {{ jobs: number, seconds: number, dueMs: number }} options @returns {Promise<Figures>} */
+function steadyFrom(given, { jobs, seconds, dueMs }) {
+  return on(given, async (ground) => {
+    const producer = await ground.start('producer', given.system.name);
+    const plan = { jobs, bytes: BYTES, dueMs, forMs: seconds * 1000, seed: given.seed };
+    await producer.ask('many', plan);
+    await producer.ask('close');
+    const [worker] = await startWorkers(ground, given, { jobs, processes: 1 });
+    if (!worker) throw new Error('no worker');
+    await sleep(dueMs - Date.now() - 200);
+    if (dueMs - Date.now() < 100) throw new TooSoon(`${given.system.name} was not ready when the jobs came due`);
+    await worker.ask('mark');
+    const before = await spentBy(ground.redis);
+    const seen = await finished(ground, given, { workers: [worker], jobs });
+    const after = await spentBy(ground.redis);
+    const dues = planned(plan).map((job) => job.dueMs);
+    const { lateMs } = judge(given, { seen, jobs, dueOf: (at) => dues[at] ?? 0 });
+    return {
+      lateP50Ms: quantile(lateMs, 0.5),
+      lateP99Ms: quantile(lateMs, 0.99),
+      lateMaxMs: lateMs.at(-1) ?? 0,
+      ...perJob(before, after, jobs),
+      workerMicros: (seen.cpuMs / jobs) * 1000,
+    };
+  });
+}
+
+/** @param {Given} given @returns {Promise<Figures>} */
+function idle(given) {
+  const jobs = given.size(100_000);
+  return on(given, async (ground) => {
+    const producer = await ground.start('producer', given.system.name);
+    await producer.ask('many', { jobs, bytes: BYTES, dueMs: Date.now() + FAR_MS });
+    await producer.ask('close');
+    const [worker] = await startWorkers(ground, given, { jobs: 1, processes: 1 });
+    await sleep(5000);
+    await worker?.ask('mark');
+    const before = await spentBy(ground.redis);
+    const fromMs = performance.now();
+    await sleep(15_000);
+    const after = await spentBy(ground.redis);
+    const seconds = (performance.now() - fromMs) / 1000;
+    const { cpuMs = 0 } = (await worker?.ask('report')) ?? {};
+    return {
+      commandsPerSecond: (after.commands - before.commands) / seconds,
+      redisMsPerSecond: (after.cpuMs - before.cpuMs) / seconds,
+      workerMsPerSecond: cpuMs / seconds,
+    };
+  });
+}
+
+/** @param {Given} given @param {boolean} generated @returns {Promise<Figures>} */
+function memory(given, generated) {
+  const jobs = given.size(200_000);
+  return on(given, async (ground) => {
+    const producer = await ground.start('producer', given.system.name);
+    const plan = { bytes: BYTES, generated, dueMs: Date.now() + FAR_MS, forMs: FAR_MS };
+    await ground.redis.call('MEMORY', 'PURGE');
+    const before = await spentBy(ground.redis);
+    await producer.ask('many', { ...plan, jobs });
+    await producer.ask('close');
+    await sleep(500);
+    const after = await spentBy(ground.redis);
+    return { bytesPerJob: (after.bytes - before.bytes) / jobs };
+  });
+}
+
+/** @param {Ground} ground @param {Given} given @param {{ jobs: number, processes: number }} options */
+function startWorkers(ground, { system }, { jobs, processes }) {
+  return Promise.all(
+    Array.from({ length: processes }, (_, nth) =>
+      ground.start('worker', system.name, { jobs, concurrency: CONCURRENCY, moves: nth === 0 }),
+    ),
+  );
+}
+
+/** @typedef {{ starts: Uint8Array, atMs: Float64Array, cpuMs: number }} Seen */
+
+/** @param {Ground} ground @param {Given} given @param {{ workers: readonly import('./ground.mjs').Child[], jobs: number }} options @returns {Promise<Seen>} */
+async function finished(ground, { system }, { workers, jobs }) {
+  const all = () => workers.reduce((sum, worker) => sum + worker.count(), 0) >= jobs;
+  await until(ground.redis, async () => all(), { what: `${system.name} runs ${jobs} jobs` });
+  await until(ground.redis, async () => (await system.pending(ground.redis)) === 0, { what: `${system.name} settles` });
+  const starts = new Uint8Array(jobs);
+  const atMs = new Float64Array(jobs);
+  let cpuMs = 0;
+  for (const worker of workers) {
+    const told = await worker.ask('report');
+    cpuMs += told.cpuMs ?? 0;
+    for (let at = 0; at < jobs; at += 1) {
+      starts[at] = (starts[at] ?? 0) + (told.starts?.[at] ?? 0);
+      atMs[at] = Math.max(atMs[at] ?? 0, told.atMs?.[at] ?? 0);
+    }
+  }
+  return { starts, atMs, cpuMs };
+}
+
+/** @param {Given} given @param {{ seen: Seen, jobs: number, dueOf: (at: number) => number }} options */
+function judge({ system }, { seen, jobs, dueOf }) {
+  const early = system.roundsToSeconds ? EARLY_MS : 0;
+  const lateMs = [];
+  const wrong = { missing: 0, twice: 0, early: 0 };
+  let firstMs = Number.POSITIVE_INFINITY;
+  let lastMs = 0;
+  for (let at = 0; at < jobs; at += 1) {
+    const atMs = seen.atMs[at] ?? 0;
+    if (seen.starts[at] === 0) wrong.missing += 1;
+    if ((seen.starts[at] ?? 0) > 1) wrong.twice += 1;
+    if (atMs < dueOf(at) - early) wrong.early += 1;
+    lateMs.push(atMs - dueOf(at));
+    firstMs = Math.min(firstMs, atMs);
+    lastMs = Math.max(lastMs, atMs);
+  }
+  if (wrong.missing + wrong.twice + wrong.early > 0) throw new Error(`${system.name}: ${JSON.stringify(wrong)}`);
+  return { lateMs: lateMs.sort((a, b) => a - b), firstMs, lastMs };
+}
+
+/** @typedef {Awaited<ReturnType<typeof spentBy>>} Spent */
+/** @param {Spent} before @param {Spent} after @param {number} jobs */
+function perJob(before, after, jobs) {
+  return {
+    redisMicros: ((after.cpuMs - before.cpuMs) / jobs) * 1000,
+    commands: (after.commands - before.commands) / jobs,
+    scripts: (after.scripts - before.scripts) / jobs,
+  };
+}
+
+/** @param {readonly number[]} sorted @param {number} part */
+const quantile = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
