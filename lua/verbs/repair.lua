@@ -9,11 +9,11 @@
 --       of a stuck one
 -- RETURN one text per damage: repaired | sound (nothing to repair) | unsure (ready has grown by too
 --        much since it was seen) | later (not looked at: too many bytes, call again)
--- An orphan is scheduled at the latest of now, its next due and its asked due: never early. If
--- somebody ran it, that start loses its entry and its late end is of no effect. A stuck entry of a
--- running job goes back to its owner, any other to the end of ready, where start lets one entry of
--- a member through; when its job is over it goes. Only an orphan's record is read, for its due
--- time.
+-- An orphan is scheduled at the latest of now, its next due time and the one asked for: never
+-- early. If somebody ran it, that start loses its entry and its late end is of no effect. A stuck
+-- entry of a running job goes back to its owner, any other to the end of ready, where start lets
+-- one entry of a member through; when its job is over it goes. Only an orphan's record is read,
+-- for its due time.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local done, meta, wake = KEYS[5], KEYS[6], KEYS[7]
 local now, seen, bytes = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
@@ -74,8 +74,7 @@ function repair.stuck(entry)
   local lastMs, last = numbered(group and group.delivered or '0-0')
   if not found or isHeld(entry) or ms > lastMs then return 'sound' end
   if ms == lastMs and sequence > last then return 'sound' end
-  local member = found[2][2]
-  local run = runOf(redis.call('HGET', runs, member))
+  local member, run = found[2][2], runOf(redis.call('HGET', runs, found[2][2]))
   if run and run.entry == entry and run.owner ~= '-' then
     local claim = redis.call('XCLAIM', ready, 'workers', run.owner, 0, entry, 'FORCE', 'JUSTID')
     return #claim == 0 and 'sound' or nil
