@@ -46,7 +46,7 @@ end
 
 for index, member in ipairs(members) do
   local entry, token = ARGV[3 * index + 1], ARGV[3 * index + 3]
-  -- Flat: a table for each took 5 % more.
+  -- Flat: a table for each is slower (compare with `npm run bench:stages -- --against`).
   local last, attempts, here, cancel, asked, digest = (found[index] or ''):match(ENDING)
   local reply, isAgain = 'ok', again[index]
   if seen[member] or not last then

@@ -43,7 +43,8 @@ local function judge(entry, member, due)
   spent, record = readWithin(jobs, member, bytes, spent)
   if not spent then return { 'later' } end
   local known = redis.call('HGET', runs, member)
-  -- Flat, and no function of its own for what most entries are: a table for each took 11 % more.
+  -- Flat, and no function of its own for what most entries are: a table for each is slower
+  -- (compare with `npm run bench:stages -- --against`).
   local last, generation, attempts, failures, crashes, at, owner, nextDue, cancel, asked, digest,
     history = (known or NEVER_RAN):match(RUN)
   local isMine = at == entry and owner == consumer
