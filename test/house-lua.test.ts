@@ -18,7 +18,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import { assembledScript, partsNamed } from '../lua/assemble.mjs';
-import { scripts } from '../src/redis/transitions/scripts.ts';
+import { scripts } from '../src/redis/transitions/script-table.ts';
 import { bindingsOf, boundKeys, callsIn, givenBy, isPacked, sourcesIn } from './support/lua-source.ts';
 import { read } from './support/repository.ts';
 
@@ -245,9 +245,11 @@ function headerOf(lines: readonly string[]): Required<Script> {
 
 /** Every call of Redis with its key. A command that is not a literal has none, and is foreign. */
 function calls(code: string): readonly { readonly command: string; readonly key: string }[] {
-  return [...code.matchAll(/redis\.p?call\s*\(([^)\n]*)/g)].map(([, inside = '']) => {
-    const [first = '', second = '', third = ''] = inside.split(',').map((part) => part.trim());
+  return [...code.matchAll(/redis\.p?call\s*\(([^)]*)/g)].map(([, inside = '']) => {
+    const words = inside.split(',').map((part) => part.trim());
+    const [first = '', second = '', third = ''] = words;
     const command = /^'([A-Z]+)'$/.exec(first)?.[1] ?? `not a literal: ${first}`;
+    if (command === 'XREADGROUP') return { command, key: words[words.indexOf("'STREAMS'") + 1] ?? '' };
     return { command, key: KEY_SECOND.includes(command) ? third : second };
   });
 }

@@ -20,7 +20,7 @@ local function buryNonsense(keys, now, letter)
   local id = addDeadLetter(keys.dead, now, letter)
   redis.call('HINCRBY', keys.meta, isLive and 'n.dead' or 'n.refused', 1)
   if not isLive then return 0 end
-  local tombstone = tombstoneText('x', askedOf(record), digestOf(record), 0, 0, id)
+  local tombstone = tombstoneText('x', markOf(record), 0, 0, id)
   redis.call('ZADD', keys.stale, ('%.0f'):format(now), member)
   -- @index-tombstone
   redis.call('ZADD', keys.done, now, member)

@@ -18,7 +18,7 @@ local function putBack(scheduled, runs, meta, wake, member, run, due, counter)
 end
 
 local function endCancelled(jobs, runs, done, meta, member, run, now, window)
-  local tombstone = tombstoneText('c', run.asked, run.digest, run.token, run.attempts)
+  local tombstone = tombstoneText('c', markIn(jobs, member), run.token, run.attempts)
   settle(jobs, done, member, tombstone, now, window)
   redis.call('HINCRBY', meta, 'n.cancelled', 1)
   redis.call('HDEL', runs, member)

@@ -1,23 +1,23 @@
 -- run: the state of a job that was started, as `K:runs` keeps it, by name.
 -- GIVES   runOf(text): its fields, or nil when there is none; runText(run): the text again;
---         unboundText(run, due): the same without entry and owner; startedText(...): the text of
---         one that begins; freshRun(...): for a new
+--         unboundText(run, due): the same without entry and owner; firstStart(token, entry,
+--         owner): the text of a job that is started for the first time; freshRun(...): for a new
 --         life; NEVER_RAN: for a job that was never started; RUN, CLAIM, ENDING: patterns, for
 --         a flat parse
 -- USED BY  bury, cancel, check-members, commit, complete, defer, expire, extend, oldest, promote,
---          reclaim, release, repair, replay, retry, schedule, start
--- RULE    Nothing else knows the order of the fields. All are texts; entry, owner, due, asked and
---         digest are - where there is none. The history is one line of JSON per error.
-local NEVER_RAN = '0 0 0 0 0 - - - 0 - -'
-local RUN = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (%S+) (%d) (%S+) (%S+)(.*)$'
+--          reclaim, release, repair, replay, retry, schedule, serve, start
+-- RULE    Nothing else knows the order of the fields. All are texts; entry, owner and due are -
+--         where there is none. The history is one line of JSON per error.
+local NEVER_RAN = '0 0 0 0 0 - - - 0'
+local RUN = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (%S+) (%d)(.*)$'
 
--- For calls with many jobs: token, entry, owner and cancel; and what a tombstone needs as well.
+-- For calls with many jobs: token, entry, owner and cancel; token, attempts, entry and cancel.
 local CLAIM = '^(%d+) %d+ %d+ %d+ %d+ (%S+) (%S+) %S+ (%d)'
-local ENDING = '^(%d+) %d+ (%d+) %d+ %d+ (%S+) %S+ %S+ (%d) (%S+) (%S+)'
+local ENDING = '^(%d+) %d+ (%d+) %d+ %d+ (%S+) %S+ %S+ (%d)'
 
 local function runOf(text)
-  local token, generation, attempts, failures, crashes, entry, owner, due, cancel, asked, digest,
-    history = (text or ''):match(RUN)
+  local token, generation, attempts, failures, crashes, entry, owner, due, cancel, history =
+    (text or ''):match(RUN)
   return token and {
     token = token,
     generation = generation,
@@ -28,25 +28,21 @@ local function runOf(text)
     owner = owner,
     due = due,
     cancel = cancel,
-    asked = asked,
-    digest = digest,
     history = history,
   }
 end
 
 local function runText(run)
   return table.concat({ run.token, run.generation, run.attempts, run.failures, run.crashes,
-    run.entry, run.owner, run.due, run.cancel, run.asked, run.digest }, ' ') .. run.history
+    run.entry, run.owner, run.due, run.cancel }, ' ') .. run.history
 end
 
-local function startedText(token, generation, attempts, failures, crashes, entry, owner, asked,
-  digest, history)
-  return table.concat({ token, generation, attempts, failures, crashes, entry, owner, '- 0', asked,
-    digest }, ' ') .. history
+local function firstStart(token, entry, owner)
+  return token .. ' 0 1 0 0 ' .. entry .. ' ' .. owner .. ' - 0'
 end
 
 local function freshRun(token, generation, attempts, due)
-  return ('%s %d %s 0 0 - - %s 0 - -'):format(token, generation, attempts, due)
+  return ('%s %d %s 0 0 - - %s 0'):format(token, generation, attempts, due)
 end
 
 local function unboundText(run, due)

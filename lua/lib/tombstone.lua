@@ -1,9 +1,10 @@
 -- tombstone: what is left of a job that is over, in the place of its record.
 -- GIVES   isTombstone(value); tombstoneOf(jobs, member): the tombstone if there is one, and the
 --         length of what there is; settledIn(jobs, member): its outcome letter and finishing token;
---         tombstoneText(...); askedOf(record), digestOf(record): what a tombstone keeps of a record
+--         tombstoneText(...); markOf(record): what a tombstone keeps of a record, its asked due
+--         and its digest; markIn(jobs, member): the same of the record that is there
 -- USED BY  bury, cancel, check-members, commit, complete, defer, expire, fire, oldest, promote,
---          release, repair, replay, retry, schedule, start, sweep
+--          release, repair, replay, retry, schedule, serve, start, sweep
 -- RULE    A record is never read to find out that it is none: a value of more than 300 bytes is
 --         no tombstone.
 local function isTombstone(value)
@@ -22,8 +23,8 @@ local function settledIn(jobs, member)
   return (value or ''):match('^%.(%l)%w+ %S+ (%d+)')
 end
 
-local function tombstoneText(outcome, asked, digest, token, attempts, deadLetter)
-  return ('.%s%s %s %s %s %s'):format(outcome, asked, digest, token, attempts, deadLetter or '-')
+local function tombstoneText(outcome, mark, token, attempts, deadLetter)
+  return '.' .. outcome .. mark .. ' ' .. token .. ' ' .. attempts .. ' ' .. (deadLetter or '-')
 end
 
 local function askedOf(record)
@@ -32,4 +33,12 @@ end
 
 local function digestOf(record)
   return redis.sha1hex(record):sub(1, 16)
+end
+
+local function markOf(record)
+  return askedOf(record) .. ' ' .. digestOf(record)
+end
+
+local function markIn(jobs, member)
+  return markOf(redis.call('HGET', jobs, member) or '')
 end

@@ -2,7 +2,7 @@
 -- paused, of a later version, runs elsewhere or was put again.
 -- GIVES   turnAway(keys, call, job): the reply if the entry has to leave ready, else nothing.
 --         `call` is {now, window, isPaused}, `job` {entry, member, due, record, run, isNew, isMine}
--- USED BY  start
+-- USED BY  serve, start
 -- NEEDS   run, tombstone, pending, dead-letter
 -- RULE    Of several entries of a member exactly one gets through. What its own start has begun
 --         goes on: a cancel and a pause come too late for it.
@@ -46,7 +46,7 @@ local function turnAway(keys, call, job)
   if isElsewhere and isPending(keys.ready, run.entry) then return { 'dropped' } end
   if job.isMine then return nil end
   if run.cancel == '1' then
-    local tombstone = tombstoneText('c', run.asked, run.digest, run.token, run.attempts)
+    local tombstone = tombstoneText('c', markOf(record), run.token, run.attempts)
     redis.call('HSET', keys.jobs, job.member, tombstone)
     redis.call('HINCRBY', keys.meta, 'n.cancelled', 1)
     endInReady(keys, call, job)
@@ -57,9 +57,6 @@ local function turnAway(keys, call, job)
   if not (call.isPaused or isLater) then return nil end
   local due = call.isPaused and job.due or ('%.0f'):format(call.now + 4000)
   redis.call('ZADD', keys.scheduled, due, job.member)
-  if run.asked == '-' then
-    run.asked, run.digest = askedOf(record), digestOf(record)
-  end
   if not job.isNew then
     redis.call('HSET', keys.runs, job.member, unboundText(run, due))
   end

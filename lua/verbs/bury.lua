@@ -47,8 +47,8 @@ if redis.call('ZSCORE', scheduled, member) then
   redis.call('HINCRBY', meta, 'n.adopted', 1)
 else
   local outcome = isCancelled and 'c' or 'x'
-  local attempts = run.attempts
-  local tombstone = tombstoneText(outcome, run.asked, run.digest, token, attempts, deadLetter)
+  local mark = run.record and markOf(run.record) or markIn(jobs, member)
+  local tombstone = tombstoneText(outcome, mark, token, run.attempts, deadLetter)
   settle(jobs, done, member, tombstone, now, window)
 end
 -- @forget-run

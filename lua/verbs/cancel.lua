@@ -44,7 +44,7 @@ local function cancel(member, record, run, waits)
     redis.call('HDEL', jobs, member)
   else
     local token, attempts = run and run.token or '0', run and run.attempts or '0'
-    local tombstone = tombstoneText('c', askedOf(record), digestOf(record), token, attempts)
+    local tombstone = tombstoneText('c', markOf(record), token, attempts)
     -- @index-tombstone
     if waits then
       redis.call('ZADD', done, now, member)

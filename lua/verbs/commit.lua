@@ -55,7 +55,8 @@ end
 if redis.call('ZSCORE', scheduled, member) then
   redis.call('HINCRBY', meta, 'n.adopted', 1)
 else
-  local tombstone = tombstoneText(outcome, run.asked, run.digest, token, run.attempts, deadLetter)
+  local mark = markIn(jobs, member)
+  local tombstone = tombstoneText(outcome, mark, token, run.attempts, deadLetter)
   settle(jobs, done, member, tombstone, now, window)
 end
 redis.call('HINCRBY', meta, ({ c = 'n.cancelled', d = 'n.done', x = 'n.dead' })[outcome], 1)

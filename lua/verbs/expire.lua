@@ -34,9 +34,8 @@ end
 local function expire(run, header)
   local isDead = header:find(';p=x', 1, true)
   local outcome, deadLetter = isDead and 'x' or 'e', isDead and letterId(run) or '-'
-  local digest = digestOf(run.record)
-  local attempts = run.attempts
-  local tombstone = tombstoneText(outcome, run.asked, digest, run.token, attempts, deadLetter)
+  local mark = markOf(run.record)
+  local tombstone = tombstoneText(outcome, mark, run.token, run.attempts, deadLetter)
   settle(jobs, done, run.member, tombstone, now, window)
   redis.call('HINCRBY', meta, isDead and 'n.dead' or 'n.expired', 1)
   redis.call('HDEL', runs, run.member)
@@ -52,8 +51,7 @@ local function judge(entry, member, due, compensation)
   local run = runOf(redis.call('HGET', runs, member) or NEVER_RAN) or {}
   local isAgain = redis.call('ZSCORE', scheduled, member)
   if not header or run.owner ~= '-' or isAgain then return 'kept' end
-  run.asked = askedOf(record)
-  if not isLate(header, run.entry, run.asked, run.due, due, now) then return 'kept' end
+  if not isLate(header, run.entry, askedOf(record), run.due, due, now) then return 'kept' end
   compensate(scheduled, jobs, meta, compensation)
   run.member, run.record = member, record
   gone[#gone + 1] = entry

@@ -2,10 +2,11 @@
  * One job as it is stored right now, for people and programs that look. What cannot be read is said to be so; looking
  * at a broken job must not throw, because somebody looks at it because it is broken.
  */
-import { decodeHeader, decodeRecord, type JobRecord, memberOf } from '../core/codec.ts';
+import { decodeRecord, type JobRecord, memberOf } from '../core/codec.ts';
 import { DEFAULT_NAME } from '../core/job.ts';
 import type { Attempted } from '../core/outcome.ts';
 import type { Queue } from '../core/queue.ts';
+import { decodeHeader } from '../core/record-header.ts';
 import type { JobState } from '../core/state.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { type Peek, peek } from '../redis/inspect.ts';

@@ -10,20 +10,14 @@
  * record + space + finishing token + space + attempts + space + dead letter id or `-`.
  *
  * A **run** is the state of a job that was started, fields separated by spaces, then one line of JSON per error:
- * token generation attempts failures crashes entry owner nextDue cancel askedDue digest.
+ * token generation attempts failures crashes entry owner nextDue cancel.
  */
 import { dataJson } from './data-json.ts';
 import { show } from './duration.ts';
 import { DEFAULT_NAME, type JobId, type Token } from './job.ts';
-import {
-  bodyFields,
-  type HeaderOptions,
-  headerFields,
-  type JobField,
-  type JobOverrides,
-  NOTHING,
-} from './job-fields.ts';
+import { bodyFields, type HeaderOptions, hasNeeds, headerFields, type JobOverrides, NOTHING } from './job-fields.ts';
 import type { Attempted } from './outcome.ts';
+import { decodeHeader, isPlain } from './record-header.ts';
 import { type OverState, outcomeLetters } from './state.ts';
 
 export interface JobRecord extends JobOverrides, HeaderOptions {
@@ -103,41 +97,6 @@ function headerText(header: Readonly<Record<string, unknown>>): string {
   return text;
 }
 
-function hasNeeds({ needs }: JobField, header: Readonly<Record<string, unknown>>): boolean {
-  for (const { stored } of needs) if (header[stored] !== undefined) return true;
-  return needs.length === 0;
-}
-
-/** The header of a record, which can be read even when its JSON cannot. */
-export function decodeHeader(
-  record: string,
-): ({ readonly askedDueMs: number; readonly bare: boolean } & HeaderOptions) | undefined {
-  // @record-header
-  const header = /^1([0-9a-z]+)((?:;[^|]*)?)\|/.exec(record);
-  if (!header) return undefined;
-  const askedDueMs = Number.parseInt(header[1] ?? '', 36);
-  if (!header[2]) return { askedDueMs, bare: false };
-  const fields = new Map(
-    header[2]
-      .split(';')
-      .reverse()
-      .map((field) => [field.slice(0, 1), field.slice(2)]),
-  );
-  return { askedDueMs, bare: fields.get('b') === '1', ...headerOptionsIn(fields) };
-}
-
-/** A value that cannot be read counts as left out, here as in Redis. */
-function headerOptionsIn(fields: ReadonlyMap<string, string>): HeaderOptions {
-  const found: Record<string, unknown> = {};
-  for (const field of headerFields) {
-    const text = fields.get(field.key);
-    const otherwise = field.needs.length === 0 ? undefined : field.fallback;
-    const value = (text === undefined ? undefined : field.option.ofHeader(text)) ?? otherwise;
-    if (value !== undefined && hasNeeds(field, found)) found[field.stored] = value;
-  }
-  return found;
-}
-
 /** A record as a job's content. @throws Error when it cannot be read: the caller makes it a dead letter. */
 export function decodeRecord(record: string): JobRecord {
   const header = decodeHeader(record);
@@ -147,7 +106,11 @@ export function decodeRecord(record: string): JobRecord {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Error('record is not a JSON object');
   const { n, d, o } = body as { n?: unknown; d?: unknown; o?: Readonly<Record<string, unknown>> };
   if (n !== undefined && typeof n !== 'string') throw new Error('name in the record is not a text');
-  return { ...header, name: n ?? DEFAULT_NAME, data: d, ...overridesIn(o ?? {}) };
+  const name = n ?? DEFAULT_NAME;
+  // One shape for nearly all, made without copying.
+  const { askedDueMs, bare } = header;
+  if (o === undefined && isPlain(record)) return { askedDueMs, bare, name, data: d };
+  return { ...header, name, data: d, ...overridesIn(o ?? {}) };
 }
 
 /** A foreign producer may write anything here: attempts that are no number would never be exhausted. */
@@ -183,7 +146,7 @@ export function decodeTombstone(value: string): Tombstone | undefined {
 export function decodeRun(value: string): Run | undefined {
   const [head = '', ...lines] = value.split('\n');
   const fields = head.split(' ');
-  if (fields.length !== 11) return undefined;
+  if (fields.length !== 9) return undefined;
   const [token = '', generation, attempts, failures, crashes, entry, owner, next, cancel] = fields;
   return {
     token: token as Token,

@@ -102,3 +102,9 @@ function fieldOf(name: OptionName, option: JobOption, key: string): JobField {
 function storedName(name: string, { kind }: Pick<JobOption, 'kind'>): string {
   return kind === 'duration' || kind === 'instant' ? `${name}Ms` : name;
 }
+
+/** Whether what this option needs is given as well. */
+export function hasNeeds({ needs }: JobField, header: Readonly<Record<string, unknown>>): boolean {
+  for (const { stored } of needs) if (header[stored] !== undefined) return true;
+  return needs.length === 0;
+}

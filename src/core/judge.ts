@@ -63,26 +63,30 @@ export type EndVerdict =
 export function judgeStart<Handler>(life: Life, rules: Rules<Handler>, nowMs: number): StartVerdict<Handler> {
   const { crashes, failures, record: text } = life.started;
   const { queue, handlerOf } = rules;
-  const refused = (reason: string, message: string, name = DEFAULT_NAME): StartVerdict<Handler> => {
-    const error = { atMs: nowMs, attempt: life.started.attempts, kind: 'refused' as const, message };
-    return {
-      kind: 'refused',
-      name,
-      outcome: withCompensation({ kind: 'dead', reason, error }, { life, rules, nowMs }),
-    };
-  };
-  if (crashes >= queue.crashes)
-    return refused('crashes-exhausted', `the worker died ${timesOf(crashes)} under this job`);
+  const whole = { life, rules, nowMs };
+  if (crashes >= queue.crashes) {
+    return refused(whole, 'crashes-exhausted', `the worker died ${timesOf(crashes)} under this job`);
+  }
   const record = readable(text);
-  if (typeof record === 'string') return refused('unreadable-record', record);
+  if (typeof record === 'string') return refused(whole, 'unreadable-record', record);
   const { name } = record;
   if (failures >= (record.attempts ?? queue.attempts)) {
-    return refused('attempts-exhausted', `failed ${timesOf(failures)}`, name);
+    return refused(whole, 'attempts-exhausted', `failed ${timesOf(failures)}`, name);
   }
   const handler = handlerOf(name);
-  if (!handler) return refused('no-handler', `no handler for jobs named ${name}`, name);
+  if (!handler) return refused(whole, 'no-handler', `no handler for jobs named ${name}`, name);
   const timeoutMs = record.timeoutMs ?? queue.timeoutMs;
   return { kind: 'run', record, handler, timeoutMs, isOver: queue.delivery === 'at-most-once' };
+}
+
+function refused<Handler>(
+  whole: { readonly life: Life; readonly rules: Rules<Handler>; readonly nowMs: number },
+  reason: string,
+  message: string,
+  name = DEFAULT_NAME,
+): StartVerdict<Handler> {
+  const error = { atMs: whole.nowMs, attempt: whole.life.started.attempts, kind: 'refused' as const, message };
+  return { kind: 'refused', name, outcome: withCompensation({ kind: 'dead', reason, error }, whole) };
 }
 
 /** The record, or why it cannot be read. */
@@ -103,10 +107,12 @@ export interface EndParts<Handler> {
   readonly random: () => number;
 }
 
+const SUCCEEDED: EndVerdict = { kind: 'settled', outcome: { kind: 'done' } };
+
 /** The handler ended, or its time was up. */
 export function judgeEnd<Handler>(ending: Ending, parts: EndParts<Handler>): EndVerdict {
   if (parts.rules.queue.delivery === 'at-most-once') return { kind: 'told', error: failureOf(ending, parts) };
-  if (ending.kind === 'returned') return { kind: 'settled', outcome: { kind: 'done' } };
+  if (ending.kind === 'returned') return SUCCEEDED;
   return { kind: 'settled', outcome: judgeThrown(ending, parts) };
 }
 

@@ -8,6 +8,7 @@
  * for a restart. Never a job id: each value of a label is a time series that the monitoring system keeps for weeks.
  */
 import { Counter, Gauge, Histogram } from 'prom-client';
+import { JobHistogram } from './histogram.ts';
 import { countersOf, processReadingsOf, queueReadingsOf, type Read } from './read-families.ts';
 
 export type Families = ReturnType<typeof createFamilies>;
@@ -47,7 +48,7 @@ function moverFamiliesOf() {
       buckets: PASS,
       ...own(),
     }),
-    promotionLateness: new Histogram({
+    promotionLateness: new JobHistogram({
       name: 'duestream_promotion_lateness_seconds',
       help: 'Time from the due time to the promotion, by the clock of Redis.',
       labelNames: ['queue'],
@@ -79,14 +80,14 @@ function moverFamiliesOf() {
 /** What the workers of this process do. */
 function workerFamiliesOf() {
   return {
-    startLateness: new Histogram({
+    startLateness: new JobHistogram({
       name: 'duestream_start_lateness_seconds',
       help: 'Time from the due time to the start of the handler.',
       labelNames: ['queue'],
       buckets: LATENESS,
       ...own(),
     }),
-    runDuration: new Histogram({
+    runDuration: new JobHistogram({
       name: 'duestream_run_duration_seconds',
       help: 'How long handlers ran, by how the run ended.',
       labelNames: ['queue', 'outcome'],

@@ -2,8 +2,9 @@
  * Pages of jobs by state, for people and tools. They are not one moment in time, and whatever is asked for, no step
  * reads more than a bounded part: a record may be of 256 KiB, so few are held at once and none is kept.
  */
-import { decodeHeader, decodeRun, decodeTombstone, idOf, isTombstone } from '../core/codec.ts';
+import { decodeRun, decodeTombstone, idOf, isTombstone } from '../core/codec.ts';
 import type { EntryId } from '../core/job.ts';
+import { decodeHeader } from '../core/record-header.ts';
 import type { JobState } from '../core/state.ts';
 import type { Redis } from './connection/connect.ts';
 import { type DeadLetter, deadLetters } from './inspect.ts';

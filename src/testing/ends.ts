@@ -2,12 +2,13 @@
  * What follows from a verdict, carried out in virtual time as the scripts carry it out in Redis: over, tried again, dead,
  * and with a dead job perhaps a job that takes its half-done work back.
  */
-import { decodeHeader, idOf } from '../core/codec.ts';
+import { idOf } from '../core/codec.ts';
 import { compensationOfExpired, type EndVerdict } from '../core/judge.ts';
 import { isTooLate } from '../core/lateness.ts';
 import type { Outcome } from '../core/outcome.ts';
 import type { Queue } from '../core/queue.ts';
-import type { Effect } from '../redis/transitions/replies.ts';
+import { decodeHeader } from '../core/record-header.ts';
+import type { Effects } from '../worker/context.ts';
 import type { Agenda } from './agenda.ts';
 import { type Kept, lifeOf, type Run, runOf } from './kept.ts';
 
@@ -15,7 +16,7 @@ import { type Kept, lifeOf, type Run, runOf } from './kept.ts';
 export interface Begun {
   readonly job: Kept;
   readonly atMs: number;
-  readonly effects: Effect[];
+  readonly effects: Effects;
 }
 
 /** A job that comes into being because another one died. */

@@ -8,6 +8,7 @@ import type { AbortReason, Attempted } from '../core/outcome.ts';
 import type { Queue } from '../core/queue.ts';
 import type { JobState } from '../core/state.ts';
 import type { Effect } from '../redis/transitions/replies.ts';
+import type { Effects } from '../worker/context.ts';
 
 export interface Kept {
   readonly queue: Queue;
@@ -58,13 +59,13 @@ export function viewOf({ id, queue, dueMs, attempts, failures, history }: Kept, 
 }
 
 export function runOf(
-  { job, atMs, effects }: { readonly job: Kept; readonly atMs: number; readonly effects: readonly Effect[] },
+  { job, atMs, effects }: { readonly job: Kept; readonly atMs: number; readonly effects: Effects },
   outcome: Run['outcome'],
   error: Attempted | undefined,
 ): Run {
   const { id, queue, attempts } = job;
   const told = { id, queue: queue.name, ...contentOf(job), atMs, attempt: attempts, outcome, error: error?.message };
-  return { ...told, commits: outcome === 'done' ? effects : [] };
+  return { ...told, commits: outcome === 'done' ? effects.close() : [] };
 }
 
 /** Of a record that nobody can read the start is told all the same. */

@@ -8,8 +8,7 @@ import type { Job } from '../core/job.ts';
 import { type Ending, judgeEnd, judgeStart, type Rules, type StartVerdict, timedOut } from '../core/judge.ts';
 import { silentLog } from '../core/log.ts';
 import { partitionRef } from '../redis/keys.ts';
-import type { Effect } from '../redis/transitions/replies.ts';
-import { createContext, createLazyAbort, type LazyAbort } from '../worker/context.ts';
+import { Effects, JobContext, LazyAbort } from '../worker/context.ts';
 import type { Handler } from '../worker/handlers.ts';
 import type { Agenda } from './agenda.ts';
 import { type Begun, createEnds, type Ends, type Put } from './ends.ts';
@@ -68,7 +67,7 @@ async function start(playing: Playing, job: Kept): Promise<void> {
   job.attempts += 1;
   playing.tokens += 1;
   job.token = String(playing.tokens);
-  const begun = { job, atMs: agenda.nowMs(), effects: [] };
+  const begun = { job, atMs: agenda.nowMs(), effects: new Effects() };
   const rules = { ...served, queue: job.queue };
   const verdict = judgeStart(lifeOf(job), rules, agenda.nowMs());
   if (verdict.kind === 'refused') return ends.settle(begun, { kind: 'settled', outcome: verdict.outcome });
@@ -83,13 +82,13 @@ async function run(playing: Playing, begun: Begun, verdict: Running, rules: Rule
   const { job, effects } = begun;
   const { handler, timeoutMs, record } = verdict;
   const view = viewOf(job, record);
-  const lazyAbort = createLazyAbort();
-  job.abort = lazyAbort.abort;
+  const lazyAbort = new LazyAbort();
+  job.abort = (why) => lazyAbort.abort(why);
   const startedMs = agenda.nowMs();
   const lastsMs = inline ? 0 : playing.lastsMs(view);
   const handled = ended(() => handler(view, contextOf(playing, view, { begun, verdict, lazyAbort })));
   const end = (ending: Ending) => {
-    Object.freeze(effects);
+    effects.close();
     return ends.settle(begun, judgeEnd(ending, { life: lifeOf(job), record, rules, nowMs: agenda.nowMs(), random }));
   };
   if (lastsMs > timeoutMs) {
@@ -98,13 +97,13 @@ async function run(playing: Playing, begun: Begun, verdict: Running, rules: Rule
     agenda.at(startedMs + timeoutMs, async () => {
       lazyAbort.abort('timeout');
       await Promise.race([handled, turn()]);
-      await end({ kind: 'threw', thrown: timedOut(timeoutMs), aborted: lazyAbort.reason() });
+      await end({ kind: 'threw', thrown: timedOut(timeoutMs), aborted: lazyAbort.reason });
     });
     return;
   }
   const thrown = await handled;
-  Object.freeze(effects);
-  const finish = () => end(thrown ? { kind: 'threw', ...thrown, aborted: lazyAbort.reason() } : { kind: 'returned' });
+  effects.close();
+  const finish = () => end(thrown ? { kind: 'threw', ...thrown, aborted: lazyAbort.reason } : { kind: 'returned' });
   if (startedMs + lastsMs <= agenda.nowMs()) await finish();
   else agenda.at(startedMs + lastsMs, finish);
 }
@@ -115,9 +114,8 @@ function contextOf(
   { begun: { job, effects }, verdict, lazyAbort }: { begun: Begun; verdict: Running; lazyAbort: LazyAbort },
 ) {
   const { clock } = playing;
-  const collected: Effect[] | undefined = verdict.isOver ? undefined : effects;
-  return createContext({
-    ...{ job: view, lazyAbort, clock, log: silentLog, token: job.token, effects: collected },
+  return new JobContext({
+    ...{ job: view, lazyAbort, clock, log: silentLog, token: job.token, effects: verdict.isOver ? undefined : effects },
     ref: partitionRef('test', { queue: job.queue.name, partition: 0, layoutGeneration: 0 }),
     deadlineMs: clock.monotonicMs() + verdict.timeoutMs,
   });

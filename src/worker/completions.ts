@@ -1,40 +1,43 @@
 /**
- * Completions of one event-loop turn travel in one call per partition: an acknowledgement per job would halve the drain.
+ * Jobs that are over in Redis, but for the turn that most completions travel with (`turns.ts`): those whose turn had no
+ * reply are repeated here, and those of jobs that are delivered at most once.
  *
  * A job that is delivered at most once is completed before its handler. That call leaves its entry pending, as the proof
  * that this start completed it, so that the same call is recognised however late it is repeated. Once Redis has answered,
- * the entry needs a completion more, which removes it; that one travels while the handler runs.
+ * the entry needs a completion more, which removes it; that one travels while the handler runs. The acknowledgements of
+ * one event-loop turn travel in one call per partition.
  */
+import { markOf } from '../core/record-header.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
-import type { SettleReply } from '../redis/transitions/replies.ts';
+import type { Claim, SettleReply } from '../redis/transitions/replies.ts';
 import { type ConcludeParts, conclude, type Ended, isMine, persist, tellCompleted } from './conclude.ts';
 import { claimOf } from './inflight.ts';
 
 export interface CompletionsParts extends ConcludeParts {
-  readonly jobs: Pick<Jobs, 'complete'>;
+  readonly jobs: Pick<Jobs, 'complete' | 'serve'>;
+  readonly consumer: string;
   readonly windowMs: number;
 }
 
 export interface Completions {
-  readonly complete: (ended: Ended) => void;
-  /** `run` is called if this start is the one that completed the job. */
-  readonly acknowledge: (ended: Ended, run: () => void) => void;
+  /** `run` is called if this start is the one that completed the job; then the job is over, and `complete` is its end. */
+  readonly acknowledge: (ended: Ended, run: () => void, complete: (ended: Ended) => void) => void;
+  /** Redis has answered for a completion; undefined when the worker gives up. */
+  readonly settled: (ended: Ended, reply: SettleReply | undefined) => void;
+  /** Completions without a reply: asked for until there is one. */
+  readonly repeat: (ref: PartitionRef, over: readonly Ended[]) => void;
 }
 
-interface Acknowledgement extends Ended {
+interface Acknowledgement {
+  readonly ended: Ended;
   readonly run: () => void;
-}
-
-/** What waits for the next flush. Acknowledgements hold their entries, and travel in calls of their own. */
-interface Batches {
-  readonly ends: Ended[];
-  readonly acknowledgements: Acknowledgement[];
+  readonly complete: (ended: Ended) => void;
 }
 
 interface Collecting extends CompletionsParts {
-  /** What waits, by partition. With the first a flush is under way. */
-  waiting: Map<PartitionRef, Batches>;
+  /** Acknowledgements that wait, by partition. With the first a flush is under way. */
+  waiting: Map<PartitionRef, Acknowledgement[]>;
 }
 
 /** Most completions per call: Redis serves nobody else meanwhile, and frees a record for each. */
@@ -43,72 +46,78 @@ const BATCH_MAX = 100;
 export function createCompletions(parts: CompletionsParts): Completions {
   const collecting: Collecting = { ...parts, waiting: new Map() };
   return {
-    complete: (ended) => void batchesOf(collecting, ended).ends.push(ended),
-    acknowledge: (ended, run) => void batchesOf(collecting, ended).acknowledgements.push({ ...ended, run }),
+    acknowledge: (ended, run, complete) => add(collecting, { ended, run, complete }),
+    settled: (ended, reply) => settled(collecting, ended, reply),
+    repeat: (ref, over) => void repeat(collecting, ref, over),
   };
 }
 
-function batchesOf(collecting: Collecting, { held: { ref } }: Ended): Batches {
+function settled(parts: CompletionsParts, ended: Ended, reply: SettleReply | undefined): void {
+  const { state } = ended.held;
+  if ('acknowledged' in state && state.acknowledged) {
+    // Its entry is gone from Redis, or is left there for others to drop.
+    parts.inflight.answered(ended.held);
+    return;
+  }
+  if (isMine(reply)) tellCompleted(parts, ended);
+  conclude(parts, ended, 'complete', reply);
+}
+
+async function repeat(parts: CompletionsParts, ref: PartitionRef, over: readonly Ended[]): Promise<void> {
+  if (over.length === 0) return;
+  const replies = await send(parts, ref, { batch: over, hold: false });
+  for (const [index, ended] of over.entries()) settled(parts, ended, replies?.[index]);
+}
+
+function add(collecting: Collecting, acknowledgement: Acknowledgement): void {
   const { waiting } = collecting;
+  const { ref } = acknowledgement.ended.held;
   if (waiting.size === 0) setImmediate(() => flush(collecting));
-  const batches = waiting.get(ref) ?? { ends: [], acknowledgements: [] };
-  if (!waiting.has(ref)) waiting.set(ref, batches);
-  return batches;
+  const batch = waiting.get(ref) ?? [];
+  batch.push(acknowledgement);
+  waiting.set(ref, batch);
 }
 
 function flush(collecting: Collecting): void {
-  const batches = collecting.waiting;
+  const { waiting } = collecting;
   collecting.waiting = new Map();
-  for (const [ref, { ends, acknowledgements }] of batches) {
-    for (let from = 0; from < ends.length; from += BATCH_MAX) {
-      void sendEnds(collecting, ref, ends.slice(from, from + BATCH_MAX));
-    }
-    for (let from = 0; from < acknowledgements.length; from += BATCH_MAX) {
-      void sendAcknowledgements(collecting, ref, acknowledgements.slice(from, from + BATCH_MAX));
+  for (const [ref, all] of waiting) {
+    for (let from = 0; from < all.length; from += BATCH_MAX) {
+      void acknowledgeAll(collecting, ref, all.slice(from, from + BATCH_MAX));
     }
   }
 }
 
-async function sendEnds(collecting: Collecting, ref: PartitionRef, batch: readonly Ended[]): Promise<void> {
-  const replies = await send(collecting, ref, { batch, hold: false });
-  for (const [index, ended] of batch.entries()) {
-    const reply = replies?.[index];
-    const { state } = ended.held;
-    if ('acknowledged' in state && state.acknowledged) {
-      // Its entry is gone from Redis, or is left there for others to drop.
-      collecting.inflight.answered(ended.held);
-      continue;
-    }
-    if (isMine(reply)) tellCompleted(collecting, ended);
-    conclude(collecting, ended, 'complete', reply);
-  }
-}
-
-async function sendAcknowledgements(
-  collecting: Collecting,
+async function acknowledgeAll(
+  parts: CompletionsParts,
   ref: PartitionRef,
   batch: readonly Acknowledgement[],
 ): Promise<void> {
-  const replies = await send(collecting, ref, { batch, hold: true });
-  for (const [index, { run, held, name }] of batch.entries()) {
+  const replies = await send(parts, ref, { batch: batch.map(({ ended }) => ended), hold: true });
+  for (const [index, { ended, run, complete }] of batch.entries()) {
     const reply = replies?.[index];
-    const ended = { held, name, tookMs: 0 };
     if (!isMine(reply)) {
-      conclude(collecting, ended, 'complete', reply);
+      conclude(parts, ended, 'complete', reply);
       continue;
     }
-    collecting.inflight.acknowledged(held);
-    batchesOf(collecting, ended).ends.push(ended);
+    parts.inflight.acknowledged(ended.held);
+    complete(ended);
     run();
   }
 }
 
 function send(
-  collecting: Collecting,
+  parts: CompletionsParts,
   ref: PartitionRef,
   { batch, hold }: { readonly batch: readonly Ended[]; readonly hold: boolean },
 ): Promise<readonly SettleReply[] | undefined> {
-  const { jobs, windowMs } = collecting;
-  const claims = batch.map(({ held }) => claimOf(held));
-  return persist(collecting, 'complete', () => jobs.complete(ref, claims, { windowMs, hold }));
+  const { jobs, windowMs, consumer } = parts;
+  const claims = batch.map((ended) => claimWithMark(ended, windowMs));
+  return persist(parts, 'complete', () => jobs.complete(ref, claims, { windowMs, consumer, hold }));
+}
+
+/** What a completion addresses, and what its tombstone keeps, if there is to be one. */
+export function claimWithMark({ held, record }: Ended, windowMs: number): Claim & { readonly mark: string } {
+  const { entry, member, token } = claimOf(held);
+  return { entry, member, token, mark: windowMs > 0 ? markOf(record) : '' };
 }

@@ -22,6 +22,8 @@ export interface ConcludeParts {
 export interface Ended {
   readonly held: Held;
   readonly name: string;
+  /** As Redis gave it. */
+  readonly record: string;
   readonly tookMs: number;
 }
 
@@ -55,7 +57,9 @@ export function conclude({ events, inflight }: ConcludeParts, ended: Ended, verb
 export const isMine = (reply: CommitReply | undefined): boolean => reply === 'ok' || reply === 'already';
 
 export function tellCompleted({ events }: ConcludeParts, ended: Ended): void {
-  events.emit('job.completed', { ...named(ended), tookMs: ended.tookMs });
+  const { held, name, tookMs } = ended;
+  // No spread, as for each object that is made for each job.
+  events.emit('job.completed', { queue: held.ref.queue, id: idOf(held.delivery.member).id, name, tookMs });
 }
 
 export function tellUnhappy({ events }: ConcludeParts, ended: Ended, outcome: Unhappy): void {

@@ -72,13 +72,29 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   };
 }
 
-async function pass({ inflight, concurrency, stopping, read, starter, starts }: Consuming): Promise<number | Idle> {
+async function pass({
+  inflight,
+  concurrency,
+  stopping,
+  read,
+  refs,
+  starter,
+  starts,
+  turns,
+}: Consuming): Promise<number | Idle> {
   await inflight.whenFree(concurrency, stopping.signal);
   if (stopping.signal.aborted) return idle(0);
   const free = Math.min(READ_MAX, inflight.free(concurrency));
   // Since the wait resolved, a take may have had the slot; the next pass waits again.
   if (free === 0) return idle(0);
+  // Where more waits there is no need to wait for it.
+  if (turns.hasMore()) {
+    await turns.next();
+    return 0;
+  }
+  const asked = Math.max(1, Math.floor(free / refs.length));
   for (const { ref, deliveries } of await read(free)) {
+    if (deliveries.length >= asked) turns.expectMore(ref);
     const started = starter.start(ref, deliveries).finally(() => starts.delete(started));
     starts.add(started);
   }

@@ -13,32 +13,39 @@ import type { Effect } from '../redis/transitions/replies.ts';
 import type { HandlerContext } from './handlers.ts';
 
 /** An AbortController that is only made when somebody looks at the signal. */
-export interface LazyAbort {
+export class LazyAbort {
+  reason: AbortReason | undefined = undefined;
+  #controller: AbortController | undefined = undefined;
+
   /** The first reason counts. */
-  readonly abort: (why: AbortReason) => void;
-  readonly reason: () => AbortReason | undefined;
-  readonly signal: () => AbortSignal;
+  abort(why: AbortReason): void {
+    this.reason ??= why;
+    this.#tell();
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    this.#tell();
+    return this.#controller.signal;
+  }
+
+  #tell(): void {
+    if (this.reason !== undefined) this.#controller?.abort(new Error(`job aborted: ${this.reason}`));
+  }
 }
 
-export function createLazyAbort(): LazyAbort {
-  let controller: AbortController | undefined;
-  let reason: AbortReason | undefined;
-  const tell = () => {
-    if (reason !== undefined) controller?.abort(new Error(`job aborted: ${reason}`));
-  };
-  return {
-    abort(why) {
-      reason ??= why;
-      tell();
-    },
-    reason: () => reason,
-    signal() {
-      controller ??= new AbortController();
-      tell();
-      return controller.signal;
-    },
-  };
+/** The effects a handler asked for, until its start has ended. */
+export class Effects {
+  list: Effect[] | undefined = undefined;
+  isClosed = false;
+
+  close(): readonly Effect[] {
+    this.isClosed = true;
+    return this.list ?? NONE;
+  }
 }
+
+const NONE: readonly Effect[] = [];
 
 export interface ContextParts {
   readonly job: Job<unknown>;
@@ -49,43 +56,62 @@ export interface ContextParts {
   readonly deadlineMs: number;
   readonly clock: Clock;
   readonly log: Log;
-  /** Where `commit` collects; undefined where a job cannot commit, frozen once the start has ended. */
-  readonly effects: Effect[] | undefined;
+  /** Where `commit` collects; undefined where a job cannot commit. */
+  readonly effects: Effects | undefined;
 }
 
-export function createContext(parts: ContextParts): HandlerContext {
-  const { job, ref, lazyAbort, clock, log, effects } = parts;
-  const tag = `{${ref.queue}:${ref.partition}}`;
-  return {
-    token: parts.token,
-    attempt: job.attempt,
-    tag,
-    get signal() {
-      return lazyAbort.signal();
-    },
-    get deadlineMs() {
-      return clock.wallMs() + parts.deadlineMs - clock.monotonicMs();
-    },
-    get log() {
-      return log.child({ job: job.id, name: job.name, attempt: job.attempt });
-    },
-    commit(command, key, ...args) {
-      if (!effects)
-        throw new DuestreamError(
-          'bad-input',
-          'commit cannot be used in a queue that delivers at most once: its jobs are over before the handler runs',
-        );
-      if (Object.isFrozen(effects))
-        throw new DuestreamError('bad-input', 'commit was called after the handler had ended');
-      if (effects.length >= EFFECTS_MAX) {
-        throw new DuestreamError(
-          'bad-input',
-          `commit was called more than ${EFFECTS_MAX} times; allowed: ${EFFECTS_MAX} commands per job`,
-        );
-      }
-      effects.push(effectOf({ command, key, args }, tag));
-    },
-  };
+/** A class, unlike most of ours: one is made for each job, and what few handlers look at costs nothing until they do. */
+export class JobContext implements HandlerContext {
+  readonly token: string;
+  readonly attempt: number;
+  readonly #parts: ContextParts;
+
+  constructor(parts: ContextParts) {
+    this.token = parts.token;
+    this.attempt = parts.job.attempt;
+    this.#parts = parts;
+  }
+
+  get tag(): string {
+    const { ref } = this.#parts;
+    return `{${ref.queue}:${ref.partition}}`;
+  }
+
+  get signal(): AbortSignal {
+    return this.#parts.lazyAbort.signal;
+  }
+
+  get deadlineMs(): number {
+    const { clock, deadlineMs } = this.#parts;
+    return clock.wallMs() + deadlineMs - clock.monotonicMs();
+  }
+
+  get log(): Log {
+    const { job, log } = this.#parts;
+    return log.child({ job: job.id, name: job.name, attempt: job.attempt });
+  }
+
+  get commit(): HandlerContext['commit'] {
+    return (command, key, ...args) => collect(this.#parts.effects, { command, key, args }, this.tag);
+  }
+}
+
+function collect(effects: Effects | undefined, effect: Effect, tag: string): void {
+  if (!effects) {
+    throw new DuestreamError(
+      'bad-input',
+      'commit cannot be used in a queue that delivers at most once: its jobs are over before the handler runs',
+    );
+  }
+  if (effects.isClosed) throw new DuestreamError('bad-input', 'commit was called after the handler had ended');
+  effects.list ??= [];
+  if (effects.list.length >= EFFECTS_MAX) {
+    throw new DuestreamError(
+      'bad-input',
+      `commit was called more than ${EFFECTS_MAX} times; allowed: ${EFFECTS_MAX} commands per job`,
+    );
+  }
+  effects.list.push(effectOf(effect, tag));
 }
 
 /** Most commands of one job, and most words of one command: they run inside one script, which blocks all others. */

@@ -162,16 +162,15 @@ export function trustedUntilMs(
   { state }: Held,
   { jobLeaseMs, nowMs }: { readonly jobLeaseMs: number; readonly nowMs: number },
 ): number {
-  const leaseMs = jobLeaseMs * (1 - MARGIN);
-  const ageAtStartMs = Math.min(AGE_AT_START_MS, jobLeaseMs * AGE_AT_START);
   switch (state.phase) {
     case 'starting':
-      return (state.leasedMs ?? nowMs) - ageAtStartMs + leaseMs;
+      return startTrustedUntilMs(state.leasedMs ?? nowMs, jobLeaseMs);
     case 'started':
-      return state.acknowledged ? Number.POSITIVE_INFINITY : state.start.leasedMs - ageAtStartMs + leaseMs;
+      return state.acknowledged ? Number.POSITIVE_INFINITY : startTrustedUntilMs(state.start.leasedMs, jobLeaseMs);
     case 'running':
       if (state.acknowledged) return Number.POSITIVE_INFINITY;
-      return (state.extendedMs ?? state.start.leasedMs - ageAtStartMs) + leaseMs;
+      if (state.extendedMs === undefined) return startTrustedUntilMs(state.start.leasedMs, jobLeaseMs);
+      return state.extendedMs + leaseOf(jobLeaseMs);
     case 'suspected':
     case 'overtaken':
     case 'settling':
@@ -179,6 +178,12 @@ export function trustedUntilMs(
       return Number.POSITIVE_INFINITY;
   }
 }
+
+/** The same for a start whose call was sent at `leasedMs`: its entry may have been idle for a while by then. */
+export const startTrustedUntilMs = (leasedMs: number, jobLeaseMs: number): number =>
+  leasedMs - Math.min(AGE_AT_START_MS, jobLeaseMs * AGE_AT_START) + leaseOf(jobLeaseMs);
+
+const leaseOf = (jobLeaseMs: number) => jobLeaseMs * (1 - MARGIN);
 
 function byPartition(held: readonly Held[]): Map<PartitionRef, Held[]> {
   const groups = new Map<PartitionRef, Held[]>();

@@ -12,6 +12,7 @@
  *                                 ▼                │ answered       │ answered        (or gone, when Redis has answered)
  *                                gone ◀────────────┴────────────────┘
  *
+ *  at once        an entry that Redis delivered and started in one call is started as soon as it is here.
  *  acknowledged   started: the job is over in Redis before its handler begins, because it is delivered at most once.
  *                 From here on Redis owes one answer more, which removes the entry; the entry is the proof until then.
  *  answered       the final reply of Redis. It ends what is settling, and what was refused its acknowledgement. While
@@ -37,11 +38,15 @@ interface Begun {
   readonly acknowledged: boolean;
 }
 
+/** A handler that can be told to stop. */
+export interface Abortable {
+  readonly abort: (why: AbortReason) => void;
+}
+
 interface Handled extends Begun {
   /** Redis still has to give its final reply. */
   readonly owed: boolean;
-  /** Aborts the handler's signal. */
-  readonly abort: (why: AbortReason) => void;
+  readonly handler: Abortable;
 }
 
 /** Read, and its start is under way. */
@@ -133,10 +138,10 @@ export function refused(state: HeldState): Settling {
   return { phase: 'settling', start: state.start, acknowledged: false };
 }
 
-export function handlerBegan(state: HeldState, abort: Handled['abort']): Running {
+export function handlerBegan(state: HeldState, handler: Abortable): Running {
   if (state.phase !== 'started') throw illegal('handler began', state);
   const { start, acknowledged } = state;
-  return { phase: 'running', start, acknowledged, owed: true, extendedMs: undefined, abort };
+  return { phase: 'running', start, acknowledged, owed: true, extendedMs: undefined, handler };
 }
 
 /** Its lease begins anew. */
@@ -148,8 +153,8 @@ export function extended(state: HeldState, extendedMs: number): Running {
 /** Its time is up. */
 export function overtaken(state: HeldState): Overtaken {
   if (state.phase !== 'running') throw illegal('overtaken', state);
-  const { start, acknowledged, owed, abort } = state;
-  return { phase: 'overtaken', start, acknowledged, owed, abort, slotLost: false };
+  const { start, acknowledged, owed, handler } = state;
+  return { phase: 'overtaken', start, acknowledged, owed, handler, slotLost: false };
 }
 
 export function slotLost(state: HeldState): Overtaken {

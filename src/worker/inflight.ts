@@ -23,9 +23,16 @@ interface Own extends Held {
   state: happens.HeldState;
 }
 
+interface Times {
+  readonly nowMs: number;
+  readonly sentMs: number;
+}
+
 /** What happens to an entry: see the picture in `held.ts`. */
 interface Happenings {
   readonly add: (ref: PartitionRef, delivery: Delivery) => Held;
+  /** Delivered and started in one call, which was sent at `sentMs`. */
+  readonly startedAtOnce: (ref: PartitionRef, taken: Delivery & { readonly token: Token }, times: Times) => Held;
   readonly startSent: (held: Held, sentMs: number) => void;
   readonly suspected: (held: Held) => void;
   readonly turnCame: (held: Held) => void;
@@ -33,7 +40,7 @@ interface Happenings {
   readonly started: (held: Held, token: Token, nowMs: number) => void;
   readonly acknowledged: (held: Held) => void;
   readonly refused: (held: Held) => void;
-  readonly handlerBegan: (held: Held, abort: (why: AbortReason) => void) => void;
+  readonly handlerBegan: (held: Held, handler: happens.Abortable) => void;
   /** Of a handler that ended while the call was under way it says nothing. */
   readonly extended: (held: Held, sentMs: number) => void;
   readonly overtaken: (held: Held) => void;
@@ -48,8 +55,13 @@ export interface Inflight extends Happenings {
   readonly size: () => number;
   /** Slots in use: what is settling uses none, so reading goes on meanwhile. */
   readonly busy: () => number;
-  /** Slots without a job, and not kept for a suspect that waits: it starts without asking for one. */
+  /**
+   * Slots without a job that are not kept: for entries that a call under way may bring, or for a suspect that waits,
+   * which starts without asking for one.
+   */
   readonly free: (limit: number) => number;
+  /** Keeps slots for what a call may bring, or with a negative count gives them back. */
+  readonly keep: (count: number) => void;
   /** How many suspects wait for their turn. */
   readonly suspects: () => number;
   /** How many handlers run on although their time was up. */
@@ -68,31 +80,38 @@ export interface Inflight extends Happenings {
 }
 
 interface Parts {
-  readonly map: Map<string, Own>;
+  /** Entry by id, in the place of its partition. */
+  readonly maps: Map<string, Own>[];
   readonly count: Record<happens.Phase, number>;
   /** Looks of those who wait. */
   readonly waiting: Set<() => void>;
   open: boolean;
+  kept: number;
 }
 
 export function createInflight(): Inflight {
   const count = { starting: 0, suspected: 0, started: 0, running: 0, overtaken: 0, settling: 0, gone: 0 };
-  const parts: Parts = { map: new Map(), count, waiting: new Set(), open: true };
-  const all = () => parts.map.values();
+  const parts: Parts = { maps: [], count, waiting: new Set(), open: true, kept: 0 };
+  const all = () => parts.maps.flatMap((map) => [...map.values()]);
+  const size = () => parts.maps.reduce((sum, map) => sum + map.size, 0);
   const busy = () => count.starting + count.started + count.running + count.overtaken;
-  const free = (limit: number) => Math.max(0, limit - busy() - count.suspected);
+  const free = (limit: number) => Math.max(0, limit - busy() - count.suspected - parts.kept);
   const canRead = (limit: number) => parts.open && free(limit) > 0 && count.settling < 2 * limit;
-  const isEmpty = () => count.overtaken === parts.map.size && [...all()].every(isAbandoned);
+  const isEmpty = () => count.overtaken === size() && all().every(isAbandoned);
   return {
     ...happeningsOf(parts),
-    has: (ref, entry) => parts.map.has(keyOf(ref, entry)),
+    has: (ref, entry) => parts.maps[ref.partition]?.has(entry) ?? false,
     all,
-    size: () => parts.map.size,
+    size,
     busy,
     free,
+    keep(count) {
+      parts.kept += count;
+      if (count < 0) notify(parts);
+    },
     suspects: () => count.suspected,
     overdue: () => count.overtaken,
-    lost: () => (count.overtaken === 0 ? 0 : [...all()].filter(hasLostSlot).length),
+    lost: () => (count.overtaken === 0 ? 0 : all().filter(hasLostSlot).length),
     isOpen: () => parts.open,
     setOpen(open) {
       parts.open = open;
@@ -107,6 +126,12 @@ export function createInflight(): Inflight {
 function happeningsOf(parts: Parts): Happenings {
   return {
     add: (ref, delivery) => add(parts, { ref, delivery, state: happens.READ }),
+    startedAtOnce: (ref, taken, { nowMs, sentMs }) =>
+      add(parts, {
+        ref,
+        delivery: taken,
+        state: happens.started(happens.startSent(happens.READ, sentMs), taken.token, nowMs),
+      }),
     startSent: (held, sentMs) => move(parts, held, happens.startSent(held.state, sentMs)),
     suspected: (held) => move(parts, held, happens.suspected(held.state)),
     turnCame: (held) => move(parts, held, happens.turnCame(held.state)),
@@ -114,7 +139,7 @@ function happeningsOf(parts: Parts): Happenings {
     started: (held, token, nowMs) => move(parts, held, happens.started(held.state, token, nowMs)),
     acknowledged: (held) => move(parts, held, happens.acknowledged(held.state)),
     refused: (held) => move(parts, held, happens.refused(held.state)),
-    handlerBegan: (held, abort) => move(parts, held, happens.handlerBegan(held.state, abort)),
+    handlerBegan: (held, handler) => move(parts, held, happens.handlerBegan(held.state, handler)),
     extended(held, sentMs) {
       if (held.state.phase === 'running') move(parts, held, happens.extended(held.state, sentMs));
     },
@@ -126,7 +151,7 @@ function happeningsOf(parts: Parts): Happenings {
 }
 
 function add(parts: Parts, own: Own): Held {
-  parts.map.set(keyOf(own.ref, own.delivery.entry), own);
+  mapOf(parts, own.ref).set(own.delivery.entry, own);
   parts.count[own.state.phase] += 1;
   return own;
 }
@@ -136,7 +161,7 @@ function move(parts: Parts, own: Own, next: happens.HeldState): void {
   const { count } = parts;
   count[own.state.phase] -= 1;
   own.state = next;
-  if (next.phase === 'gone') parts.map.delete(keyOf(own.ref, own.delivery.entry));
+  if (next.phase === 'gone') mapOf(parts, own.ref).delete(own.delivery.entry);
   else count[next.phase] += 1;
   notify(parts);
 }
@@ -159,7 +184,11 @@ function until({ waiting }: Parts, holds: () => boolean, signal: AbortSignal): P
   });
 }
 
-const keyOf = (ref: PartitionRef, entry: string) => `${ref.partition}:${entry}`;
+function mapOf({ maps }: Parts, { partition }: PartitionRef): Map<string, Own> {
+  while (maps.length <= partition) maps.push(new Map());
+  return maps[partition] ?? new Map();
+}
+
 const hasLostSlot = ({ state }: Held) => state.phase === 'overtaken' && state.slotLost;
 const isAbandoned = ({ state }: Held) => state.phase === 'overtaken' && state.slotLost && !state.owed;
 
@@ -168,7 +197,7 @@ export const isLeased = ({ state }: Held): boolean => state.phase === 'running' 
 
 /** Tells its handler to stop. What has none, or none any more, hears nothing. */
 export function abort({ state }: Held, why: AbortReason): void {
-  if (state.phase === 'running' || state.phase === 'overtaken') state.abort(why);
+  if (state.phase === 'running' || state.phase === 'overtaken') state.handler.abort(why);
 }
 
 /** What a settle of this start addresses. */

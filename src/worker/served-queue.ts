@@ -9,6 +9,7 @@ import type { ServerOf } from '../redis/connection/server-clock.ts';
 import { READ_BYTES_MAX } from '../redis/transitions/bytes.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import { createAdopter } from './adopter.ts';
+import { createCompletions } from './completions.ts';
 import { createConsumer } from './consumer.ts';
 import { createExecute } from './execute.ts';
 import { createExpire } from './expiry.ts';
@@ -19,6 +20,7 @@ import { createSlots } from './overdue-slots.ts';
 import { createReclaimer } from './reclaimer.ts';
 import { createServedPartitions } from './served-partitions.ts';
 import { createSettle } from './settle.ts';
+import { createTurns } from './turns.ts';
 import { watchClientId } from './unblock.ts';
 
 export interface ServedQueueParts {
@@ -142,12 +144,15 @@ function assemble(
   const { queue, handlers, onAbandoned, concurrency } = work;
   const base = { clock, events, inflight: own.inflight, random: Math.random };
   const full = (ref: { readonly keys: Parameters<typeof isFull>[1] }) => isFull(commands, ref.keys);
-  const settle = createSettle({ ...base, jobs, windowMs, signal: parts.giveUp, isFull: full });
+  const limits = { bytesMax: READ_BYTES_MAX, suspectCrashes: Math.max(1, queue.crashes - 1) };
+  const settling = { ...base, jobs, consumer, windowMs, signal: parts.giveUp };
+  const completions = createCompletions(settling);
+  const turns = createTurns({ ...settling, ...limits, concurrency, completions });
+  const settle = createSettle({ ...settling, completions, turns, isFull: full });
   const execute = createExecute({ ...base, ...own, queue, handlers, onAbandoned, settle, serverOf });
   const reading = { commands, blocking, jobs, refs: own.refs, consumer, concurrency, windowMs };
   const expire = createExpire({ ...base, ...reading, compensations: onAbandoned !== undefined, serverOf });
-  const limits = { bytesMax: READ_BYTES_MAX, suspectCrashes: Math.max(1, queue.crashes - 1) };
-  const consuming = createConsumer({ ...base, ...reading, ...limits, jobLeaseMs, execute, expire });
+  const consuming = createConsumer({ ...base, ...reading, ...limits, jobLeaseMs, turns, execute, expire });
   const { take } = consuming;
   const adopter = createAdopter({ ...base, ...reading, take, idleMs: timeoutOf(blocking) });
   const reclaimer = createReclaimer({ ...base, ...settings, ...reading, take, beatenMs });

@@ -9,12 +9,15 @@ import { outageOf, withRetry } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { Effect, SettleReply } from '../redis/transitions/replies.ts';
-import { type Completions, type CompletionsParts, createCompletions } from './completions.ts';
+import type { Completions, CompletionsParts } from './completions.ts';
 import { conclude, type Ended, isMine, named, persist, tellCompleted, tellUnhappy, type Unhappy } from './conclude.ts';
 import { claimOf, type Held } from './inflight.ts';
+import type { Turns } from './turns.ts';
 
 export interface SettleParts extends CompletionsParts {
   readonly jobs: Jobs;
+  readonly completions: Pick<Completions, 'acknowledge'>;
+  readonly turns: Pick<Turns, 'complete'>;
   /** Whether Redis is at its memory limit: then errors are stored short. */
   readonly isFull: (ref: PartitionRef) => Promise<boolean>;
 }
@@ -31,25 +34,19 @@ export interface Settle {
   /** Completes a job together with its effects, or settles what is otherwise its outcome. */
   readonly commit: (ended: Ended, commitment: Commitment) => void;
   /** Completes a job before its handler; `run` is called if this start is the one that completed it. */
-  readonly acknowledge: Completions['acknowledge'];
+  readonly acknowledge: (ended: Ended, run: () => void) => void;
   /** The end of a handler whose job was acknowledged before: told, and nothing else. */
   readonly tellOnce: (ended: Ended, error: Attempted | undefined) => void;
-}
-
-interface Settling extends SettleParts {
-  readonly completions: Completions;
 }
 
 /** What is kept of an error's message under memory pressure. */
 const SHORT_CHARS = 80;
 
 export function createSettle(parts: SettleParts): Settle {
-  const completions = createCompletions(parts);
-  const settling: Settling = { ...parts, completions };
   return {
-    settle: (ended, outcome) => settle(settling, ended, outcome),
-    commit: (ended, commitment) => void commit(settling, ended, commitment),
-    acknowledge: completions.acknowledge,
+    settle: (ended, outcome) => settle(parts, ended, outcome),
+    commit: (ended, commitment) => void commit(parts, ended, commitment),
+    acknowledge: (ended, run) => parts.completions.acknowledge(ended, run, parts.turns.complete),
     tellOnce(ended, error) {
       if (error) parts.events.emit('job.failed', { ...named(ended), tookMs: ended.tookMs, error });
       else tellCompleted(parts, ended);
@@ -57,27 +54,27 @@ export function createSettle(parts: SettleParts): Settle {
   };
 }
 
-function settle(settling: Settling, ended: Ended, outcome: Outcome): void {
-  if (outcome.kind === 'done') settling.completions.complete(ended);
-  else void sendOne(settling, ended, outcome);
+function settle(parts: SettleParts, ended: Ended, outcome: Outcome): void {
+  if (outcome.kind === 'done') parts.turns.complete(ended);
+  else void sendOne(parts, ended, outcome);
 }
 
-async function sendOne(settling: Settling, ended: Ended, outcome: Unhappy): Promise<void> {
+async function sendOne(parts: SettleParts, ended: Ended, outcome: Unhappy): Promise<void> {
   const verb = outcome.kind === 'dead' ? 'bury' : outcome.kind;
-  const error = outcome.kind === 'defer' ? '' : await errorLine(settling, ended.held.ref, outcome.error);
-  const reply = await persist(settling, verb, () => call(settling, ended.held, { outcome, error }));
-  if (reply === 'ok') tellUnhappy(settling, ended, outcome);
-  conclude(settling, ended, verb, reply);
+  const error = outcome.kind === 'defer' ? '' : await errorLine(parts, ended.held.ref, outcome.error);
+  const reply = await persist(parts, verb, () => call(parts, ended.held, { outcome, error }));
+  if (reply === 'ok') tellUnhappy(parts, ended, outcome);
+  conclude(parts, ended, verb, reply);
 }
 
 /** Decided once, so that every repetition is the same call. */
-async function errorLine({ isFull }: Settling, ref: PartitionRef, error: Attempted): Promise<string> {
+async function errorLine({ isFull }: SettleParts, ref: PartitionRef, error: Attempted): Promise<string> {
   const whole = error.message.length <= SHORT_CHARS || !(await isFull(ref));
   return encodeAttempted(whole ? error : { ...error, message: oneLine(error.message, SHORT_CHARS) });
 }
 
 function call(
-  { jobs, windowMs }: Settling,
+  { jobs, windowMs }: SettleParts,
   held: Held,
   { outcome, error }: { readonly outcome: Unhappy; readonly error: string },
 ): Promise<SettleReply> {
@@ -92,8 +89,8 @@ function call(
   }
 }
 
-async function commit(settling: Settling, ended: Ended, { effects, otherwise }: Commitment): Promise<void> {
-  const { jobs, windowMs, clock, signal } = settling;
+async function commit(parts: SettleParts, ended: Ended, { effects, otherwise }: Commitment): Promise<void> {
+  const { jobs, windowMs, clock, signal } = parts;
   const { ref } = ended.held;
   const claim = claimOf(ended.held);
   let refusal: unknown;
@@ -104,13 +101,13 @@ async function commit(settling: Settling, ended: Ended, { effects, otherwise }: 
     return undefined;
   });
   if (refusal !== undefined && !signal.aborted) {
-    settle(settling, ended, otherwise(refusal));
+    settle(parts, ended, otherwise(refusal));
     return;
   }
-  if (isMine(reply)) tellCompleted(settling, ended);
+  if (isMine(reply)) tellCompleted(parts, ended);
   const outcome = reply?.startsWith('half ') && otherwise(new Unrecoverable(reply.replace('half ', 'command ')));
-  if (outcome && outcome.kind === 'dead') tellUnhappy(settling, ended, { ...outcome, reason: 'half-committed' });
-  conclude(settling, ended, 'commit', reply);
+  if (outcome && outcome.kind === 'dead') tellUnhappy(parts, ended, { ...outcome, reason: 'half-committed' });
+  conclude(parts, ended, 'commit', reply);
 }
 
 /** An effect that Redis refuses is the handler's error, not an outage: repeating it would be refused again. */

@@ -7,17 +7,18 @@
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
 import type { Token } from '../core/job.ts';
-import { withRetry } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { READ_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
-import type { Delivery, StartReply } from '../redis/transitions/replies.ts';
+import type { Delivery, StartReply, Taken } from '../redis/transitions/replies.ts';
 import type { Execute } from './execute.ts';
 import type { Expire } from './expiry.ts';
-import { trustedUntilMs } from './extender.ts';
+import { startTrustedUntilMs, trustedUntilMs } from './extender.ts';
 import type { Held, Inflight } from './inflight.ts';
 import { createParked, type Parked } from './parked.ts';
 import { processQuarantine } from './quarantine.ts';
+import { callRelease, callStart } from './start-calls.ts';
+import type { Turns } from './turns.ts';
 import { createUnstarted, type Unstarted } from './unstarted.ts';
 
 export interface StarterParts {
@@ -32,6 +33,7 @@ export interface StarterParts {
   readonly suspectCrashes: number;
   readonly jobLeaseMs: number;
   readonly inflight: Inflight;
+  readonly turns: Turns;
   readonly execute: Execute;
   readonly expire: Expire;
   readonly clock: Clock;
@@ -59,9 +61,6 @@ interface Starting extends StarterParts {
 /** What becomes of an entry: it waits for the next call, is past its expiry, or needs nothing more from here. */
 type Answer = 'later' | 'late' | 'answered';
 
-/** How long a start or a release is repeated before its entries are left to adoption. */
-const START_BUDGET_MS = 10_000;
-
 export function createStarter(parts: StarterParts): Starter {
   const { queue, inflight, clock, events } = parts;
   const tell = createUnstarted({ queue, inflight, clock, events });
@@ -71,7 +70,14 @@ export function createStarter(parts: StarterParts): Starter {
     ...{ stopping: new AbortController(), parked, tell },
     admit: (held, token) => membership.admit(held, token),
   };
+  const underWay = new Set<Promise<void>>();
   const membership = processQuarantine.join({ inflight, clock, start: (held) => startAlone(starting, held) });
+  parts.turns.begin((ref, taken, sentMs) => {
+    const left = takeIn(starting, ref, { taken, sentMs });
+    if (!left) return;
+    underWay.add(left);
+    void left.finally(() => underWay.delete(left));
+  });
   return {
     start: (ref, deliveries) => start(starting, ref, deliveries),
     async take(ref, deliveries) {
@@ -80,28 +86,36 @@ export function createStarter(parts: StarterParts): Starter {
     },
     async stop() {
       starting.stopping.abort();
+      parts.turns.stop();
       const unstarted = membership.leave();
       tell.suspects();
-      await Promise.all(unstarted.map(({ ref, delivery }) => release(starting, ref, [delivery])));
+      await Promise.all(unstarted.map(({ ref, delivery }) => callRelease(starting, ref, [delivery])));
+      await Promise.all(underWay);
     },
     end: parked.stop,
   };
 }
 
 async function start(starting: Starting, ref: PartitionRef, deliveries: readonly Delivery[]): Promise<void> {
-  const { inflight, stopping, concurrency, suspectCrashes } = starting;
+  const { inflight, stopping, concurrency } = starting;
   const fresh = deliveries.filter(({ entry }) => !inflight.has(ref, entry));
   // A read and a take can both have counted on the same free slot. Or a suspect is alone meanwhile.
   const room = stopping.signal.aborted || !inflight.isOpen() ? 0 : inflight.free(concurrency);
-  let rest: readonly Held[] = fresh.slice(0, room).map((delivery) => inflight.add(ref, delivery));
-  await release(starting, ref, fresh.slice(room));
+  const taken = fresh.slice(0, room).map((delivery) => inflight.add(ref, delivery));
+  await callRelease(starting, ref, fresh.slice(room));
+  await startAll(starting, ref, taken);
+}
+
+async function startAll(starting: Starting, ref: PartitionRef, held: readonly Held[]): Promise<void> {
+  const { inflight, stopping, suspectCrashes } = starting;
+  let rest = held;
   while (rest.length > 0 && inflight.isOpen() && !stopping.signal.aborted) {
     const later = await startSome(starting, rest.slice(0, READ_JOBS_MAX), suspectCrashes);
     rest = [...later, ...rest.slice(READ_JOBS_MAX)];
   }
   const left = rest.map(({ delivery }) => delivery);
   for (const held of rest) inflight.forgotten(held);
-  await release(starting, ref, left);
+  await callRelease(starting, ref, left);
 }
 
 async function startAlone(starting: Starting, held: Held): Promise<void> {
@@ -115,13 +129,28 @@ async function startSome(starting: Starting, held: readonly Held[], suspects: nu
   const [first] = held;
   if (!first) return [];
   const { ref } = first;
-  const replies = await callStart(starting, held, suspects).catch(() => undefined);
+  const answered = suspects > 0 ? await starting.turns.start(ref, held) : undefined;
+  const replies = answered ?? (await callStart(starting, held, suspects).catch(() => undefined));
   if (!replies) {
     // Nobody knows whether they were started. Adoption finds them by their idle time and asks again.
     for (const unanswered of held) starting.inflight.forgotten(unanswered);
     return [];
   }
   const answers = held.map((one, index) => obey(starting, one, replies[index]));
+  return afterwards(starting, { ref, held, answers, replies });
+}
+
+/** Tells what came of a call, ends what is late, and returns what was answered `later`. */
+async function afterwards(
+  starting: Starting,
+  call: {
+    readonly ref: PartitionRef;
+    readonly held: readonly Held[];
+    readonly answers: readonly Answer[];
+    readonly replies: readonly StartReply[];
+  },
+): Promise<readonly Held[]> {
+  const { ref, held, answers, replies } = call;
   starting.tell.suspects();
   starting.parked.saw(ref.partition, replies.filter(({ kind }) => kind === 'parked').length);
   const late = held.filter((_, index) => answers[index] === 'late');
@@ -129,15 +158,33 @@ async function startSome(starting: Starting, held: readonly Held[], suspects: nu
   return held.filter((_, index) => answers[index] === 'later');
 }
 
-function callStart(starting: Starting, held: readonly Held[], suspects: number): Promise<readonly StartReply[]> {
-  const { jobs, inflight, consumer, bytesMax, windowMs, clock } = starting;
-  const deliveries = held.map(({ delivery }) => delivery);
-  const call = async () => {
-    const sentMs = clock.monotonicMs();
-    for (const one of held) inflight.startSent(one, sentMs);
-    return held[0] ? jobs.start(held[0].ref, deliveries, { consumer, bytesMax, windowMs, suspects }) : [];
-  };
-  return withRetry('start', call, untilStop(starting));
+/** What a turn delivered and started. Resolves when also those are started that were not at once, if there are any. */
+function takeIn(
+  starting: Starting,
+  ref: PartitionRef,
+  { taken, sentMs }: { readonly taken: readonly Taken[]; readonly sentMs: number },
+): Promise<void> | undefined {
+  const others = taken.filter((one) => !runAtOnce(starting, ref, one, sentMs));
+  if (others.length === 0) return undefined;
+  const { inflight } = starting;
+  const held = others.map((one) => inflight.add(ref, one));
+  for (const one of held) inflight.startSent(one, sentMs);
+  const answers = held.map((one, index) => obey(starting, one, others[index]));
+  return afterwards(starting, { ref, held, answers, replies: others }).then((rest) => startAll(starting, ref, rest));
+}
+
+/** What nearly all are: started, and answered soon enough. */
+function runAtOnce(
+  { inflight, clock, jobLeaseMs, execute }: Starting,
+  ref: PartitionRef,
+  one: Taken,
+  sentMs: number,
+): boolean {
+  if (one.kind !== 'run') return false;
+  const nowMs = clock.monotonicMs();
+  if (nowMs >= startTrustedUntilMs(sentMs, jobLeaseMs)) return false;
+  execute(inflight.startedAtOnce(ref, one, { nowMs, sentMs }), one);
+  return true;
 }
 
 function obey(starting: Starting, held: Held, reply: StartReply | undefined): Answer {
@@ -183,15 +230,5 @@ async function expireSome(starting: Starting, ref: PartitionRef, held: readonly 
   const deliveries = held.map(({ delivery }) => delivery);
   const kept = await starting.expire(ref, deliveries, starting.stopping.signal);
   for (const expired of held) starting.inflight.forgotten(expired);
-  await release(starting, ref, kept);
+  await callRelease(starting, ref, kept);
 }
-
-/** Back to scheduled, where another worker finds them. Without a reply they stay ours, and adoption finds them. */
-async function release(starting: Starting, ref: PartitionRef, deliveries: readonly Delivery[]): Promise<void> {
-  if (deliveries.length === 0) return;
-  const { jobs, consumer } = starting;
-  const call = () => jobs.release(ref, deliveries, { consumer });
-  await withRetry('release', call, untilStop(starting)).catch(() => undefined);
-}
-
-const untilStop = ({ clock, stopping }: Starting) => ({ clock, budgetMs: START_BUDGET_MS, signal: stopping.signal });

@@ -77,7 +77,7 @@ const damages: Readonly<Record<string, readonly [says: RegExp, damage: Damage]>>
   ],
   'a run without a record': [
     /^I12 the run of j:x has no record/,
-    ({ redis, ref }) => redis.hset(ref.keys.runs, 'j:x', '0 0 0 0 0 - - - 0 - -'),
+    ({ redis, ref }) => redis.hset(ref.keys.runs, 'j:x', '0 0 0 0 0 - - - 0'),
   ],
   'a run that cannot be read': [
     /^I12 the run of j:a cannot be read/,

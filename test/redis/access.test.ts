@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { commandsUsed } from '../../src/cli/doctor/check-rights.ts';
 import { type AccessRole, commandsOf, ruleOf } from '../../src/redis/connection/access.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
-import { scripts, type Verb } from '../../src/redis/transitions/scripts.ts';
+import { scripts } from '../../src/redis/transitions/script-table.ts';
+import type { Verb } from '../../src/redis/transitions/scripts.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { read, walk } from '../support/repository.ts';
 

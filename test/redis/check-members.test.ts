@@ -42,7 +42,7 @@ test('a record in no index is an orphan, with who ran it', async () => {
 
 test('a tombstone in no index is found, and a run without a record', async () => {
   await p.complete([await p.running('a')]);
-  await p.redis.hset(p.keys.runs, 'j:a', '1 0 1 0 0 - - - 0 - -');
+  await p.redis.hset(p.keys.runs, 'j:a', '1 0 1 0 0 - - - 0');
   await p.redis.del(p.keys.done);
   expect((await kinds()).toSorted()).toEqual([
     ['idle', 'j:a', '-'],
@@ -69,7 +69,7 @@ test('a run that cannot be is found: a token nobody gave, more failures than sta
     (await p.redis.xrange(p.keys.ready, '-', '+'))[0]?.[0] ?? '',
   );
   await p.schedule('b', { dueMs: T0 + 1000 });
-  await p.redis.hset(p.keys.runs, 'j:b', '1 0 1 2 0 - - - 0 - -');
+  await p.redis.hset(p.keys.runs, 'j:b', '1 0 1 2 0 - - - 0');
   expect((await kinds()).toSorted()).toEqual([
     ['ahead', 'j:b', ''],
     ['shared', 'j:a', 'w2'],

@@ -78,7 +78,7 @@ test('the tombstone of a cancelled job that is still ready waits for its entry',
 
 test('a run without a record goes, unless somebody runs it at this moment', async () => {
   await p.complete([await p.running('a')]);
-  await p.redis.hset(p.keys.runs, 'j:a', '1 0 1 0 0 - - - 0 - -');
+  await p.redis.hset(p.keys.runs, 'j:a', '1 0 1 0 0 - - - 0');
   await repairTwice('idle', 'j:a');
   const claim = await p.running('b');
   await p.redis.hdel(p.keys.jobs, 'j:b');

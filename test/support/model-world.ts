@@ -9,7 +9,7 @@ import type { Redis } from '../../src/redis/connection/connect.ts';
 import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
 import { createJobs, type Jobs } from '../../src/redis/transitions/jobs.ts';
 import type { Claim, Delivery, ScheduleItem } from '../../src/redis/transitions/replies.ts';
-import { scripts } from '../../src/redis/transitions/scripts.ts';
+import { scripts } from '../../src/redis/transitions/script-table.ts';
 import { broken, type Snapshot, takeSnapshot } from './invariants.ts';
 import { bind, createModel, type Model, render, stored } from './model.ts';
 import { movesOf, rows } from './model-moves.ts';

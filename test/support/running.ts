@@ -22,7 +22,7 @@ export function start(inflight: Inflight, held: Held, { token = '1', leasedMs = 
 
 export function begin(inflight: Inflight, held: Held, began: Began = {}): void {
   start(inflight, held, began);
-  inflight.handlerBegan(held, began.abort ?? (() => undefined));
+  inflight.handlerBegan(held, { abort: began.abort ?? (() => undefined) });
 }
 
 export function running(

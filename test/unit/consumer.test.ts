@@ -7,9 +7,10 @@ import { idle } from '../../src/core/loop.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import type { Jobs } from '../../src/redis/transitions/jobs.ts';
-import type { StartReply } from '../../src/redis/transitions/replies.ts';
+import type { Delivery, StartReply } from '../../src/redis/transitions/replies.ts';
 import { createConsumer } from '../../src/worker/consumer.ts';
 import { createInflight } from '../../src/worker/inflight.ts';
+import { createTurns } from '../../src/worker/turns.ts';
 import { handClock } from '../support/mover-line.ts';
 
 const LEASE_MS = 3000;
@@ -40,16 +41,31 @@ function setUp() {
   };
   const jobs = {
     start: () => new Promise((resolve) => starts.push((reply) => resolve([reply]))),
+    serve: (_ref: unknown, { given }: { given: readonly Delivery[] }) =>
+      new Promise((resolve) =>
+        starts.push((reply) =>
+          resolve({
+            ...{ completed: undefined, delivered: 0, refusal: undefined },
+            taken: given.map((one) => ({ ...one, ...reply })),
+          }),
+        ),
+      ),
     release: async () => ['ok'],
   };
+  const base = { inflight, clock, events: createEmitter(), signal: new AbortController().signal };
+  const turns = createTurns({
+    ...{ ...base, jobs: jobs as unknown as Jobs, consumer: 'w', concurrency: 1, bytesMax: 1000, windowMs: 60_000 },
+    ...{ suspectCrashes: 2, completions: { settled: () => undefined, repeat: () => undefined } },
+  });
   const consumer = createConsumer({
+    turns,
     ...{
       commands: blocking as unknown as Redis,
       blocking: blocking as unknown as Redis,
       jobs: jobs as unknown as Jobs,
     },
     ...{ refs: [ref], consumer: 'w', concurrency: 1, bytesMax: 1000, windowMs: 60_000, suspectCrashes: 2 },
-    ...{ jobLeaseMs: LEASE_MS, inflight, clock, events: createEmitter(), expire: async () => [] },
+    ...{ ...base, jobLeaseMs: LEASE_MS, expire: async () => [] },
     execute(held, { kind }) {
       executed.push(`${held.delivery.member} ${kind}`);
       // All workers of a process share one quarantine, so nothing may seem to run on after its test.

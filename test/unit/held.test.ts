@@ -6,7 +6,7 @@ import * as happens from '../../src/worker/held.ts';
 type State = happens.HeldState;
 
 const start = { token: '7' as Token, startedMs: 20, leasedMs: 10 };
-const abort = () => undefined;
+const handler = { abort: () => undefined };
 const sent: State = { phase: 'starting', leasedMs: 10 };
 const suspected: State = { phase: 'suspected' };
 const gone: State = { phase: 'gone' };
@@ -18,10 +18,10 @@ interface Handled {
   readonly owed?: boolean;
 }
 const running = ({ acknowledged = false, owed = true }: Handled = {}, extendedMs?: number): State => ({
-  ...{ phase: 'running', start, acknowledged, owed, extendedMs, abort },
+  ...{ phase: 'running', start, acknowledged, owed, extendedMs, handler },
 });
 const overtaken = ({ acknowledged = false, owed = true }: Handled = {}, slotLost = false): State => ({
-  ...{ phase: 'overtaken', start, acknowledged, owed, slotLost, abort },
+  ...{ phase: 'overtaken', start, acknowledged, owed, handler, slotLost },
 });
 
 /** Every state that can be reached. */
@@ -56,7 +56,7 @@ const table: Record<string, { readonly happen: (state: State) => State; readonly
   acknowledged: { happen: happens.acknowledged, to: { started: started(true) } },
   refused: { happen: happens.refused, to: { started: settling() } },
   'handler began': {
-    happen: (state) => happens.handlerBegan(state, abort),
+    happen: (state) => happens.handlerBegan(state, handler),
     to: { started: running(), 'started, acknowledged': running({ acknowledged: true }) },
   },
   extended: {

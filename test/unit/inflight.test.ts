@@ -35,7 +35,7 @@ it('what starts and what runs uses a slot, what is being settled none', () => {
   expect(inflight.busy()).toBe(1);
   start(inflight, held);
   expect(inflight.busy()).toBe(1);
-  inflight.handlerBegan(held, () => undefined);
+  inflight.handlerBegan(held, { abort: () => undefined });
   expect(inflight.busy()).toBe(1);
   inflight.overtaken(held);
   expect([inflight.busy(), inflight.overdue()]).toEqual([1, 1]);
@@ -142,7 +142,7 @@ it('an extension that is answered late changes nothing, and neither does an orde
   late(held, inflight);
   start(inflight, held);
   late(held, inflight);
-  inflight.handlerBegan(held, (why) => told.push(why));
+  inflight.handlerBegan(held, { abort: (why) => told.push(why) });
   inflight.extended(held, 4);
   expect([held.state, isLeased(held), told]).toMatchObject([{ phase: 'running', extendedMs: 4 }, true, []]);
   inflight.handlerEnded(held);

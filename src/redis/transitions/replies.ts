@@ -48,6 +48,7 @@ export interface Delivery {
 }
 
 export interface Started {
+  /** `again`: this consumer had started it before, in a reply that was lost. */
   readonly kind: 'run' | 'again';
   readonly token: Token;
   readonly attempts: number;
@@ -63,6 +64,21 @@ export type StartReply =
   /** A worker died under it, and the caller runs other jobs: nothing was written. The token is that of its last start. */
   | { readonly kind: 'suspect'; readonly token: Token }
   | { readonly kind: 'later' | 'late' | 'dropped' | 'cancelled' | 'released' | 'parked' | 'deadLetter' | 'lost' };
+
+/** What became of one entry. */
+export type Taken = Delivery & StartReply;
+
+/** The reply of `serve`. */
+export interface Served {
+  /** Of each job that was over; undefined when all are `ok`. */
+  readonly completed: readonly SettleReply[] | undefined;
+  /** Of the entries that were given, and of new ones. */
+  readonly taken: readonly Taken[];
+  /** How many new entries were delivered. */
+  readonly delivered: number;
+  /** The error with which Redis refused to deliver. */
+  readonly refusal: string | undefined;
+}
 
 /** One Redis command on one key of the partition's slot, carried out together with `commit`. */
 export interface Effect {
@@ -82,6 +98,11 @@ export interface Claim {
   readonly entry: EntryId;
   readonly member: string;
   readonly token: Token;
+}
+
+/** A start that is over, with what its tombstone keeps of the record (`markOf` in `core/codec.ts`); '': Redis reads it. */
+export interface Ended extends Claim {
+  readonly mark: string;
 }
 
 export type SettleReply = 'ok' | 'cancelled' | 'already' | 'fenced' | 'gone';
@@ -134,21 +155,57 @@ export function promoteReply(reply: readonly Reply[]): PromoteReply {
   };
 }
 
-export function startReply(reply: readonly Reply[]): StartReply {
-  const [kind, token, attempts, failures, crashes, generation, history, record] = reply;
-  if (kind === 'suspect') return { kind, token: text(token) as Token };
+/** What a start replies: what started for the first time as a flat list, and a list of each other entry. */
+export function takenOf(first: Reply | undefined, others: Reply | undefined): Taken[] {
+  const taken: Taken[] = [];
+  const flat = list(first) as readonly string[];
+  for (let at = 0; at < flat.length; at += WORDS_OF_FIRST) taken.push(firstOf(flat, at));
+  for (const other of list(others)) taken.push(otherOf(list(other)));
+  return taken;
+}
+
+const WORDS_OF_FIRST = 5;
+const NO_HISTORY: readonly Attempted[] = [];
+
+function firstOf(flat: readonly string[], at: number): Taken {
+  return {
+    entry: flat[at] as EntryId,
+    member: flat[at + 1] ?? '',
+    dueMs: Number(flat[at + 2]) || 0,
+    kind: 'run',
+    token: flat[at + 3] as Token,
+    attempts: 1,
+    failures: 0,
+    crashes: 0,
+    generation: 0,
+    history: NO_HISTORY,
+    record: flat[at + 4] ?? '',
+  };
+}
+
+function otherOf(reply: readonly Reply[]): Taken {
+  const [entry, member, due, kind, token, attempts, failures, crashes, generation, history, record] = reply;
+  const delivery = { entry: text(entry) as EntryId, member: text(member), dueMs: Number(due) || 0 };
+  if (kind === 'suspect') return { ...delivery, kind, token: text(token) as Token };
   if (kind !== 'run' && kind !== 'again') {
-    return { kind: kind as Exclude<StartReply, Started | { kind: 'suspect' }>['kind'] };
+    return { ...delivery, kind: kind as Exclude<StartReply, Started | { kind: 'suspect' }>['kind'] };
   }
   return {
-    kind,
-    token: text(token) as Token,
-    attempts: Number(attempts),
-    failures: Number(failures),
-    crashes: Number(crashes),
+    ...{ ...delivery, kind, token: text(token) as Token },
+    ...{ attempts: Number(attempts), failures: Number(failures), crashes: Number(crashes) },
     generation: Number(generation),
-    history: history === '' ? [] : decodeHistory(text(history).split('\n')),
+    history: history === '' ? NO_HISTORY : decodeHistory(text(history).split('\n')),
     record: text(record),
+  };
+}
+
+export function servedOf(reply: readonly Reply[]): Served {
+  const [completed, first, others, delivered] = reply;
+  return {
+    completed: completed === '' ? undefined : (list(completed) as readonly SettleReply[]),
+    taken: takenOf(first, others),
+    delivered: typeof delivered === 'number' ? delivered : 0,
+    refusal: typeof delivered === 'number' ? undefined : text(delivered),
   };
 }
 

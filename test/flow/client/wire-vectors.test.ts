@@ -4,17 +4,10 @@
  */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  decodeHeader,
-  decodeRecord,
-  decodeTombstone,
-  encodeBody,
-  encodeRecord,
-  idOf,
-  memberOf,
-} from '../../../src/core/codec.ts';
+import { decodeRecord, decodeTombstone, encodeBody, encodeRecord, idOf, memberOf } from '../../../src/core/codec.ts';
 import { parseJobId, parseJobName, parseName } from '../../../src/core/job.ts';
 import type { HeaderOptions } from '../../../src/core/job-fields.ts';
+import { decodeHeader } from '../../../src/core/record-header.ts';
 import { crc16, partitionOf, routingText } from '../../../src/core/routing.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { controlKeys, partitionKeys, partitionRef } from '../../../src/redis/keys.ts';

@@ -141,7 +141,7 @@ const planted: readonly Planted[] = [
     'I12 idle',
     'a run is put without a record',
     async () => {
-      await p.redis.hset(p.keys.runs, 'j:a', '0 0 0 0 0 - - - 0 - -');
+      await p.redis.hset(p.keys.runs, 'j:a', '0 0 0 0 0 - - - 0');
     },
   ],
 ];
@@ -284,7 +284,7 @@ describe('members that are no text', () => {
     '%s: found, repaired byte by byte, and then whole',
     async (what) => {
       const of = { orphan: p.keys.jobs, tombstone: p.keys.jobs, idle: p.keys.runs }[what];
-      const value = { orphan: `1${T0.toString(36)}|{}`, tombstone: '.d0 0 0 0 -', idle: '0 0 0 0 0 - - - 0 - -' }[what];
+      const value = { orphan: `1${T0.toString(36)}|{}`, tombstone: '.d0 0 0 0 -', idle: '0 0 0 0 0 - - - 0' }[what];
       await p.redis.hset(of, new Map([[BINARY, value]]));
       if (what === 'orphan') await p.redis.hset(p.keys.meta, 'n.scheduled', '1');
       const [flaw] = (await look()).flaws;
@@ -323,7 +323,7 @@ describe('a repair', () => {
     await p.redis.del(p.keys.done);
     await p.schedule('lost', { dueMs: LATER });
     await p.redis.zrem(p.keys.scheduled, 'j:lost');
-    await p.redis.hset(p.keys.runs, 'j:over', '0 0 0 0 0 - - - 0 - -');
+    await p.redis.hset(p.keys.runs, 'j:over', '0 0 0 0 0 - - - 0');
     const plan = await p.withoutWrite(() => fsck('q', '--repair'));
     const kinds = [...plan.err.matchAll(/plan for q:0: 1 × (\w+): (?!undefined)/g)].map(([, kind]) => kind);
     expect(kinds.toSorted()).toEqual(['idle', 'orphan', 'stuck', 'tombstone']);

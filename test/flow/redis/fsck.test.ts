@@ -148,7 +148,7 @@ describe('what it finds', () => {
 
   test('members without a record, runs without a record, and what they do to the counters', async () => {
     await p.schedule('a', { dueMs: LATER });
-    await p.redis.hset(p.keys.runs, 'j:a', '0 0 0 0 0 - - - 0 - -');
+    await p.redis.hset(p.keys.runs, 'j:a', '0 0 0 0 0 - - - 0');
     await p.redis.hdel(p.keys.jobs, 'j:a');
     expect((await flaws()).toSorted()).toEqual(['I11 balance ', 'I12 idle j:a', 'I3 unrecorded j:a']);
     await p.reset();

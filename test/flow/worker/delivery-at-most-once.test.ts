@@ -62,7 +62,7 @@ it.each([
   await eventually(() => worker.heard.of('job.failed')).toMatchObject([
     { id: 'a', error: { kind: 'failure', attempt: 1, message } },
   ]);
-  expect(await line.picture()).toEqual({ jobs: { 'j:a': 'tombstone done' }, done: expect.anything() });
+  await eventually(line.picture).toEqual({ jobs: { 'j:a': 'tombstone done' }, done: expect.anything() });
   expect(worker.heard.names()).toEqual(['job.started', 'job.failed']);
 });
 
@@ -150,7 +150,7 @@ it('the reply to the start is lost: the job still runs, once', async () => {
   line.onEnd(lossy.close);
   const attempts: number[] = [];
   const worker = await line.worker((job) => attempts.push(job.attempt), { ...ONCE, redis: lossy.url });
-  lossy.loseReplyTo('start');
+  lossy.loseReplyTo('serve');
   await line.plan({});
   await eventually(() => worker.heard.of('job.completed').length).toBe(1);
   expect([lossy.lost(), attempts]).toEqual([1, [1]]);

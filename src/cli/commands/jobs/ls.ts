@@ -1,8 +1,9 @@
 /** `ls <queue> --state`: a page of jobs in one state, all partitions merged. */
 import { type Command, Option } from 'commander';
 import { systemClock } from '../../../core/clock.ts';
-import { decodeHeader, decodeRecord, memberOf } from '../../../core/codec.ts';
+import { decodeRecord, memberOf } from '../../../core/codec.ts';
 import { DEFAULT_NAME } from '../../../core/job.ts';
+import { decodeHeader } from '../../../core/record-header.ts';
 import type { JobState } from '../../../core/state.ts';
 import type { Redis } from '../../../redis/connection/connect.ts';
 import { type DeadLetter, peek } from '../../../redis/inspect.ts';

@@ -1,0 +1,76 @@
+-- completion: running jobs are over; a tombstone is left for the done window.
+-- GIVES   completeAll(keys, call, words, from, to): one text per job: ok | cancelled (a cancel was
+--         requested, it ends cancelled) | already | fenced | gone; and whether all are ok. `call`
+--         is {now, window, isHeld, consumer}, `words` holds entry, member, token and mark for each.
+-- USED BY  complete, serve
+-- NEEDS   run, tombstone, let-go, repeated
+-- RULE    Only the newest token and its entry count. A member that is in scheduled meanwhile (a
+--         foreign producer put it again) stays live. `already` is this very call once more: a start
+--         whose entry was handed back is fenced. Never needs memory that a full Redis would refuse.
+local function completeAll(keys, call, words, from, to)
+  local members, seen, replies, areOk = {}, {}, {}, true
+  local tombstones, times, over, drop, gone = {}, {}, {}, {}, {}
+  local ended = { done = 0, cancelled = 0, adopted = 0 }
+  for at = from + 1, to, 4 do
+    members[#members + 1] = words[at]
+  end
+  if #members == 0 then return replies, true end
+  local found = redis.call('HMGET', keys.runs, unpack(members))
+  local again = redis.call('ZMSCORE', keys.scheduled, unpack(members))
+  for index, member in ipairs(members) do
+    local at = from + 4 * index - 4
+    local entry, token, mark = words[at], words[at + 2], words[at + 3]
+    local text, isAgain, reply = found[index], again[index], 'ok'
+    local last, attempts, here, cancel = token, '1', entry, '0'
+    if text ~= firstStart(token, entry, call.consumer) then
+      last, attempts, here, cancel = (text or ''):match(ENDING)
+    end
+    if seen[member] or not last then
+      reply = completedBefore(keys, call, entry, member, token, seen[member] == token)
+    elseif last ~= token or here ~= entry then
+      reply = 'fenced'
+    else
+      local isCancelled = cancel == '1'
+      local isHeld = call.isHeld and not isCancelled and not isAgain
+      reply = isCancelled and 'cancelled' or 'ok'
+      local counter = isCancelled and 'cancelled' or 'done'
+      ended[counter] = ended[counter] + 1
+      if isAgain then
+        ended.adopted = ended.adopted + 1
+      elseif isHeld or call.window > 0 then
+        mark = mark ~= '' and mark or markIn(keys.jobs, member)
+        tombstones[#tombstones + 1] = member
+        tombstones[#tombstones + 1] = tombstoneText(counter:sub(1, 1), mark, token, attempts)
+        if not isHeld then
+          times[#times + 1], times[#times + 2] = call.now, member
+        end
+      else
+        drop[#drop + 1] = member
+      end
+      seen[member], over[#over + 1] = token, member
+      gone[#gone + 1] = not isHeld and entry or nil
+    end
+    replies[index], areOk = reply, areOk and reply == 'ok'
+  end
+  if #tombstones > 0 then
+    redis.call('HSET', keys.jobs, unpack(tombstones))
+  end
+  if #times > 0 then
+    redis.call('ZADD', keys.done, unpack(times))
+  end
+  for name, count in pairs(ended) do
+    if count > 0 then
+      redis.call('HINCRBY', keys.meta, 'n.' .. name, count)
+    end
+  end
+  if #drop > 0 then
+    redis.call('HDEL', keys.jobs, unpack(drop))
+  end
+  if #over > 0 then
+    redis.call('HDEL', keys.runs, unpack(over))
+  end
+  if #gone > 0 then
+    letGo(keys.ready, unpack(gone))
+  end
+  return replies, areOk
+end

@@ -1,0 +1,24 @@
+-- delivery: entries of ready that nobody was given yet become a consumer's.
+-- GIVES   deliver(ready, consumer, count): entry, member and due of each, in one list; the error
+--         with which Redis refused
+-- USED BY  serve
+-- RULE    The group may have vanished: that is told, and stops nothing.
+local function fieldOf(fields, name)
+  for at = 1, #fields, 2 do
+    if fields[at] == name then return fields[at + 1] end
+  end
+end
+
+local function deliver(ready, consumer, count)
+  local entries, read = {}, redis.pcall('XREADGROUP', 'GROUP', 'workers', consumer, 'COUNT', count,
+    'STREAMS', ready, '>')
+  if read and read.err then return entries, read.err end
+  for _, one in ipairs(read and read[1][2] or {}) do
+    local fields, size = one[2], #entries
+    local isOurs = fields[1] == 'member' and fields[3] == 'due'
+    entries[size + 1] = one[1]
+    entries[size + 2] = isOurs and fields[2] or fieldOf(fields, 'member') or ''
+    entries[size + 3] = isOurs and fields[4] or fieldOf(fields, 'due') or '0'
+  end
+  return entries
+end

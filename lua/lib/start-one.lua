@@ -1,0 +1,55 @@
+-- start-one: one entry that a consumer holds becomes a running job, or says why it does not.
+-- GIVES   mint(keys, call): the token of a start; startOne(keys, call, entry, member, due, record,
+--         idle): adds what became of it to call.others, as start replies it
+-- USED BY  serve, start
+-- NEEDS   run, tombstone, pending, turn-away, lateness
+-- RULE    The attempt is counted before anything is parsed, so that a record that kills its reader
+--         is still counted.
+local function mint(keys, call)
+  if not call.isMinted then
+    redis.call('HSET', keys.meta, 'token', ('%.0f'):format(call.token + call.count))
+  end
+  call.token, call.isMinted = call.token + 1, true
+  return ('%.0f'):format(call.token)
+end
+
+local function judgeStart(keys, call, job)
+  local record, run = job.record, job.run
+  job.isMine = run.entry == job.entry and run.owner == call.consumer
+  local reply = turnAway(keys, call, job)
+  if reply then
+    call.gone[#call.gone + 1] = job.entry
+    return reply
+  end
+  local header = not job.isMine and headerOf(record)
+  if header and isLate(header, run.entry, askedOf(record), run.due, job.due, call.now) then
+    return { 'late' }
+  end
+  local isSuspect = call.suspects > 0 and tonumber(run.crashes) >= call.suspects
+  if isSuspect and not job.isMine then return { 'suspect', run.token } end
+  -- @young-again
+  if job.idle >= 1000 then
+    redis.call('XCLAIM', keys.ready, 'workers', call.consumer, 0, job.entry, 'JUSTID')
+  end
+  local kind = job.isMine and 'again' or 'run'
+  if not job.isMine then
+    run.token, run.attempts = mint(keys, call), run.attempts + 1
+    run.entry, run.owner, run.due, run.cancel = job.entry, call.consumer, '-', '0'
+    redis.call('HSET', keys.runs, job.member, runText(run))
+  end
+  return { kind, run.token, run.attempts, run.failures, run.crashes, run.generation, run.history,
+    record }
+end
+
+local function startOne(keys, call, entry, member, due, record, idle)
+  local reply
+  if idle and not (idle[entry] or isPending(keys.ready, entry, call.consumer)) then
+    reply = { 'lost' }
+  else
+    local known = redis.call('HGET', keys.runs, member)
+    reply = judgeStart(keys, call, { entry = entry, member = member, record = record,
+      due = tonumber(due) or call.now, run = runOf(known or NEVER_RAN), isNew = not known,
+      idle = idle and (idle[entry] or math.huge) or 0 })
+  end
+  call.others[#call.others + 1] = { entry, member, due, unpack(reply) }
+end

@@ -1,0 +1,84 @@
+-- starting: entries that a consumer holds become running jobs, each with a token of its own. Lets
+-- exactly one of several entries of a member through.
+-- GIVES   callOf(keys, now, micros, consumer, bytes, window, suspects, count): what a call knows of
+--         its partition; count is the most entries there may be, the rest is as the scripts say;
+--         heldSince(ready, consumer, entries): idle ms by entry, of those that it holds;
+--         startEntries(keys, call, entries, idle): entries has entry, member and due of each; idle
+--         is nil for what was delivered in this very script. What started for the first time is
+--         added to call.started, five words each: entry, member, due, token, record; what became of
+--         any other to call.others, as start replies it
+-- USED BY  serve, start
+-- NEEDS   run, let-go, start-one
+-- RULE    Records are read one, two, four and then eight at a time, fewer where they are large,
+--         until one more as large as the largest would take the call over `bytes`; what is left is
+--         `later`. The first is always read.
+local function callOf(keys, now, micros, consumer, bytes, window, suspects, count)
+  local state = redis.call('HMGET', keys.meta, 'token', 'paused')
+  local token = math.max((tonumber(state[1]) or 0) + 1, micros)
+  local call = { now = now, token = token, isPaused = state[2], count = count }
+  call.consumer, call.bytes, call.window, call.suspects = consumer, bytes, window, suspects
+  call.spent, call.largest, call.step = 0, 1, 0.5
+  call.started, call.others, call.gone = {}, {}, {}
+  return call
+end
+
+local function heldSince(ready, consumer, entries)
+  local idle, most = {}, #entries / 3 + 100
+  local from, to = entries[1], entries[#entries - 2]
+  for _, one in ipairs(redis.call('XPENDING', ready, 'workers', from, to, most, consumer)) do
+    idle[one[1]] = one[3]
+  end
+  return idle
+end
+
+local function startEntries(keys, call, entries, idle)
+  local started, writes, members, seen, from = call.started, {}, {}, {}, 1
+  for at = 2, #entries, 3 do
+    members[#members + 1] = entries[at]
+  end
+  local known = redis.call('HMGET', keys.runs, unpack(members))
+  local again = redis.call('ZMSCORE', keys.scheduled, unpack(members))
+  local function write()
+    if #writes > 0 then
+      redis.call('HSET', keys.runs, unpack(writes))
+    end
+    writes = {}
+  end
+  local function start(entry, member, due, record, isFirst)
+    local isYoung = not idle or (idle[entry] or math.huge) < 1000
+    -- A header without fields: it is of a version that can be read, and cannot be late.
+    local isPlain = isFirst and isYoung and not seen[member] and record and not call.isPaused
+      and record:find('^1%w+|')
+    if isPlain then
+      local token, size = mint(keys, call), #started
+      writes[#writes + 1], writes[#writes + 2] = member, firstStart(token, entry, call.consumer)
+      started[size + 1], started[size + 2], started[size + 3] = entry, member, due
+      started[size + 4], started[size + 5] = token, record
+    else
+      write()
+      startOne(keys, call, entry, member, due, record, idle)
+    end
+    seen[member] = true
+  end
+  while from <= #members and (call.spent == 0 or call.spent + call.largest <= call.bytes) do
+    call.step = math.min(8, call.step * 2)
+    local room = math.max(1, math.floor((call.bytes - call.spent) / call.largest))
+    local to = math.min(#members, from + math.min(call.step, room) - 1)
+    for index, record in ipairs(redis.call('HMGET', keys.jobs, unpack(members, from, to))) do
+      local nth = from + index - 1
+      local size = record and #record or 0
+      call.spent, call.largest = call.spent + size, math.max(call.largest, size)
+      start(entries[3 * nth - 2], entries[3 * nth - 1], entries[3 * nth], record,
+        not (known[nth] or again[nth]))
+    end
+    from = to + 1
+  end
+  write()
+  for at = 3 * from - 2, #entries, 3 do
+    call.others[#call.others + 1] = { entries[at], entries[at + 1], entries[at + 2], 'later' }
+  end
+  if #call.gone > 0 then
+    letGo(keys.ready, unpack(call.gone))
+  end
+  call.gone = {}
+end

@@ -1,0 +1,50 @@
+#!lua flags=allow-oom
+-- serve: what a worker has done is completed, what it was given is started, and new entries are
+-- delivered to it and started, all in one call.
+-- USES  clock, run, tombstone, lateness, pending, dead-letter, let-go, turn-away, start-one,
+--       starting, repeated, completion, delivery
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale
+-- ARGV  1 now  2 consumer  3 bytes  4 window  5 suspects  6 take  7 given
+--       then per job: entry, member, token, mark
+--       now ms, '' = server time; bytes of records per call; window ms of tombstones, 0 = keep
+--       none; suspects: see start; take: so many new entries are wanted; given: so many of the
+--       jobs, the first, were delivered to it before: ascending, with their due in the place of the
+--       token and no mark. The others are over, see complete
+-- RETURN {completed, started, others, delivered}: completed '' when all are ok, else the replies of
+--        complete; started and others as start has them, of given and of new entries; delivered:
+--        how many new ones there were, or the error with which Redis refused to deliver them
+-- The same as complete, start and XREADGROUP with start, one after the other. Of a call without a
+-- reply the first two can be sent again by themselves. What it delivered stays with its consumer,
+-- as after a lost reply of XREADGROUP. While the queue is paused nothing is delivered.
+local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local dead, done, meta, stale = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, dead = dead,
+  done = done, meta = meta, stale = stale }
+local serverMs, micros = clock()
+local now, consumer, bytes = tonumber(ARGV[1]) or serverMs, ARGV[2], tonumber(ARGV[3])
+local window, suspects = tonumber(ARGV[4]), tonumber(ARGV[5])
+local take, given = tonumber(ARGV[6]), tonumber(ARGV[7])
+
+local ends = { now = now, window = window, consumer = consumer }
+local replies, areOk = completeAll(keys, ends, ARGV, 8 + 4 * given, #ARGV)
+local completed = areOk and '' or replies
+if take + given == 0 then return { completed, {}, {}, 0 } end
+
+local call = callOf(keys, now, micros, consumer, bytes, window, suspects, take + given)
+local entries = {}
+for at = 8, 7 + 4 * given, 4 do
+  local size = #entries
+  entries[size + 1], entries[size + 2], entries[size + 3] = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+end
+if given > 0 then
+  startEntries(keys, call, entries, heldSince(ready, consumer, entries))
+end
+
+local delivered, refusal = {}, nil
+if take > 0 and not call.isPaused then
+  delivered, refusal = deliver(ready, consumer, take)
+end
+if #delivered > 0 then
+  startEntries(keys, call, delivered)
+end
+return { completed, call.started, call.others, refusal or #delivered / 3 }
