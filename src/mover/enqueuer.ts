@@ -5,7 +5,8 @@
  *  K:fires ─▶ who is to be looked at ─▶ definition, state ─▶ instants by policy ─▶ fire (jobs, state, next look at once)
  *
  * Schedules come due together: at midnight, at each full minute. So they are read, decided and fired by the hundred, and
- * while Redis fires some, the next are read and decided here.
+ * while Redis fires some, the next are read and decided here. When many come next, together, they are read and decided
+ * ahead; what is left for their instant are the calls of `fire`, which refuse each schedule that was changed since.
  *
  * What must always hold: an instant becomes one job, whoever fires it and however often; the clock is that of Redis.
  */
@@ -16,7 +17,7 @@ import type { Fired } from '../core/recurring/schedule-progress.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { arm, definitions, disarm, firedOf, lookedAt } from '../redis/transitions/schedules.ts';
+import { arm, definitions, disarm, firedOf, lookedAt, lookedAtThen } from '../redis/transitions/schedules.ts';
 import type { Leadership } from './election.ts';
 import { createErrands, type Errand, type Errands } from './errands.ts';
 import { sendErrands } from './fires.ts';
@@ -51,14 +52,29 @@ const READ_MAX = 300;
 const READ_CHARS = 2 * 1024 * 1024;
 /** After so much a pass ends, so that who stops waits for seconds at most. */
 const PASS_CHARS = 16 * 1024 * 1024;
+/** Schedules are decided so long before their instant, and so many. */
+const AHEAD_MS = 2000;
+const AHEAD_MAX = 10_000;
+const AHEAD_SIZE = 8 * 1024 * 1024;
 /** Longest rest, for a lost nudge. */
 const REST_MS = 5000;
 const FOLLOWING_REST_MS = 250;
+
+/** What is decided for an instant to come. */
+interface Ahead {
+  readonly atMs: number;
+  readonly errands: Errand[];
+  /** Of all that are looked at then, so many were read. */
+  seen: number;
+  size: number;
+  complete: boolean;
+}
 
 interface Enqueuing extends EnqueuerParts {
   readonly errands: Errands;
   names: number;
   reads: number;
+  ahead: Ahead | undefined;
 }
 
 /** Schedules as they were found. */
@@ -78,7 +94,9 @@ interface Pass {
 
 export function createEnqueuer(parts: EnqueuerParts): Enqueuer {
   const { redis, ref, clock, events } = parts;
-  const enqueuing: Enqueuing = { ...parts, errands: createErrands(parts), names: NAMES_MIN, reads: READ_FIRST };
+  const enqueuing: Enqueuing = {
+    ...{ ...parts, errands: createErrands(parts), names: NAMES_MIN, reads: READ_FIRST, ahead: undefined },
+  };
   const run = () => pass(enqueuing);
   const who = `enqueuer of ${ref.queue}:${ref.partition}`;
   const loop = createLoop({ who, pass: run, probe: () => redis.ping(), clock, events, pauseAfter });
@@ -88,13 +106,48 @@ export function createEnqueuer(parts: EnqueuerParts): Enqueuer {
 async function pass(enqueuing: Enqueuing): Promise<number | Idle> {
   const { leading, redis, ref } = enqueuing;
   const leadership = leading();
-  if (!leadership) return idle(FOLLOWING_REST_MS);
+  if (!leadership) {
+    enqueuing.ahead = undefined;
+    return idle(FOLLOWING_REST_MS);
+  }
+  const { term } = leadership;
   const limit = enqueuing.names;
-  const { names, nowMs, nextMs } = await lookedAt(redis, ref, { limit, nowMs: enqueuing.nowMs?.() });
+  const looked = await lookedAt(redis, ref, { limit, nowMs: enqueuing.nowMs?.() });
+  const { names, nowMs, nextMs } = looked;
   enqueuing.names = names.length < limit ? NAMES_MIN : Math.min(NAMES_MAX, limit * 4);
-  if (names.length === 0) return nextMs === undefined ? REST_MS : Math.min(REST_MS, nextMs - nowMs);
-  await lookAtAll(enqueuing, { term: leadership.term, nowMs, names: [...names], chars: 0 });
-  return 0;
+  const { ahead } = enqueuing;
+  if (ahead && nowMs >= ahead.atMs) {
+    enqueuing.ahead = undefined;
+    await sendErrands(enqueuing, term, ahead.errands);
+    return 0;
+  }
+  if (names.length > 0) {
+    await lookAtAll(enqueuing, { term, nowMs, names: [...names], chars: 0 });
+    return 0;
+  }
+  if (nextMs === undefined) return REST_MS;
+  const waitMs = nextMs - nowMs;
+  if (!looked.crowded) return Math.min(REST_MS, waitMs);
+  if (waitMs > AHEAD_MS) return Math.min(REST_MS, waitMs - AHEAD_MS);
+  return (await prepareSome(enqueuing, nextMs)) ? 0 : waitMs;
+}
+
+/** Decides some of the schedules of an instant to come. @returns whether there may be more */
+async function prepareSome(enqueuing: Enqueuing, atMs: number): Promise<boolean> {
+  const { redis, ref } = enqueuing;
+  if (enqueuing.ahead?.atMs !== atMs) enqueuing.ahead = { atMs, errands: [], seen: 0, size: 0, complete: false };
+  const { ahead } = enqueuing;
+  if (ahead.complete) return false;
+  const names = await lookedAtThen(redis, ref, { atMs, from: ahead.seen, limit: enqueuing.reads });
+  const turn = { term: '', nowMs: atMs, names: [...names], chars: 0 };
+  const { errands } = decide(enqueuing, turn, await readSome(enqueuing, turn));
+  // Whatever is odd about the others is for their instant.
+  const planned = errands.filter(({ plan }) => plan !== undefined);
+  ahead.errands.push(...planned);
+  ahead.seen += names.length;
+  ahead.size += planned.reduce((sum, { size }) => sum + size, 0);
+  ahead.complete = names.length === 0 || ahead.seen >= AHEAD_MAX || ahead.size >= AHEAD_SIZE;
+  return !ahead.complete;
 }
 
 /** Some are read while those before them are decided and fired. */

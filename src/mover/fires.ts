@@ -27,13 +27,19 @@ interface Done {
 /** Schedules and their jobs in one call: 2 ms of Redis. */
 const CALL_JOBS = 150;
 const CALL_SIZE = 1024 * 1024;
+const CALLS_AT_ONCE = 2;
 /** How long the tombstone of a replaced job stays. */
 const REPLACED_WINDOW_MS = 600_000;
 
+/** Few calls are on their way at a time: the mover of this process shares the connection. */
 export async function sendErrands(parts: FiresParts, term: string, errands: readonly Errand[]): Promise<void> {
-  const ended = await Promise.allSettled(callsOf(errands).map((call) => sendCall(parts, term, call)));
-  const failed = ended.find((one) => one.status === 'rejected');
-  if (failed) throw failed.reason;
+  const calls = callsOf(errands);
+  for (let from = 0; from < calls.length; from += CALLS_AT_ONCE) {
+    const some = calls.slice(from, from + CALLS_AT_ONCE);
+    const ended = await Promise.allSettled(some.map((call) => sendCall(parts, term, call)));
+    const failed = ended.find((one) => one.status === 'rejected');
+    if (failed) throw failed.reason;
+  }
 }
 
 function callsOf(errands: readonly Errand[]): readonly (readonly Errand[])[] {

@@ -47,7 +47,7 @@ export function createKnownSchedules({
   let before = new Map<string, ReadSchedule>();
   let chars = 0;
   const told = new Map<string, string>();
-  const shared = new Map<string, Recurrence>();
+  const sharedOf = createShared();
 
   function keep(name: string, found: ReadSchedule): void {
     chars += found.text.length - (lately.get(name)?.text.length ?? 0);
@@ -57,18 +57,6 @@ export function createKnownSchedules({
     before = lately;
     lately = new Map();
     chars = 0;
-  }
-
-  function readScheduleOf(name: string, text: string): ReadSchedule {
-    const { schedule } = decodeDefinition(name, text);
-    const { rule, zone, dst, calendar, startMs, endMs } = schedule;
-    // `H` in an expression follows from the name.
-    const seed = 'cron' in rule && rule.cron.includes('H') ? name : '';
-    const key = JSON.stringify([seed, rule, zone, dst, calendar, startMs, endMs]);
-    const recurrence = shared.get(key) ?? recurrenceOf(schedule);
-    if (shared.size >= SHARED_MAX) shared.clear();
-    if (key.length <= SHARED_CHARS) shared.set(key, recurrence);
-    return { text, schedule, recurrence };
   }
 
   function tell(name: string, what: string, why: string): void {
@@ -86,7 +74,7 @@ export function createKnownSchedules({
       if (recent?.text === content) return recent;
       const older = before.get(name);
       try {
-        const found = older?.text === content ? older : readScheduleOf(name, content);
+        const found = older?.text === content ? older : readScheduleOf(name, content, sharedOf);
         keep(name, found);
         return found;
       } catch (error) {
@@ -100,5 +88,25 @@ export function createKnownSchedules({
       lately.delete(name);
       before.delete(name);
     },
+  };
+}
+
+function readScheduleOf(name: string, text: string, sharedOf: (schedule: Schedule) => Recurrence): ReadSchedule {
+  const { schedule } = decodeDefinition(name, text);
+  return { text, schedule, recurrence: sharedOf(schedule) };
+}
+
+/** The recurrence of a schedule: the same for those that fire alike. */
+function createShared(): (schedule: Schedule) => Recurrence {
+  const shared = new Map<string, Recurrence>();
+  return (schedule) => {
+    const { name, rule, zone, dst, calendar, startMs, endMs } = schedule;
+    // `H` in an expression follows from the name.
+    const seed = 'cron' in rule && rule.cron.includes('H') ? name : '';
+    const key = JSON.stringify([seed, rule, zone, dst, calendar, startMs, endMs]);
+    const recurrence = shared.get(key) ?? recurrenceOf(schedule);
+    if (shared.size >= SHARED_MAX) shared.clear();
+    if (key.length <= SHARED_CHARS) shared.set(key, recurrence);
+    return recurrence;
   };
 }

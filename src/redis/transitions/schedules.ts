@@ -115,13 +115,13 @@ export async function disarm(
 
 /**
  * The schedules that are to be looked at, when the next ones are, and the server's time. What is no text can be no name;
- * it is dropped, because nobody could ever say when to look at it again.
+ * it is dropped, because nobody could ever say when to look at it again. `crowded`: more than `limit` come next, together.
  */
 export async function lookedAt(
   redis: Redis,
   ref: PartitionRef,
   { limit, nowMs }: { readonly limit: number; readonly nowMs?: number | undefined },
-): Promise<{ readonly names: readonly string[]; readonly nowMs: number; readonly nextMs: number | undefined }> {
+): Promise<{ names: readonly string[]; nowMs: number; nextMs: number | undefined; crowded: boolean }> {
   const [time, heads] = await Promise.all([
     nowMs ?? timeAt(redis).then(Math.floor),
     redis.zrangeBuffer(ref.keys.fires, '0', String(limit), 'WITHSCORES'),
@@ -131,7 +131,18 @@ export async function lookedAt(
   if (foreign.length > 0) await redis.zrem(ref.keys.fires, ...foreign);
   const all = members.flatMap(({ name, atMs }) => (isUtf8(name) ? [{ name: name.toString(), atMs }] : []));
   const due = all.filter(({ atMs }) => atMs <= time).slice(0, limit);
-  return { names: due.map(({ name }) => name), nowMs: time, nextMs: all[due.length]?.atMs };
+  const nextMs = all[due.length]?.atMs;
+  const crowded = due.length === 0 && all.length > limit && all.at(-1)?.atMs === nextMs;
+  return { names: due.map(({ name }) => name), nowMs: time, nextMs, crowded };
+}
+
+/** Some of the schedules that are looked at at just this moment. */
+export async function lookedAtThen(
+  redis: Redis,
+  ref: PartitionRef,
+  { atMs, from, limit }: { readonly atMs: number; readonly from: number; readonly limit: number },
+): Promise<readonly string[]> {
+  return redis.zrangebyscore(ref.keys.fires, atMs, atMs, 'LIMIT', from, limit);
 }
 
 /** How far schedules were fired; undefined for one that is not armed. */

@@ -607,6 +607,69 @@ describe('many schedules of one instant', () => {
     },
   );
 
+  /** Reads of definitions while it acts. */
+  async function readsDuring(act: () => Promise<unknown>): Promise<number> {
+    const calls = async () => Number(/cmdstat_hmget:calls=(\d+)/.exec(await p.redis.info('commandstats'))?.[1] ?? 0);
+    const before = await calls();
+    await act();
+    return (await calls()) - before;
+  }
+
+  test('are read and decided ahead, and fired at their instant without being read again', async () => {
+    const enqueuer = await open();
+    const names = await putMany(1000);
+    expect(await enqueuer.at(0, HOUR_MS - 10_000)).toBe(5000);
+    expect(await enqueuer.at(0, HOUR_MS - 5000)).toBe(3000);
+    expect(await readsDuring(() => enqueuer.at(0, HOUR_MS - 2000))).toBeGreaterThan(0);
+    expect(await enqueuer.at(0, HOUR_MS - 1)).toBe(1);
+    expect(await scheduled()).toEqual([]);
+    expect(enqueuer.outcomes()).toEqual([]);
+    expect(await readsDuring(() => enqueuer.at(1))).toBe(0);
+    expect(await scheduled()).toEqual(names.map((name) => fireMember(name, START + HOUR_MS)));
+    expect(enqueuer.outcomes()).toEqual(names.map(() => 'ok'));
+    expect(enqueuer.missed).toEqual([]);
+  });
+
+  test.each(CHANGES)(
+    'that are decided ahead, of which one is %s before the instant: it is not fired',
+    async (_, change) => {
+      const names = await putMany(300);
+      const enqueuer = await open();
+      await enqueuer.at(0, HOUR_MS - 1000);
+      await Promise.all(change('many-0007'));
+      await enqueuer.at(1);
+      const others = names.filter((name) => name !== 'many-0007');
+      expect(await scheduled()).toEqual(others.map((name) => fireMember(name, START + HOUR_MS)));
+      expect(enqueuer.outcomes()).toEqual(others.map(() => 'ok'));
+    },
+  );
+
+  test('that are decided ahead: whether the job before is over is asked at the instant', async () => {
+    const names = await putMany(300, { overlap: 'skip' });
+    const enqueuer = await open();
+    await enqueuer.at(1);
+    await enqueuer.at(1, HOUR_MS - 1000);
+    const over = fireMember('many-0007', START + HOUR_MS);
+    await p.redis.zrem(p.keys.scheduled, over);
+    await p.redis.hdel(p.keys.jobs, over);
+    await p.redis.hincrby(p.keys.meta, 'n.done', 1);
+    enqueuer.outcomes();
+    await enqueuer.at(2);
+    expect(enqueuer.outcomes().filter((outcome) => outcome === 'ok')).toHaveLength(1);
+    expect(await p.redis.zscore(p.keys.scheduled, fireMember('many-0007', START + 2 * HOUR_MS))).not.toBeNull();
+    expect(await p.redis.zcard(p.keys.scheduled)).toBe(names.length);
+  });
+
+  test('that are decided ahead by one leader and fired by the next become one job each', async () => {
+    const names = await putMany(300);
+    const [one, other] = [await open(), await open()];
+    await one.at(0, HOUR_MS - 1000);
+    await other.at(1);
+    await one.at(1);
+    expect(await scheduled()).toEqual(names.map((name) => fireMember(name, START + HOUR_MS)));
+    expect(one.outcomes()).toEqual([]);
+  });
+
   test('that another leader fires at the same time become one job each', async () => {
     const names = await putMany(1000);
     const [one, other] = [await open(), await open()];
