@@ -1,13 +1,15 @@
 /**
  * What schedules cost, by how many there are: `npm run bench:schedules`. One daemon leads one partition with 1,000 to
  * 100,000 schedules. At rest: commands per second and CPU. While a hundred of them fire: Redis' time per fire and the
- * daemon's. Several rounds, medians; writes `bench/results/schedules.json` and the table in the explanation.
+ * daemon's. Then 10,000 and 100,000 of one minute (`schedules-minute.mjs`; with `-- minute` only these). Several rounds,
+ * medians; writes `bench/results/schedules.json`, `schedules-minute.json` and the tables in the explanation.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { root } from '../scripts/steps.mjs';
 import { cpuMs, keep, median, prepare, redisCpuMs, rounded, startDaemon, withRedis } from './parts.mjs';
+import { measureMinutes } from './schedules-minute.mjs';
 
 /** @typedef {import('ioredis').Redis} Redis */
 /** @typedef {{ readonly fires: string, readonly fired: string, readonly wake: string }} Keys */
@@ -17,17 +19,22 @@ const ROUNDS = 5;
 const FIRES = 100;
 const REST_MS = 5000;
 const PAGE = join(root, 'docs/explanation/schedules.md');
-const [BEGIN, END] = ['<!-- cost: made by npm run bench:schedules -->', '<!-- end of cost -->'];
 
 const { binary } = await prepare();
 const { partitionKeys, controlKeys } = await import(`${root}dist/redis/keys.js`);
 
-const rows = [];
-for (const schedules of SIZES) {
-  process.stderr.write(`bench: ${schedules} schedules\n`);
-  rows.push(await withRedis(binary, (server) => measure(server, schedules)));
+if (process.argv[2] !== 'minute') await measureCost();
+const minutes = await measureMinutes(binary);
+writeMinutes(keep('schedules-minute', { what: 'schedules of one minute, from their instant, medians', rows: minutes }));
+
+async function measureCost() {
+  const rows = [];
+  for (const schedules of SIZES) {
+    process.stderr.write(`bench: ${schedules} schedules\n`);
+    rows.push(await withRedis(binary, (server) => measure(server, schedules)));
+  }
+  writeCost(keep('schedules', { what: 'the cost of schedules at rest and while they fire, medians', rows }));
 }
-writePage(keep('schedules', { what: 'the cost of schedules at rest and while they fire, medians', rows }));
 
 /** @param {{ redis: Redis, url: string }} server @param {number} schedules */
 async function measure({ redis, url }, schedules) {
@@ -128,23 +135,34 @@ async function during(redis, pid, act) {
   };
 }
 
-/** @param {{ host: string, node: string, date: string, rows: readonly object[] }} result */
-function writePage({ host, node, date, rows: measured }) {
-  const lines = measured.map(
-    (row) =>
-      `| ${Object.values(row)
-        .map((value) => value.toLocaleString('en'))
-        .join(' | ')} |`,
-  );
+/** @typedef {{ readonly host: string, readonly node: string, readonly date: string, readonly rows: readonly object[] }} Result */
+
+/** @param {Result} result */
+function writeCost(result) {
+  writeTable('cost', result, `Medians of ${ROUNDS} rounds`, [
+    ...['schedules', 'at rest: commands/s', 'CPU of Redis, %', 'CPU of the daemon, %', 'one fire: Redis, µs'],
+    ...['daemon, µs', 'bytes per schedule'],
+  ]);
+}
+
+/** @param {Result} result */
+function writeMinutes(result) {
+  writeTable('minute', result, 'Medians', [
+    ...['schedules', 'worker processes', 'rounds', 'start of the handler: p50, ms', 'p99, ms', 'last, ms'],
+    ...['p99 of the best round, ms', 'of the worst, ms', 'all fired, ms', 'Redis per job, µs', 'daemon per job, µs'],
+  ]);
+}
+
+/** @param {string} mark @param {Result} result @param {string} what @param {readonly string[]} heads */
+function writeTable(mark, { host, node, date, rows }, what, heads) {
+  const [begin, end] = [`<!-- ${mark}: made by npm run bench:schedules -->`, `<!-- end of ${mark} -->`];
+  const line = (/** @type {readonly string[]} */ cells) => `| ${cells.join(' | ')} |`;
   const table = [
-    BEGIN,
-    `Medians of ${ROUNDS} rounds, ${host}, Node.js ${node.slice(1)}, ${date}.`,
-    '',
-    '| schedules | at rest: commands/s | CPU of Redis, % | CPU of the daemon, % | one fire: Redis, µs | daemon, µs | bytes per schedule |',
-    '|--:|--:|--:|--:|--:|--:|--:|',
-    ...lines,
-    END,
+    ...[begin, `${what}, ${host}, Node.js ${node.slice(1)}, ${date}.`, ''],
+    ...[line(heads), `|${'--:|'.repeat(heads.length)}`],
+    ...rows.map((row) => line(Object.values(row).map((value) => value.toLocaleString('en')))),
+    end,
   ].join('\n');
   const page = readFileSync(PAGE, 'utf8');
-  writeFileSync(PAGE, page.slice(0, page.indexOf(BEGIN)) + table + page.slice(page.indexOf(END) + END.length));
+  writeFileSync(PAGE, page.slice(0, page.indexOf(begin)) + table + page.slice(page.indexOf(end) + end.length));
 }

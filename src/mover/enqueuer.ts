@@ -4,34 +4,23 @@
  *
  *  K:fires ─▶ who is to be looked at ─▶ definition, state ─▶ instants by policy ─▶ fire (jobs, state, next look at once)
  *
+ * Schedules come due together: at midnight, at each full minute. So they are read, decided and fired by the hundred, and
+ * while Redis fires some, the next are read and decided here. When many come next, together, they are read and decided
+ * ahead; what is left for their instant are the calls of `fire`, which refuse each schedule that was changed since.
+ *
  * What must always hold: an instant becomes one job, whoever fires it and however often; the clock is that of Redis.
  */
-
 import type { Clock } from '../core/clock.ts';
-import { encodeRecord } from '../core/codec.ts';
-import { DuestreamError, messageOf } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
 import { createLoop, type Idle, idle } from '../core/loop.ts';
-import { firesDue } from '../core/recurring/catch-up.ts';
-import { nextFire } from '../core/recurring/recurrence.ts';
-import { dueOfFire, fireMember, type Schedule } from '../core/recurring/schedule.ts';
-import { type Fired, instantOf } from '../core/recurring/schedule-progress.ts';
+import type { Fired } from '../core/recurring/schedule-progress.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { createJobs, type Jobs } from '../redis/transitions/jobs.ts';
-import {
-  arm,
-  definitions,
-  disarm,
-  type FireItem,
-  fire,
-  firedOf,
-  lookedAt,
-  postpone,
-} from '../redis/transitions/schedules.ts';
+import { arm, definitions, disarm, firedOf, lookedAt, lookedAtThen } from '../redis/transitions/schedules.ts';
 import type { Leadership } from './election.ts';
-import { createKnownSchedules, type KnownSchedules, type ReadSchedule } from './known-schedules.ts';
+import { createErrands, type Errand, type Errands } from './errands.ts';
+import { sendErrands } from './fires.ts';
 
 export interface EnqueuerParts {
   readonly redis: Redis;
@@ -47,49 +36,67 @@ export interface EnqueuerParts {
 export interface Enqueuer {
   readonly start: () => void;
   readonly stop: () => Promise<void>;
-  /** Looks at what is due, up to a batch. Returns milliseconds until the next look. */
+  /** Looks at what is due, up to a bound. Returns milliseconds until the next look. */
   readonly pass: () => Promise<number | Idle>;
   /** A schedule was put or resumed. */
   readonly wake: () => void;
 }
 
-const BATCH = 100;
+/** Names that a pass asks for: few while few are due, so that a look costs little. */
+const NAMES_MIN = 100;
+const NAMES_MAX = 3000;
+/** Definitions that are read at once: fewer where they are large, and a few when their size is not known yet. */
+const READ_MIN = 10;
+const READ_FIRST = 100;
+const READ_MAX = 300;
+const READ_CHARS = 2 * 1024 * 1024;
+/** After so much a pass ends, so that who stops waits for seconds at most. */
+const PASS_CHARS = 16 * 1024 * 1024;
+/** Schedules are decided so long before their instant, and so many. */
+const AHEAD_MS = 2000;
+const AHEAD_MAX = 10_000;
+const AHEAD_SIZE = 8 * 1024 * 1024;
 /** Longest rest, for a lost nudge. */
 const REST_MS = 5000;
 const FOLLOWING_REST_MS = 250;
-/** How often a place without a definition is looked at, and for how long. */
-const MISSING_LOOK_MS = 5000;
-const MISSING_MS = 60_000;
-const UNREADABLE_LOOK_MS = 60_000;
-/** A call that fires more is made in parts: the server closes a connection that sends a gigabyte. */
-const CALL_BYTES = 2 * 1024 * 1024;
-const ITEM_BYTES = 300;
 
-interface Look {
-  readonly term: string;
-  readonly name: string;
-  readonly fired: Fired;
-  readonly nowMs: number;
-}
-
-interface Sent {
-  readonly instants: readonly number[];
-  /** What is handled then. */
-  readonly upToMs: number;
-  readonly nextMs: number | undefined;
+/** What is decided for an instant to come. */
+interface Ahead {
+  readonly atMs: number;
+  readonly errands: Errand[];
+  /** Of all that are looked at then, so many were read. */
+  seen: number;
+  size: number;
+  complete: boolean;
 }
 
 interface Enqueuing extends EnqueuerParts {
-  readonly jobs: Jobs;
-  readonly known: KnownSchedules;
-  /** Schedule → the state in which its definition was missed, and since when. */
-  readonly missing: Map<string, { readonly state: string; readonly sinceMs: number }>;
+  readonly errands: Errands;
+  names: number;
+  reads: number;
+  ahead: Ahead | undefined;
+}
+
+/** Schedules as they were found. */
+interface Found {
+  readonly names: readonly string[];
+  readonly texts: readonly (string | undefined)[];
+  readonly states: readonly (Fired | undefined)[];
+}
+
+interface Pass {
+  readonly term: string;
+  readonly nowMs: number;
+  /** Whose turn is still to come. */
+  readonly names: string[];
+  chars: number;
 }
 
 export function createEnqueuer(parts: EnqueuerParts): Enqueuer {
   const { redis, ref, clock, events } = parts;
-  const known = createKnownSchedules({ ref, events });
-  const enqueuing: Enqueuing = { ...parts, jobs: createJobs(redis), known, missing: new Map() };
+  const enqueuing: Enqueuing = {
+    ...{ ...parts, errands: createErrands(parts), names: NAMES_MIN, reads: READ_FIRST, ahead: undefined },
+  };
   const run = () => pass(enqueuing);
   const who = `enqueuer of ${ref.queue}:${ref.partition}`;
   const loop = createLoop({ who, pass: run, probe: () => redis.ping(), clock, events, pauseAfter });
@@ -97,143 +104,114 @@ export function createEnqueuer(parts: EnqueuerParts): Enqueuer {
 }
 
 async function pass(enqueuing: Enqueuing): Promise<number | Idle> {
-  const { leading, redis, ref, namespace } = enqueuing;
+  const { leading, redis, ref } = enqueuing;
   const leadership = leading();
-  if (!leadership) return idle(FOLLOWING_REST_MS);
-  const { names, nowMs, nextMs } = await lookedAt(redis, ref, { limit: BATCH, nowMs: enqueuing.nowMs?.() });
-  if (names.length === 0) return nextMs === undefined ? REST_MS : Math.min(REST_MS, nextMs - nowMs);
+  if (!leadership) {
+    enqueuing.ahead = undefined;
+    return idle(FOLLOWING_REST_MS);
+  }
+  const { term } = leadership;
+  const limit = enqueuing.names;
+  const looked = await lookedAt(redis, ref, { limit, nowMs: enqueuing.nowMs?.() });
+  const { names, nowMs, nextMs } = looked;
+  enqueuing.names = names.length < limit ? NAMES_MIN : Math.min(NAMES_MAX, limit * 4);
+  const { ahead } = enqueuing;
+  if (ahead && nowMs >= ahead.atMs) {
+    enqueuing.ahead = undefined;
+    await sendErrands(enqueuing, term, ahead.errands);
+    return 0;
+  }
+  if (names.length > 0) {
+    await lookAtAll(enqueuing, { term, nowMs, names: [...names], chars: 0 });
+    return 0;
+  }
+  if (nextMs === undefined) return REST_MS;
+  const waitMs = nextMs - nowMs;
+  if (!looked.crowded) return Math.min(REST_MS, waitMs);
+  if (waitMs > AHEAD_MS) return Math.min(REST_MS, waitMs - AHEAD_MS);
+  return (await prepareSome(enqueuing, nextMs)) ? 0 : waitMs;
+}
+
+/** Decides some of the schedules of an instant to come. @returns whether there may be more */
+async function prepareSome(enqueuing: Enqueuing, atMs: number): Promise<boolean> {
+  const { redis, ref } = enqueuing;
+  if (enqueuing.ahead?.atMs !== atMs) enqueuing.ahead = { atMs, errands: [], seen: 0, size: 0, complete: false };
+  const { ahead } = enqueuing;
+  if (ahead.complete) return false;
+  const names = await lookedAtThen(redis, ref, { atMs, from: ahead.seen, limit: enqueuing.reads });
+  const turn = { term: '', nowMs: atMs, names: [...names], chars: 0 };
+  const { errands } = decide(enqueuing, turn, await readSome(enqueuing, turn));
+  // Whatever is odd about the others is for their instant.
+  const planned = errands.filter(({ plan }) => plan !== undefined);
+  ahead.errands.push(...planned);
+  ahead.seen += names.length;
+  ahead.size += planned.reduce((sum, { size }) => sum + size, 0);
+  ahead.complete = names.length === 0 || ahead.seen >= AHEAD_MAX || ahead.size >= AHEAD_SIZE;
+  return !ahead.complete;
+}
+
+/** Some are read while those before them are decided and fired. */
+async function lookAtAll(enqueuing: Enqueuing, turn: Pass): Promise<void> {
+  let sending: Promise<void> = Promise.resolve();
+  let reading: Promise<Found> | undefined = heard(readSome(enqueuing, turn));
+  try {
+    while (reading) {
+      const found = await reading;
+      const isMore = turn.names.length > 0 && turn.chars < PASS_CHARS;
+      reading = isMore ? heard(readSome(enqueuing, turn)) : undefined;
+      const work = decide(enqueuing, turn, found);
+      await sending;
+      sending = heard(send(enqueuing, turn, work));
+    }
+  } finally {
+    await Promise.allSettled([sending, reading]);
+  }
+  await sending;
+}
+
+/** It is awaited later; until then nobody hears it fail. */
+function heard<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
+}
+
+async function readSome(enqueuing: Enqueuing, turn: Pass): Promise<Found> {
+  const { redis, ref, namespace } = enqueuing;
+  const names = turn.names.splice(0, enqueuing.reads);
   const [texts, states] = await Promise.all([definitions(redis, namespace, names), firedOf(redis, ref, names)]);
-  const ended = await Promise.allSettled(
-    names.map((name, at) => {
-      const fired = states[at];
-      return fired
-        ? lookAlone(enqueuing, { term: leadership.term, name, fired, nowMs }, texts[at])
-        : arm(redis, ref, name);
-    }),
-  );
+  const chars = texts.reduce((sum, text) => sum + (text?.length ?? 0), 0);
+  turn.chars += chars;
+  const fitting = Math.floor((READ_CHARS * names.length) / Math.max(1, chars));
+  enqueuing.reads = Math.max(READ_MIN, Math.min(READ_MAX, fitting));
+  return { names, texts, states };
+}
+
+interface Work {
+  readonly errands: readonly Errand[];
+  /** Schedules that nobody armed here, and those that are gone. */
+  readonly unarmed: readonly string[];
+  readonly gone: readonly { readonly name: string; readonly state: string }[];
+}
+
+function decide({ errands }: Enqueuing, { nowMs }: Pass, { names, texts, states }: Found): Work {
+  const work = { errands: [] as Errand[], unarmed: [] as string[], gone: [] as { name: string; state: string }[] };
+  for (const [at, name] of names.entries()) {
+    const fired = states[at];
+    const errand = fired && errands.about({ name, fired, nowMs }, texts[at]);
+    if (!errand) work.unarmed.push(name);
+    else if (errand === 'forget') work.gone.push({ name, state: fired.text });
+    else work.errands.push(errand);
+  }
+  return work;
+}
+
+async function send(enqueuing: Enqueuing, { term }: Pass, { errands, unarmed, gone }: Work): Promise<void> {
+  const { redis, ref } = enqueuing;
+  const ended = await Promise.allSettled([
+    sendErrands(enqueuing, term, errands),
+    ...unarmed.map((name) => arm(redis, ref, name)),
+    ...gone.map(({ name, state }) => disarm(redis, ref, name, state)),
+  ]);
   const failed = ended.find((one) => one.status === 'rejected');
   if (failed) throw failed.reason;
-  return 0;
-}
-
-/** What is wrong with one schedule is told and looked at later; the others go on. An outage is of all of them. */
-async function lookAlone(enqueuing: Enqueuing, look: Look, content: string | undefined): Promise<void> {
-  const { known } = enqueuing;
-  try {
-    await lookAt(enqueuing, look, content);
-  } catch (error) {
-    if (!isItsOwn(error)) throw error;
-    const why = messageOf(error);
-    known.tell(look.name, `${why} ${content}`, why);
-    await lookLater(enqueuing, look, UNREADABLE_LOOK_MS);
-  }
-}
-
-async function lookAt(enqueuing: Enqueuing, look: Look, content: string | undefined): Promise<void> {
-  const { known, ref, missing } = enqueuing;
-  if (content === undefined) return lookAtNothing(enqueuing, look);
-  const { text, unreadable } = look.fired;
-  if (unreadable !== undefined) known.tell(look.name, text, unreadable);
-  const found = unreadable === undefined && known.read(look.name, content);
-  if (found && found.schedule.queue !== ref.queue) return lookAtNothing(enqueuing, look);
-  missing.delete(look.name);
-  if (!found) return lookLater(enqueuing, look, UNREADABLE_LOOK_MS);
-  if (found.schedule.paused !== undefined)
-    await send(enqueuing, look, found.schedule, { instants: [], upToMs: 0, nextMs: undefined });
-  else await fireDue(enqueuing, look, found);
-  known.wasFine(look.name);
-}
-
-async function fireDue(enqueuing: Enqueuing, look: Look, { schedule, recurrence }: ReadSchedule): Promise<void> {
-  const { ref, events } = enqueuing;
-  const afterMs = Math.max(look.fired.reachedMs, schedule.sinceMs);
-  const { instants, missed, nextMs } = firesDue(recurrence, { ...look, afterMs, catchUp: schedule.catchUp });
-  if (missed) {
-    const { queue, partition } = ref;
-    const sinceMs = nextFire(recurrence, afterMs) ?? afterMs;
-    events.emit('schedule.missed', { queue, partition, schedule: look.name, sinceMs, fired: instants.length });
-  }
-  const some = instants.slice(0, Math.max(1, Math.floor(CALL_BYTES / (schedule.body.length + ITEM_BYTES))));
-  const isRest = some.length < instants.length;
-  const upToMs = isRest ? (some.at(-1) ?? 0) : look.nowMs;
-  const sent = { upToMs, nextMs: isRest ? look.nowMs : nextMs };
-  const fired = await send(enqueuing, look, schedule, { ...sent, instants: some });
-  if (fired && schedule.overlap === 'replace' && (await makesWay(enqueuing, fired)))
-    await send(enqueuing, { ...look, fired }, schedule, { ...sent, instants: [] });
-}
-
-/** Only when its compensation job is known to Redis, which a full one refuses. @returns whether it is over already */
-async function makesWay(enqueuing: Enqueuing, { waiting, last }: Fired): Promise<boolean> {
-  const { jobs, ref } = enqueuing;
-  if (waiting === undefined || last === undefined) return false;
-  const replies = await jobs.cancel(ref, [last], { windowMs: REPLACED_WINDOW_MS });
-  return !('kind' in replies) && replies[0]?.kind !== 'requested';
-}
-
-/** @returns how far it is then; undefined when somebody else was faster */
-async function send(
-  enqueuing: Enqueuing,
-  { term, name, fired, nowMs }: Look,
-  schedule: Schedule,
-  { instants, upToMs, nextMs }: Sent,
-): Promise<Fired | undefined> {
-  const { redis, ref, events } = enqueuing;
-  const waitingMs = fired.waiting === undefined ? undefined : instantOf(fired.waiting);
-  const atMs = [...(waitingMs === undefined ? [] : [waitingMs]), ...instants];
-  const reachedMs = Math.max(fired.reachedMs, upToMs);
-  const reply = await fire(redis, ref, {
-    ...{ term, name, state: fired.text, reachedMs, lookMs: nextMs },
-    ...{ overlap: schedule.overlap, maxRuns: schedule.maxRuns, nowMs: enqueuing.nowMs?.() },
-    items: schedule.paused === undefined ? atMs.map((instant) => itemOf(schedule, instant, { waitingMs, nowMs })) : [],
-  });
-  if (reply.kind !== 'fired') return undefined;
-  const { queue, partition } = ref;
-  for (const [at, outcome] of reply.outcomes.entries()) {
-    const instant = atMs[at] ?? 0;
-    const latenessMs = reply.nowMs - instant;
-    events.emit('schedule.fired', { queue, partition, schedule: name, atMs: instant, outcome, latenessMs });
-  }
-  return reply.fired;
-}
-
-/** A definition that is not there, or is another queue's, may be about to be written. */
-async function lookAtNothing(enqueuing: Enqueuing, look: Look): Promise<void> {
-  const { missing, clock, known, redis, ref } = enqueuing;
-  const { text: state } = look.fired;
-  const before = missing.get(look.name);
-  const sinceMs = before?.state === state ? before.sinceMs : clock.monotonicMs();
-  missing.set(look.name, { state, sinceMs });
-  if (clock.monotonicMs() - sinceMs < MISSING_MS) return lookLater(enqueuing, look, MISSING_LOOK_MS);
-  missing.delete(look.name);
-  known.forget(look.name);
-  await disarm(redis, ref, look.name, look.fired.text);
-}
-
-async function lookLater(enqueuing: Enqueuing, { term, name, fired, nowMs }: Look, byMs: number): Promise<void> {
-  const { redis, ref } = enqueuing;
-  await postpone(redis, ref, { term, name, state: fired.text, lookMs: nowMs + byMs, nowMs: enqueuing.nowMs?.() });
-}
-
-/** Of a definition or a state that nobody foresaw, and not of Redis or the way to it. */
-function isItsOwn(error: unknown): boolean {
-  const ours = error instanceof DuestreamError && error.code === 'bad-input';
-  return ours || error instanceof TypeError || error instanceof RangeError;
-}
-
-/** How long the tombstone of a replaced job stays. */
-const REPLACED_WINDOW_MS = 600_000;
-
-/** A job that waited for another is due when it stops waiting; its record keeps the due of its instant. */
-function itemOf(
-  schedule: Schedule,
-  atMs: number,
-  { waitingMs, nowMs }: { readonly waitingMs: number | undefined; readonly nowMs: number },
-): FireItem {
-  const dueMs = dueOfFire(schedule, atMs);
-  const record = encodeRecord(dueMs, schedule.body, schedule.header);
-  return {
-    member: fireMember(schedule.name, atMs),
-    record,
-    dueMs: atMs === waitingMs ? Math.max(dueMs, nowMs) : dueMs,
-  };
 }

@@ -1,8 +1,9 @@
 /**
  * The definitions that an enqueuer has read, and what it told of those that it could not. Each text is read once; one that
  * nobody can read is told once, and again when it reads otherwise. A definition may hold 256 KiB of data, so it is their
- * size that is bounded: those that were not used for longest go first, and are read again when they are due. Of what was
- * told only a digest is kept.
+ * size that is bounded: when those that were used lately fill half of the room, the others go, and are read again when
+ * they are due. Of what was
+ * told only a digest is kept. Schedules with the same rule, zone, calendar and bounds have one recurrence.
  */
 import { createHash } from 'node:crypto';
 import { messageOf } from '../core/errors.ts';
@@ -29,8 +30,11 @@ export interface KnownSchedules {
 }
 
 /** Of text; what is made from it takes about as much again. Typical definitions have 300 characters. */
-const KNOWN_CHARS_MAX = 4 << 20;
+const KNOWN_CHARS_MAX = 8 << 20;
 const TOLD_MAX = 10_000;
+/** Recurrences that schedules share, so that what is remembered of one serves all. */
+const SHARED_MAX = 1000;
+const SHARED_CHARS = 1000;
 
 export function createKnownSchedules({
   ref,
@@ -39,24 +43,20 @@ export function createKnownSchedules({
   readonly ref: PartitionRef;
   readonly events: Emitter;
 }): KnownSchedules {
-  const known = new Map<string, ReadSchedule>();
-  const told = new Map<string, string>();
+  let lately = new Map<string, ReadSchedule>();
+  let before = new Map<string, ReadSchedule>();
   let chars = 0;
+  const told = new Map<string, string>();
+  const sharedOf = createShared();
 
-  function forget(name: string): void {
-    chars -= known.get(name)?.text.length ?? 0;
-    known.delete(name);
-  }
-
-  /** The last in the map is the one that was used last. */
   function keep(name: string, found: ReadSchedule): void {
-    forget(name);
-    known.set(name, found);
-    chars += found.text.length;
-    for (const oldest of known.keys()) {
-      if (chars <= KNOWN_CHARS_MAX) return;
-      if (oldest !== name) forget(oldest);
-    }
+    chars += found.text.length - (lately.get(name)?.text.length ?? 0);
+    lately.set(name, found);
+    before.delete(name);
+    if (chars <= KNOWN_CHARS_MAX / 2) return;
+    before = lately;
+    lately = new Map();
+    chars = 0;
   }
 
   function tell(name: string, what: string, why: string): void {
@@ -70,9 +70,11 @@ export function createKnownSchedules({
   return {
     tell,
     read(name, content) {
-      const before = known.get(name);
+      const recent = lately.get(name);
+      if (recent?.text === content) return recent;
+      const older = before.get(name);
       try {
-        const found = before?.text === content ? before : readScheduleOf(name, content);
+        const found = older?.text === content ? older : readScheduleOf(name, content, sharedOf);
         keep(name, found);
         return found;
       } catch (error) {
@@ -81,11 +83,30 @@ export function createKnownSchedules({
       }
     },
     wasFine: (name) => void told.delete(name),
-    forget,
+    forget(name) {
+      chars -= lately.get(name)?.text.length ?? 0;
+      lately.delete(name);
+      before.delete(name);
+    },
   };
 }
 
-function readScheduleOf(name: string, text: string): ReadSchedule {
+function readScheduleOf(name: string, text: string, sharedOf: (schedule: Schedule) => Recurrence): ReadSchedule {
   const { schedule } = decodeDefinition(name, text);
-  return { text, schedule, recurrence: recurrenceOf(schedule) };
+  return { text, schedule, recurrence: sharedOf(schedule) };
+}
+
+/** The recurrence of a schedule: the same for those that fire alike. */
+function createShared(): (schedule: Schedule) => Recurrence {
+  const shared = new Map<string, Recurrence>();
+  return (schedule) => {
+    const { name, rule, zone, dst, calendar, startMs, endMs } = schedule;
+    // `H` in an expression follows from the name.
+    const seed = 'cron' in rule && rule.cron.includes('H') ? name : '';
+    const key = JSON.stringify([seed, rule, zone, dst, calendar, startMs, endMs]);
+    const recurrence = shared.get(key) ?? recurrenceOf(schedule);
+    if (shared.size >= SHARED_MAX) shared.clear();
+    if (key.length <= SHARED_CHARS) shared.set(key, recurrence);
+    return recurrence;
+  };
 }

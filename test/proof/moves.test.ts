@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { repair } from '../../src/redis/repair/repair.ts';
-import { arm, fire, firedOf } from '../../src/redis/transitions/schedules.ts';
+import { arm, fire, firedOf, type ScheduleFire } from '../../src/redis/transitions/schedules.ts';
 import { takeSnapshot } from '../support/invariants.ts';
 import { keptIn, parse } from '../support/model-kept.ts';
 import { movesOf, rows } from '../support/model-moves.ts';
@@ -52,11 +52,12 @@ test('an instant of a schedule that is due becomes a job', async () => {
   const { redis, ref, terms } = world;
   await arm(redis, ref, 'nightly');
   const [state] = await firedOf(redis, ref, ['nightly']);
+  const schedule: ScheduleFire = {
+    ...{ name: 'nightly', state: state?.text ?? '', reachedMs: T0, lookMs: undefined },
+    ...{ overlap: 'allow', items: [item('a')] },
+  };
   const moves = await movesDuring(world, 'fire', () =>
-    fire(redis, ref, {
-      ...{ term: terms[0] ?? '', name: 'nightly', state: state?.text ?? '', reachedMs: T0, lookMs: undefined },
-      ...{ overlap: 'allow', items: [item('a')], nowMs: T0 },
-    }),
+    fire(redis, ref, { term: terms[0] ?? '', schedules: [schedule], nowMs: T0 }),
   );
   expect(moves).toEqual(['none fire scheduled']);
 });

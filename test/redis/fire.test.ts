@@ -1,7 +1,7 @@
 /** `fire`: an instant becomes one job, whoever fires it, however often, and wherever a call is cut off. */
 import { describe, expect, test } from 'vitest';
 import { encodeBody, encodeRecord } from '../../src/core/codec.ts';
-import { fireMember, type OverlapPolicy } from '../../src/core/recurring/schedule.ts';
+import { fireMember } from '../../src/core/recurring/schedule.ts';
 import {
   arm,
   disarm,
@@ -9,7 +9,8 @@ import {
   fire,
   firedOf,
   lookedAt,
-  postpone,
+  type ScheduleFire,
+  type ScheduleFired,
 } from '../../src/redis/transitions/schedules.ts';
 import { cutOff, luaOf, savePoint, writesOf } from '../support/model-cut.ts';
 import { only, T0, usePartition } from '../support/partition.ts';
@@ -27,19 +28,24 @@ function itemOf(hour: number) {
 const stateOf = async () => (await firedOf(p.redis, p.ref, [NAME]))[0]?.text ?? '';
 
 /** Fires the instants of these hours, at the last of them. */
-async function fireHours(hours: readonly number[], more: Partial<FireCall> & { overlap?: OverlapPolicy } = {}) {
+async function fireHours(
+  hours: readonly number[],
+  { term, nowMs, ...more }: Partial<ScheduleFire> & Partial<Pick<FireCall, 'term' | 'nowMs'>> = {},
+) {
   const reachedMs = T0 + Math.max(0, ...hours) * HOUR_MS;
-  return fire(p.redis, p.ref, {
-    ...{ term: await p.lead(), name: NAME, state: await stateOf(), reachedMs, lookMs: reachedMs + HOUR_MS },
-    ...{ overlap: 'allow', items: hours.map(itemOf), nowMs: reachedMs },
-    ...more,
-  });
+  const schedule: ScheduleFire = {
+    ...{ name: NAME, state: await stateOf(), reachedMs, lookMs: reachedMs + HOUR_MS },
+    ...{ overlap: 'allow', items: hours.map(itemOf), ...more },
+  };
+  return fire(p.redis, p.ref, { term: term ?? (await p.lead()), schedules: [schedule], nowMs: nowMs ?? reachedMs });
 }
 
 const armed = () => arm(p.redis, p.ref, NAME);
+const outcomesOf = (one: ScheduleFired | undefined) => (one?.kind === 'fired' ? one.outcomes : one?.kind);
+/** Of a call for one schedule. */
 const outcomes = async (reply: ReturnType<typeof fireHours>) => {
   const answer = await reply;
-  return answer.kind === 'fired' ? answer.outcomes : answer.kind;
+  return answer.kind === 'fenced' ? answer.kind : outcomesOf(only(answer.schedules));
 };
 const scheduled = () => p.redis.zrange(p.keys.scheduled, '0', '-1');
 
@@ -149,6 +155,11 @@ describe('an instant', () => {
 });
 
 describe('the next look', () => {
+  const postponed = async (state: string, term?: string) =>
+    outcomes(
+      fireHours([], { state, reachedMs: undefined, lookMs: T0 + HOUR_MS, nowMs: T0, term: term ?? (await p.lead()) }),
+    );
+
   test('is set with the jobs', async () => {
     await armed();
     await fireHours([1]);
@@ -159,25 +170,24 @@ describe('the next look', () => {
 
   test('alone is set, unless it was fired or armed since, and leaves the state as it is', async () => {
     await armed();
-    const call = { term: await p.lead(), name: NAME, state: await stateOf(), lookMs: T0 + HOUR_MS, nowMs: T0 };
-    expect(await postpone(p.redis, p.ref, call)).toBe('postponed');
-    expect(await postpone(p.redis, p.ref, call)).toBe('postponed');
-    expect(await stateOf()).toBe(call.state);
+    const state = await stateOf();
+    expect(await postponed(state)).toBe('postponed');
+    expect(await postponed(state)).toBe('postponed');
+    expect(await stateOf()).toBe(state);
     expect((await lookedAt(p.redis, p.ref, { limit: 1, nowMs: T0 })).nextMs).toBe(T0 + HOUR_MS);
     await armed();
-    expect(await p.withoutWrite(() => postpone(p.redis, p.ref, call))).toBe('passed');
-    expect(await p.withoutWrite(() => postpone(p.redis, p.ref, { ...call, term: 'other:1:60000' }))).toBe('fenced');
+    expect(await p.withoutWrite(() => postponed(state))).toBe('passed');
+    expect(await p.withoutWrite(() => postponed(state, 'other:1:60000'))).toBe('fenced');
   });
 
   test('alone is set for a state that nobody can read, whatever the caller read; a fire of one changes nothing', async () => {
     await armed();
     await p.redis.hset(p.keys.fired, NAME, 'nonsense');
-    const call = { term: await p.lead(), name: NAME, state: 'other nonsense', lookMs: T0 + HOUR_MS, nowMs: T0 };
-    expect(await postpone(p.redis, p.ref, call)).toBe('postponed');
+    expect(await postponed('other nonsense')).toBe('postponed');
     expect(await p.redis.zscore(p.keys.fires, NAME)).toBe(String(T0 + HOUR_MS));
     expect(await outcomes(p.withoutWrite(() => fireHours([1], { state: 'nonsense' })))).toBe('passed');
     await p.redis.hdel(p.keys.fired, NAME);
-    expect(await p.withoutWrite(() => postpone(p.redis, p.ref, call))).toBe('passed');
+    expect(await p.withoutWrite(() => postponed('other nonsense'))).toBe('passed');
   });
 
   test('never comes after the last instant, nor after the last of the runs that it may have', async () => {
@@ -250,8 +260,103 @@ test('a call that is cut off before any of its writes, and made again, makes one
     expect(only(await firedOf(p.redis, p.ref, [NAME]))).toMatchObject({ reachedMs: T0 + 2 * HOUR_MS });
     await restore();
   }
-  // The first ZADD is that of a call which only sets the look, and nothing else.
+  // The last ZADD is that of a schedule of which only the look is set, and nothing else.
   const writes = writesOf('fire').filter((site) => !site.endsWith('ZREM'));
-  const look = writes.find((site) => site.endsWith('ZADD'));
+  const look = writes.findLast((site) => site.endsWith('ZADD'));
   expect([...sites].sort()).toEqual(expect.arrayContaining(writes.filter((site) => site !== look)));
+});
+
+describe('a call for several schedules', () => {
+  const NAMES = ['a', 'b', 'c'];
+  const memberOf = (name: string, hour: number) => fireMember(name, T0 + hour * HOUR_MS);
+  const statesOf = async () => (await firedOf(p.redis, p.ref, NAMES)).map((fired) => fired?.text ?? '');
+
+  const armAll = async () => {
+    for (const name of NAMES) await arm(p.redis, p.ref, name);
+    return statesOf();
+  };
+
+  /** The instants of these hours for each of them, at the last of them. */
+  async function fireAll(states: readonly string[], hours: readonly number[], more: Partial<ScheduleFire> = {}) {
+    const reachedMs = T0 + Math.max(...hours) * HOUR_MS;
+    const schedules = NAMES.map((name, at) => ({
+      ...{ name, state: states[at] ?? '', reachedMs, lookMs: reachedMs + HOUR_MS, overlap: 'allow' as const },
+      items: hours.map((hour) => ({ ...itemOf(hour), member: memberOf(name, hour) })),
+      ...more,
+    }));
+    const reply = await fire(p.redis, p.ref, { term: await p.lead(), schedules, nowMs: reachedMs });
+    return reply.kind === 'fenced' ? reply.kind : reply.schedules.map((one) => outcomesOf(one));
+  }
+
+  test('fires each, counts all of their jobs, and sets the look of each', async () => {
+    expect(await fireAll(await armAll(), [1, 2])).toEqual(NAMES.map(() => ['ok', 'ok']));
+    expect(await scheduled()).toEqual([1, 2].flatMap((hour) => NAMES.map((name) => memberOf(name, hour))));
+    expect(await p.redis.hget(p.keys.meta, 'n.scheduled')).toBe('6');
+    expect(await firedOf(p.redis, p.ref, NAMES)).toMatchObject(
+      NAMES.map((name) => ({ runs: 2, last: memberOf(name, 2) })),
+    );
+    expect(await p.redis.zrange(p.keys.fires, '0', '-1', 'WITHSCORES')).toEqual(
+      NAMES.flatMap((name) => [name, String(T0 + 3 * HOUR_MS)]),
+    );
+  });
+
+  test('that is sent again changes nothing', async () => {
+    const states = await armAll();
+    await fireAll(states, [1]);
+    expect(await p.withoutWrite(() => fireAll(states, [1]))).toEqual(['passed', 'passed', 'passed']);
+  });
+
+  test('leaves alone the one that was put, paused or resumed since, and the one that was removed', async () => {
+    const states = await armAll();
+    await arm(p.redis, p.ref, 'a');
+    await disarm(p.redis, p.ref, 'c');
+    expect(await fireAll(states, [1])).toEqual(['passed', ['ok'], 'passed']);
+    expect(await scheduled()).toEqual([memberOf('b', 1)]);
+    expect(await p.redis.zscore(p.keys.fires, 'a')).toBe('0');
+    expect(await p.redis.zscore(p.keys.fires, 'c')).toBeNull();
+    expect(await p.redis.hexists(p.keys.fired, 'c')).toBe(0);
+  });
+
+  test('judges each by its own policy and its own job before', async () => {
+    await fireAll(await armAll(), [1]);
+    await p.redis.zrem(p.keys.scheduled, memberOf('b', 1));
+    await p.redis.hdel(p.keys.jobs, memberOf('b', 1));
+    await p.redis.hincrby(p.keys.meta, 'n.done', 1);
+    expect(await fireAll(await statesOf(), [2], { overlap: 'skip' })).toEqual([['skipped'], ['ok'], ['skipped']]);
+    expect((await firedOf(p.redis, p.ref, NAMES)).map((fired) => fired?.skipped)).toEqual([1, 0, 1]);
+  });
+
+  test('under a term that is over fires none', async () => {
+    const states = await armAll();
+    await p.lead();
+    const schedule = { name: 'a', state: states[0] ?? '', reachedMs: T0, lookMs: T0, overlap: 'allow' as const };
+    const call = { term: 'other:1:60000', schedules: [{ ...schedule, items: [itemOf(0)] }], nowMs: T0 };
+    expect((await p.withoutWrite(() => fire(p.redis, p.ref, call))).kind).toBe('fenced');
+  });
+
+  test('that is cut off before any of its writes, and made again, makes one job per instant', async () => {
+    const cuts = new Set<string>();
+    const states = await armAll();
+    await p.promote();
+    const restore = await savePoint(p.redis);
+    let writes = 0;
+    for (; ; writes += 1) {
+      const call = () => fireAll(states, [1, 2]);
+      const site = await cutOff(p.redis, { verb: 'fire', lua: luaOf('fire'), allowed: writes, call });
+      if (site === undefined) break;
+      cuts.add(site);
+      await call();
+      expect(await scheduled()).toEqual([1, 2].flatMap((hour) => NAMES.map((name) => memberOf(name, hour))));
+      expect(await p.redis.hlen(p.keys.jobs)).toBe(6);
+      // Whose look was not set is due still, and is looked at again.
+      expect((await p.redis.zrange(p.keys.fires, '0', '-1')).toSorted()).toEqual(NAMES);
+      expect((await firedOf(p.redis, p.ref, NAMES)).map((fired) => fired?.reachedMs)).toEqual(
+        NAMES.map(() => T0 + 2 * HOUR_MS),
+      );
+      await restore();
+    }
+    // Per schedule two jobs of two writes each, its state and its look; then the count and the nudge.
+    expect(writes).toBe(NAMES.length * 6 + 3);
+    expect(cuts.size).toBeGreaterThanOrEqual(6);
+  });
 });

@@ -1,6 +1,7 @@
 /** Definitions are read once and kept, as far as their size allows. */
 import { expect, test } from 'vitest';
 import { createEmitter } from '../../src/core/events.ts';
+import type { ScheduleInput } from '../../src/core/recurring/schedule-input.ts';
 import { defineSchedule, encodeDefinition } from '../../src/core/recurring/schedule-text.ts';
 import { createKnownSchedules } from '../../src/mover/known-schedules.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
@@ -33,7 +34,7 @@ test('thousands of small definitions are kept', () => {
   expect(names.filter((name, at) => known.read(name, text(name)) !== read[at])).toEqual([]);
 });
 
-test('of large ones the last are kept that fit into 4 MiB; what was used lately stays', () => {
+test('of large ones the last are kept that fit into 8 MiB; what was used lately stays', () => {
   const { known } = setUp();
   const names = Array.from({ length: 40 }, (_, at) => `s${at}`);
   const used = known.read('used', text('used'));
@@ -51,4 +52,18 @@ test('one that nobody can read is told once, and again when it reads otherwise',
   const broken = 'x'.repeat(LARGE);
   for (const content of [broken, broken, `${broken}y`]) expect(known.read('a', content)).toBeUndefined();
   expect(told).toEqual(['a', 'a']);
+});
+
+test('schedules with the same rule share a recurrence; those with H, another zone or other bounds do not', () => {
+  const { known } = setUp();
+  const read = (name: string, input: Partial<ScheduleInput>) => {
+    const definition = defineSchedule(name, { queue: 'q', ...input }, { sinceMs: 0, source: 'call' });
+    return known.read(name, encodeDefinition(definition))?.recurrence;
+  };
+  const daily = read('a', { cron: '0 9 * * *', zone: 'Europe/Berlin' });
+  expect(daily).toBeDefined();
+  expect(read('b', { cron: '0 9 * * *', zone: 'Europe/Berlin', data: 1 })).toBe(daily);
+  expect(read('c', { cron: '0 9 * * *', zone: 'Europe/Paris' })).not.toBe(daily);
+  expect(read('d', { cron: '0 9 * * *', zone: 'Europe/Berlin', end: '2030-01-01' })).not.toBe(daily);
+  expect(read('e', { cron: 'H 9 * * *' })).not.toBe(read('f', { cron: 'H 9 * * *' }));
 });

@@ -2,7 +2,8 @@
  * Which instants of a schedule are to be fired now. Pure: the last instant that was handled, the time and the policy →
  * instants, oldest first, and when to look again. Work is bounded however long nobody looked.
  */
-import { fires, nextFire, type Recurrence } from './recurrence.ts';
+import { nextFireOf } from './next-fires.ts';
+import { fires, type Recurrence } from './recurrence.ts';
 import type { CatchUp } from './schedule.ts';
 
 export interface Fires {
@@ -24,14 +25,16 @@ export function firesDue(
 ): Fires {
   const { policy, windowMs, limit } = catchUp;
   const reachMs = policy === 'skip' ? ON_TIME_MS : Math.max(windowMs, ON_TIME_MS);
+  const fromMs = Math.max(afterMs, nowMs - reachMs);
+  const oldestMs = nextFireOf(recurrence, afterMs);
+  const nextMs = nextFireOf(recurrence, Math.max(nowMs, afterMs));
+  const isDue = oldestMs !== undefined && oldestMs <= nowMs;
+  // Nearly always one is due and no other one was missed.
+  const isOne = isDue && oldestMs > fromMs && nextFireOf(recurrence, oldestMs) === nextMs;
+  if (isOne) return { instants: [oldestMs], missed: false, nextMs };
   const most = policy === 'all' ? limit : 1;
-  const instants = lastFires(recurrence, { fromMs: Math.max(afterMs, nowMs - reachMs), nowMs, most });
-  const oldestMs = nextFire(recurrence, afterMs);
-  return {
-    instants,
-    missed: oldestMs !== undefined && oldestMs <= nowMs && oldestMs !== instants[0],
-    nextMs: nextFire(recurrence, Math.max(nowMs, afterMs)),
-  };
+  const instants = isDue ? lastFires(recurrence, { fromMs, nowMs, most }) : [];
+  return { instants, missed: isDue && oldestMs !== instants[0], nextMs };
 }
 
 /** The last instants of a stretch of time, found from its end. */

@@ -28,9 +28,14 @@ const REACHED_MAX = 253_402_300_799_999;
 const SHOWN_CHARS = 80;
 
 export function decodeFired(stored: string): Fired {
-  const [, reached, runs, skipped, waiting = '', last = ''] = STATE.exec(stored) ?? [];
+  const found = STATE.exec(stored);
+  const waiting = found?.[4] ?? '';
+  const last = found?.[5] ?? '';
   const fired = {
-    ...{ text: stored, reachedMs: Number(reached), runs: Number(runs), skipped: Number(skipped) },
+    text: stored,
+    reachedMs: Number(found?.[1]),
+    runs: Number(found?.[2]),
+    skipped: Number(found?.[3]),
     waiting: waiting === '-' ? undefined : waiting,
     last: last === '-' ? undefined : last,
   };

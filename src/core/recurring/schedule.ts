@@ -75,8 +75,12 @@ export const routingOf = (name: string): string => `schedule:${name}`;
  * @example fireId('nightly', Date.UTC(2026, 2, 8, 1, 30)) // '{schedule:nightly}2026-03-08T01:30:00Z'
  */
 export function fireId(name: string, atMs: number): string {
-  return `{${routingOf(name)}}${new Date(atMs).toISOString().replace('.000Z', 'Z')}`;
+  // Thousands of schedules fire at the same instant.
+  if (atMs !== written.atMs) written = { atMs, text: new Date(atMs).toISOString().replace('.000Z', 'Z') };
+  return `{${routingOf(name)}}${written.text}`;
 }
+
+let written = { atMs: 0, text: '1970-01-01T00:00:00Z' };
 
 /** The schedule and the instant that an id names; undefined for any other job. */
 export function firedBy(id: string): { readonly schedule: string; readonly atMs: number } | undefined {

@@ -11,13 +11,17 @@ import type { Redis } from '../connection/connect.ts';
 import { timeAt } from '../connection/server-clock.ts';
 import { controlKeys, type PartitionRef, partitionRef } from '../keys.ts';
 import type { QueueLayout } from './queues.ts';
-import { list, run, text } from './scripts.ts';
+import { list, type Reply, run, text } from './scripts.ts';
 
 export type FireOutcome = 'ok' | 'already' | 'skipped' | 'waiting' | 'ended';
 
+/** What became of one schedule of a call. */
+export type ScheduleFired =
+  | { readonly kind: 'fired'; readonly fired: Fired; readonly outcomes: readonly FireOutcome[] }
+  | { readonly kind: 'passed' | 'early' | 'postponed' };
+
 export type FireReply =
-  | { readonly kind: 'fired'; readonly nowMs: number; readonly fired: Fired; readonly outcomes: readonly FireOutcome[] }
-  | { readonly kind: 'passed' | 'early'; readonly nowMs: number }
+  | { readonly kind: 'fired'; readonly nowMs: number; readonly schedules: readonly ScheduleFired[] }
   | { readonly kind: 'fenced' };
 
 export type ArmReply = 'armed' | 'again' | 'unreadable' | 'moved';
@@ -29,16 +33,22 @@ export interface FireItem {
   readonly dueMs: number;
 }
 
-export interface FireCall {
-  readonly term: string;
+/** One schedule of a call. */
+export interface ScheduleFire {
   readonly name: string;
   readonly state: string;
-  readonly reachedMs: number;
+  /** undefined: only the next look is set, also of a state that nobody can read. */
+  readonly reachedMs: number | undefined;
   /** When to look again; undefined: never. */
   readonly lookMs: number | undefined;
   readonly overlap: OverlapPolicy;
   readonly maxRuns?: number | undefined;
   readonly items: readonly FireItem[];
+}
+
+export interface FireCall {
+  readonly term: string;
+  readonly schedules: readonly ScheduleFire[];
   readonly nowMs?: number | undefined;
 }
 
@@ -105,13 +115,13 @@ export async function disarm(
 
 /**
  * The schedules that are to be looked at, when the next ones are, and the server's time. What is no text can be no name;
- * it is dropped, because nobody could ever say when to look at it again.
+ * it is dropped, because nobody could ever say when to look at it again. `crowded`: more than `limit` come next, together.
  */
 export async function lookedAt(
   redis: Redis,
   ref: PartitionRef,
   { limit, nowMs }: { readonly limit: number; readonly nowMs?: number | undefined },
-): Promise<{ readonly names: readonly string[]; readonly nowMs: number; readonly nextMs: number | undefined }> {
+): Promise<{ names: readonly string[]; nowMs: number; nextMs: number | undefined; crowded: boolean }> {
   const [time, heads] = await Promise.all([
     nowMs ?? timeAt(redis).then(Math.floor),
     redis.zrangeBuffer(ref.keys.fires, '0', String(limit), 'WITHSCORES'),
@@ -121,7 +131,18 @@ export async function lookedAt(
   if (foreign.length > 0) await redis.zrem(ref.keys.fires, ...foreign);
   const all = members.flatMap(({ name, atMs }) => (isUtf8(name) ? [{ name: name.toString(), atMs }] : []));
   const due = all.filter(({ atMs }) => atMs <= time).slice(0, limit);
-  return { names: due.map(({ name }) => name), nowMs: time, nextMs: all[due.length]?.atMs };
+  const nextMs = all[due.length]?.atMs;
+  const crowded = due.length === 0 && all.length > limit && all.at(-1)?.atMs === nextMs;
+  return { names: due.map(({ name }) => name), nowMs: time, nextMs, crowded };
+}
+
+/** Some of the schedules that are looked at at just this moment. */
+export async function lookedAtThen(
+  redis: Redis,
+  ref: PartitionRef,
+  { atMs, from, limit }: { readonly atMs: number; readonly from: number; readonly limit: number },
+): Promise<readonly string[]> {
+  return redis.zrangebyscore(ref.keys.fires, atMs, atMs, 'LIMIT', from, limit);
 }
 
 /** How far schedules were fired; undefined for one that is not armed. */
@@ -135,31 +156,21 @@ export async function firedOf(
   return texts.map((found) => (found === null ? undefined : decodeFired(found)));
 }
 
-/** Only says when to look again; also of a state that nobody can read. */
-export async function postpone(
-  redis: Redis,
-  ref: PartitionRef,
-  call: Pick<FireCall, 'term' | 'name' | 'state' | 'nowMs'> & { readonly lookMs: number },
-): Promise<'postponed' | 'passed' | 'fenced'> {
-  const { term, name, state, nowMs, lookMs } = call;
-  const args = { now: nowMs ?? '', term, name, state, reached: '', look: lookMs, overlap: 'allow', most: 0 };
-  const [kind] = list(await run(redis, 'fire', { keys: ref.keys, args, each: [] }));
-  return text(kind) as 'postponed' | 'passed' | 'fenced';
+/** Schedules the jobs of instants and says when to look again, for as many schedules as the caller packs into a call. */
+export async function fire(redis: Redis, ref: PartitionRef, { term, schedules, nowMs }: FireCall): Promise<FireReply> {
+  const each: (string | number)[] = [];
+  for (const { name, state, reachedMs, lookMs, overlap, maxRuns, items } of schedules) {
+    each.push(name, state, reachedMs ?? '', lookMs ?? '', overlap, maxRuns ?? 0, items.length);
+    for (const { member, record, dueMs } of items) each.push(member, record, dueMs);
+  }
+  const reply = await run(redis, 'fire', { keys: ref.keys, args: { now: nowMs ?? '', term }, each });
+  const [kind, now, ...states] = list(reply);
+  if (kind === 'fenced') return { kind };
+  return { kind: 'fired', nowMs: Number(now), schedules: states.map(scheduleFired) };
 }
 
-/** Schedules the jobs of instants and says when to look again. */
-export async function fire(redis: Redis, ref: PartitionRef, call: FireCall): Promise<FireReply> {
-  const { term, name, state, overlap, items } = call;
-  const args = {
-    ...{ now: call.nowMs ?? '', term, name, state, reached: call.reachedMs },
-    ...{ look: call.lookMs ?? '', overlap, most: call.maxRuns ?? 0 },
-  };
-  const each = items.flatMap(({ member, record, dueMs }) => [member, record, dueMs]);
-  const [kind, now, stored, ...outcomes] = list(await run(redis, 'fire', { keys: ref.keys, args, each }));
-  if (kind === 'fenced') return { kind };
-  if (kind === 'passed' || kind === 'early') return { kind, nowMs: Number(now) };
-  return {
-    ...{ kind: 'fired', nowMs: Number(now), fired: decodeFired(text(stored)) },
-    outcomes: outcomes.map((outcome) => text(outcome) as FireOutcome),
-  };
+function scheduleFired(reply: Reply): ScheduleFired {
+  const [kind, stored, ...outcomes] = list(reply);
+  if (kind !== 'fired') return { kind: text(kind) as 'passed' | 'early' | 'postponed' };
+  return { kind, fired: decodeFired(text(stored)), outcomes: outcomes as readonly FireOutcome[] };
 }

@@ -106,8 +106,9 @@ export const scripts = {
   disarm: define({ keys: ['fires', 'fired'], args: ['name', 'state'] }),
   fire: define({
     keys: ['leader', 'fires', 'fired', 'scheduled', 'jobs', 'meta', 'wake'],
-    args: ['now', 'term', 'name', 'state', 'reached', 'look', 'overlap', 'most'],
-    each: ['member', 'record', 'due'],
+    args: ['now', 'term'],
+    each: ['name', 'state', 'reached', 'look', 'overlap', 'most', 'count'],
+    reply: 'list',
   }),
   elect: define({ keys: ['leader', 'meta'], args: ['now', 'process', 'lease'], reply: 'list' }),
   renew: define({ keys: ['leader'], args: ['term', 'lease'], reply: 'text' }),

@@ -34,9 +34,8 @@ async function put(input: Partial<ScheduleInput> = {}): Promise<void> {
 }
 
 /** A enqueuer that leads, and what it said. */
-async function open(redis: Redis = p.redis, asked: () => void = () => undefined) {
+async function open(redis: Redis = p.redis, asked: () => void = () => undefined, clock = handClock()) {
   const term = await p.lead();
-  const clock = handClock();
   const events = createEmitter();
   const fired: Events['schedule.fired'][] = [];
   const missed: Events['schedule.missed'][] = [];
@@ -160,17 +159,20 @@ describe('what is wrong with one schedule does not stop the others', () => {
   });
 
   test('what nobody foresaw, in the work for one of them', async () => {
-    let asked = 0;
-    const enqueuer = await open(p.redis, () => {
-      asked += 1;
-      // The first time is asked for the look, the second time for the fire of the first name.
-      if (asked === 2) throw new TypeError('odd');
-    });
-    await put();
+    const [hand, odd] = [handClock(), [] as string[]];
+    const monotonicMs = () => {
+      // Asked by the look at a schedule without a definition.
+      for (const what of odd.splice(0)) throw new TypeError(what);
+      return hand.monotonicMs();
+    };
+    const enqueuer = await open(p.redis, () => undefined, { ...hand, monotonicMs });
+    await arm(p.redis, p.ref, NAME);
     await putOther();
+    odd.push('odd');
     await enqueuer.at(1);
     expect(await scheduled()).toEqual([fireMember(OTHER, START + HOUR_MS)]);
     expect(only(enqueuer.unreadable)).toMatchObject({ schedule: NAME, why: 'odd' });
+    await p.redis.hset(controlKeys(NAMESPACE).schedules, NAME, textOf());
     await enqueuer.at(1, MINUTE_MS);
     expect(await scheduled()).toEqual([member(1), fireMember(OTHER, START + HOUR_MS)]);
   });
@@ -416,8 +418,9 @@ describe('while the job before runs', () => {
     const term = await p.lead();
     const reachedMs = START + 2 * HOUR_MS;
     const item = { member: member(2), record: encodeRecord(reachedMs, '{}'), dueMs: reachedMs };
-    const call = { term, name: NAME, state: state?.text ?? '', reachedMs, lookMs: START + 3 * HOUR_MS };
-    await fire(p.redis, p.ref, { ...call, overlap: 'replace', items: [item], nowMs: reachedMs });
+    const call = { name: NAME, state: state?.text ?? '', reachedMs, lookMs: START + 3 * HOUR_MS };
+    const schedules = [{ ...call, overlap: 'replace' as const, items: [item] }];
+    await fire(p.redis, p.ref, { term, schedules, nowMs: reachedMs });
     expect(await scheduled()).toEqual([member(1)]);
     await enqueuer.at(2, 500);
     expect(await scheduled()).toEqual([member(2)]);
@@ -512,4 +515,166 @@ test('a reply that is lost makes no second job, and none is missed', async () =>
     close(redis);
     await line.close();
   }
+});
+
+describe('many schedules of one instant', () => {
+  /** Calls of `fire` while it acts, each with its bytes. */
+  async function firesDuring(act: () => Promise<unknown>): Promise<readonly number[]> {
+    const sizes: number[] = [];
+    const whole: unknown = Reflect.get(p.redis, 'duestream_fire');
+    if (typeof whole !== 'function') throw new Error('fire is no command of this connection');
+    Reflect.set(p.redis, 'duestream_fire', (...parts: (string | number)[]) => {
+      sizes.push(parts.reduce<number>((sum, part) => sum + String(part).length, 0));
+      return whole.apply(p.redis, parts);
+    });
+    try {
+      await act();
+    } finally {
+      Reflect.set(p.redis, 'duestream_fire', whole);
+    }
+    return sizes;
+  }
+
+  async function putMany(count: number, input: Partial<ScheduleInput> = {}): Promise<readonly string[]> {
+    const names = Array.from({ length: count }, (_, at) => `many-${String(at).padStart(4, '0')}`);
+    await p.redis.hset(controlKeys(NAMESPACE).schedules, ...names.flatMap((name) => [name, textOf(input)]));
+    await p.redis.hset(p.keys.fired, ...names.flatMap((name) => [name, `${START} 0 0 - - 0`]));
+    await p.redis.zadd(p.keys.fires, ...names.flatMap((name) => [START + HOUR_MS, name]));
+    return names;
+  }
+
+  test('become one job each, by the hundred in a call', async () => {
+    const enqueuer = await open();
+    const names = await putMany(1000);
+    const calls = await firesDuring(() => enqueuer.at(1));
+    expect(await scheduled()).toEqual(names.map((name) => fireMember(name, START + HOUR_MS)));
+    expect(enqueuer.outcomes()).toEqual(names.map(() => 'ok'));
+    expect(calls.length).toBeLessThanOrEqual(12);
+    expect(await p.redis.zcount(p.keys.fires, START + 2 * HOUR_MS, START + 2 * HOUR_MS)).toBe(1000);
+  });
+
+  test('with much data are fired in calls of a megabyte at most', async () => {
+    const enqueuer = await open();
+    const names = await putMany(40, { data: 'x'.repeat(200_000) });
+    const calls = await firesDuring(() => enqueuer.at(1));
+    expect(await scheduled()).toEqual(names.map((name) => fireMember(name, START + HOUR_MS)));
+    expect(Math.max(...calls)).toBeLessThanOrEqual(1024 * 1024);
+    expect(calls.length).toBe(8);
+  });
+
+  test('that catch up many instants have their turns: no call has more than 150 jobs', async () => {
+    const enqueuer = await open();
+    await putMany(3, { every: '1m', catchUp: { policy: 'all', limit: 400 } });
+    const calls = await firesDuring(() => enqueuer.at(7));
+    expect(enqueuer.outcomes()).toEqual(Array(1200).fill('ok'));
+    expect(calls.length).toBeGreaterThanOrEqual(8);
+    expect(new Set(await scheduled()).size).toBe(1200);
+  });
+
+  const CHANGES: readonly (readonly [what: string, change: (name: string) => Promise<unknown>[]])[] = [
+    [
+      'paused',
+      (name) => [
+        p.redis.hset(controlKeys(NAMESPACE).schedules, name, textOf({ paused: true })),
+        arm(p.redis, p.ref, name),
+      ],
+    ],
+    ['removed', (name) => [p.redis.hdel(controlKeys(NAMESPACE).schedules, name), disarm(p.redis, p.ref, name)]],
+    [
+      'given another rule',
+      (name) => [
+        p.redis.hset(controlKeys(NAMESPACE).schedules, name, textOf({ every: '7h' })),
+        arm(p.redis, p.ref, name),
+      ],
+    ],
+  ];
+
+  test.each(CHANGES)(
+    'of which one is %s between the look and the fire: it is not fired, the others are',
+    async (_, change) => {
+      let asked = 0;
+      const changed: Promise<unknown>[] = [];
+      const names = await putMany(20);
+      const enqueuer = await open(p.redis, () => {
+        asked += 1;
+        // The first time is asked for the look, the second time for the fire: these commands arrive before it.
+        if (asked === 2) changed.push(...change('many-0007'));
+      });
+      await enqueuer.at(1);
+      await Promise.all(changed);
+      const others = names.filter((name) => name !== 'many-0007');
+      expect(await scheduled()).toEqual(others.map((name) => fireMember(name, START + HOUR_MS)));
+    },
+  );
+
+  /** Reads of definitions while it acts. */
+  async function readsDuring(act: () => Promise<unknown>): Promise<number> {
+    const calls = async () => Number(/cmdstat_hmget:calls=(\d+)/.exec(await p.redis.info('commandstats'))?.[1] ?? 0);
+    const before = await calls();
+    await act();
+    return (await calls()) - before;
+  }
+
+  test('are read and decided ahead, and fired at their instant without being read again', async () => {
+    const enqueuer = await open();
+    const names = await putMany(1000);
+    expect(await enqueuer.at(0, HOUR_MS - 10_000)).toBe(5000);
+    expect(await enqueuer.at(0, HOUR_MS - 5000)).toBe(3000);
+    expect(await readsDuring(() => enqueuer.at(0, HOUR_MS - 2000))).toBeGreaterThan(0);
+    expect(await enqueuer.at(0, HOUR_MS - 1)).toBe(1);
+    expect(await scheduled()).toEqual([]);
+    expect(enqueuer.outcomes()).toEqual([]);
+    expect(await readsDuring(() => enqueuer.at(1))).toBe(0);
+    expect(await scheduled()).toEqual(names.map((name) => fireMember(name, START + HOUR_MS)));
+    expect(enqueuer.outcomes()).toEqual(names.map(() => 'ok'));
+    expect(enqueuer.missed).toEqual([]);
+  });
+
+  test.each(CHANGES)(
+    'that are decided ahead, of which one is %s before the instant: it is not fired',
+    async (_, change) => {
+      const names = await putMany(300);
+      const enqueuer = await open();
+      await enqueuer.at(0, HOUR_MS - 1000);
+      await Promise.all(change('many-0007'));
+      await enqueuer.at(1);
+      const others = names.filter((name) => name !== 'many-0007');
+      expect(await scheduled()).toEqual(others.map((name) => fireMember(name, START + HOUR_MS)));
+      expect(enqueuer.outcomes()).toEqual(others.map(() => 'ok'));
+    },
+  );
+
+  test('that are decided ahead: whether the job before is over is asked at the instant', async () => {
+    const names = await putMany(300, { overlap: 'skip' });
+    const enqueuer = await open();
+    await enqueuer.at(1);
+    await enqueuer.at(1, HOUR_MS - 1000);
+    const over = fireMember('many-0007', START + HOUR_MS);
+    await p.redis.zrem(p.keys.scheduled, over);
+    await p.redis.hdel(p.keys.jobs, over);
+    await p.redis.hincrby(p.keys.meta, 'n.done', 1);
+    enqueuer.outcomes();
+    await enqueuer.at(2);
+    expect(enqueuer.outcomes().filter((outcome) => outcome === 'ok')).toHaveLength(1);
+    expect(await p.redis.zscore(p.keys.scheduled, fireMember('many-0007', START + 2 * HOUR_MS))).not.toBeNull();
+    expect(await p.redis.zcard(p.keys.scheduled)).toBe(names.length);
+  });
+
+  test('that are decided ahead by one leader and fired by the next become one job each', async () => {
+    const names = await putMany(300);
+    const [one, other] = [await open(), await open()];
+    await one.at(0, HOUR_MS - 1000);
+    await other.at(1);
+    await one.at(1);
+    expect(await scheduled()).toEqual(names.map((name) => fireMember(name, START + HOUR_MS)));
+    expect(one.outcomes()).toEqual([]);
+  });
+
+  test('that another leader fires at the same time become one job each', async () => {
+    const names = await putMany(1000);
+    const [one, other] = [await open(), await open()];
+    await Promise.all([one.at(1), other.at(1)]);
+    expect(await scheduled()).toEqual(names.map((name) => fireMember(name, START + HOUR_MS)));
+    expect([...one.outcomes(), ...other.outcomes()]).toEqual(names.map(() => 'ok'));
+  });
 });

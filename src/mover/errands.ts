@@ -1,0 +1,180 @@
+/**
+ * What the leader does about one schedule that it looks at: fires instants and sets the next look, only sets the look,
+ * or hands it to arm or disarm. Nothing is asked of Redis here, so many schedules are decided in one go.
+ */
+import type { Clock } from '../core/clock.ts';
+import { encodeRecord } from '../core/codec.ts';
+import { DuestreamError, messageOf } from '../core/errors.ts';
+import type { Emitter } from '../core/events.ts';
+import { firesDue } from '../core/recurring/catch-up.ts';
+import { nextFire } from '../core/recurring/recurrence.ts';
+import { dueOfFire, fireMember, type Schedule } from '../core/recurring/schedule.ts';
+import { type Fired, instantOf } from '../core/recurring/schedule-progress.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import type { FireItem, ScheduleFire } from '../redis/transitions/schedules.ts';
+import { createKnownSchedules, type KnownSchedules, type ReadSchedule } from './known-schedules.ts';
+
+/** A schedule as it was found. */
+export interface Look {
+  readonly name: string;
+  readonly fired: Fired;
+  readonly nowMs: number;
+}
+
+/** What is handled by a fire. */
+interface Handled {
+  readonly instants: readonly number[];
+  readonly upToMs: number;
+  readonly nextMs: number | undefined;
+}
+
+/** One schedule's part of a call of `fire`. */
+export interface Errand {
+  readonly look: Look;
+  readonly fire: ScheduleFire;
+  /** Of state and records, as characters. */
+  readonly size: number;
+  /** The instants of its jobs. */
+  readonly atMs: readonly number[];
+  /** Undefined when only the look is set. */
+  readonly plan: { readonly schedule: Schedule; readonly handled: Handled } | undefined;
+}
+
+export interface Errands {
+  /** @returns `forget` for a schedule whose definition has been away for a minute */
+  readonly about: (look: Look, content: string | undefined) => Errand | 'forget';
+}
+
+export interface ErrandsParts {
+  readonly ref: PartitionRef;
+  readonly clock: Clock;
+  readonly events: Emitter;
+}
+
+interface Deciding extends ErrandsParts {
+  readonly known: KnownSchedules;
+  /** Schedule → the state in which its definition was missed, and since when. */
+  readonly missing: Map<string, { readonly state: string; readonly sinceMs: number }>;
+}
+
+/** How often a place without a definition is looked at, and for how long. */
+const MISSING_LOOK_MS = 5000;
+const MISSING_MS = 60_000;
+const UNREADABLE_LOOK_MS = 60_000;
+/** What one schedule fires in one call. The rest follows at once; others have their turn between. */
+const SIZE_MAX = 1024 * 1024;
+const JOBS_MAX = 150;
+const ITEM_SIZE = 300;
+
+export function createErrands(parts: ErrandsParts): Errands {
+  const deciding: Deciding = { ...parts, known: createKnownSchedules(parts), missing: new Map() };
+  return { about: (look, content) => aboutAlone(deciding, look, content) };
+}
+
+/** What is wrong with one schedule is told and looked at later; the others go on. */
+function aboutAlone(deciding: Deciding, look: Look, content: string | undefined): Errand | 'forget' {
+  const { known } = deciding;
+  try {
+    return about(deciding, look, content);
+  } catch (error) {
+    if (!isItsOwn(error)) throw error;
+    const why = messageOf(error);
+    known.tell(look.name, `${why} ${content}`, why);
+    return later(look, UNREADABLE_LOOK_MS);
+  }
+}
+
+function about(deciding: Deciding, look: Look, content: string | undefined): Errand | 'forget' {
+  const { known, ref, missing } = deciding;
+  if (content === undefined) return aboutNothing(deciding, look);
+  const { text, unreadable } = look.fired;
+  if (unreadable !== undefined) known.tell(look.name, text, unreadable);
+  const found = unreadable === undefined && known.read(look.name, content);
+  if (found && found.schedule.queue !== ref.queue) return aboutNothing(deciding, look);
+  missing.delete(look.name);
+  if (!found) return later(look, UNREADABLE_LOOK_MS);
+  const { schedule } = found;
+  const errand =
+    schedule.paused === undefined
+      ? due(deciding, look, found)
+      : errandOf(look, schedule, { instants: [], upToMs: 0, nextMs: undefined });
+  known.wasFine(look.name);
+  return errand;
+}
+
+function due({ ref, events }: Deciding, look: Look, { schedule, recurrence }: ReadSchedule): Errand {
+  const { fired, nowMs } = look;
+  const afterMs = Math.max(fired.reachedMs, schedule.sinceMs);
+  const { instants, missed, nextMs } = firesDue(recurrence, { afterMs, nowMs, catchUp: schedule.catchUp });
+  if (missed) {
+    const { queue, partition } = ref;
+    const sinceMs = nextFire(recurrence, afterMs) ?? afterMs;
+    events.emit('schedule.missed', { queue, partition, schedule: look.name, sinceMs, fired: instants.length });
+  }
+  const most = Math.max(1, Math.min(JOBS_MAX, Math.floor(SIZE_MAX / (schedule.body.length + ITEM_SIZE))));
+  if (instants.length <= most) return errandOf(look, schedule, { instants, upToMs: nowMs, nextMs });
+  const some = instants.slice(0, most);
+  return errandOf(look, schedule, { instants: some, upToMs: some.at(-1) ?? 0, nextMs: nowMs });
+}
+
+/** A definition that is not there, or is another queue's, may be about to be written. */
+function aboutNothing({ missing, clock, known }: Deciding, look: Look): Errand | 'forget' {
+  const { text: state } = look.fired;
+  const before = missing.get(look.name);
+  const sinceMs = before?.state === state ? before.sinceMs : clock.monotonicMs();
+  missing.set(look.name, { state, sinceMs });
+  if (clock.monotonicMs() - sinceMs < MISSING_MS) return later(look, MISSING_LOOK_MS);
+  missing.delete(look.name);
+  known.forget(look.name);
+  return 'forget';
+}
+
+/** Only says when to look again. */
+function later(look: Look, byMs: number): Errand {
+  const { name, fired, nowMs } = look;
+  const fire: ScheduleFire = {
+    ...{ name, state: fired.text, reachedMs: undefined, lookMs: nowMs + byMs },
+    ...{ overlap: 'allow', items: [] },
+  };
+  return { look, fire, size: fired.text.length, atMs: [], plan: undefined };
+}
+
+/** The job that waits first, then the new ones. */
+function errandOf(look: Look, schedule: Schedule, handled: Handled): Errand {
+  const { name, fired } = look;
+  const waitingMs = fired.waiting === undefined ? undefined : instantOf(fired.waiting);
+  const atMs = waitingMs === undefined ? handled.instants : [waitingMs, ...handled.instants];
+  const items = schedule.paused === undefined ? atMs.map((instant) => itemOf(schedule, look, instant, waitingMs)) : [];
+  const fire: ScheduleFire = {
+    name,
+    state: fired.text,
+    reachedMs: Math.max(fired.reachedMs, handled.upToMs),
+    lookMs: handled.nextMs,
+    overlap: schedule.overlap,
+    maxRuns: schedule.maxRuns,
+    items,
+  };
+  const size = fired.text.length + items.length * (schedule.body.length + ITEM_SIZE);
+  return { look, fire, size, atMs, plan: { schedule, handled } };
+}
+
+/** The same with the state that there is now, for the job that waits: the one before it is over since. */
+export function onceMore({ look, plan }: Errand, fired: Fired): readonly Errand[] {
+  return plan ? [errandOf({ ...look, fired }, plan.schedule, { ...plan.handled, instants: [] })] : [];
+}
+
+/** A job that waited for another is due when it stops waiting; its record keeps the due of its instant. */
+function itemOf(schedule: Schedule, { nowMs }: Look, atMs: number, waitingMs: number | undefined): FireItem {
+  const dueMs = dueOfFire(schedule, atMs);
+  return {
+    member: fireMember(schedule.name, atMs),
+    record: encodeRecord(dueMs, schedule.body, schedule.header),
+    dueMs: atMs === waitingMs ? Math.max(dueMs, nowMs) : dueMs,
+  };
+}
+
+/** Of a definition or a state that nobody foresaw, and not of Redis or the way to it. */
+function isItsOwn(error: unknown): boolean {
+  const ours = error instanceof DuestreamError && error.code === 'bad-input';
+  return ours || error instanceof TypeError || error instanceof RangeError;
+}
