@@ -10,7 +10,7 @@ import type { PartitionRef } from '../redis/keys.ts';
 import { READ_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { CancelReply, Moved } from '../redis/transitions/replies.ts';
-import { CHUNK_JOBS_MAX } from './batch.ts';
+import { CHUNK_JOBS_MAX } from './chunks.ts';
 import { homeOf, type Layout } from './layouts.ts';
 import { type CallPartitions, placesOf } from './partition-calls.ts';
 
