@@ -19,6 +19,7 @@ import { type Fired, instantOf } from '../core/recurring/schedule-progress.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
+import { FIRE_BYTES_MAX, FIRE_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import { createJobs, type Jobs } from '../redis/transitions/jobs.ts';
 import {
   arm,
@@ -61,8 +62,7 @@ const FOLLOWING_REST_MS = 250;
 const MISSING_LOOK_MS = 5000;
 const MISSING_MS = 60_000;
 const UNREADABLE_LOOK_MS = 60_000;
-/** A call that fires more is made in parts: the server closes a connection that sends a gigabyte. */
-const CALL_BYTES = 2 * 1024 * 1024;
+/** Of a job besides its body. */
 const ITEM_BYTES = 300;
 
 interface Look {
@@ -153,7 +153,9 @@ async function fireDue(enqueuing: Enqueuing, look: Look, { schedule, recurrence 
     const sinceMs = nextFire(recurrence, afterMs) ?? afterMs;
     events.emit('schedule.missed', { queue, partition, schedule: look.name, sinceMs, fired: instants.length });
   }
-  const some = instants.slice(0, Math.max(1, Math.floor(CALL_BYTES / (schedule.body.length + ITEM_BYTES))));
+  // A call that would fire more is made in parts, because Redis does nothing else meanwhile.
+  const fits = Math.floor(FIRE_BYTES_MAX / (schedule.body.length + ITEM_BYTES));
+  const some = instants.slice(0, Math.max(1, Math.min(FIRE_JOBS_MAX, fits)));
   const isRest = some.length < instants.length;
   const upToMs = isRest ? (some.at(-1) ?? 0) : look.nowMs;
   const sent = { upToMs, nextMs: isRest ? look.nowMs : nextMs };

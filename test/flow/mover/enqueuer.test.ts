@@ -479,6 +479,18 @@ test('many missed instants with much data are fired in parts, each once', async 
   expect(await scheduled()).toHaveLength(20);
 });
 
+test('very many missed instants are fired 100 per call, each once', async () => {
+  const enqueuer = await open();
+  await put({ catchUp: { policy: 'all', window: '30d', limit: 1000 } });
+  await enqueuer.at(0);
+  await p.redis.config('RESETSTAT');
+  await enqueuer.at(250);
+  const calls = [...(await p.redis.info('commandstats')).matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)];
+  expect(calls.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(3);
+  expect(enqueuer.outcomes()).toEqual(Array(250).fill('ok'));
+  expect(await scheduled()).toHaveLength(250);
+});
+
 test('a full Redis refuses to fire, and what was missed is fired when there is room', async () => {
   const enqueuer = await open();
   await put({ catchUp: 'all' });
