@@ -123,8 +123,8 @@ export const cases = {
     },
   },
   cancel: {
-    batches: [...BATCHES, 80],
-    byDefault: 80,
+    batches: [...BATCHES.slice(0, 3), 50],
+    byDefault: 50,
     prepare: async (world, given) => (await world.scheduled(given)).map(({ member }) => member),
     async call(world, chunk) {
       await world.untilTaken(chunk, (rest) => world.jobs.cancel(world.ref, rest, { windowMs: WINDOW_MS }));

@@ -17,8 +17,9 @@ export function pageOf({ host, node, redis, date, rounds, rows }) {
 # What each script costs
 
 Redis runs one script at a time, so the longest script is the longest that any other client waits for us. Measured on
-Redis ${redis}, Node.js ${node.slice(1)}, ${host}, ${date}: medians of ${rounds} rounds of \`npm run bench:stages\`,
-which measures one script at a time. Absolute figures move from host to host.
+Redis ${redis}, Node.js ${node.slice(1)}, ${host}, ${date}: medians of ${rounds} ${rounds === 1 ? 'round' : 'rounds'} of \`npm run bench:stages\`,
+which measures one script at a time. Absolute figures move from host to host, and where the machine does other work as well the p99 and p99.9 are those of Redis
+waiting for a processor.
 
 ## The longest call
 
