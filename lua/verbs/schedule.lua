@@ -37,7 +37,7 @@ local function judge(member, record, due)
   if #record > bytes then return 'too-large' end
   local length = redis.call('HSTRLEN', jobs, member)
   if length == 0 then return 'ok' end
-  return known(keys, call, { member = member, record = record, length = length })
+  return knownAs(keys, call, { member = member, record = record, length = length })
 end
 
 local replies, added, soonest, size = {}, 0, math.huge, 0
