@@ -11,6 +11,7 @@
  * @property {readonly number[]} batches sizes of one call
  * @property {number} [byDefault] the batch of the product's default settings, which the table of longest calls takes
  * @property {boolean} [isPlain] a command of Redis, no script of ours: its figure is that of `cmdstat_<name>`
+ * @property {boolean} [leaves] the call changes nothing that the next one would miss: it may be made again on the same jobs
  * @property {(world: World, given: Given) => Promise<readonly unknown[]>} prepare returns what the calls are about
  * @property {(world: World, chunk: readonly any[]) => Promise<void>} call one batch, to its end
  */
@@ -53,9 +54,21 @@ export const cases = {
       await world.start(chunk);
     },
   },
+  // The dearer of its two ends: dead letters.
+  expire: {
+    batches: [40],
+    byDefault: 40,
+    prepare: (world, given) => world.delivered({ ...given, isLate: true }),
+    async call(world, chunk) {
+      await world.untilTaken(chunk, (rest) =>
+        world.jobs.expire(world.ref, rest, { consumer: CONSUMER, windowMs: WINDOW_MS }),
+      );
+    },
+  },
   extend: {
-    batches: [...BATCHES, 200],
-    byDefault: 200,
+    batches: BATCHES,
+    byDefault: 100,
+    leaves: true,
     prepare: (world, given) => world.started(given),
     async call(world, chunk) {
       await world.jobs.extend(world.ref, chunk, CONSUMER);
@@ -102,16 +115,16 @@ export const cases = {
     },
   },
   reclaim: {
-    batches: [...BATCHES.slice(0, 3), 80],
-    byDefault: 80,
+    batches: [...BATCHES.slice(0, 3), 50],
+    byDefault: 50,
     prepare: (world, given) => world.started(given),
     async call(world, chunk) {
       await world.reclaim(chunk.map(({ entry }) => entry));
     },
   },
   cancel: {
-    batches: [...BATCHES, 80],
-    byDefault: 80,
+    batches: [...BATCHES.slice(0, 3), 50],
+    byDefault: 50,
     prepare: async (world, given) => (await world.scheduled(given)).map(({ member }) => member),
     async call(world, chunk) {
       await world.untilTaken(chunk, (rest) => world.jobs.cancel(world.ref, rest, { windowMs: WINDOW_MS }));
@@ -141,9 +154,16 @@ export const cases = {
       for (let left = chunk.length; left > 0; ) left -= await world.purge(left);
     },
   },
+  fire: {
+    batches: [1, 100],
+    byDefault: 100,
+    prepare: async (world, given) => world.items(given),
+    call: (world, chunk) => world.fire(chunk),
+  },
   peek: {
     batches: [1],
     byDefault: 1,
+    leaves: true,
     prepare: async (world, given) => (await world.scheduled(given)).map(({ member }) => member),
     async call(world, [member]) {
       await world.peek(member);
@@ -152,6 +172,7 @@ export const cases = {
   oldest: {
     batches: [100],
     byDefault: 100,
+    leaves: true,
     prepare: (world, given) => world.delivered(given),
     async call(world) {
       await world.oldest();
@@ -160,14 +181,35 @@ export const cases = {
   'check-members': {
     batches: [500],
     byDefault: 500,
+    leaves: true,
     prepare: (world, given) => world.scheduled(given),
-    async call(world, chunk) {
-      await world.checkMembers(chunk.length);
-    },
+    call: (world, chunk) => world.checkMembers({ part: 'jobs', limit: chunk.length }),
+  },
+  // Of each job its record and its place are things to look at.
+  'check-members-all': {
+    batches: [300],
+    byDefault: 300,
+    leaves: true,
+    prepare: (world, given) => world.scheduled(given),
+    call: (world) => world.checkMembers({ part: 'all', limit: 600 }),
+  },
+  'check-entries': {
+    batches: [300],
+    byDefault: 300,
+    leaves: true,
+    prepare: (world, given) => world.delivered(given),
+    call: (world, chunk) => world.checkEntries(chunk.length),
+  },
+  repair: {
+    batches: [50],
+    byDefault: 50,
+    prepare: (world, given) => world.orphaned(given),
+    call: (world, chunk) => world.repair(chunk),
   },
   stats: {
     batches: [1],
     byDefault: 1,
+    leaves: true,
     prepare: (world, given) => world.readied(given),
     async call(world) {
       await world.stats();

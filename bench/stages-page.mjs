@@ -17,12 +17,14 @@ export function pageOf({ host, node, redis, date, rounds, rows }) {
 # What each script costs
 
 Redis runs one script at a time, so the longest script is the longest that any other client waits for us. Measured on
-Redis ${redis}, Node.js ${node.slice(1)}, ${host}, ${date}: medians of ${rounds} rounds of \`npm run bench:stages\`,
-which measures one script at a time. Absolute figures move from host to host.
+Redis ${redis}, Node.js ${node.slice(1)}, ${host}, ${date}: medians of ${rounds} ${rounds === 1 ? 'round' : 'rounds'} of \`npm run bench:stages\`,
+which measures one script at a time. Absolute figures move from host to host, and where the machine does other work as well the p99 and p99.9 are those of Redis
+waiting for a processor.
 
 ## The longest call
 
-The p99.9 of one call inside Redis in milliseconds (\`INFO latencystats\`), at the batch of the default settings. A script
+The p50 / p99 / p99.9 of one call inside Redis in milliseconds (\`INFO latencystats\` after \`CONFIG RESETSTAT\`), at the
+largest batch that our own callers send at default settings: 1,000 calls each, of 256 KiB as many as 256 jobs make. A script
 that meets large records stops after it has read 640 KiB (256 KiB of dead letters) and answers \`later\` for the rest; the caller asks again.
 
 | script | batch | ${SIZES.map(([, name]) => name).join(' | ')} |
@@ -37,7 +39,8 @@ Microseconds per job inside Redis / CPU of the caller in Node.js.
 |---|--:|${SIZES.map(() => '--:').join('|')}|
 ${perJob(rows).join('\n')}
 
-\`check-members\`: per job that it checks. \`xreadgroup\` is the command of Redis that gives a worker its entries.
+\`check-members\`, \`check-entries\`, \`oldest\`: per job that is looked at; \`check-members-all\` is the census of a small
+partition by \`fsck\`. \`expire\`: all become dead letters. \`fire\`: a schedule that has to catch up. \`xreadgroup\` is the command of Redis that gives a worker its entries.
 `;
 }
 
@@ -45,7 +48,7 @@ ${perJob(rows).join('\n')}
 function longest(rows) {
   return lines(
     rows.filter(({ byDefault }) => byDefault),
-    ({ longestMs }) => longestMs.toFixed(longestMs < 10 ? 2 : 0),
+    ({ medianMs, p99Ms, longestMs }) => [medianMs, p99Ms, longestMs].map(shown).join(' / '),
   );
 }
 
@@ -53,6 +56,9 @@ function longest(rows) {
 function perJob(rows) {
   return lines(rows, ({ redisMicros, nodeMicros }) => `${figure(redisMicros)} / ${figure(nodeMicros)}`);
 }
+
+/** @param {number} ms */
+const shown = (ms) => ms.toFixed(ms < 10 ? 2 : 0);
 
 /** @param {number} micros */
 function figure(micros) {

@@ -3,11 +3,13 @@
  * own functions are used throughout, taken from `dist`.
  */
 import { root } from '../scripts/steps.mjs';
+import { countedAlone } from './stages-counted.mjs';
 
 /**
  * @typedef {object} Given
  * @property {number} jobs how many
  * @property {number} bytes of data of each
+ * @property {boolean} [isLate] they are past their expiry, and become dead letters
  *
  * @typedef {{ entry: string, member: string, dueMs: number }} Delivery
  * @typedef {{ entry: string, member: string, token: string }} Claim
@@ -30,30 +32,40 @@ export async function createWorld(socketPath) {
   const { partitionRef } = await import(`${root}dist/redis/keys.js`);
   const lease = await import(`${root}dist/redis/transitions/lease.js`);
   const ready = await import(`${root}dist/redis/transitions/ready.js`);
-  const { checkMembers } = await import(`${root}dist/redis/repair/damage.js`);
+  const { checkEntries, checkMembers } = await import(`${root}dist/redis/repair/damage.js`);
+  const { repair } = await import(`${root}dist/redis/repair/repair.js`);
+  const { scriptOptions } = await import(`${root}dist/redis/transitions/scripts.js`);
+  const schedules = await import(`${root}dist/redis/transitions/schedules.js`);
   const { purge } = await import(`${root}dist/redis/transitions/upkeep.js`);
   const { oldestDueAge, peek, stats } = await import(`${root}dist/redis/inspect.js`);
-  const { READ_BYTES_MAX } = await import(`${root}dist/redis/transitions/bytes.js`);
-  const { CHUNK_BYTES_MAX } = await import(`${root}dist/client/batch.js`);
+  const { FIRE_BYTES_MAX, READ_BYTES_MAX } = await import(`${root}dist/redis/transitions/bytes.js`);
+  const { CHUNK_BYTES_MAX } = await import(`${root}dist/client/chunks.js`);
   const { encodeBody, encodeRecord } = await import(`${root}dist/core/codec.js`);
 
   const redis = openCommands({ redis: { path: socketPath }, name: 'bench', commandTimeoutMs: 60_000 });
   await whenReady(redis);
+  const measuring = countedAlone(redis, scriptOptions);
   const jobs = createJobs(redis);
   const ref = partitionRef('bench', { queue: 'q', partition: 0, layoutGeneration: 0 });
   let term = '';
+  let state = '';
 
   /** An empty partition that we lead. */
   async function fresh() {
     await redis.flushall();
     ({ term } = await lease.elect(redis, ref, { processId: 'bench', leaseMs: LEASE_MS }));
     await ready.join(redis, ref.keys, CONSUMER);
+    state = '0 0 0 - - 0';
+    await redis.hset(ref.keys.fired, 'bench', state);
   }
 
   /** @param {Given} given @returns {readonly Item[]} whose due time has come; ids of 16 bytes */
-  function items({ jobs: count, bytes }) {
+  function items({ jobs: count, bytes, isLate = false }) {
     const dueMs = Date.now() - 1000;
-    const record = encodeRecord(dueMs, encodeBody({ name: 'default', data: 'x'.repeat(bytes - 2) }));
+    const body = encodeBody({ name: 'default', data: 'x'.repeat(bytes - 2) });
+    const record = isLate
+      ? encodeRecord(dueMs, body, { expiresAtMs: dueMs, onLate: 'dead' })
+      : encodeRecord(dueMs, body);
     return Array.from({ length: count }, (_, at) => ({
       member: `j:job-${String(at).padStart(12, '0')}`,
       record,
@@ -146,21 +158,61 @@ export async function createWorld(socketPath) {
     return claims;
   }
 
-  /** @param {Given} given @returns {Promise<readonly string[]>} ids of dead letters */
+  /** One that died, and as many that are like it. @param {Given} given @returns {Promise<readonly string[]>} ids of dead letters */
   async function dead(given) {
-    const claims = await started(given);
-    for (const claim of claims) await jobs.bury(ref, claim, { windowMs: WINDOW_MS, reason: 'bench', error: '' });
+    const [claim] = await started({ ...given, jobs: 1 });
+    await jobs.bury(ref, claim, { windowMs: WINDOW_MS, reason: 'bench', error: '' });
+    const [letter] = await redis.xrange(ref.keys.dead, '-', '+');
+    const fields = letter?.[1] ?? [];
+    await pipelined(items(given).slice(1), given.bytes, (line, { member }) =>
+      line.xadd(ref.keys.dead, '*', ...fields.with(1, member)),
+    );
     const deadLetters = await redis.xrange(ref.keys.dead, '-', '+');
     return deadLetters.map(([deadLetter = '']) => deadLetter);
   }
 
-  /** Tombstones that left the done window. @param {Given} given */
+  /** Tombstones that left the done window: of one that is over, and of as many that are like it. @param {Given} given */
   async function over(given) {
-    const claims = await started(given);
-    for (let from = 0; from < claims.length; from += 100) {
-      await jobs.complete(ref, claims.slice(from, from + 100), { windowMs: WINDOW_MS });
+    const claims = await started({ ...given, jobs: 1 });
+    await jobs.complete(ref, claims, { windowMs: WINDOW_MS });
+    const all = items(given);
+    const tombstone = (await redis.hget(ref.keys.jobs, all[0]?.member ?? '')) ?? '';
+    await pipelined(all.slice(1), tombstone.length, (line, { member }) =>
+      line.hset(ref.keys.jobs, member, tombstone).zadd(ref.keys.done, Date.now(), member),
+    );
+    return all;
+  }
+
+  /** Records that are in no index. @param {Given} given */
+  async function orphaned(given) {
+    const all = await scheduled(given);
+    await redis.del(ref.keys.scheduled);
+    return all.map(({ member }) => ({ kind: 'orphan', name: member, detail: '-' }));
+  }
+
+  /**
+   * @param {readonly Item[]} all
+   * @param {number} bytes of each
+   * @param {(line: import('ioredis').ChainableCommander, item: Item) => unknown} add
+   */
+  async function pipelined(all, bytes, add) {
+    const each = Math.max(1, Math.min(1000, Math.floor(CHUNK_BYTES / bytes)));
+    for (let from = 0; from < all.length; from += each) {
+      const line = redis.pipeline();
+      for (const item of all.slice(from, from + each)) add(line, item);
+      await line.exec();
     }
-    return claims;
+  }
+
+  /** All that a call carries at once, as after a downtime. @param {readonly Item[]} chunk */
+  async function fire(chunk) {
+    const each = Math.max(1, Math.floor(FIRE_BYTES_MAX / (chunk[0]?.record.length ?? 1)));
+    for (let from = 0; from < chunk.length; from += each) {
+      const call = { term, name: 'bench', state, reachedMs: Date.now() - 1, lookMs: undefined, overlap: 'allow' };
+      const reply = await schedules.fire(redis, ref, { ...call, items: chunk.slice(from, from + each) });
+      if (reply.kind !== 'fired') throw new Error(`not fired: ${JSON.stringify(reply)}`);
+      state = reply.fired.text;
+    }
   }
 
   /** @param {number} batch */
@@ -181,7 +233,7 @@ export async function createWorld(socketPath) {
 
   return {
     ...{ redis, jobs, ref, fresh, items, untilTaken, schedule, scheduled, promote, readied, read },
-    ...{ delivered, start, started, dead, over, sweep },
+    ...{ delivered, start, started, dead, over, orphaned, sweep, fire, measuring },
     /** @param {readonly string[]} entries */
     reclaim: (entries) =>
       ready.reclaim(redis, ref, { owner: CONSUMER, consumer: 'other', idleMs: 0, limit: entries.length, entries }),
@@ -193,8 +245,15 @@ export async function createWorld(socketPath) {
     },
     /** @param {string} member */
     peek: (member) => peek(redis, ref, member),
+    /** @param {{ part: 'jobs' | 'all', limit: number }} which */
+    checkMembers: (which) => checkMembers(redis, ref, which),
     /** @param {number} limit */
-    checkMembers: (limit) => checkMembers(redis, ref, { part: 'jobs', limit }),
+    checkEntries: (limit) => checkEntries(redis, ref, { part: 'front', limit }),
+    /** @param {readonly { kind: string, name: string, detail: string }[]} damages */
+    async repair(damages) {
+      const replies = [...(await repair(redis, ref, damages)).values()];
+      if (replies.some((reply) => reply !== 'repaired')) throw new Error(`not repaired: ${replies.join(' ')}`);
+    },
     oldest: () => oldestDueAge(redis, ref),
     stats: () => stats(redis, ref),
     close: () => redis.disconnect(),

@@ -85,6 +85,7 @@ function mediansOf(row, all) {
     redisMicros: median(all.map(({ redisMicros }) => redisMicros)),
     nodeMicros: median(all.map(({ nodeMicros }) => nodeMicros)),
     medianMs: median(all.map(({ medianMs }) => medianMs)),
+    p99Ms: median(all.map(({ p99Ms }) => p99Ms)),
     longestMs: median(all.map(({ longestMs }) => longestMs)),
   };
 }

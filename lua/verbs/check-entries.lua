@@ -78,7 +78,7 @@ local page, more = readPage()
 found[1], found[2] = more and page[#page][1] or '', #page
 for _, one in ipairs(page) do
   local entry, due, member = one[1], tonumber(one[2][4]) or 0, one[2][2] or ''
-  local isOut = isDelivered(entry)
+  local isOut = held[entry] or isDelivered(entry)
   if part == 'front' and not isOut then
     found[1] = ''
     return found

@@ -7,14 +7,14 @@
 --       part all | jobs | runs | scheduled; cursor 0 = from the beginning; limit: things to look
 --       at, for all: the most there may be
 -- RETURN {cursor, 0 = the end; looked; records; surplus; then per finding: kind, member, detail};
---        {'large', size} when all is too much: more things than the limit, or more than 1 MiB
+--        {'large', size} when all is too much: more things than the limit, or more than 512 KiB
 -- Kinds: orphan, a record in no index, and its owner or '-'; tombstone, in no index; unrecorded,
 -- scheduled, 'tombstone' or ''; idle, a run without a record; ahead, a run that cannot be; shared,
 -- a run whose entry another holds, and who.
 -- When ready holds more than the limit, an orphan or a tombstone may still be in it. A surplus
 -- above 0: somebody must be lost. Big records are not read where their size says enough. A walk
 -- through the hash reads them all, so it takes as few at a time as the largest so far lets expect,
--- and a slice ends at 1 MiB.
+-- and a slice ends at 512 KiB.
 local scheduled, jobs, runs = KEYS[1], KEYS[2], KEYS[3]
 local ready, done, meta = KEYS[4], KEYS[5], KEYS[6]
 local part, cursor, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -24,7 +24,7 @@ local size = stored + waits + entries + redis.call('HLEN', runs)
 if part == 'all' and size > limit then return { 'large', size } end
 
 local found, seen, waiting, look = { '0', 0, 0, 0 }, {}, {}, {}
-local looked, live, bytes, largest = 0, 0, 0, 1048576
+local looked, live, bytes, largest = 0, 0, 0, 524288
 local token, group = tonumber(redis.call('HGET', meta, 'token') or 0), groupOf(ready)
 for _, one in ipairs(entries <= limit and redis.call('XRANGE', ready, '-', '+') or {}) do
   waiting[one[2][2]] = true
@@ -84,7 +84,7 @@ end
 
 for _, name in ipairs(part == 'all' and { 'jobs', 'runs', 'scheduled' } or { part }) do
   repeat
-    local room = math.floor((1048576 - bytes) / largest)
+    local room = math.floor((524288 - bytes) / largest)
     local page = pageOf(name, math.max(1, math.min(20, room)))
     for at = 1, #page[2], 2 do
       local member, value = page[2][at], page[2][at + 1]
@@ -93,8 +93,8 @@ for _, name in ipairs(part == 'all' and { 'jobs', 'runs', 'scheduled' } or { par
       looked, bytes = looked + 1, bytes + #member + #value
     end
     cursor = page[1]
-    if part == 'all' and bytes > 1048576 then return { 'large', size } end
-  until cursor == '0' or part ~= 'all' and (looked >= limit or bytes > 1048576)
+    if part == 'all' and bytes > 524288 then return { 'large', size } end
+  until cursor == '0' or part ~= 'all' and (looked >= limit or bytes > 524288)
 end
 found[1], found[2], found[3] = cursor, looked, live
 found[4] = stored - redis.call('ZCARD', done) - waits - entries

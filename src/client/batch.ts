@@ -6,6 +6,9 @@
  *             ▲                                                             │ moved: the queue has another layout
  *             └─────────────────────────────────────────────────────────────┘
  *
+ * While Redis has little to do, a chunk does not wait for the end of the turn: with 32 jobs it goes at once, so that
+ * Redis works on them while the next ones are made ready.
+ *
  * Every promise settles: a chunk is sent with the same bytes until the budget is spent, and while Redis stays away
  * what has waited longer than the budget is refused rather than tried. What waits is bounded by count and by bytes.
  */
@@ -13,9 +16,9 @@ import type { Clock } from '../core/clock.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { Queue } from '../core/queue.ts';
 import { withRetry } from '../redis/connection/outage.ts';
-import type { PartitionRef } from '../redis/keys.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { ScheduleReply } from '../redis/transitions/replies.ts';
+import { type Chunk, type Chunks, createChunks, type Pending } from './chunks.ts';
 import { homeOf, type Layout, type Layouts } from './layouts.ts';
 import type { Plan } from './plan.ts';
 import { failureOf, type Scheduled, scheduledOf } from './scheduled.ts';
@@ -24,8 +27,16 @@ import { tooMany } from './slots.ts';
 export interface Batch {
   /** @throws DuestreamError `exists`, `bad-input`, `unavailable`, `indeterminate`, `out-of-memory`, `refused`, `moved` */
   readonly add: (queue: Queue, plan: Plan) => Promise<Scheduled>;
+  /** As many calls at once, without a promise for each. It never rejects. */
+  readonly addMany: (queue: Queue, plans: readonly Plan[]) => Promise<Answers>;
   /** Resolves when every call has settled. */
   readonly quiet: () => Promise<void>;
+}
+
+/** What became of a list of jobs, by their places in it: a result or an error each. */
+export interface Answers {
+  readonly results: readonly (Scheduled | undefined)[];
+  readonly errors: ReadonlyMap<number, unknown>;
 }
 
 export interface BatchParts {
@@ -37,9 +48,9 @@ export interface BatchParts {
   readonly recordBytesMax: number;
 }
 
-/** One script call: Redis serves nobody else meanwhile. 250 small jobs take it 1.5 ms, 125 of 4 KiB 2 ms. */
-export const CHUNK_JOBS_MAX = 250;
-export const CHUNK_BYTES_MAX = 512 * 1024;
+/** A chunk of so many jobs goes before the turn ends, while fewer calls than this are under way. */
+const EAGER_JOBS = 32;
+const EAGER_CALLS = 3;
 /** 5,000 jobs or 10 MiB on the way at a time. */
 const CHUNKS_IN_FLIGHT_MAX = 20;
 const WAITING_MAX = 250_000;
@@ -48,28 +59,8 @@ const WAITING_BYTES_MAX = 256 * 1024 * 1024;
 export const MOVES_MAX = 5;
 const MOVE_PAUSE_MS = 50;
 
-interface Pending {
-  readonly queue: Queue;
-  readonly plan: Plan;
-  readonly resolve: (scheduled: Scheduled) => void;
-  readonly reject: (error: unknown) => void;
-  moves: number;
-}
-
-interface Chunk {
-  readonly ref: PartitionRef;
-  readonly mode: Plan['mode'];
-  readonly openedMs: number;
-  readonly items: Pending[];
-  bytes: number;
-  /** The layout was read for a job in it. */
-  fresh: boolean;
-}
-
 interface Batching extends BatchParts {
-  /** The chunk of each partition that still takes jobs; it stands in `queued` as well. */
-  readonly open: Map<string, Chunk>;
-  readonly queued: Chunk[];
+  readonly chunks: Chunks;
   /** Who waits until every call has settled. */
   readonly listeners: (() => void)[];
   waiting: number;
@@ -84,75 +75,95 @@ interface Batching extends BatchParts {
 export function createBatch(parts: BatchParts): Batch {
   const batching: Batching = {
     ...parts,
-    ...{ open: new Map(), queued: [], listeners: [], waiting: 0, waitingBytes: 0, inFlight: 0 },
+    ...{ chunks: createChunks(parts.clock), listeners: [], waiting: 0, waitingBytes: 0, inFlight: 0 },
     ...{ flushing: false, away: false },
   };
   return {
-    add: (queue, plan) => add(batching, queue, plan),
+    add: (queue, plan) =>
+      new Promise((resolve, reject) => {
+        const chunk = add(batching, { queue, plan, at: 0, resolve, reject, moves: 0 });
+        if (chunk) send(batching, chunk.items.length);
+      }),
+    addMany: (queue, plans) => addMany(batching, queue, plans),
     quiet: () =>
       batching.waiting === 0 ? Promise.resolve() : new Promise((resolve) => batching.listeners.push(resolve)),
   };
 }
 
-function add(batching: Batching, queue: Queue, plan: Plan): Promise<Scheduled> {
-  const { layouts } = batching;
-  if (batching.waiting >= WAITING_MAX || batching.waitingBytes >= WAITING_BYTES_MAX)
-    return Promise.reject(tooMany(batching.waiting));
-  return new Promise((resolve, reject) => {
-    const pending: Pending = { queue, plan, resolve, reject, moves: 0 };
-    batching.waiting += 1;
-    batching.waitingBytes += plan.bytes;
-    const layout = layouts.known(queue);
-    if (layout) place(batching, pending, layout);
-    else void placeLater(batching, pending, layouts.load(queue));
+function addMany(batching: Batching, queue: Queue, plans: readonly Plan[]): Promise<Answers> {
+  return new Promise((tell) => {
+    const results: (Scheduled | undefined)[] = plans.map(() => undefined);
+    const errors = new Map<number, unknown>();
+    let left = plans.length;
+    const resolve = (scheduled: Scheduled, at: number) => {
+      results[at] = scheduled;
+      left -= 1;
+      if (left === 0) tell({ results, errors });
+    };
+    const reject = (error: unknown, at: number) => {
+      errors.set(at, error);
+      left -= 1;
+      if (left === 0) tell({ results, errors });
+    };
+    for (let at = 0; at < plans.length; at += 1) {
+      const plan = plans[at];
+      if (plan) add(batching, { queue, plan, at, resolve, reject, moves: 0 });
+    }
+    if (left === 0) tell({ results, errors });
+    else send(batching, plans.length);
   });
+}
+
+/** The chunk it was put into, unless it is refused or the layout is not known yet. */
+function add(batching: Batching, pending: Pending): Chunk | undefined {
+  const { layouts } = batching;
+  const { queue, plan, at } = pending;
+  if (batching.waiting >= WAITING_MAX || batching.waitingBytes >= WAITING_BYTES_MAX) {
+    pending.reject(tooMany(batching.waiting), at);
+    return undefined;
+  }
+  batching.waiting += 1;
+  batching.waitingBytes += plan.bytes;
+  const layout = layouts.known(queue);
+  if (layout) return place(batching, pending, layout, false);
+  void placeLater(batching, pending, layouts.load(queue));
+  return undefined;
 }
 
 async function placeLater(batching: Batching, pending: Pending, loading: Promise<Layout>): Promise<void> {
   try {
     place(batching, pending, await loading, true);
+    send(batching, 1);
   } catch (error) {
     fail(batching, pending, error);
   }
 }
 
-function place(batching: Batching, pending: Pending, layout: Layout, fresh = false): void {
-  const { open, clock, queued } = batching;
-  const { id, mode, bytes } = pending.plan;
-  const ref = homeOf(layout, id);
-  let chunk = open.get(ref.keys.jobs);
-  // Another mode closes the chunk, so that calls for one id are sent in the order they were made.
-  const fits =
-    chunk?.ref === ref &&
-    chunk.mode === mode &&
-    chunk.items.length < CHUNK_JOBS_MAX &&
-    chunk.bytes + bytes <= CHUNK_BYTES_MAX;
-  if (!chunk || !fits) {
-    chunk = { ref, mode, openedMs: clock.monotonicMs(), items: [], bytes: 0, fresh };
-    open.set(ref.keys.jobs, chunk);
-    queued.push(chunk);
-  }
-  chunk.items.push(pending);
-  chunk.bytes += bytes;
-  chunk.fresh ||= fresh;
+function place({ chunks }: Batching, pending: Pending, layout: Layout, fresh: boolean): Chunk {
+  return chunks.place(pending, homeOf(layout, pending.plan.id), fresh);
+}
+
+/** At once when there are enough of them and Redis has little to do, else at the end of this turn. */
+function send(batching: Batching, ready: number): void {
+  if (ready >= EAGER_JOBS && batching.inFlight < EAGER_CALLS) flush(batching);
   if (batching.flushing) return;
   batching.flushing = true;
-  setImmediate(() => flush(batching));
+  setImmediate(() => {
+    batching.flushing = false;
+    flush(batching);
+  });
 }
 
 function flush(batching: Batching): void {
-  const { queued, open } = batching;
-  batching.flushing = false;
   while (batching.inFlight < CHUNKS_IN_FLIGHT_MAX) {
-    const chunk = queued.shift();
+    const chunk = batching.chunks.next();
     if (!chunk) return;
-    if (open.get(chunk.ref.keys.jobs) === chunk) open.delete(chunk.ref.keys.jobs);
     batching.inFlight += 1;
-    void send(batching, chunk);
+    void carry(batching, chunk);
   }
 }
 
-async function send(batching: Batching, chunk: Chunk): Promise<void> {
+async function carry(batching: Batching, chunk: Chunk): Promise<void> {
   const { budgetMs, clock } = batching;
   try {
     // In an outage a call also waits for those before it: that is taken from its budget.
@@ -201,6 +212,7 @@ async function move(batching: Batching, { ref, items }: Chunk): Promise<void> {
     if (pending.moves > MOVES_MAX) fail(batching, pending, movedAway(pending.queue.name));
     else place(batching, pending, layout, true);
   }
+  send(batching, 1);
 }
 
 /** Says whether the call is settled; what is `later` is sent again. */
@@ -208,16 +220,16 @@ function answer(batching: Batching, pending: Pending, reply: ScheduleReply | und
   try {
     if (!reply) throw new Error('the script replied to fewer jobs than it was sent');
     if (reply.kind === 'later') return false;
-    pending.resolve(scheduledOf(pending.queue.name, pending.plan, reply));
+    pending.resolve(scheduledOf(pending.queue.name, pending.plan, reply), pending.at);
   } catch (error) {
-    pending.reject(error);
+    pending.reject(error, pending.at);
   }
   settled(batching, pending);
   return true;
 }
 
 function fail(batching: Batching, pending: Pending, error: unknown): void {
-  pending.reject(failureOf(pending.queue.name, pending.plan, error));
+  pending.reject(failureOf(pending.queue.name, pending.plan, error), pending.at);
   settled(batching, pending);
 }
 

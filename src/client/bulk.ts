@@ -5,7 +5,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { show } from '../core/duration.ts';
 import { DuestreamError, Indeterminate, messageOf } from '../core/errors.ts';
-import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from './batch.ts';
+import type { Answers } from './batch.ts';
+import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from './chunks.ts';
 import type { Plan } from './plan.ts';
 import { type Scheduled, sameKind, Unconfirmed, type UnconfirmedJob } from './scheduled.ts';
 
@@ -19,7 +20,8 @@ const TURN_JOBS = 500;
 export async function planAll<T>(jobs: readonly T[], plan: (job: T) => Plan): Promise<readonly Plan[]> {
   checkList(jobs, 'jobs');
   const plans: Plan[] = [];
-  for (const [index, job] of jobs.entries()) {
+  let index = 0;
+  for (const job of jobs) {
     if (index % TURN_JOBS === TURN_JOBS - 1) await turn();
     try {
       if (typeof job !== 'object' || job === null) {
@@ -30,6 +32,7 @@ export async function planAll<T>(jobs: readonly T[], plan: (job: T) => Plan): Pr
       if (!(error instanceof DuestreamError)) throw error;
       throw new DuestreamError(error.code, `jobs[${index}]: ${error.message}; nothing was sent`, { cause: error });
     }
+    index += 1;
   }
   return plans;
 }
@@ -44,9 +47,9 @@ export function checkList(list: readonly unknown[], what: string): void {
 /** Sends all plans. @throws DuestreamError whose cause is `Unconfirmed` */
 export async function scheduleAll(
   plans: readonly Plan[],
-  add: (plan: Plan) => Promise<Scheduled>,
+  send: (slice: readonly Plan[]) => Promise<Answers>,
 ): Promise<readonly Scheduled[]> {
-  const results = new Map<number, Scheduled>();
+  const results: (Scheduled | undefined)[] = plans.map(() => undefined);
   const errors = new Map<number, unknown>();
   let next = 0;
   let storm = false;
@@ -55,18 +58,20 @@ export async function scheduleAll(
     while (next < plans.length && !storm) {
       const from = next;
       next = sliceEnd(plans, from);
-      const settled = await Promise.allSettled(plans.slice(from, next).map(add));
-      settled.forEach((one, offset) => {
-        if (one.status === 'fulfilled') results.set(from + offset, one.value);
-        else errors.set(from + offset, one.reason);
-        storm ||= one.status === 'rejected' && !isRefusal(one.reason);
+      const answers = await send(plans.slice(from, next));
+      answers.results.forEach((scheduled, at) => {
+        results[from + at] = scheduled;
       });
+      for (const [at, error] of answers.errors) {
+        errors.set(from + at, error);
+        storm ||= !isRefusal(error);
+      }
     }
   }
 
   await Promise.all(Array.from({ length: SLICES_IN_FLIGHT }, feed));
   if (errors.size > 0) throw failure(plans, results, errors);
-  return plans.flatMap((_, index) => results.get(index) ?? []);
+  return results.filter((scheduled) => scheduled !== undefined);
 }
 
 function sliceEnd(plans: readonly Plan[], from: number): number {
@@ -87,15 +92,15 @@ const isRefusal = (error: unknown) =>
 /** The error that matters most: what may have happened before what did not, and the outage before a refusal. */
 function failure(
   plans: readonly Plan[],
-  results: ReadonlyMap<number, Scheduled>,
+  results: readonly (Scheduled | undefined)[],
   errors: ReadonlyMap<number, unknown>,
 ): unknown {
   const all = [...errors].sort(([a], [b]) => a - b);
   const [index, error] =
     all.find(([, one]) => one instanceof Indeterminate) ?? all.find(([, one]) => !isRefusal(one)) ?? all[0] ?? [];
-  const confirmed = plans.flatMap((_, at) => results.get(at) ?? []);
+  const confirmed = results.filter((scheduled) => scheduled !== undefined);
   const unconfirmed = plans.flatMap(({ id, dueMs }, at): readonly UnconfirmedJob[] =>
-    results.has(at) ? [] : [{ index: at, id, dueMs, ...(errors.has(at) ? { error: errors.get(at) } : {}) }],
+    results[at] ? [] : [{ index: at, id, dueMs, ...(errors.has(at) ? { error: errors.get(at) } : {}) }],
   );
   const cause = new Unconfirmed({ confirmed, unconfirmed, cause: error });
   const message = `jobs[${index}]: ${messageOf(error)}; ${confirmed.length} of ${plans.length} jobs are confirmed`;

@@ -7,10 +7,10 @@ import type { Queue } from '../core/queue.ts';
 import type { OverState } from '../core/state.ts';
 import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { READ_JOBS_MAX } from '../redis/transitions/bytes.ts';
+import { CANCEL_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { CancelReply, Moved } from '../redis/transitions/replies.ts';
-import { CHUNK_JOBS_MAX } from './batch.ts';
+import { CHUNK_JOBS_MAX } from './chunks.ts';
 import { homeOf, type Layout } from './layouts.ts';
 import { type CallPartitions, placesOf } from './partition-calls.ts';
 
@@ -101,7 +101,7 @@ async function ask(
   const replies: Final[] = [];
   while (replies.length < members.length) {
     let tries = 0;
-    const rest = members.slice(replies.length, replies.length + READ_JOBS_MAX);
+    const rest = members.slice(replies.length, replies.length + CANCEL_JOBS_MAX);
     const call = () => {
       tries += 1;
       return jobs.cancel(ref, rest, { windowMs });

@@ -39,21 +39,35 @@ const DAY_MS = 86_400_000;
 const OPTIONS: ReadonlyMap<string, boolean> = new Map(
   allOptions.map(({ name, option }) => [name, option.record !== undefined]),
 );
+/** The same of a job in a list, which has its data beside its options. */
+const OPTIONS_AND_DATA: ReadonlyMap<string, boolean> = new Map([...OPTIONS, ['data', false]]);
 
 /** @throws DuestreamError `bad-input` that says what was given and what is allowed. */
 export function planJob(data: unknown, options: ScheduleOptions, limits: PlanLimits): Plan {
-  const hasOwn = checkNames(options);
+  return planned({ data, options, hasOwn: checkNames(options, OPTIONS) }, limits);
+}
+
+/** A job in a list. @throws DuestreamError `bad-input` that says what was given and what is allowed. */
+export function planListed(job: ScheduleOptions & { readonly data: unknown }, limits: PlanLimits): Plan {
+  return planned({ data: job.data, options: job, hasOwn: checkNames(job, OPTIONS_AND_DATA) }, limits);
+}
+
+function planned(
+  { data, options, hasOwn }: { readonly data: unknown; readonly options: ScheduleOptions; readonly hasOwn: boolean },
+  limits: PlanLimits,
+): Plan {
   const ifExists = options.ifExists === undefined ? 'keep' : jobOptions.ifExists.check(options.ifExists, 'ifExists');
   const id = options.id === undefined ? newJobId() : jobOptions.id.check(options.id, 'id');
   const name = jobOptions.name.check(options.name, 'name');
   const dueMs = dueOf(options, limits);
   const overrides = hasOwn ? overridesOf(options, dueMs) : NOTHING;
   const body = encodeBody({ name, data }, overrides);
-  const bodyBytes = Buffer.byteLength(body);
-  if (bodyBytes > limits.dataBytesMax) checkDataBytes({ name, overrides, bodyBytes }, limits.dataBytesMax);
   const record = encodeRecord(dueMs, body, hasOwn ? headerOf(options, dueMs) : NOTHING);
+  const recordBytes = Buffer.byteLength(record);
+  const bodyBytes = recordBytes - record.length + body.length;
+  if (bodyBytes > limits.dataBytesMax) checkDataBytes({ name, overrides, bodyBytes }, limits.dataBytesMax);
   const member = memberOf(id);
-  const bytes = bodyBytes + record.length - body.length + member.length;
+  const bytes = recordBytes + member.length;
   return {
     id,
     member,
@@ -105,13 +119,13 @@ function localMs(at: InstantInput, zone: string): number {
 }
 
 /** Whether any option stands in the record. A misspelt `delay` would run at once if it were not refused. */
-function checkNames(options: ScheduleOptions): boolean {
+function checkNames(options: ScheduleOptions, known: ReadonlyMap<string, boolean>): boolean {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new DuestreamError('bad-input', `options are ${show(options)}; allowed: an object`);
   }
   let hasOwn = false;
   for (const name in options) {
-    const isOwn = OPTIONS.get(name);
+    const isOwn = known.get(name);
     hasOwn ||= isOwn === true;
     if (isOwn !== undefined) continue;
     const near = hintOf(name, optionNames) || ';';

@@ -10,7 +10,7 @@ import { createCancel } from './cancel.ts';
 import { createGet } from './job-view.ts';
 import { createLayouts } from './layouts.ts';
 import { createPartitionCalls } from './partition-calls.ts';
-import { type PlanLimits, planJob } from './plan.ts';
+import { type PlanLimits, planJob, planListed } from './plan.ts';
 import { withReadRetry } from './read-retry.ts';
 import { createRefusal } from './refusal.ts';
 import { createReplay } from './replay.ts';
@@ -58,8 +58,9 @@ export async function scheduleList(
   }: { readonly to: Queue<unknown>; readonly list: readonly BulkJob<unknown>[]; readonly calledMs: number },
 ): Promise<readonly Scheduled[]> {
   await server.settle();
-  const plans = await planAll(list, ({ data, ...options }) => planJob(data, options, limits(calledMs)));
-  return scheduleAll(plans, (plan) => batch.add(to, plan));
+  const within = limits(calledMs);
+  const plans = await planAll(list, (job) => planListed(job, within));
+  return scheduleAll(plans, (slice) => batch.addMany(to, slice));
 }
 
 export const limitsOf = ({ horizonMs, dataBytesMax }: ProducerSettings): Omit<PlanLimits, 'nowMs'> => ({
@@ -93,7 +94,11 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
   });
   return {
     server,
-    limits: (calledMs: number): PlanLimits => ({ ...limitsOf(settings), nowMs: server.latestMs(calledMs) }),
+    limits: (calledMs: number): PlanLimits => ({
+      horizonMs: settings.horizonMs,
+      dataBytesMax: settings.dataBytesMax,
+      nowMs: server.latestMs(calledMs),
+    }),
     /** @throws DuestreamError `unavailable`, or `refused` where Redis may evict jobs */
     async fit() {
       await withReadRetry('ready', () => redis.ping(), { clock, budgetMs });

@@ -89,14 +89,19 @@ function checked(options: ProducerOptions): ProducerSettings {
   };
 }
 
+/** What was checked once and cannot change. */
+const checkedQueues = new WeakSet<object>();
+
 /** The queue that a call names. @throws DuestreamError `bad-input` */
 export function queueOf<Data>(input: QueueInput<Data>): Queue<Data> {
   if (typeof input === 'string') return defineQueue<Data>(input);
+  if (checkedQueues.has(input)) return input;
   if (typeof input !== 'object' || input === null) {
     throw new DuestreamError('bad-input', `queue is ${show(input)}; allowed: what defineQueue returned, or a name`);
   }
   parseName(input.name, 'queue');
   wholeNumber(input.partitions, { what: 'partitions', ...queueRanges.partitions });
+  if (Object.isFrozen(input)) checkedQueues.add(input);
   return input;
 }
 

@@ -8,7 +8,8 @@ import { DuestreamError, messageOf } from './errors.ts';
 export function dataJson(data: unknown): string {
   try {
     const text = JSON.stringify(data);
-    // A cycle would have thrown above, so this walk ends.
+    // A cycle would have thrown above, so these walks end.
+    if (text !== undefined && isCarried(data)) return text;
     const uncarried = uncarriedPart(data, 'data') ?? (text === undefined ? 'data' : undefined);
     if (uncarried === undefined) return text;
     throw new DuestreamError(
@@ -20,6 +21,23 @@ export function dataJson(data: unknown): string {
     const why = messageOf(cause).split('\n')[0];
     throw new DuestreamError('bad-input', `data cannot be carried by JSON: ${why}`, { cause });
   }
+}
+
+/** Whether JSON surely carries it, without the names of its parts: nearly all data is of this kind, and it is asked often. */
+function isCarried(value: unknown): boolean {
+  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return true;
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (Array.isArray(value)) return value.every(isCarried) && !value.includes(undefined);
+  return isPlain(value) && Object.values(value).every((part) => part === undefined || isCarried(part));
+}
+
+function isPlain(value: unknown): value is object {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    Object.getPrototypeOf(value) === Object.prototype &&
+    !('toJSON' in value)
+  );
 }
 
 /** What JSON turns into `{}` or `null` without a word. */

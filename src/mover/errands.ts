@@ -2,6 +2,7 @@
  * What the leader does about one schedule that it looks at: fires instants and sets the next look, only sets the look,
  * or hands it to arm or disarm. Nothing is asked of Redis here, so many schedules are decided in one go.
  */
+
 import type { Clock } from '../core/clock.ts';
 import { encodeRecord } from '../core/codec.ts';
 import { DuestreamError, messageOf } from '../core/errors.ts';
@@ -11,6 +12,7 @@ import { nextFire } from '../core/recurring/recurrence.ts';
 import { dueOfFire, fireMember, type Schedule } from '../core/recurring/schedule.ts';
 import { type Fired, instantOf } from '../core/recurring/schedule-progress.ts';
 import type { PartitionRef } from '../redis/keys.ts';
+import { FIRE_BYTES_MAX, FIRE_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import type { FireItem, ScheduleFire } from '../redis/transitions/schedules.ts';
 import { createKnownSchedules, type KnownSchedules, type ReadSchedule } from './known-schedules.ts';
 
@@ -62,8 +64,6 @@ const MISSING_LOOK_MS = 5000;
 const MISSING_MS = 60_000;
 const UNREADABLE_LOOK_MS = 60_000;
 /** What one schedule fires in one call. The rest follows at once; others have their turn between. */
-const SIZE_MAX = 1024 * 1024;
-const JOBS_MAX = 150;
 const ITEM_SIZE = 300;
 
 export function createErrands(parts: ErrandsParts): Errands {
@@ -111,7 +111,7 @@ function due({ ref, events }: Deciding, look: Look, { schedule, recurrence }: Re
     const sinceMs = nextFire(recurrence, afterMs) ?? afterMs;
     events.emit('schedule.missed', { queue, partition, schedule: look.name, sinceMs, fired: instants.length });
   }
-  const most = Math.max(1, Math.min(JOBS_MAX, Math.floor(SIZE_MAX / (schedule.body.length + ITEM_SIZE))));
+  const most = Math.max(1, Math.min(FIRE_JOBS_MAX, Math.floor(FIRE_BYTES_MAX / (schedule.body.length + ITEM_SIZE))));
   if (instants.length <= most) return errandOf(look, schedule, { instants, upToMs: nowMs, nextMs });
   const some = instants.slice(0, most);
   return errandOf(look, schedule, { instants: some, upToMs: some.at(-1) ?? 0, nextMs: nowMs });

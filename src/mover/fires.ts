@@ -6,6 +6,7 @@ import type { Emitter } from '../core/events.ts';
 import type { Fired } from '../core/recurring/schedule-progress.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
+import { FIRE_BYTES_MAX, FIRE_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import { createJobs } from '../redis/transitions/jobs.ts';
 import { fire, type ScheduleFired } from '../redis/transitions/schedules.ts';
 import { type Errand, onceMore } from './errands.ts';
@@ -24,9 +25,6 @@ interface Done {
   readonly fired: Fired;
 }
 
-/** Schedules and their jobs in one call: 2 ms of Redis. */
-const CALL_JOBS = 150;
-const CALL_SIZE = 1024 * 1024;
 const CALLS_AT_ONCE = 2;
 /** How long the tombstone of a replaced job stays. */
 const REPLACED_WINDOW_MS = 600_000;
@@ -44,11 +42,11 @@ export async function sendErrands(parts: FiresParts, term: string, errands: read
 
 function callsOf(errands: readonly Errand[]): readonly (readonly Errand[])[] {
   const calls: Errand[][] = [];
-  let [jobs, size] = [CALL_JOBS, CALL_SIZE];
+  let [jobs, size] = [FIRE_JOBS_MAX, FIRE_BYTES_MAX];
   for (const errand of errands) {
     jobs += Math.max(1, errand.fire.items.length);
     size += errand.size;
-    if (jobs > CALL_JOBS || size > CALL_SIZE) {
+    if (jobs > FIRE_JOBS_MAX || size > FIRE_BYTES_MAX) {
       calls.push([]);
       jobs = Math.max(1, errand.fire.items.length);
       size = errand.size;

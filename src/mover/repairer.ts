@@ -16,6 +16,7 @@ import { pauseAfter } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { checkEntries, checkMembers, type Damage, damageKey } from '../redis/repair/damage.ts';
 import { isRepairable, notReady, repair } from '../redis/repair/repair.ts';
+import { ENTRIES_MAX } from '../redis/transitions/bytes.ts';
 import type { Leadership } from './election.ts';
 
 export interface RepairerOptions {
@@ -45,8 +46,8 @@ export interface Repairer {
 
 const DEFAULTS: RepairerOptions = { restMs: 12_000, apartMs: 2000, ownedApartMs: 10_000 };
 const SLICE = 500;
-/** Of a rest, after a slice of 1 MiB that had few records: it costs Redis 2 ms a second. */
-const SHARE_LEAST = 1 / 12;
+/** Of a rest, after a slice of 512 KiB that had few records: it costs Redis 2 ms a second. */
+const SHARE_LEAST = 1 / 24;
 const BUSY_REST_MS = 50;
 /** What is remembered at once. The rest is found by a later walk. */
 const SUSPECTS_MAX = 10_000;
@@ -62,15 +63,19 @@ export function createRepairer({ redis, ref, options = {}, leading, clock, event
   const { restMs, apartMs, ownedApartMs } = { ...DEFAULTS, ...options };
   const suspects = new Map<string, Suspect>();
   let cursor: string | undefined;
+  /** The entry of ready that was looked at last, until all that was delivered has been. */
+  let frontAfter: string | undefined;
 
   async function pass(): Promise<number | Idle> {
     if (!leading()) {
       suspects.clear();
       cursor = undefined;
+      frontAfter = undefined;
       return idle(restMs);
     }
     const slice = await checkMembers(redis, ref, { part: 'jobs', cursor: cursor ?? '0', limit: SLICE });
-    const front = await checkEntries(redis, ref, { part: 'front', limit: SLICE });
+    const front = await checkEntries(redis, ref, { part: 'front', after: frontAfter, limit: ENTRIES_MAX });
+    frontAfter = front.next;
     if (slice.kind === 'large') return restMs;
     const { absent } = await notReady(redis, ref.keys, [...slice.found, ...front.found].filter(isRepairable));
     remember(absent);

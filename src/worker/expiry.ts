@@ -12,7 +12,7 @@ import { withRetry } from '../redis/connection/outage.ts';
 import type { ServerOf } from '../redis/connection/server-clock.ts';
 import { peek } from '../redis/inspect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { READ_JOBS_MAX } from '../redis/transitions/bytes.ts';
+import { EXPIRE_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { Compensation, Delivery, ExpireReply } from '../redis/transitions/replies.ts';
 
@@ -46,7 +46,7 @@ export function createExpire(parts: ExpiryParts): Expire {
     const policy = { clock, budgetMs: BUDGET_MS, signal };
     const kept: Delivery[] = [];
     for (let rest = deliveries; rest.length > 0; ) {
-      const some = rest.slice(0, compensations ? COMPENSATIONS_MAX : READ_JOBS_MAX);
+      const some = rest.slice(0, compensations ? COMPENSATIONS_MAX : EXPIRE_JOBS_MAX);
       const replies = await withRetry('expire', () => judge(ref, some), policy).catch(() => undefined);
       if (!replies) break;
       tell(ref, some, replies);

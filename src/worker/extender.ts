@@ -23,6 +23,7 @@ import type { Emitter } from '../core/events.ts';
 import { createLoop, type Idle, idle } from '../core/loop.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
+import { EXTEND_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { ExtendReply } from '../redis/transitions/replies.ts';
 import { abort, claimOf, type Held, type Inflight, isLeased } from './inflight.ts';
@@ -51,8 +52,6 @@ export interface Extender {
   readonly pass: () => Promise<number | Idle>;
 }
 
-/** A run with its errors may have 4 KB, so a call reads 1 MB at most. */
-const BATCH_MAX = 200;
 /** The part of a lease that is not trusted. */
 const MARGIN = 1 / 10;
 /**
@@ -106,9 +105,9 @@ async function pass(extending: Extending): Promise<number | Idle> {
 }
 
 async function extendAll(extending: Extending, ref: PartitionRef, held: readonly Held[]): Promise<void> {
-  for (let from = 0; from < held.length; from += BATCH_MAX) {
+  for (let from = 0; from < held.length; from += EXTEND_JOBS_MAX) {
     // Some may have ended while the calls before this one were under way.
-    const leased = held.slice(from, from + BATCH_MAX).filter(isLeased);
+    const leased = held.slice(from, from + EXTEND_JOBS_MAX).filter(isLeased);
     if (leased.length > 0) await extend(extending, ref, leased);
   }
 }

@@ -21,7 +21,7 @@ import { createLoop } from '../core/loop.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { outageOf, pauseAfter } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { READ_JOBS_MAX } from '../redis/transitions/bytes.ts';
+import { RECLAIM_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import { forget, withoutBeat } from '../redis/transitions/presence.ts';
 import {
   type ConsumerInfo,
@@ -201,8 +201,8 @@ async function takeShare(reclaiming: Reclaiming, ref: PartitionRef, found: Nomin
   const most = Math.min(BATCH_MAX, inflight.free(concurrency));
   const wanted = await sharesOf(entries, { consumer, living, round, most });
   if (wanted.length === 0) return;
-  for (let from = 0; from < wanted.length; from += READ_JOBS_MAX) {
-    await takeSome(reclaiming, ref, dead.name, wanted.slice(from, from + READ_JOBS_MAX));
+  for (let from = 0; from < wanted.length; from += RECLAIM_JOBS_MAX) {
+    await takeSome(reclaiming, ref, dead.name, wanted.slice(from, from + RECLAIM_JOBS_MAX));
   }
 }
 

@@ -39,6 +39,63 @@ describe('a new id', () => {
   });
 });
 
+describe('many jobs in one call', () => {
+  test('are written together, 250 at a time: one command for the zset and one for the records', async () => {
+    const items = Array.from({ length: 600 }, (_, n) => item(`job-${n}`, { dueMs: DUE + n }));
+    await p.redis.config('RESETSTAT');
+    expect(await p.scheduleAll(items)).toEqual(items.map(() => ({ kind: 'ok' })));
+    const stats = await p.redis.info('commandstats');
+    expect(['zadd', 'hset'].map((name) => new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(stats)?.[1])).toEqual([
+      '3',
+      '3',
+    ]);
+    expect(await p.redis.zcard(p.keys.scheduled)).toBe(600);
+    expect(await p.redis.hlen(p.keys.jobs)).toBe(600);
+    expect(await p.redis.zscore(p.keys.scheduled, 'j:job-599')).toBe(String(DUE + 599));
+    expect(await p.count('scheduled')).toBe(600);
+  });
+
+  test('of one id are judged one after the other, as calls of their own would be', async () => {
+    const all = [item('a'), item('a', { data: 2 }), item('a', { data: 2 }), item('b'), item('a')];
+    const kinds = async (mode: 'keep' | 'replace') => (await p.scheduleAll(all, { mode })).map(({ kind }) => kind);
+    expect(await kinds('keep')).toEqual(['ok', 'exists', 'exists', 'ok', 'already']);
+    await p.redis.flushall();
+    expect(await kinds('replace')).toEqual(['ok', 'replaced', 'already', 'ok', 'replaced']);
+    expect(await p.redis.hget(p.keys.jobs, 'j:a')).toBe(item('a').record);
+    expect(await p.count('scheduled')).toBe(2);
+  });
+
+  test('are new, replaced and new again after their end in the same call', async () => {
+    await p.complete([await p.running('over')]);
+    await p.retry(await p.running('waits'));
+    const all = [
+      item('new', { dueMs: DUE }),
+      item('over', { data: 1, dueMs: DUE }),
+      item('waits', { data: 1, dueMs: DUE }),
+    ];
+    const replies = await p.scheduleAll(all, { mode: 'replace' });
+    expect(replies.map(({ kind }) => kind)).toEqual(['ok', 'ok', 'replaced']);
+    const { runs, ...rest } = await p.picture();
+    expect(rest).toEqual({
+      scheduled: { 'j:new': DUE, 'j:over': DUE, 'j:waits': DUE },
+      jobs: { 'j:new': 'record', 'j:over': 'record', 'j:waits': 'record' },
+    });
+    expect(decodeRun((await p.redis.hget(p.keys.runs, 'j:waits')) ?? '')).toMatchObject({ generation: 1, attempts: 0 });
+  });
+
+  test.each(['1763719000000.4', ' 1763719000000', '1.763719e12', '0x19aa4d1f6c0'])(
+    'take a due of %j as a whole number',
+    async (due) => {
+      const { scheduled, jobs, runs, done, meta, wake, stale } = p.keys;
+      const lua = readFileSync(new URL('../../lua/schedule.lua', import.meta.url), 'utf8');
+      const { member, record } = item('a');
+      const args = ['', '0', 'keep', '315360000000', '266240', member, record, due];
+      expect(await p.redis.eval(lua, 7, scheduled, jobs, runs, done, meta, wake, stale, ...args)).toEqual(['ok']);
+      expect(await p.redis.zscore(scheduled, member)).toBe(Number(due).toFixed(0));
+    },
+  );
+});
+
 describe('is refused without a write', () => {
   test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, -1])('when due is %s', async (dueMs) => {
     const bad = { ...item('a'), dueMs };

@@ -53,7 +53,7 @@ const ELSEWHERE = ['repair', 'enrol', 'watch', 'beat', 'declare', 'identify', 'a
 /** Marks of loops that would never end, which is noticed, but not by a test. */
 const ENDLESS = /^endless/;
 /** How much is read, which the small records of the model cannot tell; `test/redis/bytes.test.ts` counts it. */
-const MEASURES = / [<>]=? (?=(?:300|8|262144|655360)\b)/g;
+const MEASURES = / [<>]=? (?=(?:300|500|8|262144|655360)\b)/g;
 
 /** Mutants that change nothing that could be told, by name, with the reason. Their lines are marked. */
 export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
@@ -63,10 +63,10 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
     'cancel @later: no guard',
     'purge @largest: turned ==',
     'reclaim @bytes: turned <',
-    'schedule @spent: turned >',
-    'schedule @alike: turned ==',
-    'schedule @later: no guard',
-    'schedule @exists-later: no guard',
+    'known @spent: turned >',
+    'known @alike: turned ==',
+    'known @later: no guard',
+    'known @exists-later: no guard',
   ].map((name) => [name, 'only how much is read: the records of the model are small'] as const),
   [
     'replay @live-again: no write',

@@ -48,6 +48,32 @@ describe('a batch', () => {
     expect(await Promise.all(results)).toHaveLength(2);
   });
 
+  test('sends 32 at once while Redis has little to do, and the rest at the end of the turn', async () => {
+    const { sent, batch } = batchByHand();
+    const results = Array.from({ length: 200 }, (_, n) => batch.add(queue, plan(`${n}`)));
+    expect(sent.map(({ size }) => size)).toEqual([32, 32, 32]);
+    await turns(1);
+    expect(sent.map(({ size }) => size)).toEqual([32, 32, 32, 104]);
+    for (const call of sent) call.answer();
+    expect(await Promise.all(results)).toHaveLength(200);
+  });
+
+  test('takes a list at once, and says of each job what became of it', async () => {
+    const { sent, batch } = batchByHand();
+    const answers = batch.addMany(
+      queue,
+      ['a', 'b', 'c'].map((id) => plan(id)),
+    );
+    await turns(1);
+    sent[0]?.answer([{ kind: 'ok' }, { kind: 'too-large' }, { kind: 'later' }]);
+    await expect.poll(() => sent.length).toBe(2);
+    sent[1]?.answer([{ kind: 'exists', dueMs: 5 }]);
+    const { results, errors } = await answers;
+    expect(results.map((one) => one?.status)).toEqual(['scheduled', undefined, 'exists']);
+    expect([...errors.keys()]).toEqual([1]);
+    expect(await batch.addMany(queue, [])).toEqual({ results: [], errors: new Map() });
+  });
+
   test('keeps at most 20 script calls on the way; what waits meanwhile goes together', async () => {
     const { sent, batch } = batchByHand();
     const results: Promise<unknown>[] = [];

@@ -9,7 +9,7 @@ import { dueOfFire, fireId, recurrenceOf, routingOf, type Schedule } from '../..
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { Jobs } from '../../redis/transitions/jobs.ts';
 import type { ScheduleReply } from '../../redis/transitions/replies.ts';
-import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from '../batch.ts';
+import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from '../chunks.ts';
 
 /** What became of one job. */
 export interface FiredJob {

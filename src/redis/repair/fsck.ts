@@ -39,7 +39,7 @@ interface Sighting {
 }
 
 /** Nothing is promoted meanwhile. `npm run bench:fsck` tells how long that is, and why no more are read at once. */
-const ATOMIC_MAX = 1000;
+const ATOMIC_MAX = 600;
 const APART_MS = 2000;
 const PAGE = 300;
 /** As many flaws are kept; a partition that has more is looked at again after a repair. */

@@ -12,7 +12,7 @@ import { type Damage, type DamageKind, damageKey } from './damage.ts';
 /** `sound`: there was nothing to repair, or no longer. `unsure`: it cannot be proved now; look again later. */
 export type RepairReply = 'repaired' | 'sound' | 'unsure';
 
-const BATCH = 100;
+const BATCH = 50;
 const PAGE = 1000;
 const REPAIRABLE: ReadonlySet<DamageKind> = new Set(['orphan', 'tombstone', 'idle', 'stuck', 'group']);
 

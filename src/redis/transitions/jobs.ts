@@ -53,7 +53,8 @@ function waiting(redis: Redis) {
     ): Promise<readonly ScheduleReply[] | Moved> {
       const generation = `${layout === undefined ? '' : LAYOUT_SIGNS[layout]}${ref.layoutGeneration}`;
       const args = { now: nowMs ?? '', generation, mode, horizon: horizonMs, bytes: bytesMax };
-      const each = items.flatMap(({ member, record, dueMs }) => [member, record, dueMs]);
+      const each: string[] = [];
+      for (const { member, record, dueMs } of items) each.push(member, record, String(dueMs));
       const reply = list(await run(redis, 'schedule', { keys: ref.keys, args, each }));
       return moved(reply) ?? reply.map((item) => scheduleReply(text(item)));
     },

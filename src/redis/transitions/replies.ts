@@ -129,7 +129,11 @@ export function settleReply(reply: Reply): SettleReply {
   return text(list(reply)[0]) as SettleReply;
 }
 
+/** Nearly every reply is this one. */
+const OK: ScheduleReply = { kind: 'ok' };
+
 export function scheduleReply(reply: string): ScheduleReply {
+  if (reply === 'ok') return OK;
   const [kind, detail = ''] = reply.split(' ');
   if (kind === 'already') return { kind, over: outcomeLetters[detail] };
   if (kind === 'exists') return { kind, dueMs: score(detail) };

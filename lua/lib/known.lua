@@ -1,0 +1,43 @@
+-- known: what a call of schedule means for an id under which something is stored already.
+-- GIVES   knownAs(keys, call, job): the reply; whether the id is over and gets a new life; and the
+--         generation of the run that is replaced. `call` is {mode, spent}, of which spent grows and
+--         isFull may be set; `job` is {member, record, length of what is stored}
+-- USED BY  schedule
+-- NEEDS   run, tombstone
+-- RULE    What is stored is read only where its length can decide nothing, and a call ends at
+--         640 KiB of what it would read or hash; the first is always read. A value of more than
+--         300 bytes is no tombstone.
+local function mayRead(call, size)
+  -- @spent
+  call.isFull = call.spent > 0 and call.spent + size > 655360
+  call.spent = call.spent + size
+  return not call.isFull
+end
+
+local function endOf(tombstone, record)
+  local outcome, asked, digest = tombstone:match('^%.(.)(%w+) (%x+)')
+  local isSame = asked == record:match('^1(%w+)') and digest == digestOf(record)
+  return isSame and 'already ' .. outcome or 'ok', true
+end
+
+local function knownAs(keys, call, job)
+  local member, record, length = job.member, job.record, job.length
+  -- @alike
+  local isRead = length == #record or length <= 300
+  -- @later
+  if isRead and not mayRead(call, #record) then return 'later' end
+  local current = isRead and redis.call('HGET', keys.jobs, member)
+  if isTombstone(current) then return endOf(current, record) end
+  if current == record then return 'already live' end
+  if call.mode == 'replace' then
+    local run = runOf(redis.call('HGET', keys.runs, member))
+    local isRunning = run and run.owner ~= '-'
+    return isRunning and 'running' or 'replaced', false, run and tonumber(run.generation)
+  end
+  local scheduledFor = tonumber(redis.call('ZSCORE', keys.scheduled, member))
+  local isUnknown = not scheduledFor and not current
+  -- @exists-later
+  if isUnknown and not mayRead(call, length) then return 'later' end
+  current = isUnknown and redis.call('HGET', keys.jobs, member) or current
+  return ('exists %.0f'):format(scheduledFor or tonumber(askedOf(current), 36))
+end
