@@ -1,6 +1,6 @@
 /**
  * The command line: a table of verbs, and what is the same for all of them. Exit statuses: 0 ok, 1 failed, 64 wrong
- * use, 69 Redis unavailable, 78 bad configuration. Whatever a verb throws becomes one of them here and nowhere else.
+ * use, 69 Redis unavailable, 78 bad configuration or another schema. Whatever a verb throws becomes one of them here and nowhere else.
  */
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError, Option } from 'commander';
