@@ -17,6 +17,7 @@ import { ls } from './commands/jobs/ls.ts';
 import { schedule } from './commands/jobs/schedule.ts';
 import { show } from './commands/jobs/show.ts';
 import { leaders } from './commands/leaders.ts';
+import { plan } from './commands/plan.ts';
 import { queuesLs } from './commands/queues/queues-ls.ts';
 import { queuesPause, queuesResume } from './commands/queues/queues-pauses.ts';
 import { queuesRm } from './commands/queues/queues-rm.ts';
@@ -67,6 +68,7 @@ const verbs: readonly Register[] = [
   workers,
   doctor,
   fsck,
+  plan,
   (program, runner) => {
     configPrint(program.command('config').description('show the configuration'), runner);
   },
