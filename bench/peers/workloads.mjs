@@ -220,7 +220,8 @@ export function startWorkers(ground, { system }, { jobs, processes }) {
 /** @param {Ground} ground @param {Given} given @param {{ workers: readonly import('./ground.mjs').Child[], jobs: number }} options @returns {Promise<Seen>} */
 export async function finished(ground, { system }, { workers, jobs }) {
   const all = () => workers.reduce((sum, worker) => sum + worker.count(), 0) >= jobs;
-  await until(ground.redis, async () => all(), { what: `${system.name} runs ${jobs} jobs` });
+  const forMs = 300_000 + jobs;
+  await until(ground.redis, async () => all(), { forMs, what: `${system.name} runs ${jobs} jobs` });
   await until(ground.redis, async () => (await system.pending(ground.redis)) === 0, { what: `${system.name} settles` });
   const starts = new Uint8Array(jobs);
   const atMs = new Float64Array(jobs);
