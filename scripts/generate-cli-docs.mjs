@@ -37,7 +37,7 @@ All options that have no flag are in [the configuration](configuration.md).
 | 1 | failed: not found, not cancelled, a queue that is not empty, some lines refused, a failed check of \`doctor\`, damage that \`fsck\` did not repair |
 | 64 | usage error: an unknown flag, a value outside its range |
 | 69 | Redis is unavailable, refuses, or is out of memory |
-| 78 | the configuration is wrong |
+| 78 | the configuration is wrong, or the namespace has [another schema](schema-versions.md) than this version knows |
 
 An error is two lines on stderr: what is wrong, and what to do next. With \`--json\` it is
 \`{"error":{"code":"not-found","message":"…"}}\` on stderr. Answers go to stdout, progress to stderr. Colours appear at a

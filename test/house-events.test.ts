@@ -41,6 +41,7 @@ const SAMPLES: Events = {
   'redis.away': { who: 'mover', why: 'connect ECONNREFUSED', answered: false },
   'redis.back': { who: 'mover', awayMs: 1000 },
   'redis.changed': { who: 'mover', before: 'a', runId: 'b', empty: true },
+  'schema.refused': { who: 'registry', why: 'namespace duestream has schema 2' },
   'redis.evicts': { policy: 'allkeys-lru', limitBytes: 1e9, jobs: true },
   'redis.keeps': { after: 'allkeys-lru' },
   'promise.rejected': { error: 'smtp said no' },

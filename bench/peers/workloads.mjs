@@ -38,7 +38,7 @@ export const workloads = [
 ];
 
 /** Jobs were still being scheduled when they came due: the machine does something else as well. */
-class TooSoon extends Error {}
+export class TooSoon extends Error {}
 
 /**
  * With time enough to schedule all jobs before they are due; where it was not enough, once more with more of it.
@@ -47,7 +47,7 @@ class TooSoon extends Error {}
  * @param {(untilMs: number) => Promise<Figures>} act
  * @returns {Promise<Figures>}
  */
-async function withRoom(jobs, act) {
+export async function withRoom(jobs, act) {
   for (const times of [1, 2, 4]) {
     try {
       return await act(Math.ceil((Date.now() + times * (5000 + jobs / 5)) / 1000) * 1000);
@@ -207,7 +207,7 @@ function memory(given, generated) {
 }
 
 /** @param {Ground} ground @param {Given} given @param {{ jobs: number, processes: number }} options */
-function startWorkers(ground, { system }, { jobs, processes }) {
+export function startWorkers(ground, { system }, { jobs, processes }) {
   return Promise.all(
     Array.from({ length: processes }, (_, nth) =>
       ground.start('worker', system.name, { jobs, concurrency: CONCURRENCY, moves: nth === 0 }),
@@ -218,9 +218,10 @@ function startWorkers(ground, { system }, { jobs, processes }) {
 /** @typedef {{ starts: Uint8Array, atMs: Float64Array, cpuMs: number }} Seen */
 
 /** @param {Ground} ground @param {Given} given @param {{ workers: readonly import('./ground.mjs').Child[], jobs: number }} options @returns {Promise<Seen>} */
-async function finished(ground, { system }, { workers, jobs }) {
+export async function finished(ground, { system }, { workers, jobs }) {
   const all = () => workers.reduce((sum, worker) => sum + worker.count(), 0) >= jobs;
-  await until(ground.redis, async () => all(), { what: `${system.name} runs ${jobs} jobs` });
+  const forMs = 300_000 + jobs;
+  await until(ground.redis, async () => all(), { forMs, what: `${system.name} runs ${jobs} jobs` });
   await until(ground.redis, async () => (await system.pending(ground.redis)) === 0, { what: `${system.name} settles` });
   const starts = new Uint8Array(jobs);
   const atMs = new Float64Array(jobs);
@@ -236,8 +237,8 @@ async function finished(ground, { system }, { workers, jobs }) {
   return { starts, atMs, cpuMs };
 }
 
-/** @param {Given} given @param {{ seen: Seen, jobs: number, dueOf: (at: number) => number }} options */
-function judge({ system }, { seen, jobs, dueOf }) {
+/** @param {{ system: System }} given @param {{ seen: Seen, jobs: number, dueOf: (at: number) => number, times?: number }} options `times`: so often each has to start */
+export function judge({ system }, { seen, jobs, dueOf, times = 1 }) {
   const early = system.roundsToSeconds ? EARLY_MS : 0;
   const lateMs = [];
   const wrong = { missing: 0, twice: 0, early: 0 };
@@ -245,8 +246,8 @@ function judge({ system }, { seen, jobs, dueOf }) {
   let lastMs = 0;
   for (let at = 0; at < jobs; at += 1) {
     const atMs = seen.atMs[at] ?? 0;
-    if (seen.starts[at] === 0) wrong.missing += 1;
-    if ((seen.starts[at] ?? 0) > 1) wrong.twice += 1;
+    if ((seen.starts[at] ?? 0) < times) wrong.missing += 1;
+    if ((seen.starts[at] ?? 0) > times) wrong.twice += 1;
     if (atMs < dueOf(at) - early) wrong.early += 1;
     lateMs.push(atMs - dueOf(at));
     firstMs = Math.min(firstMs, atMs);
@@ -258,7 +259,7 @@ function judge({ system }, { seen, jobs, dueOf }) {
 
 /** @typedef {Awaited<ReturnType<typeof spentBy>>} Spent */
 /** @param {Spent} before @param {Spent} after @param {number} jobs */
-function perJob(before, after, jobs) {
+export function perJob(before, after, jobs) {
   return {
     redisMicros: ((after.cpuMs - before.cpuMs) / jobs) * 1000,
     commands: (after.commands - before.commands) / jobs,
@@ -267,4 +268,4 @@ function perJob(before, after, jobs) {
 }
 
 /** @param {readonly number[]} sorted @param {number} part */
-const quantile = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
+export const quantile = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;

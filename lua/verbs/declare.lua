@@ -1,13 +1,21 @@
 #!lua flags=allow-oom
--- declare: a queue enters the registry with its layout; who is first decides.
+-- declare: a queue enters the registry with its layout; who is first decides. So it is with the
+-- schema of the namespace.
 -- KEYS  1 queues  2 wake
--- ARGV  1 queue  2 layout
---       queue: its name; layout: partitions and generation, as JSON
--- RETURN the layout that holds: the caller's, or that of whoever was first
+-- ARGV  1 queue  2 layout  3 schema
+--       queue: its name, '' = none, only the schema; layout: partitions and generation, as JSON;
+--       schema: the number of the layout of keys and values that the caller knows
+-- RETURN {layout that holds, schema that holds}: the caller's, or those of whoever was first. With
+--        another schema than the caller's nothing is written, and the layout is ''
 -- A few bytes per queue, allowed at the memory limit as well: without its line nobody would drain
--- the queue.
-local queues, wake, queue, layout = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
+-- the queue. A registry without the number counts as schema 1. No queue can have the name of that
+-- field.
+local queues, wake, queue, layout, schema = KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3]
+local found = redis.call('HGET', queues, ':schema')
+if found and found ~= schema then return { '', found } end
+redis.call('HSETNX', queues, ':schema', schema)
+if queue == '' then return { '', schema } end
 if redis.call('HSETNX', queues, queue, layout) == 1 then
   redis.call('SPUBLISH', wake, 'queue ' .. queue)
 end
-return redis.call('HGET', queues, queue)
+return { redis.call('HGET', queues, queue), schema }

@@ -2,14 +2,19 @@
 -- elect: a process becomes the leader of a partition if nobody else is.
 -- USES  clock
 -- KEYS  1 leader  2 meta
--- ARGV  1 now  2 process  3 lease
---       now ms, '' = server time; process: id without colon, random per process start; lease ms
--- RETURN {'elected', term, now} (also when the caller holds it already) | {'held', term, ttl ms}
+-- ARGV  1 now  2 process  3 lease  4 schema
+--       now ms, '' = server time; process: id without colon, random per process start; lease ms;
+--       schema: the number of the layout of keys and values that the caller knows
+-- RETURN {'elected', term, now} (also when the caller holds it already) | {'held', term, ttl ms} |
+--        {'schema', number}: the partition says that it has another one, nothing was written
 -- term is <process>:<epoch>:<lease>. The epoch is max(stored + 1, now), so it grows even after a
 -- flush. A lease that lives longer than it was taken for (the clock went back), or for ever, is
 -- void. A partition that is led says which schema of keys and values it has.
 local leader, meta = KEYS[1], KEYS[2]
-local now, process, lease = clock(ARGV[1]), ARGV[2], ARGV[3]
+local now, process, lease, schema = clock(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local said = redis.call('HMGET', meta, 'epoch', 'schema')
+-- @other-schema
+if said[2] and said[2] ~= schema then return { 'schema', said[2] } end
 local term = redis.call('GET', leader)
 if term then
   local holder, taken = term:match('^([^:]+):%d+:(%d+)$')
@@ -19,9 +24,9 @@ if term then
     return holder == process and { 'elected', term, now } or { 'held', term, ttl }
   end
 end
-local epoch = math.max((tonumber(redis.call('HGET', meta, 'epoch')) or 0) + 1, now)
+local epoch = math.max((tonumber(said[1]) or 0) + 1, now)
 term = ('%s:%.0f:%s'):format(process, epoch, lease)
-redis.call('HSET', meta, 'epoch', ('%.0f'):format(epoch), 'schema', 1)
+redis.call('HSET', meta, 'epoch', ('%.0f'):format(epoch), 'schema', schema)
 redis.call('HDEL', meta, 'wake')
 redis.call('SET', leader, term, 'PX', lease)
 return { 'elected', term, now }

@@ -1,6 +1,6 @@
 /**
  * The command line: a table of verbs, and what is the same for all of them. Exit statuses: 0 ok, 1 failed, 64 wrong
- * use, 69 Redis unavailable, 78 bad configuration. Whatever a verb throws becomes one of them here and nowhere else.
+ * use, 69 Redis unavailable, 78 bad configuration or another schema. Whatever a verb throws becomes one of them here and nowhere else.
  */
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError, Option } from 'commander';
@@ -17,6 +17,7 @@ import { ls } from './commands/jobs/ls.ts';
 import { schedule } from './commands/jobs/schedule.ts';
 import { show } from './commands/jobs/show.ts';
 import { leaders } from './commands/leaders.ts';
+import { plan } from './commands/plan.ts';
 import { queuesLs } from './commands/queues/queues-ls.ts';
 import { queuesPause, queuesResume } from './commands/queues/queues-pauses.ts';
 import { queuesRm } from './commands/queues/queues-rm.ts';
@@ -67,6 +68,7 @@ const verbs: readonly Register[] = [
   workers,
   doctor,
   fsck,
+  plan,
   (program, runner) => {
     configPrint(program.command('config').description('show the configuration'), runner);
   },

@@ -13,6 +13,7 @@ import { parseName } from '../core/job.ts';
 import { hintOf } from '../core/nearest.ts';
 import { close, openCommands, type Redis, whenReady } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
+import { checkSchema } from '../redis/schema.ts';
 import { findQueue, listQueues, partitionsOf } from '../redis/transitions/queues.ts';
 import { DEV_FILE, readDevFile } from './dev/dev-file.ts';
 import type { Invocation } from './terminal/invocation.ts';
@@ -53,8 +54,16 @@ export function withRedisUrl(config: Config, url: string): Config {
   return Object.freeze({ ...config, redis });
 }
 
-/** Lends a connection. A refused connection fails at once: a person waits for the answer. */
-export async function withRedis<T>({ config }: Session, act: (redis: Redis) => Promise<T>): Promise<T> {
+/** Lends a connection to a namespace that this version can read. @throws DuestreamError `wrong-schema` */
+export function withRedis<T>(session: Session, act: (redis: Redis) => Promise<T>): Promise<T> {
+  return withAnyRedis(session, async (redis) => {
+    await checkSchema(redis, session.config.namespace);
+    return act(redis);
+  });
+}
+
+/** The same, whatever the namespace holds. A refused connection fails at once: a person waits for the answer. */
+export async function withAnyRedis<T>({ config }: Session, act: (redis: Redis) => Promise<T>): Promise<T> {
   const redis = openCommands({ redis: redisOf(config), name: 'cli' });
   const giveUp = (error: Error) => {
     if (REFUSED.has(codeOf(error))) close(redis);

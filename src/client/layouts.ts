@@ -5,6 +5,7 @@
  * reconnection. A queue that is not in the registry is declared anew by that, and its jobs are seen by the daemons.
  */
 import type { Clock } from '../core/clock.ts';
+import { DuestreamError } from '../core/errors.ts';
 import type { Queue } from '../core/queue.ts';
 import { partitionOf } from '../core/routing.ts';
 import type { Redis } from '../redis/connection/connect.ts';
@@ -98,9 +99,11 @@ function read(remembering: Remembering, entry: Entry): Promise<Layout> {
   return entry.reading;
 }
 
-/** Beside the work: a failure here will be told by the work itself. */
+/** Beside the work: a failure here will be told by the work itself, which has to ask again where the schema is another. */
 function refresh(remembering: Remembering, entry: Entry): void {
-  read(remembering, entry).catch(() => undefined);
+  read(remembering, entry).catch((error: unknown) => {
+    if (error instanceof DuestreamError && error.code === 'wrong-schema') entry.layout = undefined;
+  });
 }
 
 async function declare(remembering: Remembering, { name, partitions }: Queue): Promise<Layout> {

@@ -36,8 +36,8 @@ export type {
 /**
  * Puts jobs into queues. It connects at the first call. All methods reject with a `DuestreamError`: `bad-input` before anything is sent · `unavailable`
  * when Redis could not be reached within the retry budget and nothing was carried out · `indeterminate` when the reply
- * was lost and it may have been · `out-of-memory` and `refused` when Redis says no · `moved` when the queue is resized
- * again and again · `stopped` after `stop`.
+ * was lost and it may have been · `out-of-memory` and `refused` when Redis says no · `wrong-schema` for a namespace of another layout · `moved` when the
+ * queue is resized again and again · `stopped` after `stop`.
  */
 export interface Producer {
   /**

@@ -10,6 +10,7 @@
 export const errorCatalogue = {
   'bad-input': { exit: 64, http: 400 },
   'bad-config': { exit: 78, http: 500 },
+  'wrong-schema': { exit: 78, http: 500 },
   usage: { exit: 64, http: 400 },
   exists: { exit: 1, http: 409 },
   'not-found': { exit: 1, http: 404 },

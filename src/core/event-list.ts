@@ -34,6 +34,7 @@ export const eventLevels: Readonly<Record<EventName, 'debug' | 'info' | 'warn' |
   'redis.away': 'warn',
   'redis.back': 'info',
   'redis.changed': 'warn',
+  'schema.refused': 'error',
   'redis.evicts': 'error',
   'redis.keeps': 'info',
   'promise.rejected': 'error',

@@ -195,6 +195,8 @@ export interface Events {
     /** No queue is declared there. */
     readonly empty: boolean;
   };
+  /** The namespace has another schema now than this process knows: it touches nothing there any more and stops. */
+  'schema.refused': { readonly who: string; readonly why: string };
   /** Redis may delete keys when its memory is full. */
   'redis.evicts': {
     /** Its `maxmemory-policy`. */

@@ -4,7 +4,7 @@
  * else in a service: a failed pass is told once per change of state, waits with a growing jittered pause, and repeats.
  */
 import type { Clock } from './clock.ts';
-import { messageOf } from './errors.ts';
+import { DuestreamError, messageOf } from './errors.ts';
 import type { Emitter } from './events.ts';
 
 export interface Loop {
@@ -133,6 +133,11 @@ function tellAway(looping: Looping, error: unknown): void {
   const { clock, events, who } = looping;
   const nowMs = clock.monotonicMs();
   const why = messageOf(error);
+  // No outage, and nothing that passes: whoever runs this loop stops.
+  if (error instanceof DuestreamError && error.code === 'wrong-schema') {
+    events.emit('schema.refused', { who, why });
+    return;
+  }
   const answered = error instanceof Error && error.name === 'ReplyError';
   const news = answered ? why.slice(0, 40).split(' ', 1).join() : '';
   if (looping.told === news || nowMs - looping.toldMs < TELL_EVERY_MS) return;

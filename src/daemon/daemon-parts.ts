@@ -10,7 +10,7 @@ import { defineQueue } from '../core/queue.ts';
 import { createGuard } from '../mover/guard.ts';
 import { createMovers } from '../mover/movers.ts';
 import { openCommands, openSubscriber, type Redis } from '../redis/connection/connect.ts';
-import { declareQueue } from '../redis/transitions/queues.ts';
+import { claimNamespace, declareQueue } from '../redis/transitions/queues.ts';
 import type { DaemonSettings } from './input.ts';
 
 /** One for commands, and one that hears nudges where it moves jobs. */
@@ -35,6 +35,7 @@ export type Furnished = ReturnType<typeof furnish>;
 /** What a configuration names exists from now on: it has movers before its first job, and the partitions it was given. */
 export async function declareQueues(redis: Redis, config: Config): Promise<void> {
   const { namespace } = config;
+  await claimNamespace(redis, namespace);
   for (const name of Object.keys(config.queues)) {
     const { partitions } = defineQueue(name, queueOptions(config, name));
     await declareQueue(redis, { namespace, queue: name, partitions });

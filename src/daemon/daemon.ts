@@ -4,6 +4,7 @@
  *
  *  start  handler module, file of schedules → connect → queues of the configuration → movers → worker → http
  *  stop   not ready → worker finishes or hands back → movers give their leases back → http → connections
+ *  another schema is found   connections close first, so that nothing is written any more; then a stop
  */
 import type { Config } from '../config/options.ts';
 import { systemClock } from '../core/clock.ts';
@@ -18,6 +19,7 @@ import { createMetrics, type Registry } from '../metrics/metrics.ts';
 import { labelOf } from '../redis/connection/connect.ts';
 import { createOpening, type Opening } from '../redis/connection/opening.ts';
 import { withRetry } from '../redis/connection/outage.ts';
+import { checkSchema } from '../redis/schema.ts';
 import type { Handlers } from '../worker/handlers.ts';
 import type { WatchedWorker } from '../worker/worker.ts';
 import { declareQueues, type Furnished, furnish, openAll } from './daemon-parts.ts';
@@ -50,7 +52,7 @@ export interface Daemon {
    * time share one start. One that fails stops the daemon and leaves nothing behind.
    *
    * @throws DuestreamError `unavailable` or `refused` by Redis · `bad-input` for a bad handler module · `bad-config` for a
-   * wrong file of schedules · `stopped` after a stop, or when it was stopped meanwhile
+   * wrong file of schedules · `wrong-schema` for a namespace of another layout · `stopped` after a stop, or when it was stopped meanwhile
    */
   readonly start: () => Promise<void>;
   /**
@@ -146,6 +148,11 @@ export function createDaemonOf(settings: DaemonSettings, parts: DaemonParts = {}
     atFailure: undefined,
   });
   const stop = () => life.stop(undefined);
+  events.on('schema.refused', () => {
+    opening.close();
+    made.worker?.abandon();
+    stop().catch(() => undefined);
+  });
   return {
     ...{ start: life.start, stop, events, registry: metrics.registry, metrics: metrics.scrape },
     [Symbol.asyncDispose]: stop,
@@ -214,7 +221,7 @@ async function begin(made: Made, signal: AbortSignal): Promise<void> {
   made.keeper = scheduleKeeperOf(config, { log: parts.log ?? silentLog, events, clock: systemClock });
   signal.throwIfAborted();
   const { redis, movers, guard } = await opening.use(signal);
-  if (movers) await declareQueues(redis, config);
+  await (movers ? declareQueues(redis, config) : checkSchema(redis, config.namespace));
   await movers?.start();
   if (movers) guard.start();
   made.keeper?.start(redis);

@@ -146,6 +146,7 @@ function ofTheRest({ log, few, rare }: Lines) {
     'schedule.missed': (e) => rare.warn(e, 'instants of a schedule passed while no daemon ran'),
     'schedule.unreadable': (e) => log.error(e, 'a schedule cannot be read and does not fire: put it again'),
     'partition.repaired': (e) => rare.warn(e, 'somebody else removed parts of jobs; they are repaired'),
+    'schema.refused': (e) => log.error({ ...e, why: safe(e.why) }, 'the namespace has another schema: stopping'),
     'redis.evicts': (e) =>
       log.error(e, 'Redis may evict keys and jobs with them: run CONFIG SET maxmemory-policy noeviction'),
     'redis.keeps': (e) => log.info(e, 'Redis no longer evicts keys'),

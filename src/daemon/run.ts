@@ -12,20 +12,20 @@ import { safe } from './log.ts';
 export interface Service {
   readonly start: () => Promise<void>;
   readonly stop: () => Promise<void>;
-  /** Calls `end` when the service cannot go on in this process. */
-  readonly doomed?: (end: (why: string) => void) => void;
+  /** Calls `end` when the service cannot go on in this process, with the exit status if it is not 1. */
+  readonly doomed?: (end: (why: string, exit?: number) => void) => void;
 }
 
 /**
  * Resolves once the service has started (`false`: a signal came first); the process then lives until a signal. It ends
- * with 0 after an orderly stop, and with 1 after an uncaught error, when the service was doomed, or when the stop took
- * longer than `shutdownMs` and a second. Where its log cannot be written it ends with SIGKILL, a second after the stop.
+ * with 0 after an orderly stop, and with 1 after an uncaught error, when the service was doomed (unless it said another
+ * status), or when the stop took longer than `shutdownMs` and a second. Where its log cannot be written it ends with SIGKILL, a second after the stop.
  */
 export async function runUntilSignal(
   service: Service,
   { shutdownMs, log, events }: { readonly shutdownMs: number; readonly log: Log; readonly events: Emitter },
 ): Promise<boolean> {
-  let doom: Error | undefined;
+  let doom: { readonly why: string; readonly exit: number } | undefined;
   const grace = closeWithGrace(
     {
       delay: shutdownMs + 1000,
@@ -41,14 +41,13 @@ export async function runUntilSignal(
       await service.stop();
       log.info({}, 'stopped');
       await flushed(log);
-      // A rejection is what ends the process with 1.
-      if (doom) throw doom;
+      if (doom) process.exit(doom.exit);
     },
   );
   process.on('unhandledRejection', (reason) => events.emit('promise.rejected', { error: messageOf(reason) }));
-  service.doomed?.((why) => {
+  service.doomed?.((why, exit = 1) => {
     if (doom) return;
-    doom = new Error(why);
+    doom = { why, exit };
     grace.close();
   });
   try {

@@ -3,10 +3,11 @@
  */
 import { redisOf } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
+import { errorCatalogue } from '../core/errors.ts';
 import { createEmitter } from '../core/events.ts';
 import { createDaemonOf, type Daemon } from './daemon.ts';
 import { createLog, logEvents } from './log.ts';
-import { runUntilSignal } from './run.ts';
+import { runUntilSignal, type Service } from './run.ts';
 
 /** Runs the roles of the configuration. Resolves when everything has started. */
 export async function runStart(config: Config, { only }: { readonly only?: readonly string[] } = {}): Promise<Daemon> {
@@ -19,8 +20,9 @@ export async function runStart(config: Config, { only }: { readonly only?: reado
     unlog();
   };
   const { shutdownMs } = config.worker;
-  const doomed = (end: (why: string) => void) => {
+  const doomed: Service['doomed'] = (end) => {
     daemon.events.on('worker.exhausted', ({ lost, concurrency }) => end(`${lost} of ${concurrency} slots are lost`));
+    daemon.events.on('schema.refused', ({ why }) => end(why, errorCatalogue['wrong-schema'].exit));
   };
   const service = { start: daemon.start, stop, doomed };
   if (!(await runUntilSignal(service, { shutdownMs, log, events: around }))) return daemon;

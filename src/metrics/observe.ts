@@ -68,7 +68,14 @@ export function observeEvents(events: EventSource, { families, away }: Pick<Shar
 /** Counted in Redis, so that a restart forgets nothing, or no number at all. */
 const PASSED_OVER = [
   ...(['leader.elected', 'leader.lost', 'job.expired', 'job.cancelled', 'schedule.unreadable'] as const),
-  ...(['entries.reclaimed', 'consumer.retired', 'partition.repaired', 'worker.exhausted', 'redis.changed'] as const),
+  ...([
+    'entries.reclaimed',
+    'consumer.retired',
+    'partition.repaired',
+    'worker.exhausted',
+    'redis.changed',
+    'schema.refused',
+  ] as const),
 ] as const;
 
 /** Looked up once per queue: these are observed for each job. */

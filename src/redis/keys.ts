@@ -8,9 +8,6 @@
  * itself, `lua/verbs/remove.lua` and the pages that name keys, is compared with it by `test/house-keys.test.ts`.
  */
 
-/** What `elect` writes as the schema of a partition: how keys and values of wire version 1 are laid out. */
-export const SCHEMA = '1';
-
 /** The consumer group of every ready stream. */
 export const GROUP = 'workers';
 
@@ -67,7 +64,10 @@ export const partitionTable = {
 
 /** Keys of a namespace, over all queues. */
 export const controlTable = {
-  queues: { type: 'hash', doc: 'queue → its partitions and generation as JSON' },
+  queues: {
+    type: 'hash',
+    doc: 'queue → its partitions and generation as JSON; `:schema` → the number of the layout of the namespace',
+  },
   schedules: { type: 'hash', doc: 'schedule → its definition as JSON' },
   alive: { type: 'set', doc: 'ids of the processes that sent a heartbeat and did not leave' },
   beat: {

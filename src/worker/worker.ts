@@ -20,6 +20,7 @@ import { checkObject } from '../core/option-names.ts';
 import type { Queue, Untyped } from '../core/queue.ts';
 import { createOpening, type Opening } from '../redis/connection/opening.ts';
 import { withRetry } from '../redis/connection/outage.ts';
+import { checkSchema } from '../redis/schema.ts';
 import type { QueueHandlers } from './handlers.ts';
 import {
   type AnyOptions,
@@ -43,7 +44,8 @@ export interface Worker {
    * Connects and begins to read. Twice is fine: calls at the same time share one start. One that fails stops the worker
    * and leaves nothing behind.
    *
-   * @throws DuestreamError `unavailable` · `refused` · `stopped` after a stop, or when it was stopped meanwhile
+   * @throws DuestreamError `unavailable` · `refused` · `wrong-schema` for a namespace of another layout · `stopped` after a
+   * stop, or when it was stopped meanwhile
    */
   readonly start: () => Promise<void>;
   /**
@@ -78,6 +80,8 @@ export interface Worker {
 export interface WatchedWorker extends Worker {
   readonly notLive: () => readonly string[];
   readonly notReady: () => readonly string[];
+  /** Stops without a further command. What it holds is taken over by others when its leases have ended. */
+  readonly abandon: () => void;
 }
 
 /** How long `start` tries to reach Redis. */
@@ -143,7 +147,7 @@ function workerOf({ settings, works }: Working): WatchedWorker {
   });
   const life = createLife({
     what: 'worker',
-    begin: async (signal) => begin(await opening.use(signal), settings.clock, signal),
+    begin: async (signal) => begin(await opening.use(signal), settings, signal),
     end: (begun, shutdownMs: number) => shutDown({ settings, opening, giveUp }, begun, shutdownMs),
     atFailure: 0,
   });
@@ -159,8 +163,14 @@ function workerOf({ settings, works }: Working): WatchedWorker {
       return Promise.reject(error);
     }
   }
+  function abandon(): void {
+    giveUp.abort();
+    opening.close();
+    life.stop(0).catch(() => undefined);
+  }
+  events.on('schema.refused', abandon);
   return {
-    ...{ start: life.start, stop, events, notLive, notReady, consumer, queues: names },
+    ...{ start: life.start, stop, abandon, events, notLive, notReady, consumer, queues: names },
     [Symbol.asyncDispose]: () => stop(),
     async ready() {
       life.check();
@@ -175,8 +185,10 @@ function workerOf({ settings, works }: Working): WatchedWorker {
 
 const startsIn = (clock: Clock, signal: AbortSignal) => ({ clock, budgetMs: START_BUDGET_MS, signal });
 
-async function begin(parts: Shared, clock: Clock, signal: AbortSignal): Promise<void> {
+async function begin(parts: Shared, { clock, namespace }: Settings, signal: AbortSignal): Promise<void> {
   const { commands, heartbeat, extender, served } = parts;
+  // The first heartbeat writes already.
+  await withRetry('start of the worker', () => checkSchema(commands, namespace), startsIn(clock, signal));
   await withRetry('start of the worker', heartbeat.start, startsIn(clock, signal));
   signal.throwIfAborted();
   commands.on('ready', () => {

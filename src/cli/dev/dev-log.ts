@@ -74,6 +74,7 @@ export function tellEvents(out: Output, events: EventSource, isServed: (queue: s
           out,
           empty || before === runId ? 'Redis has lost all keys of this namespace' : 'another Redis server answers',
         ),
+      'schema.refused': ({ why }) => say(out, line`stopping: ${why}`),
       'redis.back': () => say(out, 'Redis is back'),
     },
     PASSED_OVER,

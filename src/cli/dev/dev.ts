@@ -7,8 +7,10 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { redisOf } from '../../config/load.ts';
 import type { Config } from '../../config/options.ts';
+import { errorCatalogue } from '../../core/errors.ts';
 import { createEmitter } from '../../core/events.ts';
 import { withoutCredentials } from '../../core/redact.ts';
+import type { Service } from '../../daemon/run.ts';
 import { freePort } from '../../embedded/port.mjs';
 import { resolveRedis } from '../../embedded/resolve.mjs';
 import { EMBEDDED_NOTICE, startEmbedded } from '../../embedded/server.mjs';
@@ -68,7 +70,10 @@ async function run(session: Session, module: string | undefined, flags: Flags): 
       await place.stop();
     };
     const { shutdownMs } = config.worker;
-    await runUntilSignal({ start: daemon.start, stop }, { shutdownMs, log, events: around });
+    const doomed: Service['doomed'] = (end) => {
+      daemon.events.on('schema.refused', ({ why }) => end(why, errorCatalogue['wrong-schema'].exit));
+    };
+    await runUntilSignal({ start: daemon.start, stop, doomed }, { shutdownMs, log, events: around });
     const address = daemon.http();
     const http = address && `http://${address.host}:${address.port}`;
     if (place.kind === 'started') writeDevFile(invocation.cwd, { url: place.url, pid: process.pid, http });

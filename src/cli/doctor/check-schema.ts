@@ -1,6 +1,6 @@
-/** Whether the partitions are laid out as this version reads them. A partition that was never led does not say. */
+/** Whether the namespace and its partitions are laid out as this version reads them. What was never used does not say. */
 import { show } from '../../core/duration.ts';
-import { SCHEMA } from '../../redis/keys.ts';
+import { readSchema, remedyFor, SCHEMA } from '../../redis/schema.ts';
 import { listQueues, partitionsOf } from '../../redis/transitions/queues.ts';
 import { counted } from '../terminal/text.ts';
 import type { Finding, Subject } from './finding.ts';
@@ -9,22 +9,34 @@ const PARTITIONS_MAX = 1024;
 const AT_ONCE = 100;
 
 export async function schema({ redis, namespace }: Subject): Promise<Finding> {
+  const found = await readSchema(redis, namespace);
+  // Not even the registry can be read then, so this is all that can be said.
+  if (found !== undefined && found !== SCHEMA) {
+    return {
+      status: 'fail',
+      saw: `namespace ${namespace} has schema ${show(found)}; this version knows ${SCHEMA}, and no part of it works here`,
+      advice: remedyFor(found),
+    };
+  }
   const queues = await listQueues(redis, namespace);
   const refs = queues.flatMap((layout) => partitionsOf(namespace, layout)).slice(0, PARTITIONS_MAX);
-  const foreign: string[] = [];
+  const foreign: { readonly where: string; readonly value: string }[] = [];
   for (let from = 0; from < refs.length; from += AT_ONCE) {
     const some = refs.slice(from, from + AT_ONCE);
-    const found = await Promise.all(some.map(({ keys }) => redis.hget(keys.meta, 'schema')));
-    for (const [at, value] of found.entries()) {
+    const values = await Promise.all(some.map(({ keys }) => redis.hget(keys.meta, 'schema')));
+    for (const [at, value] of values.entries()) {
       if (value === null || value === SCHEMA) continue;
-      foreign.push(`${some[at]?.queue} partition ${some[at]?.partition} has ${show(value)}`);
+      foreign.push({ where: `${some[at]?.queue} partition ${some[at]?.partition}`, value });
     }
   }
   const [example] = foreign;
-  if (example === undefined) return { status: 'ok', saw: `schema ${SCHEMA}, in ${counted(refs.length, 'partition')}` };
-  return {
-    status: 'fail',
-    saw: `${counted(foreign.length, 'partition')} with another schema than ${SCHEMA}: ${example}`,
-    advice: 'use the version of duestream that wrote it, or another namespace: this version would misread its jobs',
-  };
+  if (example !== undefined) {
+    return {
+      status: 'fail',
+      saw: `${counted(foreign.length, 'partition')} with another schema than ${SCHEMA}: ${example.where} has ${show(example.value)}`,
+      advice: `no daemon of this version leads them: ${remedyFor(example.value)}`,
+    };
+  }
+  const unmarked = found === undefined ? '; the namespace does not say, and the first use marks it so' : '';
+  return { status: 'ok', saw: `schema ${SCHEMA}, in ${counted(refs.length, 'partition')}${unmarked}` };
 }

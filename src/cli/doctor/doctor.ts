@@ -5,7 +5,7 @@ import { DuestreamError, messageOf } from '../../core/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { Unreachable } from '../../redis/connection/connect-problem.ts';
 import { type Exit, type Register, withExamples } from '../register.ts';
-import { type Session, withRedis } from '../session.ts';
+import { type Session, withAnyRedis } from '../session.ts';
 import type { Paint } from '../terminal/paint.ts';
 import { counted, line } from '../terminal/text.ts';
 import { checks, readInfo } from './checks.ts';
@@ -37,7 +37,7 @@ async function run(session: Session): Promise<Exit> {
 /** Without a connection there is one finding, and nothing else can be said. */
 async function examine(session: Session): Promise<readonly Result[]> {
   try {
-    return await withRedis(session, async (redis) => {
+    return await withAnyRedis(session, async (redis) => {
       const info = await infoOr(redis);
       const results: Result[] = [];
       for (const check of checks) results.push(await look(check, { redis, info, session }));

@@ -22,6 +22,7 @@ const NEXT: Readonly<Record<string, string>> = {
   refused: 'run "duestream doctor": it says what this Redis lacks',
   'out-of-memory': 'raise maxmemory, or let jobs finish; "duestream doctor" shows the limit',
   'bad-config': 'correct it there, then run "duestream config print": it shows every value',
+  'wrong-schema': 'run "duestream doctor" with the same flags: it says what is there and what to do',
   moved: 'repeat the command',
 };
 

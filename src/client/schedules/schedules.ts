@@ -13,6 +13,7 @@ import { parseSchedule, type ScheduleInput } from '../../core/recurring/schedule
 import { openCommands, type Redis, type RedisInput } from '../../redis/connection/connect.ts';
 import { createOpening } from '../../redis/connection/opening.ts';
 import { withRetry } from '../../redis/connection/outage.ts';
+import { checkSchema } from '../../redis/schema.ts';
 import { createJobs } from '../../redis/transitions/jobs.ts';
 import { withReadRetry } from '../read-retry.ts';
 import { type ProducerSettings, settingsOf } from '../settings.ts';
@@ -58,7 +59,8 @@ export interface SchedulesOptions {
 
 /**
  * All methods reject with a `DuestreamError`: `bad-input` before anything is sent · `not-found` for a schedule that is
- * not there · `unavailable` or `indeterminate` in an outage, when the same call may be repeated · `refused`.
+ * not there · `unavailable` or `indeterminate` in an outage, when the same call may be repeated · `refused` ·
+ * `wrong-schema` for a namespace of another layout.
  */
 export interface Schedules {
   /**
@@ -119,7 +121,10 @@ export function createSchedules(options: SchedulesOptions): Schedules {
   const opening = createOpening({
     waitMs,
     open: () => [openCommands(settings)] as const,
-    furnish: async ([redis]) => furnish(settings, redis),
+    furnish: async ([redis]) => {
+      await withReadRetry('read the schema', () => checkSchema(redis, settings.namespace), { clock, budgetMs });
+      return furnish(settings, redis);
+    },
   });
 
   /** A call that `stop` waits for; repeated in an outage. */

@@ -4,6 +4,7 @@
  */
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
+import { refuseOther, SCHEMA } from '../schema.ts';
 import { list, run, text } from './scripts.ts';
 
 export type ElectReply =
@@ -20,13 +21,15 @@ export interface SweepLimits {
   readonly deadLettersMax: number;
 }
 
+/** @throws DuestreamError `wrong-schema` when the partition says that it has another one */
 export async function elect(
   redis: Redis,
   ref: PartitionRef,
   { processId, leaseMs, nowMs }: { readonly processId: string; readonly leaseMs: number; readonly nowMs?: number },
 ): Promise<ElectReply> {
-  const args = { now: nowMs ?? '', process: processId, lease: leaseMs };
+  const args = { now: nowMs ?? '', process: processId, lease: leaseMs, schema: SCHEMA };
   const [kind, term, detail] = list(await run(redis, 'elect', { keys: ref.keys, args }));
+  if (kind === 'schema') refuseOther(`partition ${ref.partition} of queue ${ref.queue}`, text(term));
   if (kind === 'held') return { kind, term: text(term), ttlMs: Number(detail) };
   return { kind: 'elected', term: text(term), epoch: epochOf(text(term)) };
 }

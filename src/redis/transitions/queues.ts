@@ -1,13 +1,15 @@
 /**
  * The registry of queues: name → partitions and generation, one hash in the control slot. A queue comes into being by
- * its first use; whoever is first decides the number of partitions, everybody else takes what is there.
+ * its first use; whoever is first decides the number of partitions, everybody else takes what is there. Whoever reads it
+ * reads the schema of the namespace with it, and goes no further if it is another one.
  */
 import { DuestreamError } from '../../core/errors.ts';
 import { parseName } from '../../core/job.ts';
 import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';
 import { controlKeys, type PartitionRef, partitionRef } from '../keys.ts';
-import { run, text } from './scripts.ts';
+import { refuseOther, SCHEMA, SCHEMA_FIELD } from '../schema.ts';
+import { list, run, text } from './scripts.ts';
 
 export interface QueueLayout {
   readonly queue: string;
@@ -20,11 +22,17 @@ export async function declareQueue(
   redis: Redis,
   { namespace, queue, partitions }: { readonly namespace: string; readonly queue: string; readonly partitions: number },
 ): Promise<QueueLayout> {
-  const keys = controlKeys(namespace);
-  const known = await naming(redis, [keys], redis.hget(keys.queues, queue));
-  if (known !== null) return decode(queue, known);
-  const args = { queue, layout: JSON.stringify({ partitions, generation: 0 }) };
-  return decode(queue, text(await run(redis, 'declare', { keys, args })));
+  const { known, schema } = await look(redis, namespace, queue);
+  if (known !== null && schema !== null) return decode(queue, known);
+  return decode(
+    queue,
+    await declare(redis, namespace, { queue, layout: JSON.stringify({ partitions, generation: 0 }) }),
+  );
+}
+
+/** The namespace says from now on which schema it has, unless it does already. @throws DuestreamError `wrong-schema` */
+export async function claimNamespace(redis: Redis, namespace: string): Promise<void> {
+  await declare(redis, namespace, { queue: '', layout: '' });
 }
 
 /** Takes a queue out of the registry and tells the movers, which let its partitions go. */
@@ -37,7 +45,8 @@ export async function undeclareQueue(redis: Redis, namespace: string, queue: str
 /** All declared queues, by name. An entry that nobody can read is left out: it must not stop the others. */
 export async function listQueues(redis: Redis, namespace: string): Promise<readonly QueueLayout[]> {
   const keys = controlKeys(namespace);
-  const all = await naming(redis, [keys], redis.hgetall(keys.queues));
+  const { [SCHEMA_FIELD]: schema, ...all } = await naming(redis, [keys], redis.hgetall(keys.queues));
+  refuseOther(`namespace ${namespace}`, schema);
   return Object.entries(all)
     .flatMap(([queue, value]) => readable(queue, value) ?? [])
     .sort((a, b) => (a.queue < b.queue ? -1 : 1));
@@ -45,8 +54,7 @@ export async function listQueues(redis: Redis, namespace: string): Promise<reado
 
 /** The layout of a queue if it was declared. */
 export async function findQueue(redis: Redis, namespace: string, queue: string): Promise<QueueLayout | undefined> {
-  const keys = controlKeys(namespace);
-  const known = await naming(redis, [keys], redis.hget(keys.queues, queue));
+  const { known } = await look(redis, namespace, queue);
   return known === null ? undefined : decode(queue, known);
 }
 
@@ -55,6 +63,25 @@ export function partitionsOf(namespace: string, layout: QueueLayout): readonly P
   return Array.from({ length: partitions }, (_, partition) =>
     partitionRef(namespace, { queue, partition, layoutGeneration }),
   );
+}
+
+async function look(redis: Redis, namespace: string, queue: string) {
+  const keys = controlKeys(namespace);
+  const [known = null, schema = null] = await naming(redis, [keys], redis.hmget(keys.queues, queue, SCHEMA_FIELD));
+  refuseOther(`namespace ${namespace}`, schema);
+  return { known, schema };
+}
+
+/** @returns the layout that holds */
+async function declare(
+  redis: Redis,
+  namespace: string,
+  what: { readonly queue: string; readonly layout: string },
+): Promise<string> {
+  const args = { ...what, schema: SCHEMA };
+  const [holds, schema] = list(await run(redis, 'declare', { keys: controlKeys(namespace), args }));
+  refuseOther(`namespace ${namespace}`, text(schema));
+  return text(holds);
 }
 
 function decode(queue: string, value: string): QueueLayout {

@@ -110,7 +110,7 @@ export const scripts = {
     each: ['name', 'state', 'reached', 'look', 'overlap', 'most', 'count'],
     reply: 'list',
   }),
-  elect: define({ keys: ['leader', 'meta'], args: ['now', 'process', 'lease'], reply: 'list' }),
+  elect: define({ keys: ['leader', 'meta'], args: ['now', 'process', 'lease', 'schema'], reply: 'list' }),
   renew: define({ keys: ['leader'], args: ['term', 'lease'], reply: 'text' }),
   resign: define({ keys: ['leader', 'wake'], args: ['term'], reply: 'text' }),
   reclaim: define({
@@ -123,7 +123,7 @@ export const scripts = {
   retire: define({ keys: ['ready'], args: ['consumer'], reply: 'text' }),
   watch: define({ keys: ['meta'], args: ['now', 'consumer', 'wish', 'seats', 'term'], reply: 'text' }),
   beat: define({ keys: ['beat', 'alive', 'wake'], args: ['process', 'identity', 'ttl'] }),
-  declare: define({ keys: ['queues', 'wake'], args: ['queue', 'layout'] }),
+  declare: define({ keys: ['queues', 'wake'], args: ['queue', 'layout', 'schema'], reply: 'list' }),
   identify: define({ keys: ['id'], args: ['candidate'], reply: 'text' }),
   define: define({ keys: ['schedules'], args: ['name', 'before', 'after'] }),
   sweep: define({

@@ -1,5 +1,16 @@
-/** Copies of the product with some lines changed: broken on purpose, or a version that is still to come. */
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+/** Copies of the product: with some lines changed, broken on purpose or a version that is still to come; or one that was published. */
+import { execFileSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { edited } from '../marks.mjs';
@@ -24,8 +35,7 @@ process.once('exit', () => {
  * @param {readonly Patch[]} patches
  */
 export function patchedCopy(product, patches) {
-  const copy = mkdtempSync(join(tmpdir(), 'due-copy-'));
-  copies.add(copy);
+  const copy = newFolder();
   mkdirSync(join(copy, 'dist'), { recursive: true });
   // No links: the copy is written to.
   for (const part of ['dist', 'lua', 'package.json', 'test/chaos', 'src/embedded'])
@@ -34,5 +44,32 @@ export function patchedCopy(product, patches) {
   for (const { file, mark, edit } of patches) {
     writeFileSync(join(copy, file), edited(readFileSync(join(copy, file), 'utf8'), mark, edit));
   }
+  return copy;
+}
+
+/**
+ * The newest version whose package is among the fixtures of the tests, as it was published, with the actors of this
+ * checkout; undefined while there is none. Gone when this process ends, at the latest.
+ *
+ * @param {string} product
+ */
+export function publishedCopy(product) {
+  const fixtures = join(product, 'test/fixtures');
+  const versions = readdirSync(fixtures).filter((name) => /^\d+\.\d+\.\d+$/.test(name));
+  const newest = versions.sort((a, b) => a.localeCompare(b, 'en', { numeric: true })).at(-1);
+  const tarball = newest === undefined ? undefined : join(fixtures, newest, `duestream-${newest}.tgz`);
+  if (tarball === undefined || !existsSync(tarball)) return undefined;
+  const copy = newFolder();
+  execFileSync('tar', ['xzf', tarball, '-C', copy, '--strip-components=1']);
+  for (const part of ['test/chaos', 'src/embedded']) {
+    cpSync(join(product, part), join(copy, part), { recursive: true, dereference: true });
+  }
+  symlinkSync(join(product, 'node_modules'), join(copy, 'node_modules'));
+  return copy;
+}
+
+function newFolder() {
+  const copy = mkdtempSync(join(tmpdir(), 'due-copy-'));
+  copies.add(copy);
   return copy;
 }

@@ -1,6 +1,6 @@
 /** Faults of fleets: processes that look alike, that are of different versions, that come and go together, or that see
  * each other wrongly. */
-import { patchedCopy } from '../faults/copies.mjs';
+import { patchedCopy, publishedCopy } from '../faults/copies.mjs';
 import { deadLettersIn, keyOf } from '../judge/dump.mjs';
 import { atLeast, atMost, exactly, lateBy } from '../judge/predicates.mjs';
 import { after, before, dropped } from '../marks.mjs';
@@ -60,6 +60,8 @@ export const fleetRows = [
     async inject(scene) {
       const { cast } = scene;
       const later = laterVersion(cast.product);
+      // Once a version is published, it is the one that everybody goes back to.
+      const earlier = publishedCopy(cast.product) ?? cast.product;
       const first = [...cast.living('daemon'), ...cast.living('worker')];
       const versions = new Map(first.map(({ pid }) => [pid, 1]));
       /** @type {readonly string[]} */
@@ -71,7 +73,7 @@ export const fleetRows = [
         ids = [...ids, ...more];
         // Daemons and workers by turns.
         const role = step % 2 === 0 ? 'worker' : 'daemon';
-        await replaceOne(scene, { role, to, versions, product: to === 2 ? later.product : cast.product });
+        await replaceOne(scene, { role, to, versions, product: to === 2 ? later.product : earlier });
       }
       const parkedMs = await within(15_000, () => doneOf(scene, ids) === ids.length, 'jobs of version 2');
       const misread = effectsSoFar(scene).filter(

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { runCli } from '../../../src/cli/cli.ts';
 import { controlKeys, partitionKeys } from '../../../src/redis/keys.ts';
+import { SCHEMA_FIELD } from '../../../src/redis/schema.ts';
 import { beat } from '../../../src/redis/transitions/presence.ts';
 import { declareQueue } from '../../../src/redis/transitions/queues.ts';
 import { useCli } from '../../support/cli.ts';
@@ -19,7 +20,8 @@ beforeEach(async () => {
 
 const due = (args: readonly string[]) => cli.run([...args, '--redis', the.server.url, '--namespace', namespace]);
 const answer = async (args: readonly string[]) => JSON.parse((await due([...args, '--json'])).out);
-const queueNames = () => the.redis.hkeys(controlKeys(namespace).queues);
+const registry = () => the.redis.hkeys(controlKeys(namespace).queues);
+const queueNames = async () => (await registry()).filter((name) => name !== SCHEMA_FIELD);
 const ahead = (ms: number) => ({ dueMs: Date.now() + ms });
 
 async function worker(id: string, queues: readonly string[]): Promise<void> {
@@ -129,10 +131,11 @@ describe('queues resume', () => {
 });
 
 describe('queues rm', () => {
-  test('removes a queue that holds nothing, and leaves no key', async () => {
+  test('removes a queue that holds nothing, and leaves no key but the registry, which says the schema', async () => {
     await the.complete([await the.running('a')]);
     expect(await due(['queues', 'rm', 'q'])).toEqual({ code: 0, out: 'q is removed\n', err: '' });
-    expect(await the.redis.keys('*')).toEqual([]);
+    expect(await the.redis.keys('*')).toEqual([controlKeys(namespace).queues]);
+    expect(await registry()).toEqual([SCHEMA_FIELD]);
   });
 
   test('refuses one that holds anything, says what, and removes it by force', async () => {
@@ -148,7 +151,7 @@ describe('queues rm', () => {
       ...{ queue: 'q', removed: true, forced: true, held: { scheduled: 1, ready: 0, running: 0, dead: 1 } },
       schedules: [],
     });
-    expect(await the.redis.keys('*')).toEqual([]);
+    expect(await the.redis.keys('*')).toEqual([controlKeys(namespace).queues]);
     await declareQueue(the.redis, { namespace, queue: 'q', partitions: 1 });
     await the.schedule('c', { dueMs: T0 + 1000 });
     expect((await due(['queues', 'rm', 'q', '--force'])).out).toBe('q is removed with 1 scheduled\n');

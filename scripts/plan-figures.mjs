@@ -1,0 +1,55 @@
+/**
+ * Renders the figures that `duestream plan` counts with as `src/core/sizing/figures.ts`, from the results of the bench.
+ * Pure: a test compares the file with it, and `npm run generate` lets that test rewrite it.
+ */
+
+/** @typedef {{ workload: string, figure: string, system: string, median: number }} Row */
+/** @typedef {{ host: string, redis: string, date: string, rows: readonly Row[] }} Results */
+
+/** Workloads that measure a job from promotion to settlement at a rate that is known beforehand, in jobs per second. */
+const STEADY = new Map([
+  ['steady500', 500],
+  ['steady2000', 2000],
+]);
+
+/** @param {Results} results of `npm run bench` */
+export function renderFigures({ host, redis, date, rows }) {
+  const of = (/** @type {string} */ workload, /** @type {string} */ figure) => {
+    const row = rows.find((one) => one.system === 'duestream' && one.workload === workload && one.figure === figure);
+    if (!row) throw new Error(`the results of the bench have no ${figure} of duestream in ${workload}`);
+    return Math.round(row.median);
+  };
+  const at = (/** @type {string} */ workload, /** @type {number} */ perSecond) =>
+    `    { perSecond: ${number(perSecond)}, redisMicros: ${of(workload, 'redisMicros')}, workerMicros: ${of(workload, 'workerMicros')} },`;
+  const run = [...STEADY].map(([workload, perSecond]) => at(workload, perSecond));
+  return `/**
+ * What \`duestream plan\` counts with, as the bench measured it: CPU in µs per job, by jobs per second.
+ *
+ * Made from bench/results by \`npm run generate\`; edit scripts/plan-figures.mjs instead.
+ */
+export interface BenchFigures {
+  /** Where and when. */
+  readonly from: string;
+  /** Of Redis, for one call with one job. */
+  readonly scheduleMicros: number;
+  /** From promotion to settlement; the worker has the mover inside. The last is as fast as one worker process is. */
+  readonly run: readonly {
+    readonly perSecond: number;
+    readonly redisMicros: number;
+    readonly workerMicros: number;
+  }[];
+}
+
+export const benchFigures: BenchFigures = {
+  from: '${host}, ${redis}, ${date}',
+  scheduleMicros: ${of('one', 'redisMicros')},
+  run: [
+${run.join('\n')}
+${at('burst', of('burst', 'jobsPerSecond'))}
+  ],
+};
+`;
+}
+
+/** As a person writes it. @param {number} value */
+const number = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, '_');

@@ -1,0 +1,117 @@
+/** What `duestream plan` says of memory, beside a real Redis that is filled. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { Unrecoverable } from '../../../src/core/outcome.ts';
+import { deadBytes, endBytes, pendingBytes, readyBytes, runningBytes } from '../../../src/core/sizing/memory.ts';
+import { createDaemon } from '../../../src/daemon/daemon.ts';
+import type { Redis } from '../../../src/redis/connection/connect.ts';
+import { partitionKeys } from '../../../src/redis/keys.ts';
+import { createWorker } from '../../../src/worker/worker.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+
+const QUEUE = 'sizes';
+const keys = partitionKeys({ namespace: 'duestream', queue: QUEUE, partition: 0 });
+let server: TestRedis;
+let redis: Redis;
+beforeAll(async () => {
+  server = await startRedis();
+  redis = await server.client();
+});
+beforeEach(() => redis.flushall());
+afterAll(() => server.stop());
+
+const idOf = (at: number, idChars: number) => String(at).padStart(idChars, 'a');
+/** Without what the connections of the test hold at the moment. */
+async function usedBytes(): Promise<number> {
+  const info = await redis.info('memory');
+  const of = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1]);
+  return of('used_memory') - of('mem_clients_normal');
+}
+
+/** What every job of an act takes. The scripts and the tables of an empty Redis are there before. */
+async function grownBy(jobs: number, act: () => Promise<unknown>): Promise<number> {
+  const before = await usedBytes();
+  await act();
+  return ((await usedBytes()) - before) / jobs;
+}
+
+async function withProducer<T>(act: (producer: Producer) => Promise<T>): Promise<T> {
+  const producer = createProducer({ redis: server.url });
+  try {
+    await producer.schedule('warm', 0, { delay: '1h' });
+    return await act(producer);
+  } finally {
+    await producer.stop();
+  }
+}
+
+function expectWithin(percent: number, measured: number, planned: number): void {
+  const off = Math.round((planned / measured - 1) * 1000) / 10;
+  expect(Math.abs(off), `${planned} were planned, ${measured} measured: ${off} %`).toBeLessThanOrEqual(percent);
+}
+
+test.each([
+  { idChars: 16, payloadBytes: 200 },
+  { idChars: 22, payloadBytes: 50 },
+  { idChars: 36, payloadBytes: 1000 },
+  { idChars: 64, payloadBytes: 4096 },
+])('a pending job of $payloadBytes bytes with an id of $idChars takes what the plan says', async (shape) => {
+  const jobs = 20_000;
+  const data = 'x'.repeat(shape.payloadBytes - 2);
+  const list = Array.from({ length: jobs }, (_, at) => ({ data, delay: '30d', id: idOf(at, shape.idChars) }));
+  const measured = await withProducer((producer) => grownBy(jobs, () => producer.scheduleMany(QUEUE, list)));
+  const { zset, hash } = pendingBytes(shape, jobs);
+  expectWithin(10, measured, zset + hash);
+});
+
+test('jobs that are ready, that run, that are over or dead take what the plan says', async () => {
+  const jobs = 10_000;
+  const shape = { idChars: 16, payloadBytes: 200 };
+  const list = Array.from({ length: jobs }, (_, at) => ({ data: 'x'.repeat(198), id: idOf(at, 16) }));
+  const daemon = createDaemon({
+    ...{ redis: { url: server.url }, roles: ['mover'], log: { level: 'fatal' } },
+    ...{ mover: { readyMax: 100_000 }, done: { max: 1_000_000 } },
+  });
+  await daemon.start();
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  let started = 0;
+  const worker = createWorker(
+    QUEUE,
+    async () => {
+      started += 1;
+      await opened;
+      if (started > jobs) throw new Unrecoverable('the mail server said no');
+    },
+    { redis: server.url, concurrency: jobs },
+  );
+  await withProducer(async (producer) => {
+    const ready = await grownBy(jobs, async () => {
+      await producer.scheduleMany(QUEUE, list);
+      await expect.poll(() => redis.xlen(keys.ready)).toBe(jobs);
+    });
+    expectWithin(15, ready, readyBytes(shape, jobs));
+    const running = await grownBy(jobs, async () => {
+      await worker.start();
+      await expect.poll(() => started).toBe(jobs);
+    });
+    expectWithin(15, ready + running, runningBytes(shape, jobs));
+    const over = await grownBy(jobs, async () => {
+      open();
+      await expect.poll(() => redis.zcard(keys.done)).toBe(jobs);
+    });
+    expectWithin(15, ready + running + over, endBytes(shape, jobs));
+    const dead = await grownBy(jobs, async () => {
+      await producer.scheduleMany(
+        QUEUE,
+        list.map((job) => ({ ...job, id: `b${job.id.slice(1)}` })),
+      );
+      await expect.poll(() => redis.xlen(keys.dead)).toBe(jobs);
+    });
+    expectWithin(15, dead, deadBytes(shape, 1) + endBytes(shape, jobs));
+  });
+  await worker.stop();
+  await daemon.stop();
+});
