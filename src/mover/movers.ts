@@ -173,7 +173,8 @@ async function lead(registry: Registry, ref: PartitionRef): Promise<void> {
   const mover = createMover({ redis, ref, processId: identity.id, options, clock, events, ...standing });
   const duty = { redis, ref, leading: mover.leading, clock, events };
   const enqueuer = createEnqueuer({ ...duty, namespace });
-  const chores = [enqueuer, createJanitor({ ...duty, limits }), createRepairer(duty)];
+  const janitor = createJanitor({ ...duty, limits, promoted: mover.promoted });
+  const chores = [enqueuer, janitor, createRepairer(duty)];
   await subscribe(registry, ref.keys.wake);
   if (registry.stopped) return;
   byWake.set(ref.keys.wake, { mover, enqueuer, chores });

@@ -58,7 +58,10 @@ const MEASURES = / [<>]=? (?=(?:300|8|262144|655360)\b)/g;
 /** Mutants that change nothing that could be told, by name, with the reason. Their lines are marked. */
 export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
   ['elect @live-lease: turned >', 'a lease in its very last millisecond may as well be void'],
-  ['promote @room: turned >', 'with no room Redis is asked for no member'],
+  ['promote @room: turned >', 'with no room no member is taken'],
+  ...['promote @plain: turned >', 'promote @plain: turned <'].map(
+    (name) => [name, 'what is not plain is judged in full'] as const,
+  ),
   ...[
     'cancel @later: no guard',
     'purge @largest: turned ==',

@@ -24,6 +24,7 @@ function janitorOn(term: string | undefined, limits: Partial<SweepLimits> = {}) 
     ...{ redis: line.redis, ref: line.ref, clock: systemClock, events: createEmitter() },
     limits: { ...LIMITS, ...limits },
     leading: () => (term === undefined ? undefined : { term, epoch: 1 }),
+    promoted: () => 0,
   });
 }
 
