@@ -12,7 +12,7 @@ import { rounded } from './parts.mjs';
 /** Of all kinds, those of scripts included. @param {import('ioredis').Redis} redis */
 export async function commandsOf(redis) {
   const info = await redis.info('commandstats');
-  return [...info.matchAll(/^cmdstat_(?!info|monitor|config)[^:]+:calls=(\d+)/gm)].reduce(
+  return [...info.matchAll(/^cmdstat_(?!monitor|config)[^:]+:calls=(\d+)/gm)].reduce(
     (sum, [, calls]) => sum + Number(calls),
     0,
   );
@@ -34,7 +34,6 @@ export async function commandsByScript(redis, forMs) {
   monitor.on('monitor', (_time, args, source) => {
     const [command = '', sha = ''] = args;
     const name = command.toLowerCase();
-    if (name === 'info' && source !== 'lua') return;
     if (source !== 'lua') asks = scripts.get(sha) ?? name.toUpperCase();
     counts.set(asks, (counts.get(asks) ?? 0) + 1);
   });
@@ -45,4 +44,7 @@ export async function commandsByScript(redis, forMs) {
 }
 
 /** @param {string} verb */
-const shaOf = (verb) => createHash('sha1').update(readFileSync(`${root}lua/${verb}.lua`)).digest('hex');
+const shaOf = (verb) =>
+  createHash('sha1')
+    .update(readFileSync(`${root}lua/${verb}.lua`))
+    .digest('hex');

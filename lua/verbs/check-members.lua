@@ -14,7 +14,7 @@
 -- When ready holds more than the limit, an orphan or a tombstone may still be in it. A surplus
 -- above 0: somebody must be lost. Big records are not read where their size says enough. A walk
 -- through the hash reads them all, so it takes as few at a time as the largest so far lets expect,
--- and a slice ends at 1 MiB.
+-- forty at most, and a slice ends at 1 MiB.
 local scheduled, jobs, runs = KEYS[1], KEYS[2], KEYS[3]
 local ready, done, meta = KEYS[4], KEYS[5], KEYS[6]
 local part, cursor, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -86,7 +86,7 @@ end
 for _, name in ipairs(part == 'all' and { 'jobs', 'runs', 'scheduled' } or { part }) do
   repeat
     local room = math.floor((1048576 - bytes) / largest)
-    local page = pageOf(name, math.max(1, math.min(20, room)))
+    local page = pageOf(name, math.max(1, math.min(largest <= 1024 and 40 or 20, room)))
     local scores = name == 'jobs' and scoresOf(page[2]) or {}
     for at = 1, #page[2], 2 do
       local member, value = page[2][at], page[2][at + 1]

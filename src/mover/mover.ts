@@ -9,43 +9,13 @@
  * What must always hold: nothing is promoted outside a trusted term; a pass is bounded, so that no other command of
  * Redis waits for long; when the undelivered backlog is at its cap, jobs stay in the zset, where they can be cancelled.
  */
-import type { Clock } from '../core/clock.ts';
-import type { Emitter } from '../core/events.ts';
 import { createLoop, type Idle, idle } from '../core/loop.ts';
-import type { Redis } from '../redis/connection/connect.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
-import { createServers, type ServerClock } from '../redis/connection/server-clock.ts';
 import { headDue } from '../redis/due-next.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { createJobs, type Jobs } from '../redis/transitions/jobs.ts';
 import type { PromoteReply } from '../redis/transitions/replies.ts';
-import { createElection, type Election, type Leadership } from './election.ts';
-import { createGivingWay, type GivingWay } from './giving-way.ts';
-import { createPace, type Pace } from './pace.ts';
-import { createStandstill, type Standstill } from './standstill.ts';
-
-export interface MoverOptions {
-  /** How long a lease lasts. A dead leader is replaced after this time. */
-  readonly leaseMs: number;
-  /** Most members per pass. */
-  readonly batchMax: number;
-  /** Most undelivered entries in ready; above, promotion waits. */
-  readonly readyMax: number;
-  /** Longest rest: the bound on lateness for producers that do not nudge. */
-  readonly safetyTickMs: number;
-}
-
-export interface MoverParts {
-  readonly redis: Redis;
-  readonly ref: PartitionRef;
-  readonly processId: string;
-  readonly options: MoverOptions;
-  readonly clock: Clock;
-  readonly events: Emitter;
-  readonly rank?: () => number;
-  /** Whether a process of better rank has sent a heartbeat after this monotonic time. */
-  readonly betterBeatSince?: (sinceMs: number) => Promise<boolean>;
-}
+import type { Leadership } from './election.ts';
+import { type MoverParts, type Moving, movingOf } from './moving.ts';
 
 export interface Mover {
   readonly ref: PartitionRef;
@@ -69,29 +39,6 @@ export interface Mover {
 const WHOLE_PASS_MS = 15_000;
 /** So much of a lease may be over before a pass prolongs it. */
 const PROLONG_AFTER = 1 / 10;
-
-interface Moving extends Required<MoverParts> {
-  readonly jobs: Jobs;
-  readonly election: Election;
-  readonly pace: Pace;
-  readonly standstill: Standstill;
-  readonly way: GivingWay;
-  /** Cuts the current rest short. */
-  readonly wake: () => void;
-  readonly server: ServerClock;
-  /** Server time of the next look. A look before it would find nothing, so the clock must not be ahead. */
-  nextLookMs: number;
-  /** The soonest nudge since promote was sent last: its reply may not know of that job yet. */
-  nudgedMs: number;
-  soonestLookMs: number;
-  promotedMs: number;
-  promoted: number;
-  /** When the head was seen last, by a pass or by the safety tick. */
-  lookedMs: number;
-  prolongedMs: number;
-  /** The last promote failed. Being elected again is then no progress: the pass goes on until it has promoted. */
-  stuck: boolean;
-}
 
 export function createMover(parts: MoverParts): Mover {
   const { redis, ref, clock, events } = parts;
@@ -120,22 +67,6 @@ export function createMover(parts: MoverParts): Mover {
   };
 }
 
-function movingOf(parts: MoverParts, wake: () => void): Moving {
-  const { redis, ref, clock, options, rank = () => 0, betterBeatSince = async () => true } = parts;
-  const election = createElection({ ...parts, leaseMs: options.leaseMs, rank });
-  return {
-    ...parts,
-    ...{ rank, betterBeatSince, wake, jobs: createJobs(redis), pace: createPace() },
-    server: createServers(redis, clock)(ref),
-    standstill: createStandstill(options),
-    election,
-    way: createGivingWay({ clock, election, rank, betterBeatSince }),
-    ...{ nextLookMs: 0, soonestLookMs: 0, nudgedMs: Number.POSITIVE_INFINITY, stuck: false },
-    ...{ promotedMs: Number.NEGATIVE_INFINITY, lookedMs: Number.NEGATIVE_INFINITY },
-    ...{ prolongedMs: Number.NEGATIVE_INFINITY, promoted: 0 },
-  };
-}
-
 async function pass(moving: Moving): Promise<number | Idle> {
   const { election, way, clock, options } = moving;
   const leadership = election.leading();
@@ -143,7 +74,9 @@ async function pass(moving: Moving): Promise<number | Idle> {
   if (isDue(moving)) return promote(moving, leadership);
   const nowMs = clock.monotonicMs();
   if (nowMs - moving.lookedMs >= options.safetyTickMs) {
-    if (nowMs - moving.promotedMs >= WHOLE_PASS_MS || (await sawDue(moving))) return promote(moving, leadership);
+    const isOwing = nowMs - moving.promotedMs >= WHOLE_PASS_MS || (await sawDue(moving));
+    const still = election.leading();
+    if (isOwing && still) return promote(moving, still);
   }
   // A timer fires up to a millisecond early; only a long rest needs the lease to be kept meanwhile.
   if (nowMs - moving.prolongedMs >= options.leaseMs / 4) {

@@ -47,6 +47,7 @@ export interface ReclaimerParts {
   readonly take: Consumer['take'];
   readonly concurrency: number;
   readonly graceMs: number;
+  readonly beatTtlMs: number;
   readonly jobLeaseMs: number;
   /** Monotonic ms of our own last confirmed heartbeat. */
   readonly beatenMs: () => number;
@@ -71,8 +72,8 @@ interface Nominated {
 const SCAN_MAX = 1000;
 const BATCH_MAX = 200;
 /**
- * A worker without others rests so many times as long: who comes now has a heartbeat that lives for longer, so nobody's
- * death is seen later for it.
+ * A worker without others rests so many times as long, up to a third of what a heartbeat lives for: who comes meanwhile is
+ * seen before its heartbeat can be missing, so nobody's death is seen later for it.
  */
 const ALONE = 2.5;
 
@@ -106,9 +107,10 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
 }
 
 async function pass(reclaiming: Reclaiming): Promise<number> {
-  const { missingSince, restMs, duty, random } = reclaiming;
-  const isAlone = ((await duty.begin(missingSince.size > 0)) || missingSince.size > 0) && (await lookAtAll(reclaiming));
-  return restMs * (isAlone ? ALONE : 1) * (0.75 + random() / 2);
+  const { missingSince, restMs, beatTtlMs, duty, random } = reclaiming;
+  const looks = (await duty.begin(missingSince.size > 0)) || missingSince.size > 0;
+  const isAlone = looks && (await lookAtAll(reclaiming));
+  return (isAlone ? Math.max(restMs, Math.min(restMs * ALONE, beatTtlMs / 3)) : restMs) * (0.75 + random() / 2);
 }
 
 /** @returns whether there is nobody else in any partition */
