@@ -26,6 +26,7 @@ local function ensureGroup(ready, entries)
 end
 
 local function addReady(ready, member, due)
+  -- @at-once
   if redis.call('XADD', ready, 'NOMKSTREAM', '*', 'member', member, 'due', due) then return end
   ensureGroup(ready, 0)
   redis.call('XADD', ready, '*', 'member', member, 'due', due)

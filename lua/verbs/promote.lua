@@ -7,8 +7,8 @@
 --       now ms, '' = server time; term: the leader's value; lease ms, '' = it was renewed lately;
 --       limit: members per pass; cap: undelivered entries
 -- RETURN {state, now, next, backlog, dead letters, moved, then pairs: lateness ms, count}
---        state moved | paused | capped; next: next due, whole ms, '' = none. {'fenced'} when the
---        term is not the leader's.
+--        state moved | paused | capped; next: next due, whole ms, '' = none; a lateness may come
+--        twice. {'fenced'} when the term is not the leader's.
 -- Entries are added before exactly the ids read are removed. Payloads of managed jobs are never
 -- touched, so a pass of 500 costs the same for 10 bytes and for 256 KiB.
 -- Most passes move one job: so the first read is of two members, whether they are due or not, and
@@ -71,7 +71,7 @@ while more do
   for nth = 1, #found, 2 do
     local member = found[nth]
     due, text = found[nth + 1] == text and due or tonumber(found[nth + 1]), found[nth + 1]
-    largest = #member > largest and #member or largest
+    largest = math.max(largest, #member)
     if due > now or taken == room or taken > 0 and bytes + largest > 1048576 then
       head, isKnown, more = due, true, false
       break
