@@ -40,9 +40,15 @@ export async function withRedis(binary, act) {
   }
 }
 
-/** A daemon with the defaults that leads and runs no jobs. @param {string} url */
-export async function startDaemon(url) {
-  const daemon = spawn(process.execPath, [join(root, 'dist/main.js'), 'start', '--roles', 'mover'], {
+/**
+ * A daemon with the defaults that leads; with a module it is a worker as well, in the same process.
+ *
+ * @param {string} url
+ * @param {string} [module]
+ */
+export async function startDaemon(url, module) {
+  const roles = module === undefined ? ['--roles', 'mover'] : ['--roles', 'mover,worker', '--module', module];
+  const daemon = spawn(process.execPath, [join(root, 'dist/main.js'), 'start', ...roles], {
     env: { PATH: process.env.PATH, DUESTREAM_REDIS_URL: url, DUESTREAM_HTTP__PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -1,5 +1,9 @@
 -- group: the one group of consumers that reads ready.
--- GIVES   groupOf(ready): {pending, delivered: the last entry that was}; nil when there is none
+-- GIVES   groupOf(ready): {pending, delivered: the last entry that was}; nil when there is none;
+--         undeliveredIn(ready, cap): how many entries nobody has read, or, where there are fewer
+--         than cap in all, how many there are, which is cheaper to know; ensureGroup(ready,
+--         entries): makes it where there is no stream, which has no entries; addReady(ready,
+--         member, due): a new entry, and the group before the first one
 -- USED BY  check-entries, check-members, enrol, oldest, promote, repair, stats
 -- RULE    No script fails for the lack of a stream or a group: both may be gone with a flush.
 local function groupOf(ready)
@@ -8,4 +12,22 @@ local function groupOf(ready)
   for _, group in ipairs(redis.call('XINFO', 'GROUPS', ready)) do
     if group[2] == 'workers' then return { pending = group[6], delivered = group[8] } end
   end
+end
+
+local function undeliveredIn(ready, cap)
+  local length = redis.call('XLEN', ready)
+  local group = length >= cap and groupOf(ready)
+  return length - (group and group.pending or 0)
+end
+
+local function ensureGroup(ready, entries)
+  if entries > 0 or redis.call('EXISTS', ready) == 1 then return end
+  redis.call('XGROUP', 'CREATE', ready, 'workers', '0', 'MKSTREAM')
+end
+
+local function addReady(ready, member, due)
+  -- @at-once
+  if redis.call('XADD', ready, 'NOMKSTREAM', '*', 'member', member, 'due', due) then return end
+  ensureGroup(ready, 0)
+  redis.call('XADD', ready, '*', 'member', member, 'due', due)
 end

@@ -14,7 +14,7 @@
 -- When ready holds more than the limit, an orphan or a tombstone may still be in it. A surplus
 -- above 0: somebody must be lost. Big records are not read where their size says enough. A walk
 -- through the hash reads them all, so it takes as few at a time as the largest so far lets expect,
--- and a slice ends at 512 KiB.
+-- forty at most, and a slice ends at 512 KiB.
 local scheduled, jobs, runs = KEYS[1], KEYS[2], KEYS[3]
 local ready, done, meta = KEYS[4], KEYS[5], KEYS[6]
 local part, cursor, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -34,17 +34,13 @@ local function add(kind, member, detail)
   found[#found + 1], found[#found + 2], found[#found + 3] = kind, member, detail
 end
 
-function look.jobs(member, value)
+function look.jobs(member, value, isScheduled)
   local isOver = isTombstone(value)
   if not isOver and not seen[member] then
     live, seen[member] = live + 1, true
   end
-  if waiting[member] then return end
-  local isThere = redis.call('ZSCORE', scheduled, member)
-  if isOver then
-    isThere = redis.call('ZSCORE', done, member)
-  end
-  if isThere then return end
+  if waiting[member] or isScheduled and not isOver then return end
+  if isOver and redis.call('ZSCORE', done, member) then return end
   local run = runOf(redis.call('HGET', runs, member))
   add(isOver and 'tombstone' or 'orphan', member, isOver and '' or run and run.owner or '-')
 end
@@ -73,22 +69,28 @@ function look.scheduled(member)
   end
 end
 
-local function pageOf(name, count)
-  if name == 'scheduled' then
-    return redis.call('ZSCAN', scheduled, cursor, 'COUNT', count)
-  elseif name == 'runs' then
-    return redis.call('HSCAN', runs, cursor, 'COUNT', count)
+local function scoresOf(page)
+  local members = {}
+  for at = 1, #page, 2 do
+    members[#members + 1] = page[at]
   end
+  return #members > 0 and redis.call('ZMSCORE', scheduled, unpack(members)) or {}
+end
+
+local function pageOf(name, count)
+  if name == 'scheduled' then return redis.call('ZSCAN', scheduled, cursor, 'COUNT', count) end
+  if name == 'runs' then return redis.call('HSCAN', runs, cursor, 'COUNT', count) end
   return redis.call('HSCAN', jobs, cursor, 'COUNT', count)
 end
 
 for _, name in ipairs(part == 'all' and { 'jobs', 'runs', 'scheduled' } or { part }) do
   repeat
     local room = math.floor((524288 - bytes) / largest)
-    local page = pageOf(name, math.max(1, math.min(20, room)))
+    local page = pageOf(name, math.max(1, math.min(largest <= 1024 and 40 or 20, room)))
+    local scores = name == 'jobs' and scoresOf(page[2]) or {}
     for at = 1, #page[2], 2 do
       local member, value = page[2][at], page[2][at + 1]
-      look[name](member, value)
+      look[name](member, value, scores[(at + 1) / 2])
       largest = math.max(looked == 0 and 1 or largest, #member + #value)
       looked, bytes = looked + 1, bytes + #member + #value
     end
@@ -96,6 +98,6 @@ for _, name in ipairs(part == 'all' and { 'jobs', 'runs', 'scheduled' } or { par
     if part == 'all' and bytes > 524288 then return { 'large', size } end
   until cursor == '0' or part ~= 'all' and (looked >= limit or bytes > 524288)
 end
-found[1], found[2], found[3] = cursor, looked, live
-found[4] = stored - redis.call('ZCARD', done) - waits - entries
+waits = waits + redis.call('ZCARD', done) + entries
+found[1], found[2], found[3], found[4] = cursor, looked, live, stored - waits
 return found

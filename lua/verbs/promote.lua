@@ -1,102 +1,111 @@
 #!lua flags=allow-oom
 -- promote: due jobs move from scheduled to ready; bare members get a record; nonsense becomes dead
 -- letters.
--- USES  clock, run, tombstone, group, dead-letter, nonsense, adopt
+-- USES  clock, run, tombstone, group, dead-letter, nonsense, adopt, odd-member
 -- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale
 -- ARGV  1 now  2 term  3 lease  4 limit  5 cap
---       now ms, '' = server time; term: the leader's value; lease ms; limit: members per pass;
---       cap: undelivered entries
+--       now ms, '' = server time; term: the leader's value; lease ms, '' = it was renewed lately;
+--       limit: members per pass; cap: undelivered entries
 -- RETURN {state, now, next, backlog, dead letters, moved, then pairs: lateness ms, count}
---        state moved | paused | capped; next: next due, whole ms, '' = none. {'fenced'} when the
---        term is not the leader's.
+--        state moved | paused | capped; next: next due, whole ms, '' = none; a lateness may come
+--        twice. {'fenced'} when the term is not the leader's.
 -- Entries are added before exactly the ids read are removed. Payloads of managed jobs are never
--- touched, so a pass of 500 costs the same for 10 bytes and for 256 KiB. A bare member that runs
--- now waits in the zset for its next turn.
--- Members are read one, two, four and then eight at a time, fewer where they are large, and a pass
+-- touched, so a pass of 500 costs the same for 10 bytes and for 256 KiB.
+-- Most passes move one job: so the first read is of two members, whether they are due or not, and
+-- the second is often the next due time. Most members are plain, ours with a due time of thirteen
+-- digits: they are taken as they are, with the due time as the text that Redis gave.
+-- Then four, eight and twelve members are read at a time, fewer where they are large, and a pass
 -- ends when one more as large as the largest would take it over 1 MiB of them and of records that
 -- become dead letters. The first is always taken; what is due then waits for the next pass.
-local leader, scheduled, ready, jobs, runs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local dead, done, meta, stale = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local keys = { jobs = jobs, runs = runs, dead = dead, done = done, meta = meta, stale = stale }
+local leader, scheduled, ready, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[8]
+local keys = { scheduled = scheduled, jobs = KEYS[4], runs = KEYS[5], dead = KEYS[6],
+  done = KEYS[7], meta = meta, stale = KEYS[9] }
 local now, term, lease = clock(ARGV[1]), ARGV[2], ARGV[3]
 local limit, cap = tonumber(ARGV[4]), tonumber(ARGV[5])
 -- @fence
 if redis.call('GET', leader) ~= term then return { 'fenced' } end
-redis.call('PEXPIRE', leader, lease)
-if redis.call('EXISTS', ready) == 0 then
-  redis.call('XGROUP', 'CREATE', ready, 'workers', '0', 'MKSTREAM')
+if lease ~= '' then
+  redis.call('PEXPIRE', leader, lease)
 end
 
-local backlog = redis.call('XLEN', ready)
-local group = backlog >= cap and groupOf(ready)
-backlog = backlog - (group and group.pending or 0)
-local paused = redis.call('HGET', meta, 'paused')
+local paused, wake, promoted = unpack(redis.call('HMGET', meta, 'paused', 'wake', 'n.promoted'))
+local backlog = undeliveredIn(ready, cap)
 local room = paused and 0 or math.min(limit, cap - backlog)
-local moved, deadLetters, late, adopted = 0, 0, {}, 0
-local taken, bytes, largest, step = 0, 0, 1, 0.5
+local taken, bytes, largest, step, moved, deadLetters, adopted = 0, 0, 1, 1, 0, 0, 0
+local reply, late, at, waits = { 'moved', now, '', 0, 0, 0 }, nil, 0, false
 
-local function give(member, due)
-  redis.call('XADD', ready, '*', 'member', member, 'due', ('%.0f'):format(due))
-  late[now - due], moved = (late[now - due] or 0) + 1, moved + 1
+local function give(member, due, text)
+  addReady(ready, member, text)
+  moved = moved + 1
+  if due ~= late then
+    late, at = due, #reply + 2
+    reply[at - 1], reply[at] = now - due, 0
+  end
+  reply[at] = reply[at] + 1
 end
 
-local function leaves(member, score)
-  local fault, due = faultIn(member, score), score == 0 and now or math.floor(score)
-  local isManaged = not fault and member:sub(1, 2) == 'j:'
-  local run = not isManaged and (runOf(redis.call('HGET', runs, member) or NEVER_RAN) or {})
-  if isManaged then
-    give(member, due)
-  elseif fault then
-    local record = run.entry == '-' and redis.call('HGET', jobs, member)
-    local letter = { member = member, record = record, reason = fault }
-    bytes, deadLetters = bytes + buryNonsense(keys, now, letter), deadLetters + 1
-  elseif run.entry == '-' then
-    adopted = adopted + adopt(keys, now, member, run, due)
-    give(member, due)
+local function odd(member, score)
+  local fate, value = settleOdd(keys, now, member, score)
+  if fate == 'buried' then
+    bytes, deadLetters = bytes + value, deadLetters + 1
+  elseif fate == 'waits' then
+    waits = true
   else
-    redis.call('ZADD', scheduled, 'XX', now + 1000, member)
-    return false
+    adopted = adopted + (fate == 'adopted' and 1 or 0)
+    give(member, value, ('%.0f'):format(value))
   end
-  return true
+  return fate ~= 'waits'
 end
 
 -- @room
-local more = room > 0
+local more, isKnown, head, text, due = room > 0, false, nil, nil, nil
 -- @endless-steps
 while more do
-  step = math.min(step * 2, 8, room - taken, math.max(1, math.floor((1048576 - bytes) / largest)))
-  local due = redis.call('ZRANGEBYSCORE', scheduled, '-inf', now, 'WITHSCORES', 'LIMIT', 0, step)
-  local gone, isFull = {}, false
+  step = math.min(step * 2, 12, math.max(1, math.floor((1048576 - bytes) / largest)))
+  local found, gone = taken == 0 and redis.call('ZRANGE', scheduled, 0, step - 1, 'WITHSCORES')
+    or redis.call('ZRANGEBYSCORE', scheduled, '-inf', now, 'WITHSCORES', 'LIMIT', 0, step), {}
+  -- @endless-more
+  more = #found == 2 * step
+  isKnown = taken == 0 and not more
   -- @move-each
-  for at = 1, #due, 2 do
-    local member = due[at]
+  for nth = 1, #found, 2 do
+    local member = found[nth]
+    due, text = found[nth + 1] == text and due or tonumber(found[nth + 1]), found[nth + 1]
     largest = math.max(largest, #member)
-    isFull = isFull or taken > 0 and bytes + largest > 1048576
-    if not isFull then
-      taken, bytes = taken + 1, bytes + #member
-      gone[#gone + 1] = leaves(member, tonumber(due[at + 1])) and member or nil
+    if due > now or taken == room or taken > 0 and bytes + largest > 1048576 then
+      head, isKnown, more = due, true, false
+      break
+    end
+    taken, bytes = taken + 1, bytes + #member
+    -- @plain
+    if #text == 13 and due >= 1e12 and #member <= 200 and member:find('^j:[!-~]*$') then
+      give(member, due, text)
+      gone[#gone + 1] = member
+    elseif odd(member, due) then
+      gone[#gone + 1] = member
     end
   end
-  -- @endless-more
-  more = #due == 2 * step and taken < room and not isFull and bytes + largest <= 1048576
   if #gone > 0 then
     -- @remove-moved
     redis.call('ZREM', scheduled, unpack(gone))
   end
 end
+ensureGroup(ready, backlog + moved)
+if not isKnown or waits then
+  head = tonumber(redis.call('ZRANGE', scheduled, 0, 0, 'WITHSCORES')[2])
+end
+
+head = head and ('%.0f'):format(math.ceil(math.max(0, math.min(head, 9007199254740991)))) or ''
+local look = room <= 0 and '0' or head ~= '' and head or '9007199254740991'
 if moved > 0 then
-  redis.call('HINCRBY', meta, 'n.promoted', moved)
+  promoted = ('%.0f'):format((tonumber(promoted) or 0) + moved)
+  redis.call('HSET', meta, 'wake', look, 'n.promoted', promoted)
+elseif look ~= wake then
+  redis.call('HSET', meta, 'wake', look)
 end
 if adopted > 0 then
   redis.call('HINCRBY', meta, 'n.adopted', adopted)
 end
-
-local head = redis.call('ZRANGE', scheduled, 0, 0, 'WITHSCORES')[2]
-head = head and ('%.0f'):format(math.ceil(math.max(0, math.min(head, 9007199254740991))))
-redis.call('HSET', meta, 'wake', room <= 0 and 0 or head or '9007199254740991')
-local state = room > 0 and 'moved' or paused and 'paused' or 'capped'
-local reply = { state, now, head or '', backlog + moved, deadLetters, moved }
-for ms, count in pairs(late) do
-  reply[#reply + 1], reply[#reply + 2] = ms, count
-end
+reply[1] = room > 0 and 'moved' or paused and 'paused' or 'capped'
+reply[3], reply[4], reply[5], reply[6] = head, backlog + moved, deadLetters, moved
 return reply

@@ -16,6 +16,8 @@ export interface JanitorParts {
   readonly ref: PartitionRef;
   readonly limits: SweepLimits;
   readonly leading: () => Leadership | undefined;
+  /** How many jobs this process has promoted in the partition. */
+  readonly promoted: () => number;
   readonly clock: Clock;
   readonly events: Emitter;
 }
@@ -28,17 +30,28 @@ export interface Janitor {
 }
 
 const IDLE_REST_MS = 5000;
+/** While nothing is promoted and nothing was old, it is looked this often: what ends late, and what only time makes old. */
+const QUIET_REST_MS = 30_000;
 const REST_MS = 1000;
 const BUSY_REST_MS = 5;
 
-export function createJanitor({ redis, ref, limits, leading, clock, events }: JanitorParts): Janitor {
+export function createJanitor({ redis, ref, limits, leading, promoted, clock, events }: JanitorParts): Janitor {
+  /** What had been promoted before a sweep that found nothing, and when that was. */
+  let quiet: { readonly promoted: number; readonly sinceMs: number } | undefined;
+
   async function pass(): Promise<number | Idle> {
     const leadership = leading();
-    if (!leadership) return idle(IDLE_REST_MS);
+    if (!leadership) quiet = undefined;
+    const nowMs = clock.monotonicMs();
+    const before = promoted();
+    const isQuiet = quiet?.promoted === before && nowMs - quiet.sinceMs < QUIET_REST_MS;
+    if (!leadership || isQuiet) return idle(IDLE_REST_MS);
     const swept = await sweep(redis, ref, { term: leadership.term, limits });
     if (swept === 'fenced') return IDLE_REST_MS;
     if (swept.more) return BUSY_REST_MS;
-    return swept.tombstones + swept.deadLetters === 0 ? IDLE_REST_MS : REST_MS;
+    const isNothing = swept.tombstones + swept.deadLetters === 0;
+    quiet = isNothing ? { promoted: before, sinceMs: nowMs } : undefined;
+    return isNothing ? IDLE_REST_MS : REST_MS;
   }
   const who = `janitor of ${ref.queue}:${ref.partition}`;
   const loop = createLoop({ who, pass, probe: () => redis.ping(), clock, events, pauseAfter });

@@ -3,46 +3,19 @@
  *
  * It sleeps until the next due time, which every pass replies. A producer that adds a sooner job nudges it through
  * `K:wake`; if that nudge is lost, the safety tick finds the job at most a second late. The alarm clock is a Node timer
- * (0.3 ms late in the median), never a blocking time-out of Redis (up to 100 ms late).
+ * (0.3 ms late in the median), never a blocking time-out of Redis (up to 100 ms late). The safety tick reads the head of
+ * the zset and no more: a pass is made when something is due, and every few seconds for the rest of what it looks at.
  *
  * What must always hold: nothing is promoted outside a trusted term; a pass is bounded, so that no other command of
  * Redis waits for long; when the undelivered backlog is at its cap, jobs stay in the zset, where they can be cancelled.
  */
-import type { Clock } from '../core/clock.ts';
-import type { Emitter } from '../core/events.ts';
 import { createLoop, type Idle, idle } from '../core/loop.ts';
-import type { Redis } from '../redis/connection/connect.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
-import { createServers, type ServerClock } from '../redis/connection/server-clock.ts';
+import { headDue } from '../redis/due-next.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { createJobs, type Jobs } from '../redis/transitions/jobs.ts';
 import type { PromoteReply } from '../redis/transitions/replies.ts';
-import { createElection, type Election, type Leadership, RANK_STEP_MS } from './election.ts';
-import { createPace, type Pace } from './pace.ts';
-import { createStandstill, type Standstill } from './standstill.ts';
-
-export interface MoverOptions {
-  /** How long a lease lasts. A dead leader is replaced after this time. */
-  readonly leaseMs: number;
-  /** Most members per pass. */
-  readonly batchMax: number;
-  /** Most undelivered entries in ready; above, promotion waits. */
-  readonly readyMax: number;
-  /** Longest rest: the bound on lateness for producers that do not nudge. */
-  readonly safetyTickMs: number;
-}
-
-export interface MoverParts {
-  readonly redis: Redis;
-  readonly ref: PartitionRef;
-  readonly processId: string;
-  readonly options: MoverOptions;
-  readonly clock: Clock;
-  readonly events: Emitter;
-  readonly rank?: () => number;
-  /** Whether a process of better rank has sent a heartbeat after this monotonic time. */
-  readonly betterBeatSince?: (sinceMs: number) => Promise<boolean>;
-}
+import type { Leadership } from './election.ts';
+import { type MoverParts, type Moving, movingOf } from './moving.ts';
 
 export interface Mover {
   readonly ref: PartitionRef;
@@ -54,37 +27,18 @@ export interface Mover {
   /** A message of `K:wake`: a due time in ms, or `resigned`. */
   readonly nudge: (message: string) => void;
   readonly leading: () => Leadership | undefined;
+  /** How many jobs it has promoted. */
+  readonly promoted: () => number;
   /** After a reconnect: go on at once. */
   readonly wake: () => void;
   readonly lastProgressMs: () => number;
   readonly lastTurnMs: () => number;
 }
 
-/** A leader gives way to a process of better rank after this time, so that a restart does not shuffle leadership. */
-const GIVE_WAY_MS = 10_000;
-/** After giving way, the better one must have had its chance. */
-const RESIGNED_REST_MS = 500;
-
-interface Moving extends Required<MoverParts> {
-  readonly jobs: Jobs;
-  readonly election: Election;
-  readonly pace: Pace;
-  readonly standstill: Standstill;
-  /** Cuts the current rest short. */
-  readonly wake: () => void;
-  readonly server: ServerClock;
-  /** Server time of the next look. A look before it would find nothing, so the clock must not be ahead. */
-  nextLookMs: number;
-  /** The soonest nudge since promote was sent last: its reply may not know of that job yet. */
-  nudgedMs: number;
-  soonestLookMs: number;
-  promotedMs: number;
-  prolongedMs: number;
-  /** The last promote failed. Being elected again is then no progress: the pass goes on until it has promoted. */
-  stuck: boolean;
-  outrankedSinceMs: number | undefined;
-  campaignFromMs: number;
-}
+/** While nothing is due, a pass is made this often: it tells of a key of another type, and advertises the wake-up anew. */
+const WHOLE_PASS_MS = 15_000;
+/** So much of a lease may be over before a pass prolongs it. */
+const PROLONG_AFTER = 1 / 10;
 
 export function createMover(parts: MoverParts): Mover {
   const { redis, ref, clock, events } = parts;
@@ -106,51 +60,51 @@ export function createMover(parts: MoverParts): Mover {
       else if (Number.isFinite(dueMs)) onSooner(moving, dueMs);
     },
     leading: moving.election.leading,
+    promoted: () => moving.promoted,
     wake: loop.wake,
     lastProgressMs: loop.lastProgressMs,
     lastTurnMs: loop.lastTurnMs,
   };
 }
 
-function movingOf(parts: MoverParts, wake: () => void): Moving {
-  const { redis, ref, clock, options, rank = () => 0, betterBeatSince = async () => true } = parts;
-  return {
-    ...parts,
-    ...{ rank, betterBeatSince, wake, jobs: createJobs(redis), pace: createPace() },
-    server: createServers(redis, clock)(ref),
-    standstill: createStandstill(options),
-    election: createElection({ ...parts, leaseMs: options.leaseMs, rank }),
-    ...{ nextLookMs: 0, soonestLookMs: 0, nudgedMs: Number.POSITIVE_INFINITY, stuck: false },
-    ...{ promotedMs: Number.NEGATIVE_INFINITY, prolongedMs: Number.NEGATIVE_INFINITY },
-    ...{ outrankedSinceMs: undefined, campaignFromMs: Number.NEGATIVE_INFINITY },
-  };
+async function pass(moving: Moving): Promise<number | Idle> {
+  const { election, way, clock, options } = moving;
+  const leadership = election.leading();
+  if (!leadership || (way.isTime() && (await way.give()))) return campaign(moving);
+  if (isDue(moving)) return promote(moving, leadership);
+  const nowMs = clock.monotonicMs();
+  if (nowMs - moving.lookedMs >= options.safetyTickMs) {
+    const isOwing = nowMs - moving.promotedMs >= WHOLE_PASS_MS || (await sawDue(moving));
+    const still = election.leading();
+    if (isOwing && still) return promote(moving, still);
+  }
+  // A timer fires up to a millisecond early; only a long rest needs the lease to be kept meanwhile.
+  if (nowMs - moving.prolongedMs >= options.leaseMs / 4) {
+    moving.prolongedMs = nowMs;
+    await election.renew();
+  }
+  return election.leading() ? restMs(moving) : 0;
 }
 
-async function pass(moving: Moving): Promise<number | Idle> {
-  const { election, clock, options } = moving;
-  const leadership = election.leading();
-  if (!leadership) return campaign(moving);
-  if (await gaveWay(moving)) return campaign(moving);
-  const nowMs = clock.monotonicMs();
-  const due = moving.server.earliestMs(nowMs) >= moving.nextLookMs || nowMs - moving.promotedMs >= options.safetyTickMs;
-  if (!due) {
-    // A timer fires up to a millisecond early; only a long rest needs the lease to be kept meanwhile.
-    if (nowMs - moving.prolongedMs >= options.leaseMs / 4) {
-      moving.prolongedMs = nowMs;
-      await election.renew();
-    }
-    return election.leading() ? restMs(moving) : 0;
-  }
-  return promote(moving, leadership);
+const isDue = ({ clock, server, nextLookMs }: Moving) => server.earliestMs(clock.monotonicMs()) >= nextLookMs;
+
+/** What a producer put that does not nudge. The clock of Redis is asked as well: it may have been set. */
+async function sawDue(moving: Moving): Promise<boolean> {
+  const { redis, ref, server, clock } = moving;
+  const [dueMs] = await Promise.all([headDue(redis, ref), server.sample()]);
+  moving.lookedMs = clock.monotonicMs();
+  moving.nextLookMs = Math.min(moving.nextLookMs, Math.max(dueMs, moving.soonestLookMs));
+  return isDue(moving);
 }
 
 async function campaign(moving: Moving): Promise<number | Idle> {
-  const { clock, election } = moving;
-  const waitMs = moving.campaignFromMs - clock.monotonicMs();
+  const { election, way } = moving;
+  const waitMs = way.outForMs();
   if (waitMs > 0) return idle(waitMs);
   moving.nextLookMs = 0;
   moving.promotedMs = Number.NEGATIVE_INFINITY;
-  moving.outrankedSinceMs = undefined;
+  moving.prolongedMs = Number.NEGATIVE_INFINITY;
+  way.anew();
   const nextMs = await election.campaign();
   const leadership = election.leading();
   return moving.stuck && leadership ? promote(moving, leadership) : nextMs;
@@ -159,9 +113,13 @@ async function campaign(moving: Moving): Promise<number | Idle> {
 async function promote(moving: Moving, { term }: Leadership): Promise<number> {
   const { clock, jobs, ref, options, election } = moving;
   const sentMs = clock.monotonicMs();
+  const prolongs = sentMs - moving.prolongedMs >= options.leaseMs * PROLONG_AFTER;
   moving.nudgedMs = Number.POSITIVE_INFINITY;
   const reply = await jobs
-    .promote(ref, { term, leaseMs: options.leaseMs, limit: options.batchMax, cap: options.readyMax })
+    .promote(ref, {
+      ...{ term, limit: options.batchMax, cap: options.readyMax },
+      leaseMs: prolongs ? options.leaseMs : undefined,
+    })
     .catch((error: unknown) => {
       moving.stuck = true;
       election.concede('promote got no reply');
@@ -173,9 +131,11 @@ async function promote(moving: Moving, { term }: Leadership): Promise<number> {
     election.concede('fenced');
     return 0;
   }
-  election.prolonged(sentMs);
-  moving.promotedMs = receivedMs;
-  moving.prolongedMs = sentMs;
+  if (prolongs) {
+    election.prolonged(sentMs);
+    moving.prolongedMs = sentMs;
+  }
+  moving.promotedMs = moving.lookedMs = receivedMs;
   moving.server.saw({ sentMs, receivedMs, serverMs: reply.nowMs });
   tell(moving, reply, receivedMs - sentMs);
   return plan(moving, reply, receivedMs);
@@ -183,6 +143,7 @@ async function promote(moving: Moving, { term }: Leadership): Promise<number> {
 
 function plan(moving: Moving, reply: Exclude<PromoteReply, { kind: 'fenced' }>, receivedMs: number): number {
   const { pace, options, standstill } = moving;
+  moving.promoted += reply.count;
   pace.promoted(reply.count, receivedMs);
   if (reply.kind === 'capped') {
     return look(moving, reply.nowMs + Math.min(options.safetyTickMs, standstill.restMs(reply.backlog)));
@@ -204,10 +165,10 @@ function look(moving: Moving, atMs: number): number {
 
 function restMs(moving: Moving): number {
   const { options, clock, server } = moving;
-  const { nextLookMs, promotedMs, prolongedMs } = moving;
+  const { nextLookMs, lookedMs, prolongedMs } = moving;
   const nowMs = clock.monotonicMs();
   const lookMs = nowMs + nextLookMs - server.earliestMs(nowMs);
-  const untilMs = Math.min(lookMs, promotedMs + options.safetyTickMs, prolongedMs + options.leaseMs / 3);
+  const untilMs = Math.min(lookMs, lookedMs + options.safetyTickMs, prolongedMs + options.leaseMs / 3);
   return Math.max(0, Math.ceil(untilMs - nowMs));
 }
 
@@ -219,25 +180,9 @@ function tell({ ref, events }: Moving, reply: Exclude<PromoteReply, { kind: 'fen
   events.emit('jobs.promoted', { queue, partition, count, deadLetters, lateness, tookMs });
 }
 
-/** Never to one that was killed: its heartbeat is there for longer than its lease, and nobody would lead. */
-async function gaveWay(moving: Moving): Promise<boolean> {
-  const { rank, clock, betterBeatSince, election } = moving;
-  if (rank() === 0) moving.outrankedSinceMs = undefined;
-  else moving.outrankedSinceMs ??= clock.monotonicMs();
-  const sinceMs = moving.outrankedSinceMs;
-  if (sinceMs === undefined || clock.monotonicMs() - sinceMs < GIVE_WAY_MS) return false;
-  moving.outrankedSinceMs = undefined;
-  if (!(await betterBeatSince(sinceMs))) return false;
-  moving.campaignFromMs = clock.monotonicMs() + RESIGNED_REST_MS;
-  await election.resign('a process of better rank is there');
-  return true;
-}
-
-/** A free lease is taken in the order of rank; the one who gave way waits for longer. */
-function onResigned(moving: Moving): void {
-  const { election, clock, rank, wake } = moving;
+function onResigned({ election, way, wake }: Moving): void {
   if (election.leading()) return;
-  moving.campaignFromMs = Math.max(moving.campaignFromMs, clock.monotonicMs() + rank() * RANK_STEP_MS);
+  way.onResigned();
   wake();
 }
 

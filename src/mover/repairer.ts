@@ -7,6 +7,9 @@
  *
  * Two short calls per pass. A job that somebody ran gets time for its worker to notice that its entry is gone and to
  * stop. A surplus of stored members over indexed ones proves a loss, and then the whole hash is walked without a rest.
+ *
+ * When a walk was through and found nothing, and stored members and indexed ones are as many ever since, a loss shows in
+ * the counts. Then a pass looks at a small slice, because a partition that waits should cost next to nothing.
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
@@ -14,7 +17,7 @@ import { createLoop, type Idle, idle } from '../core/loop.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { checkEntries, checkMembers, type Damage, damageKey } from '../redis/repair/damage.ts';
+import { type Counted, checkEntries, checkMembers, type Damage, damageKey } from '../redis/repair/damage.ts';
 import { isRepairable, notReady, repair } from '../redis/repair/repair.ts';
 import { ENTRIES_MAX } from '../redis/transitions/bytes.ts';
 import type { Leadership } from './election.ts';
@@ -46,6 +49,8 @@ export interface Repairer {
 
 const DEFAULTS: RepairerOptions = { restMs: 12_000, apartMs: 2000, ownedApartMs: 10_000 };
 const SLICE = 500;
+/** While the counts agree. */
+const QUIET_SLICE = 20;
 /** Of a rest, after a slice of 512 KiB that had few records: it costs Redis 2 ms a second. */
 const SHARE_LEAST = 1 / 24;
 const BUSY_REST_MS = 50;
@@ -65,28 +70,42 @@ export function createRepairer({ redis, ref, options = {}, leading, clock, event
   let cursor: string | undefined;
   /** The entry of ready that was looked at last, until all that was delivered has been. */
   let frontAfter: string | undefined;
+  /** Since the last walk, which was through and found nothing, the counts have agreed. */
+  let isQuiet = false;
+  /** The same of the walk under way. */
+  let isClean = false;
 
   async function pass(): Promise<number | Idle> {
     if (!leading()) {
       suspects.clear();
       cursor = undefined;
       frontAfter = undefined;
+      isQuiet = false;
       return idle(restMs);
     }
-    const slice = await checkMembers(redis, ref, { part: 'jobs', cursor: cursor ?? '0', limit: SLICE });
+    const limit = isQuiet ? QUIET_SLICE : SLICE;
+    const slice = await checkMembers(redis, ref, { part: 'jobs', cursor: cursor ?? '0', limit });
     const front = await checkEntries(redis, ref, { part: 'front', after: frontAfter, limit: ENTRIES_MAX });
     frontAfter = front.next;
     if (slice.kind === 'large') return restMs;
     const { absent } = await notReady(redis, ref.keys, [...slice.found, ...front.found].filter(isRepairable));
     remember(absent);
+    settle(slice);
     cursor = slice.next;
     const more = await repairRipe();
     if (more || (slice.surplus > 0 && cursor !== undefined)) return Math.min(BUSY_REST_MS, restMs);
-    return suspects.size > 0 ? Math.min(apartMs, restMs) : restMs * shareOf(slice.looked);
+    return suspects.size > 0 ? Math.min(apartMs, restMs) : restMs * shareOf(slice.looked, limit);
   }
 
   /** Large records end a slice early: then the next follows sooner, or one walk would last for days. */
-  const shareOf = (looked: number) => (cursor === undefined ? 1 : Math.min(1, Math.max(looked / SLICE, SHARE_LEAST)));
+  const shareOf = (looked: number, limit: number) =>
+    cursor === undefined ? 1 : Math.min(1, Math.max(looked / limit, SHARE_LEAST));
+
+  function settle({ surplus, next }: Counted): void {
+    const agrees = surplus === 0 && suspects.size === 0;
+    isClean = agrees && (isClean || cursor === undefined);
+    isQuiet = agrees && (isQuiet || (isClean && next === undefined));
+  }
 
   function remember(found: readonly Damage[]): void {
     const sinceMs = clock.monotonicMs();

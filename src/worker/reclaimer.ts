@@ -47,6 +47,7 @@ export interface ReclaimerParts {
   readonly take: Consumer['take'];
   readonly concurrency: number;
   readonly graceMs: number;
+  readonly beatTtlMs: number;
   readonly jobLeaseMs: number;
   /** Monotonic ms of our own last confirmed heartbeat. */
   readonly beatenMs: () => number;
@@ -70,6 +71,11 @@ interface Nominated {
 /** Most entries looked at and taken from one dead consumer per round. */
 const SCAN_MAX = 1000;
 const BATCH_MAX = 200;
+/**
+ * A worker without others rests so many times as long, up to a third of what a heartbeat lives for: who comes meanwhile is
+ * seen before its heartbeat can be missing, so nobody's death is seen later for it.
+ */
+const ALONE = 2.5;
 
 interface Reclaiming extends ReclaimerParts {
   /** Sighting (`partition consumer`) → monotonic ms of the first pass that missed its heartbeat. */
@@ -101,12 +107,14 @@ export function createReclaimer(parts: ReclaimerParts): Reclaimer {
 }
 
 async function pass(reclaiming: Reclaiming): Promise<number> {
-  const { missingSince, restMs, duty, random } = reclaiming;
-  if ((await duty.begin(missingSince.size > 0)) || missingSince.size > 0) await lookAtAll(reclaiming);
-  return restMs * (0.75 + random() / 2);
+  const { missingSince, restMs, beatTtlMs, duty, random } = reclaiming;
+  const looks = (await duty.begin(missingSince.size > 0)) || missingSince.size > 0;
+  const isAlone = looks && (await lookAtAll(reclaiming));
+  return (isAlone ? Math.max(restMs, Math.min(restMs * ALONE, beatTtlMs / 3)) : restMs) * (0.75 + random() / 2);
 }
 
-async function lookAtAll(reclaiming: Reclaiming): Promise<void> {
+/** @returns whether there is nobody else in any partition */
+async function lookAtAll(reclaiming: Reclaiming): Promise<boolean> {
   const { refs, commands } = reclaiming;
   /** In how many partitions each is a consumer, less those in which it has gone. */
   const places = new Map<string, number>();
@@ -122,6 +130,7 @@ async function lookAtAll(reclaiming: Reclaiming): Promise<void> {
   }
   // It is listed as long as any partition has something of it.
   await forget(commands, reclaiming.namespace, ...[...gone].filter((name) => places.get(name) === 0));
+  return places.size === 0;
 }
 
 /** Returns those who are no longer consumers of this partition. */

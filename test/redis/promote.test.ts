@@ -60,6 +60,18 @@ describe('due jobs', () => {
     expect((await p.picture()).ready).toEqual(['j:a']);
   });
 
+  test.each([
+    ['a fraction', T0 - 10.25, T0 - 11],
+    ['few digits', 1_500_000_000_000, 1_500_000_000_000],
+    ['twelve digits', 999_999_999_999, 999_999_999_999],
+  ])('with %s in their score carry whole milliseconds, as digits', async (_what, score, dueMs) => {
+    await p.schedule('a');
+    await p.put('j:a', score);
+    await p.promote();
+    const [[, fields] = ['', []]] = await p.redis.xrange(p.keys.ready, '-', '+');
+    expect(fields).toEqual(['member', 'j:a', 'due', String(dueMs)]);
+  });
+
   test('are moved by the clock of the server when no time is given', async () => {
     await p.schedule('a');
     const call = { term: await p.lead(), leaseMs: LEASE_MS, limit: 10, cap: 10 };
@@ -91,7 +103,36 @@ describe('the term', () => {
   });
 });
 
+test('a pass that was not asked to prolong the lease leaves it as it is', async () => {
+  const term = await p.lead();
+  await p.redis.pexpire(p.keys.leader, 1000);
+  await p.schedule('a');
+  const reply = await p.jobs.promote(p.ref, { term, leaseMs: undefined, limit: 10, cap: 10, nowMs: T0 });
+  expect(reply).toMatchObject({ kind: 'promoted', count: 1 });
+  expect(await p.redis.pttl(p.keys.leader)).toBeLessThanOrEqual(1000);
+});
+
 describe('the advertised wake-up', () => {
+  test.each([1, 2, 3, 5, 6, 7, 13, 14, 15, 26, 27, 40])(
+    'is the next due after %i jobs, whatever was read with them',
+    async (count) => {
+      await p.scheduleAll([...ids(count), item('next', { dueMs: T0 + 7 })]);
+      expect(await p.promote()).toMatchObject({ count, nextMs: T0 + 7, backlog: count });
+      expect([await p.meta('wake'), await p.count('promoted')]).toEqual([String(T0 + 7), count]);
+      expect(await p.promote({ nowMs: T0 + 7 })).toMatchObject({ count: 1, nextMs: undefined });
+      expect((await p.picture()).ready).toHaveLength(count + 1);
+    },
+  );
+
+  test('of a bare member that runs is its next turn, if that comes first', async () => {
+    await p.put('a', T0);
+    await p.run();
+    await p.put('a', T0);
+    await p.schedule('later', { dueMs: T0 + 5000 });
+    expect(await p.promote()).toMatchObject({ count: 0, nextMs: T0 + 1000 });
+    expect(await p.meta('wake')).toBe(String(T0 + 1000));
+  });
+
   test('is the next due, or the end of time when nothing is scheduled', async () => {
     await p.promote();
     expect(await p.meta('wake')).toBe(String(Number.MAX_SAFE_INTEGER));

@@ -97,16 +97,25 @@ const promote: Resolve = (world, [a, b, c]) => {
   const term = termOf(world, a % 6 === 5);
   const limit = b % 5 === 4 ? 1 : 500;
   const cap = pick([10_000, 10_000, 1, 2, 10_000, 3], c) ?? 10_000;
+  const prolongs = b % 5 !== 3;
   return {
     verb: 'promote',
     real: async () => {
-      const reply = await jobs.promote(ref, { term, leaseMs, limit, cap, nowMs: model.nowMs });
-      return reply.kind === 'fenced' ? reply : { ...reply, lateness: [...reply.lateness].sort(([x], [y]) => x - y) };
+      const prolongedMs = prolongs ? leaseMs : undefined;
+      const reply = await jobs.promote(ref, { term, leaseMs: prolongedMs, limit, cap, nowMs: model.nowMs });
+      return reply.kind === 'fenced' ? reply : { ...reply, lateness: merged(reply.lateness) };
     },
-    model: () => verbs.promote(model, { term, limit, cap }),
+    model: () => verbs.promote(model, { term, limit, cap, prolongs }),
     promotes: limit === 500 && cap === 10_000 && [...model.jobs.keys()].every(({ length }) => length < 500_000),
   };
 };
+
+/** By lateness; the same one may be told twice. */
+function merged(pairs: readonly (readonly [number, number])[]): readonly (readonly [number, number])[] {
+  const counts = new Map<number, number>();
+  for (const [lateMs, count] of pairs) counts.set(lateMs, (counts.get(lateMs) ?? 0) + count);
+  return [...counts].sort(([x], [y]) => x - y);
+}
 
 const cancel: Resolve = (world, [a, b, c]) => {
   const { jobs, ref, model } = world;

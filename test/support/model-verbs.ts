@@ -65,9 +65,12 @@ export function freshRun(of: { generation: number; token?: string; attempts?: nu
   return { token: '0', ...counts, cancel: false, asked: '-', digest: '-', history: [], ...of };
 }
 
-export function promote(model: Model, call: { term: string; limit: number; cap: number }): PromoteReply {
+export function promote(
+  model: Model,
+  call: { term: string; limit: number; cap: number; prolongs: boolean },
+): PromoteReply {
   if (model.leader?.term !== call.term) return { kind: 'fenced' };
-  model.leader.sane = true;
+  if (call.prolongs) model.leader.sane = true;
   if (!model.stream) model.stream = model.group = true;
   const length = model.entries.length;
   const waiting = model.entries.filter(({ holder }) => holder === undefined).length;

@@ -6,8 +6,9 @@ import type { Clock } from '../../src/core/clock.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { createEmitter } from '../../src/core/events.ts';
 import type { Idle } from '../../src/core/loop.ts';
-import { createMover, type MoverOptions } from '../../src/mover/mover.ts';
+import { createMover } from '../../src/mover/mover.ts';
 import { createMovers } from '../../src/mover/movers.ts';
+import type { MoverOptions } from '../../src/mover/moving.ts';
 import { close, openCommands, openSubscriber, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { type Line, listen, NAMESPACE } from './worker-line.ts';
 

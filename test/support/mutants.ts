@@ -62,7 +62,10 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
     'elect @other-schema: no guard',
     'every partition of the model has our schema; test/redis/schema.test.ts has another',
   ],
-  ['promote @room: turned >', 'with no room Redis is asked for no member'],
+  ['promote @room: turned >', 'with no room no member is taken'],
+  ...['promote @plain: turned >', 'promote @plain: turned <'].map(
+    (name) => [name, 'what is not plain is judged in full'] as const,
+  ),
   ...[
     'cancel @later: no guard',
     'purge @largest: turned ==',
@@ -77,6 +80,7 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
     'only after a cut: a member in done that lives again is taken out by the next sweep',
   ],
   ['turn-away @forget-run: no write', 'a run without a record is not left by anything of ours (I12)'],
+  ['group @at-once: no guard', 'the long way, which asks whether there is a stream, does the same'],
   ['group @no-stream: no guard', 'promote makes the stream first; who only looks has tests of its own'],
   ['tombstone @nothing-there: turned >', 'only one more look, which finds nothing'],
   ['start @young-again: turned >', 'a second is neither old nor young'],

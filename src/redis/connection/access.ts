@@ -29,7 +29,7 @@ const COMMANDS: Readonly<Record<AccessRole, readonly string[]>> = {
   producer: words('hdel hgetall hincrby hmget hset hsetnx spublish xdel xrange xrevrange zadd zrem zscore'),
   /** The verbs of the command line that change nothing. */
   reader: words(`exists get hgetall hlen hmget hscan mget pttl smembers xinfo|consumers xinfo|groups xinfo|stream
-    xlen xpending xrange xrevrange zcard zcount zrange zrangebyscore zrevrange zscan zscore`),
+    xlen xpending xrange xrevrange zcard zcount zmscore zrange zrangebyscore zrevrange zscan zscore`),
 };
 
 /** As ACL names them, `xinfo|groups`, in the order of the alphabet. */

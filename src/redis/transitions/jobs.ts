@@ -35,6 +35,15 @@ export interface ScheduleSettings {
 
 const LAYOUT_SIGNS = { remembered: '=', fresh: '+' } as const;
 
+interface PromoteSettings {
+  readonly term: string;
+  /** What the lease is prolonged to; undefined: it was prolonged lately, and stays as it is. */
+  readonly leaseMs: number | undefined;
+  readonly limit: number;
+  readonly cap: number;
+  readonly nowMs?: number;
+}
+
 /** The transitions of a job on one connection. `nowMs` is for tests; without it the server's clock decides. */
 export function createJobs(redis: Redis) {
   return { ...waiting(redis), ...given(redis), ...ended(redis) };
@@ -70,17 +79,8 @@ function waiting(redis: Redis) {
       return moved(reply) ?? reply.map((item) => cancelReply(text(item)));
     },
 
-    async promote(
-      ref: PartitionRef,
-      {
-        term,
-        leaseMs,
-        limit,
-        cap,
-        nowMs,
-      }: { term: string; leaseMs: number; limit: number; cap: number; nowMs?: number },
-    ): Promise<PromoteReply> {
-      const args = { now: nowMs ?? '', term, lease: leaseMs, limit, cap };
+    async promote(ref: PartitionRef, { term, leaseMs, limit, cap, nowMs }: PromoteSettings): Promise<PromoteReply> {
+      const args = { now: nowMs ?? '', term, lease: leaseMs ?? '', limit, cap };
       return promoteReply(list(await run(redis, 'promote', { keys: ref.keys, args })));
     },
 

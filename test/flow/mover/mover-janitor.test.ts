@@ -5,7 +5,7 @@ import { createEmitter } from '../../../src/core/events.ts';
 import { idle } from '../../../src/core/loop.ts';
 import { createJanitor } from '../../../src/mover/janitor.ts';
 import { elect, type SweepLimits } from '../../../src/redis/transitions/lease.ts';
-import { moverOn } from '../../support/mover-line.ts';
+import { handClock, moverOn } from '../../support/mover-line.ts';
 import { eventually, useLine } from '../../support/worker-line.ts';
 
 const line = useLine({ movers: false });
@@ -19,9 +19,14 @@ const LIMITS: SweepLimits = {
   deadLettersMax: 1000,
 };
 
-function janitorOn(term: string | undefined, limits: Partial<SweepLimits> = {}) {
+function janitorOn(
+  term: string | undefined,
+  limits: Partial<SweepLimits> = {},
+  clock = systemClock,
+  promoted = () => 0,
+) {
   return createJanitor({
-    ...{ redis: line.redis, ref: line.ref, clock: systemClock, events: createEmitter() },
+    ...{ redis: line.redis, ref: line.ref, clock, events: createEmitter(), promoted },
     limits: { ...LIMITS, ...limits },
     leading: () => (term === undefined ? undefined : { term, epoch: 1 }),
   });
@@ -79,4 +84,19 @@ it('who does not lead, or leads no more, removes nothing', async () => {
   expect(await janitorOn(undefined, { windowMs: 0 }).pass()).toEqual(idle(5000));
   expect(await janitorOn('m:1:60000', { windowMs: 0 }).pass()).toBe(5000);
   expect(await line.picture()).toEqual(before);
+});
+
+it('while nothing is promoted and nothing was old it sweeps twice a minute, and at once again when something is', async () => {
+  const { term } = await elect(line.redis, line.ref, { processId: 'm', leaseMs: 60_000 });
+  const clock = handClock();
+  const moved = { count: 0 };
+  const janitor = janitorOn(term, {}, clock, () => moved.count);
+  expect(await janitor.pass()).toBe(5000);
+  clock.advance(29_999);
+  expect(await janitor.pass()).toEqual(idle(5000));
+  moved.count = 1;
+  expect(await janitor.pass()).toBe(5000);
+  clock.advance(30_000);
+  expect(await janitor.pass()).toBe(5000);
+  expect(await janitor.pass()).toEqual(idle(5000));
 });

@@ -168,3 +168,61 @@ it('lateness is told in pairs that add up to what was promoted', async () => {
   expect(lateness.reduce((sum, [, jobs]) => sum + jobs, 0)).toBe(count);
   expect(Math.max(...lateness.map(([lateMs]) => lateMs))).toBeGreaterThanOrEqual(70_000);
 });
+
+it('while nothing is due the safety tick makes no pass, but one every fifteen seconds', async () => {
+  const clock = handClock();
+  await line.plan({ id: 'far', dueMs: Date.now() + HOUR_MS });
+  const mover = moverOn(line, { clock, safetyTickMs: 1000 });
+  await mover.pass();
+  const passesIn = async (seconds: number) => {
+    const before = mover.heard.of('mover.passed').length;
+    for (let second = 0; second < seconds; second += 1) {
+      await mover.pass();
+      clock.advance(1000);
+    }
+    return mover.heard.of('mover.passed').length - before;
+  };
+  expect(await passesIn(15)).toBe(1);
+  expect(await passesIn(15)).toBe(1);
+  expect(mover.leading()).toBeDefined();
+});
+
+it('a sooner bare job that the safety tick saw is promoted at its due time, without a nudge', async () => {
+  const clock = handClock();
+  await line.plan({ id: 'far', dueMs: Date.now() + HOUR_MS });
+  const mover = moverOn(line, { clock, safetyTickMs: 1000 });
+  await mover.pass();
+  await mover.pass();
+  await line.redis.zadd(line.ref.keys.scheduled, Date.now() + 60_000, 'soon');
+  clock.advance(1000);
+  expect(restOf(await mover.pass())).toBe(1000);
+  await line.redis.zadd(line.ref.keys.scheduled, Date.now() + 500, 'sooner');
+  clock.advance(1000);
+  expect(restOf(await mover.pass())).toBeLessThanOrEqual(501);
+  expect(mover.heard.of('mover.passed')).toHaveLength(1);
+});
+
+it('the lease is prolonged by a pass when a tenth of it is over, and by itself while there are none', async () => {
+  const clock = handClock();
+  const mover = moverOn(line, { clock, safetyTickMs: 1000, leaseMs: 40_000 });
+  const left = () => line.redis.pttl(line.ref.keys.leader);
+  const promotes = async (id: string) => {
+    await line.redis.pexpire(line.ref.keys.leader, 5000);
+    await line.plan({ id, dueMs: Date.now() - 5 });
+    mover.nudge('0');
+    clock.advance(10);
+    await mover.pass();
+  };
+  await mover.pass();
+  await promotes('a');
+  await promotes('b');
+  expect(await left()).toBeLessThanOrEqual(5000);
+  clock.advance(4000);
+  await promotes('c');
+  expect(await left()).toBeGreaterThan(5000);
+  await line.redis.pexpire(line.ref.keys.leader, 5000);
+  clock.advance(10_000);
+  await mover.pass();
+  expect(await left()).toBeGreaterThan(5000);
+  expect(mover.leading()).toBeDefined();
+});

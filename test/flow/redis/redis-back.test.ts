@@ -43,7 +43,7 @@ const limits = {
 
 test.each([
   ['enqueuer', (duty: Duty) => createEnqueuer({ ...common, ...duty, namespace })],
-  ['janitor', (duty: Duty) => createJanitor({ ...common, ...duty, limits })],
+  ['janitor', (duty: Duty) => createJanitor({ ...common, ...duty, limits, promoted: () => 0 })],
   ['repairer', (duty: Duty) => createRepairer({ ...common, ...duty, options: { restMs: 5 } })],
 ])(
   'a %s that leads no more says nothing of Redis until Redis answers',

@@ -41,7 +41,14 @@ async function watchers(count: number, jobLeaseMs = 1) {
         clock,
         events,
       },
-      ...{ concurrency: 50, graceMs: GRACE_MS, jobLeaseMs, random: () => 0, beatenMs: clock.monotonicMs },
+      ...{
+        concurrency: 50,
+        graceMs: GRACE_MS,
+        beatTtlMs: 120_000,
+        jobLeaseMs,
+        random: () => 0,
+        beatenMs: clock.monotonicMs,
+      },
       take: async (_, deliveries) => void took.push(...deliveries.map(({ member }) => member)),
     });
     return { consumer, pass: reclaimer.pass, heard: listen(events), took };
@@ -150,4 +157,14 @@ it('a worker that died in one partition and holds an entry in another stays list
   for (let rounds = 0; rounds < 5; rounds += 1) await round();
   expect(retired()).toMatchObject([{ partition: 1, consumer: 'ghost' }]);
   expect(await line.redis.smembers(control.alive)).toContain('ghost');
+});
+
+it('a worker without others looks more rarely, and as often as ever when there is another one', async () => {
+  const { made } = await watchers(1);
+  const rests = async () => Math.round((await made[0]?.pass()) ?? 0);
+  expect(await rests()).toBe(0.75 * 40_000);
+  await appear('late');
+  expect(await rests()).toBe(0.75 * 20_000);
+  for (const { keys } of line.refs) await line.redis.xgroup('DELCONSUMER', keys.ready, 'workers', 'late');
+  expect(await rests()).toBe(0.75 * 40_000);
 });

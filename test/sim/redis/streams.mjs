@@ -36,10 +36,13 @@ function countIn(options) {
 
 /** @type {Readonly<Record<string, import('./plain.mjs').Command>>} */
 export const streams = {
-  XADD: (db, key, id, ...fields) => {
+  XADD: (db, key, ...words) => {
+    const isThere = /^nomkstream$/i.test(words[0] ?? '');
+    const [id = '', ...fields] = isThere ? words.slice(1) : words;
     if (fields.length === 0 || fields.length % 2 === 1) {
       throw new Refusal("ERR wrong number of arguments for 'xadd' command");
     }
+    if (isThere && !db.find(Stream, key)) return null;
     return db.need(Stream, key).add(id, fields, db.nowMs());
   },
   XLEN: (db, key) => db.find(Stream, key)?.entries.length ?? 0,

@@ -1,0 +1,7 @@
+/** What the worker of `bench:idle` would run, if anything came due. */
+import { root } from '../scripts/steps.mjs';
+
+/** @type {typeof import('../src/index.ts')} */
+const { defineHandlers } = await import(`${root}dist/index.js`);
+
+export default defineHandlers({ bench: async () => undefined });
