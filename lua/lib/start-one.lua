@@ -1,18 +1,10 @@
 -- start-one: one entry that a consumer holds becomes a running job, or says why it does not.
--- GIVES   mint(keys, call): the token of a start; startOne(keys, call, entry, member, due, record,
---         idle): adds what became of it to call.others, as start replies it
+-- GIVES   startOne(keys, call, entry, member, due, record, idle): adds what became of it to
+--         call.others, as start replies it
 -- USED BY  serve, start
--- NEEDS   run, tombstone, pending, turn-away, lateness
+-- NEEDS   run, tombstone, mint, pending, turn-away, lateness
 -- RULE    The attempt is counted before anything is parsed, so that a record that kills its reader
 --         is still counted.
-local function mint(keys, call)
-  if not call.isMinted then
-    redis.call('HSET', keys.meta, 'token', ('%.0f'):format(call.token + call.count))
-  end
-  call.token, call.isMinted = call.token + 1, true
-  return ('%.0f'):format(call.token)
-end
-
 local function judgeStart(keys, call, job)
   local record, run = job.record, job.run
   job.isMine = run.entry == job.entry and run.owner == call.consumer

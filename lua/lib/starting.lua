@@ -4,11 +4,10 @@
 --         its partition; count is the most entries there may be, the rest is as the scripts say;
 --         heldSince(ready, consumer, entries): idle ms by entry, of those that it holds;
 --         startEntries(keys, call, entries, idle): entries has entry, member and due of each; idle
---         is nil for what was delivered in this very script. What started for the first time is
---         added to call.started, five words each: entry, member, due, token, record; what became of
---         any other to call.others, as start replies it
+--         is nil for what was delivered in this very script. What became of each is added to
+--         call.started or call.others, as start replies it
 -- USED BY  serve, start
--- NEEDS   run, let-go, start-one
+-- NEEDS   run, mint, let-go, start-one
 -- RULE    Records are read one, two, four and then eight at a time, fewer where they are large,
 --         until one more as large as the largest would take the call over `bytes`; what is left is
 --         `later`. The first is always read.
@@ -46,14 +45,14 @@ local function startEntries(keys, call, entries, idle)
   end
   local function start(entry, member, due, record, isFirst)
     local isYoung = not idle or (idle[entry] or math.huge) < 1000
-    -- A header without fields: it is of a version that can be read, and cannot be late.
+    -- A header without fields: it is of a version that can be read, and cannot be late. A member
+    -- with a space would make a text of more parts.
     local isPlain = isFirst and isYoung and not seen[member] and record and not call.isPaused
-      and record:find('^1%w+|')
+      and record:find('^1%w+|') and not member:find(' ', 1, true)
     if isPlain then
-      local token, size = mint(keys, call), #started
+      local token = mint(keys, call)
       writes[#writes + 1], writes[#writes + 2] = member, firstStart(token, entry, call.consumer)
-      started[size + 1], started[size + 2], started[size + 3] = entry, member, due
-      started[size + 4], started[size + 5] = token, record
+      started[#started + 1] = entry .. ' ' .. due .. ' ' .. token .. ' ' .. member .. ' ' .. record
     else
       write()
       startOne(keys, call, entry, member, due, record, idle)

@@ -1,21 +1,21 @@
 #!lua flags=allow-oom
 -- start: entries a consumer was given become running jobs, each with a token of its own. Lets
 -- exactly one of several entries of a member through.
--- USES  clock, run, tombstone, lateness, pending, dead-letter, turn-away, let-go, start-one,
+-- USES  clock, run, tombstone, mint, let-go, lateness, pending, dead-letter, turn-away, start-one,
 --       starting
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale
 -- ARGV  1 now  2 consumer  3 bytes  4 window  5 suspects  then per entry: entry, member, due
 --       now ms, '' = server time; bytes of records per call; window ms of tombstones, 0 = keep
 --       none; entries ascending; suspects: jobs under which so many workers died are not started, 0
 --       = all are
--- RETURN {started, others}. Started for the first time, five words each: entry, member, due, token,
---        record. Others, a list each: entry, member, due, then what became of it: run, token,
---        attempts, failures, crashes, generation, history, record | again, the same (a repeated
---        call: nothing is counted twice) | later (not looked at: too many bytes, call again) |
---        suspect, token of its last start (a worker died under it: nothing is written, start it
---        alone) | dropped | cancelled | released (paused) | parked (a record of a later version,
---        back in 4 s) | deadLetter | late (past its expiry: call expire) | lost (not owned by the
---        caller)
+-- RETURN {started, others}. Started for the first time, a text each: entry, due, token, member and
+--        record, with a space between. Others, a list each: entry, member, due, then what became
+--        of it: run, token, attempts, failures, crashes, generation, history, record | again, the
+--        same (a repeated call: nothing is counted twice) | later (not looked at: too many bytes,
+--        call again) | suspect, token of its last start (a worker died under it: nothing is
+--        written, start it alone) | dropped | cancelled | released (paused) | parked (a record of a
+--        later version, back in 4 s) | deadLetter | late (past its expiry: call expire) | lost (not
+--        owned by the caller)
 -- A start that never settled loses its entry when its job goes back to scheduled: its late end is
 -- then of no effect. An entry that waited for its start is young again, or it could be taken over
 -- at once. An entry without a record is dropped in silence if its member is in stale: it had two

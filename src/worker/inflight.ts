@@ -71,6 +71,8 @@ export interface Inflight extends Happenings {
   readonly isOpen: () => boolean;
   /** Closed, nothing more is to be started. */
   readonly setOpen: (open: boolean) => void;
+  /** It is open, a slot is free and the settling backlog is small. */
+  readonly mayRead: (limit: number) => boolean;
   /** Resolves when it is open, a slot is free and the settling backlog is small, or when the signal aborts. */
   readonly whenFree: (limit: number, signal: AbortSignal) => Promise<void>;
   /** Resolves when nothing is held but lost slots whose outcome is settled, or when the signal aborts. */
@@ -96,7 +98,7 @@ export function createInflight(): Inflight {
   const size = () => parts.maps.reduce((sum, map) => sum + map.size, 0);
   const busy = () => count.starting + count.started + count.running + count.overtaken;
   const free = (limit: number) => Math.max(0, limit - busy() - count.suspected - parts.kept);
-  const canRead = (limit: number) => parts.open && free(limit) > 0 && count.settling < 2 * limit;
+  const mayRead = (limit: number) => parts.open && free(limit) > 0 && count.settling < 2 * limit;
   const isEmpty = () => count.overtaken === size() && all().every(isAbandoned);
   return {
     ...happeningsOf(parts),
@@ -117,7 +119,8 @@ export function createInflight(): Inflight {
       parts.open = open;
       notify(parts);
     },
-    whenFree: (limit, signal) => until(parts, () => canRead(limit), signal),
+    mayRead,
+    whenFree: (limit, signal) => until(parts, () => mayRead(limit), signal),
     whenEmpty: (signal) => until(parts, isEmpty, signal),
     until: (holds, signal) => until(parts, holds, signal),
   };

@@ -7,7 +7,7 @@ import { type Redis, timeoutOf } from '../redis/connection/connect.ts';
 import { isFull } from '../redis/connection/pressure.ts';
 import type { ServerOf } from '../redis/connection/server-clock.ts';
 import { READ_BYTES_MAX } from '../redis/transitions/bytes.ts';
-import type { Jobs } from '../redis/transitions/jobs.ts';
+import { createJobs, type Jobs } from '../redis/transitions/jobs.ts';
 import { createAdopter } from './adopter.ts';
 import { createCompletions } from './completions.ts';
 import { createConsumer } from './consumer.ts';
@@ -147,7 +147,8 @@ function assemble(
   const limits = { bytesMax: READ_BYTES_MAX, suspectCrashes: Math.max(1, queue.crashes - 1) };
   const settling = { ...base, jobs, consumer, windowMs, signal: parts.giveUp };
   const completions = createCompletions(settling);
-  const turns = createTurns({ ...settling, ...limits, concurrency, completions });
+  const readerJobs = createJobs(blocking);
+  const turns = createTurns({ ...settling, ...limits, concurrency, completions, readerJobs });
   const settle = createSettle({ ...settling, completions, turns, isFull: full });
   const execute = createExecute({ ...base, ...own, queue, handlers, onAbandoned, settle, serverOf });
   const reading = { commands, blocking, jobs, refs: own.refs, consumer, concurrency, windowMs };

@@ -102,7 +102,8 @@ async function start(starting: Starting, ref: PartitionRef, deliveries: readonly
   // A read and a take can both have counted on the same free slot. Or a suspect is alone meanwhile.
   const room = stopping.signal.aborted || !inflight.isOpen() ? 0 : inflight.free(concurrency);
   const taken = fresh.slice(0, room).map((delivery) => inflight.add(ref, delivery));
-  await callRelease(starting, ref, fresh.slice(room));
+  // Without a wait where nothing is released: the reader sends what starts the rest together with its next read.
+  if (fresh.length > room) await callRelease(starting, ref, fresh.slice(room));
   await startAll(starting, ref, taken);
 }
 

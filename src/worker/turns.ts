@@ -9,12 +9,13 @@
  * So a busy worker asks once per batch, and an idle one waits in its blocking read. At most half of the slots are asked
  * for at a time: while Redis works for one half, the handlers of the other run.
  *
- * What is over waits up to 2 ms for a turn while nothing else needs one: at low rates completions travel together, or
+ * What is over waits up to 5 ms for a turn while nothing else needs one: at low rates completions travel together, or
  * with the start of the next job. A call that fails is not repeated as a whole. Its completions and its starts are, each
  * as a call of its own; entries that it may have delivered are left to adoption, as after a lost read.
  */
 import type { PartitionRef } from '../redis/keys.ts';
 import { READ_JOBS_MAX } from '../redis/transitions/bytes.ts';
+import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { Delivery, Served, StartReply, Taken } from '../redis/transitions/replies.ts';
 import { type Completions, type CompletionsParts, claimWithMark } from './completions.ts';
 import type { Ended } from './conclude.ts';
@@ -22,6 +23,8 @@ import type { Held } from './inflight.ts';
 
 export interface TurnsParts extends CompletionsParts {
   readonly completions: Pick<Completions, 'settled' | 'repeat'>;
+  /** The same calls on the connection of the reader. */
+  readonly readerJobs: Pick<Jobs, 'serve'>;
   readonly concurrency: number;
   readonly bytesMax: number;
   readonly suspectCrashes: number;
@@ -39,6 +42,8 @@ export interface Turns {
   readonly complete: (ended: Ended) => void;
   /** Starts entries of one partition, which are in the in-flight map. Undefined: there was no reply. */
   readonly start: (ref: PartitionRef, given: readonly Held[]) => Promise<readonly StartReply[] | undefined>;
+  /** Turns that are sent while this runs go out on the connection of the reader, which must not be waiting there. */
+  readonly throughReader: (send: () => void) => void;
   /** A read brought as much as it asked for, so there may be more. */
   readonly expectMore: (ref: PartitionRef) => void;
   /** Whether any partition may have more. */
@@ -61,6 +66,7 @@ interface Taking extends TurnsParts {
   readonly lines: Map<PartitionRef, Line>;
   takeIn: TakeIn;
   isOpen: boolean;
+  isThroughReader: boolean;
 }
 
 /** What one call asks for. */
@@ -73,10 +79,10 @@ interface Turn {
 /** Most completions per call: Redis serves nobody else meanwhile, and frees a record for each. */
 const OVER_MAX = 100;
 /** How long completions wait for company. */
-const GATHER_MS = 2;
+const GATHER_MS = 5;
 
 export function createTurns(parts: TurnsParts): Turns {
-  const taking: Taking = { ...parts, lines: new Map(), takeIn: () => undefined, isOpen: false };
+  const taking: Taking = { ...parts, lines: new Map(), takeIn: () => undefined, isOpen: false, isThroughReader: false };
   return {
     begin(takeIn) {
       taking.takeIn = takeIn;
@@ -88,6 +94,14 @@ export function createTurns(parts: TurnsParts): Turns {
     },
     complete: (ended) => complete(taking, ended),
     start: (ref, given) => start(taking, lineOf(taking, ref), given),
+    throughReader(send) {
+      taking.isThroughReader = true;
+      try {
+        send();
+      } finally {
+        taking.isThroughReader = false;
+      }
+    },
     expectMore(ref) {
       lineOf(taking, ref).hasMore = true;
     },
@@ -161,8 +175,9 @@ async function next(taking: Taking): Promise<void> {
 
 /** One call. @throws what it failed with, after everything that must be repeated is on its way. */
 async function turn(taking: Taking, line: Line, { over, given, take }: Turn): Promise<Served> {
-  const { jobs, inflight, clock, consumer, bytesMax, windowMs, suspectCrashes, completions } = taking;
+  const { inflight, clock, consumer, bytesMax, windowMs, suspectCrashes, completions } = taking;
   const { ref } = line;
+  const jobs = taking.isThroughReader ? taking.readerJobs : taking.jobs;
   const sentMs = clock.monotonicMs();
   inflight.keep(take);
   for (const held of given) inflight.startSent(held, sentMs);

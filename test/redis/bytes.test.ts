@@ -33,7 +33,7 @@ const wordsOf = ({ entry, member, dueMs }: Delivery) => [entry, member, dueMs];
 const startKinds = (reply: Reply) => {
   const [started, others] = list(reply);
   const late = list(others).map((one) => [list(one)[3] ?? '']);
-  return [...Array.from({ length: list(started).length / 5 }, () => ['run']), ...late];
+  return [...Array.from({ length: list(started).length }, () => ['run']), ...late];
 };
 const kinds = (reply: Reply) => list(reply).map((one) => (Array.isArray(one) ? text(one[0]) : text(one)).split(' ')[0]);
 

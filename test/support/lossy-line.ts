@@ -74,6 +74,8 @@ export async function openLossyLine(server: TestRedis) {
       const lua = readFileSync(new URL(`../../lua/${verb}.lua`, import.meta.url), 'utf8');
       unanswered = [createHash('sha1').update(lua).digest('hex'), `-- ${verb}: `];
     },
+    /** The call has passed whose reply is to be lost. */
+    hasPassed: () => unanswered.length === 0,
     lost: () => lost,
     /** While it is shut, connections that are open stay, and new ones fail. */
     shut(next: boolean) {

@@ -56,6 +56,7 @@ function setUp() {
   const turns = createTurns({
     ...{ ...base, jobs: jobs as unknown as Jobs, consumer: 'w', concurrency: 1, bytesMax: 1000, windowMs: 60_000 },
     ...{ suspectCrashes: 2, completions: { settled: () => undefined, repeat: () => undefined } },
+    readerJobs: jobs as unknown as Jobs,
   });
   const consumer = createConsumer({
     turns,

@@ -159,31 +159,34 @@ export function promoteReply(reply: readonly Reply[]): PromoteReply {
   };
 }
 
-/** What a start replies: what started for the first time as a flat list, and a list of each other entry. */
+/** What a start replies: a text for each that started for the first time, and a list for each other entry. */
 export function takenOf(first: Reply | undefined, others: Reply | undefined): Taken[] {
   const taken: Taken[] = [];
-  const flat = list(first) as readonly string[];
-  for (let at = 0; at < flat.length; at += WORDS_OF_FIRST) taken.push(firstOf(flat, at));
+  for (const one of list(first)) taken.push(firstOf(text(one)));
   for (const other of list(others)) taken.push(otherOf(list(other)));
   return taken;
 }
 
-const WORDS_OF_FIRST = 5;
 const NO_HISTORY: readonly Attempted[] = [];
 
-function firstOf(flat: readonly string[], at: number): Taken {
+/** `entry due token member record`: one text, because each costs a buffer of its own on its way here. */
+function firstOf(words: string): Taken {
+  const due = words.indexOf(' ') + 1;
+  const token = words.indexOf(' ', due) + 1;
+  const member = words.indexOf(' ', token) + 1;
+  const record = words.indexOf(' ', member) + 1;
   return {
-    entry: flat[at] as EntryId,
-    member: flat[at + 1] ?? '',
-    dueMs: Number(flat[at + 2]) || 0,
+    entry: words.slice(0, due - 1) as EntryId,
+    member: words.slice(member, record - 1),
+    dueMs: Number(words.slice(due, token - 1)) || 0,
     kind: 'run',
-    token: flat[at + 3] as Token,
+    token: words.slice(token, member - 1) as Token,
     attempts: 1,
     failures: 0,
     crashes: 0,
     generation: 0,
     history: NO_HISTORY,
-    record: flat[at + 4] ?? '',
+    record: words.slice(record),
   };
 }
 

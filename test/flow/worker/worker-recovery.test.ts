@@ -229,13 +229,11 @@ it('a worker whose reader loses a reply and its connection runs the job after a 
   await line.plan({ id: 'first' });
   await eventually(() => worker.heard.of('job.completed').length).toBe(1);
   lossy.loseReplyTo('XREADGROUP');
-  // The read that waits now brings its reply; the next one loses it.
-  await line.plan({});
-  await eventually(() => worker.heard.of('job.completed').length).toBe(2);
-  await eventually(async () => lossy.lost()).toBe(0);
+  // The read that waits now ends with nothing; the next one loses what it brings.
+  await eventually(lossy.hasPassed).toBe(true);
   await line.plan({ id: 'b' });
   await eventually(() => lossy.lost()).toBe(1);
-  await eventually(() => worker.heard.of('job.completed').length).toBe(3);
+  await eventually(() => worker.heard.of('job.completed').length).toBe(2);
   expect(worker.heard.of('entries.adopted')).toMatchObject([{ count: 1 }]);
 });
 
