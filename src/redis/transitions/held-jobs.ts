@@ -74,9 +74,7 @@ export function given(redis: Redis) {
     ): Promise<Served> {
       const numbers = { suspects, take, given: given.length };
       const args = { now: nowMs ?? '', consumer, bytes: bytesMax, window: windowMs, ...numbers };
-      const each: (string | number)[] = [];
-      for (const { entry, member, dueMs } of given) each.push(entry, member, dueMs, '');
-      for (const { entry, member, token, mark } of ended) each.push(entry, member, token, mark);
+      const each = serveArgs(given, ended);
       const served = servedOf(list(await run(redis, 'serve', { keys: ref.keys, args, each })));
       const settled = served.completed?.length ?? ended.length;
       if (settled !== ended.length || served.taken.length !== given.length + served.delivered) {
@@ -182,3 +180,10 @@ export function ended(redis: Redis) {
 
 const deliveryArgs = ({ entry, member, dueMs }: Delivery) => [entry, member, dueMs];
 const claimArgs = ({ entry, member, token }: Claim) => [entry, member, token];
+
+function serveArgs(given: readonly Delivery[], ended: readonly Ended[]): (string | number)[] {
+  const each: (string | number)[] = [];
+  for (const { entry, member, dueMs } of given) each.push(entry, member, dueMs, '');
+  for (const { entry, member, token, mark } of ended) each.push(entry, member, token, mark);
+  return each;
+}
