@@ -124,28 +124,34 @@ const linesWithMore = ({ lines }: Taking) => [...lines.values()].filter(({ hasMo
 function complete(taking: Taking, ended: Ended): void {
   const line = lineOf(taking, ended.held.ref);
   line.over.push(ended);
+  if (taking.isOpen && !line.hasMore) soon(taking, line);
+  else atOnce(taking, line);
+}
+
+function soon(taking: Taking, line: Line): void {
+  line.callOff ??= taking.clock.timer(GATHER_MS, () => flush(taking, line));
+}
+
+function atOnce(taking: Taking, line: Line): void {
   if (line.callOff) return;
-  const go = () => flush(taking, line);
-  if (taking.isOpen && !line.hasMore) {
-    line.callOff = taking.clock.timer(GATHER_MS, go);
-  } else {
-    const immediate = setImmediate(go);
-    line.callOff = () => clearImmediate(immediate);
-  }
+  const immediate = setImmediate(() => flush(taking, line));
+  line.callOff = () => clearImmediate(immediate);
 }
 
 /** Everything that is over at this partition, in as many calls as it takes; each brings more where more may be. */
 function flush(taking: Taking, line: Line): void {
   while (line.over.length > 0) {
     // Told by the calls of the reader if Redis does not answer.
-    turn(taking, line, { over: overOf(line), given: [], take: roomFor(taking, line) }).catch(() => undefined);
+    turn(taking, line, { over: overOf(taking, line), given: [], take: roomFor(taking, line) }).catch(() => undefined);
   }
 }
 
-function overOf(line: Line): readonly Ended[] {
+/** What the next call takes with it. What is too much for one follows at once. */
+function overOf(taking: Taking, line: Line): readonly Ended[] {
   line.callOff?.();
   line.callOff = undefined;
   const over = line.over.splice(0, OVER_MAX);
+  if (line.over.length > 0) atOnce(taking, line);
   return over;
 }
 
@@ -158,7 +164,7 @@ function roomFor(taking: Taking, line: Line): number {
 }
 
 async function start(taking: Taking, line: Line, given: readonly Held[]): Promise<readonly StartReply[] | undefined> {
-  const served = await turn(taking, line, { over: overOf(line), given, take: 0 }).catch(() => undefined);
+  const served = await turn(taking, line, { over: overOf(taking, line), given, take: 0 }).catch(() => undefined);
   if (!served) return undefined;
   const replies = new Map(served.taken.map((one) => [one.entry, one]));
   return given.flatMap(({ delivery }) => replies.get(delivery.entry) ?? []);
@@ -170,7 +176,7 @@ async function next(taking: Taking): Promise<void> {
   // The last from now on: each has its turn.
   taking.lines.delete(line.ref);
   taking.lines.set(line.ref, line);
-  await turn(taking, line, { over: overOf(line), given: [], take: roomFor(taking, line) });
+  await turn(taking, line, { over: overOf(taking, line), given: [], take: roomFor(taking, line) });
 }
 
 /** One call. @throws what it failed with, after everything that must be repeated is on its way. */

@@ -18,7 +18,7 @@ const RECORD_CHARS = 16;
 /** `.d` and the due time, digest, token, attempts, no dead letter, with spaces. */
 const TOMBSTONE_CHARS = 48;
 /** Token, counters, entry and owner of a job that runs. */
-const RUN_CHARS = 96;
+const RUN_CHARS = 69;
 /** A due time, ids and lengths in a packed entry of a stream, beside the member. */
 const READY_BYTES = 30;
 /** In the group and in its consumer, while a job is delivered. */

@@ -182,3 +182,20 @@ it('twenty jobs of 200 KiB start over several replies, each once', async () => {
   expect(sizes).toEqual(Array(20).fill(data.length));
   expect(worker.heard.of('job.started').every(({ attempt }) => attempt === 1)).toBe(true);
 });
+
+it('more handlers than one call completes end at once, and all of them are completed', async () => {
+  const door = gate();
+  let begun = 0;
+  const worker = await line.worker(
+    async () => {
+      begun += 1;
+      await door.opened;
+    },
+    { concurrency: 350 },
+  );
+  await line.plan(...line.many(350));
+  await eventually(() => begun).toBe(350);
+  door.open();
+  await eventually(() => worker.heard.of('job.completed').length).toBe(350);
+  expect(await line.count('done')).toBe(350);
+});
