@@ -91,7 +91,7 @@ it('a job that a foreign producer puts into a removed queue is found by the daem
   await line.redis.zadd(line.ref.keys.scheduled, Date.now(), 'order-1');
   await daemon.pass();
   await eventually(ready).toBe(1);
-  expect(await queues()).toEqual([line.queue]);
+  expect(await queues()).toContain(line.queue);
 });
 
 it('a removed queue that stays empty is left in peace', async () => {
@@ -100,7 +100,7 @@ it('a removed queue that stays empty is left in peace', async () => {
   await eventually(() => daemon.leads()).toBe(false);
   await daemon.pass();
   await daemon.pass();
-  expect(await queues()).toEqual([]);
+  expect(await queues()).not.toContain(line.queue);
   expect(await line.redis.keys(`${NAMESPACE}:v1:{${line.queue}*`)).toEqual([]);
 });
 
