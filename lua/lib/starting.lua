@@ -56,6 +56,10 @@ local function startEntries(keys, call, entries, idle)
       started[size + 4], started[size + 5] = token, record
     else
       write()
+      -- Its other entry, of this very call, may have ended it.
+      if seen[member] then
+        record = redis.call('HGET', keys.jobs, member)
+      end
       startOne(keys, call, entry, member, due, record, idle)
     end
     seen[member] = true

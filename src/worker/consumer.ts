@@ -38,6 +38,8 @@ interface Consuming extends ConsumerParts {
   readonly stopping: AbortController;
   readonly starter: Starter;
   readonly read: ReadStreams;
+  /** Monotonic ms of the last look into all partitions. */
+  lookedMs: number;
   /** Starts that are under way. */
   readonly starts: Set<Promise<void>>;
 }
@@ -45,13 +47,16 @@ interface Consuming extends ConsumerParts {
 /** Most entries per read; they are started in several calls. */
 const READ_MAX = 256;
 const UNBLOCK_EVERY_MS = 50;
+/** While one partition has more, nobody waits in a read of all of them. So often they are looked into instead. */
+const LOOK_EVERY_MS = 20;
 
 export function createConsumer(parts: ConsumerParts): Consumer {
   const { blocking, refs, consumer, clock, events } = parts;
   const queue = refs[0]?.queue ?? '';
   const starter = createStarter({ ...parts, queue });
   const read = createStreams({ blocking, refs, consumer });
-  const consuming: Consuming = { ...parts, stopping: new AbortController(), starter, read, starts: new Set() };
+  const own = { starter, read, starts: new Set<Promise<void>>(), lookedMs: Number.NEGATIVE_INFINITY };
+  const consuming: Consuming = { ...parts, stopping: new AbortController(), ...own };
   const loop = createLoop({
     who: `consumer of ${queue}`,
     pass: () => pass(consuming),
@@ -72,33 +77,31 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   };
 }
 
-async function pass({
-  inflight,
-  concurrency,
-  stopping,
-  read,
-  refs,
-  starter,
-  starts,
-  turns,
-}: Consuming): Promise<number | Idle> {
+async function pass(consuming: Consuming): Promise<number | Idle> {
+  const { inflight, concurrency, stopping, refs, clock, turns } = consuming;
   await inflight.whenFree(concurrency, stopping.signal);
   if (stopping.signal.aborted) return idle(0);
   const free = Math.min(READ_MAX, inflight.free(concurrency));
   // Since the wait resolved, a take may have had the slot; the next pass waits again.
   if (free === 0) return idle(0);
   // Where more waits there is no need to wait for it.
-  if (turns.hasMore()) {
-    await turns.next();
-    return 0;
-  }
+  const hasMore = turns.hasMore();
+  const isLookedInto = refs.length === 1 || clock.monotonicMs() - consuming.lookedMs < LOOK_EVERY_MS;
+  if (hasMore && isLookedInto) await turns.next();
+  else await readAll(consuming, free, !hasMore);
+  return 0;
+}
+
+async function readAll(consuming: Consuming, free: number, waits: boolean): Promise<void> {
+  const { read, refs, turns, starter, starts, clock } = consuming;
   const asked = Math.max(1, Math.floor(free / refs.length));
-  for (const { ref, deliveries } of await read(free)) {
+  const batches = await read(free, waits);
+  consuming.lookedMs = clock.monotonicMs();
+  for (const { ref, deliveries } of batches) {
     if (deliveries.length >= asked) turns.expectMore(ref);
     const started = starter.start(ref, deliveries).finally(() => starts.delete(started));
     starts.add(started);
   }
-  return 0;
 }
 
 async function stop(

@@ -33,8 +33,8 @@ export type TakeIn = (ref: PartitionRef, taken: readonly Taken[], sentMs: number
 export interface Turns {
   /** Who takes in what turns bring. */
   readonly begin: (takeIn: TakeIn) => void;
-  /** Nothing more is asked for; what is over still travels. */
-  readonly stop: () => void;
+  /** Nothing more is asked for; what is over still travels. Resolves when nothing more can come. */
+  readonly stop: () => Promise<void>;
   /** A job is over. It travels with the next turn of its partition. */
   readonly complete: (ended: Ended) => void;
   /** Starts entries of one partition, which are in the in-flight map. Undefined: there was no reply. */
@@ -59,6 +59,8 @@ interface Line {
 
 interface Taking extends TurnsParts {
   readonly lines: Map<PartitionRef, Line>;
+  /** Calls that may bring new entries. */
+  readonly underWay: Set<Promise<unknown>>;
   takeIn: TakeIn;
   isOpen: boolean;
 }
@@ -76,15 +78,17 @@ const OVER_MAX = 100;
 const GATHER_MS = 2;
 
 export function createTurns(parts: TurnsParts): Turns {
-  const taking: Taking = { ...parts, lines: new Map(), takeIn: () => undefined, isOpen: false };
+  const own = { lines: new Map(), underWay: new Set<Promise<unknown>>(), takeIn: () => undefined, isOpen: false };
+  const taking: Taking = { ...parts, ...own };
   return {
     begin(takeIn) {
       taking.takeIn = takeIn;
       taking.isOpen = true;
     },
-    stop() {
+    async stop() {
       taking.isOpen = false;
       for (const line of taking.lines.values()) flush(taking, line);
+      await Promise.allSettled(taking.underWay);
     },
     complete: (ended) => complete(taking, ended),
     start: (ref, given) => start(taking, lineOf(taking, ref), given),
@@ -110,7 +114,11 @@ const linesWithMore = ({ lines }: Taking) => [...lines.values()].filter(({ hasMo
 function complete(taking: Taking, ended: Ended): void {
   const line = lineOf(taking, ended.held.ref);
   line.over.push(ended);
-  if (line.callOff) return;
+  if (!line.callOff) arm(taking, line);
+}
+
+/** What is over has a turn soon. */
+function arm(taking: Taking, line: Line): void {
   const go = () => flush(taking, line);
   if (taking.isOpen && !line.hasMore) {
     line.callOff = taking.clock.timer(GATHER_MS, go);
@@ -124,14 +132,15 @@ function complete(taking: Taking, ended: Ended): void {
 function flush(taking: Taking, line: Line): void {
   while (line.over.length > 0) {
     // Told by the calls of the reader if Redis does not answer.
-    turn(taking, line, { over: overOf(line), given: [], take: roomFor(taking, line) }).catch(() => undefined);
+    turn(taking, line, { over: overOf(taking, line), given: [], take: roomFor(taking, line) }).catch(() => undefined);
   }
 }
 
-function overOf(line: Line): readonly Ended[] {
+function overOf(taking: Taking, line: Line): readonly Ended[] {
   line.callOff?.();
   line.callOff = undefined;
   const over = line.over.splice(0, OVER_MAX);
+  if (line.over.length > 0) arm(taking, line);
   return over;
 }
 
@@ -144,7 +153,7 @@ function roomFor(taking: Taking, line: Line): number {
 }
 
 async function start(taking: Taking, line: Line, given: readonly Held[]): Promise<readonly StartReply[] | undefined> {
-  const served = await turn(taking, line, { over: overOf(line), given, take: 0 }).catch(() => undefined);
+  const served = await turn(taking, line, { over: overOf(taking, line), given, take: 0 }).catch(() => undefined);
   if (!served) return undefined;
   const replies = new Map(served.taken.map((one) => [one.entry, one]));
   return given.flatMap(({ delivery }) => replies.get(delivery.entry) ?? []);
@@ -156,15 +165,27 @@ async function next(taking: Taking): Promise<void> {
   // The last from now on: each has its turn.
   taking.lines.delete(line.ref);
   taking.lines.set(line.ref, line);
-  await turn(taking, line, { over: overOf(line), given: [], take: roomFor(taking, line) });
+  await turn(taking, line, { over: overOf(taking, line), given: [], take: roomFor(taking, line) });
 }
 
 /** One call. @throws what it failed with, after everything that must be repeated is on its way. */
-async function turn(taking: Taking, line: Line, { over, given, take }: Turn): Promise<Served> {
+function turn(taking: Taking, line: Line, asked: Turn): Promise<Served> {
+  const { inflight, underWay } = taking;
+  if (asked.take === 0) return send(taking, line, asked);
+  inflight.keep(asked.take);
+  // Given back when what it brought is there: nobody may take the slots for free in between, or the worker for idle.
+  const call = send(taking, line, asked).finally(() => {
+    inflight.keep(-asked.take);
+    underWay.delete(call);
+  });
+  underWay.add(call);
+  return call;
+}
+
+async function send(taking: Taking, line: Line, { over, given, take }: Turn): Promise<Served> {
   const { jobs, inflight, clock, consumer, bytesMax, windowMs, suspectCrashes, completions } = taking;
   const { ref } = line;
   const sentMs = clock.monotonicMs();
-  inflight.keep(take);
   for (const held of given) inflight.startSent(held, sentMs);
   const ended = over.map((one) => claimWithMark(one, windowMs));
   const deliveries = given.map(({ delivery }) => delivery);
@@ -173,12 +194,10 @@ async function turn(taking: Taking, line: Line, { over, given, take }: Turn): Pr
   try {
     served = await jobs.serve(ref, { ended, given: deliveries, take }, settings);
   } catch (error) {
-    inflight.keep(-take);
     line.hasMore &&= take === 0;
     completions.repeat(ref, over);
     throw error;
   }
-  inflight.keep(-take);
   if (take > 0) line.hasMore = served.delivered >= take;
   for (const [index, one] of over.entries()) completions.settled(one, served.completed?.[index] ?? 'ok');
   const fresh = given.length === 0 ? served.taken : freshOf(served, deliveries);

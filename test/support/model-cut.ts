@@ -139,7 +139,8 @@ export function endsOf(snapshot: Snapshot): readonly string[] {
   const live = [...snapshot.jobs].filter(([, content]) => !isTombstone(content)).map(([member]) => `${member} is live`);
   const over = [...snapshot.jobs]
     .filter(([, content]) => isTombstone(content))
-    .map(([member, tombstone]) => `${member} ${tombstone[1]}`);
+    // What it was asked for is told as well: by that a repeated call is known.
+    .map(([member, tombstone]) => `${member} ${tombstone.split(' ', 2).join(' ')}`);
   const waiting = [...snapshot.scheduled.keys()].map((member) => `${member} is scheduled`);
   const entries = snapshot.ready.map(({ member }) => `${member} has an entry`);
   const dead = snapshot.dead.filter(({ fields }) => fields.get('reason') !== NOTHING_LEFT);

@@ -76,7 +76,7 @@ async function cutOnce(
 }
 
 /** An effect that a handler asked for may be refused: that is a reply as well. */
-const again = ({ real }: Call): Promise<unknown> => real().catch(() => undefined);
+const again = ({ real, otherwise = real }: Call): Promise<unknown> => otherwise().catch(() => undefined);
 
 const faultsOf = ({ model }: World) => ({
   ...{ foreign: new Set(['j:ghost']), spoiled: true, groupless: !model.group, regrouped: model.regrouped },

@@ -32,8 +32,17 @@ export interface Call {
   readonly wipes?: boolean;
   /** Members that it moved although nothing shows it but the reply. */
   readonly touched?: (reply: unknown) => readonly string[];
+  /** What its caller does without a reply, where that is not the same call once more. */
+  readonly otherwise?: () => Promise<unknown>;
   /** Nobody repeats it: it is a fault and no call. */
   readonly once?: boolean;
+}
+
+/** A start that a consumer knows of, with the record that it was given. */
+export interface Claimed {
+  readonly consumer: string;
+  readonly claim: Claim;
+  readonly record: string;
 }
 
 export interface World {
@@ -43,7 +52,7 @@ export interface World {
   readonly model: Model;
   /** Everything consumers were ever given and have not forgotten. */
   deliveries: { readonly consumer: string; readonly delivery: Delivery }[];
-  claims: { readonly consumer: string; readonly claim: Claim }[];
+  claims: Claimed[];
   items: readonly ScheduleItem[];
   terms: string[];
   calls: Call[];
@@ -117,10 +126,17 @@ interface Made {
 /** What a script did to jobs must be a row of the table of transitions. */
 function recordMoves(world: World, { call: { verb, touched }, reply, ...between }: Made): void {
   if (!(verb in scripts)) return;
-  const moves = movesOf(verb, { ...between, touched: touched?.(reply) ?? [] });
+  const made = movesOf(verb, { ...between, touched: touched?.(reply) ?? [] });
+  // It has no rows of its own: what it does to a job is a completion or a start.
+  const moves = verb === 'serve' ? made.map(asServed) : made;
   const unknown = moves.filter((move) => !rows.has(move));
   if (unknown.length > 0) throw new Disagreement(`no row of the table of transitions: ${unknown.join('; ')}`);
   for (const move of moves) world.moves.add(move);
+}
+
+function asServed(move: string): string {
+  const names = ['complete', 'start'].map((verb) => move.replace(' serve ', ` ${verb} `));
+  return names.find((name) => rows.has(name)) ?? move;
 }
 
 /** What can only be seen from outside: nudges that were published, and effects that were committed. */
