@@ -93,9 +93,13 @@ const LATER_MS = 200_000;
 const ROUNDS_MAX = 8;
 
 /** Promotes, adopts, starts and completes until nothing is left to do. */
-export async function drain(redis: Redis, ref: PartitionRef, fromMs: number): Promise<void> {
+export async function drain(
+  redis: Redis,
+  ref: PartitionRef,
+  { fromMs, windowMs = 600_000 }: { fromMs: number; windowMs?: number | undefined },
+): Promise<void> {
   const jobs = createJobs(redis);
-  const call = { windowMs: 600_000, nowMs: fromMs + LATER_MS };
+  const call = { windowMs, nowMs: fromMs + LATER_MS };
   await redis.hdel(ref.keys.meta, 'paused');
   await redis.del(ref.keys.leader);
   await ensureGroup(redis, ref.keys);

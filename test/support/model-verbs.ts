@@ -170,8 +170,7 @@ function cancelOne(model: Model, member: string, windowMs: number): CancelReply 
   // A bare member that was put again while it was ready.
   if (waited && !member.startsWith('j:') && job.run?.next !== due) model.stale.set(member, model.nowMs);
   // The tombstone of a ready job waits for its entry, which start drops.
-  if (windowMs > 0 || !waited)
-    job.tombstone = tombstoneOf(job, 'c');
+  if (windowMs > 0 || !waited) job.tombstone = tombstoneOf(job, 'c');
   if (windowMs > 0 && waited) job.overMs = model.nowMs;
   job.record = job.run = undefined;
   count(model, 'cancelled');

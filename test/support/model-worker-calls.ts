@@ -177,7 +177,11 @@ const serve: Resolve = (world, [a, b, c]) => {
   const ended = a < 6 ? [] : endedOf(world, [a, b, c]);
   const given = b % 4 === 3 ? chosen(world, { consumer, which: c }) : [];
   const take = pick([2, 1, 0, 3], b + c) ?? 0;
-  const bytesMax = roomFor(world, [...given, ...model.entries].map(({ member }) => member), c);
+  const bytesMax = roomFor(
+    world,
+    [...given, ...model.entries].map(({ member }) => member),
+    c,
+  );
   const call = { consumer, bytesMax, windowMs: windowOf(c), suspects: c % 6 < 3 ? c % 6 : 0 };
   return {
     verb: 'serve',
@@ -192,6 +196,7 @@ const serve: Resolve = (world, [a, b, c]) => {
       const served = worker.serve(model, { ended, given, take }, { ...call, mint });
       return typeof served === 'string' ? served : { ...served, taken: inOrder(served.taken) };
     },
+    windowMs: call.windowMs,
     otherwise: async () => {
       if (ended.length > 0) await jobs.complete(ref, ended, { ...call, nowMs: model.nowMs });
       if (given.length > 0) await jobs.start(ref, given, { ...call, nowMs: model.nowMs });

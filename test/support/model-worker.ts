@@ -2,9 +2,9 @@
 import { decodeHistory } from '../../src/core/codec.ts';
 import type {
   Claim,
+  Ended as Claimed,
   Compensation,
   Delivery,
-  Ended as Claimed,
   ExpireReply,
   ExtendReply,
   ReleaseReply,
@@ -93,7 +93,7 @@ export function serve(
   model: Model,
   { ended, given, take }: Serving,
   call: Start,
-): Omit<Served, 'taken'> & { taken: readonly Taken[] } | typeof NO_GROUP {
+): (Omit<Served, 'taken'> & { taken: readonly Taken[] }) | typeof NO_GROUP {
   const replies = complete(model, ended, { windowMs: call.windowMs, hold: false });
   const completed = replies.every((reply) => reply === 'ok') ? undefined : replies;
   if (given.length > 0 && !model.group) return NO_GROUP;

@@ -34,6 +34,8 @@ export interface Call {
   readonly touched?: (reply: unknown) => readonly string[];
   /** What its caller does without a reply, where that is not the same call once more. */
   readonly otherwise?: () => Promise<unknown>;
+  /** The done window of whoever does what it left undone. */
+  readonly windowMs?: number;
   /** Nobody repeats it: it is a fault and no call. */
   readonly once?: boolean;
 }
