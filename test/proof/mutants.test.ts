@@ -4,6 +4,7 @@
  * new; without one random lists are tried.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { whenReady } from '../../src/redis/connection/connect.ts';
 import { scriptOptions } from '../../src/redis/transitions/scripts.ts';
 import { type List, lists } from '../support/model-commands.ts';
 import { luaOf } from '../support/model-cut.ts';
@@ -39,11 +40,21 @@ function listsOf({ of, scripts }: Mutant): readonly List[] {
   return speaking.get(of) ?? kept.filter((list) => list.some(([word]) => words.has(word)));
 }
 
-const fails = (list: List) =>
-  bench.run(list).then(
+/** A reply that cannot be that of its call costs the connection. */
+async function connected(): Promise<void> {
+  const answer = await bench.redis.ping().catch(() => undefined);
+  if (answer !== undefined) return;
+  await whenReady(bench.redis);
+  await connected();
+}
+
+async function fails(list: List): Promise<boolean> {
+  await connected();
+  return bench.run(list).then(
     () => false,
     () => true,
   );
+}
 
 function define(verb: string, lua: string): void {
   const name = `duestream_${verb}`;

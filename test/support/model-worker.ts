@@ -12,19 +12,7 @@ import type {
   StartReply,
   Taken,
 } from '../../src/redis/transitions/replies.ts';
-import {
-  askedOf,
-  count,
-  digestOf,
-  type Entry,
-  isLate,
-  type Job,
-  jobOf,
-  type Model,
-  nudge,
-  type Run,
-  tombstoneOf,
-} from './model.ts';
+import { count, type Entry, isLate, type Job, jobOf, type Model, nudge, type Run, tombstoneOf } from './model.ts';
 import { roomOf, type Steps, stepsOf } from './model-bytes.ts';
 import { complete, deadLetterOf, drop, end, inherit } from './model-settles.ts';
 import { freshRun } from './model-verbs.ts';
