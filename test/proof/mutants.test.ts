@@ -3,6 +3,7 @@
  * time, and the model or the cut must notice each. `killers.json` holds the shortest lists that did so when a mutant was
  * new; without one random lists are tried.
  */
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { whenReady } from '../../src/redis/connection/connect.ts';
 import { scriptOptions } from '../../src/redis/transitions/scripts.ts';
@@ -42,10 +43,10 @@ function listsOf({ of, scripts }: Mutant): readonly List[] {
 
 /** A reply that cannot be that of its call costs the connection. */
 async function connected(): Promise<void> {
-  const answer = await bench.redis.ping().catch(() => undefined);
-  if (answer !== undefined) return;
-  await whenReady(bench.redis);
-  await connected();
+  while ((await bench.redis.ping().catch(() => undefined)) === undefined) {
+    await setImmediate();
+    await whenReady(bench.redis);
+  }
 }
 
 async function fails(list: List): Promise<boolean> {

@@ -74,10 +74,7 @@ export function given(redis: Redis) {
     ): Promise<Served> {
       const numbers = { suspects, take, given: given.length };
       const args = { now: nowMs ?? '', consumer, bytes: bytesMax, window: windowMs, ...numbers };
-      const each: (string | number)[] = [];
-      for (const { entry, member, dueMs } of given) each.push(entry, member, dueMs, '');
-      for (const { entry, member, token, mark } of ended) each.push(entry, member, token, mark);
-      const served = servedOf(list(await run(redis, 'serve', { keys: ref.keys, args, each })));
+      const served = servedOf(list(await run(redis, 'serve', { keys: ref.keys, args, each: serveArgs(given, ended) })));
       const settled = served.completed?.length ?? ended.length;
       if (settled !== ended.length || served.taken.length !== given.length + served.delivered) {
         lostCount(redis, 'serve');
@@ -178,6 +175,13 @@ export function ended(redis: Redis) {
       return settleReply(await run(redis, 'bury', { keys: ref.keys, args }));
     },
   };
+}
+
+function serveArgs(given: readonly Delivery[], ended: readonly Ended[]): readonly (string | number)[] {
+  const each: (string | number)[] = [];
+  for (const { entry, member, dueMs } of given) each.push(entry, member, dueMs, '');
+  for (const { entry, member, token, mark } of ended) each.push(entry, member, token, mark);
+  return each;
 }
 
 const deliveryArgs = ({ entry, member, dueMs }: Delivery) => [entry, member, dueMs];
