@@ -45,6 +45,7 @@ local function startEntries(keys, call, entries, idle)
     writes = {}
   end
   local function start(entry, member, due, record, isFirst)
+    -- @young
     local isYoung = not idle or (idle[entry] or math.huge) < 1000
     -- A header without fields: it is of a version that can be read, and cannot be late.
     local isPlain = isFirst and isYoung and not seen[member] and record and not call.isPaused

@@ -111,6 +111,8 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
   ['turn-away @forget-run: no write', 'a run without a record is not left by anything of ours (I12)'],
   ['group @no-stream: no guard', 'promote makes the stream first; who only looks has tests of its own'],
   ['tombstone @nothing-there: turned >', 'only one more look, which finds nothing'],
+  ['starting @young: turned <', 'a second is neither old nor young'],
+  ['serve @nothing-asked: no guard', 'nothing is started and nothing delivered all the same'],
   ['start-one @young-again: turned >', 'a second is neither old nor young'],
   ['sweep @drop-tombstones: turned >', 'every member in done has a tombstone, unless a call was cut off'],
 ]);
