@@ -128,17 +128,10 @@ interface Made {
 /** What a script did to jobs must be a row of the table of transitions. */
 function recordMoves(world: World, { call: { verb, touched }, reply, ...between }: Made): void {
   if (!(verb in scripts)) return;
-  const made = movesOf(verb, { ...between, touched: touched?.(reply) ?? [] });
-  // It has no rows of its own: what it does to a job is a completion or a start.
-  const moves = verb === 'serve' ? made.map(asServed) : made;
+  const moves = movesOf(verb, { ...between, touched: touched?.(reply) ?? [] });
   const unknown = moves.filter((move) => !rows.has(move));
   if (unknown.length > 0) throw new Disagreement(`no row of the table of transitions: ${unknown.join('; ')}`);
   for (const move of moves) world.moves.add(move);
-}
-
-function asServed(move: string): string {
-  const names = ['complete', 'start'].map((verb) => move.replace(' serve ', ` ${verb} `));
-  return names.find((name) => rows.has(name)) ?? move;
 }
 
 /** What can only be seen from outside: nudges that were published, and effects that were committed. */
