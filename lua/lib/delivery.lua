@@ -14,11 +14,10 @@ local function deliver(ready, consumer, count)
     'STREAMS', ready, '>')
   if read and read.err then return entries, read.err end
   for _, one in ipairs(read and read[1][2] or {}) do
-    local fields, size = one[2], #entries
-    local isOurs = fields[1] == 'member' and fields[3] == 'due'
+    local size = #entries
     entries[size + 1] = one[1]
-    entries[size + 2] = isOurs and fields[2] or fieldOf(fields, 'member') or ''
-    entries[size + 3] = isOurs and fields[4] or fieldOf(fields, 'due') or '0'
+    entries[size + 2] = fieldOf(one[2], 'member') or ''
+    entries[size + 3] = fieldOf(one[2], 'due') or '0'
   end
   return entries
 end

@@ -44,6 +44,7 @@ local function startEntries(keys, call, entries, idle)
     writes = {}
   end
   local function start(entry, member, due, record, isFirst)
+    -- @young
     local isYoung = not idle or (idle[entry] or math.huge) < 1000
     -- A header without fields: it is of a version that can be read, and cannot be late. A member
     -- with a space would make a text of more parts.
@@ -55,6 +56,10 @@ local function startEntries(keys, call, entries, idle)
       started[#started + 1] = entry .. ' ' .. due .. ' ' .. token .. ' ' .. member .. ' ' .. record
     else
       write()
+      -- Its other entry, of this very call, may have ended it.
+      if seen[member] then
+        record = redis.call('HGET', keys.jobs, member)
+      end
       startOne(keys, call, entry, member, due, record, idle)
     end
     seen[member] = true

@@ -24,6 +24,7 @@ local function endInReady(keys, call, job)
   if call.window > 0 then
     redis.call('ZADD', keys.done, 'NX', call.now, job.member)
   else
+    redis.call('ZREM', keys.done, job.member)
     redis.call('HDEL', keys.jobs, job.member)
   end
 end

@@ -28,6 +28,7 @@ local take, given = tonumber(ARGV[6]), tonumber(ARGV[7])
 local ends = { now = now, window = window, consumer = consumer }
 local replies, areOk = completeAll(keys, ends, ARGV, 8 + 4 * given, #ARGV)
 local completed = areOk and '' or replies
+-- @nothing-asked
 if take + given == 0 then return { completed, {}, {}, 0 } end
 
 local call = callOf(keys, now, micros, consumer, bytes, window, suspects, take + given)

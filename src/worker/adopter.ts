@@ -1,10 +1,10 @@
 /**
- * Finds entries that Redis gave this consumer and that it never saw: a lost reply to XREADGROUP strands them with a
- * *living* consumer, so nobody else may take them. Compares what Redis says this consumer holds with the in-flight map;
+ * Finds entries that Redis gave this consumer and that it never saw: a lost reply to XREADGROUP or `serve` strands them
+ * with a *living* consumer, so nobody else may take them. Compares what Redis says this consumer holds with the in-flight map;
  * what is not in the map is started like a fresh delivery.
  *
  * An entry may also be on its way to us in a reply. So only those are looked at that were delivered longer ago than a
- * read can be under way, or before the reader's connection was made: the old one brings nothing any more. To be wrong
+ * read can be under way, or before the newest connection was made: the old one brings nothing any more. To be wrong
  * here would cost a call and no more: the map and `start` both let an entry through once.
  */
 import type { Clock } from '../core/clock.ts';
@@ -34,9 +34,7 @@ export interface AdopterParts {
 export interface Adopter {
   readonly start: () => void;
   readonly stop: () => Promise<void>;
-  /** After a reconnect: look soon. */
-  readonly wake: () => void;
-  /** The reader has a new connection, and what the old one was given cannot arrive any more: look at once. */
+  /** A connection that brings entries is new, and what the old one was given cannot arrive any more: look at once. */
   readonly connected: () => void;
   readonly pass: () => Promise<number>;
 }
@@ -48,7 +46,7 @@ const SOON_MS = 500;
 const PAGE = 1000;
 
 interface Adopting extends AdopterParts {
-  /** Monotonic ms at which the reader's connection was made. */
+  /** Monotonic ms at which the newest of both connections was made, that of the reader and that of turns. */
   connectedMs: number;
 }
 
@@ -60,7 +58,6 @@ export function createAdopter(parts: AdopterParts): Adopter {
   return {
     start: loop.start,
     stop: loop.stop,
-    wake: loop.wake,
     connected() {
       adopting.connectedMs = clock.monotonicMs();
       loop.wake();

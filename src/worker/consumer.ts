@@ -40,6 +40,8 @@ interface Consuming extends ConsumerParts {
   readonly stopping: AbortController;
   readonly starter: Starter;
   readonly read: ReadStreams;
+  /** Monotonic ms of the last look into all partitions. */
+  lookedMs: number;
   /** Starts that are under way. */
   readonly starts: Set<Promise<void>>;
   /** The read that is under way. */
@@ -55,16 +57,16 @@ interface Reading {
 /** Most entries per read; they are started in several calls. */
 const READ_MAX = 256;
 const UNBLOCK_EVERY_MS = 50;
+/** While one partition has more, nobody waits in a read of all of them. So often they are looked into instead. */
+const LOOK_EVERY_MS = 20;
 
 export function createConsumer(parts: ConsumerParts): Consumer {
   const { blocking, refs, consumer, clock, events } = parts;
   const queue = refs[0]?.queue ?? '';
   const starter = createStarter({ ...parts, queue });
   const read = createStreams({ blocking, refs, consumer });
-  const consuming: Consuming = {
-    ...{ ...parts, starter, read },
-    ...{ stopping: new AbortController(), starts: new Set(), reading: undefined },
-  };
+  const own = { starter, read, starts: new Set<Promise<void>>(), lookedMs: Number.NEGATIVE_INFINITY };
+  const consuming: Consuming = { ...parts, stopping: new AbortController(), ...own, reading: undefined };
   const loop = createLoop({
     who: `consumer of ${queue}`,
     pass: () => pass(consuming),
@@ -93,25 +95,30 @@ async function pass(consuming: Consuming): Promise<number | Idle> {
     // Since the wait resolved, a take may have had the slot; the next pass waits again.
     if (inflight.free(concurrency) === 0) return idle(0);
     // Where more waits there is no need to wait for it.
-    if (turns.hasMore()) {
+    const hasMore = turns.hasMore();
+    if (hasMore && isLookedInto(consuming)) {
       await turns.next();
       return 0;
     }
-    readOn(consuming);
+    readOn(consuming, !hasMore);
   }
   const batches = await ended(consuming);
   together(blocking, () => {
     turns.throughReader(() => startAll(consuming, batches));
     const mayRead = !stopping.signal.aborted && !turns.hasMore() && inflight.mayRead(concurrency);
-    if (batches.length > 0 && mayRead) readOn(consuming);
+    if (batches.length > 0 && mayRead) readOn(consuming, true);
   });
   return 0;
 }
 
-function readOn(consuming: Consuming): void {
+/** All partitions, also those that seemed empty while others have more and more. */
+const isLookedInto = ({ refs, clock, lookedMs }: Consuming) =>
+  refs.length === 1 || clock.monotonicMs() - lookedMs < LOOK_EVERY_MS;
+
+function readOn(consuming: Consuming, waits: boolean): void {
   const { inflight, concurrency, refs, read } = consuming;
   const free = Math.min(READ_MAX, inflight.free(concurrency));
-  const batches = read(free);
+  const batches = read(free, waits);
   // Whoever waits for it hears of a failure.
   batches.catch(() => undefined);
   consuming.reading = { asked: Math.max(1, Math.floor(free / refs.length)), batches };
@@ -123,6 +130,7 @@ async function ended(consuming: Consuming): ReturnType<ReadStreams> {
   if (!reading) return [];
   try {
     const batches = await reading.batches;
+    consuming.lookedMs = consuming.clock.monotonicMs();
     for (const { ref, deliveries } of batches) if (deliveries.length >= reading.asked) turns.expectMore(ref);
     return batches;
   } finally {

@@ -62,6 +62,8 @@ export interface Inflight extends Happenings {
   readonly free: (limit: number) => number;
   /** Keeps slots for what a call may bring, or with a negative count gives them back. */
   readonly keep: (count: number) => void;
+  /** Whether slots are kept: a call under way may bring entries. */
+  readonly isExpecting: () => boolean;
   /** How many suspects wait for their turn. */
   readonly suspects: () => number;
   /** How many handlers run on although their time was up. */
@@ -111,6 +113,7 @@ export function createInflight(): Inflight {
       parts.kept += count;
       if (count < 0) notify(parts);
     },
+    isExpecting: () => parts.kept > 0,
     suspects: () => count.suspected,
     overdue: () => count.overtaken,
     lost: () => (count.overtaken === 0 ? 0 : all().filter(hasLostSlot).length),

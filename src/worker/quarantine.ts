@@ -162,7 +162,8 @@ function quiet({ inflight, clock }: Member, signal: AbortSignal): Promise<void> 
     if (held.state.phase === 'suspected' || isOver(held)) return false;
     return !('start' in held.state) || clock.monotonicMs() - held.state.start.startedMs < ALONE_MS;
   };
-  return inflight.until(() => ![...inflight.all()].some(isYoung), signal);
+  // What Redis starts for a call that is under way is young when it comes.
+  return inflight.until(() => !inflight.isExpecting() && ![...inflight.all()].some(isYoung), signal);
 }
 
 /** A crash is not counted for it any more. */

@@ -121,7 +121,8 @@ export function createServedQueue(parts: ServedQueueParts): ServedQueue {
     start,
     stop,
     leave: handover.consumer,
-    wake: () => reading?.adopter.wake(),
+    // What a turn was given over the old connection cannot arrive any more either.
+    wake: () => reading?.adopter.connected(),
     isLive,
     isReady,
   };

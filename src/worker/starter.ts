@@ -86,10 +86,11 @@ export function createStarter(parts: StarterParts): Starter {
     },
     async stop() {
       starting.stopping.abort();
-      parts.turns.stop();
+      const answered = parts.turns.stop();
       const unstarted = membership.leave();
       tell.suspects();
       await Promise.all(unstarted.map(({ ref, delivery }) => callRelease(starting, ref, [delivery])));
+      await answered;
       await Promise.all(underWay);
     },
     end: parked.stop,
@@ -159,12 +160,16 @@ async function afterwards(
   return held.filter((_, index) => answers[index] === 'later');
 }
 
-/** What a turn delivered and started. Resolves when also those are started that were not at once, if there are any. */
+/**
+ * What a turn delivered and started. After a stop nothing of it is run: it is left to the hand-over. Resolves when also those
+ * are started that were not at once, if there are any.
+ */
 function takeIn(
   starting: Starting,
   ref: PartitionRef,
   { taken, sentMs }: { readonly taken: readonly Taken[]; readonly sentMs: number },
 ): Promise<void> | undefined {
+  if (starting.stopping.signal.aborted) return undefined;
   const others = taken.filter((one) => !runAtOnce(starting, ref, one, sentMs));
   if (others.length === 0) return undefined;
   const { inflight } = starting;

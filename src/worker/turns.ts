@@ -36,8 +36,8 @@ export type TakeIn = (ref: PartitionRef, taken: readonly Taken[], sentMs: number
 export interface Turns {
   /** Who takes in what turns bring. */
   readonly begin: (takeIn: TakeIn) => void;
-  /** Nothing more is asked for; what is over still travels. */
-  readonly stop: () => void;
+  /** Nothing more is asked for; what is over still travels. Resolves when nothing more can come. */
+  readonly stop: () => Promise<void>;
   /** A job is over. It travels with the next turn of its partition. */
   readonly complete: (ended: Ended) => void;
   /** Starts entries of one partition, which are in the in-flight map. Undefined: there was no reply. */
@@ -64,6 +64,8 @@ interface Line {
 
 interface Taking extends TurnsParts {
   readonly lines: Map<PartitionRef, Line>;
+  /** Calls that may bring new entries. */
+  readonly underWay: Set<Promise<unknown>>;
   takeIn: TakeIn;
   isOpen: boolean;
   isThroughReader: boolean;
@@ -82,15 +84,17 @@ const OVER_MAX = 100;
 const GATHER_MS = 5;
 
 export function createTurns(parts: TurnsParts): Turns {
-  const taking: Taking = { ...parts, lines: new Map(), takeIn: () => undefined, isOpen: false, isThroughReader: false };
+  const own = { lines: new Map(), underWay: new Set<Promise<unknown>>(), takeIn: () => undefined };
+  const taking: Taking = { ...parts, ...own, isOpen: false, isThroughReader: false };
   return {
     begin(takeIn) {
       taking.takeIn = takeIn;
       taking.isOpen = true;
     },
-    stop() {
+    async stop() {
       taking.isOpen = false;
       for (const line of taking.lines.values()) flush(taking, line);
+      await Promise.allSettled(taking.underWay);
     },
     complete: (ended) => complete(taking, ended),
     start: (ref, given) => start(taking, lineOf(taking, ref), given),
@@ -180,12 +184,24 @@ async function next(taking: Taking): Promise<void> {
 }
 
 /** One call. @throws what it failed with, after everything that must be repeated is on its way. */
-async function turn(taking: Taking, line: Line, { over, given, take }: Turn): Promise<Served> {
+function turn(taking: Taking, line: Line, asked: Turn): Promise<Served> {
+  const { inflight, underWay } = taking;
+  if (asked.take === 0) return send(taking, line, asked);
+  inflight.keep(asked.take);
+  // Given back when what it brought is there: nobody may take the slots for free in between, or the worker for idle.
+  const call = send(taking, line, asked).finally(() => {
+    inflight.keep(-asked.take);
+    underWay.delete(call);
+  });
+  underWay.add(call);
+  return call;
+}
+
+async function send(taking: Taking, line: Line, { over, given, take }: Turn): Promise<Served> {
   const { inflight, clock, consumer, bytesMax, windowMs, suspectCrashes, completions } = taking;
   const { ref } = line;
   const jobs = taking.isThroughReader ? taking.readerJobs : taking.jobs;
   const sentMs = clock.monotonicMs();
-  inflight.keep(take);
   for (const held of given) inflight.startSent(held, sentMs);
   const ended = over.map((one) => claimWithMark(one, windowMs));
   const deliveries = given.map(({ delivery }) => delivery);
@@ -194,12 +210,10 @@ async function turn(taking: Taking, line: Line, { over, given, take }: Turn): Pr
   try {
     served = await jobs.serve(ref, { ended, given: deliveries, take }, settings);
   } catch (error) {
-    inflight.keep(-take);
     line.hasMore &&= take === 0;
     completions.repeat(ref, over);
     throw error;
   }
-  inflight.keep(-take);
   if (take > 0) line.hasMore = served.delivered >= take;
   for (const [index, one] of over.entries()) completions.settled(one, served.completed?.[index] ?? 'ok');
   const fresh = given.length === 0 ? served.taken : freshOf(served, deliveries);

@@ -3,7 +3,9 @@
  * time, and the model or the cut must notice each. `killers.json` holds the shortest lists that did so when a mutant was
  * new; without one random lists are tried.
  */
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { whenReady } from '../../src/redis/connection/connect.ts';
 import { scriptOptions } from '../../src/redis/transitions/scripts.ts';
 import { type List, lists } from '../support/model-commands.ts';
 import { luaOf } from '../support/model-cut.ts';
@@ -39,11 +41,21 @@ function listsOf({ of, scripts }: Mutant): readonly List[] {
   return speaking.get(of) ?? kept.filter((list) => list.some(([word]) => words.has(word)));
 }
 
-const fails = (list: List) =>
-  bench.run(list).then(
+/** A reply that cannot be that of its call costs the connection. */
+async function connected(): Promise<void> {
+  while ((await bench.redis.ping().catch(() => undefined)) === undefined) {
+    await setImmediate();
+    await whenReady(bench.redis);
+  }
+}
+
+async function fails(list: List): Promise<boolean> {
+  await connected();
+  return bench.run(list).then(
     () => false,
     () => true,
   );
+}
 
 function define(verb: string, lua: string): void {
   const name = `duestream_${verb}`;

@@ -216,7 +216,7 @@ function sums(now: Snapshot, { cutOff = false }: Since): readonly string[] {
   return said([into !== live + out && `I11 ${into} came in, ${live} are live and ${out} went out`]);
 }
 
-function compareIds(one: string, other: string): number {
+export function compareIds(one: string, other: string): number {
   const [ms = 0, sequence = 0] = one.split('-').map(Number);
   const [otherMs = 0, otherSequence = 0] = other.split('-').map(Number);
   return ms - otherMs || sequence - otherSequence;

@@ -18,7 +18,7 @@ export const words: Readonly<Record<string, Resolve>> = { ...producing, ...worki
 
 /** How often a word comes up; 1 unless named. What is costly comes up in scenes only. */
 const WEIGHTS: Readonly<Record<string, number>> = {
-  ...{ schedule: 8, promote: 9, read: 8, start: 10, complete: 5, retry: 4, put: 5, cancel: 4, reclaim: 4 },
+  ...{ schedule: 8, promote: 9, read: 8, start: 10, complete: 5, serve: 10, retry: 4, put: 5, cancel: 4, reclaim: 4 },
   ...{
     putHuge: 0,
     bury: 4,
@@ -46,7 +46,7 @@ const flow = fc
     who: number,
     between: one('cancel', 'put', 'advance', 'pause', 'reclaim', 'schedule', 'retry', 'destroyGroup', 'lose'),
     where: fc.nat(8),
-    end: one('complete', 'commit', 'retry', 'defer', 'bury', 'bury', 'release', 'expire', 'reclaim', 'start'),
+    end: one('complete', 'serve', 'commit', 'retry', 'defer', 'bury', 'bury', 'release', 'expire', 'reclaim', 'start'),
     after: one('replay', 'cancel', 'schedule', 'sweep', 'repeat', 'repeat', 'again', 'promote'),
   })
   .map(({ born, who, between, where, end, after }): List => {
@@ -63,7 +63,7 @@ const twice = fc
   .record({
     born: fc.constantFrom<Command>(['schedule', 0, 0, 0], ['put', 0, 0, 0]),
     again: fc.array(one('schedule', 'put', 'cancel'), { minLength: 1, maxLength: 2 }),
-    end: one('complete', 'complete', 'commit', 'bury', 'retry', 'defer', 'release', 'expire', 'reclaim'),
+    end: one('complete', 'serve', 'commit', 'bury', 'retry', 'defer', 'release', 'expire', 'reclaim'),
     after: one('sweep', 'sweep', 'advance', 'schedule', 'cancel', 'adopt', 'reclaim'),
   })
   .map(({ born, again, end: [word, , b, c], after }): List => {

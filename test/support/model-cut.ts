@@ -93,9 +93,13 @@ const LATER_MS = 200_000;
 const ROUNDS_MAX = 8;
 
 /** Promotes, adopts, starts and completes until nothing is left to do. */
-export async function drain(redis: Redis, ref: PartitionRef, fromMs: number): Promise<void> {
+export async function drain(
+  redis: Redis,
+  ref: PartitionRef,
+  { fromMs, windowMs = 600_000 }: { fromMs: number; windowMs?: number | undefined },
+): Promise<void> {
   const jobs = createJobs(redis);
-  const call = { windowMs: 600_000, nowMs: fromMs + LATER_MS };
+  const call = { windowMs, nowMs: fromMs + LATER_MS };
   await redis.hdel(ref.keys.meta, 'paused');
   await redis.del(ref.keys.leader);
   await ensureGroup(redis, ref.keys);
@@ -139,7 +143,8 @@ export function endsOf(snapshot: Snapshot): readonly string[] {
   const live = [...snapshot.jobs].filter(([, content]) => !isTombstone(content)).map(([member]) => `${member} is live`);
   const over = [...snapshot.jobs]
     .filter(([, content]) => isTombstone(content))
-    .map(([member, tombstone]) => `${member} ${tombstone[1]}`);
+    // What it was asked for is told as well: by that a repeated call is known.
+    .map(([member, tombstone]) => `${member} ${tombstone.split(' ', 2).join(' ')}`);
   const waiting = [...snapshot.scheduled.keys()].map((member) => `${member} is scheduled`);
   const entries = snapshot.ready.map(({ member }) => `${member} has an entry`);
   const dead = snapshot.dead.filter(({ fields }) => fields.get('reason') !== NOTHING_LEFT);

@@ -46,7 +46,7 @@ async function cutEverywhere(world: World, call: Call, cutting: Cutting): Promis
   const { redis, ref, model } = world;
   const back = await savePoint(redis);
   await again(call);
-  await drain(redis, ref, model.nowMs);
+  await drain(redis, ref, { fromMs: model.nowMs, windowMs: call.windowMs });
   const expected = endsOf(await takeSnapshot(redis, ref.keys)).join(', ');
   const wrong: string[] = [];
   for (let allowed = 0, site: string | undefined = ''; site !== undefined; allowed += 1) {
@@ -58,7 +58,7 @@ async function cutEverywhere(world: World, call: Call, cutting: Cutting): Promis
       wrong.push(...(await wrongAfterCut(world)).map((sentence) => `${where}: ${sentence}`));
       if (second !== Number.POSITIVE_INFINITY) await cutOnce(world, call, { cutting, allowed: second });
       await again(call);
-      wrong.push(...(await wrongAtTheEnd(world, expected)).map((sentence) => `${where}: ${sentence}`));
+      wrong.push(...(await wrongAtTheEnd(world, call, expected)).map((sentence) => `${where}: ${sentence}`));
     }
   }
   await back();
@@ -76,7 +76,7 @@ async function cutOnce(
 }
 
 /** An effect that a handler asked for may be refused: that is a reply as well. */
-const again = ({ real }: Call): Promise<unknown> => real().catch(() => undefined);
+const again = ({ real, otherwise = real }: Call): Promise<unknown> => otherwise().catch(() => undefined);
 
 const faultsOf = ({ model }: World) => ({
   ...{ foreign: new Set(['j:ghost']), spoiled: true, groupless: !model.group, regrouped: model.regrouped },
@@ -86,9 +86,9 @@ async function wrongAfterCut(world: World): Promise<readonly string[]> {
   return broken(await takeSnapshot(world.redis, world.ref.keys), { ...faultsOf(world), cutOff: true });
 }
 
-async function wrongAtTheEnd(world: World, expected: string): Promise<readonly string[]> {
+async function wrongAtTheEnd(world: World, { windowMs }: Call, expected: string): Promise<readonly string[]> {
   const { redis, ref, model } = world;
-  await drain(redis, ref, model.nowMs);
+  await drain(redis, ref, { fromMs: model.nowMs, windowMs });
   const after = await takeSnapshot(redis, ref.keys);
   const ends = endsOf(after).join(', ');
   // A durable counter may have been raised by both calls.

@@ -30,9 +30,15 @@ export function movesOf(verb: string, { before, after, touched = [] }: Between):
     const [written, taken] = [to.deadLetters > from.deadLetters, to.deadLetters < from.deadLetters];
     const [left, reached] = [from.state, from.stored && !to.stored && to.state === 'ready' ? 'none' : to.state];
     if (from.all === to.all && !touched.includes(member) && (left !== 'none' || written === taken)) return [];
-    return [`${left === 'none' && taken ? 'dead' : left} ${verb} ${reached === 'none' && written ? 'dead' : reached}`];
+    return [named(left === 'none' && taken ? 'dead' : left, verb, reached === 'none' && written ? 'dead' : reached)];
   });
   return [...new Set(moves)].sort();
+}
+
+/** `serve` has no rows of its own: what it does to a job is a completion or a start. */
+function named(from: string, verb: string, to: string): string {
+  const verbs = verb === 'serve' ? ['complete', 'start'] : [verb];
+  return verbs.map((one) => `${from} ${one} ${to}`).find((row) => rows.has(row)) ?? `${from} ${verb} ${to}`;
 }
 
 /**

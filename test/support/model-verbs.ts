@@ -62,7 +62,7 @@ function judged(model: Model, { member, record, dueMs }: ScheduleItem, mode: 'ke
 
 export function freshRun(of: { generation: number; token?: string; attempts?: number; next?: number }) {
   const counts = { attempts: 0, failures: 0, crashes: 0 };
-  return { token: '0', ...counts, cancel: false, asked: '-', digest: '-', history: [], ...of };
+  return { token: '0', ...counts, cancel: false, history: [], ...of };
 }
 
 export function promote(
@@ -173,8 +173,7 @@ function cancelOne(model: Model, member: string, windowMs: number): CancelReply 
   // A bare member that was put again while it was ready.
   if (waited && !member.startsWith('j:') && job.run?.next !== due) model.stale.set(member, model.nowMs);
   // The tombstone of a ready job waits for its entry, which start drops.
-  if (windowMs > 0 || !waited)
-    job.tombstone = { ...tombstoneOf(job, 'c'), asked: askedOf(record), digest: digestOf(record) };
+  if (windowMs > 0 || !waited) job.tombstone = tombstoneOf(job, 'c');
   if (windowMs > 0 && waited) job.overMs = model.nowMs;
   job.record = job.run = undefined;
   count(model, 'cancelled');

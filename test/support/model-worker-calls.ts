@@ -1,13 +1,15 @@
 /** Calls of workers, on Redis and on the model: see `model-commands.ts`. */
 import { encodeAttempted, encodeBody, encodeRecord } from '../../src/core/codec.ts';
 import type { EntryId } from '../../src/core/job.ts';
+import { markOf } from '../../src/core/record-header.ts';
 import * as ready from '../../src/redis/transitions/ready.ts';
-import type { Claim, Delivery, StartReply } from '../../src/redis/transitions/replies.ts';
+import type { Claim, Delivery, StartReply, Taken } from '../../src/redis/transitions/replies.ts';
+import { compareIds } from './invariants.ts';
 import { pick, roomFor } from './model-calls.ts';
 import type { Resolve } from './model-commands.ts';
 import * as settles from './model-settles.ts';
 import * as worker from './model-worker.ts';
-import { type Call, effectKey, type World } from './model-world.ts';
+import { type Call, type Claimed, effectKey, type World } from './model-world.ts';
 
 const CONSUMERS = ['w1', 'w2'] as const;
 const consumerOf = (number: number): string => CONSUMERS[number % 2] ?? 'w1';
@@ -68,15 +70,20 @@ export function startCall(world: World, { deliveries, ...call }: StartedBy): Cal
       return worker.start(model, deliveries, { suspects: 0, ...call, mint: () => given.shift() ?? 'none given' });
     },
     learn: (reply) => {
-      const claims = startsOf(reply).flatMap((one, at): Claim[] => {
-        const delivery = deliveries[at];
-        return delivery && 'record' in one
-          ? [{ entry: delivery.entry, member: delivery.member, token: one.token }]
-          : [];
-      });
-      world.claims = [...claims.map((claim) => ({ consumer: call.consumer, claim })), ...world.claims];
+      const starts = startsOf(reply);
+      const taken = deliveries.flatMap((delivery, at) => (starts[at] ? [{ ...delivery, ...starts[at] }] : []));
+      learnClaims(world, { consumer: call.consumer, taken });
     },
   };
+}
+
+function learnClaims(world: World, { consumer, taken }: { consumer: string; taken: readonly Taken[] }): void {
+  const claims = taken.flatMap((one): Claimed[] => {
+    if (!('record' in one)) return [];
+    const { entry, member, token, record } = one;
+    return [{ consumer, claim: { entry, member, token }, record }];
+  });
+  world.claims = [...claims, ...world.claims];
 }
 
 function startsOf(reply: unknown): readonly StartReply[] {
@@ -140,18 +147,74 @@ const extend: Resolve = (world, [a, b, c]) => {
 
 const complete: Resolve = (world, [a, b, c]) => {
   const { jobs, ref, model } = world;
-  const one = claimOf(world, a);
-  if (!one) return undefined;
-  // Several at once, the same one twice, or with the entry of another.
-  const all = b > 20 ? [one, one] : b > 12 ? world.claims.slice(0, 3).map(({ claim }) => claim) : [one];
-  const claims = c === 23 ? all.map((claim) => ({ ...claim, entry: '1-1' as EntryId })) : all;
+  const claims = endedOf(world, [a, b, c]);
+  if (claims.length === 0) return undefined;
   const call = { windowMs: windowOf(c), hold: b % 4 === 3 };
+  const consumer = pick(world.claims, Math.floor((a % 12) / 3))?.consumer ?? '';
   return {
     verb: 'complete',
-    real: () => jobs.complete(ref, claims, { ...call, nowMs: model.nowMs }),
+    real: () => jobs.complete(ref, claims, { ...call, consumer, nowMs: model.nowMs }),
     model: () => settles.complete(model, claims, call),
   };
 };
+
+/** One start or several at once, the same one twice, or with the entry of another; every second time without a mark. */
+function endedOf(world: World, [a, b, c]: readonly [number, number, number]) {
+  const one = world.claims[Math.floor((a % 12) / 3)];
+  if (!one) return [];
+  const all = b > 20 ? [one, one] : b > 12 ? world.claims.slice(0, 3) : [one];
+  return all.map(({ claim, record }) => ({
+    ...claim,
+    ...(c === 23 ? { entry: '1-1' as EntryId } : {}),
+    mark: c % 2 === 0 ? markOf(record) : '',
+  }));
+}
+
+/** A turn of a worker: what is over, what it was given, and a few more; each of them may be left out. */
+const serve: Resolve = (world, [a, b, c]) => {
+  const { jobs, ref, model } = world;
+  const consumer = consumerOf(a);
+  const ended = a < 6 ? [] : endedOf(world, [a, b, c]);
+  const given = b % 4 === 3 ? chosen(world, { consumer, which: c }) : [];
+  const take = pick([2, 1, 0, 3], b + c) ?? 0;
+  const bytesMax = roomFor(
+    world,
+    [...given, ...model.entries].map(({ member }) => member),
+    c,
+  );
+  const call = { consumer, bytesMax, windowMs: windowOf(c), suspects: c % 6 < 3 ? c % 6 : 0 };
+  return {
+    verb: 'serve',
+    real: async () => {
+      const served = await jobs.serve(ref, { ended, given, take }, { ...call, nowMs: model.nowMs });
+      const refusal = served.refusal?.startsWith(worker.NO_GROUP) ? worker.NO_GROUP : served.refusal;
+      return { ...served, refusal, taken: inOrder(served.taken) };
+    },
+    model: (reply) => {
+      const minted = takenIn(reply).flatMap((one) => (one.kind === 'run' ? [one.token] : []));
+      const mint = () => minted.shift() ?? 'none given';
+      const served = worker.serve(model, { ended, given, take }, { ...call, mint });
+      return typeof served === 'string' ? served : { ...served, taken: inOrder(served.taken) };
+    },
+    windowMs: call.windowMs,
+    otherwise: async () => {
+      if (ended.length > 0) await jobs.complete(ref, ended, { ...call, nowMs: model.nowMs });
+      if (given.length > 0) await jobs.start(ref, given, { ...call, nowMs: model.nowMs });
+    },
+    learn: (reply) => {
+      const taken = takenIn(reply);
+      received(world, { consumer, reply: taken.map(({ entry, member, dueMs }) => ({ entry, member, dueMs })) });
+      learnClaims(world, { consumer, taken });
+    },
+  };
+};
+
+/** What started for the first time comes first in a reply; here, each in the place of its entry. */
+const inOrder = (taken: readonly Taken[]) =>
+  taken.toSorted((one, other) => compareIds(one.entry, other.entry) || (one.kind < other.kind ? -1 : 1));
+
+const takenIn = (reply: unknown): readonly Taken[] =>
+  typeof reply === 'object' && reply !== null && 'taken' in reply && Array.isArray(reply.taken) ? reply.taken : [];
 
 const commit: Resolve = (world, [a, b, c]) => {
   const { jobs, ref, model } = world;
@@ -297,6 +360,7 @@ export const working = {
   release,
   extend,
   complete,
+  serve,
   commit,
   retry,
   defer,

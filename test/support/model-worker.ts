@@ -2,28 +2,19 @@
 import { decodeHistory } from '../../src/core/codec.ts';
 import type {
   Claim,
+  Ended as Claimed,
   Compensation,
   Delivery,
   ExpireReply,
   ExtendReply,
   ReleaseReply,
+  Served,
   StartReply,
+  Taken,
 } from '../../src/redis/transitions/replies.ts';
-import {
-  askedOf,
-  count,
-  digestOf,
-  type Entry,
-  isLate,
-  type Job,
-  jobOf,
-  type Model,
-  nudge,
-  type Run,
-  tombstoneOf,
-} from './model.ts';
-import { roomOf } from './model-bytes.ts';
-import { deadLetterOf, drop, end, inherit } from './model-settles.ts';
+import { count, type Entry, isLate, type Job, jobOf, type Model, nudge, type Run, tombstoneOf } from './model.ts';
+import { roomOf, type Steps, stepsOf } from './model-bytes.ts';
+import { complete, deadLetterOf, drop, end, inherit } from './model-settles.ts';
 import { freshRun } from './model-verbs.ts';
 
 /** What a Redis without the group answers to whoever asks it for pending entries. */
@@ -31,9 +22,13 @@ export const NO_GROUP = 'NOGROUP';
 
 export function read(model: Model, { consumer, limit }: { consumer: string; limit: number }) {
   if (!model.group) return NO_GROUP;
+  return deliver(model, { consumer, limit });
+}
+
+function deliver(model: Model, { consumer, limit }: { consumer: string; limit: number }): Delivery[] {
   const fresh = model.entries.filter(({ delivered }) => !delivered).slice(0, limit);
   for (const entry of fresh) Object.assign(entry, { delivered: true, holder: consumer, idle: false });
-  return fresh.map(({ id, member, due }) => ({ entry: id, member, dueMs: due }));
+  return fresh.map(({ id, member, due }) => ({ entry: id as Delivery['entry'], member, dueMs: due }));
 }
 
 interface Start {
@@ -51,19 +46,56 @@ export function start(
   call: Start,
 ): readonly StartReply[] | typeof NO_GROUP {
   if (!model.group) return NO_GROUP;
-  const room = roomOf(model, call.bytesMax);
+  return startAll(model, deliveries, { call, steps: stepsOf(model, call.bytesMax) });
+}
+
+function startAll(
+  model: Model,
+  deliveries: readonly Delivery[],
+  { call, steps }: { call: Start; steps: Steps },
+): readonly StartReply[] {
   const gone: Entry[] = [];
-  const replies = deliveries.map((delivery): StartReply => {
-    if (room.isFull()) return { kind: 'later' };
-    const entry = heldBy(model, delivery.entry, call.consumer);
-    if (!entry) return { kind: 'lost' };
-    if (!room.takes(delivery.member)) return { kind: 'later' };
-    const kind = ending(model, { entry, delivery, call });
-    if (kind) gone.push(entry);
-    return kind ? { kind } : startOne(model, { entry, delivery, call });
-  });
+  const replies: StartReply[] = [];
+  for (let size = steps.next(deliveries.length); size > 0; size = steps.next(deliveries.length - replies.length)) {
+    const some = deliveries.slice(replies.length, replies.length + size);
+    steps.saw(some.map(({ member }) => member));
+    for (const delivery of some) {
+      const entry = heldBy(model, delivery.entry, call.consumer);
+      const kind = entry ? ending(model, { entry, delivery, call }) : 'lost';
+      if (entry && kind) gone.push(entry);
+      replies.push(entry && !kind ? startOne(model, { entry, delivery, call }) : { kind: kind ?? 'lost' });
+    }
+  }
   drop(model, gone);
-  return replies;
+  return deliveries.map((_, at): StartReply => replies[at] ?? { kind: 'later' });
+}
+
+export interface Serving {
+  readonly ended: readonly Claimed[];
+  readonly given: readonly Delivery[];
+  readonly take: number;
+}
+
+/** What it completed stays so when the rest is refused. */
+export function serve(
+  model: Model,
+  { ended, given, take }: Serving,
+  call: Start,
+): (Omit<Served, 'taken'> & { taken: readonly Taken[] }) | typeof NO_GROUP {
+  const replies = complete(model, ended, { windowMs: call.windowMs, hold: false });
+  const completed = replies.every((reply) => reply === 'ok') ? undefined : replies;
+  if (given.length > 0 && !model.group) return NO_GROUP;
+  const steps = stepsOf(model, call.bytesMax);
+  const takenOf = (deliveries: readonly Delivery[]) => {
+    const starts = startAll(model, deliveries, { call, steps });
+    return deliveries.map((delivery, at): Taken => ({ ...delivery, ...(starts[at] ?? { kind: 'later' }) }));
+  };
+  const old = takenOf(given);
+  const isAsked = take > 0 && model.paused === undefined;
+  const fresh = isAsked && model.group ? deliver(model, { consumer: call.consumer, limit: take }) : [];
+  const refusal = isAsked && !model.group ? NO_GROUP : undefined;
+  const taken = [...old, ...takenOf(fresh)];
+  return { completed, taken, delivered: fresh.length, refusal };
 }
 
 /** How long a record of a later version waits for a worker that can read it. */
@@ -101,7 +133,7 @@ function ending(
   const later = /^[2-9][0-9A-Za-z]+[;|]/.test(job.record);
   if (model.paused === undefined && !later) return undefined;
   job.due = model.paused === undefined ? model.nowMs + PARK_MS : delivery.dueMs;
-  if (run) Object.assign(run, { ...origin(job), entry: undefined, owner: undefined, next: job.due, cancel: false });
+  if (run) Object.assign(run, { entry: undefined, owner: undefined, next: job.due, cancel: false });
   return model.paused === undefined ? 'parked' : 'released';
 }
 
@@ -118,12 +150,6 @@ function missing(model: Model, { member }: Entry): 'dropped' | 'deadLetter' {
 }
 
 const isMine = (run: Run | undefined, entry: Entry, consumer: string) => run?.entry === entry && run.owner === consumer;
-
-/** What the tombstone will say, fixed by the first start: a run lives longer than what it was asked for. */
-function origin({ run, record = '' }: Job): { asked: string; digest: string } {
-  const known = run !== undefined && run.asked !== '-';
-  return known ? { asked: run.asked, digest: run.digest } : { asked: askedOf(record), digest: digestOf(record) };
-}
 
 function startOne(
   model: Model,
@@ -142,7 +168,7 @@ function startOne(
     const token = call.mint();
     if (!(Number(token) > model.lastToken)) throw new Error(`token ${token} does not grow beyond ${model.lastToken}`);
     model.lastToken = Number(token);
-    Object.assign(run, { ...origin(job), token, attempts: run.attempts + 1, entry, owner: call.consumer });
+    Object.assign(run, { token, attempts: run.attempts + 1, entry, owner: call.consumer });
     Object.assign(run, { next: undefined, cancel: false });
     job.run = run;
   }
@@ -183,12 +209,7 @@ function expireOne(model: Model, { member, dueMs, compensation }: Expiring, wind
   const isDead = /^[^|]*;p=x/.test(record);
   const deadLetter = isDead ? deadLetterOf(member, job, { reason: 'expired', history: run?.history ?? [] }) : undefined;
   if (deadLetter) model.deadLetters.push(deadLetter);
-  const tombstone = {
-    ...tombstoneOf(job, isDead ? 'x' : 'e', deadLetter),
-    asked: askedOf(record),
-    digest: digestOf(record),
-  };
-  end(model, job, { tombstone, windowMs });
+  end(model, job, { tombstone: tombstoneOf(job, isDead ? 'x' : 'e', deadLetter), windowMs });
   count(model, isDead ? 'dead' : 'expired');
   return isDead ? 'dead' : 'expired';
 }
@@ -264,7 +285,7 @@ export function reclaim(
 /** A tombstone whose entry has come: it is swept like any other from now on. */
 function forgetOver(model: Model, job: Job, windowMs: number): void {
   if (windowMs > 0) job.overMs ??= model.nowMs;
-  else job.tombstone = undefined;
+  else job.tombstone = job.overMs = undefined;
 }
 
 function heldBy(model: Model, id: string, consumer: string): Entry | undefined {

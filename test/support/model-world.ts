@@ -32,8 +32,19 @@ export interface Call {
   readonly wipes?: boolean;
   /** Members that it moved although nothing shows it but the reply. */
   readonly touched?: (reply: unknown) => readonly string[];
+  /** What its caller does without a reply, where that is not the same call once more. */
+  readonly otherwise?: () => Promise<unknown>;
+  /** The done window of whoever does what it left undone. */
+  readonly windowMs?: number;
   /** Nobody repeats it: it is a fault and no call. */
   readonly once?: boolean;
+}
+
+/** A start that a consumer knows of, with the record that it was given. */
+export interface Claimed {
+  readonly consumer: string;
+  readonly claim: Claim;
+  readonly record: string;
 }
 
 export interface World {
@@ -43,7 +54,7 @@ export interface World {
   readonly model: Model;
   /** Everything consumers were ever given and have not forgotten. */
   deliveries: { readonly consumer: string; readonly delivery: Delivery }[];
-  claims: { readonly consumer: string; readonly claim: Claim }[];
+  claims: Claimed[];
   items: readonly ScheduleItem[];
   terms: string[];
   calls: Call[];

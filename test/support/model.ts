@@ -48,8 +48,6 @@ export interface Run {
   owner?: string | undefined;
   next?: number | undefined;
   cancel: boolean;
-  asked: string;
-  digest: string;
   history: string[];
 }
 
@@ -119,11 +117,10 @@ export const digestOf = (record: string): string => createHash('sha1').update(re
 
 export function tombstoneOf(job: Job, outcome: Tombstone['outcome'], deadLetter?: DeadLetter): Tombstone {
   const { run, record = '' } = job;
-  const known = run !== undefined && run.asked !== '-';
   return {
     outcome,
-    asked: known ? run.asked : askedOf(record),
-    digest: known ? run.digest : digestOf(record),
+    asked: askedOf(record),
+    digest: digestOf(record),
     token: run?.token ?? '0',
     attempts: run?.attempts ?? 0,
     deadLetter,
@@ -210,14 +207,14 @@ function deadLetterFields({
   return [id, member, record, reason, history.join('\n'), token, String(attempts), String(generation)];
 }
 
-function tombstoneText({ outcome, asked, digest, token, attempts, deadLetter }: Tombstone): string {
+export function tombstoneText({ outcome, asked, digest, token, attempts, deadLetter }: Tombstone): string {
   return `.${outcome}${asked} ${digest} ${token} ${attempts} ${deadLetter?.id ?? '-'}`;
 }
 
 export function runText(run: Run): string {
-  const { token, generation, attempts, failures, crashes, entry, owner = '-', next = '-', cancel, asked, digest } = run;
+  const { token, generation, attempts, failures, crashes, entry, owner = '-', next = '-', cancel } = run;
   const head = [token, generation, attempts, failures, crashes, entry?.id ?? '-', owner, next, cancel ? 1 : 0];
-  return [[...head, asked, digest].join(' '), ...run.history].join('\n');
+  return [head.join(' '), ...run.history].join('\n');
 }
 
 function pairOf<T>(name: string, value: T | undefined): readonly (readonly [string, T])[] {

@@ -48,6 +48,42 @@ const MOVES: readonly (readonly [of: string, moved: string, before: string])[] =
   ['reclaim', 'claim-entry', 'count-crash'],
 ];
 
+/** Bugs that no operator makes: `[script or part, what is wrong, words of one line, words in their place]`. */
+const SLIPS: readonly (readonly [of: string, wrong: string, words: string, instead: string])[] = [
+  ['completion', 'any token ends a job', 'last ~= token or here ~= entry', 'here ~= entry'],
+  ['completion', 'any entry ends a job', 'last ~= token or here ~= entry', 'last ~= token'],
+  ['completion', 'a job of a call ends twice', 'if seen[member] or not last', 'if not last'],
+  ['completion', 'the mark is not kept', "mark = mark ~= '' and mark or markIn(keys.jobs, member)", "mark = '0 0'"],
+  ['completion', 'the mark is trusted when there is none', "mark ~= '' and mark or markIn(keys.jobs, member)", 'mark'],
+  ['completion', 'a bare job that was put again is over', 'if isAgain then', 'if false then'],
+  ['completion', 'all are ok whatever became of them', "areOk and reply == 'ok'", 'areOk'],
+  ['start-one', 'who does not hold an entry starts it', "reply = { 'lost' }", 'isPending(keys.ready, entry)'],
+  ['start-one', 'a token is minted twice', 'call.token, call.isMinted = call.token + 1, true', 'call.isMinted = true'],
+  ['start-one', 'the last token is not kept', 'call.token + call.count', 'call.token'],
+  [
+    'start-one',
+    'a start is minted again for its own worker',
+    "local kind = job.isMine and 'again' or 'run'",
+    "local kind = 'run'",
+  ],
+  ['starting', 'a pause stops no start', 'record and not call.isPaused', 'record'],
+  ['starting', 'both entries of a job start', 'and not seen[member] and record', 'and record'],
+  ['starting', 'the second entry of a job does not see what the first did', 'if seen[member] then', 'if false then'],
+  ['starting', 'what ran before starts for the first time', 'not (known[nth] or again[nth])', 'not again[nth]'],
+  ['starting', 'what waits again is started', 'not (known[nth] or again[nth])', 'not known[nth]'],
+  ['starting', 'an old entry stays old', 'isFirst and isYoung and', 'isFirst and'],
+  ['starting', 'a call reads as much as there is', 'call.spent + call.largest <= call.bytes', 'true'],
+  ['starting', 'a call of entries forgets what it has read', 'call.spent + size', 'size'],
+  ['starting', 'what did not fit is not told', "'later' }", "'dropped' }"],
+  ['repeated', 'an acknowledged entry is never let go', 'or not settled or call.isHeld', 'or true'],
+  ['serve', 'what is delivered is not started', 'if #delivered > 0 then', 'if false then'],
+  ['serve', 'a paused queue is delivered', 'if take > 0 and not call.isPaused then', 'if take > 0 then'],
+  ['serve', 'what was given is taken for delivered', ', heldSince(ready, consumer, entries))', ')'],
+  ['serve', 'one more is delivered', 'deliver(ready, consumer, take)', 'deliver(ready, consumer, take + 1)'],
+  ['serve', 'what is over is not completed', '8 + 4 * given, #ARGV', '8 + 4 * given, 0'],
+  ['delivery', 'a missing group fails the call', "redis.pcall('XREADGROUP'", "redis.call('XREADGROUP'"],
+];
+
 /** Damage, schedules and the control slot, which the commands of the model do not touch; their own tests do. */
 const ELSEWHERE = ['repair', 'enrol', 'watch', 'beat', 'declare', 'identify', 'arm', 'disarm', 'fire', 'define'];
 /** Marks of loops that would never end, which is noticed, but not by a test. */
@@ -83,7 +119,9 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
   ['group @at-once: no guard', 'the long way, which asks whether there is a stream, does the same'],
   ['group @no-stream: no guard', 'promote makes the stream first; who only looks has tests of its own'],
   ['tombstone @nothing-there: turned >', 'only one more look, which finds nothing'],
-  ['start @young-again: turned >', 'a second is neither old nor young'],
+  ['starting @young: turned <', 'a second is neither old nor young'],
+  ['serve @nothing-asked: no guard', 'nothing is started and nothing delivered all the same'],
+  ['start-one @young-again: turned >', 'a second is neither old nor young'],
   ['sweep @drop-tombstones: turned >', 'every member in done has a tombstone, unless a call was cut off'],
 ]);
 
@@ -94,7 +132,7 @@ export const marksUsed: readonly string[] = [
 ];
 
 export function mutants(): readonly Mutant[] {
-  return [...[...verbs, ...namesIn('lib')].flatMap(mutantsOf), ...MOVES.map(moved)];
+  return [...[...verbs, ...namesIn('lib')].flatMap(mutantsOf), ...MOVES.map(moved), ...SLIPS.map(slipped)];
 }
 
 /** Scripts that write, and whose states the model reaches. */
@@ -151,6 +189,12 @@ function moved([of, mark, before]: readonly [string, string, string]): Mutant {
     .toSpliced(to, 0, lines[from] ?? '')
     .join('\n');
   return { of, name: `${of}: @${mark} before @${before}`, scripts: scriptsWith(of, lua) };
+}
+
+function slipped([of, wrong, words, instead]: (typeof SLIPS)[number]): Mutant {
+  const [before = '', after, ...more] = sourceOf(of).split(words);
+  if (after === undefined || more.length > 0) throw new Error(`${of} has not once: ${words}`);
+  return { of, name: `${of}: ${wrong}`, scripts: scriptsWith(of, before + instead + after) };
 }
 
 function eachPlace(line: string, pattern: RegExp, change: (found: string) => string): readonly string[] {

@@ -74,8 +74,7 @@ export function given(redis: Redis) {
     ): Promise<Served> {
       const numbers = { suspects, take, given: given.length };
       const args = { now: nowMs ?? '', consumer, bytes: bytesMax, window: windowMs, ...numbers };
-      const each = serveArgs(given, ended);
-      const served = servedOf(list(await run(redis, 'serve', { keys: ref.keys, args, each })));
+      const served = servedOf(list(await run(redis, 'serve', { keys: ref.keys, args, each: serveArgs(given, ended) })));
       const settled = served.completed?.length ?? ended.length;
       if (settled !== ended.length || served.taken.length !== given.length + served.delivered) {
         lostCount(redis, 'serve');
@@ -178,12 +177,12 @@ export function ended(redis: Redis) {
   };
 }
 
-const deliveryArgs = ({ entry, member, dueMs }: Delivery) => [entry, member, dueMs];
-const claimArgs = ({ entry, member, token }: Claim) => [entry, member, token];
-
-function serveArgs(given: readonly Delivery[], ended: readonly Ended[]): (string | number)[] {
+function serveArgs(given: readonly Delivery[], ended: readonly Ended[]): readonly (string | number)[] {
   const each: (string | number)[] = [];
   for (const { entry, member, dueMs } of given) each.push(entry, member, dueMs, '');
   for (const { entry, member, token, mark } of ended) each.push(entry, member, token, mark);
   return each;
 }
+
+const deliveryArgs = ({ entry, member, dueMs }: Delivery) => [entry, member, dueMs];
+const claimArgs = ({ entry, member, token }: Claim) => [entry, member, token];

@@ -64,6 +64,11 @@ export function createServer({ nowUs, timer, ran = () => undefined }) {
     },
     INFO: () =>
       ['redis_version:7.0.15', `loading:${loading ? 1 : 0}`, 'role:master', 'maxmemory_policy:noeviction'].join('\r\n'),
+    /** In a script it never waits. */
+    XREADGROUP(_, ...words) {
+      const found = read(db, readingOf(words));
+      return found.length > 0 ? found : null;
+    },
     CONFIG: () => [],
     COMMAND: () => [],
     SCRIPT: (_, verb, ...rest) => script(verb.toUpperCase(), rest),

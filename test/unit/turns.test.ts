@@ -1,0 +1,300 @@
+/** The turns of a worker, with a Redis whose replies come when the test says so. */
+import { afterEach, expect, it } from 'vitest';
+import { markOf } from '../../src/core/record-header.ts';
+import { breathe, LEASE_MS, RECORD, runOf, TRUSTED_MS, turning } from '../support/turning.ts';
+
+type Line = ReturnType<typeof turning>;
+const lines: Line[] = [];
+function open(...options: Parameters<typeof turning>): Line {
+  const line = turning(...options);
+  lines.push(line);
+  return line;
+}
+/** All workers of a process share one quarantine: nothing may seem to run on, or to wait, after its test. */
+afterEach(async () => {
+  for (const line of lines.splice(0)) await line.close();
+});
+
+/** A read brings as many as were asked for, and they run. */
+async function full(line: Line, ...names: readonly string[]): Promise<void> {
+  const passed = await line.pass();
+  await line.arrives(0, ...names.map(line.delivery));
+  expect(passed.isOver()).toBe(true);
+  const started = line.next();
+  expect([started.verb, started.given]).toEqual(['serve', names]);
+  await started.answer();
+  expect(line.running()).toEqual(names);
+}
+
+it('what is over brings the next, half of the slots at a time, and no more run than there are slots', async () => {
+  const line = open();
+  await full(line, 'a', 'b', 'c', 'd');
+  await line.end('a', 'b');
+  const one = line.next();
+  expect(one).toMatchObject({ verb: 'serve', over: ['a', 'b'], take: 2 });
+  await line.end('c', 'd');
+  const other = line.next();
+  expect(other).toMatchObject({ over: ['c', 'd'], take: 2 });
+  expect([line.inflight.busy(), line.inflight.free(4)]).toEqual([0, 0]);
+  const passed = await line.pass();
+  await other.answer({ taken: ['g', 'h'].map((id) => runOf(line.delivery(id))) });
+  await one.answer({ taken: ['e', 'f'].map((id) => runOf(line.delivery(id))) });
+  expect([line.running(), line.most(), passed.isOver()]).toEqual([['e', 'f', 'g', 'h'], 4, false]);
+  expect(line.heard.of('job.completed').map(({ id }) => id)).toEqual(['c', 'd', 'a', 'b']);
+});
+
+it('a turn that brings less than it asked for ends in a read that waits', async () => {
+  const line = open();
+  await full(line, 'a', 'b', 'c', 'd');
+  await line.end('a', 'b');
+  await line.next().answer({ taken: [runOf(line.delivery('e'))] });
+  expect([line.running(), line.turns.hasMore()]).toEqual([['c', 'd', 'e'], false]);
+  await line.pass();
+  expect(line.reads).toEqual(['wait', 'wait']);
+});
+
+it('where nothing more waits, what is over waits for company', async () => {
+  const line = open();
+  const passed = await line.pass();
+  await line.arrives(0, line.delivery('a'), line.delivery('b'));
+  expect(passed.isOver()).toBe(true);
+  await line.next().answer();
+  await line.end('a');
+  await line.end('b');
+  expect(line.asked).toEqual([]);
+  await line.ring();
+  expect(line.next()).toMatchObject({ over: ['a', 'b'], take: 0 });
+});
+
+it('what is over travels with the next start', async () => {
+  const line = open();
+  await line.pass();
+  await line.arrives(0, line.delivery('a'));
+  await line.next().answer();
+  await line.end('a');
+  await line.pass();
+  await line.arrives(0, line.delivery('b'));
+  expect(line.next()).toMatchObject({ over: ['a'], given: ['b'] });
+  await line.ring();
+  expect(line.asked).toEqual([]);
+});
+
+it('of more jobs that are over at once than a call may complete, the rest has a call as well', async () => {
+  const line = open({ concurrency: 400 });
+  const names = Array.from({ length: 250 }, (_, at) => `n${at}`);
+  await line.pass();
+  await line.arrives(0, ...names.map(line.delivery));
+  while (line.asked.length > 0) await line.next().answer();
+  const ended = line.end(...names);
+  // A read was under way meanwhile, and its start takes along what a call may have.
+  const taken = line.refs.map((ref) => line.consumer.take(ref, [line.delivery('x')]));
+  await ended;
+  await line.ring();
+  const over = [];
+  while (line.asked.length > 0) {
+    const asked = line.next();
+    over.push(...asked.over);
+    await asked.answer();
+    await line.ring();
+  }
+  await Promise.all(taken);
+  expect([over.length, new Set(over).size, line.inflight.size()]).toEqual([250, 250, 1]);
+});
+
+it('without a reply what is over is completed by itself, and told once', async () => {
+  const line = open();
+  await full(line, 'a', 'b', 'c', 'd');
+  await line.end('a', 'b');
+  await line.next().fail();
+  const again = line.next();
+  expect(again).toMatchObject({ verb: 'complete', over: ['a', 'b'], marks: [markOf(RECORD), markOf(RECORD)] });
+  expect([line.inflight.free(4), line.turns.hasMore()]).toEqual([2, false]);
+  await again.answer({ completed: ['already', 'fenced'] });
+  expect(line.heard.of('job.completed').map(({ id }) => id)).toEqual(['a']);
+  expect(line.heard.of('job.fenced').map(({ id }) => id)).toEqual(['b']);
+  expect(line.inflight.size()).toBe(2);
+});
+
+it('without a reply what was given is started by itself, and runs once', async () => {
+  const line = open();
+  await line.pass();
+  const delivery = line.delivery('a');
+  await line.arrives(0, delivery);
+  await line.next().fail();
+  const again = line.next();
+  expect(again).toMatchObject({ verb: 'start', given: ['a'] });
+  await again.answer({ taken: [runOf(delivery, 'again')] });
+  expect([line.begun, line.inflight.size()]).toEqual([['a'], 1]);
+});
+
+it('what a turn without a reply had delivered comes by adoption, and runs once', async () => {
+  const line = open();
+  await full(line, 'a', 'b', 'c', 'd');
+  await line.end('a');
+  await line.next().fail();
+  await line.next().answer();
+  const delivery = line.delivery('e');
+  const taken = [...line.refs, ...line.refs].map((ref) => line.consumer.take(ref, [delivery]));
+  await breathe();
+  await line.next().answer({ taken: [runOf(delivery, 'again')] });
+  await Promise.all(taken);
+  expect([line.asked, line.begun]).toEqual([[], ['a', 'b', 'c', 'd', 'e']]);
+});
+
+it('a turn that finds no group ends in a read, which makes it again', async () => {
+  const line = open();
+  await full(line, 'a', 'b', 'c', 'd');
+  await line.end('a', 'b');
+  await line.next().answer({ refusal: 'NOGROUP No such key' });
+  expect([line.turns.hasMore(), line.inflight.free(4), line.inflight.size()]).toEqual([false, 2, 2]);
+  await line.pass();
+  expect(line.reads).toEqual(['wait', 'wait']);
+});
+
+it('a stop waits for a turn that is under way, and what that brings is left to the hand-over', async () => {
+  const line = open();
+  await full(line, 'a', 'b', 'c', 'd');
+  await line.end('a', 'b');
+  const turn = line.next();
+  let isStopped = false;
+  const stopped = line.consumer.stop().then(() => {
+    isStopped = true;
+  });
+  await breathe();
+  expect(isStopped).toBe(false);
+  await turn.answer({ taken: ['e', 'f'].map((id) => runOf(line.delivery(id))) });
+  await stopped;
+  expect([line.running(), line.inflight.size(), line.begun.length]).toEqual([['c', 'd'], 2, 4]);
+  await line.end('c', 'd');
+  expect(line.next()).toMatchObject({ over: ['c', 'd'], take: 0 });
+});
+
+it('a suspect waits for a turn that is under way, and nothing more is asked for meanwhile', async () => {
+  const line = open();
+  for (const ref of line.refs) line.turns.expectMore(ref);
+  await line.pass();
+  await line.pass();
+  const [one, other] = [line.next(), line.next()];
+  expect([one.take, other.take]).toEqual([2, 2]);
+  const suspect = line.delivery('s');
+  await one.answer({ taken: [{ ...suspect, kind: 'suspect', token: '3' as never }, runOf(line.delivery('e'))] });
+  await line.end('e');
+  const over = line.next();
+  expect([over.over, over.take]).toEqual([['e'], 0]);
+  await over.answer();
+  // Nothing runs, but what the other turn brings may start at any moment.
+  expect([line.running(), line.asked]).toEqual([[], []]);
+  await other.answer({ taken: [runOf(line.delivery('f'))] });
+  expect([line.running(), line.asked]).toEqual([['f'], []]);
+  await line.end('f');
+  await line.ring();
+  await line.next().answer();
+  const alone = line.next();
+  expect(alone).toMatchObject({ verb: 'start', given: ['s'] });
+  await alone.answer();
+  expect(line.running()).toEqual(['s']);
+});
+
+it('partitions with more take turns, and share the free slots', async () => {
+  const line = open({ concurrency: 8, partitions: 3 });
+  for (const ref of line.refs.slice(0, 2)) line.turns.expectMore(ref);
+  await line.pass();
+  // The first look goes into all partitions; after it the two have their turns.
+  expect(line.reads).toEqual(['look']);
+  const turns = [];
+  for (let nth = 0; nth < 4; nth += 1) {
+    await line.pass();
+    turns.push(line.next());
+  }
+  expect(turns.map(({ partition }) => partition)).toEqual([0, 1, 0, 1]);
+  expect(turns.map(({ take }) => take)).toEqual([4, 2, 1, 1]);
+  expect(line.inflight.free(8)).toBe(0);
+});
+
+it('while one partition has more and more, the others are looked into every 20 ms', async () => {
+  const line = open({ partitions: 2 });
+  await line.pass();
+  await line.arrives(0, line.delivery('a'), line.delivery('b'));
+  await line.next().answer();
+  for (let nth = 0; nth < 3; nth += 1) {
+    await line.pass();
+    await line.next().answer({ taken: [runOf(line.delivery(`c${nth}`)), runOf(line.delivery(`d${nth}`))] });
+    await line.end(`c${nth}`, `d${nth}`);
+    await line.next().answer({ taken: [] });
+    for (const busy of line.refs.slice(0, 1)) line.turns.expectMore(busy);
+  }
+  expect(line.reads).toEqual(['wait']);
+  line.advance(20);
+  await line.arrives(1, line.delivery('quiet'));
+  await line.pass();
+  expect(line.reads).toEqual(['wait', 'look']);
+  expect(line.next()).toMatchObject({ partition: 1, given: ['quiet'] });
+});
+
+it('a worker with one slot asks for one job at a time, after the last has ended', async () => {
+  const line = open({ concurrency: 1 });
+  await full(line, 'a');
+  const passed = await line.pass();
+  expect([passed.isOver(), line.asked]).toEqual([false, []]);
+  await line.end('a');
+  const turn = line.next();
+  expect(turn.take + line.asked.reduce((sum, { take }) => sum + take, 0)).toBe(1);
+  const bringing = [turn, ...line.asked.splice(0)];
+  for (const one of bringing) await one.answer(one.take > 0 ? { taken: [runOf(line.delivery('b'))] } : {});
+  expect([line.running(), line.most()]).toEqual([['b'], 1]);
+});
+
+it('slots that a turn had kept are not free before what it brought is there', async () => {
+  const line = open({ concurrency: 2 });
+  await full(line, 'a', 'b');
+  await line.end('a', 'b');
+  await line.pass();
+  const turns = [line.next(), line.next()];
+  expect(turns.map(({ take }) => take)).toEqual([1, 1]);
+  const passed = await line.pass();
+  for (const one of turns) await one.answer({ taken: [runOf(line.delivery(`n${one.over.length}`))] });
+  expect([passed.isOver(), line.running(), line.asked]).toEqual([false, ['n0', 'n2'], []]);
+});
+
+it('delivered at most once, a job is completed before it runs, and its entry goes with the next turn', async () => {
+  const line = open({ once: true });
+  await line.pass();
+  await line.arrives(0, line.delivery('a'));
+  await line.next().answer();
+  expect(line.begun).toEqual([]);
+  const first = line.next();
+  expect(first).toMatchObject({ verb: 'complete', over: ['a'] });
+  await first.answer();
+  expect(line.begun).toEqual(['a']);
+  await line.ring();
+  const last = line.next();
+  expect(last).toMatchObject({ verb: 'serve', over: ['a'] });
+  await last.answer({ completed: ['already'] });
+  expect(line.inflight.size()).toBe(1);
+  await line.end('a');
+  expect(line.inflight.size()).toBe(0);
+});
+
+it('without a done window a completion brings no mark', async () => {
+  const line = open({ windowMs: 0 });
+  await full(line, 'a', 'b', 'c', 'd');
+  await line.end('a');
+  expect(line.next()).toMatchObject({ over: ['a'], marks: [''] });
+});
+
+it('what a turn brings too late to be trusted is asked for again, and the answer decides', async () => {
+  const line = open();
+  await full(line, 'a', 'b', 'c', 'd');
+  await line.end('a', 'b');
+  const turn = line.next();
+  const [e, f] = [line.delivery('e'), line.delivery('f')];
+  line.advance(TRUSTED_MS);
+  await turn.answer({ taken: [runOf(e), runOf(f)] });
+  expect(line.begun).toEqual(['a', 'b', 'c', 'd']);
+  const again = line.next();
+  expect(again).toMatchObject({ given: ['e', 'f'], take: 0 });
+  line.advance(TRUSTED_MS - 1);
+  await again.answer({ taken: [runOf(e, 'again'), { ...f, kind: 'lost' }] });
+  expect([line.begun.slice(4), line.inflight.busy()]).toEqual([['e'], 3]);
+  line.advance(LEASE_MS);
+});
