@@ -58,8 +58,8 @@ const SLIPS: readonly (readonly [of: string, wrong: string, words: string, inste
   ['completion', 'a bare job that was put again is over', 'if isAgain then', 'if false then'],
   ['completion', 'all are ok whatever became of them', "areOk and reply == 'ok'", 'areOk'],
   ['start-one', 'who does not hold an entry starts it', "reply = { 'lost' }", 'isPending(keys.ready, entry)'],
-  ['start-one', 'a token is minted twice', 'call.token, call.isMinted = call.token + 1, true', 'call.isMinted = true'],
-  ['start-one', 'the last token is not kept', 'call.token + call.count', 'call.token'],
+  ['mint', 'a token is minted twice', 'call.token, call.isMinted = call.token + 1, true', 'call.isMinted = true'],
+  ['mint', 'the last token is not kept', 'call.token + call.count', 'call.token'],
   [
     'start-one',
     'a start is minted again for its own worker',

@@ -226,6 +226,7 @@ const WRONG_VIEW = {
 function laterVersion(product) {
   const copy = patchedCopy(product, [
     { file: 'lua/start.lua', mark: 'later-version', edit: after('if record:byte() == 50 then isLater = nil end') },
+    { file: 'lua/serve.lua', mark: 'later-version', edit: after('if record:byte() == 50 then isLater = nil end') },
     { file: 'lua/schedule.lua', mark: 'record-version', edit: dropped },
     { file: 'dist/core/record-header.js', mark: 'record-header', edit: before("record = record.replace(/^2/, '1');") },
     {
