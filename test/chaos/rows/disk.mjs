@@ -45,8 +45,9 @@ export const diskRows = [
     declaredLossMs: { none: 0 },
     fsck: true,
     async inject({ server, redis, sleep, note }) {
-      await redis.save();
+      // What comes after it is carried out as soon as it is over, and seen before its reply.
       note('loss.begin');
+      await redis.save();
       await sleep(4000);
       await server.stop();
       note('loss.end');
