@@ -1,10 +1,12 @@
 /**
  * How much one command may read. Redis serves nobody else meanwhile, and a record may be of 256 KiB, so work is bounded
- * by bytes and not by counts alone. Measured on Redis 7.0: what a start costs grows by 3 µs per KiB of the record, most of
- * it for its SHA-1; each job costs 9 to 12 µs besides, whatever its size.
+ * by bytes and not by counts alone. `docs/reference/script-times.md` has what each script takes.
  */
 
-/** Bytes of records that one bulk call reads and hashes: two of 256 KiB, in 2 ms. What is over is answered `later`. */
+/**
+ * Bytes of records that one bulk call reads. What is over is answered `later`. `start` and `serve` hash none, and read up
+ * to eight records at a time: where large ones follow small ones, a call of theirs reads eight of them at most.
+ */
 export const READ_BYTES_MAX = 640 * 1024;
 /**
  * Jobs per bulk call: a start of 80 takes 1 ms with records of 200 bytes, 2 ms with 4 KiB. Where a job costs more, or
