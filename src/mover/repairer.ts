@@ -94,12 +94,10 @@ export function createRepairer({ redis, ref, options = {}, leading, clock, event
     cursor = slice.next;
     const more = await repairRipe();
     if (more || (slice.surplus > 0 && cursor !== undefined)) return Math.min(BUSY_REST_MS, restMs);
-    return suspects.size > 0 ? Math.min(apartMs, restMs) : restMs * shareOf(slice.looked, limit);
+    return suspects.size > 0
+      ? Math.min(apartMs, restMs)
+      : restMs * (cursor === undefined ? 1 : shareOf(slice.looked, limit));
   }
-
-  /** Large records end a slice early: then the next follows sooner, or one walk would last for days. */
-  const shareOf = (looked: number, limit: number) =>
-    cursor === undefined ? 1 : Math.min(1, Math.max(looked / limit, SHARE_LEAST));
 
   function settle({ surplus, next }: Counted): void {
     const agrees = surplus === 0 && suspects.size === 0;
@@ -138,3 +136,6 @@ export function createRepairer({ redis, ref, options = {}, leading, clock, event
   const loop = createLoop({ who, pass, probe: () => redis.ping(), clock, events, pauseAfter });
   return { start: loop.start, stop: loop.stop, pass };
 }
+
+/** Large records end a slice early: then the next follows sooner, or one walk would last for days. */
+const shareOf = (looked: number, limit: number) => Math.min(1, Math.max(looked / limit, SHARE_LEAST));
