@@ -89,7 +89,7 @@ export function createRepairer({ redis, ref, options = {}, leading, clock, event
     frontAfter = front.next;
     if (slice.kind === 'large') return restMs;
     const { absent } = await notReady(redis, ref.keys, [...slice.found, ...front.found].filter(isRepairable));
-    remember(absent);
+    remember(suspects, absent, clock.monotonicMs());
     settle(slice);
     cursor = slice.next;
     const more = await repairRipe();
@@ -105,18 +105,10 @@ export function createRepairer({ redis, ref, options = {}, leading, clock, event
     isQuiet = agrees && (isQuiet || (isClean && next === undefined));
   }
 
-  function remember(found: readonly Damage[]): void {
-    const sinceMs = clock.monotonicMs();
-    for (const damage of found) {
-      const key = damageKey(damage);
-      if (suspects.size < SUSPECTS_MAX && !suspects.has(key)) suspects.set(key, { damage, sinceMs });
-    }
-  }
-
   /** The script looks again before it writes: that is the second sighting. Says whether more are ripe. */
   async function repairRipe(): Promise<boolean> {
-    const nowMs = clock.monotonicMs();
-    const ripe = [...suspects.values()].filter(({ damage, sinceMs }) => nowMs - sinceMs >= patience(damage));
+    const isRipe = ({ damage, sinceMs }: Suspect) => clock.monotonicMs() - sinceMs >= patience(damage);
+    const ripe = [...suspects.values()].filter(isRipe);
     const damages = ripe.slice(0, REPAIR_MAX).map(({ damage }) => damage);
     if (damages.length === 0) return false;
     const replies = await repair(redis, ref, damages);
@@ -125,17 +117,30 @@ export function createRepairer({ redis, ref, options = {}, leading, clock, event
       if (reply !== 'unsure') suspects.delete(damageKey(damage));
       if (reply === 'repaired') counts.set(damage.kind, (counts.get(damage.kind) ?? 0) + 1);
     }
-    const { queue, partition } = ref;
-    for (const [what, count] of counts) events.emit('partition.repaired', { queue, partition, what, count });
+    for (const [what, count] of counts) events.emit('partition.repaired', { ...placeOf(ref), what, count });
     return ripe.length > REPAIR_MAX;
   }
 
   const patience = ({ kind, detail }: Damage) => (kind === 'orphan' && detail !== '-' ? ownedApartMs : apartMs);
+  const { start, stop } = createLoop({
+    who: `repairer of ${ref.queue}:${ref.partition}`,
+    pass,
+    probe: () => redis.ping(),
+    clock,
+    events,
+    pauseAfter,
+  });
+  return { start, stop, pass };
+}
 
-  const who = `repairer of ${ref.queue}:${ref.partition}`;
-  const loop = createLoop({ who, pass, probe: () => redis.ping(), clock, events, pauseAfter });
-  return { start: loop.start, stop: loop.stop, pass };
+function remember(suspects: Map<string, Suspect>, found: readonly Damage[], sinceMs: number): void {
+  for (const damage of found) {
+    const key = damageKey(damage);
+    if (suspects.size < SUSPECTS_MAX && !suspects.has(key)) suspects.set(key, { damage, sinceMs });
+  }
 }
 
 /** Large records end a slice early: then the next follows sooner, or one walk would last for days. */
 const shareOf = (looked: number, limit: number) => Math.min(1, Math.max(looked / limit, SHARE_LEAST));
+
+const placeOf = ({ queue, partition }: PartitionRef) => ({ queue, partition });

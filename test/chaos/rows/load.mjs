@@ -120,7 +120,7 @@ export const loadRows = [
   {
     id: 'F74',
     title: 'one tenant floods one partition',
-    how: 'ZADD of 200 due jobs into partition 0, every 100 ms for 6 s: more than all workers can run',
+    how: 'ZADD of 400 due jobs into partition 0, every 100 ms for 6 s: more than all workers can run',
     wanted: 'promotion and start p99 of the other partitions unchanged',
     workload: { ...HARMLESS, throws: 0, jobs: 1200, callsMs: 10_000, nearMs: 1500, farMs: 4000 },
     drainMs: 30_000,
@@ -130,7 +130,7 @@ export const loadRows = [
       let next = 0;
       let waitingMax = 0;
       await repeatedly(FLOOD_MS, 100, async () => {
-        const ids = Array.from({ length: 200 }, (_, at) => `hot-${next + at}`);
+        const ids = Array.from({ length: 400 }, (_, at) => `hot-${next + at}`);
         next += ids.length;
         for (const id of ids) asked(id);
         await redis.zadd(keyOf(0, 'scheduled'), ...ids.flatMap((id) => [Date.now(), id]));
