@@ -61,12 +61,13 @@ const UNBLOCK_EVERY_MS = 50;
 const LOOK_EVERY_MS = 20;
 
 export function createConsumer(parts: ConsumerParts): Consumer {
-  const { blocking, refs, consumer, clock, events } = parts;
+  const { blocking, refs, consumer, clock, events, turns } = parts;
   const queue = refs[0]?.queue ?? '';
   const starter = createStarter({ ...parts, queue });
   const read = createStreams({ blocking, refs, consumer });
   const own = { starter, read, starts: new Set<Promise<void>>(), lookedMs: Number.NEGATIVE_INFINITY };
   const consuming: Consuming = { ...parts, stopping: new AbortController(), ...own, reading: undefined };
+  turns.yieldWhile(() => !isLookedInto(consuming));
   const loop = createLoop({
     who: `consumer of ${queue}`,
     pass: () => pass(consuming),

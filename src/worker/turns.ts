@@ -44,6 +44,8 @@ export interface Turns {
   readonly start: (ref: PartitionRef, given: readonly Held[]) => Promise<readonly StartReply[] | undefined>;
   /** Turns that are sent while this runs go out on the connection of the reader, which must not be waiting there. */
   readonly throughReader: (send: () => void) => void;
+  /** While this says so, what is over asks for nothing new: the slots are for a look into other partitions. */
+  readonly yieldWhile: (isLookDue: () => boolean) => void;
   /** A read brought as much as it asked for, so there may be more. */
   readonly expectMore: (ref: PartitionRef) => void;
   /** Whether any partition may have more. */
@@ -67,6 +69,7 @@ interface Taking extends TurnsParts {
   /** Calls that may bring new entries. */
   readonly underWay: Set<Promise<unknown>>;
   takeIn: TakeIn;
+  isLookDue: () => boolean;
   isOpen: boolean;
   isThroughReader: boolean;
 }
@@ -85,7 +88,7 @@ const GATHER_MS = 5;
 
 export function createTurns(parts: TurnsParts): Turns {
   const own = { lines: new Map(), underWay: new Set<Promise<unknown>>(), takeIn: () => undefined };
-  const taking: Taking = { ...parts, ...own, isOpen: false, isThroughReader: false };
+  const taking: Taking = { ...parts, ...own, isLookDue: () => false, isOpen: false, isThroughReader: false };
   return {
     begin(takeIn) {
       taking.takeIn = takeIn;
@@ -105,6 +108,9 @@ export function createTurns(parts: TurnsParts): Turns {
       } finally {
         taking.isThroughReader = false;
       }
+    },
+    yieldWhile(isLookDue) {
+      taking.isLookDue = isLookDue;
     },
     expectMore(ref) {
       lineOf(taking, ref).hasMore = true;
@@ -146,7 +152,8 @@ function atOnce(taking: Taking, line: Line): void {
 function flush(taking: Taking, line: Line): void {
   while (line.over.length > 0) {
     // Told by the calls of the reader if Redis does not answer.
-    turn(taking, line, { over: overOf(taking, line), given: [], take: roomFor(taking, line) }).catch(() => undefined);
+    const take = taking.isLookDue() ? 0 : roomFor(taking, line);
+    turn(taking, line, { over: overOf(taking, line), given: [], take }).catch(() => undefined);
   }
 }
 

@@ -11,6 +11,7 @@
  * queue gets its first free slot again, large entries of one queue would hold up those of the others, and streams of
  * different slots of a cluster cannot be read together.
  */
+import { setMaxListeners } from 'node:events';
 import type { Clock } from '../core/clock.ts';
 import type { DurationInput } from '../core/duration.ts';
 import { createEmitter, type EventSource } from '../core/events.ts';
@@ -140,6 +141,8 @@ function workerOf({ settings, works }: Working): WatchedWorker {
   const consumer = `w-${newJobId()}`;
   const events = createEmitter();
   const giveUp = new AbortController();
+  // In an outage each settle that waits listens to it.
+  setMaxListeners(0, giveUp.signal);
   const opening = createOpening({
     waitMs: START_BUDGET_MS,
     open: () => openAll(settings.redis, names),
