@@ -95,10 +95,10 @@ export const accessRows = [
     async inject({ cast, folder, redis, until, anyWorker, leaderOf }) {
       const worker = cast.otherWorker(LOAD_MODULE, 'load', { CHAOS_LOAD: join(folder, 'load.jsonl') });
       await worker.started;
-      // One of each leaves in order, and one dies.
-      await Promise.all([cast.dismiss(await anyWorker()), cast.dismiss(await leaderOf(1))]);
+      // One of each leaves in order, and one dies; but the verbs need the worker of their queue.
+      await Promise.all([cast.dismiss(await anyWorker(worker)), cast.dismiss(await leaderOf(1))]);
       cast.send(await leaderOf(0), 'SIGKILL');
-      cast.send(await anyWorker(), 'SIGKILL');
+      cast.send(await anyWorker(worker), 'SIGKILL');
       await until(async () => (await redis.exists(loadKey('leader'))) === 1, 'a leader of load');
       const verbs = await everyVerb({
         main: cast.main,

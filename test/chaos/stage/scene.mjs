@@ -70,9 +70,9 @@ export function createScene(parts) {
     pidOf,
     leaderOf,
     runningOn,
-    /** A living worker. */
-    async anyWorker() {
-      const workers = cast.living('worker');
+    /** A living worker, but not that one. @param {import('./cast.mjs').Actor} [except] */
+    async anyWorker(except) {
+      const workers = cast.living('worker').filter((one) => one !== except);
       const worker = workers[Math.floor(random() * workers.length)];
       if (!worker) throw new Error('no worker lives');
       return worker;
