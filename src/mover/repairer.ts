@@ -94,9 +94,7 @@ export function createRepairer({ redis, ref, options = {}, leading, clock, event
     cursor = slice.next;
     const more = await repairRipe();
     if (more || (slice.surplus > 0 && cursor !== undefined)) return Math.min(BUSY_REST_MS, restMs);
-    return suspects.size > 0
-      ? Math.min(apartMs, restMs)
-      : restMs * (cursor === undefined ? 1 : shareOf(slice.looked, limit));
+    return suspects.size > 0 ? Math.min(apartMs, restMs) : restMs * shareOf(slice, limit);
   }
 
   function settle({ surplus, next }: Counted): void {
@@ -141,6 +139,7 @@ function remember(suspects: Map<string, Suspect>, found: readonly Damage[], sinc
 }
 
 /** Large records end a slice early: then the next follows sooner, or one walk would last for days. */
-const shareOf = (looked: number, limit: number) => Math.min(1, Math.max(looked / limit, SHARE_LEAST));
+const shareOf = ({ looked, next }: Pick<Counted, 'looked' | 'next'>, limit: number) =>
+  next === undefined ? 1 : Math.min(1, Math.max(looked / limit, SHARE_LEAST));
 
 const placeOf = ({ queue, partition }: PartitionRef) => ({ queue, partition });

@@ -89,7 +89,7 @@ export const redisRows = [
     wanted: 'every call settles <= 15 s; lost replies >= 10 per script',
     line: true,
     // A connection that is cut again and again is away for longer than a shortened lease.
-    env: EARNEST_TIMES,
+    env: { ...EARNEST_TIMES, DUESTREAM_WORKER__EXTEND_EVERY: '1000' },
     workload: { jobs: 800, callsMs: 12_000, farMs: 4000, throws: 0.15, workMs: [5, 600], crashes: 0, poison: 0 },
     inject: ({ theLine, sleep }) => loseReplies(theLine(), { verbs: VERBS, each: LOST_EACH, sleep }),
     drainMs: 20_000,
