@@ -1,6 +1,6 @@
 #!lua
 -- fire: instants of schedules become jobs, once each, and their next looks are set.
--- USES  clock, tombstone, nudge
+-- USES  clock, tombstone, overlap, nudge
 -- KEYS  1 leader  2 fires  3 fired  4 scheduled  5 jobs  6 meta  7 wake
 -- ARGV  1 now  2 term  then per schedule: name, state, reached, look, overlap, most, count
 --       and after each schedule its jobs, so many as count says: member, record, due
@@ -29,18 +29,8 @@ if redis.call('GET', leader) ~= term then return { 'fenced' } end
 local pattern = '^(%d+) (%d+) (%d+) ([!-~]+) ([!-~]+) (%d+)$'
 local added, soonest = 0, math.huge
 
-local function placeFor(one, member)
-  if redis.call('HSTRLEN', jobs, member) > 0 then return 'already' end
-  if one.most > 0 and one.runs >= one.most then return 'ended' end
-  if one.overlap == 'allow' or one.last == '-' then return 'ok' end
-  local tombstone, length = tombstoneOf(jobs, one.last)
-  if tombstone or length == 0 then return 'ok' end
-  local isTaken = one.overlap == 'queue' and one.waiting ~= '-' and one.waiting ~= member
-  return (one.overlap == 'skip' or isTaken) and 'skipped' or 'waiting'
-end
-
 local function place(one, member, record, due)
-  local reply = placeFor(one, member)
+  local reply = placeFor(jobs, one, member)
   if reply == 'ok' then
     redis.call('ZADD', scheduled, ('%.0f'):format(due), member)
     redis.call('HSET', jobs, member, record)

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- promote: due jobs move from scheduled to ready; bare members get a record; nonsense becomes dead
 -- letters.
--- USES  clock, run, tombstone, group, dead-letter, nonsense, adopt, odd-member
+-- USES  clock, run, tombstone, group, dead-letter, nonsense, adopt, odd-member, advertise
 -- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale
 -- ARGV  1 now  2 term  3 lease  4 limit  5 cap
 --       now ms, '' = server time; term: the leader's value; lease ms, '' = it was renewed lately;
@@ -28,7 +28,8 @@ if lease ~= '' then
   redis.call('PEXPIRE', leader, lease)
 end
 
-local paused, wake, promoted = unpack(redis.call('HMGET', meta, 'paused', 'wake', 'n.promoted'))
+local state = redis.call('HMGET', meta, 'paused', 'wake', 'n.promoted')
+local paused, advertised, promoted = state[1], state[2], state[3]
 local backlog = undeliveredIn(ready, cap)
 local room = paused and 0 or math.min(limit, cap - backlog)
 local taken, bytes, largest, step, moved, deadLetters, adopted = 0, 0, 1, 1, 0, 0, 0
@@ -97,12 +98,7 @@ end
 
 head = head and ('%.0f'):format(math.ceil(math.max(0, math.min(head, 9007199254740991)))) or ''
 local look = room <= 0 and '0' or head ~= '' and head or '9007199254740991'
-if moved > 0 then
-  promoted = ('%.0f'):format((tonumber(promoted) or 0) + moved)
-  redis.call('HSET', meta, 'wake', look, 'n.promoted', promoted)
-elseif look ~= wake then
-  redis.call('HSET', meta, 'wake', look)
-end
+advertise(meta, look, advertised, moved, promoted)
 if adopted > 0 then
   redis.call('HINCRBY', meta, 'n.adopted', adopted)
 end
