@@ -21,13 +21,14 @@ const redis = z.strictObject({
   url: option(
     z
       .string()
-      .regex(/^(rediss?:\/\/|unix:\/\/|\/)./)
+      .regex(/^((redis|sentinel|cluster)s?:\/\/|unix:\/\/|\/)./)
       .max(2048)
       .default('redis://127.0.0.1:6379'),
     {
       kind: 'text',
       doc: 'The Redis that holds the jobs.',
-      allowed: 'redis://, rediss:// (TLS) or unix:// and an address, or the path of a socket',
+      allowed:
+        'redis://, sentinel:// or cluster:// and an address, with an s before the colon for TLS; unix:// or the path of a socket',
       secret: 'credentials',
       flag: 'redis',
       env: 'DUESTREAM_REDIS_URL',

@@ -2,14 +2,18 @@
  * One read over all partitions of a queue: as many entries as there are free slots and no more. COUNT bounds each
  * stream, so free slots are spread over the streams.
  */
+import type { Clock } from '../core/clock.ts';
+import { isCluster } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { readNew } from '../redis/transitions/ready.ts';
+import { createSplitStreams } from './split-streams.ts';
 
 export interface StreamsParts {
   readonly blocking: Redis;
   readonly refs: readonly PartitionRef[];
   readonly consumer: string;
+  readonly clock: Clock;
 }
 
 /**
@@ -18,7 +22,18 @@ export interface StreamsParts {
  */
 export type ReadStreams = (free: number, waits: boolean) => ReturnType<typeof readNew>;
 
-export function createStreams({ blocking, refs, consumer }: StreamsParts): ReadStreams {
+export interface Streams {
+  readonly read: ReadStreams;
+  /** What reads still bring that are under way when nobody reads on. */
+  readonly last: () => ReturnType<ReadStreams>;
+}
+
+export function createStreams(parts: StreamsParts): Streams {
+  if (isCluster(parts.blocking)) return createSplitStreams(parts);
+  return { read: createRead(parts), last: async () => [] };
+}
+
+function createRead({ blocking, refs, consumer }: StreamsParts): ReadStreams {
   let first = 0;
 
   /**
