@@ -28,7 +28,7 @@ const redis = z.strictObject({
       kind: 'text',
       doc: 'The Redis that holds the jobs.',
       allowed:
-        'redis://, sentinel:// or cluster:// and an address, with an s before the colon for TLS; unix:// or the path of a socket',
+        'redis://, sentinel://, cluster:// (with TLS: rediss://, sentinels://, clusters://) or unix:// and an address, or the path of a socket',
       secret: 'credentials',
       flag: 'redis',
       env: 'DUESTREAM_REDIS_URL',

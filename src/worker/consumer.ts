@@ -13,6 +13,7 @@ import { together } from '../redis/connection/together.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { ensureGroup } from '../redis/transitions/ready.ts';
 import type { Delivery } from '../redis/transitions/replies.ts';
+import { createSplitStreams } from './split-streams.ts';
 import { createStarter, type Starter, type StarterParts } from './starter.ts';
 import { createStreams, type ReadStreams, type Streams } from './streams.ts';
 import { unblock } from './unblock.ts';
@@ -65,7 +66,7 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   const { blocking, refs, consumer, clock, events, turns } = parts;
   const queue = refs[0]?.queue ?? '';
   const starter = createStarter({ ...parts, queue });
-  const streams = createStreams({ blocking, refs, consumer, clock });
+  const streams = (isCluster(blocking) ? createSplitStreams : createStreams)({ blocking, refs, consumer, clock });
   const own = { starter, streams, starts: new Set<Promise<void>>(), lookedMs: Number.NEGATIVE_INFINITY };
   const consuming: Consuming = { ...parts, stopping: new AbortController(), ...own, reading: undefined };
   turns.yieldWhile(() => !isLookedInto(consuming));

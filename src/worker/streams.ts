@@ -3,11 +3,9 @@
  * stream, so free slots are spread over the streams.
  */
 import type { Clock } from '../core/clock.ts';
-import { isCluster } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { readNew } from '../redis/transitions/ready.ts';
-import { createSplitStreams } from './split-streams.ts';
 
 export interface StreamsParts {
   readonly blocking: Redis;
@@ -29,7 +27,6 @@ export interface Streams {
 }
 
 export function createStreams(parts: StreamsParts): Streams {
-  if (isCluster(parts.blocking)) return createSplitStreams(parts);
   return { read: createRead(parts), last: async () => [] };
 }
 

@@ -47,6 +47,8 @@ export interface Options {
   readonly replicas?: boolean;
   readonly sentinelArgs?: readonly string[];
   readonly sentinels?: number;
+  /** What `requirepass` in `sentinelArgs` says. */
+  readonly sentinelPassword?: string;
 }
 
 export async function startCluster({ args = [], replicas = true }: Options = {}): Promise<ClusterOfTests> {
@@ -105,6 +107,7 @@ export async function startSentinel({
   args = [],
   sentinelArgs = [],
   sentinels = 1,
+  sentinelPassword,
 }: Options = {}): Promise<SentinelOfTests> {
   const dir = await mkdtemp(join(tmpdir(), 'due-s-'));
   const primary = await startServer({ dir, args: [...PLAIN, ...args] });
@@ -117,9 +120,15 @@ export async function startSentinel({
       `sentinel monitor mine 127.0.0.1 ${primary.port} ${quorum}`,
       'sentinel down-after-milliseconds mine 1000',
     ];
-    const more = ['sentinel failover-timeout mine 6000', ...sentinelArgs];
+    const more = [
+      'sentinel failover-timeout mine 6000',
+      ...sentinelArgs,
+      ...(sentinelPassword ? [`sentinel sentinel-pass ${sentinelPassword}`] : []),
+    ];
     await writeFile(file, `${[...watch, ...more].join('\n')}\n`);
-    guards.push(await startServer({ dir, args: ['--bind', '127.0.0.1', '--save', ''], config: file }));
+    guards.push(
+      await startServer({ dir, args: ['--bind', '127.0.0.1', '--save', ''], config: file, password: sentinelPassword }),
+    );
   }
   const [first] = guards;
   const said = async (...words: string[]) => String(await first?.client.call('SENTINEL', ...words)).split(',');
@@ -164,6 +173,7 @@ async function startServer(of: {
   readonly dir: string;
   readonly args: readonly string[];
   readonly config?: string;
+  readonly password?: string | undefined;
 }): Promise<Server> {
   const path = await testBinary();
   const port = await freePort();
@@ -175,7 +185,9 @@ async function startServer(of: {
     return started;
   };
   let child = launch();
-  const client = new Redis({ host: '127.0.0.1', port, maxRetriesPerRequest: null, retryStrategy: () => 20 });
+  const { password } = of;
+  const login = password === undefined ? {} : { password };
+  const client = new Redis({ host: '127.0.0.1', port, maxRetriesPerRequest: null, retryStrategy: () => 20, ...login });
   client.on('error', () => undefined);
   await client.ping();
   return {

@@ -68,6 +68,9 @@ const CLOSED_AFTER = {
 
 const IN_ITS_ADDRESS = 'in its address, redis://user:password@host:port, percent-encoded';
 
+const TO_SENTINELS =
+  'set redis.sentinelUsername and redis.sentinelPassword, which are those of the sentinels; docs/how-to/sentinel.md lists their rights';
+
 /** What Redis says to somebody who may not connect → what to do. */
 const REFUSALS: readonly (readonly [said: RegExp, remedy: string])[] = [
   [/^WRONGPASS\b|^ERR invalid (username-)?password/, `correct the user and the password ${IN_ITS_ADDRESS}`],
@@ -83,6 +86,8 @@ const REFUSALS: readonly (readonly [said: RegExp, remedy: string])[] = [
 
 /** Redis is there and refuses the connection: its own words, and what to do. */
 export function refusalOf(error: unknown): ConnectProblem | undefined {
+  const [, bySentinels] = /^All sentinels.*Last error: ((?:NOAUTH|WRONGPASS|NOPERM)\b.*)/s.exec(messageOf(error)) ?? [];
+  if (bySentinels !== undefined) return { why: `its sentinels: ${oneLine(bySentinels)}`, remedy: TO_SENTINELS };
   const why = error instanceof Error && error.name === 'ReplyError' ? oneLine(error.message) : '';
   const [, remedy] = REFUSALS.find(([said]) => said.test(why)) ?? [];
   return remedy === undefined ? undefined : { why, remedy };

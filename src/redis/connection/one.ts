@@ -8,6 +8,7 @@
  * connection whose server became a replica is told so by its first write (READONLY), and dials again.
  */
 import { Redis, type RedisOptions } from 'ioredis';
+import { systemClock } from '../../core/clock.ts';
 import { messageOf } from '../../core/errors.ts';
 import { scriptOptions } from '../transitions/scripts.ts';
 import { urlOf } from './address.ts';
@@ -91,7 +92,7 @@ function dialOn(redis: Redis, down: () => number): void {
   };
   redis.on('end', () => {
     const dial = () => void (isClosed || redis.connect().catch(() => undefined));
-    if (!isClosed) setTimeout(dial, down());
+    if (!isClosed) systemClock.timer(down(), dial);
   });
 }
 

@@ -8,6 +8,7 @@
  *                      Besides one that draws the map
  */
 import type { Redis } from 'ioredis';
+import { systemClock } from '../../../core/clock.ts';
 import { hostPort, type Place } from '../address-url.ts';
 import { close } from '../closing.ts';
 import { type NatMap, type Span, spansOf } from './slots.ts';
@@ -46,7 +47,8 @@ interface State extends NodesParts {
   readonly troubles: Map<Redis, Error>;
   spans: readonly Span[];
   looking: Promise<void> | undefined;
-  again: NodeJS.Timeout | undefined;
+  /** Calls off the next drawing. */
+  again: (() => void) | undefined;
   isClosed: boolean;
 }
 
@@ -72,7 +74,7 @@ export function createNodes(parts: NodesParts): Nodes {
     look: () => soon(state, LOOK_GAP_MS),
     close() {
       state.isClosed = true;
-      clearTimeout(state.again);
+      state.again?.();
       for (const redis of connections.values()) close(redis);
     },
   };
@@ -101,14 +103,14 @@ function connect(state: State, place: Place, slot?: number): Redis {
 /** Draws the map after a while, unless that is to happen sooner. */
 function soon(state: State, ms: number): void {
   if (state.isClosed || (state.again && ms > 0)) return;
-  clearTimeout(state.again);
-  state.again = setTimeout(() => {
+  state.again?.();
+  state.again = systemClock.timer(ms, () => {
     state.again = undefined;
     state.looking ??= look(state).finally(() => {
       state.looking = undefined;
       if (!isWell(state)) soon(state, UNWELL_MS);
     });
-  }, ms);
+  });
 }
 
 async function look(state: State): Promise<void> {

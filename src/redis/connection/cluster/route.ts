@@ -4,6 +4,7 @@
  * reply, TRYAGAIN and CLUSTERDOWN go to whoever waits for the command, as with one primary (`outage.ts`).
  */
 import type { Command, Redis } from 'ioredis';
+import { systemClock } from '../../../core/clock.ts';
 import { messageOf } from '../../../core/errors.ts';
 import type { Place } from '../address-url.ts';
 import { ConnectionError } from '../connection-error.ts';
@@ -78,11 +79,11 @@ const isDialling = ({ status }: Redis) => status === 'connecting' || status === 
 /** A connection that is being made, as after a slot moved, is waited for. Without one the command is refused. */
 function whenUp({ waitMs }: Route, node: Redis, act: () => void): void {
   const done = () => {
-    clearTimeout(timer);
+    callOff();
     node.off('ready', done).off('close', done).off('end', done);
     act();
   };
-  const timer = setTimeout(done, waitMs);
+  const callOff = systemClock.timer(waitMs, done);
   node.on('ready', done).on('close', done).on('end', done);
 }
 
@@ -92,7 +93,7 @@ function pingAll(of: Route, command: Command): Promise<unknown> {
   const pings = of.nodes.isMapped()
     ? members.map((node) => node.ping())
     : [Promise.reject(notConnected(of, 'no node answers'))];
-  Promise.all(pings).then(() => command.resolve(Buffer.from('PONG')), command.reject);
+  Promise.all(pings).then(() => command.resolve('PONG'), command.reject);
   return command.promise;
 }
 
