@@ -13,6 +13,8 @@ import { testBinary } from './redis-binary.ts';
 
 export interface Server {
   readonly port: number;
+  /** Of those with `tls`, beside the plain one. */
+  readonly tlsPort: number;
   readonly client: Redis;
   readonly pid: number;
   /** Resolves when the process has ended; at once for signals that do not end it. */
@@ -45,18 +47,21 @@ const PATIENCE_MS = 60_000;
 export interface Options {
   readonly args?: readonly string[];
   readonly replicas?: boolean;
+  /** Settings of TLS: each server gets a port for it as well. */
+  readonly tls?: readonly string[];
   readonly sentinelArgs?: readonly string[];
   readonly sentinels?: number;
   /** What `requirepass` in `sentinelArgs` says. */
   readonly sentinelPassword?: string;
 }
 
-export async function startCluster({ args = [], replicas = true }: Options = {}): Promise<ClusterOfTests> {
+export async function startCluster({ args = [], replicas = true, tls }: Options = {}): Promise<ClusterOfTests> {
   const dir = await mkdtemp(join(tmpdir(), 'due-c-'));
   const all: Server[] = [];
   const count = replicas ? 6 : 3;
   for (let at = 0; at < count; at += 1) {
     const settings = [
+      ...(tls ? ['--tls-cluster', 'yes'] : []),
       '--cluster-enabled',
       'yes',
       '--cluster-node-timeout',
@@ -64,7 +69,7 @@ export async function startCluster({ args = [], replicas = true }: Options = {})
       '--cluster-config-file',
       `n${at}.conf`,
     ];
-    all.push(await startServer({ dir, args: [...PLAIN, ...settings, ...args] }));
+    all.push(await startServer({ dir, args: [...PLAIN, ...settings, ...args], tls }));
   }
   const masters = all.slice(0, 3);
   const others = all.slice(3);
@@ -72,7 +77,9 @@ export async function startCluster({ args = [], replicas = true }: Options = {})
     await client.call('CLUSTER', 'ADDSLOTSRANGE', at * 5462, Math.min(16_383, at * 5462 + 5461));
     await client.call('CLUSTER', 'SET-CONFIG-EPOCH', at + 1);
   }
-  for (const { port } of all.slice(1)) await all[0]?.client.call('CLUSTER', 'MEET', '127.0.0.1', port);
+  for (const { port, tlsPort } of all.slice(1)) {
+    await all[0]?.client.call('CLUSTER', 'MEET', '127.0.0.1', tls ? tlsPort : port);
+  }
   await until(async () => {
     const infos = await Promise.all(all.map(({ client }) => client.call('CLUSTER', 'INFO')));
     return infos.every((info) => new RegExp(`cluster_state:ok[^]*cluster_known_nodes:${count}\\b`).test(String(info)));
@@ -108,9 +115,10 @@ export async function startSentinel({
   sentinelArgs = [],
   sentinels = 1,
   sentinelPassword,
+  tls,
 }: Options = {}): Promise<SentinelOfTests> {
   const dir = await mkdtemp(join(tmpdir(), 'due-s-'));
-  const primary = await startServer({ dir, args: [...PLAIN, ...args] });
+  const primary = await startServer({ dir, args: [...PLAIN, ...args], tls });
   const replica = await startServer({ dir, args: [...PLAIN, '--replicaof', `127.0.0.1 ${primary.port}`, ...args] });
   const guards: Server[] = [];
   for (let at = 0; at < sentinels; at += 1) {
@@ -127,7 +135,13 @@ export async function startSentinel({
     ];
     await writeFile(file, `${[...watch, ...more].join('\n')}\n`);
     guards.push(
-      await startServer({ dir, args: ['--bind', '127.0.0.1', '--save', ''], config: file, password: sentinelPassword }),
+      await startServer({
+        dir,
+        args: ['--bind', '127.0.0.1', '--save', ''],
+        config: file,
+        password: sentinelPassword,
+        tls,
+      }),
     );
   }
   const [first] = guards;
@@ -174,11 +188,22 @@ async function startServer(of: {
   readonly args: readonly string[];
   readonly config?: string;
   readonly password?: string | undefined;
+  readonly tls?: readonly string[] | undefined;
 }): Promise<Server> {
   const path = await testBinary();
-  const port = await freePort();
+  const [port, tlsPort] = [await freePort(), of.tls ? await freePort() : 0];
+  const secure = of.tls ? ['--tls-port', String(tlsPort), ...of.tls] : [];
   const mode = of.config === undefined ? [] : ['--sentinel'];
-  const args = [...(of.config ? [of.config] : []), '--port', String(port), '--dir', of.dir, ...of.args, ...mode];
+  const args = [
+    ...(of.config ? [of.config] : []),
+    '--port',
+    String(port),
+    '--dir',
+    of.dir,
+    ...of.args,
+    ...secure,
+    ...mode,
+  ];
   const launch = () => {
     const started = spawnGuarded({ path, args });
     for (const said of [started.stdout, started.stderr]) said.resume();
@@ -192,6 +217,7 @@ async function startServer(of: {
   await client.ping();
   return {
     port,
+    tlsPort,
     client,
     get pid() {
       return child.pid ?? 0;

@@ -66,7 +66,9 @@ export function wordsOf(error: unknown): string {
 /** A sentinel that knows no such name says so, or answers with nothing. */
 function withoutSentinels(last = 'No such master'): string {
   if (/No such master/.test(last)) return 'no sentinel knows a primary of that name';
-  return `no sentinel says where it is (${oneLine(last)})`;
+  // Which is all that the library tells of a sentinel that cannot be reached.
+  const why = /^Connection is closed/.test(last) ? '' : ` (${oneLine(last)})`;
+  return `no sentinel says where it is${why}`;
 }
 
 /** Of the parser, and of a reply that no command waits for. */

@@ -16,6 +16,7 @@ import { connectProblemOf, refusalOf } from './connect-problem.ts';
 import { ConnectionError, type ConnectionState, inOurWords, isReply, withoutCommand } from './connection-error.ts';
 import { createDialing, redial } from './dialing.ts';
 import { outageOf } from './outage.ts';
+import { explainSentinels } from './sentinel-trouble.ts';
 
 export interface Manner {
   /** Shows in CLIENT LIST. */
@@ -78,7 +79,10 @@ export function openOne(address: RedisOptions, manner: Manner): Redis {
   // What was refused before the first command is likely to be refused again; all else is over.
   redis.on('connect', () => refusalOf(downs.get(redis)) ?? downs.delete(redis));
   speakPlainly(redis);
-  if (address.sentinels) dialOn(redis, dialing.down);
+  if (address.sentinels) {
+    dialOn(redis, dialing.down);
+    explainSentinels(redis, address);
+  }
   return redis;
 }
 

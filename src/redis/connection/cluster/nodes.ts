@@ -118,7 +118,7 @@ async function look(state: State): Promise<void> {
     // One that waits would answer when its wait is over.
     if (redis.status !== 'ready' || name.includes('/')) continue;
     const asked = { host: redis.options.host ?? '', port: redis.options.port ?? 0 };
-    const reply = await redis.cluster('SLOTS').catch(() => undefined);
+    const reply = await redis.call('CLUSTER', 'SLOTS').catch(() => undefined);
     const spans = spansOf(reply, { asked, natMap: state.natMap });
     if (state.isClosed) return;
     if (spans.length > 0) return follow(state, spans);
