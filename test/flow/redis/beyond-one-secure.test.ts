@@ -10,6 +10,7 @@ import { CLUSTER_COMMANDS, ruleOf, SENTINEL_COMMANDS } from '../../../src/redis/
 import type { RedisInput } from '../../../src/redis/connection/connect.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { makeCertificates } from '../../chaos/faults/certificates.mjs';
+import { useCli } from '../../support/cli.ts';
 import {
   type ClusterOfTests,
   type SentinelOfTests,
@@ -21,6 +22,8 @@ import {
 
 const USER = 'duestream';
 const folder = mkdtempSync(join(tmpdir(), 'due-tls-'));
+const cli = useCli();
+let paths: Readonly<Record<string, string>>;
 let tls: { readonly ca: string; readonly cert: string; readonly key: string };
 let cluster: ClusterOfTests;
 let sentinel: SentinelOfTests;
@@ -29,6 +32,7 @@ const ends: (() => Promise<unknown>)[] = [];
 beforeAll(async () => {
   const { authority, good } = await makeCertificates(folder);
   const [ca, cert, key] = [authority, good.cert, good.key].map((path) => readFileSync(path, 'utf8'));
+  paths = { DUESTREAM_REDIS__CA: authority, DUESTREAM_REDIS__CERT: good.cert, DUESTREAM_REDIS__KEY: good.key };
   tls = { ca: ca ?? '', cert: cert ?? '', key: key ?? '' };
   const files = ['--tls-cert-file', good.cert, '--tls-key-file', good.key, '--tls-ca-cert-file', authority];
   const settings = [...files, '--tls-auth-clients', 'yes'];
@@ -95,6 +99,21 @@ describe.each(Object.keys(places))('%s', (name) => {
     await until(() => ids.every((id) => ran.has(id)));
     for (const end of ends.splice(0)) await end();
     for (const { client } of servers) expect(await client.call('ACL', 'LOG')).toEqual([]);
+  }, 60_000);
+
+  test('the command line takes certificates, credentials of sentinels and the NAT from the environment', async () => {
+    const { redis } = place();
+    const url = typeof redis === 'string' ? redis : (redis.url ?? '');
+    const pairs = Object.entries(natMap()).map(([from, { host, port }]) => `${from}=${host}:${port}`);
+    const ofSentinels = {
+      ...{ DUESTREAM_REDIS__SENTINEL_USERNAME: USER, DUESTREAM_REDIS__SENTINEL_PASSWORD: 'secret' },
+      DUESTREAM_REDIS__NAT_MAP: pairs.join(','),
+    };
+    const env = { ...paths, ...(name === 'Sentinel' ? ofSentinels : {}) };
+    const { code, out, err } = await cli.run(['schedule', 'secure', '--id', 'by-hand', '--redis', url], { env });
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toContain('by-hand');
+    expect((await cli.run(['queues', 'ls', '--redis', url], { env })).out).toContain('secure');
   }, 60_000);
 
   test('a certificate that nobody trusts is said at once, and no password leaves this process', async () => {

@@ -157,3 +157,11 @@ describe.each(Object.keys(places))('%s', (name) => {
     expect(wrong).toEqual([]);
   }, 120_000);
 });
+
+test('nothing of all this crossed slots in the cluster, or touched a key that it had not named', async () => {
+  for (const { client } of [...cluster.masters, ...cluster.replicas]) {
+    const refused = await client.info('errorstats');
+    expect(refused).not.toMatch(/errorstat_(CROSSSLOT|WRONGTYPE|NOPERM)/);
+    expect(await client.info('stats')).toMatch(/unexpected_error_replies:0/);
+  }
+});
