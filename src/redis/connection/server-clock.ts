@@ -123,7 +123,9 @@ function createClusterClocks(redis: Timed, clock: Clock): ServerOf {
       const unsettled = every().flatMap((one) => one.settle() ?? []);
       return unsettled.length > 0 ? Promise.all(unsettled).then(() => undefined) : undefined;
     },
-    doubt: () => every().forEach((one) => one.doubt()),
+    doubt() {
+      for (const one of every()) one.doubt();
+    },
   };
   return (ref) => (ref === undefined ? whole : following(() => at(memberOf(redis, ref.keys.meta))));
 }
