@@ -21,7 +21,7 @@ import { outageOf, withRetry } from '../../src/redis/connection/outage.ts';
 import { createServers } from '../../src/redis/connection/server-clock.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import { ensureGroup, readNew } from '../../src/redis/transitions/ready.ts';
-import { type ClusterOfTests, type Server, startCluster, until } from '../support/topology-lite.ts';
+import { type ClusterOfTests, replicated, type Server, startCluster, until } from '../support/topology-lite.ts';
 
 let cluster: ClusterOfTests;
 const opened: Redis[] = [];
@@ -261,8 +261,7 @@ test('a replica that takes over is found, also without a word from the old maste
   const redis = await open(cluster.url, openCommands, 1000);
   const owner = await ownerOf('{taken}');
   await redis.set('{taken}', 'x');
-  await until(async () => /state=online/.test(await owner.client.info('replication')));
-  await owner.client.call('WAIT', 1, 10_000);
+  await replicated(owner);
   await owner.kill('SIGKILL');
   const found = await withRetry('read', () => redis.get('{taken}'), { clock: systemClock, budgetMs: 60_000 });
   expect(found).toBe('x');

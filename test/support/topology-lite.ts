@@ -172,6 +172,13 @@ export async function startSentinel({
   };
 }
 
+/** Resolves when a replica has all that its primary has now. WAIT would count the writes of its own connection alone. */
+export async function replicated({ client }: Server): Promise<void> {
+  const number = (info: string, pattern: RegExp) => Number(pattern.exec(info)?.[1] ?? Number.NaN);
+  const wanted = number(await client.info('replication'), /master_repl_offset:(\d+)/);
+  await until(async () => number(await client.info('replication'), /slave0:.*state=online,offset=(\d+)/) >= wanted);
+}
+
 /** Without rest, for events of servers that nobody announces. */
 export async function until(look: () => Promise<boolean> | boolean): Promise<void> {
   const deadlineMs = Date.now() + PATIENCE_MS;

@@ -12,6 +12,7 @@ import { createWorker } from '../../../src/worker/worker.ts';
 import { useCli } from '../../support/cli.ts';
 import {
   type ClusterOfTests,
+  replicated,
   type SentinelOfTests,
   startCluster,
   startSentinel,
@@ -120,6 +121,25 @@ describe.each(Object.keys(places))('%s', (name) => {
     expect(checks[0]?.saw).toContain(url);
   }, 90_000);
 
+  test('a worker with fewer slots than partitions runs every job once, and stops with nothing in its hands', async () => {
+    const { url } = await place();
+    const queue = defineQueue('narrow', { partitions: PARTITIONS });
+    const ran: string[] = [];
+    const daemon = createDaemon({ redis: url, roles: ['mover'] });
+    const worker = createWorker(queue, (job) => void ran.push(job.id), { redis: url, concurrency: 2 });
+    const producer = createProducer({ redis: url });
+    ends.push(producer.stop, worker.stop, daemon.stop);
+    await daemon.start();
+    await worker.start();
+    const ids = Array.from({ length: 60 }, (_, at) => `n-${at}`);
+    await Promise.all(ids.map((id) => producer.schedule(queue, {}, { id })));
+    await until(() => ids.every((id) => ran.includes(id)));
+    await worker.stop();
+    expect(ran.toSorted()).toEqual(ids.toSorted());
+    const { out } = await cli.run(['fsck', 'narrow', '--redis', url, '--json']);
+    expect(JSON.parse(out)).toMatchObject({ ok: true });
+  }, 90_000);
+
   test('a failover while jobs flow loses none, and nobody is told an error', async () => {
     const { url, failover } = await place();
     const queue = defineQueue('failing-over', { partitions: PARTITIONS });
@@ -165,3 +185,30 @@ test('nothing of all this crossed slots in the cluster, or touched a key that it
     expect(await client.info('stats')).toMatch(/unexpected_error_replies:0/);
   }
 });
+
+test('a master that is killed takes no job along that its replica has, and the others go on meanwhile', async () => {
+  const { url } = cluster;
+  const queue = defineQueue('killed', { partitions: PARTITIONS });
+  const ran = new Set<string>();
+  const producer = createProducer({ redis: url });
+  const daemon = createDaemon({ redis: url, roles: ['mover'] });
+  const worker = createWorker(queue, (job) => void ran.add(job.id), { redis: url });
+  ends.push(worker.stop, daemon.stop, producer.stop);
+  const ids = Array.from({ length: 60 }, (_, at) => `k-${at}`);
+  await Promise.all(ids.map((id) => producer.schedule(queue, {}, { id })));
+  const roles = await Promise.all(
+    [...cluster.masters, ...cluster.replicas].map(async (one) => ({
+      one,
+      role: String(await one.client.call('ROLE')),
+    })),
+  );
+  const masters = roles.flatMap(({ one, role }) => (role.startsWith('master') ? [one] : []));
+  await Promise.all(masters.map(replicated));
+  const [victim] = masters;
+  await daemon.start();
+  await worker.start();
+  await victim?.kill('SIGKILL');
+  await until(() => ids.every((id) => ran.has(id)));
+  await producer.schedule(queue, {}, { id: 'afterwards' });
+  await until(() => ran.has('afterwards'));
+}, 120_000);
