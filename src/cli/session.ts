@@ -6,8 +6,9 @@
 import { createProducer, type Producer } from '../client/producer.ts';
 import { createSchedules, type Schedules } from '../client/schedules/schedules.ts';
 import { unknownSchedule } from '../client/schedules/unknown-schedule.ts';
-import { type Loaded, loadConfig, redisOf } from '../config/load.ts';
+import { type Loaded, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
+import { redisOf } from '../config/redis-options.ts';
 import type { DuestreamError } from '../core/errors.ts';
 import { parseName } from '../core/job.ts';
 import { hintOf } from '../core/nearest.ts';

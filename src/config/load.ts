@@ -58,11 +58,6 @@ export function defineConfig(input: ConfigInput): Config {
   return resolve(treeSettings(input, { from: 'code', name: 'the code' })).config;
 }
 
-/** What the configuration says about Redis, in the words of `RedisInput`. */
-export function redisOf({ redis: { url, commandTimeoutMs, connectTimeoutMs } }: Pick<Config, 'redis'>) {
-  return { url, commandTimeout: commandTimeoutMs, connectTimeout: connectTimeoutMs };
-}
-
 /** What the configuration says about a queue, in the words of `defineQueue`; it wins over the definition in code. */
 export function queueOptions(config: Config, name: string): QueueOptions {
   // A queue may be called "constructor": only own keys count.

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { queueRanges } from '../core/ranges.ts';
 import { workerOptions } from '../core/worker-options.ts';
 import { queue } from './queue-options.ts';
+import { redisOptions } from './redis-options.ts';
 import { type Ms, ms, type Option, option, shared, tableOf, whole } from './table.ts';
 
 const SECOND = 1000;
@@ -16,30 +17,6 @@ const YEAR = 365 * DAY;
 
 const ROLES = ['mover', 'http', 'worker'] as const;
 const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
-
-const redis = z.strictObject({
-  url: option(
-    z
-      .string()
-      .regex(/^(rediss?:\/\/|unix:\/\/|\/)./)
-      .max(2048)
-      .default('redis://127.0.0.1:6379'),
-    {
-      kind: 'text',
-      doc: 'The Redis that holds the jobs.',
-      allowed: 'redis://, rediss:// (TLS) or unix:// and an address, or the path of a socket',
-      secret: 'credentials',
-      flag: 'redis',
-      env: 'DUESTREAM_REDIS_URL',
-    },
-  ),
-  commandTimeout: ms(
-    4000,
-    { min: 100, max: 60_000 },
-    'How long to wait for the reply to a command before it counts as lost.',
-  ),
-  connectTimeout: ms(5000, { min: 100, max: 60_000 }, 'How long connecting may take.'),
-});
 
 const http = z.strictObject({
   host: option(
@@ -173,7 +150,7 @@ export const schema = z.strictObject({
     allowed: `one or more of ${ROLES.join(', ')}`,
     flag: 'roles',
   }),
-  redis: redis.prefault({}),
+  redis: redisOptions.prefault({}),
   http: http.prefault({}),
   mover: mover.prefault({}),
   worker: worker.prefault({}),

@@ -2,8 +2,9 @@
  * What `createDaemon` is given → a complete configuration and the address of Redis. From code, Redis may be said in every
  * way that a producer takes; a file and the environment know a URL and two time-outs.
  */
-import { defineConfig, redisOf } from '../config/load.ts';
+import { defineConfig } from '../config/load.ts';
 import type { Config, ConfigInput } from '../config/options.ts';
+import { redisOf } from '../config/redis-options.ts';
 import { asConfig, checkObject } from '../core/option-names.ts';
 import { parseAddress, type RedisInput } from '../redis/connection/address.ts';
 

@@ -1,8 +1,9 @@
 /**
  * What `duestream start` and `duestream worker` run: a daemon with its log, until a signal.
  */
-import { redisOf } from '../config/load.ts';
+
 import type { Config } from '../config/options.ts';
+import { redisOf } from '../config/redis-options.ts';
 import { errorCatalogue } from '../core/errors.ts';
 import { createEmitter } from '../core/events.ts';
 import { createDaemonOf, type Daemon } from './daemon.ts';

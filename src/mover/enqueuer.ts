@@ -14,6 +14,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
 import { createLoop, type Idle, idle } from '../core/loop.ts';
 import type { Fired } from '../core/recurring/schedule-progress.ts';
+import { memberOf } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
@@ -99,7 +100,14 @@ export function createEnqueuer(parts: EnqueuerParts): Enqueuer {
   };
   const run = () => pass(enqueuing);
   const who = `enqueuer of ${ref.queue}:${ref.partition}`;
-  const loop = createLoop({ who, pass: run, probe: () => redis.ping(), clock, events, pauseAfter });
+  const loop = createLoop({
+    who,
+    pass: run,
+    probe: () => memberOf(redis, ref.keys.meta).ping(),
+    clock,
+    events,
+    pauseAfter,
+  });
   return { start: loop.start, stop: loop.stop, pass: run, wake: loop.wake };
 }
 

@@ -5,6 +5,7 @@
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
 import { createLoop, type Idle, idle } from '../core/loop.ts';
+import { memberOf } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
@@ -54,6 +55,6 @@ export function createJanitor({ redis, ref, limits, leading, promoted, clock, ev
     return isNothing ? IDLE_REST_MS : REST_MS;
   }
   const who = `janitor of ${ref.queue}:${ref.partition}`;
-  const loop = createLoop({ who, pass, probe: () => redis.ping(), clock, events, pauseAfter });
+  const loop = createLoop({ who, pass, probe: () => memberOf(redis, ref.keys.meta).ping(), clock, events, pauseAfter });
   return { start: loop.start, stop: loop.stop, pass };
 }

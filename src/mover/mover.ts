@@ -10,6 +10,7 @@
  * Redis waits for long; when the undelivered backlog is at its cap, jobs stay in the zset, where they can be cancelled.
  */
 import { createLoop, type Idle, idle } from '../core/loop.ts';
+import { memberOf } from '../redis/connection/cluster/members.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
 import { headDue } from '../redis/due-next.ts';
 import type { PartitionRef } from '../redis/keys.ts';
@@ -45,7 +46,14 @@ export function createMover(parts: MoverParts): Mover {
   const moving = movingOf(parts, () => loop.wake());
   const run = () => pass(moving);
   const who = `mover of ${ref.queue}:${ref.partition}`;
-  const loop = createLoop({ who, pass: run, probe: () => redis.ping(), clock, events, pauseAfter });
+  const loop = createLoop({
+    who,
+    pass: run,
+    probe: () => memberOf(redis, ref.keys.meta).ping(),
+    clock,
+    events,
+    pauseAfter,
+  });
   return {
     ref,
     start: loop.start,

@@ -7,6 +7,7 @@ import type { Clock } from '../core/clock.ts';
 import { messageOf } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
 import { createLoop, type Loop } from '../core/loop.ts';
+import { isCluster } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
 import { createServerWatch, type ServerWatch } from '../redis/connection/server-watch.ts';
@@ -204,7 +205,7 @@ async function listen(registry: Registry): Promise<void> {
 async function subscribe(registry: Registry, ...channels: string[]): Promise<void> {
   const { subscriber, events, clock } = registry;
   try {
-    await subscriber.ssubscribe(...channels);
+    await subscribeAll(subscriber, channels);
     registry.subscribed = true;
     if (registry.deaf)
       events.emit('redis.back', { who: 'nudges', awayMs: Math.round(clock.monotonicMs() - registry.deaf.sinceMs) });
@@ -215,6 +216,12 @@ async function subscribe(registry: Registry, ...channels: string[]): Promise<voi
     if (!registry.deaf) events.emit('redis.away', { who: 'nudges', why: messageOf(error), answered });
     registry.deaf ??= { sinceMs: clock.monotonicMs() };
   }
+}
+
+/** One command, or in a cluster one for each channel: each is in the slot of its partition. */
+async function subscribeAll(subscriber: Redis, channels: readonly string[]): Promise<void> {
+  const calls = isCluster(subscriber) ? channels.map((channel) => [channel]) : [channels];
+  await Promise.all(calls.map((some) => subscriber.ssubscribe(...some)));
 }
 
 async function begin(registry: Registry, { onMessage, onReady, wakeAll }: Listeners, loop: Loop): Promise<void> {

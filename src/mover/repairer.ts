@@ -14,6 +14,7 @@
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
 import { createLoop, type Idle, idle } from '../core/loop.ts';
+import { memberOf } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
@@ -123,7 +124,7 @@ export function createRepairer({ redis, ref, options = {}, leading, clock, event
   const { start, stop } = createLoop({
     who: `repairer of ${ref.queue}:${ref.partition}`,
     pass,
-    probe: () => redis.ping(),
+    probe: () => memberOf(redis, ref.keys.meta).ping(),
     clock,
     events,
     pauseAfter,

@@ -68,7 +68,12 @@ export function createAdopter(parts: AdopterParts): Adopter {
 
 async function pass(adopting: Adopting): Promise<number> {
   let left = 0;
-  for (const ref of adopting.refs) left += await adopt(adopting, ref);
+  // One partition whose node is away must not cost the others what was lost in a reply.
+  const failures: unknown[] = [];
+  for (const ref of adopting.refs) {
+    left += await adopt(adopting, ref).catch((error: unknown) => failures.push(error) && 0);
+  }
+  if (failures.length > 0) throw failures[0];
   return left > 0 ? SOON_MS : REST_MS;
 }
 

@@ -61,7 +61,7 @@ const CONTROLS = [
     // A reply comes to the wrong command, so the server's clock is misread, or a job is taken for over.
     wanted: ['REFUSED', 'LOST', 'DUP-START'],
     faults: 'mute,freeze server,hold',
-    file: 'dist/redis/connection/connect.js',
+    file: 'dist/redis/connection/one.js',
     mark: 'no-resend',
     edit: after('maxRetriesPerRequest: null,'),
   },

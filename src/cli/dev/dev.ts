@@ -5,8 +5,8 @@
  */
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { redisOf } from '../../config/load.ts';
 import type { Config } from '../../config/options.ts';
+import { redisOf } from '../../config/redis-options.ts';
 import { errorCatalogue } from '../../core/errors.ts';
 import { createEmitter } from '../../core/events.ts';
 import { withoutCredentials } from '../../core/redact.ts';

@@ -3,7 +3,7 @@
  * asked with ACL DRYRUN, which carries nothing out. A user that may not ask gets the rule that an administrator needs.
  */
 import { messageOf } from '../../core/errors.ts';
-import { ruleOf } from '../../redis/connection/access.ts';
+import { CLUSTER_COMMANDS, ruleOf } from '../../redis/connection/access.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { controlKeys, GROUP, partitionKeys, placeOf } from '../../redis/keys.ts';
 import type { Finding, Subject } from './finding.ts';
@@ -30,8 +30,10 @@ export function commandsUsed(namespace: string): readonly Command[] {
     .map((command) => command.trim().split(' '));
 }
 
-export async function rights({ redis, namespace }: Subject): Promise<Finding> {
-  const commands = commandsUsed(namespace);
+export async function rights({ redis, namespace, info }: Subject): Promise<Finding> {
+  const isNode = info.get('redis_mode') === 'cluster';
+  const ofNode = isNode ? CLUSTER_COMMANDS.map((name) => name.split('|')) : [];
+  const commands = [...commandsUsed(namespace), ...ofNode];
   const user = await whoAmI(redis);
   if (user === undefined) return unseen('who this user is', namespace);
   const refused = new Set<string>();

@@ -5,6 +5,7 @@
  */
 import { idOf } from '../../core/codec.ts';
 import { show } from '../../core/duration.ts';
+import { askAll } from '../../redis/connection/cluster/members.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { timeAt } from '../../redis/connection/server-clock.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
@@ -28,7 +29,7 @@ const SECONDS = [
 
 export async function dueTimes({ redis, info, namespace, horizonMs }: Subject): Promise<Finding> {
   const refs = await refsOf(redis, namespace);
-  const nowMs = Math.floor(await timeAt(redis));
+  const nowMs = Math.floor(Math.max(...(await askAll(redis, timeAt))));
   const farFrom = `(${nowMs + horizonMs}`;
   const early = { count: 0, example: '' };
   const far = { count: 0, example: '' };

@@ -4,6 +4,7 @@
  */
 import { systemClock } from '../../core/clock.ts';
 import { messageOf } from '../../core/errors.ts';
+import { membersOf } from '../../redis/connection/cluster/members.ts';
 import { describe, type Redis } from '../../redis/connection/connect.ts';
 import { createServerClock } from '../../redis/connection/server-clock.ts';
 import { stats } from '../../redis/inspect.ts';
@@ -21,13 +22,13 @@ import type { Check, Finding, Info, Subject } from './finding.ts';
 
 export const checks: readonly Check[] = [
   { name: 'reachable', look: reachable },
-  { name: 'version', needsInfo: true, look: ({ info }) => version(info) },
-  { name: 'patches', needsInfo: true, look: ({ info }) => patches(info) },
-  { name: 'role', needsInfo: true, look: ({ info }) => role(info) },
-  { name: 'eviction', needsInfo: true, look: ({ info }) => eviction(info) },
-  { name: 'persistence', needsInfo: true, look: persistence },
-  { name: 'clock', look: clock },
-  { name: 'rights', look: rights },
+  { name: 'version', needsInfo: true, perServer: true, look: ({ info }) => version(info) },
+  { name: 'patches', needsInfo: true, perServer: true, look: ({ info }) => patches(info) },
+  { name: 'role', needsInfo: true, perServer: true, look: ({ info }) => role(info) },
+  { name: 'eviction', needsInfo: true, perServer: true, look: ({ info }) => eviction(info) },
+  { name: 'persistence', needsInfo: true, perServer: true, look: persistence },
+  { name: 'clock', perServer: true, look: clock },
+  { name: 'rights', perServer: true, look: rights },
   { name: 'scripts', look: scripts },
   { name: 'schema', look: schema },
   { name: 'workers', look: workers },
@@ -146,7 +147,7 @@ const OFFSET_MAX_MS = 500;
 async function scripts({ redis, namespace }: Subject): Promise<Finding> {
   const all = Object.values(scriptOptions);
   try {
-    for (const { lua } of all) await redis.script('LOAD', lua);
+    for (const server of membersOf(redis)) for (const { lua } of all) await server.script('LOAD', lua);
     await stats(redis, partitionRef(namespace, { queue: 'doctor', partition: 0, layoutGeneration: 0 }));
     return { status: 'ok', saw: `${all.length} scripts load, and one was run` };
   } catch (error) {

@@ -2,7 +2,8 @@
 import type { Command } from 'commander';
 import { doneLimits } from '../../config/done.ts';
 import { DuestreamError, messageOf } from '../../core/errors.ts';
-import type { Redis } from '../../redis/connection/connect.ts';
+import { membersOf } from '../../redis/connection/cluster/members.ts';
+import { describe, type Redis } from '../../redis/connection/connect.ts';
 import { Unreachable } from '../../redis/connection/connect-problem.ts';
 import { type Exit, type Register, withExamples } from '../register.ts';
 import { type Session, withAnyRedis } from '../session.ts';
@@ -38,7 +39,8 @@ async function run(session: Session): Promise<Exit> {
 async function examine(session: Session): Promise<readonly Result[]> {
   try {
     return await withAnyRedis(session, async (redis) => {
-      const info = await infoOr(redis);
+      const [first = redis] = membersOf(redis);
+      const info = await infoOr(first);
       const results: Result[] = [];
       for (const check of checks) results.push(await look(check, { redis, info, session }));
       return results;
@@ -61,7 +63,32 @@ async function infoOr(redis: Redis): Promise<Info | undefined> {
   }
 }
 
-async function look(
+async function look(check: Check, seen: { redis: Redis; info: Info | undefined; session: Session }): Promise<Result> {
+  const servers = membersOf(seen.redis);
+  if (!check.perServer || servers.length === 1) return lookAt(check, seen);
+  const all = await Promise.all(
+    servers.map(async (redis) => ({
+      where: describe(redis),
+      result: await lookAt(check, { ...seen, redis, info: await infoOr(redis) }),
+    })),
+  );
+  return together(all);
+}
+
+/** One line for all servers. Where they differ, the worst decides, and each is named with what it is like. */
+function together(all: readonly { readonly where: string; readonly result: Result }[]): Result {
+  const [first] = all;
+  if (!first) throw new Error('a cluster without a server');
+  const worst = all.reduce((a, b) => (BADNESS[b.result.status] > BADNESS[a.result.status] ? b : a)).result;
+  if (all.every(({ result }) => result.saw === first.result.saw)) {
+    return { ...worst, saw: `${worst.saw} (each of ${all.length} servers)` };
+  }
+  return { ...worst, saw: all.map(({ where, result }) => `${where} ${result.saw}`).join('; ') };
+}
+
+const BADNESS: Readonly<Record<Finding['status'], number>> = { ok: 0, warn: 1, fail: 2 };
+
+async function lookAt(
   { name, needsInfo = false, look: examineIt }: Check,
   { redis, info, session }: { redis: Redis; info: Info | undefined; session: Session },
 ): Promise<Result> {

@@ -26,5 +26,7 @@ export interface Check {
   readonly name: string;
   /** Says nothing without INFO. */
   readonly needsInfo?: boolean;
+  /** Looks at one server: in a cluster, at each master. */
+  readonly perServer?: boolean;
   readonly look: (subject: Subject) => Promise<Finding> | Finding;
 }

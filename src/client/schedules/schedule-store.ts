@@ -13,8 +13,9 @@ import {
   isSame,
   type Source,
 } from '../../core/recurring/schedule-text.ts';
+import { memberOf } from '../../redis/connection/cluster/members.ts';
 import { timeAt } from '../../redis/connection/server-clock.ts';
-import type { PartitionRef } from '../../redis/keys.ts';
+import { controlKeys, type PartitionRef } from '../../redis/keys.ts';
 import { define, definitions, disarm } from '../../redis/transitions/schedules.ts';
 import { armIn, firedIn, knownRefs, type Place, placeOf, type Store, type StoredSchedule } from './schedule-places.ts';
 import { unknownSchedule } from './unknown-schedule.ts';
@@ -137,8 +138,8 @@ async function change<T>(
   throw new DuestreamError('moved', `schedule ${name}: other calls change it all the time; try again in a moment`);
 }
 
-async function nowMs(store: Store): Promise<number> {
-  return Math.floor(await timeAt(store.redis));
+async function nowMs({ redis, namespace }: Store): Promise<number> {
+  return Math.floor(await timeAt(memberOf(redis, controlKeys(namespace).schedules)));
 }
 
 async function putOver(

@@ -32,6 +32,12 @@ const COMMANDS: Readonly<Record<AccessRole, readonly string[]>> = {
     xlen xpending xrange xrevrange zcard zcount zmscore zrange zrangebyscore zrevrange zscan zscore`),
 };
 
+/** What each role needs besides where Redis is a cluster. */
+export const CLUSTER_COMMANDS: readonly string[] = ['asking', 'cluster|slots'];
+
+/** What the user of the sentinels needs there: they are asked for the primary, and for each other. */
+export const SENTINEL_COMMANDS: readonly string[] = ['sentinel|get-master-addr-by-name', 'sentinel|sentinels'];
+
 /** As ACL names them, `xinfo|groups`, in the order of the alphabet. */
 export function commandsOf(role: AccessRole): readonly string[] {
   return [...EVERYBODY, ...COMMANDS[role]].sort();

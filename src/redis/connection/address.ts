@@ -3,21 +3,27 @@
  * beside it, or options of ioredis. Whatever else is given is refused: a misspelt option would otherwise send jobs to
  * the Redis on localhost, and an option without a value too.
  */
-import { isIP } from 'node:net';
 import type { RedisOptions } from 'ioredis';
 import { type DurationInput, show } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import { nearest } from '../../core/nearest.ts';
 import { nameNow } from '../../core/option-names.ts';
 import { durationIn } from '../../core/ranges.ts';
-import { withoutCredentials } from '../../core/redact.ts';
+import { hostPort, type Place, parseUrl, URLS } from './address-url.ts';
 
-/** `redis://[user:pass@]host[:port][/db]`, `rediss://…` for TLS, `unix:///path/to.sock`, or an object. */
+/**
+ * One primary: `redis://[user:pass@]host[:port][/db]`, `rediss://…` for TLS, `unix:///path/to.sock`. The primary that
+ * sentinels name: `sentinel://[user:pass@]host[:port],…/name[/db]`, `sentinels://…`. A cluster:
+ * `cluster://[user:pass@]host[:port],…`, `clusters://…`. Or an object.
+ */
 export type RedisInput = string | RedisAddress;
 
 /**
  * Options of ioredis that say where Redis is and who asks: `host`, `port`, `path`, `db`, `username`, `password`, `tls`,
- * `sentinels` and their kin. duestream decides how commands are sent, repeated and timed: such options are
+ * `sentinels` and their kin. `tls` takes what `tls.connect` of Node.js takes: `ca`, `cert`, `key`, `servername`,
+ * `checkServerIdentity`; it holds for every server, and for the sentinels unless `sentinelTLS` is set. `sentinelUsername`
+ * and `sentinelPassword` are those of the sentinels. `natMap` says where an address that sentinels or nodes of a cluster
+ * name is found from here: `{ '10.0.0.5:6379': { host: 'localhost', port: 7000 } }`. duestream decides how commands are sent, repeated and timed: such options are
  * accepted but have no effect, apart from `commandTimeout` and `connectTimeout`. `keyPrefix` is refused.
  *
  * @example const producer = createProducer({ redis: { url: 'redis://10.0.0.5:6379', password, commandTimeout: '2s' } });
@@ -33,6 +39,8 @@ export interface RedisAddress extends Omit<RedisOptions, 'commandTimeout' | 'con
 
 export interface ParsedAddress {
   readonly options: RedisOptions;
+  /** Nodes of a cluster to begin with; undefined where there is one primary. */
+  readonly nodes: readonly Place[] | undefined;
   readonly commandTimeoutMs: number | undefined;
   readonly connectTimeoutMs: number | undefined;
 }
@@ -60,19 +68,50 @@ const OPTIONS = {
 export const CONNECT_TIMEOUT_MS = 5000;
 
 const OWN = ['url'];
-const URLS = 'redis://host:port/db, rediss://… (TLS), unix:///path';
+const OF_SENTINELS: readonly string[] = Object.keys(OPTIONS).filter((name) =>
+  /^(sentinel|name$|role$|preferred|enableTLSFor|updateS|failoverD)/.test(name),
+);
 const SHAPES = `a URL such as redis://127.0.0.1:6379, an object with its url, or options of ioredis`;
 const TIME = { min: 100, max: 60_000 };
 
 /** @throws DuestreamError `bad-input` that says what was given and what is allowed, without passwords. */
 export function parseAddress(input: RedisInput): ParsedAddress {
-  if (typeof input === 'string') return { options: parseUrl(input, 'redis'), ...parseTimes({}) };
+  if (typeof input === 'string') return { ...placed(input, 'redis'), ...parseTimes({}) };
   if (!isPlain(input)) throw bad(`redis is ${kindOf(input)}; allowed: ${SHAPES}`);
   checkOptions(input);
   const given: [string, unknown][] = Object.entries(input).filter(([name]) => kindOfOption(name) === 'place');
   const beside: RedisOptions = Object.fromEntries(given.filter(([, value]) => value !== undefined));
-  const options = input.url === undefined ? beside : { ...parseUrl(input.url, 'redis.url'), ...beside };
-  return { options, ...parseTimes(input) };
+  const { options, nodes } = input.url === undefined ? { options: {} } : placed(input.url, 'redis.url');
+  const address = { options: withTls({ ...options, ...beside }, beside), nodes };
+  checkKind(address);
+  return { ...address, ...parseTimes(input) };
+}
+
+function placed(url: string, what: string): Pick<ParsedAddress, 'options' | 'nodes'> {
+  if (typeof url !== 'string') throw bad(`${what} is ${kindOf(url)}; allowed: ${URLS}`);
+  const { options, nodes } = parseUrl(url, what);
+  return { options, nodes };
+}
+
+/** What `tls` says of the servers holds for their sentinels too, unless these have an option of their own. */
+function withTls(options: RedisOptions, { tls, sentinelTLS }: RedisOptions): RedisOptions {
+  const shared = tls && options.enableTLSForSentinelMode && !sentinelTLS;
+  return shared ? { ...options, sentinelTLS: tls } : options;
+}
+
+/** Options that would have no effect, or lead to a server that takes no jobs. */
+function checkKind({ options, nodes }: Pick<ParsedAddress, 'options' | 'nodes'>): void {
+  const { sentinels, name, role, db } = options;
+  if (role !== undefined && role !== 'master') {
+    throw bad(`redis.role is ${show(role)}; allowed: master, because a replica takes no jobs`);
+  }
+  if (sentinels && !name)
+    throw bad('redis.sentinels is set without redis.name; allowed: both, the name of the primary');
+  if (sentinels?.length === 0) throw bad('redis.sentinels is an empty list; allowed: one sentinel or more');
+  if (nodes === undefined) return;
+  const [alone] = Object.entries(options).find(([option]) => OF_SENTINELS.includes(option)) ?? [];
+  if (alone !== undefined) throw bad(`redis.${alone} is set for a cluster; allowed: with sentinel:// addresses`);
+  if (db) throw bad(`redis.db is ${show(db)}; allowed for a cluster: 0, the only database that it has`);
 }
 
 function checkOptions(input: RedisAddress): void {
@@ -116,31 +155,17 @@ function parseTimes({ commandTimeout, connectTimeout }: RedisAddress) {
 const timeOf = (what: string, given: DurationInput | undefined): number | undefined =>
   given === undefined ? undefined : durationIn(given, what, TIME);
 
-function parseUrl(input: string, what: string): RedisOptions {
-  const shown = typeof input === 'string' ? show(withoutCredentials(input)) : kindOf(input);
-  if (typeof input !== 'string') throw bad(`${what} is ${shown}; allowed: ${URLS}`);
-  if (/^(unix:\/\/)?\//.test(input)) return { path: input.replace(/^unix:\/\//, '') };
-  if (!/^rediss?:\/\//.test(input) || !URL.canParse(input)) throw bad(`${what} is ${shown}; allowed: ${URLS}`);
-  const url = new URL(input);
-  const db = url.pathname.length > 1 ? Number(url.pathname.slice(1)) : 0;
-  if (!Number.isInteger(db) || db < 0) throw bad(`the database in ${shown} is not a number`);
-  const host = url.hostname.replace(/^\[|\]$/g, '') || '127.0.0.1';
-  return {
-    host,
-    port: Number(url.port || 6379),
-    db,
-    ...(url.username === '' ? {} : { username: decoded(url.username, what) }),
-    ...(url.password === '' ? {} : { password: decoded(url.password, what) }),
-    ...(url.protocol === 'rediss:' ? { tls: isIP(host) === 0 ? { servername: host } : {} } : {}),
-  };
-}
-
-function decoded(text: string, what: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw bad(`the user or the password in ${what} is not percent-encoded; write % as %25`);
+/** How an address is written, without credentials. */
+export function urlOf({ options, nodes }: { readonly options: RedisOptions; readonly nodes?: ParsedAddress['nodes'] }) {
+  const { path, host = 'localhost', port = 6379, db, tls, sentinels, name } = options;
+  const s = tls ? 's' : '';
+  const database = db ? `/${db}` : '';
+  if (nodes) return `cluster${s}://${nodes.map((one) => hostPort(one)).join(',')}`;
+  if (sentinels) {
+    const all = sentinels.map((one) => hostPort({ host: one.host ?? 'localhost', port: one.port ?? 26_379 }));
+    return `sentinel${s}://${all.join(',')}/${name}${database}`;
   }
+  return path ? `unix://${path}` : `redis${s}://${hostPort({ host, port })}${database}`;
 }
 
 function kindOfOption(name: string): string | undefined {

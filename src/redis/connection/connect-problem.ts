@@ -29,7 +29,8 @@ export class Unreachable extends DuestreamError {
   }
 }
 
-const SHOW_ONE = 'give it one in code, "tls: { cert, key }", or set "tls-auth-clients no" in Redis';
+const SHOW_ONE =
+  'give it one, redis.cert and redis.key, in code "tls: { cert, key }"; or set "tls-auth-clients no" in Redis';
 
 /** What Node.js and OpenSSL call it → what it is. */
 const CERTIFICATES: readonly (readonly [code: RegExp, why: string, remedy: string])[] = [
@@ -54,11 +55,11 @@ const NO_TLS = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUE
 
 const PLAIN_THERE = {
   why: 'it does not answer in TLS',
-  remedy: 'if that port is for plain connections, write redis://',
+  remedy: 'if that port is for plain connections, write redis://, sentinel:// or cluster://',
 };
 const TLS_THERE = {
   why: 'it closes the connection before its first word',
-  remedy: 'if that port is for TLS, write rediss://',
+  remedy: 'if that port is for TLS, write rediss://, sentinels:// or clusters://',
 };
 /** With TLS 1.3 the client is through before Redis looks for a certificate, and the reset often overtakes the alert. */
 const CLOSED_AFTER = {
@@ -67,6 +68,9 @@ const CLOSED_AFTER = {
 };
 
 const IN_ITS_ADDRESS = 'in its address, redis://user:password@host:port, percent-encoded';
+
+const TO_SENTINELS =
+  'set redis.sentinelUsername and redis.sentinelPassword, which are those of the sentinels; docs/how-to/sentinel.md lists their rights';
 
 /** What Redis says to somebody who may not connect → what to do. */
 const REFUSALS: readonly (readonly [said: RegExp, remedy: string])[] = [
@@ -83,6 +87,8 @@ const REFUSALS: readonly (readonly [said: RegExp, remedy: string])[] = [
 
 /** Redis is there and refuses the connection: its own words, and what to do. */
 export function refusalOf(error: unknown): ConnectProblem | undefined {
+  const [, bySentinels] = /^All sentinels.*Last error: ((?:NOAUTH|WRONGPASS|NOPERM)\b.*)/s.exec(messageOf(error)) ?? [];
+  if (bySentinels !== undefined) return { why: `its sentinels: ${oneLine(bySentinels)}`, remedy: TO_SENTINELS };
   const why = error instanceof Error && error.name === 'ReplyError' ? oneLine(error.message) : '';
   const [, remedy] = REFUSALS.find(([said]) => said.test(why)) ?? [];
   return remedy === undefined ? undefined : { why, remedy };

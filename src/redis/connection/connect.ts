@@ -1,27 +1,19 @@
 /**
- * Connections to Redis, one profile per use. ioredis would re-send a command whose reply was lost, so a script could
- * run twice without anybody knowing; here a lost reply is an error at once (`maxRetriesPerRequest: 0`, no offline
- * queue) and only our own layer (`outage.ts`) repeats the same call. Every command has a time-out, so that every
- * promise settles: a frozen server would otherwise keep a read pending for ever.
+ * Connections to Redis, one profile per use. Where there is one primary a connection is one socket (`one.ts`); a cluster
+ * looks like one connection too, behind which every command finds the node of its key (`cluster/`).
  */
-import { Redis, type RedisOptions } from 'ioredis';
-import { DuestreamError, messageOf } from '../../core/errors.ts';
-import { scriptOptions } from '../transitions/scripts.ts';
-import { CONNECT_TIMEOUT_MS, parseAddress, type RedisAddress, type RedisInput } from './address.ts';
+import type { Redis } from 'ioredis';
+import { DuestreamError } from '../../core/errors.ts';
+import { CONNECT_TIMEOUT_MS, parseAddress, type RedisAddress, type RedisInput, urlOf } from './address.ts';
+import { close } from './closing.ts';
+import { openCluster } from './cluster/cluster.ts';
 import { connectProblemOf, guessOf, refusalOf, Unreachable } from './connect-problem.ts';
-import {
-  ConnectionError,
-  type ConnectionState,
-  codeOf,
-  inOurWords,
-  isReply,
-  withoutCommand,
-  wordsOf,
-} from './connection-error.ts';
+import { ConnectionError, codeOf, wordsOf } from './connection-error.ts';
 import { type DialProgress, watchDialing } from './dial-progress.ts';
-import { createDialing, redial } from './dialing.ts';
+import { isHearsay, openOne } from './one.ts';
 
 export type { Redis, RedisAddress, RedisInput };
+export { close };
 
 export interface ConnectSettings {
   readonly redis: RedisInput;
@@ -41,7 +33,7 @@ const BLOCKING_TIMEOUT_MS = 5000;
 
 /** For scripts and short commands. */
 export function openCommands(settings: ConnectSettings): Redis {
-  return open(settings, (commandTimeoutMs) => commandTimeoutMs);
+  return open(settings, { timeoutMs: (commandTimeoutMs) => commandTimeoutMs });
 }
 
 /**
@@ -49,7 +41,10 @@ export function openCommands(settings: ConnectSettings): Redis {
  * default, its reads are given as much more.
  */
 export function openBlocking(settings: ConnectSettings): Redis {
-  return open(settings, (commandTimeoutMs) => BLOCKING_TIMEOUT_MS + Math.max(0, commandTimeoutMs - COMMAND_TIMEOUT_MS));
+  return open(settings, {
+    timeoutMs: (commandTimeoutMs) => BLOCKING_TIMEOUT_MS + Math.max(0, commandTimeoutMs - COMMAND_TIMEOUT_MS),
+    waits: true,
+  });
 }
 
 /** For SSUBSCRIBE and nothing else. Its user subscribes again after each `ready`. */
@@ -103,106 +98,28 @@ function unreachable(redis: Redis, cause: Error | undefined, progress: DialProgr
   });
 }
 
-/**
- * Drops the socket and stops reconnecting. Commands in flight are rejected. What has ended already is left alone: a
- * second drop would hold the process for two more seconds.
- */
-export function close(redis: Redis): void {
-  if (redis.status !== 'end') redis.disconnect(false);
-}
-
 /** Where a connection points to, without credentials. */
-export const describe = (redis: Redis): string => whereIs(redis.options);
+export const describe = (redis: Redis): string => labels.get(redis) ?? urlOf(redis);
 
 /** The same of an address that nobody has dialled yet. */
-export const labelOf = (input: RedisInput): string => whereIs(parseAddress(input).options);
+export const labelOf = (input: RedisInput): string => urlOf(parseAddress(input));
 
-function whereIs({ path, host = 'localhost', port = 6379, db, tls, sentinels, name }: RedisOptions): string {
-  if (sentinels) return `sentinel://${sentinels.map((one) => `${one.host}:${one.port ?? 26379}`).join(',')}/${name}`;
-  return path ? `unix://${path}` : `redis${tls ? 's' : ''}://${host}:${port}${db ? `/${db}` : ''}`;
-}
+/** Of clusters: a connection by itself knows one server alone. */
+const labels = new WeakMap<Redis, string>();
 
-function open(settings: ConnectSettings, timeoutMs: (commandTimeoutMs: number) => number): Redis {
-  const dialing = createDialing();
+function open(
+  settings: ConnectSettings,
+  { timeoutMs, waits = false }: { readonly timeoutMs: (commandTimeoutMs: number) => number; readonly waits?: boolean },
+): Redis {
   const address = parseAddress(settings.redis);
-  const options: RedisOptions & { replyMapping: 'legacy' } = {
-    ...address.options,
-    connectionName: `duestream:${settings.name}`.replace(/[^!-~]/g, '_'),
-    // CLIENT SETINFO says no more than that name, and a user of few rights may not: Redis would log each try.
-    disableClientInfo: true,
-    connectTimeout: settings.connectTimeoutMs ?? address.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
-    commandTimeout: timeoutMs(settings.commandTimeoutMs ?? address.commandTimeoutMs ?? COMMAND_TIMEOUT_MS),
-    // @no-resend
-    maxRetriesPerRequest: 0,
-    enableOfflineQueue: false,
-    autoResubscribe: false,
-    keepAlive: 5000,
-    // How long a closed socket may linger: it would hold an ending process for the default of 2 s.
-    disconnectTimeout: 200,
-    noDelay: true,
-    protocol: 2,
-    // A server that loads its data is asked about it this often; commands are refused meanwhile.
-    maxLoadingRetryTime: 500,
-    retryStrategy: dialing.down,
-    reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 1 : false),
-    scripts: scriptOptions,
-    replyMapping: 'legacy',
+  const manner = {
+    name: settings.name,
+    connectTimeoutMs: settings.connectTimeoutMs ?? address.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
+    commandTimeoutMs: timeoutMs(settings.commandTimeoutMs ?? address.commandTimeoutMs ?? COMMAND_TIMEOUT_MS),
   };
-  const redis = new Redis(options);
-  // Errors reach whoever awaits a command and whoever listens to outage; without a listener Node would exit.
-  redis.on('error', (error) => {
-    if (!isHearsay(error, downs.get(redis))) downs.set(redis, isReply(error) ? withoutCommand(error) : error);
-    // A reply that no command waits for: this connection has lost count, so no further reply of it can be believed.
-    if (/^Command queue state error/.test(messageOf(error))) redial(redis);
-  });
-  redis.on('ready', () => {
-    downs.delete(redis);
-    dialing.up();
-  });
-  // What was refused before the first command is likely to be refused again; all else is over.
-  redis.on('connect', () => refusalOf(downs.get(redis)) ?? downs.delete(redis));
-  speakPlainly(redis);
-  return redis;
-}
-
-/** What became of the commands of a handshake says less than the error of its connection. */
-function isHearsay(error: unknown, known: unknown): boolean {
-  return error instanceof ConnectionError && known !== undefined;
-}
-
-/** The last error of a connection that has not come up since. */
-const downs = new WeakMap<Redis, unknown>();
-
-/**
- * Stands between the client library and whoever awaits a command. Errors get our words. A command without a reply for
- * its whole time-out means a socket that may be dead without knowing it (a NAT or a load balancer dropped it): TCP would
- * try for a quarter of an hour, so every such time-out dials again.
- */
-function speakPlainly(redis: Redis): void {
-  const send = redis.sendCommand.bind(redis);
-  const where = describe(redis);
-  redis.sendCommand = (command, stream) => {
-    const { reject } = command;
-    command.reject = (error) => {
-      if (/^Command timed out/.test(messageOf(error)) && redis.status === 'ready') redial(redis);
-      // Without the right to INFO nobody can see whether Redis loads; the library would write so to the terminal.
-      if (command.name === 'info' && redis.status === 'connect' && /^NOPERM/.test(messageOf(error))) {
-        command.resolve(Buffer.alloc(0));
-        return;
-      }
-      reject(rejectionOf(error, { where, last: downs.get(redis), timeoutMs: redis.options.commandTimeout }));
-    };
-    return send(command, stream);
-  };
-}
-
-/** While a connection is refused, or nobody but a person can repair it, its commands say why. */
-function rejectionOf(error: Error, state: ConnectionState): Error {
-  if (/enableOfflineQueue/.test(error.message)) {
-    if (isReply(state.last) && refusalOf(state.last)) return state.last;
-    const trouble = connectProblemOf(state.last);
-    if (trouble)
-      return new ConnectionError(`not connected to Redis at ${state.where}: ${trouble.why}; ${trouble.remedy}`);
-  }
-  return inOurWords(error, state);
+  const { options, nodes } = address;
+  if (nodes === undefined) return openOne(options, manner);
+  const cluster = openCluster({ seeds: nodes, options, manner, waits });
+  labels.set(cluster, urlOf(address));
+  return cluster;
 }

@@ -58,8 +58,17 @@ export function wordsOf(error: unknown): string {
   if (UNREADABLE.test(said)) return 'the server there does not speak the protocol of Redis';
   // A name with several addresses: each was tried.
   if (error instanceof AggregateError) return oneLine(error.errors.map((one) => messageOf(one)).join(', '));
-  if (/^All sentinels/.test(said)) return 'no sentinel says where it is';
+  const sentinels = /^All sentinels(?:.*Last error: (.*))?/s.exec(said);
+  if (sentinels) return withoutSentinels(sentinels[1]);
   return oneLine(said);
+}
+
+/** A sentinel that knows no such name says so, or answers with nothing. */
+function withoutSentinels(last = 'No such master'): string {
+  if (/No such master/.test(last)) return 'no sentinel knows a primary of that name';
+  // Which is all that the library tells of a sentinel that cannot be reached.
+  const why = /^Connection is closed/.test(last) ? '' : ` (${oneLine(last)})`;
+  return `no sentinel says where it is${why}`;
 }
 
 /** Of the parser, and of a reply that no command waits for. */

@@ -4,6 +4,7 @@
  * that is set up otherwise, so it is looked at again and again, and not just when something starts.
  */
 import type { Redis } from 'ioredis';
+import { askAll } from './cluster/members.ts';
 
 export interface Eviction {
   /** `maxmemory-policy`. */
@@ -16,8 +17,13 @@ export interface Eviction {
 /** Long before anybody would notice missing jobs, and nothing beside the other commands. */
 export const EVICTION_LOOK_MS = 5000;
 
-/** What may be evicted; undefined when nothing may, or INFO does not say. */
+/** What may be evicted, of a cluster by any of its masters; undefined when nothing may, or INFO does not say. */
 export async function evictionOf(redis: Redis): Promise<Eviction | undefined> {
+  const found = await askAll(redis, evictionAt);
+  return found.find((one) => one?.jobs) ?? found.find((one) => one !== undefined);
+}
+
+async function evictionAt(redis: Redis): Promise<Eviction | undefined> {
   const info = await redis.info('memory');
   const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1];
   const limitBytes = Number(/^maxmemory:(\d+)/m.exec(info)?.[1] ?? 0);

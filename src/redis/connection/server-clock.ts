@@ -17,6 +17,7 @@
  */
 import type { Clock } from '../../core/clock.ts';
 import type { PartitionRef } from '../keys.ts';
+import { askAll, isCluster, memberOf, membersOf } from './cluster/members.ts';
 
 export interface ServerClock {
   /** Epoch ms of the server, by now or at a monotonic moment; of this machine until the first sample. */
@@ -77,10 +78,69 @@ export async function timeAt(redis: Timed): Promise<number> {
   return Number(seconds) * 1000 + Number(micros) / 1000;
 }
 
-/** One primary holds all partitions, so all of them have one clock. */
+/** One primary holds all partitions, so all of them have one clock. In a cluster each master has its own. */
 export function createServers(redis: Timed, clock: Clock): ServerOf {
+  if (isCluster(redis)) return createClusterClocks(redis, clock);
   const primary = createServerClock(redis, clock);
   return () => primary;
+}
+
+/**
+ * The clocks of the masters. That of a partition follows its slot: after a failover it is another master's, which is
+ * unknown until its first sample. Without a partition it is all of them: its edges are safe wherever a job goes, and a
+ * sample is one of each.
+ */
+function createClusterClocks(redis: Timed, clock: Clock): ServerOf {
+  const clocks = new WeakMap<Timed, ServerClock>();
+  const at = (node: Timed): ServerClock => {
+    const known = clocks.get(node) ?? createServerClock(node, clock);
+    clocks.set(node, known);
+    return known;
+  };
+  const every = () => membersOf(redis).map(at);
+  const edge = (all: readonly number[], of: (...all: number[]) => number) =>
+    all.length > 0 ? of(...all) : clock.wallMs();
+  const whole: ServerClock = {
+    nowMs: (ms) =>
+      edge(
+        every().map((one) => one.nowMs(ms)),
+        Math.max,
+      ),
+    latestMs: (ms) =>
+      edge(
+        every().map((one) => one.latestMs(ms)),
+        Math.max,
+      ),
+    earliestMs: (ms) =>
+      edge(
+        every().map((one) => one.earliestMs(ms)),
+        Math.min,
+      ),
+    sample: async () => void (await askAll(redis, (node) => at(node).sample())),
+    saw: () => undefined,
+    measure: async () => void (await askAll(redis, (node) => at(node).measure())),
+    settle() {
+      const unsettled = every().flatMap((one) => one.settle() ?? []);
+      return unsettled.length > 0 ? Promise.all(unsettled).then(() => undefined) : undefined;
+    },
+    doubt() {
+      for (const one of every()) one.doubt();
+    },
+  };
+  return (ref) => (ref === undefined ? whole : following(() => at(memberOf(redis, ref.keys.meta))));
+}
+
+function following(now: () => ServerClock): ServerClock {
+  return {
+    nowMs: (ms) => now().nowMs(ms),
+    latestMs: (ms) => now().latestMs(ms),
+    earliestMs: (ms) => now().earliestMs(ms),
+    sample: () => now().sample(),
+    saw: (answer) => now().saw(answer),
+    measure: () => now().measure(),
+    settle: () => now().settle(),
+    doubt: () => now().doubt(),
+  };
 }
 
 export function createServerClock(redis: Timed, clock: Clock): ServerClock {

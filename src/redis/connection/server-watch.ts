@@ -11,6 +11,7 @@ import type { Emitter } from '../../core/events.ts';
 import { newJobId } from '../../core/job.ts';
 import { controlKeys } from '../keys.ts';
 import { run, text } from '../transitions/scripts.ts';
+import { memberOf } from './cluster/members.ts';
 import type { Redis } from './connect.ts';
 
 export interface ServerWatch {
@@ -55,7 +56,8 @@ export function createServerWatch(parts: {
   };
 
   async function ask() {
-    const runId = await runIdOf(redis);
+    // Of a cluster: where the id of the data is.
+    const runId = await runIdOf(memberOf(redis, keys.id));
     const id = text(await run(redis, 'identify', { keys, args: { candidate: newJobId() } }));
     return { runId, id, empty: (await redis.exists(keys.queues)) === 0 };
   }

@@ -7,6 +7,7 @@ import { isUtf8 } from 'node:buffer';
 import { type OverlapPolicy, routingOf } from '../../core/recurring/schedule.ts';
 import { decodeFired, type Fired } from '../../core/recurring/schedule-progress.ts';
 import { partitionOf } from '../../core/routing.ts';
+import { memberOf } from '../connection/cluster/members.ts';
 import type { Redis } from '../connection/connect.ts';
 import { timeAt } from '../connection/server-clock.ts';
 import { controlKeys, type PartitionRef, partitionRef } from '../keys.ts';
@@ -123,7 +124,7 @@ export async function lookedAt(
   { limit, nowMs }: { readonly limit: number; readonly nowMs?: number | undefined },
 ): Promise<{ names: readonly string[]; nowMs: number; nextMs: number | undefined; crowded: boolean }> {
   const [time, heads] = await Promise.all([
-    nowMs ?? timeAt(redis).then(Math.floor),
+    nowMs ?? timeAt(memberOf(redis, ref.keys.fires)).then(Math.floor),
     redis.zrangeBuffer(ref.keys.fires, '0', String(limit), 'WITHSCORES'),
   ]);
   const members = heads.flatMap((name, at) => (at % 2 === 0 ? [{ name, atMs: Number(heads[at + 1]) }] : []));

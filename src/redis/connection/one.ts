@@ -1,0 +1,143 @@
+/**
+ * One connection to one server. ioredis would re-send a command whose reply was lost, so a script could run twice without
+ * anybody knowing; here a lost reply is an error at once (`maxRetriesPerRequest: 0`, no offline queue) and only our own
+ * layer (`outage.ts`) repeats the same call. Every command has a time-out, so that every promise settles: a frozen server
+ * would otherwise keep a read pending for ever.
+ *
+ * Behind sentinels each dial asks them anew who the primary is, and a server with another role is dialled no further. A
+ * connection whose server became a replica is told so by its first write (READONLY), and dials again.
+ */
+import { Redis, type RedisOptions } from 'ioredis';
+import { systemClock } from '../../core/clock.ts';
+import { messageOf } from '../../core/errors.ts';
+import { scriptOptions } from '../transitions/scripts.ts';
+import { urlOf } from './address.ts';
+import { connectProblemOf, refusalOf } from './connect-problem.ts';
+import { ConnectionError, type ConnectionState, inOurWords, isReply, withoutCommand } from './connection-error.ts';
+import { createDialing, redial } from './dialing.ts';
+import { outageOf } from './outage.ts';
+import { explainSentinels } from './sentinel-trouble.ts';
+
+export interface Manner {
+  /** Shows in CLIENT LIST. */
+  readonly name: string;
+  readonly connectTimeoutMs: number;
+  /** No reply within this time counts as lost. */
+  readonly commandTimeoutMs: number;
+}
+
+/** What the library is told of every connection: where it leads, and how commands are sent over it. */
+export function optionsOf(
+  address: RedisOptions,
+  { name, connectTimeoutMs, commandTimeoutMs }: Manner,
+): RedisOptions & { replyMapping: 'legacy' } {
+  return {
+    ...address,
+    connectionName: `duestream:${name}`.replace(/[^!-~]/g, '_'),
+    // CLIENT SETINFO says no more than that name, and a user of few rights may not: Redis would log each try.
+    disableClientInfo: true,
+    connectTimeout: connectTimeoutMs,
+    commandTimeout: commandTimeoutMs,
+    // A sentinel that accepts and says nothing must not be waited for: there are others.
+    sentinelCommandTimeout: address.sentinelCommandTimeout ?? Math.min(connectTimeoutMs, SENTINEL_TIMEOUT_MS),
+    // Asked at once they say the same again, and all processes would ask at one moment.
+    sentinelRetryStrategy:
+      address.sentinelRetryStrategy ?? ((tries) => 50 + Math.random() * Math.min(100 * tries, 950)),
+    // @no-resend
+    maxRetriesPerRequest: 0,
+    enableOfflineQueue: false,
+    autoResubscribe: false,
+    keepAlive: 5000,
+    // How long a closed socket may linger: it would hold an ending process for the default of 2 s.
+    disconnectTimeout: 200,
+    noDelay: true,
+    protocol: 2,
+    // A server that loads its data is asked about it this often; commands are refused meanwhile.
+    maxLoadingRetryTime: 500,
+    reconnectOnError: (error) => (outageOf(error) === 'readonly' ? 1 : false),
+    scripts: scriptOptions,
+    replyMapping: 'legacy',
+  };
+}
+
+/** The next sentinel has its turn after this time. */
+const SENTINEL_TIMEOUT_MS = 1000;
+
+export function openOne(address: RedisOptions, manner: Manner): Redis {
+  const dialing = createDialing();
+  const redis = new Redis({ ...optionsOf(address, manner), retryStrategy: dialing.down });
+  // Errors reach whoever awaits a command and whoever listens to outage; without a listener Node would exit.
+  redis.on('error', (error) => {
+    if (!isHearsay(error, downs.get(redis))) downs.set(redis, isReply(error) ? withoutCommand(error) : error);
+    // A reply that no command waits for: this connection has lost count, so no further reply of it can be believed.
+    if (/^Command queue state error/.test(messageOf(error))) redial(redis);
+  });
+  redis.on('ready', () => {
+    downs.delete(redis);
+    dialing.up();
+  });
+  // What was refused before the first command is likely to be refused again; all else is over.
+  redis.on('connect', () => refusalOf(downs.get(redis)) ?? downs.delete(redis));
+  speakPlainly(redis);
+  if (address.sentinels) {
+    dialOn(redis, dialing.down);
+    explainSentinels(redis, address);
+  }
+  return redis;
+}
+
+/** Dropped while it asks its sentinels, the library gives a connection up for good; only `close` may do that. */
+function dialOn(redis: Redis, down: () => number): void {
+  const drop = redis.disconnect.bind(redis);
+  let isClosed = false;
+  redis.disconnect = (again = false) => {
+    isClosed ||= !again;
+    drop(again);
+  };
+  redis.on('end', () => {
+    const dial = () => void (isClosed || redis.connect().catch(() => undefined));
+    if (!isClosed) systemClock.timer(down(), dial);
+  });
+}
+
+/** What became of the commands of a handshake says less than the error of its connection. */
+export function isHearsay(error: unknown, known: unknown): boolean {
+  return error instanceof ConnectionError && known !== undefined;
+}
+
+/** The last error of a connection that has not come up since. */
+const downs = new WeakMap<Redis, unknown>();
+
+/**
+ * Stands between the client library and whoever awaits a command. Errors get our words. A command without a reply for
+ * its whole time-out means a socket that may be dead without knowing it (a NAT or a load balancer dropped it): TCP would
+ * try for a quarter of an hour, so every such time-out dials again.
+ */
+function speakPlainly(redis: Redis): void {
+  const send = redis.sendCommand.bind(redis);
+  const where = urlOf({ options: redis.options });
+  redis.sendCommand = (command, stream) => {
+    const { reject } = command;
+    command.reject = (error) => {
+      if (/^Command timed out/.test(messageOf(error)) && redis.status === 'ready') redial(redis);
+      // Without the right to INFO nobody can see whether Redis loads; the library would write so to the terminal.
+      if (command.name === 'info' && redis.status === 'connect' && /^NOPERM/.test(messageOf(error))) {
+        command.resolve(Buffer.alloc(0));
+        return;
+      }
+      reject(rejectionOf(error, { where, last: downs.get(redis), timeoutMs: redis.options.commandTimeout }));
+    };
+    return send(command, stream);
+  };
+}
+
+/** While a connection is refused, or nobody but a person can repair it, its commands say why. */
+function rejectionOf(error: Error, state: ConnectionState): Error {
+  if (/enableOfflineQueue/.test(error.message)) {
+    if (isReply(state.last) && refusalOf(state.last)) return state.last;
+    const trouble = connectProblemOf(state.last);
+    if (trouble)
+      return new ConnectionError(`not connected to Redis at ${state.where}: ${trouble.why}; ${trouble.remedy}`);
+  }
+  return inOurWords(error, state);
+}
