@@ -31,16 +31,16 @@ export async function freePort(wanted) {
  */
 export function portSource(first) {
   /** @type {Set<number>} */
-  const given = new Set();
-  let tries = 0;
+  const seen = new Set();
+  let at = 0;
   return async () => {
-    const last = given.size + tries + PORTS_TRIED_MAX;
-    for (; tries < last; tries += 1) {
-      const port = first === undefined ? anyPort() : first + tries;
-      if (given.has(port) || port + BUS_OFFSET > 65_535) continue;
-      if (!(await isFree(port)) || !(await isFree(port + BUS_OFFSET))) continue;
-      given.add(port);
-      return port;
+    for (let tries = 0; tries < PORTS_TRIED_MAX; tries += 1) {
+      const port = first === undefined ? anyPort() : first + at;
+      at += 1;
+      // Noted before it is looked at: others ask at the same time.
+      if (seen.has(port) || port + BUS_OFFSET > 65_535) continue;
+      seen.add(port);
+      if ((await isFree(port)) && (await isFree(port + BUS_OFFSET))) return port;
     }
     const where = first === undefined ? `from ${ANY.from} to ${ANY.to}` : `from ${first} on`;
     const message = `found no port of 127.0.0.1 ${where} that is free together with the one ${BUS_OFFSET} above it`;

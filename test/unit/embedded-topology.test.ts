@@ -35,10 +35,9 @@ test('no port is given twice, and none whose bus port somebody has', async () =>
   const first = await portSource()();
   await occupy(first + BUS_OFFSET);
   const next = portSource(first);
-  const given = [await next(), await next(), await next()];
-  expect(given[0]).toBeGreaterThan(first);
+  const given = await Promise.all([next(), next(), next()]);
+  expect(Math.min(...given)).toBeGreaterThan(first);
   expect(new Set(given).size).toBe(3);
-  expect(given).toEqual(given.toSorted((a, b) => a - b));
 });
 
 test('a server takes the next port when somebody was quicker with the first', async () => {
