@@ -37,9 +37,9 @@ const portOf = (address = '') => Number(address.split(':')[1]);
 const publish = ({ url }: Place) => writeDevFile(cwd, { url, pid: process.pid, http: undefined });
 
 describe('dev --cluster', () => {
-  test('runs six servers at ports from the one that was wanted on, and says where', async () => {
+  test('runs six servers at ports from the one that was wanted on, says where, and leaves nothing when it stops', async () => {
     const said: string[] = [];
-    const { url, kind, servers, shell } = await place({ cluster: true }, {}, said);
+    const { url, kind, servers, shell, stop } = await place({ cluster: true }, {}, said);
     expect(said.join('')).toContain(`${url} is up`);
     expect(kind).toBe('started');
     expect(servers.map(({ name }) => name)).toEqual(
@@ -49,37 +49,10 @@ describe('dev --cluster', () => {
     expect(shell).toMatch(/ -c -p \d+$/);
     const nodes = await ask({ port: portOf(servers[0]?.address) }, ['CLUSTER', 'INFO']);
     expect(nodes).toContain('cluster_state:ok');
-  });
-
-  test('leaves no server when it stops, and keeps nothing in the folder', async () => {
-    const { servers, stop } = await place({ cluster: true });
     await stop();
     const answers = await Promise.all(servers.map(({ address }) => answersPing({ port: portOf(address) })));
     expect(answers).toEqual(Array(6).fill(false));
     expect(existsSync(join(cwd, '.duestream'))).toBe(false);
-  });
-
-  test('a second time in the same folder uses the servers of the first, and its stop leaves them', async () => {
-    const first = await place({ cluster: true });
-    publish(first);
-    const second = await place({ cluster: true });
-    expect(second).toMatchObject({ url: first.url, kind: 'attached', pid: process.pid });
-    await second.stop();
-    expect(await answersPing({ port: portOf(first.servers[0]?.address) })).toBe(true);
-  });
-
-  test('and a dev of another kind do not share a folder', async () => {
-    publish(await place({ sentinel: true }));
-    const refused = { code: 'usage', message: expect.stringMatching(/^another dev \(pid \d+\) runs in this folder/) };
-    await expect(place({ cluster: true })).rejects.toMatchObject(refused);
-    await expect(place({})).rejects.toMatchObject(refused);
-  });
-
-  test('a file of a dev whose servers are gone is passed over', async () => {
-    const first = await place({ sentinel: true });
-    publish(first);
-    await first.stop();
-    expect(await place({ cluster: true })).toMatchObject({ kind: 'started' });
   });
 
   test('is refused together with a Redis that somebody named', async () => {
@@ -97,6 +70,31 @@ describe('dev --cluster', () => {
 test('a cluster and Sentinels at once are refused', async () => {
   const { code, err } = await runHere(['dev', '--cluster', '--sentinel'], { cwd });
   expect({ code, err }).toEqual({ code: 64, err: expect.stringContaining("'--sentinel'") });
+});
+
+describe('with several servers', () => {
+  test('a second dev in the same folder uses those of the first, and its stop leaves them', async () => {
+    const first = await place({ sentinel: true });
+    publish(first);
+    const second = await place({ sentinel: true });
+    expect(second).toMatchObject({ url: first.url, kind: 'attached', pid: process.pid });
+    await second.stop();
+    expect(await answersPing({ port: portOf(first.servers[0]?.address) })).toBe(true);
+  });
+
+  test('and with others two devs do not share a folder', async () => {
+    publish(await place({ sentinel: true }));
+    const refused = { code: 'usage', message: expect.stringMatching(/^another dev \(pid \d+\) runs in this folder/) };
+    await expect(place({ cluster: true })).rejects.toMatchObject(refused);
+    await expect(place({})).rejects.toMatchObject(refused);
+  });
+
+  test('the file of a dev whose servers are gone is passed over', async () => {
+    const first = await place({ sentinel: true });
+    publish(first);
+    await first.stop();
+    expect(await place({ sentinel: true })).toMatchObject({ kind: 'started' });
+  });
 });
 
 test('dev --sentinel runs a primary, two replicas and three Sentinels that name it', async () => {
