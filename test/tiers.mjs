@@ -12,6 +12,7 @@ export const ONLY_IN_ALL = {
   'test/flow/chaos/chaos-smoke-redis.test.ts': 'eight more of them',
   'test/flow/deploy/container.test.ts': 'carries out the Dockerfile: installs and builds twice',
   'test/flow/redis/frozen.test.ts': 'Redis stands still for half a minute',
+  'test/matrix.test.ts': 'downloads a newer server and runs all tests of scripts on it',
   'test/pack-docs.test.ts': 'compiles every example of README and docs against the packed package',
   'test/pack.test.ts': 'packs and installs what is published',
   'test/sim/simulation.test.ts': 'ten runs of the simulation and of builds that are broken on purpose',

@@ -1,10 +1,15 @@
 /**
  * One question to a Redis over a raw socket, with nothing but Node: is somebody there, and is it ours? A connection
- * lives for one command and always ends within the time given. For everything else there is `src/redis`.
+ * lives for one command and always ends within the time given. For everything else there is `src/redis`. TLS is not
+ * spoken: a server that has it listens on a socket of its folder as well.
  */
 import { connect } from 'node:net';
 
-/** @typedef {{ readonly socketPath: string } | { readonly port: number, readonly host?: string }} Address */
+/** @typedef {{ readonly username: string, readonly password: string }} Login */
+/**
+ * @typedef {({ readonly socketPath: string } | { readonly port: number, readonly host?: string }) & { login?: Login }} Address
+ *   a server with `login` is asked as that user
+ */
 /** @typedef {string | null | Reply[]} Reply integers come as text */
 
 /** No reply we ask for is longer. */
@@ -33,12 +38,17 @@ export function ask(address, command, timeoutMs = 1000) {
     socket.setEncoding('latin1');
     socket.on('error', (error) => finish(() => reject(error)));
     socket.on('close', () => finish(() => reject(new Error('the connection closed before the reply'))));
-    socket.on('connect', () => socket.write(encode(command)));
+    const { login } = address;
+    socket.on('connect', () => {
+      if (login) socket.write(encode(['AUTH', login.username, login.password]));
+      socket.write(encode(command));
+    });
     socket.on('data', (chunk) => {
       received += chunk;
       if (received.length > REPLY_BYTES_MAX) return finish(() => reject(new Error('the reply is too long')));
       try {
-        const parsed = parse(received, 0);
+        const greeted = login ? parse(received, 0) : { end: 0 };
+        const parsed = greeted && parse(received, greeted.end);
         if (parsed) finish(() => resolve(parsed.value));
       } catch (error) {
         finish(() => reject(error));

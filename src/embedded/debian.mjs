@@ -59,12 +59,11 @@ export async function hasApt(env) {
 }
 
 /**
- * Asks the system's package lists first. They may be missing (slim images) or name a version that the mirror has
- * dropped since; then private lists are asked, and at last private lists made new.
+ * The system's apt with lists, archives and caches of our own below `stateDir`.
  *
- * @param {{ names: readonly string[], stateDir: string, env: Env, log: Log }} wanted
+ * @param {{ stateDir: string, env: Env }} where
  */
-async function download({ names, stateDir, env, log }) {
+export async function privateApt({ stateDir, env }) {
   const lists = join(stateDir, 'lists');
   const archivesDir = join(stateDir, 'archives');
   const cache = join(stateDir, 'cache');
@@ -78,16 +77,31 @@ async function download({ names, stateDir, env, log }) {
   // A system may have given each of them a path of its own. Without the two files (70 MB) apt reads the lists anew.
   common.push('-o', `Dir::Cache=${cache}`, '-o', `Dir::Cache::archives=${join(cache, 'archives')}`);
   common.push('-o', 'Dir::Cache::pkgcache=', '-o', 'Dir::Cache::srcpkgcache=');
-  const ownLists = [...common, '-o', `Dir::State::lists=${lists}`];
-  /** @param {string[]} options @param {string[]} args */
-  const apt = (options, args) =>
-    run('apt-get', [...options, ...args], {
-      cwd: archivesDir,
-      env: { ...env, LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' },
-      timeout: APT_TIMEOUT_MS,
-      maxBuffer: 16 << 20,
-    });
-  /** @param {string[]} options */
+  return {
+    lists,
+    archivesDir,
+    /** Of `apt`: reads and writes our lists instead of the system's. */
+    ownLists: ['-o', `Dir::State::lists=${lists}`],
+    /** @param {readonly string[]} options @param {readonly string[]} args @returns {Promise<{ stdout: string }>} */
+    apt: (options, args) =>
+      run('apt-get', [...common, ...options, ...args], {
+        cwd: archivesDir,
+        env: { ...env, LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' },
+        timeout: APT_TIMEOUT_MS,
+        maxBuffer: 16 << 20,
+      }),
+  };
+}
+
+/**
+ * Asks the system's package lists first. They may be missing (slim images) or name a version that the mirror has
+ * dropped since; then private lists are asked, and at last private lists made new.
+ *
+ * @param {{ names: readonly string[], stateDir: string, env: Env, log: Log }} wanted
+ */
+async function download({ names, stateDir, env, log }) {
+  const { lists, archivesDir, ownLists, apt } = await privateApt({ stateDir, env });
+  /** @param {readonly string[]} options */
   const attempt = async (options) => {
     const { stdout } = await apt(options, ['-s', '--no-install-recommends', 'install', ...names]);
     const packages = plannedPackages(stdout);
@@ -98,7 +112,7 @@ async function download({ names, stateDir, env, log }) {
   };
 
   try {
-    return await attempt(common);
+    return await attempt([]);
   } catch {
     // The next lists may know better; the last attempt reports.
   }
@@ -136,7 +150,7 @@ export function plannedPackages(simulation) {
  * @param {string} archivesDir
  * @param {string[]} packages
  */
-async function archivesOf(archivesDir, packages) {
+export async function archivesOf(archivesDir, packages) {
   const files = await readdir(archivesDir);
   return packages.map((wanted) => {
     const [name = '', version = ''] = wanted.split('=');

@@ -80,7 +80,14 @@ test('a stream or its group that is missing, or vanishes under a read', async ()
   expect(await refusal(read)).toEqual(['NOGROUP', 'no-group']);
   const create = redis.xgroup('CREATE', 'none', 'g', '0');
   expect(await refusal(create)).toEqual(['XGROUP without its stream', 'no-group']);
-  expect(await blockedOn('s1', () => redis.del('s1'))).toEqual(['UNBLOCKED (stream gone)', 'no-group']);
+  // Redis 7.0 has words of its own for it; later servers and Valkey say the same as for a group that is gone.
+  const gone = await blockedOn('s1', () => redis.del('s1'));
+  expect([
+    ['UNBLOCKED (stream gone)', 'no-group'],
+    ['NOGROUP', 'no-group'],
+  ]).toContainEqual(gone);
+  const oldest = new Error('UNBLOCKED the stream key no longer exists');
+  expect(judged(oldest)).toEqual(['UNBLOCKED (stream gone)', 'no-group']);
   expect(await blockedOn('s2', () => redis.xgroup('DESTROY', 's2', 'g'))).toEqual(['NOGROUP', 'no-group']);
 });
 

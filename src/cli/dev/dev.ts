@@ -1,10 +1,10 @@
 /**
  * `dev [module]`: everything a developer needs in one process: a Redis with its data in `.duestream`, a daemon and, with
  * a module, its workers. Where the Redis is stands in `.duestream/dev.json`, which the other verbs read. A second `dev`
- * of the same folder uses the server that is there.
+ * of the same folder uses the server that is there. `--cluster` and `--sentinel` run several servers instead.
  */
-import { join, resolve } from 'node:path';
-import type { Command } from 'commander';
+import { resolve } from 'node:path';
+import { type Command, Option } from 'commander';
 import type { Config } from '../../config/options.ts';
 import { redisOf } from '../../config/redis-options.ts';
 import { errorCatalogue } from '../../core/errors.ts';
@@ -12,46 +12,47 @@ import { createEmitter } from '../../core/events.ts';
 import { withoutCredentials } from '../../core/redact.ts';
 import type { Service } from '../../daemon/run.ts';
 import { freePort } from '../../embedded/port.mjs';
-import { resolveRedis } from '../../embedded/resolve.mjs';
-import { EMBEDDED_NOTICE, startEmbedded } from '../../embedded/server.mjs';
 import { close, openCommands } from '../../redis/connection/connect.ts';
 import { partitionKeys } from '../../redis/keys.ts';
 import { processesOf, workersOf } from '../commands/processes.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../register.ts';
-import { namesRedis, type Session, withRedisUrl } from '../session.ts';
+import { type Session, withRedisUrl } from '../session.ts';
 import { line } from '../terminal/text.ts';
-import { DEV_FOLDER, makeDevFolder, removeDevFile, writeDevFile } from './dev-file.ts';
+import { removeDevFile, writeDevFile } from './dev-file.ts';
 import { createDevLog, tellEvents } from './dev-log.ts';
-
-interface Flags {
-  readonly redisPort: number;
-}
-
-/** The Redis of this run; `stop` ends it only if it was started here. */
-interface Place {
-  readonly url: string;
-  readonly pid: number | undefined;
-  readonly kind: 'named' | 'started' | 'attached';
-  readonly cli: string;
-  readonly stop: () => Promise<void>;
-}
+import { type Place, type PlaceFlags, placeOf } from './place.ts';
 
 export const dev: Register = (parent, runner) => {
   const command = parent
     .command('dev [module]')
     .description('run everything for development: an embedded Redis, a daemon, and the handlers of a module')
     .option('--redis-port <port>', 'the port of the embedded Redis, or the next free one', wholeNumber(1, 65_535), 6379)
+    .addOption(
+      new Option('--cluster', 'run a Redis Cluster of 3 primaries and 3 replicas instead').conflicts('sentinel'),
+    )
+    .option('--sentinel', 'run a primary with 2 replicas and 3 Sentinels instead')
     .option('--http-port <port>', 'the port of health and metrics; default: the next free one from 7420')
     .option('--concurrency <n>', 'how many handlers of each queue run at once (default: 50)')
-    .action((module: string | undefined, flags: Flags, command: Command) =>
+    .action((module: string | undefined, flags: PlaceFlags, command: Command) =>
       runner.run(command, (session) => run(session, module, flags)),
     );
-  withExamples(command, ['duestream dev', 'duestream dev handlers.mjs']);
+  withExamples(command, ['duestream dev', 'duestream dev handlers.mjs', 'duestream dev handlers.mjs --cluster']);
 };
 
-async function run(session: Session, module: string | undefined, flags: Flags): Promise<Exit> {
+async function run(session: Session, module: string | undefined, flags: PlaceFlags): Promise<Exit> {
+  const place = await placeOf(session, flags);
+  try {
+    await serve(session, place, module);
+    return 0;
+  } catch (error) {
+    await place.stop();
+    throw error;
+  }
+}
+
+/** Resolves when the daemon is up; it then runs until a signal. */
+async function serve(session: Session, place: Place, module: string | undefined): Promise<void> {
   const { out, invocation } = session;
-  const place = await placeOf(session, flags.redisPort);
   const looker = openCommands({ redis: place.url, name: 'dev' });
   try {
     const { createDaemonOf } = await import('../../daemon/daemon.ts');
@@ -78,26 +79,10 @@ async function run(session: Session, module: string | undefined, flags: Flags): 
     const http = address && `http://${address.host}:${address.port}`;
     if (place.kind === 'started') writeDevFile(invocation.cwd, { url: place.url, pid: process.pid, http });
     tell(session, { place, http, queue: Object.keys(handlers?.map ?? {})[0], namespace: config.namespace });
-    return 0;
   } catch (error) {
     close(looker);
-    await place.stop();
     throw error;
   }
-}
-
-async function placeOf({ loaded, config, invocation, out }: Session, port: number): Promise<Place> {
-  const nothing = async () => undefined;
-  if (namesRedis(loaded)) {
-    return { url: config.redis.url, pid: undefined, kind: 'named', cli: 'redis-cli', stop: nothing };
-  }
-  const found = await resolveRedis({ env: { ...invocation.env }, log: (text) => out.note(line`${text}`) });
-  if (found.kind === 'url') return { url: found.url, pid: undefined, kind: 'named', cli: 'redis-cli', stop: nothing };
-  const dataDir = join(makeDevFolder(invocation.cwd), 'data');
-  const server = await startEmbedded({ binary: found.path, dataDir, port });
-  const { url, pid, stop, reused } = server;
-  const cli = found.source === 'path' ? 'redis-cli' : (found.cli ?? 'redis-cli');
-  return { url, pid, kind: reused ? 'attached' : 'started', cli, stop };
 }
 
 async function devConfig(
@@ -129,21 +114,20 @@ const SAMPLE = [
 ];
 
 function tell({ out }: Session, { place, http, queue, namespace }: Told): void {
-  const { url, pid, kind, cli } = place;
+  const { url, pid, kind, about, shell, servers, notice } = place;
   const seen = withoutCredentials(url);
   const name = queue ?? 'emails';
   const key = partitionKeys({ namespace, queue: name, partition: 0 }).scheduled;
-  const source = {
-    named: line`Redis      ${seen} (the one that you named; dev started none)`,
-    started: line`Redis      ${seen} (pid ${pid}, data in ${DEV_FOLDER}/data)`,
-    attached: line`Redis      ${seen} (of another dev, pid ${pid}; it ends with that one)`,
-  };
-  out.answer({ url: seen, pid, http, attached: kind === 'attached', embedded: kind !== 'named' }, () => [
-    source[kind],
+  const several = servers.length > 0 ? { servers } : {};
+  out.answer({ url: seen, pid, http, attached: kind === 'attached', embedded: kind !== 'named', ...several }, () => [
+    line`Redis      ${seen} (${about})`,
+    ...servers.map((server) => line`           ${server.name.padEnd(10)} ${server.address}  pid ${server.pid}`),
     ...(http === undefined ? [] : [line`health     ${http}/readyz  ${http}/metrics`]),
     line`schedule   duestream schedule ${name} --data '{"to":"a@b.c"}' --delay 3s`,
-    line`or         ${cli} -u ${seen} ZADD '${key}' $(( ($(date +%s) + 3) * 1000 )) order-1042`,
-    ...(kind === 'named' ? [] : ['', EMBEDDED_NOTICE]),
+    ...(shell === undefined
+      ? []
+      : [line`or         ${shell} ZADD '${key}' $(( ($(date +%s) + 3) * 1000 )) order-1042`]),
+    ...(notice === undefined ? [] : ['', notice]),
     ...(queue === undefined
       ? ['', 'No handlers yet. Save this as handlers.mjs, then run: duestream worker handlers.mjs', ...SAMPLE]
       : []),
