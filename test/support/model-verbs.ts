@@ -18,6 +18,7 @@ import {
   jobOf,
   MAX_MS,
   type Model,
+  markOf,
   nudge,
   tombstoneOf,
 } from './model.ts';
@@ -56,6 +57,8 @@ function judged(model: Model, { member, record, dueMs }: ScheduleItem, mode: 'ke
   }
   if (live === undefined) return { kind: 'ok' };
   if (live === record) return { kind: 'already', over: undefined };
+  const { asked, digest } = markOf(live);
+  if (asked === askedOf(record) && digest === digestOf(record)) return { kind: 'already', over: undefined };
   if (mode === 'replace') return { kind: run?.owner === undefined ? 'replaced' : 'running' };
   return { kind: 'exists', dueMs: due ?? Number.parseInt(askedOf(live), 36) };
 }
@@ -123,6 +126,7 @@ function promoteOne(model: Model, { member, job, at }: Due): number | 'deadLette
   }
   const due = at === 0 ? model.nowMs : Math.floor(at);
   const isPutAgain = job.record !== undefined && job.run?.next !== due;
+  if (!managed && job.record !== undefined && !isPutAgain && job.run) job.run.next = undefined;
   if (!managed && (isPutAgain || (job.tombstone && job.overMs === undefined))) model.stale.set(member, model.nowMs);
   if (!managed && job.record === undefined) {
     Object.assign(job, { record: `1${due.toString(36)};b=1|{}`, tombstone: undefined, overMs: undefined });
