@@ -34,7 +34,6 @@ local function knownAs(keys, call, job)
   -- @edited-later
   if run and not current and not mayRead(call, length) then return 'later' end
   current = current or run and redis.call('HGET', keys.jobs, member)
-  -- @edited
   local first = run and current and firstMark(current)
   if first and first == markOf(record) then return 'already live' end
   if call.mode == 'replace' then

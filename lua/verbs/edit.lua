@@ -22,7 +22,6 @@ local layout = redis.call('HGET', meta, 'generation') or '0'
 if layout ~= generation then return { 'moved', layout } end
 
 local function judge(member, before, record)
-  -- @edited-version
   if not record:find('^1[0-9a-z]+[;|]') then return 'bad-record' end
   if #record > bytes then return 'too-large' end
   local current
@@ -32,16 +31,13 @@ local function judge(member, before, record)
   if current == record then return 'already' end
   local refusal, _, run, hasRecord = waitingIn(keys, member, '')
   if refusal then return refusal end
-  -- @compare
   if not hasRecord or digestOf(current) ~= before then return 'changed' end
-  -- @same-call
   if markOf(record) ~= markOf(current) then return 'bad-record' end
   if not run then
     redis.call('HSET', runs, member, freshRun('0', 0, '0', '-'))
   elseif run.entry ~= '-' then
     redis.call('HSET', runs, member, unboundText(run, run.due))
   end
-  -- @edit-record
   redis.call('HSET', jobs, member, record)
   count = count + 1
   return 'ok'

@@ -37,7 +37,6 @@ local function write(member, due, job)
     local run = job.run and unboundText(job.run, text) or freshRun('0', 0, '0', text)
     redis.call('HSET', runs, member, run)
   end
-  -- @reschedule
   redis.call('ZADD', scheduled, text, member)
   count, soonest = count + 1, math.min(soonest, due)
   return ('ok %s %s'):format(job.waits or '-', text)
@@ -53,7 +52,6 @@ local function judge(member, asked, mode, seen)
   if before == due then return ('already %.0f'):format(due) end
   -- What is due is not put back behind others by a due time that has passed too.
   local isDue = not before or before <= now
-  -- @due-already
   if isDue and (due <= now or mode == 'earlier') then return 'ready' end
   local stays = mode == 'earlier' and due > before or mode == 'later' and before and due < before
   if stays then return 'kept ' .. waits end

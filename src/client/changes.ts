@@ -158,8 +158,9 @@ function modeOf(due: NewDue): Request['mode'] {
       'neither delay nor at is given; allowed: one of them, or runNow to run it now',
     );
   }
-  const { only = 'any' } = due;
-  if (only === 'any' || only === 'earlier' || only === 'later') return only;
+  const { only } = due;
+  if (only === undefined) return 'any';
+  if (only === 'earlier' || only === 'later') return only;
   throw new DuestreamError('bad-input', `only is ${show(only)}; allowed: earlier, later`);
 }
 

@@ -110,6 +110,8 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
     'known @alike: turned ==',
     'known @later: no guard',
     'known @exists-later: no guard',
+    'known @edited-later: no guard',
+    'edit @later: no guard',
   ].map((name) => [name, 'only how much is read: the records of the model are small'] as const),
   [
     'replay @live-again: no write',
