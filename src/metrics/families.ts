@@ -41,7 +41,7 @@ const own = () => ({ registers: [] });
 /** What the movers of this process do. */
 function moverFamiliesOf() {
   return {
-    moverPassDuration: new Histogram({
+    moverPassDuration: new JobHistogram({
       name: 'duestream_mover_pass_duration_seconds',
       help: 'How long one promotion call took, including the way to Redis and back.',
       labelNames: ['queue'],

@@ -1,7 +1,7 @@
 /**
- * A histogram for what happens once per job. An observation of the library's own makes several objects and a text, which
- * was a fifth of all that a worker spent on a job; here it is a search in a short list and three additions. All else is the
- * library's: the registry, the text, the checks of names and bounds.
+ * A histogram for what happens once per job or once per pass. An observation of the library's own makes several objects and
+ * a text, which was a fifth of all that a worker spent on a job; here it is a search in a short list and three additions.
+ * All else is the library's: the registry, the text, the checks of names and bounds.
  */
 import {
   Histogram,

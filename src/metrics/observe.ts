@@ -15,6 +15,7 @@ export function observeEvents(events: EventSource, { families, away }: Pick<Shar
   const waitingSuspects = partOf(families.waitingSuspects);
   const lostSlots = partOf(families.lostSlots);
   away.add(mine);
+  const passed = byQueue((queue) => families.moverPassDuration.series({ queue }));
   const promoted = byQueue((queue) => families.promotionLateness.series({ queue }));
   const started = byQueue((queue) => families.startLateness.series({ queue }));
   const ran = (outcome: string) => {
@@ -24,7 +25,7 @@ export function observeEvents(events: EventSource, { families, away }: Pick<Shar
   const stop = listenToAll(
     events,
     {
-      'mover.passed': ({ queue, tookMs }) => families.moverPassDuration.observe({ queue }, seconds(tookMs)),
+      'mover.passed': ({ queue, tookMs }) => passed(queue).observe(seconds(tookMs)),
       'jobs.promoted': ({ queue, lateness }) => {
         for (const [lateMs, count] of lateness) promoted(queue).observe(seconds(lateMs), count);
       },

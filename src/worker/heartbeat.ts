@@ -1,6 +1,6 @@
 /**
- * Says "I live" into the control slot, and remembers when a beat last succeeded: a watcher whose own writes fail must
- * not judge others. Takes a sample of the server's clock on the way.
+ * Says "I live" into the control slot, and remembers when a beat last succeeded, and since when all have: a watcher whose
+ * own writes fail must not judge others. Takes a sample of the server's clock on the way.
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
@@ -34,21 +34,32 @@ export interface Heartbeat {
   /** Monotonic ms of the last beat that Redis confirmed. */
   readonly lastProgressMs: () => number;
   readonly lastTurnMs: () => number;
+  /** Monotonic ms since which no pass has failed; infinite while they do. */
+  readonly steadySinceMs: () => number;
 }
 
 export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
   const { redis, namespace, identity, beatTtlMs, server, onBeat, clock, events } = parts;
   const watch = createServerWatch({ redis, namespace, who: identity.id, events });
+  let steadySinceMs = Number.POSITIVE_INFINITY;
 
   async function pass(): Promise<number> {
     const anew = (await beat(redis, { namespace, identity, ttlMs: beatTtlMs })) === 'anew';
     await watch.look(anew);
     await onBeat();
     await server.sample();
+    steadySinceMs = Math.min(steadySinceMs, clock.monotonicMs());
     return beatTtlMs / 3;
   }
 
-  const loop = createLoop({ who: `heartbeat of ${identity.id}`, pass, clock, events, pauseAfter });
+  const loop = createLoop({
+    ...{ who: `heartbeat of ${identity.id}`, pass, clock, events },
+    // Never longer than usual: what fails may come after the beat, and others must not miss that meanwhile.
+    pauseAfter: (...failed) => Math.min(beatTtlMs / 3, pauseAfter(...failed)),
+    onError() {
+      steadySinceMs = Number.POSITIVE_INFINITY;
+    },
+  });
   return {
     async start() {
       await pass();
@@ -60,5 +71,6 @@ export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
     pass,
     lastProgressMs: loop.lastProgressMs,
     lastTurnMs: loop.lastTurnMs,
+    steadySinceMs: () => steadySinceMs,
   };
 }

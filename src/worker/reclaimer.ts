@@ -34,6 +34,7 @@ import {
   retire,
 } from '../redis/transitions/ready.ts';
 import type { Consumer } from './consumer.ts';
+import type { Heartbeat } from './heartbeat.ts';
 import type { Inflight } from './inflight.ts';
 import { sharesOf } from './shares.ts';
 import { createDuty, type Duty } from './watch-duty.ts';
@@ -49,8 +50,8 @@ export interface ReclaimerParts {
   readonly graceMs: number;
   readonly beatTtlMs: number;
   readonly jobLeaseMs: number;
-  /** Monotonic ms of our own last confirmed heartbeat. */
-  readonly beatenMs: () => number;
+  /** Monotonic ms of our own last confirmed heartbeat, and since when none has failed. */
+  readonly beats: Pick<Heartbeat, 'lastProgressMs' | 'steadySinceMs'>;
   readonly clock: Clock;
   readonly events: Emitter;
   readonly random: () => number;
@@ -189,14 +190,15 @@ function forgive(reclaiming: Reclaiming, sighting: string): void {
   rounds.delete(sighting);
 }
 
-/** Missing for a grace, and our own heartbeat was confirmed after the first sighting. */
+/** Missing for a grace in which none of our own heartbeats failed, and one was confirmed after the first sighting. */
 function isNominated(reclaiming: Reclaiming, sighting: string): boolean {
-  const { clock, missingSince, graceMs } = reclaiming;
+  const { clock, missingSince, graceMs, beats } = reclaiming;
   // @proof-of-death
   const nowMs = clock.monotonicMs();
   const sinceMs = missingSince.get(sighting);
   if (sinceMs === undefined) missingSince.set(sighting, nowMs);
-  return sinceMs !== undefined && nowMs - sinceMs >= graceMs && reclaiming.beatenMs() > sinceMs;
+  if (sinceMs === undefined || beats.lastProgressMs() <= sinceMs) return false;
+  return nowMs - Math.max(sinceMs, beats.steadySinceMs()) >= graceMs;
 }
 
 async function takeShare(reclaiming: Reclaiming, ref: PartitionRef, found: Nominated): Promise<void> {
@@ -209,7 +211,6 @@ async function takeShare(reclaiming: Reclaiming, ref: PartitionRef, found: Nomin
   rounds.set(sighting, round + 1);
   const most = Math.min(BATCH_MAX, inflight.free(concurrency));
   const wanted = await sharesOf(entries, { consumer, living, round, most });
-  if (wanted.length === 0) return;
   for (let from = 0; from < wanted.length; from += RECLAIM_JOBS_MAX) {
     await takeSome(reclaiming, ref, dead.name, wanted.slice(from, from + RECLAIM_JOBS_MAX));
   }

@@ -14,6 +14,7 @@ import { createConsumer } from './consumer.ts';
 import { createExecute } from './execute.ts';
 import { createExpire } from './expiry.ts';
 import { createHandover } from './handover.ts';
+import type { Heartbeat } from './heartbeat.ts';
 import { abort, createInflight, type Inflight } from './inflight.ts';
 import type { Settings, Work } from './options.ts';
 import { createSlots } from './overdue-slots.ts';
@@ -34,9 +35,8 @@ export interface ServedQueueParts {
   /** Aborted when nothing is worth a further try. */
   readonly giveUp: AbortSignal;
   readonly serverOf: ServerOf;
-  /** Monotonic ms of the worker's last confirmed heartbeat, and of the last turn of its loop. */
-  readonly beatenMs: () => number;
-  readonly beatTurnMs: () => number;
+  /** Of the worker. */
+  readonly beats: Pick<Heartbeat, 'lastProgressMs' | 'lastTurnMs' | 'steadySinceMs'>;
 }
 
 export interface ServedQueue {
@@ -104,13 +104,13 @@ export function createServedQueue(parts: ServedQueueParts): ServedQueue {
     if (!reading) return true;
     // Without a free slot the reader rests; the heartbeat never does.
     const turnedMs = isFullyUsed() ? Number.POSITIVE_INFINITY : reading.consuming.lastTurnMs();
-    const turning = clock.monotonicMs() - Math.min(turnedMs, parts.beatTurnMs()) < stuckAfterMs;
+    const turning = clock.monotonicMs() - Math.min(turnedMs, parts.beats.lastTurnMs()) < stuckAfterMs;
     return turning && inflight.overdue() < work.concurrency && !slots.exhausted();
   }
 
   function isReady(): boolean {
     if (!reading) return false;
-    const progressMs = Math.min(reading.consuming.lastProgressMs(), parts.beatenMs());
+    const progressMs = Math.min(reading.consuming.lastProgressMs(), parts.beats.lastProgressMs());
     return isFullyUsed() || clock.monotonicMs() - progressMs < stuckAfterMs;
   }
 
@@ -140,7 +140,7 @@ function assemble(
     readonly log: Settings['log'];
   },
 ) {
-  const { work, settings, commands, blocking, jobs, consumer, events, serverOf, beatenMs } = parts;
+  const { work, settings, commands, blocking, jobs, consumer, events, serverOf, beats } = parts;
   const { clock, windowMs, jobLeaseMs } = settings;
   const { queue, handlers, onAbandoned, concurrency } = work;
   const base = { clock, events, inflight: own.inflight, random: Math.random };
@@ -157,6 +157,6 @@ function assemble(
   const consuming = createConsumer({ ...base, ...reading, ...limits, jobLeaseMs, turns, execute, expire });
   const { take } = consuming;
   const adopter = createAdopter({ ...base, ...reading, take, idleMs: timeoutOf(blocking) });
-  const reclaimer = createReclaimer({ ...base, ...settings, ...reading, take, beatenMs });
+  const reclaimer = createReclaimer({ ...base, ...settings, ...reading, take, beats });
   return { consuming, adopter, reclaimer };
 }

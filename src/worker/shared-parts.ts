@@ -41,15 +41,11 @@ export function wire(
     ...{ redis: commands, namespace, identity, beatTtlMs, server: serverOf(), clock, events },
     onBeat: () => Promise.all(served.map((one) => one.declare())),
   });
-  const times = {
-    beatenMs: heartbeat.lastProgressMs,
-    beatTurnMs: heartbeat.lastTurnMs,
-    serverOf,
-  };
   const served = works.flatMap((work, at) => {
     const blocking = readers[at];
     if (!blocking) return [];
-    return [createServedQueue({ work, settings, commands, blocking, jobs, consumer, events, giveUp, ...times })];
+    const own = { work, settings, commands, blocking, jobs, consumer, events, giveUp };
+    return [createServedQueue({ ...own, beats: heartbeat, serverOf })];
   });
   const extender = createExtender({
     ...{ jobs, consumer, clock, events, queue: names.join(', '), probe: () => commands.ping() },

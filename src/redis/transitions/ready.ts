@@ -160,11 +160,13 @@ export async function proveWritable(redis: Redis, keys: PartitionKeys): Promise<
 
 function deliveryOf(reply: Reply): Delivery {
   const [entry, fields] = list(reply);
+  let member = '';
+  let dueMs = 0;
   // An entry of ours that was deleted is delivered from a consumer's own list without fields.
-  const named = fieldsOf(fields ?? []);
-  return {
-    entry: text(entry) as EntryId,
-    member: named.get('member') ?? '',
-    dueMs: Number(named.get('due')) || 0,
-  };
+  const words = list(fields ?? []);
+  for (let at = 0; at < words.length; at += 2) {
+    if (words[at] === 'member') member = text(words[at + 1] ?? '');
+    else if (words[at] === 'due') dueMs = Number(words[at + 1]) || 0;
+  }
+  return { entry: text(entry) as EntryId, member, dueMs };
 }

@@ -143,8 +143,10 @@ export function scheduleReply(reply: string): ScheduleReply {
 }
 
 export function promoteReply(reply: readonly Reply[]): PromoteReply {
-  const [kind, now, next, backlog, deadLetters, count, ...late] = reply;
+  const [kind, now, next, backlog, deadLetters, count] = reply;
   if (kind === 'fenced') return { kind };
+  const lateness: (readonly [number, number])[] = [];
+  for (let at = 6; at < reply.length; at += 2) lateness.push([Number(reply[at]), Number(reply[at + 1])]);
   return {
     kind: kind === 'moved' ? 'promoted' : (kind as 'paused' | 'capped'),
     nowMs: Number(now),
@@ -152,10 +154,7 @@ export function promoteReply(reply: readonly Reply[]): PromoteReply {
     backlog: Number(backlog),
     deadLetters: Number(deadLetters),
     count: Number(count),
-    lateness: Array.from(
-      { length: late.length / 2 },
-      (_, i) => [Number(late[2 * i]), Number(late[2 * i + 1])] as const,
-    ),
+    lateness,
   };
 }
 

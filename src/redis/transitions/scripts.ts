@@ -51,13 +51,18 @@ export async function run<V extends Verb>(
   const held = call.keys as Readonly<Record<string, string>>;
   const named = call.args as Readonly<Record<string, string | number>>;
   const commands = redis as unknown as Record<string, (...parts: (Part | readonly Part[])[]) => Promise<Reply>>;
-  const send = commands[call.bytes ? `${command(verb)}Buffer` : command(verb)];
+  const send = commands[names[verb][call.bytes ? 'ofBytes' : 'ofText']];
   if (!send) throw new Error(`connection was made without the script ${verb}`);
-  const keys = [...script.keys.map((key) => held[key] ?? ''), ...(call.moreKeys ?? [])];
-  const args = script.args.map((name) => named[name] ?? '');
+  // One list, filled in place: at low rates every list of a call shows.
+  const more = call.moreKeys ?? [];
+  const parts: (Part | readonly Part[])[] = script.moreKeys ? [script.keys.length + more.length] : [];
+  for (const key of script.keys) parts.push(held[key] ?? '');
+  for (const key of more) parts.push(key);
+  for (const name of script.args) parts.push(named[name] ?? '');
   const each = call.each ?? [];
   // The client library takes a list for its parts, and a long one is cheaper whole.
-  const sent = send.call(redis, ...(script.moreKeys ? [keys.length] : []), ...keys, ...args, each);
+  parts.push(each);
+  const sent = send.apply(redis, parts);
   const reply = await naming(redis, [call.keys], call.bytes ? sent.then(bytesOf) : sent);
   if (isReplyOf(script, reply, each.length)) return reply;
   return lostCount(redis, verb);
@@ -110,3 +115,8 @@ export function score(printed: string): number {
 function command(verb: string): string {
   return `duestream_${verb}`;
 }
+
+/** The methods of a connection that call a script, by how they give its reply. */
+const names = Object.fromEntries(
+  Object.keys(scripts).map((verb) => [verb, { ofText: command(verb), ofBytes: `${command(verb)}Buffer` }]),
+) as Readonly<Record<Verb, { readonly ofText: string; readonly ofBytes: string }>>;

@@ -102,10 +102,15 @@ export const processRows = [
     watch: true,
     async inject({ cast, theLine, pidOf, leaderOf, redis, until, sleep, asked }) {
       const { request, release } = await theLine().hold('promote');
-      const [, id = '', term = ''] = /(d-[\w-]+):(\d+):\d+/.exec(request) ?? [];
+      // A busy daemon writes calls for several partitions at once: the first promote among them counts.
+      const begins = theLine()
+        .marksOf('promote')
+        .map((mark) => request.indexOf(mark));
+      const call = request.slice(Math.min(...begins.filter((at) => at >= 0)));
+      const [, id = '', term = ''] = /(d-[\w-]+):(\d+):\d+/.exec(call) ?? [];
       const pid = await pidOf(id);
       const leader = cast.living('daemon').find((actor) => actor.pid === pid);
-      const partition = PARTITIONS.find((at) => request.includes(keyOf(at, 'leader'))) ?? 0;
+      const partition = Number(/:(\d+)\}:leader/.exec(call)?.[1]);
       if (!leader) throw new Error('whose promote is this?');
       const frozenMs = Date.now();
       cast.send(leader, 'SIGSTOP');

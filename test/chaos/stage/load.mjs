@@ -164,6 +164,18 @@ export async function commandCalls(redis) {
   );
 }
 
+/**
+ * Seconds of processor time that Redis has used for commands so far, and how many scripts it ran for them.
+ *
+ * @param {Redis} redis
+ */
+export async function workOf(redis) {
+  const info = await redis.info('cpu');
+  const of = (/** @type {string} */ kind) =>
+    Number(new RegExp(`used_cpu_${kind}_main_thread:([\\d.]+)`).exec(info)?.[1]);
+  return { seconds: of('user') + of('sys'), scripts: (await commandCalls(redis)).get('evalsha') ?? 0 };
+}
+
 const run = promisify(execFile);
 
 /**

@@ -26,6 +26,8 @@ const die = (name: string) => line.redis.del(control.beat(name));
 /** Workers of which only the part that looks for dead ones runs, by hand. */
 async function watchers(count: number, jobLeaseMs = 1) {
   const clock = handClock();
+  /** Since when the heartbeats of all have been well. */
+  let steadySinceMs = clock.monotonicMs();
   const names = Array.from({ length: count }, (_, at) => `w${at}`);
   const alive = new Set(names);
   const made = names.map((consumer) => {
@@ -47,7 +49,7 @@ async function watchers(count: number, jobLeaseMs = 1) {
         beatTtlMs: 120_000,
         jobLeaseMs,
         random: () => 0,
-        beatenMs: clock.monotonicMs,
+        beats: { lastProgressMs: clock.monotonicMs, steadySinceMs: () => steadySinceMs },
       },
       take: async (_, deliveries) => void took.push(...deliveries.map(({ member }) => member)),
     });
@@ -67,7 +69,15 @@ async function watchers(count: number, jobLeaseMs = 1) {
     for (const { keys } of line.refs)
       for (const name of names) await line.redis.xgroup('DELCONSUMER', keys.ready, 'workers', name);
   });
-  return { round, made, alive, retired: () => made.flatMap(({ heard }) => heard.of('consumer.retired')) };
+  const beats = {
+    fail() {
+      steadySinceMs = Number.POSITIVE_INFINITY;
+    },
+    recover() {
+      steadySinceMs = clock.monotonicMs();
+    },
+  };
+  return { round, made, alive, beats, retired: () => made.flatMap(({ heard }) => heard.of('consumer.retired')) };
 }
 
 /** What a worker was given that has died since. */
@@ -146,6 +156,22 @@ it('twenty die who hold nothing: each is retired once, nobody lists the consumer
   expect(Math.max(...lists)).toBe(4 * PARTITIONS);
   expect(retired()).toHaveLength(20 * PARTITIONS);
   expect((await line.redis.smembers(control.alive)).filter((id) => /^ghost\d/.test(id))).toEqual([]);
+});
+
+it('after heartbeats failed, those who are back within a grace are left alone, and the others are retired', async () => {
+  const { round, retired, beats } = await watchers(3);
+  for (const name of ['slow', 'ghost']) await appear(name);
+  await round();
+  beats.fail();
+  for (const name of ['slow', 'ghost']) await die(name);
+  for (let rounds = 0; rounds < 6; rounds += 1) await round();
+  beats.recover();
+  await round(10_000);
+  expect(retired()).toEqual([]);
+  await appear('slow');
+  for (let rounds = 0; rounds < 6; rounds += 1) await round();
+  expect(retired().map(({ partition, consumer }) => `${partition} ${consumer}`)).toEqual(['0 ghost', '1 ghost']);
+  await die('slow');
 });
 
 it('a worker that died in one partition and holds an entry in another stays listed', async () => {
