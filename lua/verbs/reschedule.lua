@@ -53,6 +53,7 @@ local function judge(member, asked, mode, seen)
   -- What is due is not put back behind others by a due time that has passed too.
   local isDue = not before or before <= now
   if isDue and (due <= now or mode == 'earlier') then return 'ready' end
+  -- @kept
   local stays = mode == 'earlier' and due > before or mode == 'later' and before and due < before
   if stays then return 'kept ' .. waits end
   return write(member, due, { waits = waits, run = run, hasRecord = hasRecord })

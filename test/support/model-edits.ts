@@ -43,18 +43,23 @@ function rescheduleOne(model: Model, { member, dueMs, mode, seen }: RescheduleIt
   if (was === due) return { kind: 'already', dueMs: due };
   const isDue = was === undefined || was <= nowMs;
   if (isDue && (due <= nowMs || mode === 'earlier')) return { kind: 'ready' };
-  const stays = (mode === 'earlier' && due > (was ?? due)) || (mode === 'later' && due < (was ?? due));
-  if (stays) return { kind: 'kept', dueMs: was ?? due };
+  const before = was ?? due;
+  const stays = (mode === 'earlier' && due > before) || (mode === 'later' && due < before);
+  if (stays) return { kind: 'kept', dueMs: before };
+  putAt(model, { member, job, due });
+  return { kind: 'ok', wasMs: was, dueMs: due };
+}
+
+function putAt(model: Model, { member, job, due }: { member: string; job: Job; due: number }): void {
   // Its entry stays in ready: it was there, or was when it was put again.
-  const wasReady = was === undefined || (isBare(member) && job.record !== undefined && job.run?.next !== was);
-  if (wasReady) model.stale.set(member, nowMs);
+  const isAgain = isBare(member) && job.record !== undefined && job.run?.next !== job.due;
+  if (job.due === undefined || isAgain) model.stale.set(member, model.nowMs);
   if (job.record !== undefined) {
     job.run ??= freshRun({ generation: 0 });
     Object.assign(job.run, { entry: undefined, owner: undefined, next: due });
   }
   job.due = due;
   count(model, 'rescheduled');
-  return { kind: 'ok', wasMs: was, dueMs: due };
 }
 
 /** Records of the model are small: nothing is ever `later`. */
