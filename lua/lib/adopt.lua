@@ -1,10 +1,11 @@
 -- adopt: a bare member, which a foreign producer put by ZADD alone, gets a record of its own.
 -- GIVES   adopt(keys, now, member, run, due): 1 when it had none, else 0
 -- USED BY  promote
--- NEEDS   tombstone
+-- NEEDS   run, tombstone
 -- RULE    The record says what no producer said: the due time in base 36, and that it is bare. A
 --         tombstone of an earlier life gives way to it. A member that was put again while it was
---         ready has a second entry then, which stale notes.
+--         ready has a second entry then, which stale notes: its due time is another one than that
+--         of its retry, which is forgotten when the retry is due.
 local function base36(number)
   local text = ''
   -- @endless
@@ -23,6 +24,9 @@ local function adopt(keys, now, member, run, due)
     or tombstone and not redis.call('ZSCORE', keys.done, member)
   if wasReady then
     redis.call('ZADD', keys.stale, ('%.0f'):format(now), member)
+  end
+  if isLive and not wasReady then
+    redis.call('HSET', keys.runs, member, unboundText(run, '-'))
   end
   if isLive then return 0 end
   redis.call('HSET', keys.jobs, member, '1' .. base36(due) .. ';b=1|{}')

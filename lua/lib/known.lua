@@ -29,8 +29,14 @@ local function knownAs(keys, call, job)
   local current = isRead and redis.call('HGET', keys.jobs, member)
   if isTombstone(current) then return endOf(current, record) end
   if current == record then return 'already live' end
+  local run = runOf(redis.call('HGET', keys.runs, member))
+  -- What was edited has a run record, and any length.
+  -- @edited-later
+  if run and not current and not mayRead(call, length) then return 'later' end
+  current = current or run and redis.call('HGET', keys.jobs, member)
+  local first = run and current and firstMark(current)
+  if first and first == markOf(record) then return 'already live' end
   if call.mode == 'replace' then
-    local run = runOf(redis.call('HGET', keys.runs, member))
     local isRunning = run and run.owner ~= '-'
     return isRunning and 'running' or 'replaced', false, run and tonumber(run.generation)
   end

@@ -1,12 +1,13 @@
 -- tombstone: what is left of a job that is over, in the place of its record.
 -- GIVES   isTombstone(value); tombstoneOf(jobs, member): the tombstone if there is one, and the
 --         length of what there is; settledIn(jobs, member): its outcome letter and finishing token;
---         tombstoneText(...); markOf(record): what a tombstone keeps of a record, its asked due
---         and its digest; markIn(jobs, member): the same of what is there
--- USED BY  bury, cancel, check-members, commit, complete, defer, expire, fire, oldest, promote,
---          release, repair, replay, retry, schedule, serve, start, sweep
+--         tombstoneText(...); firstMark(record): the mark that an edit wrote into its header, or
+--         nil; markOf(record): what a tombstone keeps of a record, the asked due and
+--         the digest of the call that made the job; markIn(jobs, member): the same of what is there
+-- USED BY  bury, cancel, check-members, commit, complete, defer, edit, expire, fire, oldest,
+--          promote, release, repair, replay, reschedule, retry, schedule, serve, start, sweep
 -- RULE    A record is never read to find out that it is none: a value of more than 300 bytes is
---         no tombstone.
+--         no tombstone. A record that was edited carries the mark of its first one in the letter m.
 local function isTombstone(value)
   return value and value:byte() == 46
 end
@@ -35,8 +36,13 @@ local function digestOf(record)
   return redis.sha1hex(record):sub(1, 16)
 end
 
+local function firstMark(record)
+  local asked, digest = record:match('^1%w+;[^|]-m=(%w+)%.(%x+)')
+  return asked and asked .. ' ' .. digest
+end
+
 local function markOf(record)
-  return askedOf(record) .. ' ' .. digestOf(record)
+  return firstMark(record) or askedOf(record) .. ' ' .. digestOf(record)
 end
 
 local function markIn(jobs, member)

@@ -12,8 +12,10 @@ import { deadReplay } from './commands/dead/dead-replay.ts';
 import { deadShow } from './commands/dead/dead-show.ts';
 import { fsck } from './commands/fsck.ts';
 import { cancel } from './commands/jobs/cancel.ts';
+import { edit } from './commands/jobs/edit.ts';
 import { forecast } from './commands/jobs/forecast.ts';
 import { ls } from './commands/jobs/ls.ts';
+import { reschedule, runNow } from './commands/jobs/reschedule.ts';
 import { schedule } from './commands/jobs/schedule.ts';
 import { show } from './commands/jobs/show.ts';
 import { leaders } from './commands/leaders.ts';
@@ -49,6 +51,9 @@ const verbs: readonly Register[] = [
   ls,
   show,
   cancel,
+  reschedule,
+  runNow,
+  edit,
   (program, runner) => {
     const dead = program.command('dead').description('list, replay and remove dead letters');
     for (const verb of [deadLs, deadShow, deadReplay, deadPurge]) verb(dead, runner);

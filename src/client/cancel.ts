@@ -11,7 +11,8 @@ import { CANCEL_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { CancelReply, Moved } from '../redis/transitions/replies.ts';
 import { CHUNK_JOBS_MAX } from './chunks.ts';
-import { homeOf, type Layout } from './layouts.ts';
+import { eachPartition } from './each-partition.ts';
+import type { Layout } from './layouts.ts';
 import { type CallPartitions, placesOf } from './partition-calls.ts';
 
 /** What became of a request to cancel. */
@@ -46,9 +47,12 @@ export function createCancel(parts: CancelParts): Cancel {
       const results: Cancelled[] = [];
       for (let from = 0; from < ids.length; from += CHUNK_JOBS_MAX) {
         const slice = ids.slice(from, from + CHUNK_JOBS_MAX);
-        const home = (layout: Layout) => (id: string) => homeOf(layout, id);
         const cancel = (layout: Layout, policy: RetryPolicy) =>
-          cancelAll(parts, { ids: slice, home: home(layout) }, policy);
+          eachPartition(
+            layout,
+            slice.map((id) => ({ id })),
+            (ref, some) => cancelSome(parts, { ref, some }, policy),
+          );
         results.push(...(await parts.callPartitions(queue, cancel)));
       }
       return results;
@@ -70,26 +74,13 @@ async function cancelOne(
   return strongest(answers) ?? { id, status: 'unknown' };
 }
 
-/** One script call per partition that has any of the ids; answers in the order of the ids. */
-async function cancelAll(
+async function cancelSome(
   parts: CancelParts,
-  { ids, home }: { readonly ids: readonly string[]; readonly home: (id: string) => PartitionRef },
+  { ref, some }: { readonly ref: PartitionRef; readonly some: readonly { readonly id: string }[] },
   policy: RetryPolicy,
 ): Promise<readonly Cancelled[] | Moved> {
-  const groups = new Map<PartitionRef, number[]>();
-  for (const [index, id] of ids.entries()) {
-    const ref = home(id);
-    const group = groups.get(ref);
-    if (group) group.push(index);
-    else groups.set(ref, [index]);
-  }
-  const results = new Map<number, Cancelled>();
-  for (const [ref, indexes] of groups) {
-    const reply = await ask(parts, { ref, members: indexes.map((index) => memberOf(ids[index] ?? '')) }, policy);
-    if ('kind' in reply) return reply;
-    for (const [at, index] of indexes.entries()) results.set(index, cancelledOf(ids[index] ?? '', reply[at]));
-  }
-  return ids.flatMap((_, index) => results.get(index) ?? []);
+  const reply = await ask(parts, { ref, members: some.map(({ id }) => memberOf(id)) }, policy);
+  return 'kind' in reply ? reply : some.map(({ id }, at) => cancelledOf(id, reply[at]));
 }
 
 /** As many calls as it takes: each looks at no more than Redis may read at once. */

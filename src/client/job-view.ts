@@ -4,9 +4,10 @@
  */
 import { decodeRecord, type JobRecord, memberOf } from '../core/codec.ts';
 import { DEFAULT_NAME } from '../core/job.ts';
+import type { HeaderOptions, JobOverrides } from '../core/job-fields.ts';
 import type { Attempted } from '../core/outcome.ts';
 import type { Queue } from '../core/queue.ts';
-import { decodeHeader } from '../core/record-header.ts';
+import { decodeHeader, digestOf } from '../core/record-header.ts';
 import type { JobState } from '../core/state.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { type Peek, peek } from '../redis/inspect.ts';
@@ -26,6 +27,10 @@ export interface JobView<Data = unknown> {
   readonly name: string | undefined;
   /** Undefined once the job is over, and when its record cannot be read. */
   readonly data: Data | undefined;
+  /** What this one job was told, if that differs from its queue's: attempts, times in ms, and the rest. Empty once it is over. */
+  readonly options: JobOverrides & HeaderOptions;
+  /** Tells this content from any other, for `ifDigest` of an edit. Undefined once the job is over, or without a record. */
+  readonly digest: string | undefined;
   /** Epoch ms of the next start; undefined when it is ready, runs or is over. */
   readonly dueMs: number | undefined;
   /** The due time that the producer asked for, in epoch ms. */
@@ -52,7 +57,7 @@ export interface JobView<Data = unknown> {
 }
 
 /** What a record says, as far as it can be read. */
-type Content = Pick<JobView, 'name' | 'data' | 'askedDueMs' | 'readable'>;
+type Content = Pick<JobView, 'name' | 'data' | 'options' | 'digest' | 'askedDueMs' | 'readable'>;
 
 export function createGet({
   redis,
@@ -82,7 +87,7 @@ function viewOf<Data>(
   found: Peek,
 ): JobView<Data> {
   const { tombstone, run } = found;
-  const { name, data, askedDueMs, readable } = contentOf(found, of.bare);
+  const { name, data, options, digest, askedDueMs, readable } = contentOf(found, of.bare);
   return {
     ...of,
     queue: ref.queue,
@@ -91,6 +96,8 @@ function viewOf<Data>(
     name,
     // The queue's definition is the only witness of the type, here as in a handler.
     data: data as Data | undefined,
+    options,
+    digest,
     dueMs: found.dueMs,
     askedDueMs,
     attempts: tombstone?.attempts ?? run?.attempts ?? 0,
@@ -107,15 +114,19 @@ function viewOf<Data>(
   };
 }
 
+const NO_CONTENT = { name: undefined, data: undefined, options: {}, digest: undefined } as const;
+
 function contentOf({ tombstone, record, dueMs }: Peek, bare: boolean): Content {
-  if (tombstone) return { name: undefined, data: undefined, askedDueMs: tombstone.askedDueMs, readable: true };
+  if (tombstone) return { ...NO_CONTENT, askedDueMs: tombstone.askedDueMs, readable: true };
   if (record === undefined) {
     // A bare member gets its record when it is promoted; one of ours without a record has lost it.
-    return { name: bare ? DEFAULT_NAME : undefined, data: undefined, askedDueMs: dueMs, readable: bare };
+    return { ...NO_CONTENT, name: bare ? DEFAULT_NAME : undefined, askedDueMs: dueMs, readable: bare };
   }
+  const digest = digestOf(record);
   const content = decoded(record);
-  if (content) return { name: content.name, data: content.data, askedDueMs: content.askedDueMs, readable: true };
-  return { name: undefined, data: undefined, askedDueMs: decodeHeader(record)?.askedDueMs, readable: false };
+  if (!content) return { ...NO_CONTENT, digest, askedDueMs: decodeHeader(record)?.askedDueMs, readable: false };
+  const { name, data, askedDueMs, bare: _, ...options } = content;
+  return { name, data, options, digest, askedDueMs, readable: true };
 }
 
 function decoded(record: string): JobRecord | undefined {

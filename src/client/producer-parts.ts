@@ -7,6 +7,7 @@ import { createJobs, type Jobs } from '../redis/transitions/jobs.ts';
 import { createBatch } from './batch.ts';
 import { planAll, scheduleAll } from './bulk.ts';
 import { createCancel } from './cancel.ts';
+import { createEdit } from './edit.ts';
 import { createGet } from './job-view.ts';
 import { createLayouts } from './layouts.ts';
 import { createPartitionCalls } from './partition-calls.ts';
@@ -14,6 +15,7 @@ import { type PlanLimits, planJob, planListed } from './plan.ts';
 import { withReadRetry } from './read-retry.ts';
 import { createRefusal } from './refusal.ts';
 import { createReplay } from './replay.ts';
+import { createReschedule } from './reschedule.ts';
 import type { Scheduled } from './scheduled.ts';
 import type { ProducerSettings } from './settings.ts';
 import { createSlots } from './slots.ts';
@@ -25,7 +27,7 @@ export type BulkJob<Data> = ScheduleOptions & { readonly data: Data };
 const RECORD_OVERHEAD_BYTES = 4096;
 /** The script's own check is for clocks that are wrong; this one's is sharp. */
 const HORIZON_SLACK_MS = 60_000;
-/** Calls that are not batched: cancel, get, replay. */
+/** Calls that are not batched: cancel, get, replay, and changes. */
 const CALLS_MAX = 100;
 const CALLS_WAITING_MAX = 100_000;
 
@@ -108,6 +110,8 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
     batch: createBatch({ jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
     cancel: createCancel({ jobs, callPartitions, windowMs }),
     get: createGet({ redis, callPartitions }),
+    reschedule: createReschedule({ redis, jobs, callPartitions, horizonMs }),
+    edit: createEdit({ redis, jobs, callPartitions, recordBytesMax }),
     replay: createReplay({ redis, jobs, callPartitions }),
   };
 }

@@ -7,10 +7,13 @@ import type { ScheduleOptions } from '../core/job-options.ts';
 import { checkList } from './bulk.ts';
 import { type Calls, createCalls } from './calls.ts';
 import type { Cancelled } from './cancel.ts';
+import { type Changes, changesOf, type JobChange, type NewDue, type RunNow } from './changes.ts';
+import type { Edited } from './edit.ts';
 import type { JobView } from './job-view.ts';
 import { dueOf, planJob } from './plan.ts';
 import { type BulkJob, limitsOf, scheduleList, scheduleOne } from './producer-parts.ts';
 import { parseReplayed, type Replayed, type ReplayTarget } from './replay.ts';
+import type { Rescheduled } from './reschedule.ts';
 import type { Scheduled } from './scheduled.ts';
 import {
   type ProducerOptions,
@@ -24,11 +27,17 @@ import {
 export type {
   BulkJob,
   Cancelled,
+  Changes,
+  Edited,
+  JobChange,
   JobView,
+  NewDue,
   ProducerOptions,
   QueueInput,
   Replayed,
   ReplayTarget,
+  Rescheduled,
+  RunNow,
   Scheduled,
   ScheduleOptions,
 };
@@ -39,7 +48,7 @@ export type {
  * was lost and it may have been · `out-of-memory` and `refused` when Redis says no · `wrong-schema` for a namespace of another layout · `moved` when the
  * queue is resized again and again · `stopped` after `stop`.
  */
-export interface Producer {
+export interface Producer extends Changes {
   /**
    * Schedules one job. Resolves when Redis has it. Calls of one turn of the event loop share script calls, so a
    * thousand of them at once cost a few round trips; each has its own result.
@@ -118,6 +127,7 @@ export function createProducer(options: ProducerOptions): Producer {
   const calls = createCalls(settings);
   return {
     ...methodsOf(settings, calls),
+    ...changesOf(settings, calls),
     async ready() {
       await (await calls.connected()).fit();
     },
@@ -126,7 +136,7 @@ export function createProducer(options: ProducerOptions): Producer {
   };
 }
 
-type Methods = Omit<Producer, 'ready' | 'stop' | typeof Symbol.asyncDispose>;
+type Methods = Omit<Producer, keyof Changes | 'ready' | 'stop' | typeof Symbol.asyncDispose>;
 
 function methodsOf(settings: ProducerSettings, { check, opened, run, runChecked }: Calls): Methods {
   const { clock } = settings;

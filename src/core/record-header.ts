@@ -40,14 +40,24 @@ function headerEnd(record: string): number {
 }
 
 /**
- * What the tombstone of a job keeps of its record: the asked due and the digest. Empty where only Redis has its bytes: a
- * record that is no UTF-8 reached us mended.
+ * What the tombstone of a job keeps of its record: the asked due and the digest of the call that made the job; after an
+ * edit they stand in the header. Empty where only Redis has its bytes: a record that is no UTF-8 reached us mended.
  */
 export function markOf(record: string): string {
   const end = headerEnd(record);
   if (end === 0 || record.includes('\ufffd')) return '';
-  return `${record.slice(1, end)} ${hash('sha1', record).slice(0, 16)}`;
+  const first =
+    record.charCodeAt(end) === SEMICOLON ? FIRST_MARK.exec(record.slice(end, record.indexOf('|', end))) : null;
+  if (first) return `${first[1]} ${first[2]}`;
+  return `${record.slice(1, end)} ${digestOf(record)}`;
 }
+
+/** The letter under which an edit keeps the mark of the record that the job was made with. */
+export const MARK_LETTER = 'm';
+const FIRST_MARK = /;m=(\w+)\.([0-9a-f]+)/;
+
+/** Tells records apart, here as in Redis: the first 16 hexadecimal digits of the SHA-1. */
+export const digestOf = (record: string): string => hash('sha1', record).slice(0, 16);
 
 /** Whether a record has no fields in its header. */
 export const isPlain = (record: string): boolean => record.charCodeAt(headerEnd(record)) === BAR;

@@ -113,6 +113,9 @@ export const transitions: readonly Transition[] = [
       running: ['running'],
     },
   },
+  // A job that waits for its time, or was in ready, and gets another due time or another record.
+  { verb: 'reschedule', moves: { scheduled: ['scheduled'], ready: ['scheduled'] } },
+  { verb: 'edit', moves: { scheduled: ['scheduled'], ready: ['ready'] } },
   {
     verb: 'replay',
     // An older dead letter may be replayed when a later life of its job is over, or a bare member waits.

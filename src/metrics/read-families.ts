@@ -31,6 +31,8 @@ export function countersOf(read: Read) {
       name: 'duestream_jobs_expired_total',
       help: 'Jobs that were too late to start and were dropped.',
     }),
+    jobsRescheduled: kept({ name: 'duestream_jobs_rescheduled_total', help: 'New due times given to jobs that wait.' }),
+    jobsEdited: kept({ name: 'duestream_jobs_edited_total', help: 'New contents given to jobs that wait.' }),
     jobsCancelled: kept({ name: 'duestream_jobs_cancelled_total', help: 'Jobs that ended cancelled.' }),
     jobsRepaired: kept({
       name: 'duestream_jobs_mended_total',

@@ -72,6 +72,8 @@ function addPartition(families: Families, { queue, partition, stats }: Led): voi
   families.jobsDeferred.inc({ queue, partition }, counted('deferred'));
   families.jobsDead.inc({ queue, partition }, counted('dead') + counted('refused'));
   families.jobsExpired.inc({ queue, partition }, counted('expired'));
+  families.jobsRescheduled.inc({ queue, partition }, counted('rescheduled'));
+  families.jobsEdited.inc({ queue, partition }, counted('edited'));
   families.jobsCancelled.inc({ queue, partition }, counted('cancelled'));
   families.jobsRepaired.inc({ queue, partition }, counted('mended'));
   families.deadLettersForgotten.inc({ queue, partition }, counted('forgotten'));

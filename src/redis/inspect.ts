@@ -141,6 +141,16 @@ export async function peek(redis: Redis, ref: PartitionRef, member: string): Pro
   };
 }
 
+/** The token of the last start of each member, `0` for one that was never started. */
+export async function lastTokens(
+  redis: Redis,
+  ref: PartitionRef,
+  members: readonly string[],
+): Promise<readonly string[]> {
+  const runs = await redis.hmget(ref.keys.runs, ...members);
+  return runs.map((run) => /^\d+/.exec(run ?? '')?.[0] ?? '0');
+}
+
 /** Dead letters, newest first, from `before` (exclusive) backwards. */
 export async function deadLetters(
   redis: Redis,

@@ -36,7 +36,7 @@ export function stepsOf(model: Model, bytesMax: number): Steps {
   const sizeOf = ({ record, tombstone }: Job) => (record ?? (tombstone ? tombstoneText(tombstone) : '')).length;
   return {
     next(left) {
-      if (spent > 0 && spent + largest > bytesMax) return 0;
+      if (left === 0 || (spent > 0 && spent + largest > bytesMax)) return 0;
       step = Math.min(8, step * 2);
       return Math.min(left, step, Math.max(1, Math.floor((bytesMax - spent) / largest)));
     },

@@ -4,6 +4,7 @@
  */
 import fc from 'fast-check';
 import { producing } from './model-calls.ts';
+import { editing } from './model-edit-calls.ts';
 import { disturbing } from './model-faults.ts';
 import { working } from './model-worker-calls.ts';
 import type { Call, World } from './model-world.ts';
@@ -14,7 +15,7 @@ export type Numbers = readonly [a: number, b: number, c: number];
 /** Undefined when there is nothing the command could speak of. */
 export type Resolve = (world: World, numbers: Numbers) => Call | undefined;
 
-export const words: Readonly<Record<string, Resolve>> = { ...producing, ...working, ...disturbing };
+export const words: Readonly<Record<string, Resolve>> = { ...producing, ...editing, ...working, ...disturbing };
 
 /** How often a word comes up; 1 unless named. What is costly comes up in scenes only. */
 const WEIGHTS: Readonly<Record<string, number>> = {
@@ -22,6 +23,8 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   ...{
     putHuge: 0,
     bury: 4,
+    reschedule: 3,
+    edit: 3,
     replay: 3,
     advance: 4,
     expire: 3,
@@ -44,10 +47,22 @@ const flow = fc
   .record({
     born: one('schedule', 'schedule', 'put'),
     who: number,
-    between: one('cancel', 'put', 'advance', 'pause', 'reclaim', 'schedule', 'retry', 'destroyGroup', 'lose'),
+    between: one(
+      'cancel',
+      'reschedule',
+      'edit',
+      'put',
+      'advance',
+      'pause',
+      'reclaim',
+      'schedule',
+      'retry',
+      'destroyGroup',
+      'lose',
+    ),
     where: fc.nat(8),
     end: one('complete', 'serve', 'commit', 'retry', 'defer', 'bury', 'bury', 'release', 'expire', 'reclaim', 'start'),
-    after: one('replay', 'cancel', 'schedule', 'sweep', 'repeat', 'repeat', 'again', 'promote'),
+    after: one('replay', 'cancel', 'reschedule', 'schedule', 'sweep', 'repeat', 'repeat', 'again', 'promote'),
   })
   .map(({ born, who, between, where, end, after }): List => {
     const [word, a, b, c] = end;

@@ -18,6 +18,7 @@ import {
   jobOf,
   MAX_MS,
   type Model,
+  markOf,
   nudge,
   tombstoneOf,
 } from './model.ts';
@@ -51,14 +52,16 @@ function judged(model: Model, { member, record, dueMs }: ScheduleItem, mode: 'ke
   if (!/^j:[!-~]+$/.test(member) || member.length > 200) return { kind: 'bad-member' };
   if (!/^1[0-9a-z]+[;|]/.test(record)) return { kind: 'bad-record' };
   if (record.length > LIMITS.bytesMax) return { kind: 'too-large' };
-  if (tombstone && tombstone.asked === askedOf(record) && tombstone.digest === digestOf(record)) {
-    return { kind: 'already', over: outcomeLetters[tombstone.outcome] };
-  }
+  if (tombstone && isOf(record, tombstone)) return { kind: 'already', over: outcomeLetters[tombstone.outcome] };
   if (live === undefined) return { kind: 'ok' };
-  if (live === record) return { kind: 'already', over: undefined };
+  if (live === record || isOf(record, markOf(live))) return { kind: 'already', over: undefined };
   if (mode === 'replace') return { kind: run?.owner === undefined ? 'replaced' : 'running' };
   return { kind: 'exists', dueMs: due ?? Number.parseInt(askedOf(live), 36) };
 }
+
+/** Whether this is the record with which a job was made. */
+const isOf = (record: string, { asked, digest }: { readonly asked: string; readonly digest: string }): boolean =>
+  asked === askedOf(record) && digest === digestOf(record);
 
 export function freshRun(of: { generation: number; token?: string; attempts?: number; next?: number }) {
   const counts = { attempts: 0, failures: 0, crashes: 0 };
@@ -122,15 +125,20 @@ function promoteOne(model: Model, { member, job, at }: Due): number | 'deadLette
     return 'waits';
   }
   const due = at === 0 ? model.nowMs : Math.floor(at);
-  const isPutAgain = job.record !== undefined && job.run?.next !== due;
-  if (!managed && (isPutAgain || (job.tombstone && job.overMs === undefined))) model.stale.set(member, model.nowMs);
-  if (!managed && job.record === undefined) {
-    Object.assign(job, { record: `1${due.toString(36)};b=1|{}`, tombstone: undefined, overMs: undefined });
-    count(model, 'adopted');
-  }
+  if (!managed) adopt(model, { member, job, due });
   job.due = undefined;
   model.entries.push({ member, due, delivered: false });
   return model.nowMs - due;
+}
+
+function adopt(model: Model, { member, job, due }: { member: string; job: Job; due: number }): void {
+  const isPutAgain = job.record !== undefined && job.run?.next !== due;
+  // The due time of its retry is forgotten: whoever puts it at that very moment puts it again.
+  if (job.record !== undefined && !isPutAgain && job.run) job.run.next = undefined;
+  if (isPutAgain || (job.tombstone && job.overMs === undefined)) model.stale.set(member, model.nowMs);
+  if (job.record !== undefined) return;
+  Object.assign(job, { record: `1${due.toString(36)};b=1|{}`, tombstone: undefined, overMs: undefined });
+  count(model, 'adopted');
 }
 
 /** Nonsense becomes a dead letter, with the job if there is one that does not run. */

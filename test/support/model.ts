@@ -115,12 +115,17 @@ export function nudge(model: Model, due: number): void {
 export const askedOf = (record: string): string => /^\d(\w+)/.exec(record)?.[1] ?? '0';
 export const digestOf = (record: string): string => createHash('sha1').update(record).digest('hex').slice(0, 16);
 
+/** The asked due and the digest of the call that made a job; after an edit they stand in the header. */
+export function markOf(record: string): { readonly asked: string; readonly digest: string } {
+  const [, asked, digest] = /^1\w+;[^|]*?m=(\w+)\.(\w+)/.exec(record) ?? [];
+  return { asked: asked ?? askedOf(record), digest: digest ?? digestOf(record) };
+}
+
 export function tombstoneOf(job: Job, outcome: Tombstone['outcome'], deadLetter?: DeadLetter): Tombstone {
   const { run, record = '' } = job;
   return {
     outcome,
-    asked: askedOf(record),
-    digest: digestOf(record),
+    ...markOf(record),
     token: run?.token ?? '0',
     attempts: run?.attempts ?? 0,
     deadLetter,

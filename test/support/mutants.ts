@@ -110,12 +110,17 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
     'known @alike: turned ==',
     'known @later: no guard',
     'known @exists-later: no guard',
+    'known @edited-later: no guard',
+    'edit @later: no guard',
   ].map((name) => [name, 'only how much is read: the records of the model are small'] as const),
   [
     'replay @live-again: no write',
     'only after a cut: a member in done that lives again is taken out by the next sweep',
   ],
   ['turn-away @forget-run: no write', 'a run without a record is not left by anything of ours (I12)'],
+  ...['reschedule @kept: turned >', 'reschedule @kept: turned <'].map(
+    (name) => [name, 'the same due time is answered before'] as const,
+  ),
   ['group @at-once: no guard', 'the long way, which asks whether there is a stream, does the same'],
   ['group @no-stream: no guard', 'promote makes the stream first; who only looks has tests of its own'],
   ['tombstone @nothing-there: turned >', 'only one more look, which finds nothing'],

@@ -8,6 +8,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { encodeAttempted, encodeBody, encodeRecord, memberOf } from '../../src/core/codec.ts';
 import type { EntryId } from '../../src/core/job.ts';
 import type { HeaderOptions } from '../../src/core/job-fields.ts';
+import { editRecord, type RecordChange } from '../../src/core/record-edit.ts';
+import { digestOf } from '../../src/core/record-header.ts';
 import { close, openCommands, type Redis, whenReady } from '../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
 import { createJobs, type Jobs } from '../../src/redis/transitions/jobs.ts';
@@ -157,6 +159,34 @@ export function usePartition(options: StartOptions = {}) {
       }),
     async cancel(member: string, call: Settle = {}) {
       const reply = await the().jobs.cancel(ref, [member], { windowMs: WINDOW_MS, nowMs: T0, ...call });
+      if ('kind' in reply) throw new Error(`moved to layout ${reply.layoutGeneration}`);
+      return only(reply);
+    },
+    async reschedule(
+      member: string,
+      dueMs: number,
+      {
+        mode = 'any',
+        seen,
+        nowMs = T0,
+        horizonMs = 3650 * DAY_MS,
+      }: When & {
+        mode?: 'any' | 'earlier' | 'later';
+        seen?: string;
+        horizonMs?: number;
+      } = {},
+    ) {
+      const asked = { member, dueMs, mode, ...(seen === undefined ? {} : { seen }) };
+      const reply = await the().jobs.reschedule(ref, [asked], { horizonMs, nowMs });
+      if ('kind' in reply) throw new Error(`moved to layout ${reply.layoutGeneration}`);
+      return only(reply);
+    },
+    /** Makes the record what `change` makes of it, unless it is another one than `before` by now. */
+    async edit(member: string, change: Partial<RecordChange>, { before }: { readonly before?: string } = {}) {
+      const record = before ?? (await the().redis.hget(keys.jobs, member)) ?? '';
+      const edited = editRecord(record, { hasData: 'data' in change, options: {}, dueMs: T0, ...change }) ?? record;
+      const asked = { member, before: digestOf(record), record: edited };
+      const reply = await the().jobs.edit(ref, [asked], { bytesMax: 1_000_000 });
       if ('kind' in reply) throw new Error(`moved to layout ${reply.layoutGeneration}`);
       return only(reply);
     },

@@ -16,6 +16,11 @@ export const READ_BYTES_MAX = 640 * 1024;
 export const READ_JOBS_MAX = 80;
 /** `cancel` hashes each record: 8 µs, 21 µs with 4 KiB. */
 export const CANCEL_JOBS_MAX = 50;
+/** `edit` hashes each record twice, and is sent new ones, of which a call has so many bytes. */
+export const EDIT_JOBS_MAX = 25;
+export const EDIT_BYTES_MAX = 256 * 1024;
+/** `reschedule` reads no record. */
+export const RESCHEDULE_JOBS_MAX = 100;
 /** `expire` writes dead letters: 30 µs each, 45 µs with records of 4 KiB. */
 export const EXPIRE_JOBS_MAX = 40;
 /** `reclaim` asks for each entry, reads it, counts the crash and claims it: 25 µs. */

@@ -5,6 +5,7 @@
 
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
+import { changed } from './edits.ts';
 import { ended, given } from './held-jobs.ts';
 import {
   type CancelReply,
@@ -46,7 +47,7 @@ interface PromoteSettings {
 
 /** The transitions of a job on one connection. `nowMs` is for tests; without it the server's clock decides. */
 export function createJobs(redis: Redis) {
-  return { ...waiting(redis), ...given(redis), ...ended(redis) };
+  return { ...waiting(redis), ...changed(redis), ...given(redis), ...ended(redis) };
 }
 
 export type Jobs = ReturnType<typeof createJobs>;

@@ -97,6 +97,18 @@ export const scripts = {
     reply: 'per item',
     each: ['member'],
   }),
+  reschedule: define({
+    keys: ['scheduled', 'jobs', 'runs', 'meta', 'wake', 'stale'],
+    args: ['now', 'generation', 'horizon'],
+    reply: 'per item',
+    each: ['member', 'due', 'mode', 'seen'],
+  }),
+  edit: define({
+    keys: ['scheduled', 'jobs', 'runs', 'meta'],
+    args: ['generation', 'bytes'],
+    reply: 'per item',
+    each: ['member', 'before', 'record'],
+  }),
   replay: define({
     keys: ['scheduled', 'jobs', 'runs', 'dead', 'done', 'meta', 'wake'],
     args: ['now', 'generation', 'deadLetter', 'due'],

@@ -5,6 +5,7 @@
 import { decodeRecord } from '../../../core/codec.ts';
 import { show } from '../../../core/duration.ts';
 import { DuestreamError } from '../../../core/errors.ts';
+import type { HeaderOptions, JobOverrides } from '../../../core/job-fields.ts';
 import { decodeHeader } from '../../../core/record-header.ts';
 import type { Redis } from '../../../redis/connection/connect.ts';
 import { type DeadLetter, deadLetter } from '../../../redis/inspect.ts';
@@ -68,20 +69,13 @@ export function contentOf(record: string | undefined): {
   readonly askedDueMs?: number;
   readonly name?: string;
   readonly data?: unknown;
-  readonly attempts?: number;
-  readonly timeoutMs?: number;
+  /** What this one job was told, if that differs from its queue's. */
+  readonly options?: JobOverrides & HeaderOptions;
 } {
   if (record === undefined || record === '') return { readable: false };
   try {
-    const { askedDueMs, name, data, attempts, timeoutMs } = decodeRecord(record);
-    return {
-      readable: true,
-      askedDueMs,
-      name,
-      data,
-      ...(attempts === undefined ? {} : { attempts }),
-      ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    };
+    const { askedDueMs, name, data, bare: _, ...options } = decodeRecord(record);
+    return { readable: true, askedDueMs, name, data, options };
   } catch {
     const askedDueMs = decodeHeader(record)?.askedDueMs;
     return { readable: false, ...(askedDueMs === undefined ? {} : { askedDueMs }) };

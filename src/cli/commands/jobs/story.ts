@@ -1,6 +1,7 @@
 /** The story of one job as lines: what it is, what happened to it in order of time, and what comes next. */
 import type { Tombstone } from '../../../core/codec.ts';
 import type { Attempted } from '../../../core/outcome.ts';
+import { digestOf } from '../../../core/record-header.ts';
 import type { OverState } from '../../../core/state.ts';
 import type { DeadLetter, Peek } from '../../../redis/inspect.ts';
 import { fields, json, line } from '../../terminal/text.ts';
@@ -26,7 +27,7 @@ export interface Story {
 /** What a program needs to know; the same facts as the lines. */
 export function storyValue({ id, bare, queue, partition, peek, deadLetter, deadLetterAddress }: Story): object {
   const record = peek.record ?? deadLetter?.record;
-  const { readable, askedDueMs, name, data } = contentOf(record);
+  const { readable, askedDueMs, name, data, options } = contentOf(record);
   const { run, tombstone } = peek;
   return {
     id,
@@ -37,6 +38,8 @@ export function storyValue({ id, bare, queue, partition, peek, deadLetter, deadL
     readable,
     name,
     data,
+    options,
+    digest: peek.record === undefined ? undefined : digestOf(peek.record),
     askedDueMs: askedDueMs ?? tombstone?.askedDueMs,
     dueMs: peek.dueMs,
     attempts: run?.attempts ?? deadLetter?.attempts ?? tombstone?.attempts ?? 0,
@@ -82,9 +85,21 @@ export function jobFields(job: {
     ['queue', `${job.queue}, partition ${job.partition}`],
     ['name', content.name],
     ['data', dataText(content, record)],
-    ['budget', content.attempts === undefined ? undefined : `${content.attempts} attempts`],
-    ['timeout', content.timeoutMs === undefined ? undefined : span(content.timeoutMs)],
+    ...optionTexts(content.options ?? {}),
   ]);
+}
+
+/** What this one job was told. */
+function optionTexts(options: NonNullable<Content['options']>): readonly (readonly [string, string | undefined])[] {
+  const { attempts, timeoutMs, backoff, expiresAtMs, maxLatenessMs, onLate } = options;
+  const ending = { drop: 'it is dropped', dead: 'it becomes a dead letter', run: 'it runs anyway' }[onLate ?? 'drop'];
+  return [
+    ['budget', attempts === undefined ? undefined : `${attempts} attempts`],
+    ['timeout', timeoutMs === undefined ? undefined : span(timeoutMs)],
+    ['backoff', backoff === undefined ? undefined : json(backoff)],
+    ['expires', expiresAtMs === undefined ? undefined : `${iso(expiresAtMs)}, then ${ending}`],
+    ['lateness', maxLatenessMs === undefined ? undefined : `at most ${span(maxLatenessMs)}, then ${ending}`],
+  ];
 }
 
 function dataText({ readable, data }: Content, record: string | undefined): string | undefined {

@@ -1,0 +1,69 @@
+#!lua
+-- reschedule: a job that waits gets another due time. Many jobs per call.
+-- USES  clock, run, tombstone, waiting, nudge
+-- KEYS  1 scheduled  2 jobs  3 runs  4 meta  5 wake  6 stale
+-- ARGV  1 now  2 generation  3 horizon  then per job: member, due, mode, seen
+--       now ms, '' = server time; horizon ms ahead of now; due ms, 0 = now, or from 1e11 (the year
+--       1973); mode any | earlier | later; seen: the token of its last start as the caller saw it,
+--       0 = it was never started, '' = any
+-- RETURN one text per job: ok <due before, - = it was in ready> <due> | already <due> (its due time
+--        is that one) | kept <due> (the mode says so) | ready (it is due and waits for a worker,
+--        and would be due again) | running | over <outcome letter> | unknown | started (since it
+--        was seen) | bad-due <now>; or {'moved', generation} when the partition has another
+--        generation
+-- The run record first, scheduled last, which is the commit point: the same call again completes
+-- what was cut off. The due time in the run record is the one that a largest lateness counts from,
+-- and repair. A job that leaves ready leaves its entry there, which stale notes and start drops;
+-- one whose worker was lost loses it, so that the late end of that start has no effect. Its options
+-- and its attempts stay. No allow-oom: a full Redis refuses it up front.
+local scheduled, jobs, runs = KEYS[1], KEYS[2], KEYS[3]
+local meta, wake, stale = KEYS[4], KEYS[5], KEYS[6]
+local now, generation, horizon = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local keys = { scheduled = scheduled, jobs = jobs, runs = runs }
+
+local replies, count, soonest = {}, 0, math.huge
+local current = redis.call('HGET', meta, 'generation') or '0'
+if current ~= generation then return { 'moved', current } end
+
+local function write(member, due, job)
+  local text = ('%.0f'):format(due)
+  -- It is in ready, or was when a foreign producer put it again.
+  local wasReady = not job.waits or member:sub(1, 2) ~= 'j:' and job.hasRecord
+    and tonumber(job.run and job.run.due) ~= tonumber(job.waits)
+  if wasReady then
+    redis.call('ZADD', stale, ('%.0f'):format(now), member)
+  end
+  if job.hasRecord then
+    local run = job.run and unboundText(job.run, text) or freshRun('0', 0, '0', text)
+    redis.call('HSET', runs, member, run)
+  end
+  redis.call('ZADD', scheduled, text, member)
+  count, soonest = count + 1, math.min(soonest, due)
+  return ('ok %s %s'):format(job.waits or '-', text)
+end
+
+local function judge(member, asked, mode, seen)
+  local isInstant = asked and (asked == 0 or asked >= 1e11) and asked <= now + horizon
+  if not isInstant then return ('bad-due %.0f'):format(now) end
+  local due = asked == 0 and now or asked
+  local refusal, waits, run, hasRecord = waitingIn(keys, member, seen)
+  if refusal then return refusal end
+  local before = tonumber(waits)
+  if before == due then return ('already %.0f'):format(due) end
+  -- What is due is not put back behind others by a due time that has passed too.
+  local isDue = not before or before <= now
+  if isDue and (due <= now or mode == 'earlier') then return 'ready' end
+  -- @kept
+  local stays = mode == 'earlier' and due > before or mode == 'later' and before and due < before
+  if stays then return 'kept ' .. waits end
+  return write(member, due, { waits = waits, run = run, hasRecord = hasRecord })
+end
+
+for at = 4, #ARGV, 4 do
+  replies[#replies + 1] = judge(ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3])
+end
+if count > 0 then
+  redis.call('HINCRBY', meta, 'n.rescheduled', count)
+end
+nudge(meta, wake, soonest)
+return replies

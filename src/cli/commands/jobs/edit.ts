@@ -1,0 +1,88 @@
+/** `edit <queue> <id...>`: other data, another name or other options for jobs that wait, one line per job. */
+import { type Command, InvalidArgumentError } from 'commander';
+import type { Edited, JobChange } from '../../../client/producer.ts';
+import { bodyFields, headerFields } from '../../../core/job-fields.ts';
+import { jobOptions } from '../../../core/job-options.ts';
+import { type Exit, type Register, withExamples } from '../../register.ts';
+import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
+import { readData } from '../../terminal/input.ts';
+import { dashed, type JobFlags, readFlags, withFlags } from '../../terminal/job-flags.ts';
+import { line } from '../../terminal/text.ts';
+import { unchanged } from './reschedule.ts';
+
+const OPTIONS = [...bodyFields, ...headerFields].map(({ name, option }) => ({ name, option }));
+const EDITED = [{ name: 'name' as const, option: jobOptions.name }, ...OPTIONS];
+
+interface Flags extends JobFlags {
+  readonly data?: string;
+  readonly unset?: readonly string[];
+  readonly ifDigest?: string;
+}
+
+export const edit: Register = (parent, runner) => {
+  const command = parent
+    .command('edit <queue> <id...>')
+    .description('change the data, the name or the options of jobs that wait; id, due time, attempts and history stay')
+    .option('--data <json>', 'new data: JSON, @file, or - for stdin');
+  withFlags(command, EDITED)
+    .option(
+      '--unset <option>',
+      "take an option back to the queue's, by the name of its flag; may be given more than once",
+      (given: string, before: readonly string[] = []) => [...before, optionNamed(given)],
+    )
+    .option('--if-digest <digest>', 'only if the job is still what "duestream show --json" showed with this digest')
+    .action((queue: string, ids: readonly string[], flags: Flags, command: Command) =>
+      runner.run(command, (session) => run(session, { queue, ids, flags })),
+    );
+  withExamples(command, [
+    `duestream edit reminders payment:42 --data '{"to":"new@example.org"}'`,
+    'duestream edit reminders payment:42 payment:43 --attempts 3 --unset timeout',
+  ]);
+};
+
+function optionNamed(given: string): string {
+  const known = OPTIONS.map(({ name }) => dashed(name));
+  if (known.includes(given)) return given;
+  throw new InvalidArgumentError(`Allowed: ${known.join(', ')}.`);
+}
+
+interface Asked {
+  readonly queue: string;
+  readonly ids: readonly string[];
+  readonly flags: Flags;
+}
+
+async function run(session: Session, { queue, ids, flags }: Asked): Promise<Exit> {
+  const { data, unset = [], ifDigest, ...options } = flags;
+  const cleared = OPTIONS.filter(({ name }) => unset.includes(dashed(name))).map(({ name }) => [name, null]);
+  const change: JobChange = {
+    ...readFlags(options, EDITED),
+    ...(Object.fromEntries(cleared) as JobChange),
+    ...(data === undefined ? {} : { data: await readData(session.invocation, data) }),
+    ...(ifDigest === undefined ? {} : { ifDigest }),
+  };
+  await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
+  const replies = await withProducer(session, (producer) =>
+    producer.editMany(
+      queue,
+      ids.map((id) => ({ ...change, id })),
+    ),
+  );
+  session.out.answer({ queue, jobs: replies }, () => replies.map(sentence));
+  return replies.every(({ status }) => status === 'edited' || status === 'already') ? 0 : 1;
+}
+
+function sentence({ id, status, digest, over }: Edited): string {
+  switch (status) {
+    case 'edited':
+      return line`${id}  edited  digest ${digest ?? '-'}`;
+    case 'already':
+      return line`${id}  is so already  digest ${digest ?? '-'}`;
+    case 'changed':
+      return line`${id}  not changed: somebody else has changed it; look again with "duestream show"`;
+    case 'unreadable':
+      return line`${id}  not changed: its record cannot be read`;
+    default:
+      return unchanged({ id, status, over });
+  }
+}

@@ -1,0 +1,213 @@
+/** What a producer offers to change a job that waits: its due time, or its content. Checks come before anything is sent. */
+import { dataJson } from '../core/data-json.ts';
+import { show } from '../core/duration.ts';
+import { DuestreamError } from '../core/errors.ts';
+import { bodyFields, headerFields } from '../core/job-fields.ts';
+import { jobOptions, type OptionsOfFires, type ScheduleOptions } from '../core/job-options.ts';
+import { hintOf } from '../core/nearest.ts';
+import { checkList } from './bulk.ts';
+import type { Calls } from './calls.ts';
+import type { Edited, EditRequest } from './edit.ts';
+import { dueOf } from './plan.ts';
+import type { Parts } from './producer-parts.ts';
+import type { Request, Rescheduled } from './reschedule.ts';
+import { type ProducerSettings, parseAnyId, type QueueInput, queueOf } from './settings.ts';
+
+/** When a job that waits is to be due instead: `delay` from now, or `at`. */
+export type NewDue = Pick<ScheduleOptions, 'delay' | 'at' | 'zone'> & {
+  /** Only if that is `earlier`, or `later`, than it is due now: else it is `kept`. */
+  readonly only?: 'earlier' | 'later' | undefined;
+};
+
+type EditableOptions = OptionsOfFires & Pick<ScheduleOptions, 'expiresAt'>;
+
+/** What is to be different about a job. What is left out stays; `null` takes an option back to what its queue says. */
+export type JobChange<Data = unknown> = {
+  readonly [Name in keyof EditableOptions]?: EditableOptions[Name] | null;
+} & {
+  readonly data?: Data | undefined;
+  readonly name?: string | undefined;
+  /** Only if the content is still the one that `get` showed with this digest. */
+  readonly ifDigest?: string | undefined;
+};
+
+/** What became of a request to run a job now. */
+export interface RunNow {
+  readonly id: string;
+  /**
+   * `due`: it is due now · `already-due`: it was, and waits for a worker · `running`, `over`, `unknown`: it does not wait,
+   * nothing was changed · `indeterminate`: the reply was lost, and the job has been started or has ended since.
+   */
+  readonly status: 'due' | 'already-due' | 'running' | 'over' | 'unknown' | 'indeterminate';
+  readonly over?: Rescheduled['over'];
+}
+
+/** Changes of jobs that wait: for their time, for a retry, or for a worker. Id, attempts and history stay. */
+export interface Changes {
+  /**
+   * Another due time. A job that runs, is over or unknown is not changed, and the status says so.
+   *
+   * @throws DuestreamError `bad-input` without `delay` and `at`, and as `schedule` does
+   * @example
+   * const { status } = await producer.reschedule(reminders, 'payment:42', { delay: '1d', only: 'later' });
+   */
+  reschedule(queue: QueueInput<unknown>, id: string, due: NewDue): Promise<Rescheduled>;
+  /** Up to a million, results in their order. @example await producer.rescheduleMany(mail, ids.map((id) => ({ id, delay: '1h' }))); */
+  rescheduleMany(
+    queue: QueueInput<unknown>,
+    jobs: readonly (NewDue & { readonly id: string })[],
+  ): Promise<readonly Rescheduled[]>;
+  /** Due now, also before the end of a backoff. @example await producer.runNow(reminders, 'payment:42'); */
+  runNow(queue: QueueInput<unknown>, id: string): Promise<RunNow>;
+  /** Up to a million, results in their order. @example await producer.runNowMany(reminders, ids); */
+  runNowMany(queue: QueueInput<unknown>, ids: readonly string[]): Promise<readonly RunNow[]>;
+  /**
+   * Another content: data, name, options. It is compared and set, so an edit never undoes another one; with `ifDigest` it
+   * is refused (`changed`) unless the job is what you have seen.
+   *
+   * @throws DuestreamError `bad-input` for an option that there is not, or one outside its range
+   * @example
+   * await producer.edit(reminders, 'payment:42', { data: { to: 'new@example.org' }, attempts: 3 });
+   */
+  edit<Data>(queue: QueueInput<Data>, id: string, change: JobChange<Data>): Promise<Edited>;
+  /** Up to a million, results in their order. @example await producer.editMany(mail, ids.map((id) => ({ id, attempts: 1 }))); */
+  editMany<Data>(
+    queue: QueueInput<Data>,
+    jobs: readonly (JobChange<Data> & { readonly id: string })[],
+  ): Promise<readonly Edited[]>;
+}
+
+const DUE_NAMES = ['delay', 'at', 'zone', 'only'];
+const OPTION_NAMES: readonly string[] = [...bodyFields, ...headerFields].map(({ name }) => name);
+const CHANGE_NAMES = ['data', 'name', ...OPTION_NAMES, 'ifDigest'];
+const DIGEST = /^[0-9a-f]{16}$/;
+
+export function changesOf(
+  { clock, dataBytesMax }: ProducerSettings,
+  { runChecked }: Pick<Calls, 'runChecked'>,
+): Changes {
+  const to = (queue: QueueInput<unknown>) => queueOf(queue);
+
+  function rescheduleAll(queue: QueueInput<unknown>, list: readonly (NewDue & { readonly id: string })[]) {
+    const read = () => {
+      const jobs = list.map((due) => ({ ...due, id: parseAnyId(due.id, false), mode: modeOf(due) }));
+      return { queue: to(queue), jobs, calledMs: clock.monotonicMs() };
+    };
+    const work = async (
+      { server, limits, reschedule }: Parts,
+      { queue: found, jobs, calledMs }: ReturnType<typeof read>,
+    ) => {
+      await server.settle();
+      const within = limits(calledMs);
+      const requests = jobs.map((due): Request => ({ id: due.id, mode: due.mode, dueMs: dueOf(due, within) }));
+      return reschedule(found, requests);
+    };
+    return runChecked(read, work);
+  }
+
+  function runAll(queue: QueueInput<unknown>, ids: readonly string[]) {
+    return runChecked(
+      () => ({ queue: to(queue), ids: ids.map((id) => parseAnyId(id, false)) }),
+      async ({ reschedule }, given) => {
+        const requests = given.ids.map((id): Request => ({ id, dueMs: 0, mode: 'earlier' }));
+        return (await reschedule(given.queue, requests)).map(runNowOf);
+      },
+    );
+  }
+
+  function editAll(queue: QueueInput<unknown>, list: readonly (JobChange & { readonly id: string })[]) {
+    return runChecked(
+      () => ({ queue: to(queue), requests: list.map((job) => requestOf(job, dataBytesMax)) }),
+      ({ edit }, { queue: found, requests }) => edit(found, requests),
+    );
+  }
+
+  return {
+    reschedule: async (queue, id, due) => first(await rescheduleAll(queue, [{ ...due, id }])),
+    rescheduleMany: async (queue, jobs) => rescheduleAll(queue, checked(jobs, 'jobs')),
+    runNow: async (queue, id) => first(await runAll(queue, [id])),
+    runNowMany: async (queue, ids) => runAll(queue, checked(ids, 'ids')),
+    edit: async (queue, id, change) => first(await editAll(queue, [{ ...change, id }])),
+    editMany: async (queue, jobs) => editAll(queue, checked(jobs, 'jobs')),
+  };
+}
+
+function checked<T>(list: readonly T[], what: string): readonly T[] {
+  checkList(list, what);
+  return list;
+}
+
+function first<T>([result]: readonly T[]): T {
+  if (result === undefined) throw new Error('a call for one job was answered with none');
+  return result;
+}
+
+function checkNames(given: object, known: readonly string[], what: string): void {
+  for (const name in given) {
+    if (name === 'id' || known.includes(name)) continue;
+    const near = hintOf(name, known) || ';';
+    throw new DuestreamError('bad-input', `${what} has no option ${show(name)}${near} allowed: ${known.join(', ')}`);
+  }
+}
+
+function modeOf(due: NewDue): Request['mode'] {
+  checkNames(due, DUE_NAMES, 'reschedule');
+  if (due.delay === undefined && due.at === undefined) {
+    throw new DuestreamError(
+      'bad-input',
+      'neither delay nor at is given; allowed: one of them, or runNow to run it now',
+    );
+  }
+  const { only } = due;
+  if (only === undefined) return 'any';
+  if (only === 'earlier' || only === 'later') return only;
+  throw new DuestreamError('bad-input', `only is ${show(only)}; allowed: earlier, later`);
+}
+
+function requestOf(change: JobChange & { readonly id: string }, dataBytesMax: number): EditRequest {
+  checkNames(change, CHANGE_NAMES, 'edit');
+  const { id, name, data, ifDigest, ...options } = change;
+  if (!CHANGE_NAMES.some((one) => one !== 'ifDigest' && Reflect.get(change, one) !== undefined)) {
+    const allowed = CHANGE_NAMES.filter((one) => one !== 'ifDigest').join(', ');
+    throw new DuestreamError('bad-input', `nothing is to be different; allowed: at least one of ${allowed}`);
+  }
+  if (ifDigest !== undefined && !(typeof ifDigest === 'string' && DIGEST.test(ifDigest))) {
+    throw new DuestreamError('bad-input', `ifDigest is ${show(ifDigest)}; allowed: the digest that get shows`);
+  }
+  const hasData = data !== undefined;
+  if (hasData) checkBytes(dataJson(data), dataBytesMax);
+  return {
+    id: parseAnyId(id, false),
+    ifDigest,
+    change: {
+      ...(name === undefined ? {} : { name: jobOptions.name.check(name, 'name') }),
+      hasData,
+      data,
+      options: checkedOptions(options),
+    },
+  };
+}
+
+/** What is wrong with an option is said before anything is read. Only an expiry depends on the due time of the job. */
+function checkedOptions(options: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  for (const { name, option } of [...bodyFields, ...headerFields]) {
+    const given = options[name];
+    if (given !== undefined && given !== null) option.check(given, name);
+  }
+  return options;
+}
+
+function checkBytes(json: string, max: number): void {
+  const bytes = Buffer.byteLength(json);
+  if (bytes <= max) return;
+  throw new DuestreamError(
+    'bad-input',
+    `data is ${bytes} bytes of JSON; allowed: ${max} bytes; store it elsewhere and put a reference to it into the job`,
+  );
+}
+
+function runNowOf({ id, status, over }: Rescheduled): RunNow {
+  if (status === 'rescheduled') return { id, status: 'due' };
+  if (status === 'ready' || status === 'already' || status === 'kept') return { id, status: 'already-due' };
+  return { id, status, ...(over === undefined ? {} : { over }) };
+}

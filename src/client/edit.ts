@@ -1,0 +1,214 @@
+/**
+ * Another content for jobs that wait: data, name, options. A job is read, changed here, and written if it is still what
+ * was read (compare and set), so two edits at once cannot undo each other. The same edit again is recognised, because
+ * the record it would write stands there.
+ */
+import { memberOf } from '../core/codec.ts';
+import { DuestreamError } from '../core/errors.ts';
+import type { Queue } from '../core/queue.ts';
+import { editRecord, type RecordChange } from '../core/record-edit.ts';
+import { decodeHeader, digestOf } from '../core/record-header.ts';
+import type { OverState } from '../core/state.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
+import { type Peek, peek } from '../redis/inspect.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import { EDIT_BYTES_MAX, EDIT_JOBS_MAX } from '../redis/transitions/bytes.ts';
+import type { EditItem, EditReply } from '../redis/transitions/edits.ts';
+import type { Jobs } from '../redis/transitions/jobs.ts';
+import type { Moved } from '../redis/transitions/replies.ts';
+import { CHUNK_JOBS_MAX } from './chunks.ts';
+import { eachPartition } from './each-partition.ts';
+import { type CallPartitions, isMoved } from './partition-calls.ts';
+import { withReadRetry } from './read-retry.ts';
+
+/** What became of a request to edit a job. */
+export interface Edited {
+  readonly id: string;
+  /**
+   * `edited` · `already`: it is what it should become · `changed`: somebody has changed it, it is not what `ifDigest`
+   * says · `running`, `over`, `unknown`: it does not wait, nothing was changed · `unreadable`: its record cannot be read
+   * · `indeterminate`: the reply was lost, and the job has been started, changed or ended since, so nobody knows whether
+   * it was edited before.
+   */
+  readonly status: 'edited' | 'already' | 'changed' | 'running' | 'over' | 'unknown' | 'unreadable' | 'indeterminate';
+  /** Of what is stored now, with `edited`, `already` and `changed`: for the next edit's `ifDigest`. */
+  readonly digest?: string | undefined;
+  readonly over?: OverState | undefined;
+}
+
+/** One job, checked. */
+export interface EditRequest {
+  readonly id: string;
+  readonly change: Omit<RecordChange, 'dueMs'>;
+  readonly ifDigest: string | undefined;
+}
+
+export interface EditParts {
+  readonly redis: Redis;
+  readonly jobs: Pick<Jobs, 'edit'>;
+  readonly callPartitions: CallPartitions;
+  readonly recordBytesMax: number;
+}
+
+export type Edit = (queue: Queue, requests: readonly EditRequest[]) => Promise<readonly Edited[]>;
+
+/** Where somebody else edits the same job at the same time, it is read anew so often. */
+const LOOKS_MAX = 5;
+
+export function createEdit(parts: EditParts): Edit {
+  return async (queue, requests) => {
+    const results: Edited[] = [];
+    for (let from = 0; from < requests.length; from += CHUNK_JOBS_MAX) {
+      const slice = requests.slice(from, from + CHUNK_JOBS_MAX);
+      const found = await parts.callPartitions(queue, (layout, policy) =>
+        eachPartition(layout, slice, (ref, some) => inPartition(parts, { ref, some }, policy)),
+      );
+      results.push(...found);
+    }
+    return results;
+  };
+}
+
+interface Some {
+  readonly ref: PartitionRef;
+  readonly some: readonly EditRequest[];
+}
+
+async function inPartition(parts: EditParts, { ref, some }: Some, policy: RetryPolicy) {
+  const results = new Map<EditRequest, Edited>();
+  let open = some;
+  for (let looks = 1; open.length > 0; looks += 1) {
+    const round = await lookAndCall(parts, { ref, some: open.slice(0, EDIT_JOBS_MAX) }, policy);
+    if (isMoved(round)) return round;
+    const isLast = looks >= LOOKS_MAX + some.length;
+    for (const { request, result } of round) {
+      const known = result ?? (isLast ? { id: request.id, status: 'changed' as const } : undefined);
+      if (known) results.set(request, known);
+    }
+    open = open.filter((request) => !results.has(request));
+  }
+  return some.flatMap((request) => results.get(request) ?? []);
+}
+
+interface Round {
+  readonly request: EditRequest;
+  /** Undefined: it is to be looked at again. */
+  readonly result: Edited | undefined;
+}
+
+async function lookAndCall(parts: EditParts, some: Some, policy: RetryPolicy): Promise<readonly Round[] | Moved> {
+  const plans = await lookAt(parts, some, policy);
+  if (isMoved(plans)) return plans;
+  const round: Round[] = plans.filter((plan) => 'result' in plan);
+  const sent = firstBytes(plans.filter((plan) => 'item' in plan));
+  if (sent.length === 0) return round;
+  const items = sent.map(({ item }) => item);
+  const answers = await send(parts, { ref: some.ref, items }, policy);
+  if (isMoved(answers)) return answers;
+  const told = answers.flatMap((answer, at) => {
+    const one = sent[at];
+    return one ? [{ request: one.request, result: resultOf(one.request, one.item, answer) }] : [];
+  });
+  return [...round, ...told];
+}
+
+type Plan =
+  | { readonly request: EditRequest; readonly result: Edited }
+  | { readonly request: EditRequest; readonly item: EditItem };
+type Sent = Extract<Plan, { item: EditItem }>;
+
+async function lookAt(
+  { redis }: EditParts,
+  { ref, some }: Some,
+  policy: RetryPolicy,
+): Promise<readonly Plan[] | Moved> {
+  const look = ({ id }: EditRequest) => withReadRetry('edit', () => peek(redis, ref, memberOf(id)), policy);
+  const found = await Promise.all(some.map(look));
+  const plans: Plan[] = [];
+  for (const [at, request] of some.entries()) {
+    const job = found[at];
+    if (job && 'kind' in job) return job;
+    plans.push(planOf(request, job));
+  }
+  return plans;
+}
+
+function planOf(request: EditRequest, job: Peek | undefined): Plan {
+  const { id, change, ifDigest } = request;
+  const done = (result: Omit<Edited, 'id'>): Plan => ({ request, result: { id, ...result } });
+  if (!job) return done({ status: 'unknown' });
+  const { record, run, tombstone, member } = job;
+  if (tombstone) return done({ status: 'over', over: tombstone.outcome });
+  if (record === undefined) return done({ status: 'unreadable' });
+  const before = digestOf(record);
+  const dueMs = job.dueMs ?? run?.nextDueMs ?? decodeHeader(record)?.askedDueMs ?? job.nowMs;
+  const edited = editRecord(record, { ...change, dueMs });
+  if (edited === undefined) return done({ status: 'unreadable' });
+  // Nothing to do, whatever it does now: the same edit again, or one that changes nothing.
+  if (edited === record) return done({ status: 'already', digest: before });
+  if (run?.owner !== undefined) return done({ status: 'running' });
+  if (ifDigest !== undefined && ifDigest !== before) return done({ status: 'changed', digest: before });
+  return { request, item: { member, before, record: edited } };
+}
+
+/** As many as one call may carry, and at least one. */
+function firstBytes(plans: readonly Sent[]): readonly Sent[] {
+  let bytes = 0;
+  const end = plans.findIndex(({ item }, at) => {
+    bytes += Buffer.byteLength(item.record);
+    return at > 0 && bytes > EDIT_BYTES_MAX;
+  });
+  return end === -1 ? plans : plans.slice(0, end);
+}
+
+interface Answer {
+  readonly reply: EditReply;
+  /** An earlier call of the same kind may have been carried out: its reply was lost. */
+  readonly isRepeated: boolean;
+}
+
+async function send(
+  { jobs, recordBytesMax }: EditParts,
+  { ref, items }: { readonly ref: PartitionRef; readonly items: readonly EditItem[] },
+  policy: RetryPolicy,
+): Promise<readonly Answer[] | Moved> {
+  let tries = 0;
+  const call = () => {
+    tries += 1;
+    return jobs.edit(ref, items, { bytesMax: recordBytesMax });
+  };
+  const replies = await withRetry('edit', call, policy);
+  return isMoved(replies) ? replies : replies.map((reply) => ({ reply, isRepeated: tries > 1 }));
+}
+
+/** Undefined: it is to be looked at again. */
+function resultOf(
+  { id, ifDigest }: EditRequest,
+  { record }: EditItem,
+  { reply, isRepeated }: Answer,
+): Edited | undefined {
+  switch (reply.kind) {
+    case 'ok':
+      return { id, status: 'edited', digest: digestOf(record) };
+    case 'already':
+      return { id, status: isRepeated ? 'edited' : 'already', digest: digestOf(record) };
+    case 'later':
+      return undefined;
+    case 'bad-record':
+    case 'too-large':
+      throw tooLarge(id, record);
+    default:
+      if (isRepeated) return { id, status: 'indeterminate' };
+      if (reply.kind === 'over') return { id, status: 'over', over: reply.over };
+      if (reply.kind !== 'changed') return { id, status: reply.kind === 'unknown' ? 'unknown' : 'running' };
+      return ifDigest === undefined ? undefined : { id, status: 'changed' };
+  }
+}
+
+const tooLarge = (id: string, record: string): DuestreamError =>
+  new DuestreamError(
+    'bad-input',
+    `the edited record of ${id} is ${Buffer.byteLength(record)} bytes, more than the producer may write; ` +
+      'store the data elsewhere and put a reference to it into the job',
+  );

@@ -1,0 +1,149 @@
+/**
+ * Another due time for jobs that wait. The token of the last start is looked up first and travels with the call: when a
+ * reply was lost and the job has been started since, the repeated call changes nothing.
+ */
+import { memberOf } from '../core/codec.ts';
+import { DuestreamError } from '../core/errors.ts';
+import type { Queue } from '../core/queue.ts';
+import type { OverState } from '../core/state.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
+import { lastTokens } from '../redis/inspect.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import { RESCHEDULE_JOBS_MAX } from '../redis/transitions/bytes.ts';
+import type { RescheduleItem, RescheduleReply } from '../redis/transitions/edits.ts';
+import type { Jobs } from '../redis/transitions/jobs.ts';
+import type { Moved } from '../redis/transitions/replies.ts';
+import { CHUNK_JOBS_MAX } from './chunks.ts';
+import { eachPartition } from './each-partition.ts';
+import { type CallPartitions, isMoved } from './partition-calls.ts';
+import { withReadRetry } from './read-retry.ts';
+
+/** What became of a request for another due time. */
+export interface Rescheduled {
+  readonly id: string;
+  /**
+   * `rescheduled`: due at `dueMs`, and before at `wasMs` · `already`: that was its due time · `kept`: `only` forbids it,
+   * and it is due at `dueMs` · `ready`: it is due already and waits for a worker · `running`, `over`, `unknown`: it does
+   * not wait, nothing was changed · `indeterminate`: the reply was lost, and the job has been started or has ended since,
+   * so nobody knows whether it was changed before.
+   */
+  readonly status: 'rescheduled' | 'already' | 'kept' | 'ready' | 'running' | 'over' | 'unknown' | 'indeterminate';
+  /** Epoch ms, with `rescheduled`, `already` and `kept`. */
+  readonly dueMs?: number;
+  /** Epoch ms, with `rescheduled`; undefined for a job that was due and waited for a worker. */
+  readonly wasMs?: number | undefined;
+  readonly over?: OverState | undefined;
+}
+
+/** One job, checked. */
+export interface Request {
+  readonly id: string;
+  /** 0: now. */
+  readonly dueMs: number;
+  readonly mode: RescheduleItem['mode'];
+}
+
+export interface RescheduleParts {
+  readonly redis: Redis;
+  readonly jobs: Pick<Jobs, 'reschedule'>;
+  readonly callPartitions: CallPartitions;
+  readonly horizonMs: number;
+}
+
+export type Reschedule = (queue: Queue, requests: readonly Request[]) => Promise<readonly Rescheduled[]>;
+
+/** A job that is started between look and call is looked at again, so often. */
+const LOOKS_MAX = 5;
+
+export function createReschedule(parts: RescheduleParts): Reschedule {
+  return async (queue, requests) => {
+    const results: Rescheduled[] = [];
+    for (let from = 0; from < requests.length; from += CHUNK_JOBS_MAX) {
+      const slice = requests.slice(from, from + CHUNK_JOBS_MAX);
+      const found = await parts.callPartitions(queue, (layout, policy) =>
+        eachPartition(layout, slice, (ref, some) => inPartition(parts, { ref, some }, policy)),
+      );
+      results.push(...found);
+    }
+    return results;
+  };
+}
+
+interface Some {
+  readonly ref: PartitionRef;
+  readonly some: readonly Request[];
+}
+
+async function inPartition(parts: RescheduleParts, { ref, some }: Some, policy: RetryPolicy) {
+  const results: Rescheduled[] = [];
+  for (let from = 0; from < some.length; from += RESCHEDULE_JOBS_MAX) {
+    const found = await inOneCall(parts, { ref, some: some.slice(from, from + RESCHEDULE_JOBS_MAX) }, policy);
+    if (isMoved(found)) return found;
+    results.push(...found);
+  }
+  return results;
+}
+
+async function inOneCall(
+  parts: RescheduleParts,
+  { ref, some }: Some,
+  policy: RetryPolicy,
+): Promise<readonly Rescheduled[] | Moved> {
+  const results = new Map<Request, Rescheduled>();
+  let open = some;
+  for (let looks = 1; open.length > 0; looks += 1) {
+    const answers = await lookAndCall(parts, { ref, some: open }, policy);
+    if (isMoved(answers)) return answers;
+    const again: Request[] = [];
+    for (const [at, request] of open.entries()) {
+      const { reply, isRepeated } = answers[at] ?? {};
+      if (!reply) throw new Error('the script replied to fewer jobs than it was sent');
+      if (reply.kind === 'started' && !isRepeated && looks < LOOKS_MAX) again.push(request);
+      else results.set(request, resultOf(request.id, reply, isRepeated === true));
+    }
+    open = again;
+  }
+  return some.flatMap((request) => results.get(request) ?? []);
+}
+
+interface Answer {
+  readonly reply: RescheduleReply;
+  /** An earlier call of the same kind may have been carried out: its reply was lost. */
+  readonly isRepeated: boolean;
+}
+
+async function lookAndCall(
+  { redis, jobs, horizonMs }: RescheduleParts,
+  { ref, some }: Some,
+  policy: RetryPolicy,
+): Promise<readonly Answer[] | Moved> {
+  const members = some.map(({ id }) => memberOf(id));
+  const seen = await withReadRetry('reschedule', () => lastTokens(redis, ref, members), policy);
+  const items = some.map(({ dueMs, mode }, at) => ({ member: members[at] ?? '', dueMs, mode, seen: seen[at] ?? '0' }));
+  let tries = 0;
+  const call = () => {
+    tries += 1;
+    return jobs.reschedule(ref, items, { horizonMs });
+  };
+  const replies = await withRetry('reschedule', call, policy);
+  return isMoved(replies) ? replies : replies.map((reply) => ({ reply, isRepeated: tries > 1 }));
+}
+
+function resultOf(id: string, reply: RescheduleReply, isRepeated: boolean): Rescheduled {
+  switch (reply.kind) {
+    case 'ok':
+      return { id, status: 'rescheduled', dueMs: reply.dueMs, wasMs: reply.wasMs };
+    case 'already':
+    case 'kept':
+      return { id, status: reply.kind, dueMs: reply.dueMs };
+    case 'ready':
+      return { id, status: 'ready' };
+    case 'bad-due':
+      throw new DuestreamError('bad-input', `the due time of ${id} is beyond the horizon by the clock of Redis`);
+    default:
+      if (isRepeated) return { id, status: 'indeterminate' };
+      if (reply.kind === 'over') return { id, status: 'over', over: reply.over };
+      return { id, status: reply.kind === 'unknown' ? 'unknown' : 'running' };
+  }
+}

@@ -1,0 +1,289 @@
+/** Changing jobs that wait, from the library: each verb in every state, at once with others, and after a lost reply. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { ladder } from '../../../src/core/backoff.ts';
+import { defineQueue } from '../../../src/core/queue.ts';
+import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
+import { partitionRef } from '../../../src/redis/keys.ts';
+import { createJobs, type Jobs } from '../../../src/redis/transitions/jobs.ts';
+import { elect } from '../../../src/redis/transitions/lease.ts';
+import { readNew } from '../../../src/redis/transitions/ready.ts';
+import type { Claim } from '../../../src/redis/transitions/replies.ts';
+import { openLossyLine } from '../../support/lossy-line.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+
+let server: TestRedis;
+let redis: Redis;
+let jobs: Jobs;
+let producer: Producer;
+const stops: (() => Promise<unknown>)[] = [];
+const reminders = defineQueue<{ to: string }>('reminders');
+const ref = partitionRef('duestream', { queue: 'reminders', partition: 0, layoutGeneration: 0 });
+const windowMs = 600_000;
+const HOUR_MS = 3_600_000;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = openCommands({ redis: server.url, name: 'test' });
+  await whenReady(redis);
+  jobs = createJobs(redis);
+});
+beforeEach(async () => {
+  await redis.flushall();
+  producer = createProducer({ redis: server.url });
+});
+afterEach(async () => {
+  await producer.stop();
+  for (const stop of stops.splice(0)) await stop();
+});
+afterAll(async () => {
+  close(redis);
+  await server.stop();
+});
+
+/** All that is due becomes ready. */
+async function promote(): Promise<void> {
+  const { term } = await elect(redis, ref, { processId: 'm', leaseMs: 60_000 });
+  const pass = async () => {
+    const reply = await jobs.promote(ref, { term, leaseMs: 60_000, limit: 500, cap: 10_000 });
+    return reply.kind === 'promoted' && reply.count;
+  };
+  await expect.poll(pass, { timeout: 20_000 }).toBeGreaterThan(0);
+}
+
+async function begin(): Promise<Claim> {
+  await promote();
+  const [read] = await readNew(redis, [ref], { consumer: 'w1', count: 1, blockMs: 0 });
+  const [delivery] = read?.deliveries ?? [];
+  if (!delivery) throw new Error('nothing is ready');
+  const [started] = await jobs.start(ref, [delivery], { consumer: 'w1', bytesMax: 1e6, windowMs });
+  if (started?.kind !== 'run') throw new Error(`start replied ${started?.kind}`);
+  return { ...delivery, token: started.token };
+}
+
+const schedule = (id: string, options = {}) =>
+  producer.schedule(reminders, { to: 'ada' }, { id, delay: '1h', ...options });
+
+describe('another due time', () => {
+  test('is what get shows, and the rest of the job stays', async () => {
+    const { dueMs } = await schedule('x', { attempts: 3, name: 'first', maxLateness: '10m' });
+    const before = await producer.get(reminders, 'x');
+    const at = new Date(dueMs + HOUR_MS);
+    expect(await producer.reschedule(reminders, 'x', { at })).toEqual({
+      ...{ id: 'x', status: 'rescheduled', dueMs: at.getTime(), wasMs: dueMs },
+    });
+    expect(await producer.get(reminders, 'x')).toEqual({ ...before, dueMs: at.getTime() });
+  });
+
+  test('counts a delay from now, and knows zones', async () => {
+    await schedule('x');
+    const now = (await redis.time()).map(Number)[0] ?? 0;
+    const { dueMs = 0 } = await producer.reschedule(reminders, 'x', { delay: '2h' });
+    expect(Math.floor(dueMs / 1000)).toBeGreaterThanOrEqual(now + 7200);
+    const local = { at: '2030-06-01T09:00', zone: 'Europe/Berlin' };
+    const found = await producer.reschedule(reminders, 'x', local);
+    expect(found.dueMs).toBe(Date.parse('2030-06-01T09:00:00+02:00'));
+  });
+
+  test('only if it is earlier, or later', async () => {
+    const { dueMs } = await schedule('x');
+    const later = { at: new Date(dueMs + 1) };
+    expect(await producer.reschedule(reminders, 'x', { ...later, only: 'earlier' })).toEqual({
+      ...{ id: 'x', status: 'kept', dueMs },
+    });
+    expect(await producer.reschedule(reminders, 'x', { ...later, only: 'later' })).toMatchObject({
+      status: 'rescheduled',
+    });
+  });
+
+  test('takes a job out of ready, and none out of a handler', async () => {
+    await schedule('x', { delay: 0 });
+    await promote();
+    expect(await producer.reschedule(reminders, 'x', { delay: '1h' })).toMatchObject({
+      ...{ status: 'rescheduled', wasMs: undefined },
+    });
+    expect(await producer.get(reminders, 'x')).toMatchObject({ state: 'scheduled' });
+    await schedule('y', { delay: 0 });
+    await promote();
+    await readNew(redis, [ref], { consumer: 'w1', count: 9, blockMs: 0 });
+    await schedule('z', { delay: 0 });
+    const claim = await begin();
+    expect(await producer.reschedule(reminders, 'z', { delay: '1h' })).toEqual({ id: 'z', status: 'running' });
+    await jobs.complete(ref, [claim], { windowMs });
+    expect(await producer.reschedule(reminders, 'z', { delay: '1h' })).toEqual({
+      ...{ id: 'z', status: 'over', over: 'done' },
+    });
+    expect(await producer.reschedule(reminders, 'nobody', { delay: '1h' })).toEqual({
+      ...{ id: 'nobody', status: 'unknown' },
+    });
+  });
+
+  test('of many jobs over several partitions, each in its place', async () => {
+    const wide = defineQueue<number>('wide', { partitions: 4 });
+    const ids = Array.from({ length: 600 }, (_, at) => `job-${at}`);
+    await producer.scheduleMany(
+      wide,
+      ids.map((id) => ({ data: 1, id, delay: '1h' })),
+    );
+    const at = new Date(Date.now() + 10 * HOUR_MS);
+    const asked = [...ids, 'nobody'].map((id) => ({ id, at }));
+    const found = await producer.rescheduleMany(wide, asked);
+    expect(found.map(({ id }) => id)).toEqual([...ids, 'nobody']);
+    expect(new Set(found.slice(0, -1).map(({ status }) => status))).toEqual(new Set(['rescheduled']));
+    expect(found.at(-1)?.status).toBe('unknown');
+    const again = await producer.rescheduleMany(wide, asked);
+    expect(new Set(again.slice(0, -1).map(({ status }) => status))).toEqual(new Set(['already']));
+  });
+
+  test.each([
+    [{}, /neither delay nor at is given; allowed: one of them, or runNow/],
+    [{ delay: '1h', only: 'sooner' }, /only is "sooner"; allowed: earlier, later/],
+    [{ delay: '1h', only: 'any' }, /only is "any"/],
+    [{ dealy: '1h' }, /reschedule has no option "dealy"; did you mean delay\?/],
+    [{ delay: '1h', at: new Date() }, /allowed: one of them/],
+    [{ at: new Date(5) }, /at is 1970/],
+  ])('%o is refused before anything is sent', async (due, message) => {
+    await expect(producer.reschedule(reminders, 'x', due as object)).rejects.toThrow(message);
+  });
+});
+
+describe('run now', () => {
+  test('makes a job due that waits for its time, or for its retry', async () => {
+    await schedule('x');
+    expect(await producer.runNow(reminders, 'x')).toEqual({ id: 'x', status: 'due' });
+    const claim = await begin();
+    expect(await producer.runNow(reminders, 'x')).toEqual({ id: 'x', status: 'running' });
+    await jobs.retry(ref, claim, { windowMs, delayMs: HOUR_MS, error: '{}' });
+    expect(await producer.runNowMany(reminders, ['x', 'nobody'])).toEqual([
+      { id: 'x', status: 'due' },
+      { id: 'nobody', status: 'unknown' },
+    ]);
+    await promote();
+    expect(await producer.runNow(reminders, 'x')).toEqual({ id: 'x', status: 'already-due' });
+  });
+});
+
+describe('another content', () => {
+  test('is what get shows; what is not named stays', async () => {
+    await schedule('x', { attempts: 3, name: 'first', maxLateness: '10m', backoff: ladder(['1m']) });
+    const before = await producer.get(reminders, 'x');
+    const edited = await producer.edit(reminders, 'x', { data: { to: 'bob' }, attempts: 5, timeout: '9s' });
+    const after = await producer.get(reminders, 'x');
+    expect(edited).toEqual({ id: 'x', status: 'edited', digest: after?.digest });
+    expect(after).toEqual({
+      ...before,
+      ...{ data: { to: 'bob' }, digest: edited.digest },
+      options: { ...before?.options, attempts: 5, timeoutMs: 9000 },
+    });
+    expect(await producer.edit(reminders, 'x', { attempts: null, timeout: null, name: 'second' })).toMatchObject({
+      status: 'edited',
+    });
+    expect((await producer.get(reminders, 'x'))?.options).toEqual({
+      ...{ backoff: before?.options.backoff, maxLatenessMs: 600_000, onLate: 'drop' },
+    });
+  });
+
+  test('again is already there', async () => {
+    await schedule('x');
+    await producer.edit(reminders, 'x', { data: { to: 'bob' } });
+    expect(await producer.edit(reminders, 'x', { data: { to: 'bob' } })).toMatchObject({ status: 'already' });
+  });
+
+  test('only if the job is what the caller has seen', async () => {
+    await schedule('x');
+    const ifDigest = (await producer.get(reminders, 'x'))?.digest;
+    await producer.edit(reminders, 'x', { name: 'other' });
+    expect(await producer.edit(reminders, 'x', { data: { to: 'bob' }, ifDigest })).toMatchObject({ status: 'changed' });
+    const { digest } = (await producer.get(reminders, 'x')) ?? {};
+    expect(await producer.edit(reminders, 'x', { data: { to: 'bob' }, ifDigest: digest })).toMatchObject({
+      status: 'edited',
+    });
+  });
+
+  test('of edits at once undoes none', async () => {
+    await schedule('x');
+    const found = await Promise.all([
+      ...[1, 2, 3].map((attempts) => producer.edit(reminders, 'x', { attempts })),
+      producer.edit(reminders, 'x', { name: 'other' }),
+      producer.edit(reminders, 'x', { data: { to: 'bob' } }),
+    ]);
+    expect(found.every(({ status }) => status === 'edited' || status === 'changed')).toBe(true);
+    const view = await producer.get(reminders, 'x');
+    const done = (at: number) => found[at]?.status === 'edited';
+    expect(view?.name).toBe(done(3) ? 'other' : 'default');
+    expect(view?.data).toEqual({ to: done(4) ? 'bob' : 'ada' });
+  });
+
+  test('of a job that runs, is over or unknown is refused', async () => {
+    await schedule('x', { delay: 0 });
+    const claim = await begin();
+    const change = { data: { to: 'bob' } };
+    expect(await producer.edit(reminders, 'x', change)).toEqual({ id: 'x', status: 'running' });
+    await jobs.complete(ref, [claim], { windowMs });
+    expect(await producer.edit(reminders, 'x', change)).toEqual({ id: 'x', status: 'over', over: 'done' });
+    expect(await producer.edit(reminders, 'nobody', change)).toEqual({ id: 'nobody', status: 'unknown' });
+  });
+
+  test('of a record that cannot be read is refused, and one that JavaScript would round', async () => {
+    await schedule('x');
+    await redis.hset(ref.keys.jobs, 'j:x', '2abc|{}');
+    expect(await producer.edit(reminders, 'x', { name: 'other' })).toEqual({ id: 'x', status: 'unreadable' });
+    await redis.hset(ref.keys.jobs, 'j:x', '1mi8or64g|{"d":9007199254740993}');
+    await expect(producer.edit(reminders, 'x', { name: 'other' })).rejects.toThrow(/which JavaScript would round/);
+  });
+
+  test('of many large jobs goes in several calls', async () => {
+    const large = defineQueue<string>('large', { partitions: 2 });
+    const ids = Array.from({ length: 60 }, (_, at) => `job-${at}`);
+    await producer.scheduleMany(
+      large,
+      ids.map((id) => ({ data: 'x'.repeat(100_000), id, delay: '1h' })),
+    );
+    const found = await producer.editMany(
+      large,
+      ids.map((id) => ({ id, data: 'y'.repeat(100_000) })),
+    );
+    expect(found.map(({ id, status }) => `${id} ${status}`)).toEqual(ids.map((id) => `${id} edited`));
+    expect((await producer.get(large, 'job-59'))?.data).toBe('y'.repeat(100_000));
+  });
+
+  test.each([
+    [{}, /nothing is to be different; allowed: at least one of data, name, attempts/],
+    [{ attempts: 0 }, /attempts is 0/],
+    [{ delay: '1h' }, /edit has no option "delay"/],
+    [{ ifDigest: 'x', name: 'a' }, /ifDigest is "x"; allowed: the digest that get shows/],
+    [{ data: 'x'.repeat(300_000) }, /data is 300002 bytes of JSON; allowed: 262144 bytes/],
+    [{ name: 'no name' }, /name is "no name"/],
+  ])('%o is refused before anything is sent', async (change, message) => {
+    await expect(producer.edit('reminders', 'x', change as object)).rejects.toThrow(message);
+  });
+});
+
+describe('a lost reply', () => {
+  async function overLine() {
+    const line = await openLossyLine(server);
+    const over = createProducer({ redis: line.url, retryBudget: '5s' });
+    stops.push(over.stop, line.close);
+    await over.schedule(reminders, { to: 'first' }, { delay: '1h' });
+    return { line, over };
+  }
+
+  test('of a reschedule is asked for again, and its own work is recognised', async () => {
+    const { line, over } = await overLine();
+    await schedule('x');
+    const at = new Date(Date.now() + 10 * HOUR_MS);
+    line.lose({ after: 1 });
+    expect(await over.reschedule(reminders, 'x', { at })).toMatchObject({ status: 'already', dueMs: at.getTime() });
+    expect(line.lost()).toBe(1);
+    expect(await redis.hget(ref.keys.meta, 'n.rescheduled')).toBe('1');
+  });
+
+  test('of an edit is asked for again, and its own work is recognised', async () => {
+    const { line, over } = await overLine();
+    await schedule('x');
+    line.lose({ after: 1 });
+    expect(await over.edit(reminders, 'x', { data: { to: 'bob' } })).toMatchObject({ status: 'edited' });
+    expect(line.lost()).toBe(1);
+    expect(await redis.hget(ref.keys.meta, 'n.edited')).toBe('1');
+  });
+});

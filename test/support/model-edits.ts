@@ -1,0 +1,84 @@
+/** How a job that waits is changed, on the model: see `model.ts`. */
+import { outcomeLetters } from '../../src/core/state.ts';
+import type {
+  EditItem,
+  EditReply,
+  NotWaiting,
+  RescheduleItem,
+  RescheduleReply,
+} from '../../src/redis/transitions/edits.ts';
+import { count, digestOf, type Job, jobOf, type Model, markOf, nudge } from './model.ts';
+import { freshRun, LIMITS } from './model-verbs.ts';
+
+const isBare = (member: string): boolean => !member.startsWith('j:');
+
+/** Why a job cannot be changed, or undefined. A bare member that was put again waits, whatever is left of its earlier life. */
+function refusalOf(member: string, job: Job, seen: string | undefined): NotWaiting | undefined {
+  const waitsBare = isBare(member) && job.due !== undefined;
+  if (job.tombstone && !waitsBare) return { kind: 'over', over: outcomeLetters[job.tombstone.outcome] };
+  if (job.record === undefined && !waitsBare) return { kind: 'unknown' };
+  if (job.run?.owner !== undefined) return { kind: 'running' };
+  return seen !== undefined && seen !== (job.run?.token ?? '0') ? { kind: 'started' } : undefined;
+}
+
+export function reschedule(model: Model, items: readonly RescheduleItem[]): RescheduleReply[] {
+  let soonest = Number.POSITIVE_INFINITY;
+  const replies = items.map((item) => {
+    const reply = rescheduleOne(model, item);
+    if (reply.kind === 'ok') soonest = Math.min(soonest, reply.dueMs);
+    return reply;
+  });
+  nudge(model, soonest);
+  return replies;
+}
+
+function rescheduleOne(model: Model, { member, dueMs, mode, seen }: RescheduleItem): RescheduleReply {
+  const { nowMs } = model;
+  if (dueMs !== 0 && !(dueMs >= 1e11 && dueMs <= nowMs + LIMITS.horizonMs)) return { kind: 'bad-due', nowMs };
+  const job = jobOf(model, member);
+  const refusal = refusalOf(member, job, seen);
+  if (refusal) return refusal;
+  const due = dueMs === 0 ? nowMs : dueMs;
+  const was = job.due;
+  if (was === due) return { kind: 'already', dueMs: due };
+  const isDue = was === undefined || was <= nowMs;
+  if (isDue && (due <= nowMs || mode === 'earlier')) return { kind: 'ready' };
+  const before = was ?? due;
+  const stays = (mode === 'earlier' && due > before) || (mode === 'later' && due < before);
+  if (stays) return { kind: 'kept', dueMs: before };
+  putAt(model, { member, job, due });
+  return { kind: 'ok', wasMs: was, dueMs: due };
+}
+
+function putAt(model: Model, { member, job, due }: { member: string; job: Job; due: number }): void {
+  // Its entry stays in ready: it was there, or was when it was put again.
+  const isAgain = isBare(member) && job.record !== undefined && job.run?.next !== job.due;
+  if (job.due === undefined || isAgain) model.stale.set(member, model.nowMs);
+  if (job.record !== undefined) {
+    job.run ??= freshRun({ generation: 0 });
+    Object.assign(job.run, { entry: undefined, owner: undefined, next: due });
+  }
+  job.due = due;
+  count(model, 'rescheduled');
+}
+
+/** Records of the model are small: nothing is ever `later`. */
+export function edit(model: Model, items: readonly EditItem[]): EditReply[] {
+  return items.map((item) => editOne(model, item));
+}
+
+function editOne(model: Model, { member, before, record }: EditItem): EditReply {
+  if (!/^1[0-9a-z]+[;|]/.test(record)) return { kind: 'bad-record' };
+  if (record.length > LIMITS.bytesMax) return { kind: 'too-large' };
+  const job = jobOf(model, member);
+  if (job.record === record) return { kind: 'already' };
+  const refusal = refusalOf(member, job, undefined);
+  if (refusal) return refusal;
+  if (job.record === undefined || digestOf(job.record) !== before) return { kind: 'changed' };
+  if (JSON.stringify(markOf(record)) !== JSON.stringify(markOf(job.record))) return { kind: 'bad-record' };
+  job.run ??= freshRun({ generation: 0 });
+  job.run.entry = undefined;
+  job.record = record;
+  count(model, 'edited');
+  return { kind: 'ok' };
+}
