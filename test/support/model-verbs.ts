@@ -45,18 +45,23 @@ export function schedule(model: Model, items: readonly ScheduleItem[], mode: 'ke
   return replies;
 }
 
-function judged(model: Model, { member, record, dueMs }: ScheduleItem, mode: 'keep' | 'replace'): ScheduleReply {
-  const { record: live, tombstone, run, due } = jobOf(model, member);
-  if (dueMs !== 0 && !(dueMs >= 1e11 && dueMs <= model.nowMs + LIMITS.horizonMs))
-    return { kind: 'bad-due', nowMs: model.nowMs };
-  if (!/^j:[!-~]+$/.test(member) || member.length > 200) return { kind: 'bad-member' };
-  if (!/^1[0-9a-z]+[;|]/.test(record)) return { kind: 'bad-record' };
-  if (record.length > LIMITS.bytesMax) return { kind: 'too-large' };
-  if (tombstone && isOf(record, tombstone)) return { kind: 'already', over: outcomeLetters[tombstone.outcome] };
+function judged(model: Model, item: ScheduleItem, mode: 'keep' | 'replace'): ScheduleReply {
+  const refusal = refusalOf(model, item);
+  if (refusal) return refusal;
+  const { record: live, tombstone, run, due } = jobOf(model, item.member);
+  if (tombstone && isOf(item.record, tombstone)) return { kind: 'already', over: outcomeLetters[tombstone.outcome] };
   if (live === undefined) return { kind: 'ok' };
-  if (live === record || isOf(record, markOf(live))) return { kind: 'already', over: undefined };
+  if (live === item.record || isOf(item.record, markOf(live))) return { kind: 'already', over: undefined };
   if (mode === 'replace') return { kind: run?.owner === undefined ? 'replaced' : 'running' };
   return { kind: 'exists', dueMs: due ?? Number.parseInt(askedOf(live), 36) };
+}
+
+/** What is wrong with a job, whatever is known of it. */
+function refusalOf({ nowMs }: Model, { member, record, dueMs }: ScheduleItem): ScheduleReply | undefined {
+  if (dueMs !== 0 && !(dueMs >= 1e11 && dueMs <= nowMs + LIMITS.horizonMs)) return { kind: 'bad-due', nowMs };
+  if (!/^j:[!-~]+$/.test(member) || member.length > 200) return { kind: 'bad-member' };
+  if (!/^1[0-9a-z]+[;|]/.test(record)) return { kind: 'bad-record' };
+  return record.length > LIMITS.bytesMax ? { kind: 'too-large' } : undefined;
 }
 
 /** Whether this is the record with which a job was made. */
