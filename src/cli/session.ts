@@ -12,6 +12,7 @@ import { redisOf } from '../config/redis-options.ts';
 import type { DuestreamError } from '../core/errors.ts';
 import { parseName } from '../core/job.ts';
 import { hintOf } from '../core/nearest.ts';
+import { hasStandIn } from '../redis/connection/cluster/members.ts';
 import { close, openCommands, type Redis, whenReady } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { checkSchema } from '../redis/schema.ts';
@@ -63,11 +64,14 @@ export function withRedis<T>(session: Session, act: (redis: Redis) => Promise<T>
   });
 }
 
-/** The same, whatever the namespace holds. A refused connection fails at once: a person waits for the answer. */
+/**
+ * The same, whatever the namespace holds. A refused connection fails at once: a person waits for the answer. Behind
+ * Sentinels and in a cluster another server may take over within the time to connect.
+ */
 export async function withAnyRedis<T>({ config }: Session, act: (redis: Redis) => Promise<T>): Promise<T> {
   const redis = openCommands({ redis: redisOf(config), name: 'cli' });
   const giveUp = (error: Error) => {
-    if (REFUSED.has(codeOf(error))) close(redis);
+    if (REFUSED.has(codeOf(error)) && !hasStandIn(redis)) close(redis);
   };
   redis.on('error', giveUp);
   try {

@@ -25,6 +25,8 @@ export function createDevLog(out: Output, bound: Readonly<Record<string, unknown
 /** Tells what becomes of each job. `isServed`: whether a living worker serves a queue, in this process or another. */
 export function tellEvents(out: Output, events: EventSource, isServed: (queue: string) => Promise<boolean>): void {
   const hinted = new Map<string, number>();
+  /** Who misses Redis, and why: each connection says so for itself, and a person wants to read it once. */
+  const away = new Map<string, string>();
 
   /** A job that is ready looks like one that runs, until somebody says that nobody will run it. */
   async function hint(queue: string): Promise<void> {
@@ -67,15 +69,20 @@ export function tellEvents(out: Output, events: EventSource, isServed: (queue: s
       'slots.lost': ({ queue, id, lost, concurrency }) =>
         say(out, line`${queue}  ${id}  ignores its abort signal; ${lost} of ${concurrency} slots are lost`),
       'promise.rejected': ({ error }) => say(out, line`unhandled rejection: ${error}`),
-      'redis.away': ({ why, answered }) =>
-        say(out, answered ? line`Redis refuses: ${why}` : line`Redis is away: ${why}`),
+      'redis.away': ({ who, why, answered }) => {
+        const isKnown = [...away.values()].includes(why);
+        away.set(who, why);
+        if (!isKnown) say(out, answered ? line`Redis refuses: ${why}` : line`Redis is away: ${why}`);
+      },
       'redis.changed': ({ before, runId, empty }) =>
         say(
           out,
           empty || before === runId ? 'Redis has lost all keys of this namespace' : 'another Redis server answers',
         ),
       'schema.refused': ({ why }) => say(out, line`stopping: ${why}`),
-      'redis.back': () => say(out, 'Redis is back'),
+      'redis.back': ({ who }) => {
+        if (away.delete(who) && away.size === 0) say(out, 'Redis is back');
+      },
     },
     PASSED_OVER,
   );

@@ -18,6 +18,11 @@ export function isCluster(redis: object): boolean {
   return clusters.has(redis);
 }
 
+/** Whether another server may take the place of the one that is away. */
+export function hasStandIn(redis: Redis): boolean {
+  return isCluster(redis) || redis.options.sentinels !== undefined;
+}
+
 /** The connections that are one for the rest of us. */
 export function membersOf<R extends object>(redis: R): readonly (R | Redis)[] {
   return clusters.get(redis)?.all() ?? [redis];
