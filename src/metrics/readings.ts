@@ -6,6 +6,7 @@
  */
 import type { PartitionStats } from '../redis/inspect.ts';
 import type { Families } from './families.ts';
+import type { countersOf, queueReadingsOf } from './read-families.ts';
 
 /** One partition at one moment, as a process that may lead it sees it. Only who leads reads its counts. */
 export type PartitionReading = Led | Followed;
@@ -26,28 +27,37 @@ interface Led {
   readonly oldestAgeMs: number;
 }
 
-/** What daemons tell of whole queues. */
-export const QUEUE_WIDE = [
-  'jobsScheduled',
-  'jobsPromoted',
-  'jobsCompleted',
-  'jobsRetried',
-  'jobsDeferred',
-  'jobsDead',
-  'jobsExpired',
-  'jobsCancelled',
-  'jobsRepaired',
-  'deadLettersForgotten',
-  'reclaimed',
-  'scheduledJobs',
-  'readyJobs',
-  'runningJobs',
-  'deadJobs',
-  'oldestDueAge',
-  'doneEvictedAge',
-  'moverLeader',
-  'moverEpoch',
-] as const satisfies readonly (keyof Families)[];
+type QueueWide =
+  | keyof ReturnType<typeof countersOf>
+  | keyof ReturnType<typeof queueReadingsOf>
+  | 'moverLeader'
+  | 'moverEpoch';
+
+/** What daemons tell of whole queues. The compiler wants each that there is: one that is left out would not be cleared. */
+const EACH: Readonly<Record<QueueWide, true>> = {
+  jobsScheduled: true,
+  jobsPromoted: true,
+  jobsCompleted: true,
+  jobsRetried: true,
+  jobsDeferred: true,
+  jobsDead: true,
+  jobsExpired: true,
+  jobsRescheduled: true,
+  jobsEdited: true,
+  jobsCancelled: true,
+  jobsRepaired: true,
+  deadLettersForgotten: true,
+  reclaimed: true,
+  scheduledJobs: true,
+  readyJobs: true,
+  runningJobs: true,
+  deadJobs: true,
+  oldestDueAge: true,
+  doneEvictedAge: true,
+  moverLeader: true,
+  moverEpoch: true,
+};
+export const QUEUE_WIDE = Object.keys(EACH) as readonly QueueWide[];
 
 export function fillQueues(families: Families, readings: readonly PartitionReading[]): void {
   for (const name of QUEUE_WIDE) families[name].reset();
