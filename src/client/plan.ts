@@ -12,6 +12,7 @@ import { jobOptions, type ScheduleOptions } from '../core/job-options.ts';
 import { momentOf } from '../core/moment.ts';
 import { hintOf } from '../core/nearest.ts';
 import { DEFAULT_DST, parseZone } from '../core/recurring/zone.ts';
+import { spreadMs } from '../core/spread.ts';
 
 /** One job, ready to be sent any number of times. */
 export interface Plan {
@@ -59,7 +60,7 @@ function planned(
   const ifExists = options.ifExists === undefined ? 'keep' : jobOptions.ifExists.check(options.ifExists, 'ifExists');
   const id = options.id === undefined ? newJobId() : jobOptions.id.check(options.id, 'id');
   const name = jobOptions.name.check(options.name, 'name');
-  const dueMs = dueOf(options, limits);
+  const dueMs = spreadDue({ id, dueMs: dueOf(options, limits), within: options.within }, limits);
   const overrides = hasOwn ? overridesOf(options, dueMs) : NOTHING;
   const body = encodeBody({ name, data }, overrides);
   const record = encodeRecord(dueMs, body, hasOwn ? headerOf(options, dueMs) : NOTHING);
@@ -77,6 +78,20 @@ function planned(
     mode: ifExists === 'replace' ? 'replace' : 'keep',
     strict: ifExists === 'error',
   };
+}
+
+/** The due time of one job of a herd. A part of a millisecond has no place in a spread. */
+function spreadDue(
+  { id, dueMs, within }: { readonly id: string; readonly dueMs: number; readonly within: ScheduleOptions['within'] },
+  { nowMs, horizonMs }: PlanLimits,
+): number {
+  if (within === undefined) return dueMs;
+  const spread = dueMs + spreadMs(id, Math.floor(jobOptions.within.check(within, 'within')));
+  if (spread <= nowMs + horizonMs) return spread;
+  throw new DuestreamError(
+    'bad-input',
+    `within is ${show(within)}, and the job would be due at ${textOf(spread)}; allowed: up to the horizon of ${days(horizonMs)}`,
+  );
 }
 
 /** The absolute due of a delay, an instant, or neither (now). @throws DuestreamError `bad-input` */

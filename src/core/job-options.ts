@@ -58,6 +58,18 @@ export const jobOptions = {
     needs: ['at'],
   },
   /**
+   * Spreads a herd: the job is due up to this much later than it would be. How much follows from its id, so the same call
+   * again says the same.
+   *
+   * @example { at: '2026-03-01T09:00:00Z', within: '10m' }
+   */
+  within: {
+    ...duration({ min: 0, max: 30 * 86_400_000 }),
+    doc: 'spread many jobs: due up to this much later, by a hash of the id',
+    otherwise: 'no spread',
+    example: '10m',
+  },
+  /**
    * 1 to 128 printable ASCII characters without space, `{` and `}`. Default: a new uuid v7 in 22 characters.
    *
    * @example { id: 'welcome:42' }

@@ -81,7 +81,7 @@ describe('a job is refused with what was given and what is allowed', () => {
     ['a backoff that is a function', { backoff: () => 1 }, /backoff is a value of type function; allowed for one job/],
     ['a backoff of no known kind', { backoff: { kind: 'magic' } }, /backoff is a value of type object; allowed/],
     ['a backoff with a wrong number', { backoff: { kind: 'fixed', delayMs: -5 } }, /fixed delay is -5; allowed/],
-    ['a misspelt option', { dealy: '5m' }, /unknown option "dealy"; did you mean delay\? allowed: delay, at, zone, id/],
+    ['a misspelt option', { dealy: '5m' }, /unknown option "dealy"; did you mean delay\? allowed: delay, at, zone, within, id/],
   ])('%s', (_, options, message) => {
     refusal(options).toThrow(badInput(message));
   });
@@ -138,5 +138,27 @@ describe('a plan', () => {
     const ids = [planJob({}, {}, limits).id, planJob({}, {}, limits).id];
     expect(ids[0]).toMatch(/^[\w-]{22}$/);
     expect(ids[0]).not.toBe(ids[1]);
+  });
+});
+
+describe('a herd that is spread', () => {
+  const at = new Date(Date.UTC(2026, 3, 1));
+  const limits = { horizonMs: 3650 * 86_400_000, dataBytesMax: 1000, nowMs: Date.UTC(2026, 2, 1) };
+  const dueOf = (id: string, within: string) => planJob({}, { id, at, within }, limits).dueMs - at.getTime();
+
+  test('is due within that time, evenly, and the same id always at the same moment', () => {
+    const dues = Array.from({ length: 2000 }, (_, nth) => dueOf(`user:${nth}`, '10m'));
+    expect(Math.min(...dues)).toBeGreaterThanOrEqual(0);
+    expect(Math.max(...dues)).toBeLessThanOrEqual(600_000);
+    for (let minute = 0; minute < 10; minute += 1) {
+      const inMinute = dues.filter((due) => Math.floor(due / 60_000) === minute);
+      expect(inMinute.length).toBeGreaterThan(100);
+    }
+    expect(dueOf('user:7', '10m')).toBe(dues[7]);
+  });
+
+  test('does not go beyond the horizon', () => {
+    const last = new Date(limits.nowMs + limits.horizonMs);
+    expect(() => planJob({}, { id: 'a', at: last, within: '30d' }, limits)).toThrow(/within is "30d", and the job/);
   });
 });

@@ -9,6 +9,7 @@ import { memberOf } from '../codec.ts';
 import { show } from '../duration.ts';
 import { DuestreamError } from '../errors.ts';
 import type { HeaderOptions } from '../job-fields.ts';
+import { spreadMs } from '../spread.ts';
 import { type CalendarInput, parseCalendar } from './calendar.ts';
 import { parseCron } from './cron.ts';
 import type { Recurrence } from './recurrence.ts';
@@ -103,8 +104,5 @@ export function recurrenceOf(schedule: Schedule): Recurrence {
 
 /** When the job of an instant is due: the instant, later by a jitter that follows from name and instant. */
 export function dueOfFire({ name, jitterMs }: Pick<Schedule, 'name' | 'jitterMs'>, atMs: number): number {
-  if (jitterMs === 0) return atMs;
-  let hash = 0x811c9dc5;
-  for (const byte of Buffer.from(`${name} ${atMs}`)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
-  return atMs + (hash % (jitterMs + 1));
+  return jitterMs === 0 ? atMs : atMs + spreadMs(`${name} ${atMs}`, jitterMs);
 }
