@@ -88,7 +88,7 @@ export function isBackoff(value: unknown): value is Backoff {
 }
 
 /**
- * A backoff for one job, made anew by its own function, which checks it: it may come from a place without types.
+ * A backoff in its data form, made anew by its own function, which checks it: it may come from a place without types.
  *
  * @throws DuestreamError `bad-input`
  */
@@ -103,11 +103,18 @@ export function storable(backoff: Backoff): Backoff {
     case 'ladder':
       return ladder(backoff.stepsMs, backoff);
     default:
-      throw new DuestreamError(
-        'bad-input',
-        `backoff is ${show(backoff)}; allowed for one job: fixed(…), linear(…), exponential(…), ladder(…); a function belongs to the queue, because it cannot be stored`,
-      );
+      throw unknownBackoff(backoff);
   }
+}
+
+function unknownBackoff(backoff: unknown): DuestreamError {
+  const { type, delay } = (typeof backoff === 'object' && backoff !== null ? backoff : {}) as Record<string, unknown>;
+  // As BullMQ has it.
+  const isOther = (type === 'fixed' || type === 'exponential') && typeof delay === 'number';
+  const words = isOther
+    ? `is { type: '${type}', delay: ${delay} }; did you mean ${type}(${delay})?`
+    : `is ${show(backoff)}; allowed: fixed(…), linear(…), exponential(…), ladder(…)`;
+  return new DuestreamError('bad-input', `backoff ${words}; a function only for a queue, because it cannot be stored`);
 }
 
 /** Milliseconds to wait after the given number of failures (1 after the first). `random` is in [0, 1). */

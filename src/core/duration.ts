@@ -49,11 +49,16 @@ export function instantMs(input: InstantInput, what: string): number {
   const value = toMs(input);
   // The addition makes 0 of the -0 that rounding up may give.
   if (Number.isFinite(value)) return Math.ceil(value - NOISE_MS) + 0;
+  const given: unknown = input;
+  const hint = typeof given === 'number' && given >= 1e9 ? `; did you mean new Date(${dateOf(given)})?` : ';';
   throw new DuestreamError(
     'bad-input',
-    `${what} is ${show(input)}; allowed: a valid Date, a luxon DateTime, or an ISO 8601 text with Z or an offset such as "2026-03-01T10:00:00+01:00"`,
+    `${what} is ${show(input)}${hint} allowed: a valid Date, a luxon DateTime, or an ISO 8601 text with Z or an offset such as "2026-03-01T10:00:00+01:00"`,
   );
 }
+
+/** What makes a date of a number: milliseconds, or seconds where they would be of the year 1973 or before. */
+const dateOf = (epoch: number): string => (epoch < 1e11 ? `${epoch} * 1000` : String(epoch));
 
 /** A duration as people write it, in the largest unit that fits: 15000 → `15s`, 90000 → `90s`. @example durationText(60_000) // '1m' */
 export function durationText(ms: number): string {

@@ -10,23 +10,29 @@ import { hintOf } from './nearest.ts';
  * @param options what was given
  * @param known the names that there are
  * @param owner what takes them, for the message
- * @throws DuestreamError `bad-config`
+ * @param code of the refusal
+ * @throws DuestreamError `bad-config`, or of that code
  */
-export function checkNames(options: unknown, known: readonly string[], owner: string): void {
-  for (const name of Object.keys(checkObject(options, owner))) {
+export function checkNames(
+  options: unknown,
+  known: readonly string[],
+  owner: string,
+  code: 'bad-config' | 'bad-input' = 'bad-config',
+): void {
+  for (const name of Object.keys(checkObject(options, owner, code))) {
     if (known.includes(name)) continue;
     const now = nameNow(name, known);
     throw new DuestreamError(
-      'bad-config',
+      code,
       now === undefined ? `${name} is not an option of ${owner}${hintOf(name, known)}` : `${name} is now ${now}`,
     );
   }
 }
 
 /** @throws DuestreamError `bad-config` for what is no object */
-export function checkObject(options: unknown, owner: string): object {
+export function checkObject(options: unknown, owner: string, code: 'bad-config' | 'bad-input' = 'bad-config'): object {
   if (typeof options === 'object' && options !== null && !Array.isArray(options)) return options;
-  throw new DuestreamError('bad-config', `the options of ${owner} are ${show(options)}; allowed: an object of options`);
+  throw new DuestreamError(code, `the options of ${owner} are ${show(options)}; allowed: an object of options`);
 }
 
 /** What an option is called that once had its unit in its name: `jobLeaseMs` → `jobLease`. */

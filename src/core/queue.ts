@@ -2,10 +2,11 @@
  * A queue as code sees it: a name, the type of its data, and how its jobs are tried again. Producers and workers share
  * the definition, which is why a job's record does not have to carry it.
  */
-import { type BackoffPolicy, defaultBackoff } from './backoff.ts';
+import { type BackoffPolicy, defaultBackoff, storable } from './backoff.ts';
 import { type DurationInput, show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
 import { parseName } from './job.ts';
+import { checkNames } from './option-names.ts';
 import { durationIn, queueRanges, type Range } from './ranges.ts';
 
 export interface QueueOptions {
@@ -29,6 +30,10 @@ export interface QueueOptions {
 }
 
 export type DeliveryMode = 'at-least-once' | 'at-most-once' | 'effectively-once';
+
+const QUEUE_OPTIONS: readonly string[] = Object.keys({
+  ...{ attempts: 0, crashes: 0, backoff: 0, timeout: 0, delivery: 0, partitions: 0 },
+} satisfies Record<keyof QueueOptions, number>);
 
 const DELIVERIES: readonly DeliveryMode[] = ['at-least-once', 'at-most-once', 'effectively-once'];
 
@@ -58,11 +63,12 @@ export interface Queue<Data = unknown> {
  * const emails = defineQueue<{ to: string }>('emails', { attempts: 5, backoff: exponential('10s', { max: '1h' }) });
  */
 export function defineQueue<Data = Untyped>(name: string, options: QueueOptions = {}): Queue<Data> {
+  checkNames(options, QUEUE_OPTIONS, 'defineQueue', 'bad-input');
   return Object.freeze({
     name: parseName(name, 'queue'),
     attempts: wholeNumber(options.attempts ?? 5, { what: 'attempts', ...queueRanges.attempts }),
     crashes: wholeNumber(options.crashes ?? 3, { what: 'crashes', ...queueRanges.crashes }),
-    backoff: options.backoff ?? defaultBackoff,
+    backoff: backoffOf(options.backoff ?? defaultBackoff),
     timeoutMs: durationIn(options.timeout ?? '15m', 'timeout', queueRanges.timeoutMs),
     delivery: deliveryOf(options.delivery ?? 'at-least-once'),
     partitions: wholeNumber(options.partitions ?? 1, { what: 'partitions', ...queueRanges.partitions }),
@@ -73,6 +79,10 @@ export function defineQueue<Data = Untyped>(name: string, options: QueueOptions 
 export function wholeNumber(value: unknown, { what, min, max }: Range & { readonly what: string }): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
   throw new DuestreamError('bad-input', `${what} is ${show(value)}; allowed: a whole number from ${min} to ${max}`);
+}
+
+function backoffOf(policy: BackoffPolicy): BackoffPolicy {
+  return typeof policy === 'function' ? policy : storable(policy);
 }
 
 function deliveryOf(value: DeliveryMode): DeliveryMode {

@@ -65,7 +65,17 @@ describe('a job is refused with what was given and what is allowed', () => {
     ['a zone without a time', { zone: 'UTC' }, /zone is "UTC" without at/],
     ['an invalid Date', { at: missing }, /at is an invalid Date; allowed/],
     ['an instant without a zone', { at: '2026-03-01T10:00' }, /at is "2026-03-01T10:00"; allowed.*offset/],
-    ['an instant as a number', { at: 1_763_719_000_000 }, /at is 1763719000000; allowed/],
+    [
+      'an instant as a number',
+      { at: 1_763_719_000_000 },
+      /at is 1763719000000; did you mean new Date\(1763719000000\)\? allowed/,
+    ],
+    ['seconds as a number', { at: 1_763_719_000 }, /did you mean new Date\(1763719000 \* 1000\)\?/],
+    [
+      'a backoff as BullMQ has it',
+      { backoff: { type: 'exponential', delay: 1000 } },
+      /backoff is { type: 'exponential', delay: 1000 }; did you mean exponential\(1000\)\?/,
+    ],
     ['an instant past the horizon', { at: new Date(nowMs + 3651 * DAY) }, /at is 2036-.*; allowed: .* to 2036-/],
     ['seconds for milliseconds', { at: new Date(1_763_719_000) }, /at is 1970-01-21.*; allowed: 1973-03-03/],
     ['both delay and at', { delay: 1, at: new Date(nowMs) }, /delay is 1 and at is 2026-.*; allowed: one of them/],
@@ -78,10 +88,18 @@ describe('a job is refused with what was given and what is allowed', () => {
     ['an unknown way with conflicts', { ifExists: 'maybe' }, /ifExists is "maybe"; allowed: keep, replace, error/],
     ['no attempts', { attempts: 0 }, /attempts is 0; allowed: a whole number from 1 to 1000/],
     ['a time-out of another type', { timeout: 'soon' }, /timeout is "soon"; allowed/],
-    ['a backoff that is a function', { backoff: () => 1 }, /backoff is a value of type function; allowed for one job/],
+    [
+      'a backoff that is a function',
+      { backoff: () => 1 },
+      /backoff is a value of type function; allowed: fixed\(…\).*; a function only for a queue/,
+    ],
     ['a backoff of no known kind', { backoff: { kind: 'magic' } }, /backoff is a value of type object; allowed/],
     ['a backoff with a wrong number', { backoff: { kind: 'fixed', delayMs: -5 } }, /fixed delay is -5; allowed/],
-    ['a misspelt option', { dealy: '5m' }, /unknown option "dealy"; did you mean delay\? allowed: delay, at, zone, within, id/],
+    [
+      'a misspelt option',
+      { dealy: '5m' },
+      /unknown option "dealy"; did you mean delay\? allowed: delay, at, zone, within, id/,
+    ],
   ])('%s', (_, options, message) => {
     refusal(options).toThrow(badInput(message));
   });
