@@ -308,6 +308,7 @@ export function remove(model: Model, force: boolean): { kind: 'ok' | 'holds'; ho
   model.stale.clear();
   const { jobs, counters, stale, ...empty } = createModel(nowMs);
   const unset = { leader: undefined, epoch: undefined, wake: undefined, paused: undefined, evicted: undefined };
+  model.declared = false;
   Object.assign(model, { ...empty, ...unset, nudges, effects });
   return { kind: 'ok', holds };
 }

@@ -138,8 +138,8 @@ export const abuseRows = [
       });
       for (const id of UNREADABLE) await redis.zadd(load.loadKey('scheduled'), Date.now(), id);
       const deadLetters = async () => (await redis.xlen(load.loadKey('dead'))) === UNREADABLE.length;
-      await load.waitFor(() => load.loadRuns(cast).length >= NASTY_IDS.length, 'all ids ran', 10_000);
-      await load.waitFor(deadLetters, 'a dead letter of each member nobody can run', 10_000);
+      await load.waitFor(() => load.loadRuns(cast).length >= NASTY_IDS.length, 'all ids ran', 60_000);
+      await load.waitFor(deadLetters, 'a dead letter of each member nobody can run', 60_000);
       const runs = load.loadRuns(cast).map(({ id }) => id);
       const shown = await Promise.all(
         NASTY_IDS.slice(0, 3).map((id) => load.commandLine(cast, ['show', 'load', '--json', '--', id])),
@@ -186,7 +186,7 @@ export const abuseRows = [
       const records = ['{"n":"read","o":{"__proto__":{"a":1}}}', '{"n":"read","__proto__":{"polluted":1}}'];
       await callSchedule(redis, { items: records.map((json, at) => [`j:raw-${at}`, `${head}|${json}`]), bytes: LIMIT });
       const wanted = FUZZ + 1 + 2 + records.length;
-      await load.waitFor(() => load.loadRuns(cast).length >= wanted, `${wanted} runs`, 30_000);
+      await load.waitFor(() => load.loadRuns(cast).length >= wanted, `${wanted} runs`, 60_000);
       const found = await producer.get('load', '__proto__');
       const stats = await load.commandLine(cast, ['queues', 'stats', 'load', '--json']);
       const runs = load.loadRuns(cast);

@@ -95,7 +95,7 @@ export const loadRows = [
     workload: BRIEF,
     async inject({ redis, cast, sleep }) {
       await load.declareLoad(redis);
-      await load.waitFor(() => cast.living('producer').length === 0, 'the producers ended', 10_000);
+      await load.waitFor(() => cast.living('producer').length === 0, 'the producers ended', 60_000);
       await sleep(1500);
       await Promise.all(cast.living('worker').map(cast.dismiss));
       const before = await atRest({ redis, cast, sleep });

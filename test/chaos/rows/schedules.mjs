@@ -42,7 +42,7 @@ export const scheduleRows = [
       const wanted = new Set();
       for (let nth = 0; nth < SCHEDULES; nth += 1)
         for (let ms = fromMs; ms < untilMs; ms += 1000) wanted.add(`tick-${nth} ${ms}`);
-      await load.waitFor(() => load.loadRuns(cast).length >= wanted.size, `${wanted.size} runs`, 10_000);
+      await load.waitFor(() => load.loadRuns(cast).length >= wanted.size, `${wanted.size} runs`, 60_000);
       // One that is too many would have come by now.
       await sleep(2000);
       const runs = load.loadRuns(cast).map(({ id, ms = 0 }) => ({ ...instantOf(id), ranMs: ms }));
