@@ -2,7 +2,7 @@
 -- GIVES   isTombstone(value); tombstoneOf(jobs, member): the tombstone if there is one, and the
 --         length of what there is; settledIn(jobs, member): its outcome letter and finishing token;
 --         tombstoneText(...); markOf(record): what a tombstone keeps of a record, its asked due
---         and its digest; markIn(jobs, member): the same of what is there
+--         time and its digest; markIn(jobs, member): the same of what is there
 -- USED BY  bury, cancel, check-members, commit, complete, defer, expire, fire, oldest, promote,
 --          release, repair, replay, retry, schedule, serve, start, sweep
 -- RULE    A record is never read to find out that it is none: a value of more than 300 bytes is
