@@ -40,7 +40,12 @@ export const dev: Register = (parent, runner) => {
   const command = parent
     .command('dev [module]')
     .description('run everything for development: an embedded Redis, a daemon, and the handlers of a module')
-    .option('--redis-port <port>', 'the port of the embedded Redis, or the next free one', wholeNumber(1, 65_535), 6379)
+    .option(
+      '--redis-port <port>',
+      'the port of the embedded Redis; if it is taken, the next free one',
+      wholeNumber(1, 65_535),
+      6379,
+    )
     .option('--http-port <port>', 'the port of health and metrics; default: the next free one from 7420')
     .option('--concurrency <n>', 'how many handlers of each queue run at once (default: 50)')
     .action((module: string | undefined, flags: Flags, command: Command) =>
