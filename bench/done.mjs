@@ -11,7 +11,7 @@ const SIZES = [10_000, 100_000, 1_000_000];
 const SWEEPS = 200;
 const BATCH = 500;
 const STEP = 1000;
-const STUB = '.dmi8or64g f2a81d6e2f0d37bd 1763719000123456 1 -';
+const TOMBSTONE = '.dmi8or64g f2a81d6e2f0d37bd 1763719000123456 1 -';
 /** Older than the floor, younger than the window. */
 const AGE_MS = 300_000;
 
@@ -75,7 +75,7 @@ async function fill(redis, { jobs = '', done = '' }, ends) {
   const fromMs = Date.now() - AGE_MS;
   for (let from = 0; from < ends; from += STEP) {
     const members = Array.from({ length: STEP }, (_, at) => `j:${(from + at).toString(36).padStart(22, 'A')}`);
-    await redis.hset(jobs, ...members.flatMap((member) => [member, STUB]));
+    await redis.hset(jobs, ...members.flatMap((member) => [member, TOMBSTONE]));
     await redis.zadd(done, ...members.flatMap((member, at) => [fromMs + Math.floor((from + at) / 100), member]));
   }
 }

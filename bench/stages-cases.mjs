@@ -3,8 +3,8 @@
  * call is the product's own, so that what the client splits or repeats is measured as it happens.
  */
 
-/** @typedef {import('./stages-world.mjs').World} World */
-/** @typedef {import('./stages-world.mjs').Given} Given */
+/** @typedef {import('./stages-partition.mjs').Partition} Partition */
+/** @typedef {import('./stages-partition.mjs').Given} Given */
 
 /**
  * @typedef {object} Case
@@ -12,8 +12,8 @@
  * @property {number} [byDefault] the batch of the product's default settings, which the table of longest calls takes
  * @property {boolean} [isPlain] a command of Redis, no script of ours: its figure is that of `cmdstat_<name>`
  * @property {boolean} [leaves] the call changes nothing that the next one would miss: it may be made again on the same jobs
- * @property {(world: World, given: Given) => Promise<readonly unknown[]>} prepare returns what the calls are about
- * @property {(world: World, chunk: readonly any[]) => Promise<void>} call one batch, to its end
+ * @property {(partition: Partition, given: Given) => Promise<readonly unknown[]>} prepare returns what the calls are about
+ * @property {(partition: Partition, chunk: readonly any[]) => Promise<void>} call one batch, to its end
  */
 
 const BATCHES = [1, 20, 100, 256];
@@ -26,42 +26,42 @@ export const cases = {
   schedule: {
     batches: [...BATCHES, 250],
     byDefault: 250,
-    prepare: async (world, given) => world.items(given),
-    call: (world, chunk) => world.schedule(chunk),
+    prepare: async (partition, given) => partition.items(given),
+    call: (partition, chunk) => partition.schedule(chunk),
   },
   promote: {
     batches: [...BATCHES, 300],
     byDefault: 300,
-    prepare: (world, given) => world.scheduled(given),
-    async call(world, chunk) {
-      for (let left = chunk.length; left > 0; ) left -= await world.promote(left);
+    prepare: (partition, given) => partition.scheduled(given),
+    async call(partition, chunk) {
+      for (let left = chunk.length; left > 0; ) left -= await partition.promote(left);
     },
   },
   xreadgroup: {
     batches: BATCHES,
     byDefault: 256,
     isPlain: true,
-    prepare: (world, given) => world.readied(given),
-    async call(world, chunk) {
-      await world.read(chunk.length);
+    prepare: (partition, given) => partition.readied(given),
+    async call(partition, chunk) {
+      await partition.read(chunk.length);
     },
   },
   start: {
     batches: [...BATCHES, 80],
     byDefault: 80,
-    prepare: (world, given) => world.delivered(given),
-    async call(world, chunk) {
-      await world.start(chunk);
+    prepare: (partition, given) => partition.delivered(given),
+    async call(partition, chunk) {
+      await partition.start(chunk);
     },
   },
   // The dearer of its two ends: dead letters.
   expire: {
     batches: [40],
     byDefault: 40,
-    prepare: (world, given) => world.delivered({ ...given, isLate: true }),
-    async call(world, chunk) {
-      await world.untilTaken(chunk, (rest) =>
-        world.jobs.expire(world.ref, rest, { consumer: CONSUMER, windowMs: WINDOW_MS }),
+    prepare: (partition, given) => partition.delivered({ ...given, isLate: true }),
+    async call(partition, chunk) {
+      await partition.untilTaken(chunk, (rest) =>
+        partition.jobs.expire(partition.ref, rest, { consumer: CONSUMER, windowMs: WINDOW_MS }),
       );
     },
   },
@@ -69,150 +69,154 @@ export const cases = {
     batches: BATCHES,
     byDefault: 100,
     leaves: true,
-    prepare: (world, given) => world.started(given),
-    async call(world, chunk) {
-      await world.jobs.extend(world.ref, chunk, CONSUMER);
+    prepare: (partition, given) => partition.started(given),
+    async call(partition, chunk) {
+      await partition.jobs.extend(partition.ref, chunk, CONSUMER);
     },
   },
   complete: {
     batches: BATCHES,
     byDefault: 100,
-    prepare: (world, given) => world.started(given),
-    async call(world, chunk) {
-      await world.jobs.complete(world.ref, chunk, { windowMs: WINDOW_MS });
+    prepare: (partition, given) => partition.started(given),
+    async call(partition, chunk) {
+      await partition.jobs.complete(partition.ref, chunk, { windowMs: WINDOW_MS });
     },
   },
   retry: {
     batches: [1],
     byDefault: 1,
-    prepare: (world, given) => world.started(given),
-    async call(world, [claim]) {
-      await world.jobs.retry(world.ref, claim, { windowMs: WINDOW_MS, delayMs: 60_000, error: '{"m":"bench"}' });
+    prepare: (partition, given) => partition.started(given),
+    async call(partition, [claim]) {
+      await partition.jobs.retry(partition.ref, claim, {
+        windowMs: WINDOW_MS,
+        delayMs: 60_000,
+        error: '{"m":"bench"}',
+      });
     },
   },
   defer: {
     batches: [1],
     byDefault: 1,
-    prepare: (world, given) => world.started(given),
-    async call(world, [claim]) {
-      await world.jobs.defer(world.ref, claim, { windowMs: WINDOW_MS, delayMs: 60_000 });
+    prepare: (partition, given) => partition.started(given),
+    async call(partition, [claim]) {
+      await partition.jobs.defer(partition.ref, claim, { windowMs: WINDOW_MS, delayMs: 60_000 });
     },
   },
   bury: {
     batches: [1],
     byDefault: 1,
-    prepare: (world, given) => world.started(given),
-    async call(world, [claim]) {
-      await world.jobs.bury(world.ref, claim, UNCOMPENSATED);
+    prepare: (partition, given) => partition.started(given),
+    async call(partition, [claim]) {
+      await partition.jobs.bury(partition.ref, claim, UNCOMPENSATED);
     },
   },
   release: {
     batches: [...BATCHES, 80],
     byDefault: 80,
-    prepare: (world, given) => world.delivered(given),
-    async call(world, chunk) {
-      await world.untilTaken(chunk, (rest) => world.jobs.release(world.ref, rest, { consumer: CONSUMER }));
+    prepare: (partition, given) => partition.delivered(given),
+    async call(partition, chunk) {
+      await partition.untilTaken(chunk, (rest) => partition.jobs.release(partition.ref, rest, { consumer: CONSUMER }));
     },
   },
   reclaim: {
     batches: [...BATCHES.slice(0, 3), 50],
     byDefault: 50,
-    prepare: (world, given) => world.started(given),
-    async call(world, chunk) {
-      await world.reclaim(chunk.map(({ entry }) => entry));
+    prepare: (partition, given) => partition.started(given),
+    async call(partition, chunk) {
+      await partition.reclaim(chunk.map(({ entry }) => entry));
     },
   },
   cancel: {
     batches: [...BATCHES.slice(0, 3), 50],
     byDefault: 50,
-    prepare: async (world, given) => (await world.scheduled(given)).map(({ member }) => member),
-    async call(world, chunk) {
-      await world.untilTaken(chunk, (rest) => world.jobs.cancel(world.ref, rest, { windowMs: WINDOW_MS }));
+    prepare: async (partition, given) => (await partition.scheduled(given)).map(({ member }) => member),
+    async call(partition, chunk) {
+      await partition.untilTaken(chunk, (rest) => partition.jobs.cancel(partition.ref, rest, { windowMs: WINDOW_MS }));
     },
   },
   replay: {
     batches: [1],
     byDefault: 1,
-    prepare: (world, given) => world.dead(given),
-    async call(world, [deadLetter]) {
-      await world.jobs.replay(world.ref, deadLetter);
+    prepare: (partition, given) => partition.dead(given),
+    async call(partition, [deadLetter]) {
+      await partition.jobs.replay(partition.ref, deadLetter);
     },
   },
   sweep: {
     batches: [...BATCHES, 500],
     byDefault: 500,
-    prepare: (world, given) => world.over(given),
-    async call(world, chunk) {
-      await world.sweep(chunk.length);
+    prepare: (partition, given) => partition.over(given),
+    async call(partition, chunk) {
+      await partition.sweep(chunk.length);
     },
   },
   purge: {
     batches: [...BATCHES.slice(0, 3)],
     byDefault: 100,
-    prepare: (world, given) => world.dead(given),
-    async call(world, chunk) {
-      for (let left = chunk.length; left > 0; ) left -= await world.purge(left);
+    prepare: (partition, given) => partition.dead(given),
+    async call(partition, chunk) {
+      for (let left = chunk.length; left > 0; ) left -= await partition.purge(left);
     },
   },
   fire: {
     batches: [1, 100],
     byDefault: 100,
-    prepare: async (world, given) => world.items(given),
-    call: (world, chunk) => world.fire(chunk),
+    prepare: async (partition, given) => partition.items(given),
+    call: (partition, chunk) => partition.fire(chunk),
   },
   peek: {
     batches: [1],
     byDefault: 1,
     leaves: true,
-    prepare: async (world, given) => (await world.scheduled(given)).map(({ member }) => member),
-    async call(world, [member]) {
-      await world.peek(member);
+    prepare: async (partition, given) => (await partition.scheduled(given)).map(({ member }) => member),
+    async call(partition, [member]) {
+      await partition.peek(member);
     },
   },
   oldest: {
     batches: [100],
     byDefault: 100,
     leaves: true,
-    prepare: (world, given) => world.delivered(given),
-    async call(world) {
-      await world.oldest();
+    prepare: (partition, given) => partition.delivered(given),
+    async call(partition) {
+      await partition.oldest();
     },
   },
   'check-members': {
     batches: [500],
     byDefault: 500,
     leaves: true,
-    prepare: (world, given) => world.scheduled(given),
-    call: (world, chunk) => world.checkMembers({ part: 'jobs', limit: chunk.length }),
+    prepare: (partition, given) => partition.scheduled(given),
+    call: (partition, chunk) => partition.checkMembers({ part: 'jobs', limit: chunk.length }),
   },
   // Of each job its record and its place are things to look at.
   'check-members-all': {
     batches: [300],
     byDefault: 300,
     leaves: true,
-    prepare: (world, given) => world.scheduled(given),
-    call: (world) => world.checkMembers({ part: 'all', limit: 600 }),
+    prepare: (partition, given) => partition.scheduled(given),
+    call: (partition) => partition.checkMembers({ part: 'all', limit: 600 }),
   },
   'check-entries': {
     batches: [300],
     byDefault: 300,
     leaves: true,
-    prepare: (world, given) => world.delivered(given),
-    call: (world, chunk) => world.checkEntries(chunk.length),
+    prepare: (partition, given) => partition.delivered(given),
+    call: (partition, chunk) => partition.checkEntries(chunk.length),
   },
   repair: {
     batches: [50],
     byDefault: 50,
-    prepare: (world, given) => world.orphaned(given),
-    call: (world, chunk) => world.repair(chunk),
+    prepare: (partition, given) => partition.orphaned(given),
+    call: (partition, chunk) => partition.repair(chunk),
   },
   stats: {
     batches: [1],
     byDefault: 1,
     leaves: true,
-    prepare: (world, given) => world.readied(given),
-    async call(world) {
-      await world.stats();
+    prepare: (partition, given) => partition.readied(given),
+    async call(partition) {
+      await partition.stats();
     },
   },
 };

@@ -5,7 +5,7 @@
 
 import { prepare, rounded, withRedis } from './parts.mjs';
 import { cases } from './stages-cases.mjs';
-import { createWorld } from './stages-world.mjs';
+import { createPartition } from './stages-partition.mjs';
 
 /**
  * @typedef {object} Row
@@ -35,48 +35,48 @@ const PART_BYTES = 64 * 1024 * 1024;
 const only = new Set(process.argv.slice(2));
 const { binary } = await prepare();
 const measured = await withRedis(binary, async ({ redis, socketPath }) => {
-  const world = await createWorld(socketPath);
+  const partition = await createPartition(socketPath);
   try {
-    await measure(world, redis, { name: 'start', batch: 100, bytes: 200 });
+    await measure(partition, redis, { name: 'start', batch: 100, bytes: 200 });
     const rows = [];
     for (const [name, { batches }] of Object.entries(cases)) {
       if (only.size > 0 && !only.has(name)) continue;
       for (const bytes of JOBS.keys()) {
-        for (const batch of batches) rows.push(await measure(world, redis, { name, batch, bytes }));
+        for (const batch of batches) rows.push(await measure(partition, redis, { name, batch, bytes }));
       }
     }
     const version = /redis_version:(\S+)/.exec(await redis.info('server'))?.[1] ?? '';
     return { version, rows };
   } finally {
-    world.close();
+    partition.close();
   }
 });
 process.stdout.write(`${JSON.stringify(measured)}\n`);
 
 /**
- * @param {import('./stages-world.mjs').World} world
+ * @param {import('./stages-partition.mjs').Partition} partition
  * @param {import('ioredis').Redis} redis
  * @param {{ name: string, batch: number, bytes: number }} what
  * @returns {Promise<Row>}
  */
-async function measure(world, redis, { name, batch, bytes }) {
+async function measure(partition, redis, { name, batch, bytes }) {
   const stage = cases[name];
   if (!stage) throw new Error(`no stage ${name}; there are ${Object.keys(cases).join(', ')}`);
   const isLong = batch === stage.byDefault && bytes <= 4096;
   const wanted = isLong ? CALLS : Math.ceil(Math.max(batch, JOBS.get(bytes) ?? 0) / batch);
   const part = Math.max(1, Math.min(wanted, Math.floor(PART_BYTES / (batch * (bytes + 400)))));
-  await warm(world, stage, { batch, bytes });
+  await warm(partition, stage, { batch, bytes });
   await redis.config('RESETSTAT');
   let cpuMicros = 0;
   for (let made = 0; made < wanted; ) {
-    await world.fresh();
+    await partition.fresh();
     const some = Math.min(part, wanted - made);
-    const things = await stage.prepare(world, { jobs: stage.leaves ? batch : some * batch, bytes });
-    await world.measuring(async () => {
+    const things = await stage.prepare(partition, { jobs: stage.leaves ? batch : some * batch, bytes });
+    await partition.measuring(async () => {
       const before = process.cpuUsage();
       for (let call = 0; call < some; call += 1) {
         await stage.call(
-          world,
+          partition,
           things.slice(stage.leaves ? 0 : call * batch, stage.leaves ? batch : (call + 1) * batch),
         );
       }
@@ -102,14 +102,14 @@ async function measure(world, redis, { name, batch, bytes }) {
 /**
  * Of a script that a connection has not sent yet the client library sends the text, which Redis counts as EVAL.
  *
- * @param {import('./stages-world.mjs').World} world
+ * @param {import('./stages-partition.mjs').Partition} partition
  * @param {import('./stages-cases.mjs').Case} stage
  * @param {{ batch: number, bytes: number }} what
  */
-async function warm(world, stage, { batch, bytes }) {
-  await world.fresh();
-  const things = await stage.prepare(world, { jobs: batch, bytes });
-  await world.measuring(() => stage.call(world, things));
+async function warm(partition, stage, { batch, bytes }) {
+  await partition.fresh();
+  const things = await stage.prepare(partition, { jobs: batch, bytes });
+  await partition.measuring(() => stage.call(partition, things));
 }
 
 /** @param {string} info @param {string} command */

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The executable: hands the process's own world to the command line, and its answer to the shell. */
+/** The executable: hands arguments, environment and streams of the process to the command line, and its answer to the shell. */
 import { runCli } from './cli/cli.ts';
 
 // `duestream ls … | head` closes our output early; that is no error.

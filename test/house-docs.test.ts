@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { options } from '../src/config/options.ts';
 import { SIGNS } from '../src/redis/connection/outage.ts';
+import { scripts } from '../src/redis/transitions/script-table.ts';
 import { read, root, walk } from './support/repository.ts';
 import { ONLY_IN_ALL, SLICED } from './tiers.mjs';
 
@@ -43,6 +44,30 @@ describe('commands', () => {
   test('are in the reference with a line that shows their use', () => {
     const reference = read('docs/reference/cli.md');
     expect(made.filter((name) => !new RegExp(`duestream( [a-z]+)? ${name}\\b`).test(reference))).toEqual([]);
+  });
+});
+
+describe('the architecture', () => {
+  const text = read('docs/architecture.md');
+
+  test('names files that there are', () => {
+    const files = ['src', 'lua', 'test'].flatMap(walk).map((path) => `/${path}`);
+    const named = [...text.matchAll(/`([\w./-]+\.(?:ts|mjs|lua|md|json|yaml))`/g)].map(([, path = '']) => path);
+    expect(named.length).toBeGreaterThanOrEqual(100);
+    const isThere = (path: string) => existsSync(join(root, path)) || files.some((file) => file.endsWith(`/${path}`));
+    expect(named.filter((path) => !isThere(path))).toEqual([]);
+  });
+
+  test('says of every script in which file it is called', () => {
+    const rows = [...text.matchAll(/^ {3}\| (`[\w/.-]+`.*) \| (.+) \|$/gm)].map(([, files = '', verbs = '']) => ({
+      source: namesIn(files)
+        .map((file) => read(`src/redis/${file}`))
+        .join('\n'),
+      verbs: namesIn(verbs),
+    }));
+    expect(rows.flatMap(({ verbs }) => verbs).sort()).toEqual(Object.keys(scripts).sort());
+    const wrong = rows.flatMap(({ source, verbs }) => verbs.filter((verb) => !source.includes(`, '${verb}', {`)));
+    expect(wrong).toEqual([]);
   });
 });
 
@@ -90,3 +115,7 @@ describe('errors of Redis', () => {
     expect(told).toEqual(SIGNS.map(({ sign, outage }) => ({ sign, outage })));
   });
 });
+
+function namesIn(text: string): readonly string[] {
+  return [...text.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+}

@@ -171,8 +171,8 @@ function growth({ binary, size, round }, pending) {
       return plan.dueMs ?? 0;
     };
     const ran = await running(ground, { system, jobs: steady, schedule });
-    const dues = planned(plan).map((job) => job.dueMs);
-    const { lateMs } = judge({ system }, { seen: ran.seen, jobs: steady, dueOf: (at) => dues[at] ?? 0 });
+    const dueTimes = planned(plan).map((job) => job.dueMs);
+    const { lateMs } = judge({ system }, { seen: ran.seen, jobs: steady, dueOf: (at) => dueTimes[at] ?? 0 });
     return {
       bytesPerJob: (full.bytes - empty.bytes) / jobs,
       schedulesPerSecond: (ONE_BY_ONE / took) * 1000,

@@ -154,8 +154,8 @@ function steadyFrom(given, { jobs, seconds, dueMs }) {
     const before = await spentBy(ground.redis);
     const seen = await finished(ground, given, { workers: [worker], jobs });
     const after = await spentBy(ground.redis);
-    const dues = planned(plan).map((job) => job.dueMs);
-    const { lateMs } = judge(given, { seen, jobs, dueOf: (at) => dues[at] ?? 0 });
+    const dueTimes = planned(plan).map((job) => job.dueMs);
+    const { lateMs } = judge(given, { seen, jobs, dueOf: (at) => dueTimes[at] ?? 0 });
     return {
       lateP50Ms: quantile(lateMs, 0.5),
       lateP99Ms: quantile(lateMs, 0.99),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks wire.py against the golden vectors: ./check_vectors.py ../../test/golden/wire-v1.json
 
-The stories and dues are about Redis and the daemon, not about what a producer encodes; the test of duestream plays them.
+The cases `stories` and `dues` are about Redis and the daemon, not about what a producer encodes; the test of duestream plays them.
 """
 import hashlib
 import json

@@ -63,7 +63,7 @@ export async function scheduleAgain({ producer, plan, duplicates }) {
  */
 export async function welcomeCustomers({ producer, plan, timetable, events, signal }) {
   /** @type {Map<string, number>} */
-  const dues = new Map();
+  const dueTimes = new Map();
   for (const { job, atMs } of plan.signups) {
     await sleep(Math.max(0, atMs - Date.now()), undefined, { signal });
     const { id, name, data } = job;
@@ -71,9 +71,9 @@ export async function welcomeCustomers({ producer, plan, timetable, events, sign
     const { status, dueMs } = await producer.schedule(emails, data, { id, name, delay: timetable.welcomeMs });
     if (dueMs < calledMs + timetable.welcomeMs - DELAY_SLACK_MS) throw new Error(`the delay of ${id} was cut short`);
     events.push({ kind: 'scheduled', id, status });
-    dues.set(id, dueMs);
+    dueTimes.set(id, dueMs);
   }
-  return dues;
+  return dueTimes;
 }
 
 /**

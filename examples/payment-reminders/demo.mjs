@@ -103,7 +103,7 @@ async function run(timetable, signal) {
 
   const ticker = setInterval(() => narrator.progress(() => progressOf(plan.jobs.length, office.journal, events)), 50);
   closers.push(() => clearInterval(ticker));
-  const [dues] = await Promise.all([
+  const [dueTimes] = await Promise.all([
     welcomeCustomers({ producer, plan, timetable, events, signal }),
     takePayments({ producer, plan, events, signal }),
     killTwo({ stage, timetable, atMs: startMs + timetable.killMs, events, say, signal }),
@@ -116,7 +116,7 @@ async function run(timetable, signal) {
   say('nothing is left to do');
 
   events.push({ kind: 'lock-conflicts', count: await observer.conflicts() });
-  const jobs = plan.jobs.map((job) => ({ ...job, dueMs: dues.get(job.id) ?? job.dueMs }));
+  const jobs = plan.jobs.map((job) => ({ ...job, dueMs: dueTimes.get(job.id) ?? job.dueMs }));
   const report = makeReport({ plan: { ...plan, jobs }, received: office.journal, events });
   await tellOneStory(events);
   for (const line of ['', ...reportLines(report)]) print(line);

@@ -1,13 +1,13 @@
 -- dead-letter: jobs that cannot go on, kept for people.
--- GIVES   addDeadLetter(dead, now, letter): its id; newestDeadLetters(dead): the newest 8, or
+-- GIVES   addDeadLetter(dead, now, job): its id; newestDeadLetters(dead): the newest 8, or
 --         256 KiB of them, each {id, fields}
 -- USED BY  bury, commit, expire, promote, serve, start
 -- RULE    The dead letter is added before anything is removed. A call that was cut off after that
 --         finds it among the newest by position: member 2, record 4, reason 6, token 10.
-local function addDeadLetter(dead, now, letter)
-  local id = redis.call('XADD', dead, '*', 'member', letter.member, 'record', letter.record,
-    'reason', letter.reason, 'history', (letter.history or ''):sub(2), 'token', letter.token or 0,
-    'attempts', letter.attempts or 0, 'generation', letter.generation or 0,
+local function addDeadLetter(dead, now, job)
+  local id = redis.call('XADD', dead, '*', 'member', job.member, 'record', job.record,
+    'reason', job.reason, 'history', (job.history or ''):sub(2), 'token', job.token or 0,
+    'attempts', job.attempts or 0, 'generation', job.generation or 0,
     'at', ('%.0f'):format(now))
   return id
 end
@@ -15,12 +15,12 @@ end
 local function newestDeadLetters(dead)
   local newest, from, bytes = {}, '+', 0
   while #newest < 8 and bytes < 262144 do
-    local letter = redis.call('XREVRANGE', dead, from, '-', 'COUNT', 1)[1]
-    if not letter then return newest end
-    for _, word in ipairs(letter[2]) do
+    local deadLetter = redis.call('XREVRANGE', dead, from, '-', 'COUNT', 1)[1]
+    if not deadLetter then return newest end
+    for _, word in ipairs(deadLetter[2]) do
       bytes = bytes + #word
     end
-    newest[#newest + 1], from = letter, '(' .. letter[1]
+    newest[#newest + 1], from = deadLetter, '(' .. deadLetter[1]
   end
   return newest
 end

@@ -1,6 +1,6 @@
 -- nonsense: members of scheduled that can never be a job, because whoever put them there used a due
 -- time or a name that is none.
--- GIVES   faultIn(member, score): the reason, or nothing; buryNonsense(keys, now, letter): makes a
+-- GIVES   faultIn(member, score): the reason, or nothing; buryNonsense(keys, now, job): makes a
 --         dead letter of {member, record or false, reason}, and gives the bytes of what it wrote
 -- USED BY  promote
 -- NEEDS   tombstone, dead-letter
@@ -13,11 +13,11 @@ local function faultIn(member, score)
   return not isReadable and 'bad-member'
 end
 
-local function buryNonsense(keys, now, letter)
-  local member, record = letter.member, letter.record
+local function buryNonsense(keys, now, job)
+  local member, record = job.member, job.record
   local isLive = record and not isTombstone(record)
-  letter.record = isLive and record or ''
-  local id = addDeadLetter(keys.dead, now, letter)
+  job.record = isLive and record or ''
+  local id = addDeadLetter(keys.dead, now, job)
   redis.call('HINCRBY', keys.meta, isLive and 'n.dead' or 'n.refused', 1)
   if not isLive then return 0 end
   local tombstone = tombstoneText('x', markOf(record), 0, 0, id)

@@ -13,8 +13,8 @@ local function settleOdd(keys, now, member, score)
   local run = runOf(redis.call('HGET', keys.runs, member) or NEVER_RAN) or {}
   if fault then
     local record = run.entry == '-' and redis.call('HGET', keys.jobs, member)
-    local letter = { member = member, record = record, reason = fault }
-    return 'buried', buryNonsense(keys, now, letter)
+    local job = { member = member, record = record, reason = fault }
+    return 'buried', buryNonsense(keys, now, job)
   elseif run.entry == '-' then
     return adopt(keys, now, member, run, due) == 1 and 'adopted' or 'ready', due
   end

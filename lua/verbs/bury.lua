@@ -23,9 +23,9 @@ local run = runOf(redis.call('HGET', runs, member))
 local refusal = refusalOf(run, jobs, entry, member, token)
 if refusal then return { refusal } end
 
-local function letterId()
-  for _, letter in ipairs(newestDeadLetters(dead)) do
-    if letter[2][2] == member and letter[2][10] == token then return letter[1] end
+local function deadLetterId()
+  for _, found in ipairs(newestDeadLetters(dead)) do
+    if found[2][2] == member and found[2][10] == token then return found[1] end
   end
   run.member, run.record, run.reason = member, redis.call('HGET', jobs, member) or '', reason
   if failure ~= '' then
@@ -36,7 +36,7 @@ end
 
 local isCancelled, deadLetter = run.cancel == '1', '-'
 if not isCancelled then
-  deadLetter = letterId()
+  deadLetter = deadLetterId()
   if compensate(scheduled, jobs, meta, compensation) then
     nudge(meta, wake, now)
   end

@@ -26,9 +26,9 @@ if not run then
 end
 if run.token ~= token or run.entry ~= entry then return 'fenced' end
 
-local function letterId(refusal)
-  for _, letter in ipairs(newestDeadLetters(dead)) do
-    if letter[2][2] == member and letter[2][10] == token then return letter[1] end
+local function deadLetterId(refusal)
+  for _, found in ipairs(newestDeadLetters(dead)) do
+    if found[2][2] == member and found[2][10] == token then return found[1] end
   end
   local line = ('{"t":%.0f,"a":%s,"k":"failure","m":"%s"}'):format(now, run.attempts, refusal)
   run.history = lengthened(run.history, line)
@@ -48,7 +48,7 @@ for index = 8, isCancelled and 0 or #KEYS do
     if index == 8 then return answer end
     reply, outcome = ('half %d %s'):format(index - 7, answer.err), 'x'
     local refusal = ('command %d of the commit was refused: %s'):format(index - 7, answer.err)
-    deadLetter = letterId((refusal:gsub('[%c"\\]', ' ')))
+    deadLetter = deadLetterId((refusal:gsub('[%c"\\]', ' ')))
     break
   end
 end

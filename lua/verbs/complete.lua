@@ -5,7 +5,7 @@
 -- ARGV  1 now  2 window  3 hold  4 consumer  then per job: entry, member, token, mark
 --       now ms, '' = server time; window ms of tombstones, 0 = keep none; hold 1 = leave the entry
 --       with its consumer; consumer: who started it; mark: what the tombstone keeps of the record,
---       its asked due (base 36), space, its digest, or '': the record is read for it
+--       its asked due time (base 36), space, its digest, or '': the record is read for it
 -- RETURN one text per job: ok | cancelled (a cancel was requested, it ends cancelled) | already |
 --        fenced | gone
 -- Held, an entry is the proof of an acknowledgement at most once: its tombstone is not in done, so

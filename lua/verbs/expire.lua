@@ -20,12 +20,12 @@ local now, consumer = clock(ARGV[1]), ARGV[2]
 local window, bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
 local replies, gone, spent, newest = {}, {}, 0, nil
 
-local function letterId(run)
+local function deadLetterId(run)
   newest = newest or newestDeadLetters(dead)
-  for _, letter in ipairs(newest) do
-    local fields = letter[2]
+  for _, found in ipairs(newest) do
+    local fields = found[2]
     local isSame = fields[2] == run.member and fields[4] == run.record
-    if isSame and fields[6] == 'expired' then return letter[1] end
+    if isSame and fields[6] == 'expired' then return found[1] end
   end
   run.reason = 'expired'
   return addDeadLetter(dead, now, run)
@@ -33,7 +33,7 @@ end
 
 local function expire(run, header)
   local isDead = header:find(';p=x', 1, true)
-  local outcome, deadLetter = isDead and 'x' or 'e', isDead and letterId(run) or '-'
+  local outcome, deadLetter = isDead and 'x' or 'e', isDead and deadLetterId(run) or '-'
   local mark = markOf(run.record)
   local tombstone = tombstoneText(outcome, mark, run.token, run.attempts, deadLetter)
   settle(jobs, done, run.member, tombstone, now, window)

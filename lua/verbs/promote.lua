@@ -7,7 +7,7 @@
 --       now ms, '' = server time; term: the leader's value; lease ms, '' = it was renewed lately;
 --       limit: members per pass; cap: undelivered entries
 -- RETURN {state, now, next, backlog, dead letters, moved, then pairs: lateness ms, count}
---        state moved | paused | capped; next: next due, whole ms, '' = none; a lateness may come
+--        state moved | paused | capped; next: next due time, ms, '' = none; a lateness may come
 --        twice. {'fenced'} when the term is not the leader's.
 -- Entries are added before exactly the ids read are removed. Payloads of managed jobs are never
 -- touched, so a pass of 500 costs the same for 10 bytes and for 256 KiB.

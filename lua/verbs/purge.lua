@@ -16,18 +16,18 @@ local now, age, reason = clock(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local after, limit, mode = ARGV[4], tonumber(ARGV[5]), ARGV[6]
 local found, looked, last, bytes, largest, more = {}, 0, after, 0, 262144, true
 
-local function look(letter)
-  local size, fields = 0, letter[2]
+local function look(deadLetter)
+  local size, fields = 0, deadLetter[2]
   for at = 1, #fields, 2 do
     local field, value = fields[at], fields[at + 1]
     size = size + #value
     if field == 'reason' and (reason == '' or value == reason) then
-      found[#found + 1] = letter[1]
+      found[#found + 1] = deadLetter[1]
     end
   end
   -- @largest
   largest = math.max(looked == 0 and 1 or largest, size)
-  looked, last, bytes = looked + 1, letter[1], bytes + size
+  looked, last, bytes = looked + 1, deadLetter[1], bytes + size
 end
 
 -- @endless
@@ -35,16 +35,16 @@ while more and looked < limit and bytes < 262144 do
   local room = math.floor((262144 - bytes) / largest)
   local step = math.min(limit - looked, 16, math.max(1, room))
   local from = last == '' and '-' or '(' .. last
-  local letters = redis.call('XRANGE', dead, from, '+', 'COUNT', step)
+  local deadLetters = redis.call('XRANGE', dead, from, '+', 'COUNT', step)
   local isOld = true
-  for _, letter in ipairs(letters) do
-    isOld = isOld and tonumber(letter[1]:match('^%d+')) <= now - age
+  for _, deadLetter in ipairs(deadLetters) do
+    isOld = isOld and tonumber(deadLetter[1]:match('^%d+')) <= now - age
     if isOld then
-      look(letter)
+      look(deadLetter)
     end
   end
   -- @endless-too
-  more = #letters == step and isOld
+  more = #deadLetters == step and isOld
 end
 if mode == 'remove' and #found > 0 then
   redis.call('XDEL', dead, unpack(found))

@@ -52,6 +52,6 @@ redis.call('HSET', jobs, member, record)
 redis.call('HINCRBY', meta, 'n.replayed', 1)
 nudge(meta, wake, tonumber(due))
 redis.call('ZREM', done, member)
--- @forget-letter
+-- @forget-dead-letter
 redis.call('XDEL', dead, deadLetter)
 return { 'ok', due, member }

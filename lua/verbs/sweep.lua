@@ -55,22 +55,22 @@ if #old > 0 then
   redis.call('ZREM', done, unpack(old))
 end
 
-local letters, from, read, open = {}, '-', 0, true
+local forgotten, from, read, open = {}, '-', 0, true
 local excess = redis.call('XLEN', dead) - deadLetters
-while open and #letters < math.min(limit, 100) and read < 262144 do
-  local letter = redis.call('XRANGE', dead, from, '+', 'COUNT', 1)[1]
-  local ms = letter and tonumber(letter[1]:match('^%d+'))
-  open = ms and (#letters < excess or ms < now - retention)
+while open and #forgotten < math.min(limit, 100) and read < 262144 do
+  local oldest = redis.call('XRANGE', dead, from, '+', 'COUNT', 1)[1]
+  local ms = oldest and tonumber(oldest[1]:match('^%d+'))
+  open = ms and (#forgotten < excess or ms < now - retention)
   if open then
-    letters[#letters + 1], from = letter[1], '(' .. letter[1]
-    for _, text in ipairs(letter[2]) do
+    forgotten[#forgotten + 1], from = oldest[1], '(' .. oldest[1]
+    for _, text in ipairs(oldest[2]) do
       read = read + #text
     end
   end
 end
-if #letters > 0 then
-  redis.call('XDEL', dead, unpack(letters))
-  redis.call('HINCRBY', meta, 'n.forgotten', #letters)
+if #forgotten > 0 then
+  redis.call('XDEL', dead, unpack(forgotten))
+  redis.call('HINCRBY', meta, 'n.forgotten', #forgotten)
 end
 
 local newest = redis.call('XLEN', ready) == 0 and '+inf' or ('%.0f'):format(now - 2592000000)
@@ -79,4 +79,4 @@ if #notes > 0 then
   redis.call('ZREM', stale, unpack(notes))
 end
 local isMore = #old < count or open or #notes >= limit
-return { #old, #letters, isMore and 1 or 0 }
+return { #old, #forgotten, isMore and 1 or 0 }

@@ -121,7 +121,10 @@ export function createProgram(runner: Runner): Command {
     .addOption(new Option('-V').hideHelp())
     .helpOption('-h, --help', 'show help')
     .option('--json', 'answer with one line of JSON on stdout; errors as JSON on stderr')
-    .option('--redis <url>', 'the Redis that holds the jobs: redis://, rediss:// or unix://')
+    .option(
+      '--redis <url>',
+      'the Redis that holds the jobs: redis://, sentinel:// or cluster:// (with TLS: rediss://, sentinels://, clusters://), or unix://',
+    )
     .option('--namespace <name>', 'the prefix of every key')
     .option('--config <file>', 'a configuration file; default ./duestream.yaml')
     .configureHelp({ showGlobalOptions: true })

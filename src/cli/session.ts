@@ -93,7 +93,7 @@ export async function withProducer<T>(session: Session, act: (producer: Producer
     redis: redisOf(config),
     namespace: config.namespace,
     horizon: config.limits.horizonMs,
-    dataBytesMax: config.limits.dataBytes,
+    dataBytesMax: config.limits.dataBytesMax,
     doneWindow: windowMs,
     retryBudget: windowMs === 0 ? RETRY_MS : Math.min(RETRY_MS, windowMs / 2),
     name: 'cli',

@@ -54,7 +54,7 @@ export interface Producer extends Changes {
    * thousand of them at once cost a few round trips; each has its own result.
    *
    * @throws DuestreamError `exists` with `ifExists: 'error'`; after an outage `cause` is `Unconfirmed` and says the
-   * id and the due with which the same call can be repeated.
+   * id and the due time with which the same call can be repeated.
    * @example
    * await producer.schedule(emails, { to, template }, { delay: '2m', id: `welcome:${user}`, name: 'welcome' });
    */

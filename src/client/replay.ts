@@ -54,7 +54,7 @@ export interface ReplayRequest {
   readonly partition: number | undefined;
 }
 
-const LETTER = /^\d{1,16}-\d{1,16}$/;
+const DEAD_LETTER_ID = /^\d{1,16}-\d{1,16}$/;
 
 /** Dead letters of a partition, newest first, in which one of a job is looked for; and how many are read at once. */
 const LOOKED_AT_MAX = 100_000;
@@ -62,7 +62,7 @@ const PAGE = 200;
 
 /** @throws DuestreamError `bad-input` */
 export function parseReplayed(input: unknown): Target {
-  if (typeof input === 'string' && LETTER.test(input)) return { deadLetterId: input };
+  if (typeof input === 'string' && DEAD_LETTER_ID.test(input)) return { deadLetterId: input };
   if (typeof input === 'object' && input !== null && 'id' in input) {
     const bare = 'bare' in input && input.bare === true;
     return { id: parseAnyId(input.id, bare), bare };

@@ -5,7 +5,7 @@ import { DuestreamError } from '../core/errors.ts';
 import { parseJobId, parseName } from '../core/job.ts';
 import { asConfig, checkNames } from '../core/option-names.ts';
 import { defineQueue, type Queue, wholeNumber } from '../core/queue.ts';
-import { durationIn, queueRanges } from '../core/ranges.ts';
+import { dataBytesMaxRange, durationIn, queueRanges } from '../core/ranges.ts';
 import { workerOption } from '../core/worker-options.ts';
 import { CONNECT_TIMEOUT_MS, parseAddress, type RedisInput } from '../redis/connection/address.ts';
 
@@ -16,7 +16,7 @@ export interface ProducerOptions {
   readonly namespace?: string | undefined;
   /** How far ahead a job may be due: `1s` to `3650d`, the default. */
   readonly horizon?: DurationInput | undefined;
-  /** Largest data of a job in bytes of JSON: 1 to 64 MiB. Default 262144. */
+  /** Largest data of a job in bytes of JSON: 1 to 64 MiB. Default 262144. In the configuration: `limits.dataBytesMax`. */
   readonly dataBytesMax?: number | undefined;
   /**
    * How long a call is repeated in an outage: 0 to `5m`, at most half of `doneWindow`. Default `10s`. If it is longer than
@@ -80,7 +80,10 @@ function checked(options: ProducerOptions): ProducerSettings {
     redis,
     namespace: parseName(options.namespace ?? 'duestream', 'namespace'),
     horizonMs: durationIn(options.horizon ?? '3650d', 'horizon', { min: 1000, max: 3650 * DAY_MS }),
-    dataBytesMax: wholeNumber(options.dataBytesMax ?? 262_144, { what: 'dataBytesMax', min: 1, max: 64 * 1024 * 1024 }),
+    dataBytesMax: wholeNumber(options.dataBytesMax ?? dataBytesMaxRange.default, {
+      what: 'dataBytesMax',
+      ...dataBytesMaxRange,
+    }),
     budgetMs,
     waitMs: Math.max(budgetMs, connectTimeoutMs),
     windowMs,

@@ -4,7 +4,7 @@
  * so that none of them can say something else. Whatever can grow has a maximum.
  */
 import { z } from 'zod';
-import { queueRanges } from '../core/ranges.ts';
+import { dataBytesMaxRange, queueRanges } from '../core/ranges.ts';
 import { workerOptions } from '../core/worker-options.ts';
 import { queue } from './queue-options.ts';
 import { redisOptions } from './redis-options.ts';
@@ -103,9 +103,9 @@ const dead = z.strictObject({
 });
 
 const limits = z.strictObject({
-  dataBytes: whole(262_144, {
-    min: 1,
-    max: 16_777_216,
+  dataBytesMax: whole(dataBytesMaxRange.default, {
+    min: dataBytesMaxRange.min,
+    max: dataBytesMaxRange.max,
     unit: 'bytes',
     doc: 'How large the JSON data of one job may be.',
   }),

@@ -1,12 +1,12 @@
 /**
  * Job ⇄ bytes. One of the two borders where unknown data gets a type.
  *
- * A **record** is `1` + asked due (base 36) + optional `;letter=value` fields + `|` + compact JSON. Lua reads the part
+ * A **record** is `1` + asked due time (base 36) + optional `;letter=value` fields + `|` + compact JSON. Lua reads the part
  * before the bar and never the JSON. Letters: `b=1` bare, and those of `job-options.ts`; unknown ones are ignored.
  * JSON keys: `n` name, `d` data, `o` options of this one job, by their keys in `job-options.ts`. Defaults are left out: a
  * job named `default` with 200 bytes of data is 216 bytes, which fits the allocator's class of 224.
  *
- * A **tombstone** is what is left of a job that is over: `.` + outcome letter + asked due (base 36) + space + digest of the
+ * A **tombstone** is what is left of a job that is over: `.` + outcome letter + asked due time (base 36) + space + digest of the
  * record + space + finishing token + space + attempts + space + dead letter id or `-`.
  *
  * A **run** is the state of a job that was started, fields separated by spaces, then one line of JSON per error:

@@ -35,7 +35,7 @@ export const jobOptions = {
    */
   at: {
     ...instant(),
-    doc: 'the due time: ISO 8601 such as 2026-03-01T10:00:00+01:00, or with a zone a local time',
+    doc: 'the due time: ISO 8601 such as 2026-03-01T10:00:00+01:00; with a zone, a local time such as 2026-03-01T09:00',
     allowed: 'a `Date`, a luxon `DateTime`, or ISO 8601 with `Z` or an offset; from 1973 to the horizon',
     otherwise: 'due now',
     example: '2030-03-01T10:00:00+01:00',
@@ -51,7 +51,7 @@ export const jobOptions = {
    */
   zone: {
     ...text((given) => parseZone(given).name, { metavar: '<name>', allowed: '`UTC` or an IANA name' }),
-    doc: 'the IANA zone of a local time, such as Europe/Berlin; a date means the beginning of that day',
+    doc: 'the zone of a due time without offset: an IANA name such as Europe/Berlin; a date means the beginning of that day',
     otherwise: '`at` has an offset',
     example: 'Europe/Berlin',
     beside: { at: '2030-03-01T09:00' },
@@ -79,7 +79,7 @@ export const jobOptions = {
       metavar: '<id>',
       allowed: '1 to 128 printable ASCII characters without space, `{` and `}`',
     }),
-    doc: 'an id of your own, so that scheduling twice gives one job',
+    doc: 'an id of your own: if you schedule it twice, there is one job',
     otherwise: 'a new uuid v7',
     example: 'welcome:42',
   },
@@ -106,7 +106,7 @@ export const jobOptions = {
    */
   ifExists: {
     ...choice(['keep', 'replace', 'error']),
-    doc: 'what to do when a job of this id is live',
+    doc: 'what to do if a job with this id already waits or runs',
     otherwise: '`keep`',
     example: 'replace',
   },
@@ -117,7 +117,7 @@ export const jobOptions = {
    */
   attempts: {
     ...count(queueRanges.attempts),
-    doc: 'how often handlers may fail before the job is dead',
+    doc: 'after how many failures the job becomes a dead letter',
     otherwise: "the queue's",
     example: 3,
     schedule: true,
@@ -143,7 +143,7 @@ export const jobOptions = {
    */
   backoff: {
     ...backoff(),
-    doc: 'how long to wait after a failure: {"kind":"fixed","delayMs":5000}, or linear, …',
+    doc: 'how long to wait after a failure: {"kind":"fixed","delayMs":5000}; or the kind linear, exponential or ladder',
     otherwise: "the queue's",
     example: { kind: 'fixed', delayMs: 5000, jitter: 'none' },
     schedule: true,
@@ -157,7 +157,7 @@ export const jobOptions = {
   expiresAt: {
     ...instant(),
     check: expiryOf,
-    doc: 'no start after this instant: ISO 8601 with Z or an offset',
+    doc: 'when it is too late to start the job: ISO 8601 with Z or an offset',
     allowed: 'as `at`; not before the job is due',
     otherwise: 'never too late',
     example: '2030-03-01T11:00:00+01:00',
@@ -171,7 +171,7 @@ export const jobOptions = {
    */
   maxLateness: {
     ...duration(),
-    doc: 'no start later than this after the due time',
+    doc: 'how late the job may start, counted from its due time',
     otherwise: 'never too late',
     example: '10m',
     schedule: true,

@@ -35,10 +35,13 @@ export function checkObject(options: unknown, owner: string, code: 'bad-config' 
   throw new DuestreamError(code, `the options of ${owner} are ${show(options)}; allowed: an object of options`);
 }
 
-/** What an option is called that once had its unit in its name: `jobLeaseMs` → `jobLease`. */
+/** What an option is called that had another name once: `jobLeaseMs` → `jobLease`, `dataBytes` → `dataBytesMax`. */
 export function nameNow(name: string, known: readonly string[]): string | undefined {
-  const bare = name.replace(/(_MS|Ms)$/, '');
-  return bare !== name && known.includes(bare) ? bare : undefined;
+  const now = name
+    .replace(/(_MS|Ms)$/, '')
+    .replace(/(^|\.)dataBytes$/, '$1dataBytesMax')
+    .replace(/__DATA_BYTES$/, '__DATA_BYTES_MAX');
+  return now !== name && known.includes(now) ? now : undefined;
 }
 
 /** Carries out a check of options: what it refuses is a wrong configuration. @throws DuestreamError `bad-config` */

@@ -21,6 +21,11 @@ export const queueRanges = {
   timeoutMs: { min: 1, max: 365 * DAY_MS },
 } as const satisfies Readonly<Record<string, Range>>;
 
+/** Bytes of JSON that the data of one job may take. More than the default makes each script that reads records slower. */
+export const dataBytesMaxRange = { default: 262_144, min: 1, max: 64 * 1024 * 1024 } as const satisfies Range & {
+  readonly default: number;
+};
+
 /** Milliseconds of a duration within a range. @throws DuestreamError `bad-input` */
 export function durationIn(input: DurationInput, what: string, { min, max }: Range): number {
   const ms = durationMs(input, what);

@@ -28,7 +28,7 @@ export function decodeHeader(
 const BAR = 0x7c;
 const SEMICOLON = 0x3b;
 
-/** Where the asked due of a record of version 1 ends, at a bar or a semicolon; 0 for any other text. */
+/** Where the asked due time of a record of version 1 ends, at a bar or a semicolon; 0 for any other text. */
 function headerEnd(record: string): number {
   if (record.charCodeAt(0) !== 0x31) return 0;
   for (let at = 1; at < record.length; at += 1) {
@@ -40,8 +40,8 @@ function headerEnd(record: string): number {
 }
 
 /**
- * What the tombstone of a job keeps of its record: the asked due and the digest of the call that made the job; after an
- * edit they stand in the header. Empty where only Redis has its bytes: a record that is no UTF-8 reached us mended.
+ * What the tombstone of a job keeps of its record: the asked due time and the digest of the call that made the job; after an
+ * edit they stand in the header. Empty where only Redis has its bytes: a record that is no UTF-8 reached us with other bytes.
  */
 export function markOf(record: string): string {
   const end = headerEnd(record);

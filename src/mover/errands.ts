@@ -163,7 +163,7 @@ export function onceMore({ look, plan }: Errand, fired: Fired): readonly Errand[
   return plan ? [errandOf({ ...look, fired }, plan.schedule, { ...plan.handled, instants: [] })] : [];
 }
 
-/** A job that waited for another is due when it stops waiting; its record keeps the due of its instant. */
+/** A job that waited for another is due when it stops waiting; its record keeps the due time of its instant. */
 function itemOf(schedule: Schedule, { nowMs }: Look, atMs: number, waitingMs: number | undefined): FireItem {
   const dueMs = dueOfFire(schedule, atMs);
   return {

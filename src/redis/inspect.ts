@@ -98,7 +98,7 @@ const OLDEST_PAGES_MAX = 50;
  * For how many ms the oldest job that is due has waited for its start, by the clock of Redis; 0 when none waits. Paused
  * partitions count too. Jobs in scheduled and those that workers hold are compared with each other (of the latter the
  * 5,000 oldest); of those that nobody has read yet the first 100 stand for the rest. What comes later into ready was put
- * or handed back later than that, whatever its due: so the answer is never less than the longest time for which a job has
+ * or handed back later than that, whatever its due time: so the answer is never less than the longest time for which a job has
  * been due and in Redis, except for one that a worker handed back unstarted.
  */
 export async function oldestDueAge(redis: Redis, ref: PartitionRef): Promise<number> {

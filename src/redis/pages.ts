@@ -29,7 +29,7 @@ const TOMBSTONES_STEP = 500;
 const RECORDS_STEP = 100;
 const DEAD_LETTERS_STEP = 50;
 
-/** A page of jobs in one state: scheduled by due, ready and running by entry, over by time (newest first). */
+/** A page of jobs in one state: scheduled by due time, ready and running by entry, over by time (newest first). */
 export async function page(
   redis: Redis,
   ref: PartitionRef,

@@ -38,7 +38,7 @@ export interface TestKitOptions {
   readonly lasts?: ((job: Job<unknown>) => DurationInput) | undefined;
   /** What jitter follows from, 0 up to 1. Default 0.5, always. */
   readonly random?: (() => number) | undefined;
-  /** Handlers run at once when a job is scheduled, whatever its due; retries too. Default false. */
+  /** Handlers run at once when a job is scheduled, whatever its due time; retries too. Default false. */
   readonly inline?: boolean | undefined;
 }
 

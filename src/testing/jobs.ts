@@ -7,6 +7,7 @@ import type { Scheduled } from '../client/scheduled.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { ScheduleOptions } from '../core/job-options.ts';
 import type { Queue } from '../core/queue.ts';
+import { dataBytesMaxRange } from '../core/ranges.ts';
 import type { JobState, OverState } from '../core/state.ts';
 import type { Kept } from './kept.ts';
 import { createRunner, type RunnerParts } from './runner.ts';
@@ -29,7 +30,7 @@ type Wanted = Pick<Plan, 'id' | 'record' | 'dueMs' | 'mode' | 'strict'>;
 export type JobBook = ReturnType<typeof createJobBook>;
 
 const LIVE: readonly JobState[] = ['scheduled', 'ready', 'running'];
-const LIMITS = { horizonMs: 3650 * 86_400_000, dataBytesMax: 262_144 };
+const LIMITS = { horizonMs: 3650 * 86_400_000, dataBytesMax: dataBytesMaxRange.default };
 
 export interface JobBookParts extends RunnerParts {
   /** The definition that counts: the worker's, else the producer's. */

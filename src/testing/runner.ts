@@ -46,7 +46,7 @@ export function createRunner(parts: RunnerParts, put: Put): Runner {
   return { begin: run };
 }
 
-/** At its due; inline at once. */
+/** At its due time; inline at once. */
 async function begin(playing: Playing, job: Kept, dueMs: number): Promise<void> {
   const { inline, agenda } = playing;
   job.dueMs = dueMs;

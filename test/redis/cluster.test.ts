@@ -171,12 +171,12 @@ describe('a slot that moves', () => {
     await carry(`${key}:a`);
     expect(await redis.get(`${key}:a`)).toBe('1');
     expect(await redis.mget(`${key}:a`, `${key}:b`).catch(outageOf)).toBe('busy');
-    const patient = withRetry('read', () => redis.mget(`${key}:a`, `${key}:b`), {
+    const waiting = withRetry('read', () => redis.mget(`${key}:a`, `${key}:b`), {
       clock: systemClock,
       budgetMs: 60_000,
     });
     await carry(`${key}:b`);
-    expect(await patient).toEqual(['1', '2']);
+    expect(await waiting).toEqual(['1', '2']);
     await end();
     expect(await redis.get(`${key}:b`)).toBe('2');
     await until(() => memberOf(redis, key).options.port === to.port);

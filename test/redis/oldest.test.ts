@@ -6,7 +6,7 @@ import { list, run, text } from '../../src/redis/transitions/scripts.ts';
 import { item, only, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
-/** Dues of these tests are seen from now, because the script asks the server's clock. */
+/** Due times of these tests are seen from now, because the script asks the server's clock. */
 const startedMs = Date.now();
 const MINUTE_MS = 60_000;
 const ago = (minutes: number) => startedMs - minutes * MINUTE_MS;

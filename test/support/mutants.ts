@@ -42,7 +42,7 @@ const MOVES: readonly (readonly [of: string, moved: string, before: string])[] =
   ['bury', 'forget-run', 'count-end'],
   ['let-go', 'acknowledge', 'delete'],
   ['cancel', 'unschedule', 'index-tombstone'],
-  ['replay', 'forget-letter', 'index-job'],
+  ['replay', 'forget-dead-letter', 'index-job'],
   ['replay', 'keep-record', 'index-job'],
   ['nonsense', 'keep-tombstone', 'index-tombstone'],
   ['reclaim', 'claim-entry', 'count-crash'],

@@ -164,6 +164,7 @@ describe('unknown names', () => {
   test.each([
     ['worker: { jobLeaseMs: 5000 }', 'worker.jobLeaseMs in case.yaml is now worker.jobLease'],
     ['redis: { commandTimeoutMs: 5000 }', 'redis.commandTimeoutMs in case.yaml is now redis.commandTimeout'],
+    ['limits: { dataBytes: 1000 }', 'limits.dataBytes in case.yaml is now limits.dataBytesMax'],
     ['done: { windowMs: 5m }', 'done.windowMs in case.yaml is now done.window'],
     ['queues: { a.b: { timeoutMs: 5s } }', 'queues.a.b.timeoutMs in case.yaml is now queues.a.b.timeout'],
     [
@@ -177,6 +178,9 @@ describe('unknown names', () => {
   test('the old name of a variable, and one in code, are refused with the new one', () => {
     expect(refusal(() => load({ env: { DUESTREAM_WORKER__JOB_LEASE_MS: '5000' } }))).toBe(
       'DUESTREAM_WORKER__JOB_LEASE_MS is now DUESTREAM_WORKER__JOB_LEASE',
+    );
+    expect(refusal(() => load({ env: { DUESTREAM_LIMITS__DATA_BYTES: '5000' } }))).toBe(
+      'DUESTREAM_LIMITS__DATA_BYTES is now DUESTREAM_LIMITS__DATA_BYTES_MAX',
     );
     const input: object = { mover: { safetyTickMs: 5 } };
     expect(refusal(() => defineConfig(input))).toBe('mover.safetyTickMs in the code is now mover.safetyTick');

@@ -1,12 +1,13 @@
 /** What the configuration lets through, the worker and the queue that get it take as well, and the other way round. */
 import { describe, expect, test } from 'vitest';
+import { settingsOf } from '../../src/client/settings.ts';
 import { defineConfig } from '../../src/config/load.ts';
 import { type Config, type ConfigInput, options } from '../../src/config/options.ts';
 import { durationText } from '../../src/core/duration.ts';
 import { overridesOf } from '../../src/core/job-fields.ts';
 import { silentLog } from '../../src/core/log.ts';
 import { defineQueue } from '../../src/core/queue.ts';
-import { queueRanges } from '../../src/core/ranges.ts';
+import { dataBytesMaxRange, queueRanges } from '../../src/core/ranges.ts';
 import { type WorkerOptionName, workerOptions } from '../../src/core/worker-options.ts';
 import { createModuleWorker } from '../../src/daemon/workers.ts';
 import { defineHandlers } from '../../src/worker/handlers.ts';
@@ -97,5 +98,17 @@ test('the lowest and the highest configuration make a worker', () => {
     const config = defineConfig({ worker: { ...worker, extendEvery }, done: { window: doneWindow ?? 0 } });
     const worked = createModuleWorker(handlers, { config, redis: config.redis.url, log: silentLog });
     expect(worked.queues).toEqual(['q']);
+  }
+});
+
+test('dataBytesMax has one range and one default, for the configuration and for a producer', () => {
+  const { min, max, default: otherwise } = dataBytesMaxRange;
+  const redis = 'redis://127.0.0.1:1';
+  expect(defineConfig({}).limits.dataBytesMax).toBe(otherwise);
+  expect(settingsOf({ redis }).dataBytesMax).toBe(otherwise);
+  for (const dataBytesMax of [min - 1, min, max, max + 1]) {
+    const isAllowed = dataBytesMax >= min && dataBytesMax <= max;
+    expect(takes(() => defineConfig({ limits: { dataBytesMax } }))).toBe(isAllowed);
+    expect(takes(() => settingsOf({ redis, dataBytesMax }))).toBe(isAllowed);
   }
 });

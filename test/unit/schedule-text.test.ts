@@ -115,7 +115,10 @@ describe('the job of an instant', () => {
   });
 
   test('of neighbours lies apart', () => {
-    const dues = Array.from({ length: 100 }, (_, at) => dueOfFire({ name: `s${at}`, jitterMs: 30_000 }, SINCE) - SINCE);
-    expect(new Set(dues.map((due) => Math.floor(due / 3000))).size).toBe(10);
+    const dueTimes = Array.from(
+      { length: 100 },
+      (_, at) => dueOfFire({ name: `s${at}`, jitterMs: 30_000 }, SINCE) - SINCE,
+    );
+    expect(new Set(dueTimes.map((due) => Math.floor(due / 3000))).size).toBe(10);
   });
 });

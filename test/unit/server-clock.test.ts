@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../../src/core/clock.ts';
 import { createServerClock, createServers } from '../../src/redis/connection/server-clock.ts';
 
 /** A server an hour ahead, a line with a delay each way, and time that passes only when it is told to. */
-function world() {
+function setUp() {
   const state = {
     monotonicMs: 5000,
     wallMs: 1_700_000_000_000,
@@ -37,23 +37,23 @@ function world() {
   return { state, pass, redis, clock, server, serverMs, behindMs, aheadMs, breakLine: () => (broken = true) };
 }
 
-describe('the clock that dues are counted from', () => {
+describe('the clock that delays are counted from', () => {
   test('is never behind the server, and ahead by the shortest way there', async () => {
-    const { state, server, behindMs } = world();
+    const { state, server, behindMs } = setUp();
     state.there = [40, 3, 20];
     await server.measure();
     expect(behindMs()).toBeCloseTo(-3, 3);
   });
 
   test('is not led astray by a slow way back', async () => {
-    const { state, server, behindMs } = world();
+    const { state, server, behindMs } = setUp();
     state.back = 500;
     await server.measure();
     expect(behindMs()).toBeCloseTo(-1, 3);
   });
 
   test('is used without waiting while it is fresh, and measured beside after 30 s', async () => {
-    const { state, pass, server } = world();
+    const { state, pass, server } = setUp();
     await server.measure();
     pass(29_000);
     expect(server.settle()).toBeUndefined();
@@ -64,7 +64,7 @@ describe('the clock that dues are counted from', () => {
   });
 
   test('is waited for after a long pause', async () => {
-    const { state, pass, server, behindMs } = world();
+    const { state, pass, server, behindMs } = setUp();
     await server.measure();
     pass(3_600_000);
     state.aheadMs += 5000;
@@ -74,7 +74,7 @@ describe('the clock that dues are counted from', () => {
   });
 
   test('is waited for when this machine was suspended, because its monotonic clock stood still', async () => {
-    const { state, server, behindMs } = world();
+    const { state, server, behindMs } = setUp();
     await server.measure();
     state.wallMs += 60_000;
     expect(behindMs()).toBeGreaterThan(59_000);
@@ -83,7 +83,7 @@ describe('the clock that dues are counted from', () => {
   });
 
   test('is waited for when another primary may answer', async () => {
-    const { state, server, behindMs } = world();
+    const { state, server, behindMs } = setUp();
     await server.measure();
     state.aheadMs += 700;
     server.doubt();
@@ -92,7 +92,7 @@ describe('the clock that dues are counted from', () => {
   });
 
   test('is measured once for all who wait', async () => {
-    const { state, pass, server } = world();
+    const { state, pass, server } = setUp();
     await server.measure();
     pass(3_600_000);
     await Promise.all([server.settle(), server.settle(), server.settle()]);
@@ -100,7 +100,7 @@ describe('the clock that dues are counted from', () => {
   });
 
   test('stays as it was when Redis does not answer, and is not asked for again at once', async () => {
-    const { state, pass, server, behindMs, breakLine } = world();
+    const { state, pass, server, behindMs, breakLine } = setUp();
     await server.measure();
     breakLine();
     pass(3_600_000);
@@ -113,13 +113,13 @@ describe('the clock that dues are counted from', () => {
 
 describe('the clock of the server', () => {
   test('is that of this machine before anything was heard of it', () => {
-    const { state, server } = world();
+    const { state, server } = setUp();
     expect(server.nowMs()).toBe(state.wallMs);
     expect(server.latestMs(state.monotonicMs - 7)).toBe(state.wallMs - 7);
   });
 
   test('is wrong by at most half of the shortest round trip, and between its edges', async () => {
-    const { state, server, aheadMs } = world();
+    const { state, server, aheadMs } = setUp();
     state.there = [40, 3, 20];
     state.back = 9;
     for (const _ of state.there) await server.sample();
@@ -131,7 +131,7 @@ describe('the clock of the server', () => {
   });
 
   test('is narrowed by samples that were quick in different directions', async () => {
-    const { state, server, aheadMs } = world();
+    const { state, server, aheadMs } = setUp();
     state.there = [30, 1, 30];
     await server.sample();
     state.back = 30;
@@ -140,7 +140,7 @@ describe('the clock of the server', () => {
   });
 
   test.each([-5000, 5000, 40])('that was set by %i ms is followed from the next sample on', async (ms) => {
-    const { state, server, aheadMs } = world();
+    const { state, server, aheadMs } = setUp();
     await server.measure();
     state.aheadMs += ms;
     state.there = [10, 10, 10];
@@ -149,7 +149,7 @@ describe('the clock of the server', () => {
   });
 
   test('is not told by what is old, because clocks drift', async () => {
-    const { state, pass, server, aheadMs } = world();
+    const { state, pass, server, aheadMs } = setUp();
     await server.sample();
     pass(31_000);
     state.there = [20, 20, 20];
@@ -158,7 +158,7 @@ describe('the clock of the server', () => {
   });
 
   test('is learnt from answers that have whole milliseconds of it, and never ahead nor behind then', async () => {
-    const { state, server, serverMs, aheadMs, pass } = world();
+    const { state, server, serverMs, aheadMs, pass } = setUp();
     state.wallMs += 0.9;
     const sentMs = state.monotonicMs;
     pass(2);
@@ -172,7 +172,7 @@ describe('the clock of the server', () => {
   });
 
   test('does not change when Redis does not answer', async () => {
-    const { server, aheadMs, breakLine } = world();
+    const { server, aheadMs, breakLine } = setUp();
     await server.measure();
     const before = aheadMs();
     breakLine();
@@ -181,7 +181,7 @@ describe('the clock of the server', () => {
   });
 
   test('is one for all partitions of one primary', () => {
-    const { redis, clock } = world();
+    const { redis, clock } = setUp();
     const serverOf = createServers(redis, clock);
     expect(serverOf()).toBe(serverOf());
   });

@@ -1,5 +1,5 @@
 /** `plan`: what a load will need of Redis, workers and daemons, with the arithmetic. It asks no Redis. */
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { doneLimits } from '../../config/done.ts';
 import { durationMs } from '../../core/duration.ts';
 import { messageOf } from '../../core/errors.ts';
@@ -31,15 +31,21 @@ export const plan: Register = (parent, runner) => {
     .description('say how much memory, CPU, partitions, workers and connections a load needs, with the arithmetic')
     .requiredOption('--jobs <n>', 'how many jobs wait at one time: 250k, 10M', count(1, 1e10))
     .requiredOption('--payload <bytes>', 'the data of a job as JSON: 200, 4KiB', size(0, 16 * MB))
-    .requiredOption('--rate <n>', 'how many jobs are scheduled, and end, per second', count(1, 1e7))
+    .requiredOption('--rate <n>', 'how many jobs are scheduled per second; as many end', count(1, 1e7))
     .option(
       '--workers <n>',
       'how many worker processes there are; default: as many as are needed',
       wholeNumber(1, 10_000),
     )
-    .option('--handler <duration>', 'how long a handler runs', span, span('100ms'))
-    .option('--id <chars>', 'the length of an id; 22 = those that are generated', wholeNumber(1, 128), 22)
-    .option('--concurrency <n>', 'handlers at once per worker; default: worker.concurrency', wholeNumber(1, 10_000))
+    .addOption(
+      new Option('--handler <duration>', 'how long a handler runs').argParser(span).default(span('100ms'), '100ms'),
+    )
+    .option('--id <chars>', 'how long an id is; those that duestream makes have 22', wholeNumber(1, 128), 22)
+    .option(
+      '--concurrency <n>',
+      'how many handlers a worker runs at once; default: worker.concurrency',
+      wholeNumber(1, 10_000),
+    )
     .option('--daemons <n>', 'how many daemons run', wholeNumber(1, 1000), 2)
     .option('--producers <n>', 'how many processes schedule jobs', wholeNumber(0, 100_000), 1)
     .option('--dead <n>', 'how many dead letters are kept', count(0, 1e9), 0)

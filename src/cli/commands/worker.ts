@@ -12,13 +12,13 @@ export const worker: Register = (parent, runner) => {
   const command = parent
     .command('worker <module>')
     .description(
-      'run the handlers of a module: its default export is defineHandlers({ … }), in JavaScript, or in TypeScript from Node 22.18 on',
+      'run the handlers of a module, a file whose default export is defineHandlers({ … }): JavaScript, or TypeScript from Node 22.18 on',
     )
     .option('--concurrency <n>', 'how many handlers of each queue run at once (default: 50)')
     .option('--queue <name>', 'only this queue of the module; may be given several times', collect)
     .option(
       '--http-port <port>',
-      'serve health and metrics on this port, else they are off; 0 takes any free port and prints it',
+      'serve health and metrics on this port; 0 takes any free port and prints it; without this flag they are off',
     )
     .option('--log-level <level>', 'write log lines of this level and above it')
     .action((module: string, flags: Flags, command: Command) =>

@@ -43,7 +43,7 @@ export const workers: Register = (parent, runner) => {
     .command('workers')
     .description('show workers, the last heartbeat of each, and the jobs that it runs')
     .option('--queue <name>', 'only workers of this queue')
-    .option('--limit <n>', 'show at most this many jobs of each worker, the oldest', wholeNumber(0, 1000), 10)
+    .option('--limit <n>', 'show at most this many jobs of each worker: the oldest', wholeNumber(0, 1000), 10)
     .action((flags: Flags, command: Command) => runner.run(command, (session) => run(session, flags)));
   withExamples(command, ['duestream workers', 'duestream workers --queue emails --limit 100 --json']);
 };

@@ -26,7 +26,12 @@ export const dev: Register = (parent, runner) => {
   const command = parent
     .command('dev [module]')
     .description('run everything for development: an embedded Redis, a daemon, and the handlers of a module')
-    .option('--redis-port <port>', 'the port of the embedded Redis, or the next free one', wholeNumber(1, 65_535), 6379)
+    .option(
+      '--redis-port <port>',
+      'the port of the embedded Redis; if it is taken, the next free one',
+      wholeNumber(1, 65_535),
+      6379,
+    )
     .addOption(
       new Option('--cluster', 'run a Redis Cluster of 3 primaries and 3 replicas instead').conflicts('sentinel'),
     )

@@ -3,7 +3,7 @@
  * failures and its crashes. Whether they did takes two states that somebody read some time apart.
  *
  * A job that is over may live again under its id and begins at nothing, so two runs are compared only when they tell of
- * the same life: the same generation, asked due and digest.
+ * the same life: the same generation, asked due time and digest.
  */
 import { decodeRun } from '../../core/codec.ts';
 import type { Redis } from '../connection/connect.ts';

@@ -209,8 +209,8 @@ describe('queues rm', () => {
     let text = '';
     const screen = { write: (part: string) => (text += part) };
     const args = ['queues', 'rm', 'q', '--force', '--redis', the.server.url, '--namespace', namespace];
-    const world = { args, env: {}, cwd: cli.folder, stdin: Readable.from([]), stdout: screen, stderr: screen };
-    expect(await runCli(world)).toBe(1);
+    const invocation = { args, env: {}, cwd: cli.folder, stdin: Readable.from([]), stdout: screen, stderr: screen };
+    expect(await runCli(invocation)).toBe(1);
     announce.mockRestore();
     expect(text).toContain('jobs were scheduled in q while it was removed: it is kept with those');
     expect(await queueNames()).toEqual(['q']);

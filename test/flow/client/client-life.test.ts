@@ -63,7 +63,7 @@ const failed = encodeAttempted({ atMs: 1, attempt: 1, kind: 'failure', message: 
 const bury = (claim: Claim) => jobs.bury(ref, claim, { windowMs, reason: 'attempts-exhausted', error: failed });
 
 describe('looking at a job', () => {
-  test('shows one that waits, with its data and dues', async () => {
+  test('shows one that waits, with its data and due times', async () => {
     const { dueMs } = await producer.schedule(emails, { to: 'a' }, { id: 'x', delay: '1h', name: 'welcome' });
     expect(await producer.get(emails, 'x')).toEqual({
       ...{ id: 'x', queue: 'emails', partition: 0, bare: false, state: 'scheduled' },

@@ -81,8 +81,10 @@ describe('the plan', () => {
   test('has three reminders for each payment, in their order', () => {
     const reminders = plan.jobs.filter(({ name }) => name === 'reminder');
     expect(reminders).toHaveLength(payments.length * 3);
-    const dues = ['1h', '1d', '3d'].map((step) => reminders.find(({ id }) => id === `reminder:P-10001:${step}`)?.dueMs);
-    expect(dues).toEqual([4000, 14_000, 25_000]);
+    const dueTimes = ['1h', '1d', '3d'].map(
+      (step) => reminders.find(({ id }) => id === `reminder:P-10001:${step}`)?.dueMs,
+    );
+    expect(dueTimes).toEqual([4000, 14_000, 25_000]);
   });
 
   test('ends within a minute, and no payment cancels a mail before the first reminder was due', () => {

@@ -16,10 +16,10 @@ it('jobs are promoted in the order of their due times, and none a millisecond ea
   mover.nudge(String(now + 20));
   await eventually(readyCount).toBe(40);
   const entries = await line.redis.xrange(line.ref.keys.ready, '-', '+');
-  const dues = entries.map(([, fields]) => Number(fields[3]));
-  expect(dues).toEqual([...dues].sort((a, b) => a - b));
+  const dueTimes = entries.map(([, fields]) => Number(fields[3]));
+  expect(dueTimes).toEqual([...dueTimes].sort((a, b) => a - b));
   for (const [at, [entry]] of entries.entries()) {
-    expect(Number(entry.split('-')[0])).toBeGreaterThanOrEqual(dues[at] ?? Number.NaN);
+    expect(Number(entry.split('-')[0])).toBeGreaterThanOrEqual(dueTimes[at] ?? Number.NaN);
   }
 });
 

@@ -38,9 +38,9 @@ const DEAD_LETTERS_MAX = 10_000_000;
 export const deadReplay: Register = (parent, runner) => {
   const command = parent
     .command('replay <queue> [dead-letter...]')
-    .description('schedule the jobs of dead letters again, with fresh budgets')
-    .option('--all', 'every dead letter there is now, newest first')
-    .option('--id <id>', 'only dead letters of this job')
+    .description('schedule the jobs of dead letters again; their failures and crashes count from 0')
+    .option('--all', 'replay every dead letter that there is now, newest first')
+    .option('--id <id>', 'replay only the dead letters of this job')
     .option('--limit <n>', 'replay at most this many; repeat the command for the rest', wholeNumber(1, 1_000_000), 1000)
     .option('--delay <duration>', 'make them due this long from now instead of at once')
     .action((queue: string, deadLetters: readonly string[], flags: Flags, command: Command) =>

@@ -8,7 +8,7 @@ import { line } from '../../terminal/text.ts';
 export const cancel: Register = (parent, runner) => {
   const command = parent
     .command('cancel <queue> <id...>')
-    .description('cancel jobs; one that runs is asked to stop')
+    .description('cancel jobs; the handler of a job that runs is asked to stop')
     .option('--bare', 'the ids are bare members: a foreign producer put them with ZADD')
     .action((queue: string, ids: readonly string[], { bare = false }: { readonly bare?: boolean }, command: Command) =>
       runner.run(command, (session) => run(session, { queue, ids, bare })),

@@ -17,14 +17,19 @@ interface Flags {
 export const forecast: Register = (parent, runner) => {
   const command = parent
     .command('forecast')
-    .description('show how many jobs become due per minute or hour: jobs that wait, and jobs of schedules')
+    .description(
+      'show how many jobs become due per minute or hour: those that wait now, and those that schedules will make',
+    )
     .option(
       '--until <instant>',
-      'up to here: +24h, 2026-03-08, or ISO 8601; a date means the end of that day in UTC',
+      'the end of the forecast: +24h, 2026-03-08, or ISO 8601; a date means the end of that day in UTC',
       '+24h',
     )
     .addOption(
-      new Option('--by <unit>', 'the unit; auto takes minutes for up to two hours')
+      new Option(
+        '--by <unit>',
+        'count per minute or per hour; auto counts per minute if the end is at most two hours away',
+      )
         .choices(['minute', 'hour', 'auto'])
         .default('auto'),
     )

@@ -45,7 +45,7 @@ const PEEKS_AT_ONCE = 16;
 export const ls: Register = (parent, runner) => {
   const command = parent
     .command('ls <queue>')
-    .description('list the jobs in one state: the earliest due time first, or the latest end first')
+    .description('list the jobs in one state, earliest due time first, or latest end first if they are over')
     .addOption(new Option('--state <state>', 'which jobs').choices(STATES).default('scheduled'))
     .option('--limit <n>', 'show at most this many', wholeNumber(1, 1000), 50)
     .option('--offset <n>', 'skip this many first', wholeNumber(0, 10_000), 0)
@@ -159,7 +159,7 @@ function nameOf(record: string | undefined): string | undefined {
   }
 }
 
-/** Live jobs by due, soonest first; jobs that are over by their end, latest first. */
+/** Live jobs by due time, earliest first; jobs that are over by their end, latest first. */
 function orderOf(state: JobState): (a: Found, b: Found) => number {
   const live = state === 'scheduled' || state === 'ready' || state === 'running';
   return ({ job: a }, { job: b }) => (live ? (a.dueMs ?? 0) - (b.dueMs ?? 0) : (b.overMs ?? 0) - (a.overMs ?? 0));

@@ -14,7 +14,9 @@ import { pauseText } from './queues-pauses.ts';
 export const queuesStats: Register = (parent, runner) => {
   const command = parent
     .command('stats <queue>')
-    .description('show the counts of each state and partition, and how many jobs become due when')
+    .description(
+      'show how many jobs are in each state and partition, and how many become due in the next minute, hour, day and week',
+    )
     .action((queue: string, _flags: unknown, command: Command) =>
       runner.run(command, (session) => run(session, queue)),
     );

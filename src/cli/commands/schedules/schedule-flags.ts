@@ -43,18 +43,21 @@ const OVERLAPS = ['allow', 'skip', 'queue', 'replace'];
 /** The flags that decide when it fires; a preview needs no others. */
 export function withRuleFlags(command: Command): Command {
   return command
-    .option('--cron <expression>', '5 fields, minute first; 6, second first; or a name such as @daily')
+    .option(
+      '--cron <expression>',
+      '5 fields that begin with the minute, 6 that begin with the second, or a name such as @daily',
+    )
     .option('--every <duration>', 'a fixed interval of elapsed time: 90s, 15m, 1h')
     .addOption(choice('--align <where>', 'where --every counts from (default: epoch)', ['epoch', 'start']))
-    .option('--zone <name>', 'IANA name such as Europe/Berlin (default: UTC)')
+    .option('--zone <name>', 'the zone of the rule: an IANA name such as Europe/Berlin (default: UTC)')
     .addOption(
-      choice('--dst-gap <what>', 'what to do with a time that a clock change leaves out (default: shift)', [
+      choice('--dst-gap <what>', 'what to do with a local time that a clock change skips (default: shift)', [
         'shift',
         'skip',
       ]),
     )
     .addOption(
-      choice('--dst-overlap <which>', 'which one to take of a time that the clock shows twice (default: first)', [
+      choice('--dst-overlap <which>', 'which one counts if the clock shows a local time twice (default: first)', [
         'first',
         'second',
         'both',
@@ -62,9 +65,9 @@ export function withRuleFlags(command: Command): Command {
     )
     .option(
       '--start <instant>',
-      'no instant before it; without an offset a local time of the zone; a date means its beginning',
+      'make no jobs before this instant; without an offset it is a local time of the zone; a date means the beginning of that day',
     )
-    .option('--end <instant>', 'no instant at it or later; a date means the end of that day in the zone')
+    .option('--end <instant>', 'make no jobs at this instant or later; a date means the end of that day in the zone')
     .option(
       '--calendar <json>',
       'working time: {"hours":{"mon-fri":"09:00-17:00"},"skip":["12-25"],"outside":"next"}, or @file',
@@ -86,8 +89,12 @@ export function withJobFlags(command: Command): Command {
         'all',
       ]),
     )
-    .option('--catch-up-window <duration>', 'forget missed instants that are older (default: 1d)')
-    .option('--catch-up-limit <n>', 'how many missed instants "all" runs at most (default: 100)', wholeNumber(1, 1000))
+    .option('--catch-up-window <duration>', 'make no jobs for instants that were missed longer ago (default: 1d)')
+    .option(
+      '--catch-up-limit <n>',
+      'with --catch-up all: how many missed instants at most (default: 100)',
+      wholeNumber(1, 1000),
+    )
     .option('--tag <text>', 'a tag, for people and filters; may be given several times', collect)
     .option('--paused [reason]', 'create it paused: it makes no jobs until you resume it');
   return withFlags(command, optionsOfFires);

@@ -24,13 +24,20 @@ interface RangeFlags {
 export const schedulesPreview: Register = (parent, runner) => {
   const command = parent
     .command('preview [name]')
-    .description('show the coming instants of a schedule or of a rule, with every decision')
-    .option('--next <n>', 'how many instants that make jobs (default: 10 without --until)', wholeNumber(1, 100_000))
+    .description('show the coming instants of a schedule or of a rule, and why each one makes a job or not')
+    .option(
+      '--next <n>',
+      'show this many instants that make jobs (default: 10 without --until)',
+      wholeNumber(1, 100_000),
+    )
     .option(
       '--until <instant>',
-      'up to here: +30d, 2026-12-31, or ISO 8601; a date means the end of that day in the zone',
+      'the end of the preview: +30d, 2026-12-31, or ISO 8601; a date means the end of that day in the zone',
     )
-    .option('--from <instant>', 'from here: -2h, 2026-03-01, or ISO 8601; a date means its beginning (default: now)')
+    .option(
+      '--from <instant>',
+      'the beginning of the preview: -2h, 2026-03-01, or ISO 8601; a date means the beginning of that day (default: now)',
+    )
     .option('--file <file>', 'the definition in YAML or JSON; - for stdin')
     .action((name: string | undefined, flags: DefinitionFlags & RangeFlags, command: Command) =>
       runner.run(command, (session) => run(session, name, flags)),

@@ -14,7 +14,7 @@ import { countedAlone } from './stages-counted.mjs';
  * @typedef {{ entry: string, member: string, dueMs: number }} Delivery
  * @typedef {{ entry: string, member: string, token: string }} Claim
  * @typedef {{ member: string, record: string, dueMs: number }} Item
- * @typedef {Awaited<ReturnType<typeof createWorld>>} World
+ * @typedef {Awaited<ReturnType<typeof createPartition>>} Partition
  */
 
 const CONSUMER = 'bench';
@@ -26,7 +26,7 @@ const HORIZON_MS = 10 * 365 * 86_400_000;
 const CHUNK_BYTES = 4_000_000;
 
 /** @param {string} socketPath */
-export async function createWorld(socketPath) {
+export async function createPartition(socketPath) {
   const { openCommands, whenReady } = await import(`${root}dist/redis/connection/connect.js`);
   const { createJobs } = await import(`${root}dist/redis/transitions/jobs.js`);
   const { partitionRef } = await import(`${root}dist/redis/keys.js`);
@@ -162,8 +162,8 @@ export async function createWorld(socketPath) {
   async function dead(given) {
     const [claim] = await started({ ...given, jobs: 1 });
     await jobs.bury(ref, claim, { windowMs: WINDOW_MS, reason: 'bench', error: '' });
-    const [letter] = await redis.xrange(ref.keys.dead, '-', '+');
-    const fields = letter?.[1] ?? [];
+    const [deadLetter] = await redis.xrange(ref.keys.dead, '-', '+');
+    const fields = deadLetter?.[1] ?? [];
     await pipelined(items(given).slice(1), given.bytes, (line, { member }) =>
       line.xadd(ref.keys.dead, '*', ...fields.with(1, member)),
     );
