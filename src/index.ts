@@ -6,6 +6,8 @@ export {
   type BulkJob,
   type Cancelled,
   createProducer,
+  type Durability,
+  type DurabilityOption,
   type JobView,
   type Producer,
   type ProducerOptions,
