@@ -3,6 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createProducer, type Producer, type ProducerOptions } from '../../../src/client/producer.ts';
 import { DuestreamError, Indeterminate } from '../../../src/core/errors.ts';
+import { runHere } from '../../support/console.ts';
 import { openHeldLink } from '../../support/held-link.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
@@ -285,6 +286,21 @@ describe('fsynced', () => {
     );
     await onDisk.restart();
     expect(await has(onDisk, 'x')).toBe(true);
+  });
+});
+
+describe('the command line', () => {
+  test('waits for the replica, and says why it cannot', async () => {
+    const asked = ['--redis', primary.url, '--json', '--durability'];
+    const refused = await runHere(['schedule', QUEUE, '--id', 'x', ...asked, 'replicated']);
+    expect(refused).toMatchObject({ code: 69, err: expect.stringContaining('it has 0 replicas') });
+    expect(await runHere(['cancel', QUEUE, 'x', ...asked, 'disk'])).toMatchObject({ code: 64 });
+    const replica = await openReplica();
+    expect(await runHere(['schedule', QUEUE, '--id', 'x', '--delay', '1h', ...asked, 'replicated'])).toMatchObject({
+      code: 0,
+    });
+    expect(await has(replica, 'x')).toBe(true);
+    expect(await runHere(['cancel', QUEUE, 'x', ...asked, 'replicated'])).toMatchObject({ code: 0 });
   });
 });
 
