@@ -7,6 +7,8 @@ export {
   type Cancelled,
   type Changes,
   createProducer,
+  type Durability,
+  type DurabilityOption,
   type Edited,
   type JobChange,
   type JobView,

@@ -2,8 +2,8 @@
 -- GIVES   isTombstone(value); tombstoneOf(jobs, member): the tombstone if there is one, and the
 --         length of what there is; settledIn(jobs, member): its outcome letter and finishing token;
 --         tombstoneText(...); firstMark(record): the mark that an edit wrote into its header, or
---         nil; markOf(record): what a tombstone keeps of a record, the asked due time and the digest
---         of the call that made the job; markIn(jobs, member): the same of what is there
+--         nil; markOf(record): what a tombstone keeps of a record, the asked due time and the
+--         digest of the call that made the job; markIn(jobs, member): the same of what is there
 -- USED BY  bury, cancel, check-members, commit, complete, defer, edit, expire, fire, oldest,
 --          promote, release, repair, replay, reschedule, retry, schedule, serve, start, sweep
 -- RULE    A record is never read to find out that it is none: a value of more than 300 bytes is

@@ -1,20 +1,30 @@
 /** The calls of a producer, between its first use and its stop. */
 import { DuestreamError } from '../core/errors.ts';
 import { openCommands } from '../redis/connection/connect.ts';
-import { createOpening } from '../redis/connection/opening.ts';
+import { createOpening, type Opening } from '../redis/connection/opening.ts';
+import { checkLevel, createDurableJobs } from '../redis/durable/durable-jobs.ts';
+import type { Level } from '../redis/durable/level.ts';
 import { furnish, type Parts } from './producer-parts.ts';
+import { withReadRetry } from './read-retry.ts';
 import type { ProducerSettings } from './settings.ts';
 
-/** The calls of a producer: each is counted, so that a stop waits for it, and finds the connection or makes it. */
+/**
+ * The calls of a producer: each is counted, so that a stop waits for it, and finds the connection or makes it. Where it has
+ * a level, that is the connection of calls of this durability, which others would have to wait on.
+ */
 export interface Calls {
   /** @throws DuestreamError `stopped` */
   readonly check: () => void;
   /** What stands on the connection, if it was made. */
-  readonly opened: () => Parts | undefined;
-  readonly connected: () => Promise<Parts>;
-  readonly run: <T>(work: (parts: Parts) => Promise<T>) => Promise<T>;
+  readonly opened: (level?: Level) => Parts | undefined;
+  readonly connected: (level?: Level) => Promise<Parts>;
+  readonly run: <T>(work: (parts: Parts) => Promise<T>, level?: Level) => Promise<T>;
   /** Its input is read before anything else: what is wrong with it is said also while Redis is away. */
-  readonly runChecked: <Input, T>(read: () => Input, work: (parts: Parts, input: Input) => Promise<T>) => Promise<T>;
+  readonly runChecked: <Input, T>(
+    read: () => Input,
+    work: (parts: Parts, input: Input) => Promise<T>,
+    levelOf?: () => Level | undefined,
+  ) => Promise<T>;
   readonly stop: () => Promise<void>;
 }
 
@@ -24,18 +34,30 @@ export function createCalls(settings: ProducerSettings): Calls {
   const ending = new AbortController();
   const underWay = new Set<Promise<unknown>>();
   let stopping: Promise<void> | undefined;
-  const opening = createOpening({
+  const memory = createOpening({
     waitMs: settings.waitMs,
     open: () => [openCommands(settings)] as const,
     furnish: ([redis]) => furnish(settings, redis, ending.signal),
   });
+  const durable = new Map<string, Opening<Parts>>();
+
+  function openingOf(level: Level | undefined): Opening<Parts> {
+    if (!level) return memory;
+    const name = `${level.replicas} ${level.fsynced}`;
+    const known = durable.get(name);
+    if (known) return known;
+    const made = openDurable(settings, level, memory);
+    durable.set(name, made);
+    return made;
+  }
 
   function check(): void {
     if (stopping) throw stopped();
   }
 
-  function run<T>(work: (parts: Parts) => Promise<T>): Promise<T> {
+  function run<T>(work: (parts: Parts) => Promise<T>, level?: Level): Promise<T> {
     if (stopping) return Promise.reject(stopped());
+    const opening = openingOf(level);
     const parts = opening.opened();
     const working = parts ? work(parts) : opening.use().then(work);
     underWay.add(working);
@@ -47,27 +69,49 @@ export function createCalls(settings: ProducerSettings): Calls {
   async function end(): Promise<void> {
     stopAsked.abort(stopped());
     await Promise.allSettled(underWay);
-    await opening.opened()?.batch.quiet();
+    const all = [...durable.values(), memory];
+    await Promise.all(all.map(async (opening) => opening.opened()?.batch.quiet()));
     ending.abort(stopped());
-    opening.close();
+    for (const opening of all) opening.close();
   }
 
   return {
-    ...{ check, run, opened: opening.opened },
-    async connected() {
+    ...{ check, run, opened: (level) => openingOf(level).opened() },
+    async connected(level) {
       check();
-      return opening.connected(stopAsked.signal);
+      await memory.connected(stopAsked.signal);
+      return openingOf(level).connected(stopAsked.signal);
     },
-    runChecked(read, work) {
+    runChecked(read, work, levelOf) {
       try {
+        const level = levelOf?.();
         const input = read();
-        return run((parts) => work(parts, input));
+        return run((parts) => work(parts, input), level);
       } catch (error) {
         return Promise.reject(error);
       }
     },
     stop: () => (stopping ??= end()),
   };
+}
+
+/** A connection of its own for what waits in Redis; all else of its parts is that of the other calls. */
+function openDurable(settings: ProducerSettings, level: Level, memory: Opening<Parts>): Opening<Parts> {
+  const { name, waitMs, clock, budgetMs } = settings;
+  return createOpening({
+    waitMs,
+    open: () => [openCommands({ ...settings, name: `${name}:durable`, waitsMs: level.timeoutMs })] as const,
+    async furnish([redis]) {
+      const check = () => withReadRetry('check the durability', () => checkLevel(redis, level), { clock, budgetMs });
+      await check();
+      const shared = await memory.use();
+      const fit = async () => {
+        await shared.fit();
+        await check();
+      };
+      return { ...shared, ...shared.writing(createDurableJobs(redis, level)), fit };
+    },
+  });
 }
 
 const stopped = () => new DuestreamError('stopped', 'the producer was stopped; nothing was sent');

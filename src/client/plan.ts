@@ -37,11 +37,14 @@ export interface PlanLimits {
 const EARLIEST_MS = 1e11;
 const DAY_MS = 86_400_000;
 /** Every option, and whether it stands in the record as an option of this one job. */
-const OPTIONS: ReadonlyMap<string, boolean> = new Map(
-  allOptions.map(({ name, option }) => [name, option.record !== undefined]),
-);
-/** The same of a job in a list, which has its data beside its options. */
-const OPTIONS_AND_DATA: ReadonlyMap<string, boolean> = new Map([...OPTIONS, ['data', false]]);
+const JOB_OPTIONS: readonly (readonly [string, boolean])[] = allOptions.map(({ name, option }) => [
+  name,
+  option.record !== undefined,
+]);
+/** Those of one call. */
+const OPTIONS: ReadonlyMap<string, boolean> = new Map([...JOB_OPTIONS, ['durability', false]]);
+/** Those of a job in a list, which has its data beside its options, and its durability from the call. */
+const OPTIONS_AND_DATA: ReadonlyMap<string, boolean> = new Map([...JOB_OPTIONS, ['data', false]]);
 
 /** @throws DuestreamError `bad-input` that says what was given and what is allowed. */
 export function planJob(data: unknown, options: ScheduleOptions, limits: PlanLimits): Plan {

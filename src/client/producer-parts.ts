@@ -3,6 +3,7 @@ import type { ScheduleOptions } from '../core/job-options.ts';
 import type { Queue } from '../core/queue.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { createServers } from '../redis/connection/server-clock.ts';
+import type { DurableJobs } from '../redis/durable/durable-jobs.ts';
 import { createJobs, type Jobs } from '../redis/transitions/jobs.ts';
 import { createBatch } from './batch.ts';
 import { planAll, scheduleAll } from './bulk.ts';
@@ -75,18 +76,28 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
   const { clock, budgetMs, namespace, windowMs } = settings;
   const jobs = createJobs(redis);
   const refusal = createRefusal(redis, clock);
-  const keeping: Pick<Jobs, 'schedule'> = {
-    async schedule(...call) {
-      await refusal.check();
-      return jobs.schedule(...call);
-    },
-  };
   const layouts = createLayouts({ redis, namespace, clock, budgetMs, signal });
-  const slots = createSlots({ max: CALLS_MAX, waitingMax: CALLS_WAITING_MAX });
-  const callPartitions = createPartitionCalls({ layouts, slots, clock, budgetMs });
   const server = createServers(redis, clock)();
   const recordBytesMax = settings.dataBytesMax + RECORD_OVERHEAD_BYTES;
   const horizonMs = settings.horizonMs + HORIZON_SLACK_MS;
+  const partitionCalls = () => {
+    const slots = createSlots({ max: CALLS_MAX, waitingMax: CALLS_WAITING_MAX });
+    return createPartitionCalls({ layouts, slots, clock, budgetMs });
+  };
+  /** What writes, over the connection of these transitions. */
+  const writing = (made: DurableJobs, callPartitions = partitionCalls()) => {
+    const keeping: Pick<Jobs, 'schedule'> = {
+      async schedule(...call) {
+        await refusal.check();
+        return made.schedule(...call);
+      },
+    };
+    return {
+      batch: createBatch({ jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
+      cancel: createCancel({ jobs: made, callPartitions, windowMs }),
+      replay: createReplay({ redis, jobs: made, callPartitions }),
+    };
+  };
   await withReadRetry('read the clock', server.measure, { clock, budgetMs });
   await refusal.look();
   redis.on('ready', () => {
@@ -94,8 +105,10 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
     layouts.doubt();
     void refusal.look();
   });
+  const callPartitions = partitionCalls();
   return {
     server,
+    writing,
     limits: (calledMs: number): PlanLimits => ({
       horizonMs: settings.horizonMs,
       dataBytesMax: settings.dataBytesMax,
@@ -107,11 +120,9 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
       await refusal.look();
       await refusal.check();
     },
-    batch: createBatch({ jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
-    cancel: createCancel({ jobs, callPartitions, windowMs }),
+    ...writing(jobs, callPartitions),
     get: createGet({ redis, callPartitions }),
     reschedule: createReschedule({ redis, jobs, callPartitions, horizonMs }),
     edit: createEdit({ redis, jobs, callPartitions, recordBytesMax }),
-    replay: createReplay({ redis, jobs, callPartitions }),
   };
 }

@@ -8,6 +8,7 @@ import { checkList } from './bulk.ts';
 import { type Calls, createCalls } from './calls.ts';
 import type { Cancelled } from './cancel.ts';
 import { type Changes, changesOf, type JobChange, type NewDue, type RunNow } from './changes.ts';
+import { createLevels, type Durability, type DurabilityOption } from './durability.ts';
 import type { Edited } from './edit.ts';
 import type { JobView } from './job-view.ts';
 import { dueOf, planJob } from './plan.ts';
@@ -28,6 +29,8 @@ export type {
   BulkJob,
   Cancelled,
   Changes,
+  Durability,
+  DurabilityOption,
   Edited,
   JobChange,
   JobView,
@@ -46,7 +49,8 @@ export type {
  * Puts jobs into queues. It connects at the first call. All methods reject with a `DuestreamError`: `bad-input` before anything is sent · `unavailable`
  * when Redis could not be reached within the retry budget and nothing was carried out · `indeterminate` when the reply
  * was lost and it may have been · `out-of-memory` and `refused` when Redis says no · `wrong-schema` for a namespace of another layout · `moved` when the
- * queue is resized again and again · `stopped` after `stop`.
+ * queue is resized again and again · `stopped` after `stop`. What writes takes a `durability`: with more than `memory` also
+ * `indeterminate` when replicas or disks have not confirmed it in time, and `refused` where Redis cannot promise it.
  */
 export interface Producer extends Changes {
   /**
@@ -58,7 +62,7 @@ export interface Producer extends Changes {
    * @example
    * await producer.schedule(emails, { to, template }, { delay: '2m', id: `welcome:${user}`, name: 'welcome' });
    */
-  schedule<Data>(queue: QueueInput<Data>, data: Data, options?: ScheduleOptions): Promise<Scheduled>;
+  schedule<Data>(queue: QueueInput<Data>, data: Data, options?: ScheduleOptions & DurabilityOption): Promise<Scheduled>;
   /**
    * Schedules up to a million jobs, results in their order. All are checked first: if one is wrong, the error names its
    * place and nothing is sent. The list is not one transaction: after an outage some may be scheduled.
@@ -67,15 +71,27 @@ export interface Producer extends Changes {
    * @example
    * await producer.scheduleMany(emails, users.map((user) => ({ data: { to: user.mail }, delay: '1d', id: `day1:${user.id}` })));
    */
-  scheduleMany<Data>(queue: QueueInput<Data>, jobs: readonly BulkJob<Data>[]): Promise<readonly Scheduled[]>;
+  scheduleMany<Data>(
+    queue: QueueInput<Data>,
+    jobs: readonly BulkJob<Data>[],
+    options?: DurabilityOption,
+  ): Promise<readonly Scheduled[]>;
   /**
    * Cancels one job. `bare`: one that a foreign producer put as a plain zset member.
    *
    * @example if ((await producer.cancel(reminders, id)).status === 'requested') console.log('it runs right now');
    */
-  cancel(queue: QueueInput<unknown>, id: string, options?: { readonly bare?: boolean }): Promise<Cancelled>;
+  cancel(
+    queue: QueueInput<unknown>,
+    id: string,
+    options?: DurabilityOption & { readonly bare?: boolean },
+  ): Promise<Cancelled>;
   /** Cancels up to a million jobs, results in their order. @example await producer.cancelMany(reminders, ids); */
-  cancelMany(queue: QueueInput<unknown>, ids: readonly string[]): Promise<readonly Cancelled[]>;
+  cancelMany(
+    queue: QueueInput<unknown>,
+    ids: readonly string[],
+    options?: DurabilityOption,
+  ): Promise<readonly Cancelled[]>;
   /**
    * One job as it is stored, or undefined when nothing is known about it. A record that cannot be read is said to be so
    * (`readable: false`) and never thrown.
@@ -98,7 +114,7 @@ export interface Producer extends Changes {
   replay(
     queue: QueueInput<unknown>,
     deadLetter: ReplayTarget,
-    options?: Pick<ScheduleOptions, 'delay' | 'at'> & { readonly partition?: number | undefined },
+    options?: Pick<ScheduleOptions, 'delay' | 'at'> & DurabilityOption & { readonly partition?: number | undefined },
   ): Promise<Replayed>;
   /**
    * Connects unless that has happened, and resolves when Redis answers and takes jobs. Optional: the first call does the
@@ -129,7 +145,7 @@ export function createProducer(options: ProducerOptions): Producer {
     ...methodsOf(settings, calls),
     ...changesOf(settings, calls),
     async ready() {
-      await (await calls.connected()).fit();
+      await (await calls.connected(settings.level)).fit();
     },
     stop: calls.stop,
     [Symbol.asyncDispose]: calls.stop,
@@ -140,47 +156,52 @@ type Methods = Omit<Producer, keyof Changes | 'ready' | 'stop' | typeof Symbol.a
 
 function methodsOf(settings: ProducerSettings, { check, opened, run, runChecked }: Calls): Methods {
   const { clock } = settings;
-  const one = <Data>(queue: QueueInput<Data>, id: string, bare: boolean) => ({
-    to: queueOf(queue),
-    id: parseAnyId(id, bare),
-  });
+  const levelIn = createLevels(settings);
   return {
     schedule(queue, data, options = {}) {
       const calledMs = clock.monotonicMs();
       try {
         check();
-        const parts = opened();
+        const asked = levelIn(options);
+        const parts = opened(asked);
         const to = queueOf(queue);
-        if (parts) return scheduleOne(parts, { to, data, options, calledMs }, run);
+        const again: typeof run = asked ? (work) => run(work, asked) : run;
+        if (parts) return scheduleOne(parts, { to, data, options, calledMs }, again);
         // For its refusals alone: the due time is counted from the clock of Redis, which is not known yet.
         planJob(data, options, { ...limitsOf(settings), nowMs: clock.wallMs() });
-        return run((made) => scheduleOne(made, { to, data, options, calledMs }, (work) => work(made)));
+        return run((made) => scheduleOne(made, { to, data, options, calledMs }, (work) => work(made)), asked);
       } catch (error) {
         return Promise.reject(error);
       }
     },
-    scheduleMany: (queue, list) =>
-      runChecked(() => {
-        checkList(list, 'jobs');
-        return { to: queueOf(queue), list, calledMs: clock.monotonicMs() };
-      }, scheduleList),
-    cancel: (queue, id, { bare = false } = {}) =>
+    scheduleMany: (queue, list, options = {}) =>
       runChecked(
-        () => one(queue, id, bare),
-        ({ cancel }, given) => cancel.one(given.to, given.id, { bare }),
+        () => {
+          checkList(list, 'jobs');
+          return { to: queueOf(queue), list, calledMs: clock.monotonicMs() };
+        },
+        scheduleList,
+        () => levelIn(options, []),
       ),
-    cancelMany: (queue, ids) =>
+    cancel: (queue, id, options = {}) =>
+      runChecked(
+        () => one(queue, id, options.bare),
+        ({ cancel }, given) => cancel.one(given.to, given.id, given),
+        () => levelIn(options, ['bare']),
+      ),
+    cancelMany: (queue, ids, options = {}) =>
       runChecked(
         () => {
           checkList(ids, 'ids');
           return { to: queueOf(queue), ids: ids.map((id) => parseAnyId(id, false)) };
         },
         ({ cancel }, given) => cancel.many(given.to, given.ids),
+        () => levelIn(options, []),
       ),
     get: (queue, id, { bare = false } = {}) =>
       runChecked(
         () => one(queue, id, bare),
-        ({ get }, given) => get(given.to, given.id, { bare }),
+        ({ get }, given) => get(given.to, given.id, given),
       ),
     replay: (queue, deadLetter, options = {}) =>
       runChecked(
@@ -189,6 +210,11 @@ function methodsOf(settings: ProducerSettings, { check, opened, run, runChecked 
           await server.settle();
           return replay(to, { target, dueMs: dueOf(options, limits(calledMs)), partition: options.partition });
         },
+        () => levelIn(options, ['delay', 'at', 'zone', 'partition']),
       ),
   };
+}
+
+function one<Data>(queue: QueueInput<Data>, id: string, bare = false) {
+  return { to: queueOf(queue), id: parseAnyId(id, bare), bare };
 }

@@ -8,6 +8,8 @@ import { defineQueue, type Queue, wholeNumber } from '../core/queue.ts';
 import { dataBytesMaxRange, durationIn, queueRanges } from '../core/ranges.ts';
 import { workerOption } from '../core/worker-options.ts';
 import { CONNECT_TIMEOUT_MS, parseAddress, type RedisInput } from '../redis/connection/address.ts';
+import type { Level } from '../redis/durable/level.ts';
+import { type Durability, levelOf } from './durability.ts';
 
 export interface ProducerOptions {
   /** A URL, an object with its `url` and options beside it, or options of ioredis: see `RedisInput`. */
@@ -25,6 +27,10 @@ export interface ProducerOptions {
   readonly retryBudget?: DurationInput | undefined;
   /** How long Redis remembers a job that this producer cancelled: 0 (not at all) to `30d`. Default `10m`. */
   readonly doneWindow?: DurationInput | undefined;
+  /** Who must have a write before its call resolves, unless the call says otherwise. Default `memory`: see `Durability`. */
+  readonly durability?: Durability | undefined;
+  /** How long Redis waits for the replicas and disks of a durable call: `1ms` to `10s`. Default `5s`. */
+  readonly durabilityTimeout?: DurationInput | undefined;
   /** Shows in CLIENT LIST as `duestream:<name>`. Default `producer`. */
   readonly name?: string | undefined;
   /** For tests. */
@@ -40,6 +46,9 @@ export interface ProducerSettings {
   /** How long a first call waits for Redis: at least for one whole try to connect. */
   readonly waitMs: number;
   readonly windowMs: number;
+  /** Of calls that do not name theirs; undefined: the memory of the primary is enough. */
+  readonly level: Level | undefined;
+  readonly durabilityTimeoutMs: number;
   readonly name: string;
   readonly clock: Clock;
 }
@@ -53,6 +62,7 @@ const NAME = /^[!-~]{1,64}$/;
 
 const PRODUCER_OPTIONS: readonly string[] = Object.keys({
   ...{ redis: 0, namespace: 0, horizon: 0, dataBytesMax: 0, retryBudget: 0, doneWindow: 0, name: 0, clock: 0 },
+  ...{ durability: 0, durabilityTimeout: 0 },
 } satisfies Record<keyof ProducerOptions, number>);
 
 /** @throws DuestreamError `bad-config` */
@@ -75,6 +85,10 @@ function checked(options: ProducerOptions): ProducerSettings {
   const windowMs = workerOption('doneWindow', options.doneWindow);
   // A repeated call is recognised by what the window keeps, so it must have ended well within it.
   const budgetMax = windowMs === 0 ? 300_000 : Math.min(300_000, windowMs / 2);
+  const durabilityTimeoutMs = durationIn(options.durabilityTimeout ?? '5s', 'durabilityTimeout', {
+    min: 1,
+    max: 10_000,
+  });
   const budgetMs = durationIn(options.retryBudget ?? '10s', 'retryBudget', { min: 0, max: budgetMax });
   return {
     redis,
@@ -87,6 +101,8 @@ function checked(options: ProducerOptions): ProducerSettings {
     budgetMs,
     waitMs: Math.max(budgetMs, connectTimeoutMs),
     windowMs,
+    level: levelOf(options.durability, durabilityTimeoutMs),
+    durabilityTimeoutMs,
     name,
     clock,
   };

@@ -22,6 +22,8 @@ export interface ConnectSettings {
   /** No reply within this time counts as lost. Default: what `redis` says, else 4 s. */
   readonly commandTimeoutMs?: number;
   readonly connectTimeoutMs?: number;
+  /** Commands may wait in Redis for so long, and have as much more time. */
+  readonly waitsMs?: number;
 }
 
 const COMMAND_TIMEOUT_MS = 4000;
@@ -33,7 +35,7 @@ const BLOCKING_TIMEOUT_MS = 5000;
 
 /** For scripts and short commands. */
 export function openCommands(settings: ConnectSettings): Redis {
-  return open(settings, { timeoutMs: (commandTimeoutMs) => commandTimeoutMs });
+  return open(settings, { timeoutMs: (commandTimeoutMs) => commandTimeoutMs + (settings.waitsMs ?? 0) });
 }
 
 /**

@@ -2,7 +2,7 @@
  * `schedule --bulk`: one job per line → many calls of bounded size. A line that cannot be a job is told with its number
  * and reason and stops nothing; the others are scheduled. Lines with ids can be sent again without harm.
  */
-import type { Producer, Scheduled, ScheduleOptions } from '../../../client/producer.ts';
+import type { DurabilityOption, Producer, Scheduled, ScheduleOptions } from '../../../client/producer.ts';
 import { show } from '../../../core/duration.ts';
 import { DuestreamError, messageOf } from '../../../core/errors.ts';
 import { optionNames } from '../../../core/job-fields.ts';
@@ -31,18 +31,29 @@ interface Tally {
   read: number;
 }
 
-export async function scheduleBulk(session: Session, queue: Queue, path: string): Promise<Exit> {
+interface Sending {
+  readonly producer: Producer;
+  readonly queue: Queue;
+  readonly chunk: readonly Item[];
+  readonly tally: Tally;
+  readonly durable: DurabilityOption;
+}
+
+export async function scheduleBulk(
+  session: Session,
+  { queue, file, durable }: { readonly queue: Queue; readonly file: string; readonly durable: DurabilityOption },
+): Promise<Exit> {
   const tally: Tally = { counts: new Map(), malformed: [], refused: 0, read: 0 };
   await withProducer(session, async (producer) => {
     let chunk: Item[] = [];
-    for await (const { number, text } of linesOf(openInput(session.invocation, path), LINE_CHARS_MAX)) {
+    for await (const { number, text } of linesOf(openInput(session.invocation, file), LINE_CHARS_MAX)) {
       const item = readLine(session, tally, number, text);
       if (item !== undefined) chunk.push(item);
       if (chunk.length < CHUNK) continue;
-      await send(session, { producer, queue, chunk, tally });
+      await send(session, { producer, queue, chunk, tally, durable });
       chunk = [];
     }
-    if (chunk.length > 0) await send(session, { producer, queue, chunk, tally });
+    if (chunk.length > 0) await send(session, { producer, queue, chunk, tally, durable });
   });
   const counts = Object.fromEntries(tally.counts);
   session.out.answer(
@@ -69,12 +80,9 @@ function readLine(session: Session, tally: Tally, number: number, text: string |
 }
 
 /** The calls of one turn share round trips, and each has its own answer: one bad job refuses no other. */
-async function send(
-  session: Session,
-  { producer, queue, chunk, tally }: { producer: Producer; queue: Queue; chunk: readonly Item[]; tally: Tally },
-): Promise<void> {
+async function send(session: Session, { producer, queue, chunk, tally, durable }: Sending): Promise<void> {
   const replies = await Promise.allSettled(
-    chunk.map(({ job: { data, ...options } }) => producer.schedule(queue, data, options)),
+    chunk.map(({ job: { data, ...options } }) => producer.schedule(queue, data, { ...options, ...durable })),
   );
   for (const [index, reply] of replies.entries()) {
     if (reply.status === 'fulfilled') count(session, tally, reply.value.status);

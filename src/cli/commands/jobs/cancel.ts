@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { Cancelled } from '../../../client/producer.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
+import { DURABILITY_FLAG, readDurability } from '../../terminal/durability-flag.ts';
 import { line } from '../../terminal/text.ts';
 
 export const cancel: Register = (parent, runner) => {
@@ -10,24 +11,32 @@ export const cancel: Register = (parent, runner) => {
     .command('cancel <queue> <id...>')
     .description('cancel jobs; the handler of a job that runs is asked to stop')
     .option('--bare', 'the ids are bare members: a foreign producer put them with ZADD')
-    .action((queue: string, ids: readonly string[], { bare = false }: { readonly bare?: boolean }, command: Command) =>
-      runner.run(command, (session) => run(session, { queue, ids, bare })),
+    .option(...DURABILITY_FLAG)
+    .action((queue: string, ids: readonly string[], { bare = false, durability }: Flags, command: Command) =>
+      runner.run(command, (session) => run(session, { queue, ids, bare, durability })),
     );
   withExamples(command, ['duestream cancel emails welcome:42 welcome:43']);
 };
+
+interface Flags {
+  readonly bare?: boolean;
+  readonly durability?: string;
+}
 
 interface Asked {
   readonly queue: string;
   readonly ids: readonly string[];
   readonly bare: boolean;
+  readonly durability: string | undefined;
 }
 
-async function run(session: Session, { queue, ids, bare }: Asked): Promise<Exit> {
+async function run(session: Session, { queue, ids, bare, durability }: Asked): Promise<Exit> {
+  const durable = readDurability(durability);
   await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
   const replies = await withProducer(session, async (producer) => {
-    if (!bare) return producer.cancelMany(queue, ids);
+    if (!bare) return producer.cancelMany(queue, ids, durable);
     const all: Cancelled[] = [];
-    for (const id of ids) all.push(await producer.cancel(queue, id, { bare }));
+    for (const id of ids) all.push(await producer.cancel(queue, id, { bare, ...durable }));
     return all;
   });
   session.out.answer({ queue, jobs: replies }, () => replies.map(sentence));

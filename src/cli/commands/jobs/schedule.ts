@@ -9,6 +9,7 @@ import { allOptions } from '../../../core/job-fields.ts';
 import { defineQueue } from '../../../core/queue.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { newQueueHint, type Session, withProducer } from '../../session.ts';
+import { DURABILITY_FLAG, readDurability } from '../../terminal/durability-flag.ts';
 import { readData } from '../../terminal/input.ts';
 import { dashed, type JobFlags, readFlags, withFlags } from '../../terminal/job-flags.ts';
 import { line } from '../../terminal/text.ts';
@@ -18,6 +19,7 @@ import { scheduleBulk } from './bulk.ts';
 interface Flags extends JobFlags {
   readonly data?: string;
   readonly bulk?: string;
+  readonly durability?: string;
 }
 
 export const schedule: Register = (parent, runner) => {
@@ -30,6 +32,7 @@ export const schedule: Register = (parent, runner) => {
       '--bulk <file>',
       'a file of many jobs: one JSON object per line, with data and these options in camelCase; - for stdin',
     )
+    .option(...DURABILITY_FLAG)
     .action((queue: string, flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, queue, flags)),
     );
@@ -42,20 +45,21 @@ export const schedule: Register = (parent, runner) => {
   ]);
 };
 
-async function run(session: Session, name: string, { data, bulk, ...flags }: Flags): Promise<Exit> {
+async function run(session: Session, name: string, { data, bulk, durability, ...flags }: Flags): Promise<Exit> {
   // A queue that is new takes its partitions from the configuration.
+  const durable = readDurability(durability);
   const queue = defineQueue(name, queueOptions(session.config, name));
   if (bulk !== undefined) {
     const single = Object.keys({ ...flags, ...(data === undefined ? {} : { data }) });
     if (single.length > 0) {
       throw new DuestreamError('usage', `--bulk and --${dashed(single[0] ?? '')} are both given; say it in each line`);
     }
-    return scheduleBulk(session, queue, bulk);
+    return scheduleBulk(session, { queue, file: bulk, durable });
   }
   const content = await readData(session.invocation, data);
   // Made here and not by the producer, so that the person can repeat the call when its reply is lost.
   const id = flags.id ?? newJobId();
-  const options = { ...readFlags(flags, allOptions), id };
+  const options = { ...readFlags(flags, allOptions), ...durable, id };
   const hint = await newQueueHint(session, name);
   const scheduled = await withProducer(session, (producer) => producer.schedule(queue, content, options));
   if (hint !== '') session.out.note(line`queue ${name} is new${hint}`);
