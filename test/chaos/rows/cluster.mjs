@@ -63,48 +63,12 @@ export const clusterRows = [
   },
   {
     ...COMMON,
-    id: 'F91',
-    title: 'Cluster: a master is killed',
-    how: 'SIGKILL to the master of a partition; started again when its replica has taken over',
-    wanted: 'lost only what was acknowledged in the 1.0 s before; each partition goes on <= 5 s',
-    declaredLossMs: { none: LAG_MS },
-    async inject(scene) {
-      const shard = await shardOf(scene, shuffled(scene)[0] ?? 0);
-      scene.note('loss.begin');
-      await shard.master.kill();
-      scene.note('loss.end');
-      await takenOver(scene, shard);
-      await shard.master.restart();
-      await deposed(scene, shard.master);
-    },
-    pass: goesOn,
-  },
-  {
-    ...COMMON,
     id: 'F92',
     title: 'Cluster: replicas take over without asking their masters',
     how: 'CLUSTER FAILOVER FORCE to the replica of one master, TAKEOVER to that of another one',
     wanted: 'lost only from 1.0 s before the first until the second master knows; each partition goes on <= 5 s',
     declaredLossMs: { none: LAG_MS },
     inject: (scene) => failOver(scene, ['FORCE', 'TAKEOVER']),
-    pass: goesOn,
-  },
-  {
-    ...COMMON,
-    id: 'F93',
-    title: 'Cluster: a master freezes, and wakes up when another one is master',
-    how: 'SIGSTOP to the master of a partition; SIGCONT when its replica has taken over',
-    wanted: 'lost only what was acknowledged in the 1.0 s before; each partition goes on <= 5 s',
-    declaredLossMs: { none: LAG_MS },
-    async inject(scene) {
-      const shard = await shardOf(scene, shuffled(scene)[0] ?? 0);
-      scene.note('loss.begin');
-      shard.master.signal('SIGSTOP');
-      scene.note('loss.end');
-      await takenOver(scene, shard);
-      shard.master.signal('SIGCONT');
-      await deposed(scene, shard.master);
-    },
     pass: goesOn,
   },
   {

@@ -17,7 +17,13 @@ const BLIND_MS = 4000;
  */
 const COMMON = {
   // Longer than a busy machine keeps a healthy server waiting: a failover that nobody asked for loses what it likes.
-  ...{ topology: { kind: 'sentinel', downAfterMs: 3000 }, mode: 'none', workload: STEADY, env: GRACE_TO_DIAL, severs: true },
+  ...{
+    topology: { kind: 'sentinel', downAfterMs: 3000 },
+    mode: 'none',
+    workload: STEADY,
+    env: GRACE_TO_DIAL,
+    severs: true,
+  },
 };
 
 /** @type {readonly Row[]} */
@@ -44,24 +50,6 @@ export const sentinelRows = [
       await deposed(scene, master);
     },
     pass: (outcome) => [...goesOn(outcome), ...forgot(outcome)],
-  },
-  {
-    ...COMMON,
-    id: 'F49',
-    title: 'Sentinel: the master freezes, and wakes up when another one is master',
-    how: 'SIGSTOP to the master; SIGCONT when the Sentinels have named another one',
-    wanted: 'lost only from 1.0 s before until the old one is deposed; each partition goes on <= 5 s',
-    declaredLossMs: { none: LAG_MS },
-    async inject(scene) {
-      const master = await scene.theSentinels().master();
-      scene.note('loss.begin');
-      master.signal('SIGSTOP');
-      await replaced(scene, master);
-      master.signal('SIGCONT');
-      await deposed(scene, master);
-      scene.note('loss.end');
-    },
-    pass: goesOn,
   },
   {
     ...COMMON,
