@@ -8,6 +8,8 @@ import { mostLinesIn } from './said.mjs';
 
 /** The retry budget of a producer and one command more. */
 const SETTLE_MS = 15_000;
+/** Work goes on so soon after a failover. */
+const RESUME_MS = 5000;
 /** A line a second, and of each partition: a leader lost and elected, a worker gone and what it left taken over. */
 const LINES_MAX = 10 + 4 * PARTITIONS.length;
 
@@ -73,6 +75,17 @@ export function resumed({ calls, effects, toMs }, ms) {
   const begun = new Set(effects.filter(({ ev, ms: at }) => ev === 'start' && at <= toMs).map(({ id }) => id));
   return wentOn({ calls: calls.filter(({ id }) => !begun.has(id)), effects, toMs }, ms);
 }
+
+/** What every failover is asked for: calls settle, and work goes on. @param {Outcome} outcome */
+export const goesOn = (outcome) => [...settled(outcome), ...resumed(outcome, RESUME_MS)];
+
+/** Replication that does not wait does lose what was acknowledged: without that a row shows nothing. @param {Outcome} outcome */
+export const forgot = ({ report }) =>
+  atLeast('jobs and ends that Redis forgot', report.counts.excused + report.counts.forgotten, 1);
+
+/** No producer saw an error. @param {Pick<Outcome, 'calls'>} outcome */
+export const failedNone = ({ calls }) =>
+  exactly('calls that failed', calls.filter(({ ev }) => /fail|unknown/.test(ev)).length, 0);
 
 /** Jobs that were asked for after the loss run, on every partition. @param {Pick<Outcome, 'calls' | 'effects' | 'toMs'>} outcome */
 export function flow({ calls, effects, toMs }) {

@@ -15,7 +15,8 @@ export function watchTerms(redis) {
   let watching = true;
 
   async function look() {
-    const leaders = await redis.mget(PARTITIONS.map((partition) => keyOf(partition, 'leader')));
+    // One key at a time: in a cluster they are in several slots. MGET takes a key of a wrong type for none.
+    const leaders = (await Promise.all(PARTITIONS.map((partition) => redis.mget(keyOf(partition, 'leader'))))).flat();
     const us = Number(process.hrtime.bigint() / 1000n);
     for (const [at, partition] of PARTITIONS.entries()) {
       const term = leaders[at] ?? undefined;

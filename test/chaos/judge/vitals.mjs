@@ -1,5 +1,9 @@
 /** What a process holds: open files and memory, as Linux tells it. Elsewhere nobody tells, and nothing is judged. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const REST_MS = 500;
+const REST_MAX_MS = 10_000;
 
 /** @typedef {{ fds: number, rssKb: number }} Held */
 /** @typedef {{ actor: string, before: Held, after: Held }} Vital a process that lived through the run */
@@ -25,6 +29,24 @@ export function heldBy(pid) {
 export function vitalsNow(cast) {
   return [...cast.living('daemon'), ...cast.living('worker')].map((actor) => ({ actor, held: heldBy(actor.pid) }));
 }
+
+/**
+ * The same, once nobody opens anything more: to several servers connections are made when they are first needed.
+ *
+ * @param {import('../stage/cast.mjs').Cast} cast
+ */
+export async function vitalsAtRest(cast) {
+  const untilMs = Date.now() + REST_MAX_MS;
+  for (;;) {
+    const before = vitalsNow(cast);
+    await sleep(REST_MS);
+    const now = vitalsNow(cast);
+    if (filesOf(now) === filesOf(before) || Date.now() > untilMs) return now;
+  }
+}
+
+/** @param {ReturnType<typeof vitalsNow>} vitals */
+const filesOf = (vitals) => vitals.map(({ held }) => held?.fds).join();
 
 /**
  * @param {ReturnType<typeof vitalsNow>} baseline

@@ -1,6 +1,7 @@
 /** The fault matrix as far as it can be run here: one table, in the order of the faults' numbers. */
 import { abuseRows } from './abuse.mjs';
 import { accessRows } from './access.mjs';
+import { clusterRows } from './cluster.mjs';
 import { dataRows } from './data.mjs';
 import { diskRows } from './disk.mjs';
 import { fleetRows } from './fleet.mjs';
@@ -11,12 +12,14 @@ import { networkRows } from './network.mjs';
 import { processRows } from './processes.mjs';
 import { redisRows } from './redis.mjs';
 import { scheduleRows } from './schedules.mjs';
+import { sentinelRows } from './sentinel.mjs';
 import { timeRows } from './time.mjs';
 
 /** @type {readonly import('../stage/run.mjs').Row[]} */
 export const rows = [
   ...[...processRows, ...redisRows, ...dataRows, ...diskRows, ...foreignRows, ...networkRows],
   ...[...timeRows, ...loadRows, ...abuseRows, ...handlerRows, ...fleetRows, ...accessRows, ...scheduleRows],
+  ...[...clusterRows, ...sentinelRows],
 ].sort((a, b) => numberOf(a.id) - numberOf(b.id));
 
 /**

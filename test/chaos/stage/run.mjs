@@ -14,12 +14,13 @@ import { leftIn, membersOf, motionIn } from '../judge/dump.mjs';
 import { flawsOf } from '../judge/fsck.mjs';
 import { look } from '../judge/look.mjs';
 import { watchTerms } from '../judge/terms.mjs';
-import { vitalsNow, vitalsSince } from '../judge/vitals.mjs';
+import { vitalsAtRest, vitalsNow, vitalsSince } from '../judge/vitals.mjs';
 import { watchPromotes } from '../judge/watch.mjs';
 import { createCast } from './cast.mjs';
 import { createRecorder } from './history.mjs';
 import { createScene } from './scene.mjs';
 import { startServer } from './server.mjs';
+import { startTopology } from './topology.mjs';
 import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './workload.mjs';
 
 /** @typedef {import('./scene.mjs').Scene} Scene */
@@ -47,6 +48,7 @@ import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './work
  * @property {import('./server.mjs').Mode} [mode] the only one that makes sense
  * @property {readonly import('./server.mjs').Mode[]} [variants] modes in each of which it is to be run
  * @property {import('./server.mjs').Special} [server] what it needs of its server
+ * @property {import('./topology.mjs').Topology} [topology] several servers instead of one, with nothing on disk
  * @property {number} [daemons] how many there are
  * @property {number} [workers]
  * @property {number} [partitions] fewer than usual
@@ -160,38 +162,34 @@ async function play({ row, settings, folder, endings }) {
   endings.push(() => clocks?.close());
   const special = { ...row.server, ...(await row.prepare?.(folder)) };
   endings.push(() => special.release?.());
-  const serverEnv = { ...clocks?.envFor('redis', 'redis'), ...special.env };
-  const { urls = {}, login, settings: more = {} } = special;
-  const server = await startServer({
-    ...{ binary, folder, mode, settings: more, env: serverEnv, ...(login ? { login } : {}) },
-  });
-  endings.push(() => server.stop());
+  const { urls = {} } = special;
+  const ground = row.topology
+    ? await startTopology(row.topology, { binary, folder, endings })
+    : await startAlone({ binary, folder, mode, special, clocks, endings });
+  const { server, redis, cluster, sentinels } = ground;
   const line = row.line ? await openLine({ socketPath: server.socketPath, folder, product }) : undefined;
   if (line) endings.push(() => line.close());
-  const redis = new Redis({ path: server.socketPath, ...login, maxRetriesPerRequest: null, retryStrategy: () => 50 });
-  redis.on('error', () => {});
-  endings.push(() => redis.disconnect());
   const note = createRecorder(join(folder, 'nemesis.jsonl'), 'nemesis');
   const env = {
     ...row.env,
     ...special.actorEnv,
     ...(row.partitions ? { CHAOS_PARTITIONS: String(row.partitions) } : {}),
   };
-  const cast = createCast({ product, folder, url: line?.url ?? server.url, urls, note, env, clocks });
+  const cast = createCast({ product, folder, url: line?.url ?? ground.url, urls, note, env, clocks });
   endings.push(() => cast.close());
   const watch = row.watch ? await watchPromotes(redis, product) : undefined;
   endings.push(() => watch?.stop());
   const random = seeded(seed);
   const workload = { ...(settings.quick ? QUICK : FULL), ...row.workload };
   const plans = planOf(workload, { random, producers: PRODUCERS });
-  const parts = { product, binary, folder, mode, redis, server, cast, line, clocks };
+  const parts = { product, binary, folder, mode, redis, server, cluster, sentinels, cast, line, clocks };
   const scene = createScene({ ...parts, random, note });
   const watchedTerms = watchTerms(redis);
   endings.push(() => watchedTerms.stop());
   const limitMs = Date.now() + ROW_LIMIT_MS - ENDING_MS;
   const { noted, vitals, ranOut } = await act({ row, cast, scene, plans, note, redis, limitMs });
   const gathered = { vitals, ranOut, terms: watchedTerms.terms, passes: watch?.passes ?? [], actors: cast.actors };
-  const flaws = row.fsck ? await flawsOf({ product, url: server.url }) : [];
+  const flaws = row.fsck ? await flawsOf({ product, url: ground.url }) : [];
   const { report, ...seen } = await look({ row, mode, folder, plans, redis, scene, clocks, ...gathered });
   const outcome = { report, ...seen, mode, actors: cast.actors, noted };
   const complaints = [
@@ -204,6 +202,27 @@ async function play({ row, settings, folder, endings }) {
     ...(row.pass?.(outcome) ?? []),
   ];
   return { complaints, anomalies: countBy(report.anomalies), ...report.counts, noted, deadLetters: seen.deadLetters };
+}
+
+/**
+ * @param {object} parts
+ * @param {string} parts.binary
+ * @param {string} parts.folder
+ * @param {import('./server.mjs').Mode} parts.mode
+ * @param {import('./server.mjs').Special} parts.special
+ * @param {import('../faults/clocks.mjs').Clocks | undefined} parts.clocks
+ * @param {(() => unknown)[]} parts.endings
+ * @returns {Promise<import('./topology.mjs').Ground>}
+ */
+async function startAlone({ binary, folder, mode, special, clocks, endings }) {
+  const { login, settings = {} } = special;
+  const env = { ...clocks?.envFor('redis', 'redis'), ...special.env };
+  const server = await startServer({ binary, folder, mode, settings, env, ...(login ? { login } : {}) });
+  endings.push(() => server.stop());
+  const redis = new Redis({ path: server.socketPath, ...login, maxRetriesPerRequest: null, retryStrategy: () => 50 });
+  redis.on('error', () => {});
+  endings.push(() => redis.disconnect());
+  return { url: server.url, server, redis, cluster: undefined, sentinels: undefined };
 }
 
 /**
@@ -221,12 +240,13 @@ async function act({ row, cast, scene, plans, note, redis, limitMs }) {
   const workers = Array.from({ length: row.workers ?? WORKERS }, () => cast.worker());
   const producers = plans.map((plan) => cast.producer(plan));
   await Promise.all([...daemons, ...workers, ...producers].map(({ started }) => started));
-  const baseline = vitalsNow(cast);
+  let baseline = vitalsNow(cast);
   const stalls = watchStalls(note);
   note('go');
   cast.go();
   const begunMs = Date.now();
   await sleep(1000 + scene.random() * 1200);
+  if (row.topology) baseline = await vitalsAtRest(cast);
   note('fault.begin');
   /** @type {Readonly<Record<string, number>>} */
   let noted = {};

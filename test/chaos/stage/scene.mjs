@@ -13,6 +13,8 @@ const PATIENCE_MS = 60_000;
  * @param {import('./server.mjs').Mode} parts.mode
  * @param {import('ioredis').Redis} parts.redis not over the line
  * @param {import('./server.mjs').Server} parts.server
+ * @param {import('./topology.mjs').Cluster | undefined} parts.cluster
+ * @param {import('./topology.mjs').Sentinels | undefined} parts.sentinels
  * @param {import('./cast.mjs').Cast} parts.cast
  * @param {import('../faults/line.mjs').Line | undefined} parts.line
  * @param {import('../faults/clocks.mjs').Clocks | undefined} parts.clocks
@@ -22,7 +24,7 @@ const PATIENCE_MS = 60_000;
  * @param {ReturnType<typeof import('./history.mjs').createRecorder>} parts.note
  */
 export function createScene(parts) {
-  const { redis, cast, line, clocks, random } = parts;
+  const { redis, cast, line, clocks, random, cluster, sentinels } = parts;
   /** @type {import('./history.mjs').Event[]} */
   const foreign = [];
 
@@ -81,6 +83,16 @@ export function createScene(parts) {
     theLine() {
       if (!line) throw new Error('this row has no line');
       return line;
+    },
+    /** @returns {import('./topology.mjs').Cluster} */
+    theCluster() {
+      if (!cluster) throw new Error('this row has no cluster');
+      return cluster;
+    },
+    /** @returns {import('./topology.mjs').Sentinels} */
+    theSentinels() {
+      if (!sentinels) throw new Error('this row has no Sentinels');
+      return sentinels;
     },
     /** The wrong clock of a process: `redis`, or the name of an actor. @param {string} name */
     clockOf(name) {

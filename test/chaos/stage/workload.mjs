@@ -51,6 +51,13 @@ export const FULL = {
 };
 
 /**
+ * Jobs that go on for longer than a failover, and none of which ends its worker.
+ *
+ * @type {Partial<Workload>}
+ */
+export const STEADY = { jobs: 1000, callsMs: 7000, nearMs: 2000, farMs: 5000, crashes: 0, poison: 0 };
+
+/**
  * For a look that takes seconds.
  *
  * @type {Workload}

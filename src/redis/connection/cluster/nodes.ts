@@ -91,7 +91,8 @@ function connect(state: State, place: Place, slot?: number): Redis {
     state.onChange(redis);
     soon(state, 0);
   });
-  redis.on('close', () => soon(state, 0));
+  // One that was left is no news: to draw the map for it may open others that are left in turn, on and on.
+  redis.on('close', () => state.connections.get(name) === redis && soon(state, 0));
   redis.on('error', (error: Error) => {
     state.troubles.set(redis, error);
     const all = [...state.connections.values()];

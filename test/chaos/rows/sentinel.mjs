@@ -1,0 +1,109 @@
+/** Faults of a primary with two replicas and three Sentinels. */
+import { deposed, holdBack, replaced } from '../faults/failover.mjs';
+import { exactly, failedNone, forgot, goesOn } from '../judge/predicates.mjs';
+import { GRACE_TO_DIAL, STEADY } from '../stage/workload.mjs';
+
+/** @typedef {import('../stage/run.mjs').Row} Row */
+/** @typedef {import('../stage/scene.mjs').Scene} Scene */
+
+/** A replica is behind by less than this, and so what was acknowledged earlier is never lost. */
+const LAG_MS = 1000;
+const HELD_BACK_MS = 1500;
+const BLIND_MS = 4000;
+/**
+ * Nothing is on disk: what a failover forgets is gone for good.
+ *
+ * @type {Pick<Row, 'topology' | 'mode' | 'workload' | 'env' | 'severs'>}
+ */
+const COMMON = {
+  // Longer than a busy machine keeps a healthy server waiting: a failover that nobody asked for loses what it likes.
+  ...{
+    topology: { kind: 'sentinel', downAfterMs: 3000 },
+    mode: 'none',
+    workload: STEADY,
+    env: GRACE_TO_DIAL,
+    severs: true,
+  },
+};
+
+/** @type {readonly Row[]} */
+export const sentinelRows = [
+  {
+    ...COMMON,
+    id: 'F47',
+    title: 'Sentinel: the master is killed while its replicas lag',
+    how: `SIGSTOP to the replicas, their links closed; ${HELD_BACK_MS / 1000} s later SIGKILL to the master, SIGCONT`,
+    wanted: 'some are lost, only of those acknowledged since 1.0 s before the lag; each partition goes on <= 5 s',
+    declaredLossMs: { none: LAG_MS },
+    fsck: true,
+    async inject(scene) {
+      const master = await scene.theSentinels().master();
+      const replicas = scene.theSentinels().nodes.filter((node) => node !== master);
+      scene.note('loss.begin');
+      await holdBack(master, replicas);
+      await scene.sleep(HELD_BACK_MS);
+      await master.kill();
+      scene.note('loss.end');
+      for (const replica of replicas) replica.signal('SIGCONT');
+      await replaced(scene, master);
+      await master.restart();
+      await deposed(scene, master);
+    },
+    pass: (outcome) => [...goesOn(outcome), ...forgot(outcome)],
+  },
+  {
+    ...COMMON,
+    id: 'F50',
+    title: 'Sentinel: a failover by command',
+    how: 'SENTINEL FAILOVER, and until the old master is a replica',
+    wanted: 'lost only from 1.0 s before until the old one is deposed; each partition goes on <= 5 s',
+    declaredLossMs: { none: LAG_MS },
+    async inject(scene) {
+      const { name, sentinels } = scene.theSentinels();
+      const master = await scene.theSentinels().master();
+      scene.note('loss.begin');
+      await sentinels[0]?.ask('SENTINEL', 'FAILOVER', name);
+      await replaced(scene, master);
+      await deposed(scene, master);
+      scene.note('loss.end');
+    },
+    pass: goesOn,
+  },
+  {
+    ...COMMON,
+    id: 'F51',
+    title: 'Sentinel: all sentinels are away for 4 seconds',
+    how: 'SIGKILL to all sentinels, a new start 4 s later',
+    wanted: 'lost 0; calls that fail 0; workers believed dead 0; each partition goes on <= 5 s',
+    severs: false,
+    async inject(scene) {
+      const { sentinels } = scene.theSentinels();
+      await Promise.all(sentinels.map((node) => node.kill()));
+      await scene.sleep(BLIND_MS);
+      await Promise.all(sentinels.map((node) => node.restart()));
+    },
+    pass: (outcome) => [
+      ...goesOn(outcome),
+      ...failedNone(outcome),
+      ...exactly('workers believed dead', outcome.crashed, 0),
+    ],
+  },
+  {
+    ...COMMON,
+    id: 'F96',
+    title: 'Sentinel: the master is killed',
+    how: 'SIGKILL to the master; started again when the Sentinels have named another one',
+    wanted: 'lost only what was acknowledged in the 1.0 s before; each partition goes on <= 5 s',
+    declaredLossMs: { none: LAG_MS },
+    async inject(scene) {
+      const master = await scene.theSentinels().master();
+      scene.note('loss.begin');
+      await master.kill();
+      scene.note('loss.end');
+      await replaced(scene, master);
+      await master.restart();
+      await deposed(scene, master);
+    },
+    pass: goesOn,
+  },
+];
