@@ -91,7 +91,7 @@ describe('schedule --at', () => {
     );
     expect({ code, out }).toEqual({ code: 1, out: '3 lines, 1 scheduled, 2 refused\n' });
     expect(err).toContain('line 2: zone is "America/NewYork"; did you mean America/New_York? allowed: UTC or an IANA');
-    expect(err).toContain('line 3: "zon" is no option; did you mean zone? allowed: data, delay, at, zone, id');
+    expect(err).toContain('line 3: "zon" is no option; did you mean zone? allowed: data, delay, at, zone, within, id');
     const { job } = await answer(['show', 'q', 'a']).then((value) => ({ job: value }));
     expect(JSON.stringify(job)).toContain(String(Date.parse('2030-07-01T13:00Z')));
   });
