@@ -1,5 +1,6 @@
 /** Results → rows with medians and ratios, and rows → the page in the docs. */
 import { chartOf } from './chart.mjs';
+import { targetsIn } from './targets.mjs';
 
 /** @typedef {import('../bench.mjs').Result} Result */
 
@@ -80,6 +81,11 @@ so those figures hold from promotion to settlement.`,
       '\n',
     ),
     '![How late jobs start](charts/lateness.svg)\n\n![Jobs per second](charts/rates.svg)\n\n![Memory](charts/memory.svg)',
+    `## What we want, and what this run shows
+
+${['| work | figure | wanted | is | |', '|---|---|---:|---:|---|', ...targetsIn(rows, FIGURES)].join('\n')}
+
+[Decision 12](decisions/0012-one-call-per-batch.md) has the profiles behind the misses, and what was tried.`,
     ...workloads.map(([workload, title]) =>
       section(
         rows.filter((row) => row.workload === workload),
