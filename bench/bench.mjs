@@ -14,7 +14,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { argumentsFor, refuse, wholeNumber } from '../scripts/arguments.mjs';
 import { capture, Failed } from '../scripts/run.mjs';
 import { root, say } from '../scripts/steps.mjs';
 import { prepare } from './parts.mjs';
@@ -22,20 +22,20 @@ import { prepare } from './parts.mjs';
 /** @typedef {Readonly<Record<string, number>>} Figures */
 /** @typedef {{ workload: string, system: string, round: number, figures: Figures }} Result */
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    rounds: { type: 'string' },
-    only: { type: 'string' },
-    systems: { type: 'string' },
-    against: { type: 'string' },
-    keep: { type: 'string' },
-  },
+const values = argumentsFor(import.meta.filename, {
+  quick: { type: 'boolean', default: false },
+  rounds: { type: 'string' },
+  only: { type: 'string' },
+  systems: { type: 'string' },
+  against: { type: 'string' },
+  keep: { type: 'string' },
 });
-const rounds = Number(values.rounds ?? (values.quick ? 2 : 5));
-if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100) {
-  throw new Error(`--rounds ${values.rounds}: a whole number from 1 to 100 is allowed`);
-}
+const rounds = wholeNumber(import.meta.filename, 'rounds', {
+  given: values.rounds,
+  otherwise: values.quick ? 2 : 5,
+  from: 1,
+  to: 100,
+});
 
 await installPeers();
 const { binary } = await prepare();
@@ -99,8 +99,7 @@ function chosen(flag, list, text) {
   const known = new Map(list.map((one) => [one.name.toLowerCase(), one]));
   return names.map((name) => {
     const one = known.get(name.toLowerCase());
-    if (!one) throw new Error(`${flag} ${name} is not known; allowed: ${list.map((each) => each.name).join(', ')}`);
-    return one;
+    return one ?? refuse(import.meta.filename, `${flag} ${name}; allowed: ${list.map((each) => each.name).join(', ')}`);
   });
 }
 

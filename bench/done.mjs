@@ -2,6 +2,7 @@
  * What it costs to remember how jobs ended: `npm run bench:done`. Bytes of Redis per tombstone, by how many there are, and
  * how long the janitor's call keeps Redis from serving anybody else. Writes `bench/results/done.json`.
  */
+import { argumentsFor } from '../scripts/arguments.mjs';
 import { root } from '../scripts/steps.mjs';
 import { keep, prepare, withRedis } from './parts.mjs';
 
@@ -15,6 +16,7 @@ const TOMBSTONE = '.dmi8or64g f2a81d6e2f0d37bd 1763719000123456 1 -';
 /** Older than the floor, younger than the window. */
 const AGE_MS = 300_000;
 
+argumentsFor(import.meta.filename, {});
 const { binary } = await prepare();
 const { elect, sweep } = await import(`${root}dist/redis/transitions/lease.js`);
 const { openCommands } = await import(`${root}dist/redis/connection/connect.js`);

@@ -7,6 +7,7 @@
 import { fork } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { argumentsFor } from '../scripts/arguments.mjs';
 import { root } from '../scripts/steps.mjs';
 import { keep, prepare, redisCpuMs, rounded, startDaemon, withRedis } from './parts.mjs';
 
@@ -28,6 +29,7 @@ if (role === 'workers') await work(words[0] ?? '', Number(words[1]));
 else await bench();
 
 async function bench() {
+  argumentsFor(import.meta.filename, {});
   const { binary } = await prepare();
   const rows = [];
   for (const workers of FLEETS) {

@@ -3,6 +3,7 @@
  * job in three scheduled, ready and over, are read as `fsck` reads them; what counts is the longest single script by
  * the clock of Redis. Writes `bench/results/fsck.json`.
  */
+import { argumentsFor } from '../scripts/arguments.mjs';
 import { root } from '../scripts/steps.mjs';
 import { keep, prepare, withRedis } from './parts.mjs';
 
@@ -12,6 +13,7 @@ const SIZES = [1000, 2000, 5000, 10_000, 20_000, 50_000];
 const TIMES = 9;
 const DUE_MS = 4_000_000_000_000;
 
+argumentsFor(import.meta.filename, {});
 const { binary } = await prepare();
 const { examine } = await import(`${root}dist/redis/repair/fsck.js`);
 const { openCommands } = await import(`${root}dist/redis/connection/connect.js`);

@@ -5,6 +5,7 @@
  * Writes `bench/results/idle.json`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { argumentsFor } from '../scripts/arguments.mjs';
 import { root } from '../scripts/steps.mjs';
 import { commandsByScript, commandsOf } from './idle-commands.mjs';
 import { cpuMs, keep, prepare, redisCpuMs, rounded, startDaemon, withRedis } from './parts.mjs';
@@ -17,6 +18,7 @@ const REST_MS = 60_000;
 const MONITOR_MS = 60_000;
 const YEAR_MS = 365 * 86_400_000;
 
+argumentsFor(import.meta.filename, {});
 const { binary } = await prepare();
 const { controlKeys, partitionKeys } = await import(`${root}dist/redis/keys.js`);
 

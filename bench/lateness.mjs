@@ -8,6 +8,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { argumentsFor } from '../scripts/arguments.mjs';
 import { root } from '../scripts/steps.mjs';
 import { keep, prepare, rounded, withRedis } from './parts.mjs';
 
@@ -27,6 +28,7 @@ const STEPS = [
   ['all', 'due time to handler'],
 ];
 
+argumentsFor(import.meta.filename, {});
 const { binary } = await prepare();
 /** As a team has it. @type {typeof import('../src/index.ts')} */
 const { createDaemon, createProducer, createWorker, defineQueue } = await import(`${root}dist/index.js`);

@@ -11,23 +11,23 @@
 import { writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { argumentsFor, refuse, wholeNumber } from '../scripts/arguments.mjs';
 import { capture } from '../scripts/run.mjs';
 import { root } from '../scripts/steps.mjs';
 import { prepare } from './parts.mjs';
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    rounds: { type: 'string' },
-    only: { type: 'string' },
-    full: { type: 'boolean', default: false },
-  },
+const values = argumentsFor(import.meta.filename, {
+  quick: { type: 'boolean', default: false },
+  rounds: { type: 'string' },
+  only: { type: 'string' },
+  full: { type: 'boolean', default: false },
 });
-const rounds = Number(values.rounds ?? (values.quick ? 1 : 3));
-if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100) {
-  throw new Error(`--rounds ${values.rounds}: a whole number from 1 to 100 is allowed`);
-}
+const rounds = wholeNumber(import.meta.filename, 'rounds', {
+  given: values.rounds,
+  otherwise: values.quick ? 1 : 3,
+  from: 1,
+  to: 100,
+});
 
 const { binary } = await prepare();
 const [{ workloads: every }, { keptWithAof, pageOf, rowsOf }] = await Promise.all([
@@ -37,7 +37,7 @@ const [{ workloads: every }, { keptWithAof, pageOf, rowsOf }] = await Promise.al
 const wanted = values.only?.split(',') ?? every.map(({ name }) => name);
 for (const name of wanted) {
   if (every.some((one) => one.name === name)) continue;
-  throw new Error(`--only ${name} is not known; allowed: ${every.map((one) => one.name).join(', ')}`);
+  refuse(import.meta.filename, `--only ${name}; allowed: ${every.map((one) => one.name).join(', ')}`);
 }
 const size = (/** @type {number} */ jobs) => Math.max(1, Math.round(values.quick ? jobs / 20 : jobs));
 

@@ -1,12 +1,15 @@
 /**
  * What schedules cost, by how many there are: `npm run bench:schedules`. One daemon leads one partition with 1,000 to
  * 100,000 schedules. At rest: commands per second and CPU. While a hundred of them fire: Redis' time per fire and the
- * daemon's. Then 10,000 and 100,000 of one minute (`schedules-minute.mjs`; with `-- minute` only these). Several rounds,
- * medians; writes `bench/results/schedules.json`, `schedules-minute.json` and the tables in the explanation.
+ * daemon's. Then 10,000 and 100,000 of one minute (`schedules-minute.mjs`). Several rounds, medians; writes
+ * `bench/results/schedules.json`, `schedules-minute.json` and the tables in the explanation.
+ *
+ *     --minute   only the schedules of one minute
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { argumentsFor } from '../scripts/arguments.mjs';
 import { root } from '../scripts/steps.mjs';
 import { cpuMs, keep, median, prepare, redisCpuMs, rounded, startDaemon, withRedis } from './parts.mjs';
 import { measureMinutes } from './schedules-minute.mjs';
@@ -20,10 +23,11 @@ const FIRES = 100;
 const REST_MS = 5000;
 const PAGE = join(root, 'docs/explanation/schedules.md');
 
+const { minute } = argumentsFor(import.meta.filename, { minute: { type: 'boolean', default: false } });
 const { binary } = await prepare();
 const { partitionKeys, controlKeys } = await import(`${root}dist/redis/keys.js`);
 
-if (process.argv[2] !== 'minute') await measureCost();
+if (!minute) await measureCost();
 const minutes = await measureMinutes(binary);
 writeMinutes(keep('schedules-minute', { what: 'schedules of one minute, from their instant, medians', rows: minutes }));
 

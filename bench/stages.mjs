@@ -11,26 +11,26 @@
  */
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
+import { argumentsFor, refuse, wholeNumber } from '../scripts/arguments.mjs';
 import { capture, Failed } from '../scripts/run.mjs';
 import { root } from '../scripts/steps.mjs';
 import { keep, median, rounded } from './parts.mjs';
+import { cases } from './stages-cases.mjs';
 import { pageOf } from './stages-page.mjs';
 
 /** @typedef {import('./stages-round.mjs').Row} Row */
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '5' },
-    against: { type: 'string' },
-    only: { type: 'string', default: '' },
-  },
+const values = argumentsFor(import.meta.filename, {
+  rounds: { type: 'string' },
+  against: { type: 'string' },
+  only: { type: 'string', default: '' },
 });
-const rounds = Number(values.rounds);
-if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100) {
-  throw new Error(`--rounds ${values.rounds}: a whole number from 1 to 100 is allowed`);
-}
+const rounds = wholeNumber(import.meta.filename, 'rounds', { given: values.rounds, otherwise: 5, from: 1, to: 100 });
 const only = values.only === '' ? [] : values.only.split(',');
+const strange = only.filter((name) => !Object.hasOwn(cases, name));
+if (strange.length > 0) {
+  refuse(import.meta.filename, `--only ${strange.join(',')}; allowed: ${Object.keys(cases).join(', ')}`);
+}
 
 /** @type {(readonly Row[])[]} */
 const ours = [];

@@ -19,8 +19,8 @@ import { randomInt } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { EmbeddedRedisError } from '../src/embedded/error.mjs';
+import { argumentsFor } from './arguments.mjs';
 import { Failed } from './run.mjs';
 import { build, dependencies, redis, root } from './steps.mjs';
 
@@ -186,40 +186,34 @@ function sum(verdicts, red = verdicts.filter(({ verdict }) => verdict === 'faile
 function argumentsOf() {
   const text = /** @type {const} */ ({ type: 'string' });
   const flag = /** @type {const} */ ({ type: 'boolean', default: false });
-  try {
-    const { values } = parseArgs({
-      options: {
-        fault: text,
-        only: text,
-        seed: text,
-        mode: text,
-        quick: flag,
-        controls: flag,
-        json: flag,
-        keep: flag,
-        list: flag,
-        all: flag,
-        fresh: flag,
-        report: flag,
-        amend: flag,
-      },
-    });
-    const mode = MODES.find((name) => name === (values.mode ?? 'everysec'));
-    const seed = Number(values.seed ?? (values.all ? SEED_OF_ALL : randomInt(1_000_000)));
-    if (mode === undefined) return `--mode ${values.mode}; allowed: ${MODES.join(', ')}`;
-    if (!Number.isSafeInteger(seed)) return `--seed ${values.seed}; allowed: a whole number`;
-    const only = [values.fault, values.only]
-      .flatMap((list) => list?.split(',') ?? [])
-      .map((id) => id.trim().toUpperCase());
-    const { quick, controls, json, keep, list, all, fresh, report, amend } = values;
-    if (all && (only.length > 0 || controls))
-      return '--all is every row and control; not together with --fault or --controls';
-    if (fresh && !all) return '--fresh is for --all';
-    if (amend && (only.length === 0 || quick)) return '--amend is for --fault, with the whole workload';
-    return { mode, seed, only, quick, controls, json, keep, list, all, fresh, report, amend };
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
-  }
+  const values = argumentsFor(import.meta.filename, {
+    fault: text,
+    only: text,
+    seed: text,
+    mode: text,
+    quick: flag,
+    controls: flag,
+    json: flag,
+    keep: flag,
+    list: flag,
+    all: flag,
+    fresh: flag,
+    report: flag,
+    amend: flag,
+  });
+  const mode = MODES.find((name) => name === (values.mode ?? 'everysec'));
+  const seed = Number(values.seed ?? (values.all ? SEED_OF_ALL : randomInt(1_000_000)));
+  if (mode === undefined) return `--mode ${values.mode}; allowed: ${MODES.join(', ')}`;
+  if (!Number.isSafeInteger(seed)) return `--seed ${values.seed}; allowed: a whole number`;
+  const only = [values.fault, values.only]
+    .flatMap((list) => list?.split(',') ?? [])
+    .map((id) => id.trim().toUpperCase());
+  const { quick, controls, json, keep, list, all, fresh, report, amend } = values;
+  if (all && (only.length > 0 || controls))
+    return '--all is every row and control; not together with --fault or --controls';
+  if (fresh && !all) return '--fresh is for --all';
+  if (amend && (only.length === 0 || quick)) return '--amend is for --fault, with the whole workload';
+  return { mode, seed, only, quick, controls, json, keep, list, all, fresh, report, amend };
 }
 
 /**

@@ -6,9 +6,9 @@
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
 import { startServer } from '../test/chaos/stage/server.mjs';
+import { argumentsFor } from './arguments.mjs';
 import { fill } from './fixture/fill.mjs';
 import { capture, Failed } from './run.mjs';
 import { build, redis as findRedis, root } from './steps.mjs';
@@ -43,7 +43,7 @@ async function pack(folder) {
 }
 
 if (process.argv[1] === import.meta.filename) {
-  const { values } = parseArgs({ options: { folder: { type: 'string' } } });
+  const values = argumentsFor(import.meta.filename, { folder: { type: 'string' } });
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const folder = values.folder ?? join(root, 'test/fixtures', version);
   const { env } = await findRedis(process.env);

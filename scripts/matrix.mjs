@@ -12,8 +12,8 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { EmbeddedRedisError } from '../src/embedded/error.mjs';
+import { argumentsFor } from './arguments.mjs';
 import { nameOf, openKept, runCell, TIERS, TOPOLOGIES } from './matrix/cells.mjs';
 import { merged, withTables } from './matrix/page.mjs';
 import { serversHere } from './matrix/servers.mjs';
@@ -132,17 +132,13 @@ function say(line) {
 function argumentsOf() {
   const text = /** @type {const} */ ({ type: 'string', default: '' });
   const flag = /** @type {const} */ ({ type: 'boolean', default: false });
-  try {
-    const options = { only: text, tier: text, few: flag, json: flag, list: flag, fresh: flag, amend: flag };
-    const { only, tier, ...flags } = parseArgs({ options }).values;
-    const namesIn = (/** @type {string} */ list) => list.split(',').flatMap((name) => name.trim() || []);
-    const tiers = namesIn(tier);
-    const strange = tiers.filter((name) => !Object.hasOwn(TIERS, name));
-    if (strange.length > 0) return `--tier ${strange.join(', ')}; allowed: ${Object.keys(TIERS).join(', ')}`;
-    const whole = only === '' && tier === '' && !flags.few;
-    const chosen = Object.keys(TIERS).filter((name) => tiers.length === 0 || tiers.includes(name));
-    return { ...flags, only: namesIn(only), tiers: chosen, amend: flags.amend || whole };
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
-  }
+  const options = { only: text, tier: text, few: flag, json: flag, list: flag, fresh: flag, amend: flag };
+  const { only, tier, ...flags } = argumentsFor(import.meta.filename, options);
+  const namesIn = (/** @type {string} */ list) => list.split(',').flatMap((name) => name.trim() || []);
+  const tiers = namesIn(tier);
+  const strange = tiers.filter((name) => !Object.hasOwn(TIERS, name));
+  if (strange.length > 0) return `--tier ${strange.join(', ')}; allowed: ${Object.keys(TIERS).join(', ')}`;
+  const whole = only === '' && tier === '' && !flags.few;
+  const chosen = Object.keys(TIERS).filter((name) => tiers.length === 0 || tiers.includes(name));
+  return { ...flags, only: namesIn(only), tiers: chosen, amend: flags.amend || whole };
 }

@@ -13,31 +13,37 @@
  */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { parseArgs, promisify } from 'node:util';
+import { promisify } from 'node:util';
 import { simulate } from '../test/sim/world/run.mjs';
+import { argumentsFor, refuse, wholeNumber } from './arguments.mjs';
 import { build } from './steps.mjs';
 
 const here = fileURLToPath(import.meta.url);
 const root = fileURLToPath(new URL('..', import.meta.url));
-const { values } = parseArgs({
-  options: {
-    seed: { type: 'string', default: '1' },
-    seeds: { type: 'string', default: '1' },
-    hours: { type: 'string', default: '0.1' },
-    faults: { type: 'string' },
-    density: { type: 'string', default: '1' },
-    trace: { type: 'boolean', default: false },
-    product: { type: 'string' },
-  },
+const values = argumentsFor(here, {
+  seed: { type: 'string' },
+  seeds: { type: 'string' },
+  hours: { type: 'string', default: '0.1' },
+  faults: { type: 'string' },
+  density: { type: 'string', default: '1' },
+  trace: { type: 'boolean', default: false },
+  product: { type: 'string' },
 });
-const [seed, seeds] = [Number(values.seed), Number(values.seeds)];
+const seed = wholeNumber(here, 'seed', { given: values.seed, otherwise: 1, from: 0, to: 2 ** 31 });
+const seeds = wholeNumber(here, 'seeds', { given: values.seeds, otherwise: 1, from: 1, to: 100_000 });
+const [hours, density] = [positive('hours', values.hours), positive('density', values.density)];
 if (values.product === undefined) await build();
 process.exitCode = (await (seeds > 1 ? many() : one())) ? 0 : 1;
 
+/** @param {string} flag @param {string} given */
+function positive(flag, given) {
+  return Number(given) > 0 ? Number(given) : refuse(here, `--${flag} ${given}; allowed: a number greater than 0`);
+}
+
 async function one() {
   const result = await simulate({
-    ...{ product: values.product ?? root, seed, hours: Number(values.hours) },
-    density: Number(values.density),
+    ...{ product: values.product ?? root, seed, hours },
+    density,
     ...(values.faults === undefined ? {} : { faults: values.faults.split(',').filter((name) => name !== '') }),
     ...(values.trace ? { print: console.log } : {}),
   });
