@@ -169,10 +169,12 @@ function takeIn(
   ref: PartitionRef,
   { taken, sentMs }: { readonly taken: readonly Taken[]; readonly sentMs: number },
 ): Promise<void> | undefined {
-  if (starting.stopping.signal.aborted) return undefined;
-  const others = taken.filter((one) => !runAtOnce(starting, ref, one, sentMs));
+  const { inflight, stopping } = starting;
+  if (stopping.signal.aborted) return undefined;
+  // A group that was made anew delivers what runs here once more, and its start is answered with the token it has.
+  const fresh = taken.filter(({ entry }) => !inflight.has(ref, entry));
+  const others = fresh.filter((one) => !runAtOnce(starting, ref, one, sentMs));
   if (others.length === 0) return undefined;
-  const { inflight } = starting;
   const held = others.map((one) => inflight.add(ref, one));
   for (const one of held) inflight.startSent(one, sentMs);
   const answers = held.map((one, index) => obey(starting, one, others[index]));

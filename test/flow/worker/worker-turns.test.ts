@@ -59,6 +59,33 @@ it('a group that somebody destroys under a busy worker is made again, and every 
   await eventually(() => new Set(worker.heard.of('job.completed').map(({ id }) => id)).size).toBe(300);
 });
 
+it('a group that is made anew does not run again what its worker runs', async () => {
+  const held = line.many(3, 'held');
+  const ran: string[] = [];
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const worker = await line.worker(
+    async ({ id }) => {
+      ran.push(id);
+      if (id.startsWith('held')) await opened;
+      else await soon();
+    },
+    { concurrency: 4 },
+  );
+  await line.planIn(line.ref, ...held);
+  await eventually(() => ran.length).toBe(3);
+  // It begins with what is held, one entry after the other, by a read and then by turns.
+  await line.redis.xgroup('DESTROY', line.ref.keys.ready, 'workers');
+  const others = line.many(50, 'other');
+  await line.planIn(line.ref, ...others);
+  await eventually(() => worker.heard.of('job.completed').length).toBe(50);
+  open();
+  await eventually(() => worker.heard.of('job.completed').length).toBe(53);
+  expect(sorted(ran)).toEqual(idsOf([...held, ...others]));
+});
+
 it('a backlog in one partition does not keep the others waiting', async () => {
   let before = Number.NaN;
   const worker = await line.worker(
