@@ -4,8 +4,8 @@
 -- NEEDS   run, tombstone
 -- RULE    The record says what no producer said: the due time in base 36, and that it is bare. A
 --         tombstone of an earlier life gives way to it. A member that was put again while it was
---         ready has a second entry then, which stale notes: its due time is another one than that
---         of its retry, which is forgotten when the retry is due.
+--         ready gets a second entry, and `stale` notes the member. It is known by its due time:
+--         a retry would have the one in `runs`, which is forgotten when the retry is due.
 local function base36(number)
   local text = ''
   -- @endless

@@ -1,5 +1,6 @@
 /**
- * Every metric there is, with its whole name, so that a name seen on a dashboard is found by a search. Each set belongs
+ * The metrics that this process counts; those that are read at each scrape are in `read-families.ts`. Names are written
+ * whole, so that a search finds one that was seen on a dashboard. Each set belongs
  * to the registry it was made for, never to the library's global one: two daemons in one process meet only in a registry
  * that their application gave to both.
  *

@@ -6,6 +6,7 @@ import { elect, renew, resign } from '../../src/redis/transitions/lease.ts';
 import { beat, presence } from '../../src/redis/transitions/presence.ts';
 import { declareQueue } from '../../src/redis/transitions/queues.ts';
 import { consumers, ensureGroup, join } from '../../src/redis/transitions/ready.ts';
+import { arm, define } from '../../src/redis/transitions/schedules.ts';
 import { failure, item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
@@ -35,6 +36,17 @@ describe('a producer', () => {
   test('is refused a replay as well, and the dead letter stays', async () => {
     const deadLetter = await p.dead('a');
     const error = await whileFull(() => p.withoutWrite(() => p.replay(deadLetter).catch((thrown: unknown) => thrown)));
+    expect(outageOf(error)).toBe('full');
+  });
+
+  test.each([
+    ['a new due time', () => p.reschedule('j:a', T0 + 1)],
+    ['a change of its data', () => p.edit('j:a', { data: { more: 1 } })],
+    ['the text of a schedule', () => define(p.redis, 't', { name: 'nightly', before: '', after: '{}' })],
+    ['a schedule to fire', () => arm(p.redis, p.ref, 'nightly')],
+  ])('is refused %s', async (_, call) => {
+    await p.schedule('a');
+    const error = await whileFull(() => p.withoutWrite(() => call().catch((thrown: unknown) => thrown)));
     expect(outageOf(error)).toBe('full');
   });
 

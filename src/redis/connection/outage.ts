@@ -8,7 +8,7 @@
  *  lost           time-out or reset, outcome unknown             repeats, then Indeterminate  dials, repeats the same call
  *  busy           LOADING, BUSY, MISCONF, CLUSTERDOWN, …         repeats, then `unavailable`  waits, repeats
  *  readonly       the primary became a replica                   repeats, then `unavailable`  dials, repeats
- *  full           OOM: Redis is at maxmemory                     is told at once              goes on: only new jobs need memory
+ *  full           OOM: Redis is at maxmemory                     is told at once              goes on: what ends a job may run
  *  no-group       the stream or its group vanished               repeats                      makes it again at 0
  *  fatal          WRONGTYPE, NOPERM, WRONGPASS, CROSSSLOT, …     is told at once              looks again every few seconds
  *  unknown        anything else                                  waits at least 1 s, repeats  waits at least 1 s, repeats
@@ -118,9 +118,13 @@ function throwIfFinal(what: string, outage: Outage, error: unknown): void {
   const why = messageOf(error);
   if (outage === 'fatal') throw new DuestreamError('refused', `${what}: Redis refused: ${why}`, { cause: error });
   if (outage !== 'full') return;
-  throw new DuestreamError('out-of-memory', `${what}: Redis is at its memory limit and takes no new jobs: ${why}`, {
-    cause: error,
-  });
+  throw new DuestreamError(
+    'out-of-memory',
+    `${what}: Redis is at its memory limit and takes no jobs and no changes: ${why}`,
+    {
+      cause: error,
+    },
+  );
 }
 
 function givingUp(what: string, unknownOutcome: boolean, cause: unknown): DuestreamError {

@@ -89,17 +89,25 @@ export function jobFields(job: {
   ]);
 }
 
-/** What this one job was told. */
-function optionTexts(options: NonNullable<Content['options']>): readonly (readonly [string, string | undefined])[] {
+type Options = NonNullable<Content['options']>;
+
+/** What this one job was told. The compiler asks for the words of an option that is new. */
+function optionTexts(options: Options): readonly (readonly [string, string | undefined])[] {
   const { attempts, timeoutMs, backoff, expiresAtMs, maxLatenessMs, onLate } = options;
   const ending = { drop: 'it is dropped', dead: 'it becomes a dead letter', run: 'it runs anyway' }[onLate ?? 'drop'];
-  return [
-    ['budget', attempts === undefined ? undefined : `${attempts} attempts`],
-    ['timeout', timeoutMs === undefined ? undefined : span(timeoutMs)],
-    ['backoff', backoff === undefined ? undefined : json(backoff)],
-    ['expires', expiresAtMs === undefined ? undefined : `${iso(expiresAtMs)}, then ${ending}`],
-    ['lateness', maxLatenessMs === undefined ? undefined : `at most ${span(maxLatenessMs)}, then ${ending}`],
-  ];
+  const texts: Readonly<Record<keyof Options, readonly [string, string | undefined]>> = {
+    attempts: ['budget', attempts === undefined ? undefined : `${attempts} attempts`],
+    timeoutMs: ['timeout', timeoutMs === undefined ? undefined : span(timeoutMs)],
+    backoff: ['backoff', backoff === undefined ? undefined : json(backoff)],
+    expiresAtMs: ['expires', expiresAtMs === undefined ? undefined : `${iso(expiresAtMs)}, then ${ending}`],
+    maxLatenessMs: [
+      'lateness',
+      maxLatenessMs === undefined ? undefined : `at most ${span(maxLatenessMs)}, then ${ending}`,
+    ],
+    // Said with the two above.
+    onLate: ['late', undefined],
+  };
+  return Object.values(texts);
 }
 
 function dataText({ readable, data }: Content, record: string | undefined): string | undefined {
