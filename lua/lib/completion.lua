@@ -5,8 +5,9 @@
 -- USED BY  complete, serve
 -- NEEDS   run, tombstone, let-go, repeated
 -- RULE    Only the newest token and its entry count. A member that is in scheduled meanwhile (a
---         foreign producer put it again) stays live. Only this very call once more is `already`: if
---         the entry was handed back meanwhile, it is `fenced`. Never needs memory that a full Redis would refuse.
+--         foreign producer put it again) stays live. Only this very call once more is `already`:
+--         if the entry was handed back meanwhile, it is `fenced`. Never needs memory that a full
+--         Redis would refuse.
 local function completeAll(keys, call, words, from, to)
   local members, seen, replies, areOk = {}, {}, {}, true
   local tombstones, times, over, drop, gone = {}, {}, {}, {}, {}
