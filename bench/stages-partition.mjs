@@ -208,10 +208,12 @@ export async function createPartition(socketPath) {
   async function fire(chunk) {
     const each = Math.max(1, Math.floor(FIRE_BYTES_MAX / (chunk[0]?.record.length ?? 1)));
     for (let from = 0; from < chunk.length; from += each) {
-      const call = { term, name: 'bench', state, reachedMs: Date.now() - 1, lookMs: undefined, overlap: 'allow' };
-      const reply = await schedules.fire(redis, ref, { ...call, items: chunk.slice(from, from + each) });
-      if (reply.kind !== 'fired') throw new Error(`not fired: ${JSON.stringify(reply)}`);
-      state = reply.fired.text;
+      const items = chunk.slice(from, from + each);
+      const schedule = { name: 'bench', state, reachedMs: Date.now() - 1, lookMs: undefined, overlap: 'allow', items };
+      const reply = await schedules.fire(redis, ref, { term, schedules: [schedule] });
+      const [fired] = reply.schedules ?? [];
+      if (fired?.kind !== 'fired') throw new Error(`not fired: ${JSON.stringify(reply)}`);
+      state = fired.fired.text;
     }
   }
 

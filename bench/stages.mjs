@@ -43,7 +43,7 @@ for (let nth = 1; nth <= rounds; nth += 1) {
 }
 
 if (values.against !== undefined) {
-  console.table(ours[0]?.map((row, at) => compared(row, at)));
+  console.table(ours[0]?.flatMap((row, at) => compared(row, at) ?? []));
 } else {
   const rows =
     ours[0]?.map((row, at) =>
@@ -90,13 +90,14 @@ function mediansOf(row, all) {
   };
 }
 
-/** @param {Row} row @param {number} at */
+/** @param {Row} row @param {number} at @returns what both checkouts measure; undefined for a case that only one has */
 function compared({ script, batch, bytes }, at) {
   const pairs = ours.flatMap((rows, nth) => {
     const mine = rows[at];
     const other = theirs[nth]?.find((one) => one.script === script && one.batch === batch && one.bytes === bytes);
     return mine && other ? [{ mine, other }] : [];
   });
+  if (pairs.length === 0) return undefined;
   const ratio = (/** @type {'redisMicros' | 'nodeMicros'} */ field) =>
     rounded(median(pairs.map(({ mine, other }) => mine[field] / other[field])));
   return {
