@@ -1,5 +1,7 @@
 /**
  * The public API of duestream. Everything that is exported here is documented where it is defined and kept stable.
+ *
+ * @module duestream
  */
 
 export {

@@ -3,12 +3,15 @@
  * README, docs and examples is compiled against it, and every link that a reader could follow leads somewhere.
  *
  * A block stands alone, unless a comment on the line before says otherwise: `<!-- continues -->`, it goes on where the
- * block before it on that page ends; `<!-- fragment: why -->`, it is not compiled at all.
+ * block before it on that page ends; `<!-- fragment: why -->`, it is not compiled at all. The reference of the library
+ * is made of the examples in comments: they import nothing, and stand in `AROUND`.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as duestream from '../src/index.ts';
+import * as testing from '../src/testing/index.ts';
 import { type Packed, pack, unpack } from './support/packed.ts';
 import { root } from './support/repository.ts';
 
@@ -21,6 +24,29 @@ const OF_THE_READER: Readonly<Record<string, string>> = {
 export function charge(id: string, card: string, options: { signal: AbortSignal }): Promise<void>;
 export function release(id: string, seat: string): Promise<void>;\n`,
 };
+
+/** Where the reference of the library is, and what its examples find around them besides what the package exports. */
+const API = 'docs/reference/api/';
+const AROUND = `
+const producer: import('duestream').Producer;
+const worker: import('duestream').Worker;
+const schedules: import('duestream').Schedules;
+const kit: import('duestream/testing').TestKit;
+const [emails, mail, reminders, invoices, hints, bills]: readonly import('duestream').Queue[];
+const redis: string, password: string, id: string, to: string, template: string, order: number, user: string;
+const data: { to: string };
+const ids: readonly string[];
+const users: readonly { readonly id: string; readonly mail: string }[];
+const jobs: readonly { readonly data: unknown; readonly id: string; readonly delay: string }[];
+const customer: { readonly deleted: boolean };
+const expect: typeof import('vitest').expect;
+const lock: { tryAcquire(): Promise<boolean> };
+interface Bill { readonly cents: number }
+function send(data: unknown, signal?: AbortSignal): Promise<void>;
+function remind(bill: unknown): Promise<void>;
+`;
+const exportsOf = (entry: string, names: object) =>
+  Object.keys(names).map((name) => `const ${name}: typeof import('${entry}').${name};\n`);
 
 let packed: Packed;
 let installed = '';
@@ -76,9 +102,18 @@ function compile(blocks: readonly Block[], options: readonly string[] = []): str
 
 describe('the code that people read', () => {
   test('compiles, strict and with the types of the package checked, block by block', () => {
-    const blocks = pages().flatMap((path) => blocksOf(path).blocks);
+    const blocks = pages().flatMap((path) => (path.startsWith(API) ? [] : blocksOf(path).blocks));
     expect(blocks.length).toBeGreaterThanOrEqual(8);
     expect(compile(blocks)).toBe('');
+  }, 240_000);
+
+  test('compiles in the reference of the library too, where each example stands among others', () => {
+    const blocks = pages().flatMap((path) => (path.startsWith(API) ? blocksOf(path).blocks : []));
+    expect(blocks.length).toBeGreaterThanOrEqual(20);
+    const around = [...exportsOf('duestream', duestream), ...exportsOf('duestream/testing', testing), AROUND].join('');
+    writeFileSync(join(packed.folder, 'around.d.ts'), `export {};\ndeclare global {\n${around}\n}\n`);
+    const modules = blocks.map(({ code, ...block }) => ({ ...block, code: `${code}export {};\n` }));
+    expect(compile(modules, ['around.d.ts'])).toBe('');
   }, 240_000);
 
   test('is seldom a fragment that is not compiled', () => {

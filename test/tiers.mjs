@@ -8,6 +8,7 @@
 
 /** Path → why it is not part of `npm test`. @type {Readonly<Record<string, string>>} */
 export const ONLY_IN_ALL = {
+  'test/api-reference.test.ts': 'reads the types of the whole library',
   'test/flow/chaos/chaos-smoke-processes.test.ts': 'ten rows of the fault matrix, a quarter of a minute each',
   'test/flow/chaos/chaos-smoke-redis.test.ts': 'eight more of them',
   'test/flow/deploy/container.test.ts': 'carries out the Dockerfile: installs and builds twice',

@@ -11,6 +11,7 @@ import { CONNECT_TIMEOUT_MS, parseAddress, type RedisInput } from '../redis/conn
 import type { Level } from '../redis/durable/level.ts';
 import { type Durability, levelOf } from './durability.ts';
 
+/** What `createProducer` takes. */
 export interface ProducerOptions {
   /** A URL, an object with its `url` and options beside it, or options of ioredis: see `RedisInput`. */
   readonly redis: RedisInput;

@@ -8,6 +8,7 @@ import { DuestreamError } from './errors.ts';
 /** `full` spreads over 0…delay, `equal` over half…delay, `none` not at all. */
 export type Jitter = 'none' | 'full' | 'equal';
 
+/** A checked backoff, as `queue.backoff` holds it. Write one with `fixed`, `linear`, `exponential` or `ladder`; delays are in ms. */
 export type Backoff =
   | { readonly kind: 'fixed'; readonly delayMs: number; readonly jitter: Jitter }
   | { readonly kind: 'linear'; readonly delayMs: number; readonly maxMs: number; readonly jitter: Jitter }

@@ -23,6 +23,7 @@ export const errorCatalogue = {
   refused: { exit: 69, http: 502 },
 } as const;
 
+/** What `error.code` may be. Each stands for one exit code of the command line and one status of HTTP. */
 export type ErrorCode = keyof typeof errorCatalogue;
 
 /**
@@ -45,6 +46,15 @@ export class DuestreamError extends Error {
 /**
  * The call was sent, but its reply was lost: Redis may or may not have carried it out. Repeat **the same call**
  * (same id, same due time): it is safe while the job lives and within the done window afterwards.
+ *
+ * @example
+ * const id = 'reminder-42';
+ * const at = new Date(Date.now() + 3_600_000);
+ * try { await producer.schedule(emails, data, { id, at }) }
+ * catch (error) {
+ *   if (!(error instanceof Indeterminate)) throw error;
+ *   await producer.schedule(emails, data, { id, at });
+ * }
  */
 export class Indeterminate extends DuestreamError {
   override readonly name: string = 'Indeterminate';

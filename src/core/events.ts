@@ -213,8 +213,10 @@ export interface Events {
   'process.ticked': { readonly lagMs: number };
 }
 
+/** The name of an event: `job.completed`, `redis.lost` and so on. */
 export type EventName = keyof Events;
 
+/** `worker.events` and `daemon.events`: `const stop = worker.events.on('job.failed', ({ id, error }) => …)`. */
 export interface EventSource {
   /** Listens to one event; the returned function stops listening. */
   readonly on: <N extends EventName>(name: N, listener: (payload: Events[N]) => void) => () => void;

@@ -5,11 +5,13 @@
 
 type Write = (fields: Readonly<Record<string, unknown>>, message: string) => void;
 
+/** What a logger must have. A logger of pino fits as it is. */
 export interface Log {
   readonly debug: Write;
   readonly info: Write;
   readonly warn: Write;
   readonly error: Write;
+  /** The same with fields that every line has. */
   readonly child: (fields: Record<string, unknown>) => Log;
   /** Calls back when all that was said is written, or cannot be. */
   readonly flush?: (over: () => void) => void;

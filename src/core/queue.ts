@@ -9,6 +9,7 @@ import { parseName } from './job.ts';
 import { checkNames } from './option-names.ts';
 import { durationIn, queueRanges, type Range } from './ranges.ts';
 
+/** How the jobs of a queue are run, unless a job says otherwise. Producers and workers take the same object. */
 export interface QueueOptions {
   /** How often handlers may fail before the job is dead. 1 to 1000, default 5. */
   readonly attempts?: number;
@@ -29,6 +30,7 @@ export interface QueueOptions {
   readonly partitions?: number;
 }
 
+/** When a job is acknowledged, and so what a crash means: see `QueueOptions.delivery`. */
 export type DeliveryMode = 'at-least-once' | 'at-most-once' | 'effectively-once';
 
 const QUEUE_OPTIONS: readonly string[] = Object.keys({

@@ -34,6 +34,7 @@ import { createModuleWorker } from './workers.ts';
 
 export type { DaemonInput };
 
+/** What only code can give a daemon, beside its configuration. */
 export interface DaemonParts {
   readonly log?: Log | undefined;
   /** Handlers that are already in memory; otherwise `worker.module` is loaded when the role `worker` is on. */
@@ -46,6 +47,7 @@ export interface DaemonParts {
   readonly registry?: Registry | undefined;
 }
 
+/** A daemon inside your process: leader, workers and HTTP by its roles. It does nothing before `start`. */
 export interface Daemon {
   /**
    * Loads the handler module and the file of schedules, connects, and begins to work. Twice is fine: calls at the same

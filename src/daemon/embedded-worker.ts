@@ -25,6 +25,7 @@ export interface WorkerOptions extends PlainOptions, WithRegistry {}
 /** Options of a worker of several queues. */
 export interface WorkerQueuesOptions<Datas extends readonly unknown[]> extends ManyQueuesOptions<Datas>, WithRegistry {}
 
+/** A worker inside your process. It does nothing before `start`. */
 export interface Worker extends Plain {
   /** Start lateness, run duration and the rest of what this worker counts, as text for Prometheus. */
   readonly metrics: () => Promise<string>;

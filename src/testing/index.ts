@@ -4,6 +4,8 @@
  *
  * Options, delivery, time-outs, budgets, backoff, compensation, schedules and clock changes are decided by the very code
  * of the product. Not played are crashes, several workers and lost replies: those are the product's business, and its own tests show them.
+ *
+ * @module duestream-testing
  */
 
 import type { Scheduled } from '../client/scheduled.ts';
@@ -22,6 +24,7 @@ import { servedBy } from './served.ts';
 
 export type { Run, TestJob };
 
+/** What `createTestKit` takes. */
 export interface TestKitOptions {
   /** What `defineHandlers` returned, or the map that it takes. */
   readonly handlers: Handlers | HandlerMap<Readonly<Record<string, Untyped>>>;
@@ -42,6 +45,7 @@ export interface TestKitOptions {
   readonly inline?: boolean | undefined;
 }
 
+/** Jobs, retries and schedules in virtual time: what `createTestKit` returns. */
 export interface TestKit {
   /** Schedules a job, with the options of a producer. */
   schedule<Data>(queue: Queue<Data> | string, data: Data, options?: ScheduleOptions): Promise<Scheduled>;
@@ -50,6 +54,7 @@ export interface TestKit {
   readonly schedules: ReturnType<typeof createScheduleBook>;
   /** Lets time pass: everything that comes due happens, in its order, and has ended when this resolves. */
   advance(by: DurationInput): Promise<void>;
+  /** Lets time pass up to an instant, which is not in the past. @throws DuestreamError `bad-input` */
   advanceTo(instant: InstantInput): Promise<void>;
   /** Goes to the next thing that comes due. @returns whether there was one */
   next(): Promise<boolean>;
@@ -66,7 +71,7 @@ export interface TestKit {
 /**
  * @throws DuestreamError `bad-input` for handlers, queues or schedules that the product would refuse
  * @example
- * const kit = createTestKit({ handlers: { reminders: async (job) => mail(job.data) } });
+ * const kit = createTestKit({ handlers: { reminders: async (job) => send(job.data) } });
  * await kit.schedule('reminders', { to: 'a@example.org' }, { delay: '3d' });
  * await kit.advance('3d');
  * expect(kit.runs).toHaveLength(1);

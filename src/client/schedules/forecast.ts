@@ -24,6 +24,7 @@ import { listQueues, partitionsOf } from '../../redis/transitions/queues.ts';
 import { type Alike, groupsOf } from './schedule-groups.ts';
 import type { createScheduleStore } from './schedule-store.ts';
 
+/** What comes due when: jobs that wait, and those that schedules will make. Times are epoch ms. */
 export interface Forecast {
   /** Epoch ms from which it counts, and up to which. */
   readonly atMs: number;
@@ -61,6 +62,7 @@ export interface ForecastBucket {
   readonly coming: number;
 }
 
+/** How far `schedules.forecast` looks, and how finely. */
 export interface ForecastOptions {
   /** Default 24 hours from now. A text without offset is UTC; a date means the end of that day. */
   readonly until?: InstantInput | undefined;

@@ -9,6 +9,7 @@ import { allDefinitions } from '../../redis/transitions/schedules.ts';
 import type { createScheduleStore } from './schedule-store.ts';
 import { type ScheduleView, viewOf } from './schedule-view.ts';
 
+/** Which schedules `schedules.list` returns. */
 export interface ListOptions {
   readonly queue?: string | undefined;
   readonly tag?: string | undefined;

@@ -36,6 +36,7 @@ export interface ScheduleView {
   readonly unreadable: string | undefined;
 }
 
+/** Which instants `schedules.preview` shows. */
 export interface PreviewOptions {
   /** How many instants that fire. Default 10 without `until`. */
   readonly next?: number | undefined;
@@ -50,6 +51,7 @@ export interface PreviewOptions {
 /** Stands for the name of a definition that has none yet. */
 export const UNNAMED = 'preview';
 
+/** The instants of which `schedules.backfill` makes jobs. */
 export interface BackfillOptions {
   /** The first instant, included. A date means the beginning of that day in the schedule's zone. */
   readonly from: InstantInput;

@@ -46,6 +46,7 @@ export type {
   ScheduleView,
 };
 
+/** What `createSchedules` takes. */
 export interface SchedulesOptions {
   /** A URL, an object with its `url` and options beside it, or options of ioredis: see `RedisInput`. */
   readonly redis: RedisInput;
@@ -70,6 +71,7 @@ export interface Schedules {
    * await schedules.put('nightly', { queue: 'reports', cron: '30 2 * * *', zone: 'Europe/Berlin' });
    */
   put(name: string, input: ScheduleInput): Promise<ScheduleChange>;
+  /** One schedule as it is now: its definition, its next instant and how far it was fired. @returns undefined if there is none */
   get(name: string): Promise<ScheduleView | undefined>;
   /** All schedules by name, or the first `limit` of them. Each one costs memory and time. */
   list(options?: ListOptions): Promise<readonly ScheduleView[]>;

@@ -9,6 +9,7 @@ import { parseZone } from './zone.ts';
 
 type Held = 'paused' | 'unreadable';
 
+/** One instant of a schedule: when it fires, or why it does not. */
 export interface PreviewRow {
   /** The id of its job; undefined when it makes none. */
   readonly id: string | undefined;
