@@ -1,12 +1,14 @@
 /** `schedules trigger <name>` and `schedules backfill <name>`: jobs of a schedule out of turn; its own instants go on. */
+
 import type { Command } from 'commander';
 import type { FiredJob } from '../../../client/schedules/schedules.ts';
 import { systemClock } from '../../../core/clock.ts';
 import { newJobId } from '../../../core/job.ts';
+import { counted } from '../../../core/plain-words.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { type Session, withSchedules } from '../../session.ts';
 import { instantOf } from '../../terminal/instants.ts';
-import { counted, line, table } from '../../terminal/text.ts';
+import { line, table } from '../../terminal/text.ts';
 import { iso } from '../../terminal/when.ts';
 
 interface BackfillFlags {
