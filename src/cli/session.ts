@@ -11,6 +11,7 @@ import type { Config } from '../config/options.ts';
 import { redisOf } from '../config/redis-options.ts';
 import type { DuestreamError } from '../core/errors.ts';
 import { hintOf } from '../core/nearest.ts';
+import type { Change } from '../operations/audit.ts';
 import { queueNames, refsOfQueue } from '../operations/refs.ts';
 import { hasStandIn } from '../redis/connection/cluster/members.ts';
 import { close, openCommands, type Redis, whenReady } from '../redis/connection/connect.ts';
@@ -25,12 +26,17 @@ export interface Session {
   readonly loaded: Loaded;
   readonly config: Config;
   readonly out: Output;
+  /** What a verb has changed; it is written to the audit when the verb has ended. */
+  readonly changes: Changed[];
 }
+
+/** One change, by whom is known. */
+export type Changed = Omit<Change, 'who' | 'way'>;
 
 /** @throws DuestreamError `bad-config` */
 export function openSession(invocation: Invocation, flags: Readonly<Record<string, unknown>>): Session {
   const loaded = withDevServer(loadConfig({ flags, env: invocation.env, cwd: invocation.cwd }), invocation.cwd);
-  return { invocation, loaded, config: loaded.config, out: createOutput(invocation, flags.json === true) };
+  return { invocation, loaded, config: loaded.config, out: createOutput(invocation, flags.json === true), changes: [] };
 }
 
 /** Whether somebody named a Redis: a flag, the environment or a file. */

@@ -50,6 +50,10 @@ export async function auditEntries(
   return list(reply as Reply).map(entryOf);
 }
 
+/** How many are of one of these statuses. */
+export const countOf = (all: readonly { readonly status: string }[], ...statuses: readonly string[]): number =>
+  all.filter(({ status }) => statuses.includes(status)).length;
+
 function entryOf(reply: Reply): AuditEntry {
   const [id, flat] = list(reply);
   const fields = fieldsOf(flat);

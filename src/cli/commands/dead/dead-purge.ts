@@ -60,6 +60,7 @@ async function run(session: Session, queue: string, flags: Flags): Promise<Exit>
   const { matched, looked, more } = await withRedis(session, (redis) =>
     purgeDead({ redis, namespace }, queue, request),
   );
+  session.changes.push({ verb: 'dead.purge', queue, count: dryRun ? 0 : matched });
   session.out.answer({ queue, dryRun, [dryRun ? 'matched' : 'removed']: matched, looked, more }, () => [
     dryRun
       ? line`${counted(matched, 'dead letter')} would be removed, of ${looked} checked`

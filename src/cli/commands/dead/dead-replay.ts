@@ -1,6 +1,7 @@
 /** `dead replay <queue>`: dead letters → scheduled jobs with fresh budgets. */
 import type { Command } from 'commander';
 import { DuestreamError } from '../../../core/errors.ts';
+import { countOf } from '../../../operations/audit.ts';
 import { type ReplayedLetter, replayDead } from '../../../operations/dead-replay.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { type Session, withRedis } from '../../session.ts';
@@ -56,6 +57,7 @@ async function run(session: Session, { queue, deadLetters, flags }: Asked): Prom
   const results = await withRedis(session, (redis) =>
     replayDead({ redis, namespace }, queue, which, { delay, onBatch }),
   );
+  session.changes.push({ verb: 'dead.replay', queue, count: countOf(results, 'ok') });
   tell(session, { queue, results, byName: !many });
   return results.every(({ status }) => status === 'ok') ? 0 : 1;
 }

@@ -42,6 +42,7 @@ async function runPause(session: Session, queue: string, reason: string): Promis
   const { changed, held, running } = await withRedis(session, (redis) =>
     pauseQueue({ redis, namespace }, queue, reason),
   );
+  session.changes.push({ verb: 'queues.pause', queue, target: queue, count: changed ? 1 : 0 });
   session.out.answer({ queue, paused: true, changed, pause: held, running }, () => {
     const since = held === undefined ? '' : pauseText(held, systemClock.wallMs());
     return [
@@ -56,6 +57,7 @@ async function runPause(session: Session, queue: string, reason: string): Promis
 async function runResume(session: Session, queue: string): Promise<Exit> {
   const { namespace } = session.config;
   const { changed, held } = await withRedis(session, (redis) => resumeQueue({ redis, namespace }, queue));
+  session.changes.push({ verb: 'queues.resume', queue, target: queue, count: changed ? 1 : 0 });
   session.out.answer({ queue, paused: false, changed, pause: held }, () => {
     if (held === undefined) return [line`${queue} was not paused`];
     return [line`${queue} goes on; it was paused ${pauseText(held, systemClock.wallMs())}`];

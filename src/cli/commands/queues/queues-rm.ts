@@ -63,6 +63,7 @@ async function run(session: Session, queue: string, force: boolean): Promise<Exi
       schedules,
     };
   });
+  session.changes.push({ verb: 'queues.rm', queue, target: queue, count: kept === '' ? 1 : 0 });
   session.out.answer({ queue, removed: kept === '', forced: force, held, schedules }, () => [
     kept !== ''
       ? line`${kept} in ${queue} while it was removed: it is kept with those; stop its producers and repeat`

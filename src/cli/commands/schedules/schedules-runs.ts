@@ -5,6 +5,7 @@ import type { FiredJob } from '../../../client/schedules/schedules.ts';
 import { systemClock } from '../../../core/clock.ts';
 import { newJobId } from '../../../core/job.ts';
 import { counted } from '../../../core/plain-words.ts';
+import { countOf } from '../../../operations/audit.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { type Session, withSchedules } from '../../session.ts';
 import { instantOf } from '../../terminal/instants.ts';
@@ -56,6 +57,7 @@ async function runTrigger(session: Session, name: string, flags: { readonly id?:
   // Made here, so that a call whose reply is lost is repeated with the same id.
   const id = flags.id ?? newJobId();
   const job = await withSchedules(session, (schedules) => schedules.trigger(name, { id }));
+  session.changes.push({ verb: 'schedules.trigger', target: name, count: countOf([job], 'scheduled') });
   session.out.answer(job, () => [line`${job.id}  ${job.status}  ${SAID[job.status]}`]);
   return 0;
 }
@@ -65,6 +67,7 @@ async function runBackfill(session: Session, name: string, flags: BackfillFlags)
   const { dryRun = false, limit } = flags;
   const range = { from: instantOf(flags.from, '--from', nowMs), to: instantOf(flags.to, '--to', nowMs) };
   const jobs = await withSchedules(session, (schedules) => schedules.backfill(name, { ...range, dryRun, limit }));
+  session.changes.push({ verb: 'schedules.backfill', target: name, count: countOf(jobs, 'scheduled') });
   session.out.answer({ name, dryRun, jobs: jobs.map(withInstant) }, () => [
     ...table(
       session.out.paint,

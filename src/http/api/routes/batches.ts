@@ -1,13 +1,13 @@
 /** Many jobs in one request. Each has a status of its own; the list is not one transaction. */
 import { z } from '@hono/zod-openapi';
 import type { BulkJob, JobChange, NewDue } from '../../../client/producer.ts';
+import { countOf } from '../../../operations/audit.ts';
 import { refsOfQueue } from '../../../operations/refs.ts';
 import { jobChanges, newDues, newJob } from '../job-options.ts';
 import { Problem } from '../problem.ts';
 import { ofQueue, strict } from '../schemas.ts';
 import { type AnyVerb, type Call, verb } from '../verb.ts';
 import { cancelled, edited, ofMany, ranNow, rescheduled, scheduled } from './job-shapes.ts';
-import { countOf } from './statuses.ts';
 
 const LIST_MAX = 10_000;
 const listOf = <Schema extends z.ZodType>(one: Schema) =>

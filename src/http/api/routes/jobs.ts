@@ -2,6 +2,7 @@
 
 import { z } from '@hono/zod-openapi';
 import type { JobChange, NewDue, ScheduleOptions } from '../../../client/producer.ts';
+import { countOf } from '../../../operations/audit.ts';
 import { JOB_STATES, JOBS_OFFSET_MAX, jobsPage as pageOf } from '../../../operations/jobs-page.ts';
 import { refsOfQueue } from '../../../operations/refs.ts';
 import { checkedIdempotency, sameCall } from '../idempotency.ts';
@@ -12,7 +13,7 @@ import { cursor, flagText, ofJob, ofQueue, wholeText } from '../schemas.ts';
 import { verb } from '../verb.ts';
 import { seenJob } from './hidden.ts';
 import { cancelled, edited, job, jobsPage, ranNow, rescheduled, scheduled } from './job-shapes.ts';
-import { countOf, refuseUnchanged } from './statuses.ts';
+import { refuseUnchanged } from './statuses.ts';
 
 const bare = z.object({
   bare: flagText.openapi({ description: 'The id is of a job that a foreign producer put with ZADD.' }),

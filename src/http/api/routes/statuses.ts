@@ -27,7 +27,3 @@ export function refuseUnchanged(queue: string, { id, status, over }: Became): vo
     default:
   }
 }
-
-/** How many are of one of these statuses. */
-export const countOf = (all: readonly { readonly status: string }[], ...statuses: readonly string[]): number =>
-  all.filter(({ status }) => statuses.includes(status)).length;
