@@ -19,12 +19,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   mover: ['core', 'redis'],
   worker: ['core', 'redis'],
   metrics: ['core', 'redis'],
-  http: ['core', 'redis', 'client', 'metrics'],
-  cli: ['core', 'redis', 'client', 'config'],
+  // What people look at and do, by whichever window. config: for the type of what is remembered.
+  operations: ['core', 'redis', 'client', 'config'],
+  http: ['core', 'redis', 'client', 'metrics', 'operations'],
+  cli: ['core', 'redis', 'client', 'config', 'operations'],
   embedded: [],
   // redis: key names for the handlers' context; nothing connects.
   testing: ['core', 'redis', 'client', 'worker'],
-  daemon: ['core', 'redis', 'config', 'client', 'mover', 'worker', 'metrics', 'http'],
+  daemon: ['core', 'redis', 'config', 'client', 'mover', 'worker', 'metrics', 'http', 'operations'],
   'main.ts': ['core', 'cli'],
   // redis: for the type of a connection's settings only.
   'index.ts': ['core', 'client', 'worker', 'config', 'daemon', 'redis'],
@@ -45,6 +47,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'close-with-grace': ['daemon'],
   'prom-client': ['metrics'],
   hono: ['http'],
+  '@hono/zod-openapi': ['http'],
   '@hono/node-server': ['http'],
   commander: ['cli'],
   'cli-table3': ['cli'],

@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError, Option } from 'commander';
 import { DuestreamError } from '../core/errors.ts';
+import { auditLs } from './commands/audit-ls.ts';
 import { configPrint } from './commands/config-print.ts';
 import { deadLs } from './commands/dead/dead-ls.ts';
 import { deadPurge } from './commands/dead/dead-purge.ts';
@@ -32,10 +33,12 @@ import { schedulesRm } from './commands/schedules/schedules-rm.ts';
 import { schedulesBackfill, schedulesTrigger } from './commands/schedules/schedules-runs.ts';
 import { schedulesShow } from './commands/schedules/schedules-show.ts';
 import { start } from './commands/start.ts';
+import { tokensCreate, tokensLs, tokensRevoke } from './commands/tokens.ts';
 import { worker } from './commands/worker.ts';
 import { workers } from './commands/workers.ts';
 import { dev } from './dev/dev.ts';
 import { doctor } from './doctor/doctor.ts';
+import { noteChanges } from './note-changes.ts';
 import type { Exit, Register, Runner } from './register.ts';
 import { openSession } from './session.ts';
 import type { Invocation } from './terminal/invocation.ts';
@@ -71,6 +74,13 @@ const verbs: readonly Register[] = [
   forecast,
   leaders,
   workers,
+  (program, runner) => {
+    const tokens = program.command('tokens').description('create, list and revoke tokens of the HTTP API');
+    for (const verb of [tokensCreate, tokensLs, tokensRevoke]) verb(tokens, runner);
+  },
+  (program, runner) => {
+    auditLs(program.command('audit').description('show who changed what'), runner);
+  },
   doctor,
   fsck,
   plan,
@@ -83,7 +93,9 @@ const verbs: readonly Register[] = [
 export async function runCli(invocation: Invocation): Promise<number> {
   let exit: number = 0;
   const run = async (command: Command, verb: (session: ReturnType<typeof openSession>) => Promise<Exit>) => {
-    exit = await verb(openSession(invocation, command.optsWithGlobals()));
+    const session = openSession(invocation, command.optsWithGlobals());
+    exit = await verb(session);
+    await noteChanges(session);
   };
   const program = createProgram({ run });
   program.configureOutput({

@@ -10,29 +10,33 @@ import { type Loaded, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
 import { redisOf } from '../config/redis-options.ts';
 import type { DuestreamError } from '../core/errors.ts';
-import { parseName } from '../core/job.ts';
 import { hintOf } from '../core/nearest.ts';
+import type { Change } from '../operations/audit.ts';
+import { queueNames, refsOfQueue } from '../operations/refs.ts';
 import { hasStandIn } from '../redis/connection/cluster/members.ts';
 import { close, openCommands, type Redis, whenReady } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { checkSchema } from '../redis/schema.ts';
-import { findQueue, listQueues, partitionsOf } from '../redis/transitions/queues.ts';
 import { DEV_FILE, readDevFile } from './dev/dev-file.ts';
 import type { Invocation } from './terminal/invocation.ts';
 import { createOutput, type Output } from './terminal/output.ts';
-import { unknownQueue } from './terminal/usage-error.ts';
 
 export interface Session {
   readonly invocation: Invocation;
   readonly loaded: Loaded;
   readonly config: Config;
   readonly out: Output;
+  /** What a verb has changed; it is written to the audit when the verb has ended. */
+  readonly changes: Changed[];
 }
+
+/** One change, by whom is known. */
+export type Changed = Omit<Change, 'who' | 'way'>;
 
 /** @throws DuestreamError `bad-config` */
 export function openSession(invocation: Invocation, flags: Readonly<Record<string, unknown>>): Session {
   const loaded = withDevServer(loadConfig({ flags, env: invocation.env, cwd: invocation.cwd }), invocation.cwd);
-  return { invocation, loaded, config: loaded.config, out: createOutput(invocation, flags.json === true) };
+  return { invocation, loaded, config: loaded.config, out: createOutput(invocation, flags.json === true), changes: [] };
 }
 
 /** Whether somebody named a Redis: a flag, the environment or a file. */
@@ -120,19 +124,12 @@ export async function withSchedules<T>(session: Session, act: (schedules: Schedu
 }
 
 /** The partitions of a queue that exists: reading and cancelling never declare one. @throws `not-found` */
-export async function partitionsOfQueue(
+export function partitionsOfQueue(
   { config: { namespace } }: Session,
   redis: Redis,
   name: string,
 ): Promise<readonly PartitionRef[]> {
-  const layout = await findQueue(redis, namespace, parseName(name, 'queue'));
-  if (layout !== undefined) return partitionsOf(namespace, layout);
-  throw unknownQueue(name, { namespace, known: await queueNames(redis, namespace) });
-}
-
-/** Every queue that was ever used, for a guess at what a misspelt one meant. */
-export async function queueNames(redis: Redis, namespace: string): Promise<readonly string[]> {
-  return (await listQueues(redis, namespace)).map(({ queue }) => queue);
+  return refsOfQueue({ redis, namespace }, name);
 }
 
 /** What is said of a schedule that is not there. */
@@ -144,7 +141,9 @@ export function noSchedule(session: Session, name: string): Promise<DuestreamErr
 export async function newQueueHint(session: Session, name: string): Promise<string> {
   if (session.out.json) return '';
   // A user that may only produce may not read the registry: the job counts, and the hint is left out.
-  const known = await withRedis(session, (redis) => queueNames(redis, session.config.namespace)).catch(() => [name]);
+  const known = await withRedis(session, (redis) => queueNames({ redis, namespace: session.config.namespace })).catch(
+    () => [name],
+  );
   return known.includes(name) ? '' : hintOf(name, known);
 }
 

@@ -6,6 +6,7 @@
 import { z } from 'zod';
 import { dataBytesMaxRange, queueRanges } from '../core/ranges.ts';
 import { workerOptions } from '../core/worker-options.ts';
+import { api } from './http-options.ts';
 import { queue } from './queue-options.ts';
 import { redisOptions } from './redis-options.ts';
 import { type Ms, ms, type Option, option, shared, tableOf, whole } from './table.ts';
@@ -49,6 +50,7 @@ const http = z.strictObject({
       secret: 'value',
     },
   ),
+  ...api,
 });
 
 const mover = z.strictObject({

@@ -14,7 +14,6 @@ import { createEmitter, type Emitter, type EventSource } from '../core/events.ts
 import { createLife, type Life } from '../core/life.ts';
 import { type Log, silentLog } from '../core/log.ts';
 import { checkNames } from '../core/option-names.ts';
-import { createHttp, type HttpOptions } from '../http/server.ts';
 import { createMetrics, type Registry } from '../metrics/metrics.ts';
 import { labelOf } from '../redis/connection/connect.ts';
 import { createOpening, type Opening } from '../redis/connection/opening.ts';
@@ -25,6 +24,7 @@ import type { WatchedWorker } from '../worker/worker.ts';
 import { declareQueues, type Furnished, furnish, openAll } from './daemon-parts.ts';
 import { loadHandlers } from './handler-module.ts';
 import { healthOf } from './health.ts';
+import { createHttpWindow } from './http-window.ts';
 import { type DaemonInput, type DaemonSettings, readDaemonInput } from './input.ts';
 import { createLagWatch } from './lag.ts';
 import { queueReadings } from './queue-readings.ts';
@@ -130,7 +130,8 @@ export function createDaemonOf(settings: DaemonSettings, parts: DaemonParts = {}
     ...{ mover: settings.config.mover, clock: systemClock, movers: () => opening.opened()?.movers },
     ...{ worker: () => made.worker, redis: () => opening.opened()?.redis, state: () => life.state() },
   });
-  const http = httpOf(made, { ...health, scrape: metrics.scrape, contentType: metrics.contentType });
+  const shown = { ...health, scrape: metrics.scrape, contentType: metrics.contentType };
+  const http = has(settings.config, 'http') ? createHttpWindow(settings, shown, parts.log) : undefined;
   const life: Life<undefined> = createLife({
     what: 'daemon',
     async begin(signal) {
@@ -206,14 +207,6 @@ function scrapedOf({ settings: { config }, parts, opening }: Made) {
     without: [...(parts.around ? [] : ['rejections' as const]), ...(moves ? [] : ['redisEvicts' as const])],
     ...(moves ? queueReadings({ opened: opening.opened, namespace: config.namespace }) : {}),
   };
-}
-
-function httpOf(
-  { settings: { config }, parts: { log = silentLog } }: Made,
-  shown: Pick<HttpOptions, 'live' | 'ready' | 'scrape' | 'contentType'>,
-) {
-  const { host, port, token } = config.http;
-  return has(config, 'http') ? createHttp({ host, port, token, log, ...shown }) : undefined;
 }
 
 async function begin(made: Made, signal: AbortSignal): Promise<void> {

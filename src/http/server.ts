@@ -7,6 +7,7 @@
  * of the grace all that are left.
  */
 import { createServer, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { getRequestListener } from '@hono/node-server';
 import { type Clock, systemClock } from '../core/clock.ts';
 import { show } from '../core/duration.ts';
@@ -24,6 +25,16 @@ export interface HttpOptions extends Omit<Answers, 'log' | 'draining'> {
   readonly clock?: Clock;
   /** How long answers under way may take once `stop` was called. Default 2 s. */
   readonly drainMs?: number;
+  /** What answers below `/v1`, if anything does. */
+  readonly api?: ((request: Request, env: object) => Response | Promise<Response>) | undefined;
+  /** Without it the server speaks plain HTTP. */
+  readonly tls?: Tls | undefined;
+}
+
+/** Certificate and key as PEM. */
+export interface Tls {
+  readonly cert: string;
+  readonly key: string;
 }
 
 export interface Http {
@@ -42,6 +53,8 @@ const CHECK_EVERY_MS = 1000;
 const HEADER_BYTES_MAX = 8192;
 /** Probes and scrapers need a handful. */
 const CONNECTIONS_MAX = 128;
+/** Where programs and pages ask as well. */
+const CONNECTIONS_MAX_API = 1024;
 const DRAIN_MS = 2000;
 const DRAIN_STEP_MS = 20;
 /** An old prober may send no Host header; and the globals of the host program stay what they are. */
@@ -58,7 +71,14 @@ export function createHttp(options: HttpOptions): Http {
   }
   let draining = false;
   const routes = createRoutes({ ...options, log, draining: () => draining });
-  const server = createBoundedServer(getRequestListener(routes.fetch, LISTENER));
+  const { api, tls } = options;
+  const answer: Parameters<typeof getRequestListener>[0] = async (request, env) => {
+    if (!api || !isOfApi(request.url)) return routes.fetch(request, env);
+    const response = await api(request, env);
+    if (draining) response.headers.set('Connection', 'close');
+    return response;
+  };
+  const server = createBoundedServer(getRequestListener(answer, LISTENER), { tls, hasApi: api !== undefined });
   let started: Promise<{ readonly host: string; readonly port: number }> | undefined;
   let stopped: Promise<void> | undefined;
 
@@ -101,7 +121,13 @@ export function createHttp(options: HttpOptions): Http {
   };
 }
 
-function createBoundedServer(listener: ReturnType<typeof getRequestListener>): Server {
+const isOfApi = (url: string): boolean => /^\/v1(\/|$)/.test(new URL(url).pathname);
+
+/** @throws DuestreamError `bad-config` for a certificate or key that is none */
+function createBoundedServer(
+  listener: ReturnType<typeof getRequestListener>,
+  { tls, hasApi }: { readonly tls: Tls | undefined; readonly hasApi: boolean },
+): Server {
   const limits = {
     headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -109,11 +135,27 @@ function createBoundedServer(listener: ReturnType<typeof getRequestListener>): S
     connectionsCheckingInterval: CHECK_EVERY_MS,
     maxHeaderSize: HEADER_BYTES_MAX,
   };
-  const server = createServer(limits, (request, response) => {
+  const onRequest: Parameters<typeof createServer>[1] = (request, response) => {
     listener(request, response).catch(() => response.destroy());
-  });
-  server.maxConnections = CONNECTIONS_MAX;
+  };
+  const server = tls ? secureServer({ ...limits, ...tls }, onRequest) : createServer(limits, onRequest);
+  server.maxConnections = hasApi ? CONNECTIONS_MAX_API : CONNECTIONS_MAX;
   return server;
+}
+
+function secureServer(
+  options: Parameters<typeof createTlsServer>[0],
+  onRequest: Parameters<typeof createTlsServer>[1],
+): Server {
+  try {
+    return createTlsServer(options, onRequest);
+  } catch (error) {
+    throw new DuestreamError(
+      'bad-config',
+      `http.cert and http.key cannot be used: ${oneLine(messageOf(error))}; allowed: a certificate and its key as PEM`,
+      { cause: error },
+    );
+  }
 }
 
 function listen(server: Server, { host, port }: { readonly host: string; readonly port: number }): Promise<void> {

@@ -14,8 +14,8 @@ export const GROUP = 'workers';
 export interface KeyRow {
   /** As the command TYPE says it. A channel holds nothing, so nothing of it can be wrong, expire or be removed. */
   readonly type: 'zset' | 'hash' | 'stream' | 'string' | 'set' | 'channel';
-  /** There is one of these for each process; its id follows the name. */
-  readonly per?: 'process';
+  /** There is one of these for each process, session of a page, or Idempotency-Key; its id or hash follows the name. */
+  readonly per?: 'process' | 'session' | 'key';
   /** It has a TTL, always: as long as its own value says, or at most so many ms. Whatever else has one is about to be lost. */
   readonly ttl?: 'as its value says' | number;
   /** What it holds, in one line. */
@@ -24,6 +24,10 @@ export interface KeyRow {
 
 /** No heartbeat can be told to live longer. */
 const BEAT_MS_MAX = 3_600_000;
+/** How long a page stays logged in. */
+export const SESSION_MS = 12 * 3_600_000;
+/** How long a request is known by its Idempotency-Key: longer than anybody repeats one on his own. */
+export const IDEMPOTENCY_MS = 24 * 3_600_000;
 
 /** Keys of one partition of one queue. */
 export const partitionTable = {
@@ -76,6 +80,20 @@ export const controlTable = {
     ttl: BEAT_MS_MAX,
     doc: 'the last heartbeat of a process: who it is, as JSON',
   },
+  tokens: { type: 'hash', doc: 'token of the HTTP API → its name, scopes, queues, expiry and SHA-256 as JSON' },
+  session: {
+    type: 'string',
+    per: 'session',
+    ttl: SESSION_MS,
+    doc: 'the token that a page has logged in with; the name is the SHA-256 of what its cookie holds',
+  },
+  idempotency: {
+    type: 'string',
+    per: 'key',
+    ttl: IDEMPOTENCY_MS,
+    doc: 'what was first asked with an `Idempotency-Key`: the due time and a digest of the request',
+  },
+  audit: { type: 'stream', doc: 'who changed what, and how many: the newest 10,000 changes by API and command line' },
   id: { type: 'string', doc: 'random, made once: tells these data from those of another Redis' },
   wake: { type: 'channel', doc: 'a queue was declared or removed, a process came or left' },
 } as const satisfies Readonly<Record<string, KeyRow>>;
@@ -88,7 +106,7 @@ export type PartitionKeys = Named<typeof partitionTable>;
 export type ControlKeys = Named<typeof controlTable>;
 
 /** The keys of the one slot that calls go to: those of a partition, or of a namespace. */
-export type SlotKeys = PartitionKeys | Omit<ControlKeys, 'beat'>;
+export type SlotKeys = PartitionKeys | Omit<ControlKeys, 'beat' | 'session' | 'idempotency'>;
 
 /** A key that holds something, with its row. */
 export type StoredKey = KeyRow & { readonly key: string };

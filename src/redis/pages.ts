@@ -47,9 +47,14 @@ export async function page(
   return rows.slice(0, limit);
 }
 
-/** Dead letters backwards, from the newest there was at the beginning, at most `max`. */
-export async function* everyDeadLetter(redis: Redis, ref: PartitionRef, max: number): AsyncGenerator<DeadLetter> {
-  let before: string | undefined;
+/** Dead letters backwards, from the newest there was at the beginning or from before one of them, at most `max`. */
+export async function* everyDeadLetter(
+  redis: Redis,
+  ref: PartitionRef,
+  max: number,
+  from?: string,
+): AsyncGenerator<DeadLetter> {
+  let before = from;
   const step = createStep(DEAD_LETTERS_STEP);
   for (let seen = 0; seen < max; ) {
     const found = await deadLetters(redis, ref, {

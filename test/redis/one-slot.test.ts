@@ -12,8 +12,8 @@ import { type ClusterOfTests, startCluster } from '../support/topology-lite.ts';
 
 const namespace = 'due';
 const ofPartition = partitionKeys({ namespace, queue: 'emails', partition: 5 });
-const { beat, ...shared } = controlKeys(namespace);
-const ofControl = { ...shared, beat: beat('w-1') };
+const { beat, session, idempotency, ...shared } = controlKeys(namespace);
+const ofControl = { ...shared, beat: beat('w-1'), session: session('s'), idempotency: idempotency('k') };
 let cluster: ClusterOfTests;
 
 beforeAll(async () => {

@@ -3,9 +3,11 @@
  * what it would do, and with `--yes` does it: only what a script can prove to be safe at that moment. The rest is left
  * to a person.
  */
+
 import type { Command } from 'commander';
 import { systemClock } from '../../core/clock.ts';
 import { DuestreamError } from '../../core/errors.ts';
+import { counted } from '../../core/plain-words.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { wrongTypes } from '../../redis/connection/wrong-type.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
@@ -17,7 +19,7 @@ import { listQueues, partitionsOf } from '../../redis/transitions/queues.ts';
 import { type Exit, type Register, withExamples } from '../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../session.ts';
 import type { Paint } from '../terminal/paint.ts';
-import { counted, line } from '../terminal/text.ts';
+import { line } from '../terminal/text.ts';
 
 interface Flags {
   readonly repair?: boolean;

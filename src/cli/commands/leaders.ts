@@ -1,29 +1,13 @@
-/**
- * `leaders`: who leads each partition, since when, when it last passed, and how late its work is. Every pass prolongs
- * the lease to its full length, so what has gone of the lease is the time since the last one.
- */
-import type { Command } from 'commander';
-import type { Redis } from '../../redis/connection/connect.ts';
-import { stats } from '../../redis/inspect.ts';
-import type { PartitionRef } from '../../redis/keys.ts';
-import { listQueues, partitionsOf } from '../../redis/transitions/queues.ts';
-import { type Exit, type Register, withExamples } from '../register.ts';
-import { partitionsOfQueue, type Session, withRedis } from '../session.ts';
-import { counted, line, table } from '../terminal/text.ts';
-import { relative, span } from '../terminal/when.ts';
-import { type Leader, lagOf, leaderName, leaderOf, type ProcessesById, processesOf } from './processes.ts';
+/** `leaders`: who leads each partition, since when, when it last passed, and how late its work is. */
 
-interface Led {
-  readonly queue: string;
-  readonly partition: number;
-  readonly leader: Leader | undefined;
-  /** How long the oldest job has been due. */
-  readonly lagMs: number | undefined;
-  /** Jobs that are ready and wait for a worker. */
-  readonly backlog: number;
-  readonly paused: boolean;
-  readonly nowMs: number;
-}
+import type { Command } from 'commander';
+import { counted, span } from '../../core/plain-words.ts';
+import { type Led, leadersOf } from '../../operations/leaders.ts';
+import { leaderName } from '../../operations/processes.ts';
+import { type Exit, type Register, withExamples } from '../register.ts';
+import { type Session, withRedis } from '../session.ts';
+import { line, table } from '../terminal/text.ts';
+import { relative } from '../terminal/when.ts';
 
 export const leaders: Register = (parent, runner) => {
   const command = parent
@@ -37,13 +21,7 @@ export const leaders: Register = (parent, runner) => {
 
 async function run(session: Session, queue: string | undefined): Promise<Exit> {
   const { namespace } = session.config;
-  const partitions = await withRedis(session, async (redis) => {
-    const refs = await refsOf(session, redis, queue);
-    const processes = await processesOf(redis, namespace);
-    const all: Led[] = [];
-    for (const ref of refs) all.push(await look(redis, ref, processes));
-    return all;
-  });
+  const partitions = await withRedis(session, (redis) => leadersOf({ redis, namespace }, queue));
   session.out.answer({ namespace, partitions }, () => {
     if (partitions.length === 0) return [line`no queue was used in namespace ${namespace} yet`];
     const rows = partitions.map(row);
@@ -66,19 +44,6 @@ async function run(session: Session, queue: string | undefined): Promise<Exit> {
     ];
   });
   return 0;
-}
-
-async function refsOf(session: Session, redis: Redis, queue: string | undefined): Promise<readonly PartitionRef[]> {
-  if (queue !== undefined) return partitionsOfQueue(session, redis, queue);
-  const { namespace } = session.config;
-  return (await listQueues(redis, namespace)).flatMap((layout) => partitionsOf(namespace, layout));
-}
-
-async function look(redis: Redis, ref: PartitionRef, processes: ProcessesById): Promise<Led> {
-  const found = await stats(redis, ref);
-  const { ready, paused, nowMs } = found;
-  const { queue, partition } = ref;
-  return { queue, partition, leader: leaderOf(found, processes), lagMs: lagOf(found), backlog: ready, paused, nowMs };
 }
 
 function row({ queue, partition, leader, lagMs, backlog, paused, nowMs }: Led) {

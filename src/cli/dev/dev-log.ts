@@ -1,11 +1,13 @@
 /** What happens in `dev`, one readable line each, on stderr: the events of jobs, and what handlers log. */
+
 import { systemClock } from '../../core/clock.ts';
 import { listenToAll } from '../../core/event-list.ts';
 import type { EventSource } from '../../core/events.ts';
 import type { Log } from '../../core/log.ts';
+import { counted, span } from '../../core/plain-words.ts';
 import type { Output } from '../terminal/output.ts';
-import { counted, json, line } from '../terminal/text.ts';
-import { iso, span } from '../terminal/when.ts';
+import { json, line } from '../terminal/text.ts';
+import { iso } from '../terminal/when.ts';
 
 /** A log for people. Debug lines are left out. */
 export function createDevLog(out: Output, bound: Readonly<Record<string, unknown>> = {}): Log {

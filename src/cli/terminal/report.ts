@@ -2,9 +2,10 @@
  * Anything thrown → what the shell and the person get: a code of the catalogue, its exit status, one line that says
  * what is wrong and one that says what to do next.
  */
-import { DuestreamError, type ErrorCode, errorCatalogue, messageOf, oneLine } from '../../core/errors.ts';
+import { type ErrorCode, errorCatalogue, messageOf, oneLine } from '../../core/errors.ts';
+import { codeOf } from '../../operations/failure.ts';
 import { Unreachable } from '../../redis/connection/connect-problem.ts';
-import { type Outage, outageOf } from '../../redis/connection/outage.ts';
+
 import type { Invocation } from './invocation.ts';
 import { createOutput } from './output.ts';
 import { paintFor } from './paint.ts';
@@ -48,25 +49,13 @@ export function report(
 
 function failureOf(error: unknown): Failure {
   if (error instanceof Unreachable) return failure(error.code, error.saw);
-  if (error instanceof DuestreamError) return failure(error.code, error);
   if (isEmbedded(error)) {
     // The list of remedies has a line for each system; it is our own text.
     const lines = error.message.split('\n').map((text) => text.trimEnd());
     return { code: error.code, message: lines.map((text) => cleanIndented(text)).join('\n'), exit: error.exitCode };
   }
-  return failure(BY_OUTAGE[outageOf(error)], error);
+  return failure(codeOf(error), error);
 }
-
-const BY_OUTAGE: Readonly<Record<Outage, ErrorCode>> = {
-  away: 'unavailable',
-  lost: 'unavailable',
-  busy: 'unavailable',
-  readonly: 'unavailable',
-  full: 'out-of-memory',
-  fatal: 'refused',
-  'no-group': 'failed',
-  unknown: 'failed',
-};
 
 function failure(code: ErrorCode, error: unknown): Failure {
   return { code, message: oneLine(messageOf(error)), exit: errorCatalogue[code].exit };

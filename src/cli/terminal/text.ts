@@ -19,11 +19,6 @@ export function line(parts: TemplateStringsArray, ...values: readonly Cell[]): s
   return parts.map((part, index) => part + (index < values.length ? clean(values[index]) : '')).join('');
 }
 
-/** `1 dead letter`, `2 dead letters` */
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
-}
-
 /** `name   value` lines with the names in one column; what is undefined is left out. */
 export function fields(pairs: readonly (readonly [name: string, value: Cell])[]): readonly string[] {
   const known = pairs.filter(([, value]) => value !== undefined);

@@ -3,7 +3,6 @@
  * help of the verb it was meant for.
  */
 import type { Command, CommanderError } from 'commander';
-import { show } from '../../core/duration.ts';
 import { DuestreamError, oneLine } from '../../core/errors.ts';
 import { hintOf, nearest } from '../../core/nearest.ts';
 import type { Invocation } from './invocation.ts';
@@ -63,15 +62,3 @@ const pathOf = (command: Command): string =>
 
 const argumentsOf = (command: Command): string =>
   command.registeredArguments.map((one) => (one.required ? `<${one.name()}>` : `[${one.name()}]`)).join(' ');
-
-/** A queue that nobody has used. @param known the names of those that were */
-export function unknownQueue(
-  name: string,
-  { namespace, known }: { readonly namespace: string; readonly known: readonly string[] },
-): DuestreamError {
-  const hint = hintOf(name, known) || ';';
-  return new DuestreamError(
-    'not-found',
-    `queue ${show(name)} was never used in namespace ${show(namespace)}${hint} "duestream queues ls" lists those that were`,
-  );
-}

@@ -1,12 +1,12 @@
 /** What `doctor` sees beyond the settings of a server: its holes, its clock, our rights, and what producers put wrongly. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { done } from '../../../src/cli/doctor/check-done.ts';
-import { patches } from '../../../src/cli/doctor/check-patches.ts';
-import { commandsUsed } from '../../../src/cli/doctor/check-rights.ts';
-import { dueTimes, isReadable } from '../../../src/cli/doctor/check-scheduled.ts';
-import { schedules } from '../../../src/cli/doctor/check-schedules.ts';
-import { checks } from '../../../src/cli/doctor/checks.ts';
 import { createScheduleStore } from '../../../src/client/schedules/schedule-store.ts';
+import { done } from '../../../src/operations/doctor/check-done.ts';
+import { patches } from '../../../src/operations/doctor/check-patches.ts';
+import { commandsUsed } from '../../../src/operations/doctor/check-rights.ts';
+import { dueTimes, isReadable } from '../../../src/operations/doctor/check-scheduled.ts';
+import { schedules } from '../../../src/operations/doctor/check-schedules.ts';
+import { checks } from '../../../src/operations/doctor/checks.ts';
 import { ruleOf } from '../../../src/redis/connection/access.ts';
 import { controlKeys, partitionKeys, partitionRef } from '../../../src/redis/keys.ts';
 import { declareQueue, undeclareQueue } from '../../../src/redis/transitions/queues.ts';

@@ -1,11 +1,11 @@
 /** `dead ls <queue>`: the newest dead letters of all partitions. */
 import type { Command } from 'commander';
 import { systemClock } from '../../../core/clock.ts';
+import { addressOf, contentOf, newestDeadLetters, type Placed } from '../../../operations/dead-letters.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { line, table } from '../../terminal/text.ts';
 import { moment } from '../../terminal/when.ts';
-import { addressOf, contentOf, newestDeadLetters, type Placed } from './dead-letters.ts';
 
 export const deadLs: Register = (parent, runner) => {
   const command = parent

@@ -1,18 +1,13 @@
-/**
- * `dead purge <queue>`: dead letters go for ever, oldest first, by age and reason. Dead letters are matched and removed where
- * they are, a bounded batch at a time, so a run that was cut short goes on where it stopped when it is repeated.
- */
+/** `dead purge <queue>`: dead letters go for ever, oldest first, by age and reason. */
+
 import type { Command } from 'commander';
-import { systemClock } from '../../../core/clock.ts';
 import { durationMs } from '../../../core/duration.ts';
 import { DuestreamError } from '../../../core/errors.ts';
-import type { Redis } from '../../../redis/connection/connect.ts';
-import { withRetry } from '../../../redis/connection/outage.ts';
-import type { PartitionRef } from '../../../redis/keys.ts';
-import { type PurgeReply, purge } from '../../../redis/transitions/upkeep.ts';
+import { counted } from '../../../core/plain-words.ts';
+import { type Purged, purgeDead } from '../../../operations/dead-purge.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
-import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
-import { counted, line } from '../../terminal/text.ts';
+import { type Session, withRedis } from '../../session.ts';
+import { line } from '../../terminal/text.ts';
 
 interface Flags {
   readonly olderThan?: string;
@@ -22,16 +17,7 @@ interface Flags {
   readonly yes?: boolean;
 }
 
-/** How much of the limit is used up, and whether it ended the run. */
-interface Tally {
-  matched: number;
-  looked: number;
-  more: boolean;
-}
-
-const BATCH = 100;
 const PROGRESS_EVERY = 5000;
-const RETRY = { clock: systemClock, budgetMs: 10_000 };
 
 export const deadPurge: Register = (parent, runner) => {
   const command = parent
@@ -64,15 +50,17 @@ async function run(session: Session, queue: string, flags: Flags): Promise<Exit>
     );
   }
   const ageMs = flags.olderThan === undefined ? 0 : durationMs(flags.olderThan, '--older-than');
-  const tally: Tally = { matched: 0, looked: 0, more: false };
-  await withRedis(session, async (redis) => {
-    for (const ref of await partitionsOfQueue(session, redis, queue)) {
-      if (tally.matched >= flags.limit) tally.more = true;
-      else await purgePartition(session, { redis, ref, flags, ageMs, tally });
-    }
-  });
-  const { matched, looked, more } = tally;
   const dryRun = flags.dryRun === true;
+  const { namespace } = session.config;
+  const onBatch = (before: number, { looked, matched }: Purged) => {
+    if (Math.floor(before / PROGRESS_EVERY) === Math.floor(looked / PROGRESS_EVERY)) return;
+    session.out.note(line`${looked} dead letters checked, ${matched} ${dryRun ? 'match' : 'removed'}`);
+  };
+  const request = { ageMs, reason: flags.reason, limit: flags.limit, dryRun, onBatch };
+  const { matched, looked, more } = await withRedis(session, (redis) =>
+    purgeDead({ redis, namespace }, queue, request),
+  );
+  session.changes.push({ verb: 'dead.purge', queue, count: dryRun ? 0 : matched });
   session.out.answer({ queue, dryRun, [dryRun ? 'matched' : 'removed']: matched, looked, more }, () => [
     dryRun
       ? line`${counted(matched, 'dead letter')} would be removed, of ${looked} checked`
@@ -80,29 +68,4 @@ async function run(session: Session, queue: string, flags: Flags): Promise<Exit>
     ...(more ? [line`the limit of ${flags.limit} is reached; repeat the command for the rest`] : []),
   ]);
   return 0;
-}
-
-/** A batch is never larger than what is left of the limit. */
-async function purgePartition(
-  session: Session,
-  of: { redis: Redis; ref: PartitionRef; flags: Flags; ageMs: number; tally: Tally },
-): Promise<void> {
-  const { redis, ref, flags, ageMs, tally } = of;
-  const mode = flags.dryRun ? 'count' : 'remove';
-  let after: string | undefined;
-  do {
-    const limit = Math.min(BATCH, flags.limit - tally.matched);
-    const which = { mode, ageMs, limit, reason: flags.reason, after } as const;
-    const batch: PurgeReply = await withRetry('purge', () => purge(redis, ref, which), RETRY);
-    const before = tally.looked;
-    tally.matched += batch.matched;
-    tally.looked += batch.looked;
-    after = batch.next;
-    if (Math.floor(before / PROGRESS_EVERY) < Math.floor(tally.looked / PROGRESS_EVERY)) {
-      session.out.note(
-        line`${tally.looked} dead letters checked, ${tally.matched} ${flags.dryRun ? 'match' : 'removed'}`,
-      );
-    }
-  } while (after !== undefined && tally.matched < flags.limit);
-  if (after !== undefined) tally.more = true;
 }

@@ -1,21 +1,11 @@
-/**
- * `dead replay <queue>`: dead letters → scheduled jobs with fresh budgets. A replayed dead letter is gone, so a run that was
- * cut short goes on where it stopped when it is repeated; dead letters that die meanwhile are left for the next run.
- */
+/** `dead replay <queue>`: dead letters → scheduled jobs with fresh budgets. */
 import type { Command } from 'commander';
-import { systemClock } from '../../../core/clock.ts';
-import { durationMs } from '../../../core/duration.ts';
 import { DuestreamError } from '../../../core/errors.ts';
-import type { Redis } from '../../../redis/connection/connect.ts';
-import { withRetry } from '../../../redis/connection/outage.ts';
-import type { PartitionRef } from '../../../redis/keys.ts';
-import { everyDeadLetter } from '../../../redis/pages.ts';
-import { createJobs, type Jobs } from '../../../redis/transitions/jobs.ts';
-import type { ReplayReply } from '../../../redis/transitions/replies.ts';
+import { countOf } from '../../../operations/audit.ts';
+import { type ReplayedLetter, replayDead } from '../../../operations/dead-replay.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
-import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
+import { type Session, withRedis } from '../../session.ts';
 import { line } from '../../terminal/text.ts';
-import { addressOf, findDeadLetter, type Placed } from './dead-letters.ts';
 
 interface Flags {
   readonly all?: boolean;
@@ -24,16 +14,7 @@ interface Flags {
   readonly delay?: string;
 }
 
-interface Replayed {
-  readonly deadLetter: string;
-  readonly id: string;
-  readonly status: ReplayReply['kind'];
-}
-
-/** How many are under way at once. */
-const AT_ONCE = 50;
 const PROGRESS_EVERY = 1000;
-const DEAD_LETTERS_MAX = 10_000_000;
 
 export const deadReplay: Register = (parent, runner) => {
   const command = parent
@@ -67,62 +48,21 @@ async function run(session: Session, { queue, deadLetters, flags }: Asked): Prom
       'name the dead letters in one way; allowed: their addresses, --all, or --id with the id of a job',
     );
   }
-  const results: Replayed[] = [];
-  await withRedis(session, async (redis) => {
-    const refs = await partitionsOfQueue(session, redis, queue);
-    const one = replayer(redis, flags.delay);
-    const source = many ? chosen(redis, refs, flags) : named(redis, refs, deadLetters);
-    let batch: Placed[] = [];
-    const flush = async () => {
-      const statuses = await Promise.all(batch.map(one));
-      results.push(...batch.map((placed, index) => resultOf(placed, refs.length, statuses[index] ?? 'gone')));
-      if (results.length % PROGRESS_EVERY === 0) session.out.note(line`${results.length} dead letters replayed`);
-      batch = [];
-    };
-    for await (const placed of source) {
-      batch.push(placed);
-      if (batch.length === AT_ONCE) await flush();
-    }
-    if (batch.length > 0) await flush();
-  });
+  const { namespace } = session.config;
+  const which = many ? { id: flags.id, limit: flags.limit } : { deadLetters };
+  const delay = flags.delay === undefined ? undefined : { given: flags.delay, what: '--delay' };
+  const onBatch = (replayed: number) => {
+    if (replayed % PROGRESS_EVERY === 0) session.out.note(line`${replayed} dead letters replayed`);
+  };
+  const results = await withRedis(session, (redis) =>
+    replayDead({ redis, namespace }, queue, which, { delay, onBatch }),
+  );
+  session.changes.push({ verb: 'dead.replay', queue, count: countOf(results, 'ok') });
   tell(session, { queue, results, byName: !many });
   return results.every(({ status }) => status === 'ok') ? 0 : 1;
 }
 
-async function* named(
-  redis: Redis,
-  refs: readonly PartitionRef[],
-  deadLetters: readonly string[],
-): AsyncGenerator<Placed> {
-  for (const address of deadLetters) yield await findDeadLetter(redis, refs, address);
-}
-
-async function* chosen(redis: Redis, refs: readonly PartitionRef[], { id, limit }: Flags): AsyncGenerator<Placed> {
-  let taken = 0;
-  for (const ref of refs) {
-    for await (const deadLetter of everyDeadLetter(redis, ref, DEAD_LETTERS_MAX)) {
-      if (id !== undefined && deadLetter.id !== id) continue;
-      if (taken === limit) return;
-      taken += 1;
-      yield { ref, deadLetter };
-    }
-  }
-}
-
-/** The due is fixed before the first call, so that a call whose reply was lost is repeated as it was. */
-function replayer(redis: Redis, delay: string | undefined): (placed: Placed) => Promise<ReplayReply['kind']> {
-  const jobs: Jobs = createJobs(redis);
-  const due = delay === undefined ? {} : { dueMs: systemClock.wallMs() + durationMs(delay, '--delay') };
-  const policy = { clock: systemClock, budgetMs: 10_000 };
-  return async ({ ref, deadLetter }) =>
-    (await withRetry('replay', () => jobs.replay(ref, deadLetter.entry, due), policy)).kind;
-}
-
-function resultOf(placed: Placed, partitions: number, status: ReplayReply['kind']): Replayed {
-  return { deadLetter: addressOf(placed, partitions), id: placed.deadLetter.id, status };
-}
-
-const WHY: Readonly<Record<ReplayReply['kind'], string>> = {
+const WHY: Readonly<Record<ReplayedLetter['status'], string>> = {
   ok: 'scheduled again',
   live: 'not replayed: a job of this id is live; cancel it, or wait until it ends',
   empty: 'not replayed: the dead letter holds no record to run',
@@ -132,7 +72,7 @@ const WHY: Readonly<Record<ReplayReply['kind'], string>> = {
 
 function tell(
   session: Session,
-  { queue, results, byName }: { queue: string; results: readonly Replayed[]; byName: boolean },
+  { queue, results, byName }: { queue: string; results: readonly ReplayedLetter[]; byName: boolean },
 ): void {
   const replayed = results.filter(({ status }) => status === 'ok').length;
   const rest = results.filter(({ status }) => status !== 'ok');

@@ -1,12 +1,12 @@
 /** `dead show <queue> <dead-letter>`: one dead letter with its data and history. */
 import type { Command } from 'commander';
 import { systemClock } from '../../../core/clock.ts';
+import { addressOf, contentOf, findDeadLetter } from '../../../operations/dead-letters.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { fields, line } from '../../terminal/text.ts';
 import { moment } from '../../terminal/when.ts';
 import { attemptLine, jobFields } from '../jobs/story.ts';
-import { addressOf, contentOf, findDeadLetter } from './dead-letters.ts';
 
 export const deadShow: Register = (parent, runner) => {
   const command = parent

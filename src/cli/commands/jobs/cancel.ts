@@ -1,6 +1,7 @@
 /** `cancel <queue> <id...>`: one line per job, saying what became of it. */
 import type { Command } from 'commander';
 import type { Cancelled } from '../../../client/producer.ts';
+import { countOf } from '../../../operations/audit.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
 import { DURABILITY_FLAG, readDurability } from '../../terminal/durability-flag.ts';
@@ -39,6 +40,8 @@ async function run(session: Session, { queue, ids, bare, durability }: Asked): P
     for (const id of ids) all.push(await producer.cancel(queue, id, { bare, ...durable }));
     return all;
   });
+  const count = countOf(replies, 'cancelled', 'requested');
+  session.changes.push({ verb: 'jobs.cancel', queue, count, target: ids.length === 1 ? ids[0] : undefined });
   session.out.answer({ queue, jobs: replies }, () => replies.map(sentence));
   return replies.every(isCancelled) ? 0 : 1;
 }

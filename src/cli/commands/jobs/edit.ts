@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { Edited, JobChange } from '../../../client/producer.ts';
 import { bodyFields, headerFields } from '../../../core/job-fields.ts';
 import { jobOptions } from '../../../core/job-options.ts';
+import { countOf } from '../../../operations/audit.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
 import { readData } from '../../terminal/input.ts';
@@ -68,6 +69,12 @@ async function run(session: Session, { queue, ids, flags }: Asked): Promise<Exit
       ids.map((id) => ({ ...change, id })),
     ),
   );
+  session.changes.push({
+    verb: 'jobs.edit',
+    queue,
+    count: countOf(replies, 'edited'),
+    target: ids.length === 1 ? ids[0] : undefined,
+  });
   session.out.answer({ queue, jobs: replies }, () => replies.map(sentence));
   return replies.every(({ status }) => status === 'edited' || status === 'already') ? 0 : 1;
 }

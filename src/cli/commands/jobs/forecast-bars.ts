@@ -1,7 +1,8 @@
 /** A forecast as bars in 80 columns. A bucket that holds anything is never shown as empty; long rests are one line. */
+
 import type { Forecast, ForecastBucket } from '../../../client/schedules/forecast.ts';
+import { counted } from '../../../core/plain-words.ts';
 import type { Paint } from '../../terminal/paint.ts';
-import { counted } from '../../terminal/text.ts';
 
 const BAR_CHARS = 48;
 const WAITING = '█';

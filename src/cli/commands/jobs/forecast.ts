@@ -1,11 +1,13 @@
 /** `forecast`: how many jobs come due per minute or hour, from what waits in Redis and from the schedules, as bars. */
+
 import { type Command, Option } from 'commander';
 import type { Forecast } from '../../../client/schedules/schedules.ts';
 import { systemClock } from '../../../core/clock.ts';
+import { counted } from '../../../core/plain-words.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { type Session, withSchedules } from '../../session.ts';
 import { instantOf } from '../../terminal/instants.ts';
-import { counted, fields, line } from '../../terminal/text.ts';
+import { fields, line } from '../../terminal/text.ts';
 import { barsOf } from './forecast-bars.ts';
 
 interface Flags {

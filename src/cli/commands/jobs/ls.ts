@@ -1,20 +1,12 @@
 /** `ls <queue> --state`: a page of jobs in one state, all partitions merged. */
 import { type Command, Option } from 'commander';
 import { systemClock } from '../../../core/clock.ts';
-import { decodeRecord, memberOf } from '../../../core/codec.ts';
-import { DEFAULT_NAME } from '../../../core/job.ts';
-import { decodeHeader } from '../../../core/record-header.ts';
 import type { JobState } from '../../../core/state.ts';
-import type { Redis } from '../../../redis/connection/connect.ts';
-import { type DeadLetter, peek } from '../../../redis/inspect.ts';
-import type { PartitionRef } from '../../../redis/keys.ts';
-import { everyDeadLetter, page, type Row } from '../../../redis/pages.ts';
+import { JOB_STATES, JOBS_OFFSET_MAX, jobsPage } from '../../../operations/jobs-page.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
-import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
+import { type Session, withRedis } from '../../session.ts';
 import { table } from '../../terminal/text.ts';
 import { moment } from '../../terminal/when.ts';
-
-const STATES: readonly JobState[] = ['scheduled', 'ready', 'running', 'done', 'cancelled', 'expired', 'dead'];
 
 interface Flags {
   readonly state: JobState;
@@ -22,33 +14,13 @@ interface Flags {
   readonly offset: number;
 }
 
-interface Listed {
-  readonly id: string;
-  readonly bare: boolean;
-  readonly partition: number;
-  readonly state: JobState;
-  readonly name: string | undefined;
-  readonly dueMs: number | undefined;
-  readonly attempts: number | undefined;
-  readonly owner: string | undefined;
-  readonly overMs: number | undefined;
-}
-
-interface Found {
-  readonly ref: PartitionRef;
-  readonly job: Listed;
-}
-
-/** A reply may hold a whole record. */
-const PEEKS_AT_ONCE = 16;
-
 export const ls: Register = (parent, runner) => {
   const command = parent
     .command('ls <queue>')
     .description('list the jobs in one state, earliest due time first, or latest end first if they are over')
-    .addOption(new Option('--state <state>', 'which jobs').choices(STATES).default('scheduled'))
+    .addOption(new Option('--state <state>', 'which jobs').choices(JOB_STATES).default('scheduled'))
     .option('--limit <n>', 'show at most this many', wholeNumber(1, 1000), 50)
-    .option('--offset <n>', 'skip this many first', wholeNumber(0, 10_000), 0)
+    .option('--offset <n>', 'skip this many first', wholeNumber(0, JOBS_OFFSET_MAX), 0)
     .action((queue: string, flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, queue, flags)),
     );
@@ -56,10 +28,8 @@ export const ls: Register = (parent, runner) => {
 };
 
 async function run(session: Session, queue: string, { state, limit, offset }: Flags): Promise<Exit> {
-  const jobs = await withRedis(session, async (redis) => {
-    const refs = await partitionsOfQueue(session, redis, queue);
-    return detailed(redis, await pageOf(redis, refs, { state, limit, offset }));
-  });
+  const { namespace } = session.config;
+  const jobs = await withRedis(session, (redis) => jobsPage({ redis, namespace }, queue, { state, limit, offset }));
   session.out.answer({ queue, state, jobs }, () => {
     if (jobs.length === 0) return [`no ${state} jobs${offset > 0 ? ` after the first ${offset}` : ''}`];
     const nowMs = systemClock.wallMs();
@@ -79,88 +49,4 @@ async function run(session: Session, queue: string, { state, limit, offset }: Fl
     );
   });
   return 0;
-}
-
-/** One partition is entered at the offset; of several each may hold the whole page, and all that comes before it. */
-async function pageOf(redis: Redis, refs: readonly PartitionRef[], flags: Flags): Promise<readonly Found[]> {
-  const { state, limit, offset } = flags;
-  const [only, ...others] = refs;
-  if (only !== undefined && others.length === 0) return listOf(redis, only, flags);
-  let merged: readonly Found[] = [];
-  for (const ref of refs) {
-    const own = await listOf(redis, ref, { state, limit: offset + limit, offset: 0 });
-    merged = [...merged, ...own].sort(orderOf(state)).slice(0, offset + limit);
-  }
-  return merged.slice(offset);
-}
-
-async function listOf(redis: Redis, ref: PartitionRef, { state, limit, offset }: Flags): Promise<readonly Found[]> {
-  if (state !== 'dead') return (await page(redis, ref, { state, limit, offset })).map((row) => listed(ref, row));
-  const found: Found[] = [];
-  let skip = offset;
-  for await (const deadLetter of everyDeadLetter(redis, ref, offset + limit)) {
-    if (skip > 0) skip -= 1;
-    else found.push({ ref, job: buried(ref, deadLetter) });
-  }
-  return found;
-}
-
-/** What the page does not say is asked per job, a few at a time; a job may have moved on meanwhile. */
-async function detailed(redis: Redis, found: readonly Found[]): Promise<readonly Listed[]> {
-  const jobs: Listed[] = [];
-  for (let from = 0; from < found.length; from += PEEKS_AT_ONCE) {
-    const some = found.slice(from, from + PEEKS_AT_ONCE);
-    jobs.push(...(await Promise.all(some.map((one) => withStory(redis, one)))));
-  }
-  return jobs;
-}
-
-async function withStory(redis: Redis, { ref, job }: Found): Promise<Listed> {
-  if (job.state === 'scheduled' || job.state === 'dead') return job;
-  const seen = await peek(redis, ref, memberOf(job.id, job));
-  const story = seen === undefined || 'kind' in seen ? undefined : seen;
-  return {
-    ...job,
-    name: job.name ?? nameOf(story?.record),
-    attempts: story?.run?.attempts ?? story?.tombstone?.attempts,
-    owner: story?.run?.owner,
-  };
-}
-
-function listed(ref: PartitionRef, { id, bare, state, name, dueMs, overMs }: Row): Found {
-  const known = state === 'scheduled' ? (name ?? DEFAULT_NAME) : name;
-  const { partition } = ref;
-  return {
-    ref,
-    job: { id, bare, partition, state, name: known, dueMs, attempts: undefined, owner: undefined, overMs },
-  };
-}
-
-function buried({ partition }: PartitionRef, { id, bare, record, attempts, atMs }: DeadLetter): Listed {
-  return {
-    id,
-    bare,
-    partition,
-    state: 'dead',
-    name: nameOf(record),
-    dueMs: decodeHeader(record)?.askedDueMs,
-    attempts,
-    owner: undefined,
-    overMs: atMs,
-  };
-}
-
-function nameOf(record: string | undefined): string | undefined {
-  if (record === undefined) return undefined;
-  try {
-    return decodeRecord(record).name;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Live jobs by due time, earliest first; jobs that are over by their end, latest first. */
-function orderOf(state: JobState): (a: Found, b: Found) => number {
-  const live = state === 'scheduled' || state === 'ready' || state === 'running';
-  return ({ job: a }, { job: b }) => (live ? (a.dueMs ?? 0) - (b.dueMs ?? 0) : (b.overMs ?? 0) - (a.overMs ?? 0));
 }

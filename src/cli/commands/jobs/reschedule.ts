@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander';
 import type { NewDue, Rescheduled, RunNow } from '../../../client/producer.ts';
 import { systemClock } from '../../../core/clock.ts';
 import { allOptions } from '../../../core/job-fields.ts';
+import { countOf } from '../../../operations/audit.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
 import { type JobFlags, readFlags, withFlags } from '../../terminal/job-flags.ts';
@@ -48,6 +49,8 @@ async function run(session: Session, { queue, ids, flags: { only, ...flags } }: 
       ids.map((id) => ({ ...due, id })),
     ),
   );
+  const count = countOf(replies, 'rescheduled');
+  session.changes.push({ verb: 'jobs.reschedule', queue, count, target: ids.length === 1 ? ids[0] : undefined });
   session.out.answer({ queue, jobs: replies }, () => replies.map(sentence));
   return replies.every(({ status }) => ['rescheduled', 'already', 'kept'].includes(status)) ? 0 : 1;
 }
@@ -65,6 +68,12 @@ export const runNow: Register = (parent, runner) => {
 async function runAll(session: Session, queue: string, ids: readonly string[]): Promise<Exit> {
   await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
   const replies = await withProducer(session, (producer) => producer.runNowMany(queue, ids));
+  session.changes.push({
+    verb: 'jobs.run',
+    queue,
+    count: countOf(replies, 'due'),
+    target: ids.length === 1 ? ids[0] : undefined,
+  });
   session.out.answer({ queue, jobs: replies }, () => replies.map(dueSentence));
   return replies.every(({ status }) => status === 'due' || status === 'already-due') ? 0 : 1;
 }

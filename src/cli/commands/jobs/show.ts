@@ -1,17 +1,18 @@
 /** `show <queue> <id>`: the story of one job in every state, also after it was over. */
+
 import type { Command } from 'commander';
 import { memberOf } from '../../../core/codec.ts';
 import { show as quoted } from '../../../core/duration.ts';
 import { DuestreamError } from '../../../core/errors.ts';
+import { span } from '../../../core/plain-words.ts';
 import { partitionOf } from '../../../core/routing.ts';
+import { addressOf } from '../../../operations/dead-letters.ts';
 import type { Redis } from '../../../redis/connection/connect.ts';
 import { type DeadLetter, deadLetter, type Peek, peek, stats } from '../../../redis/inspect.ts';
 import type { PartitionRef } from '../../../redis/keys.ts';
 import { everyDeadLetter } from '../../../redis/pages.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
-import { span } from '../../terminal/when.ts';
-import { addressOf } from '../dead/dead-letters.ts';
 import { type Story, storyLines, storyValue } from './story.ts';
 
 /** How far back dead letters are searched for an id whose end is no longer remembered. */

@@ -1,12 +1,14 @@
 /** The story of one job as lines: what it is, what happened to it in order of time, and what comes next. */
+
 import type { Tombstone } from '../../../core/codec.ts';
 import type { Attempted } from '../../../core/outcome.ts';
+import { span } from '../../../core/plain-words.ts';
 import { digestOf } from '../../../core/record-header.ts';
 import type { OverState } from '../../../core/state.ts';
+import { contentOf } from '../../../operations/dead-letters.ts';
 import type { DeadLetter, Peek } from '../../../redis/inspect.ts';
 import { fields, json, line } from '../../terminal/text.ts';
-import { iso, relative, span } from '../../terminal/when.ts';
-import { contentOf } from '../dead/dead-letters.ts';
+import { iso, relative } from '../../terminal/when.ts';
 
 type Content = ReturnType<typeof contentOf>;
 

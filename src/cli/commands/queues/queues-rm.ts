@@ -7,10 +7,12 @@
  * Each removal checks and removes in one step. A job that is scheduled in between is found by the last step: the queue
  * is declared again and keeps it, even when the removal was forced; so is a schedule that is put in between.
  */
+
 import type { Command } from 'commander';
 import { rearmSchedules, removeSchedules, schedulesOfQueue } from '../../../client/schedules/queue-schedules.ts';
 import { systemClock } from '../../../core/clock.ts';
 import { DuestreamError } from '../../../core/errors.ts';
+import { counted } from '../../../core/plain-words.ts';
 import type { Redis } from '../../../redis/connection/connect.ts';
 import { type PartitionStats, stats } from '../../../redis/inspect.ts';
 import type { PartitionRef } from '../../../redis/keys.ts';
@@ -19,7 +21,7 @@ import { declareQueue, undeclareQueue } from '../../../redis/transitions/queues.
 import { remove } from '../../../redis/transitions/upkeep.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
-import { counted, line } from '../../terminal/text.ts';
+import { line } from '../../terminal/text.ts';
 
 const STATES = ['scheduled', 'ready', 'running', 'dead'] as const;
 type Held = Readonly<Record<(typeof STATES)[number], number>>;
@@ -61,6 +63,7 @@ async function run(session: Session, queue: string, force: boolean): Promise<Exi
       schedules,
     };
   });
+  session.changes.push({ verb: 'queues.rm', queue, target: queue, count: kept === '' ? 1 : 0 });
   session.out.answer({ queue, removed: kept === '', forced: force, held, schedules }, () => [
     kept !== ''
       ? line`${kept} in ${queue} while it was removed: it is kept with those; stop its producers and repeat`

@@ -1,14 +1,14 @@
 /** `queues stats <queue>`: counts per state and partition, what happened so far, who leads, and what comes due when. */
+
 import type { Command } from 'commander';
-import { DUE_SPANS_MS, dueNext } from '../../../redis/due-next.ts';
-import { oldestDueAge, type PartitionStats, stats } from '../../../redis/inspect.ts';
+import { span } from '../../../core/plain-words.ts';
+import { leaderName } from '../../../operations/processes.ts';
+import { type DueSpan, type PartitionCounts, type QueueStats, queueStats } from '../../../operations/queue-counts.ts';
 import type { Pause } from '../../../redis/transitions/upkeep.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
-import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
+import { type Session, withRedis } from '../../session.ts';
 import type { Paint } from '../../terminal/paint.ts';
 import { fields, line, table } from '../../terminal/text.ts';
-import { span } from '../../terminal/when.ts';
-import { leaderName, leaderOf, processesOf, workersOf } from '../processes.ts';
 import { pauseText } from './queues-pauses.ts';
 
 export const queuesStats: Register = (parent, runner) => {
@@ -23,33 +23,10 @@ export const queuesStats: Register = (parent, runner) => {
   withExamples(command, ['duestream queues stats emails', 'duestream queues stats emails --json']);
 };
 
-interface Span {
-  /** Ms from now; undefined: all that is due by now, or all that comes later. */
-  readonly fromMs: number | undefined;
-  readonly toMs: number | undefined;
-  readonly count: number;
-}
-
-type Partition = ReturnType<typeof partitionOf>;
-
 async function run(session: Session, queue: string): Promise<Exit> {
-  const { partitions, next, pause, nowMs, workers } = await withRedis(session, async (redis) => {
-    const refs = await partitionsOfQueue(session, redis, queue);
-    const processes = await processesOf(redis, session.config.namespace);
-    const all = await Promise.all(refs.map((ref) => stats(redis, ref)));
-    const ages = await Promise.all(refs.map((ref) => oldestDueAge(redis, ref)));
-    const spans = await Promise.all(refs.map((ref, at) => dueNext(redis, ref, all[at]?.nowMs ?? 0)));
-    return {
-      partitions: all.map((one, partition) =>
-        partitionOf(one, { partition, oldestDueAgeMs: ages[partition] ?? 0, leader: leaderOf(one, processes) }),
-      ),
-      next: spansOf(spans),
-      pause: all.find(({ paused }) => paused)?.pause,
-      nowMs: Math.max(...all.map((one) => one.nowMs)),
-      workers: workersOf(queue, processes),
-    };
-  });
-  const totals = sumOf(partitions);
+  const { namespace } = session.config;
+  const found = await withRedis(session, (redis) => queueStats({ redis, namespace }, queue));
+  const { totals, partitions, dueNext: next, pause, nowMs, workers } = found;
   const value = { queue, ...totals, workers, paused: pause !== undefined, pause, dueNext: next, partitions, nowMs };
   session.out.answer(value, () => [
     ...head(queue, { totals, pause, nowMs, workers }),
@@ -63,35 +40,10 @@ async function run(session: Session, queue: string): Promise<Exit> {
   return 0;
 }
 
-function partitionOf(
-  { scheduled, ready, running, dead, done, paused, counters }: PartitionStats,
-  of: {
-    readonly partition: number;
-    readonly oldestDueAgeMs: number;
-    readonly leader: ReturnType<typeof leaderOf>;
-  },
-) {
-  return { ...of, scheduled, ready, running, dead, over: done, paused, counters };
-}
-
-function sumOf(partitions: readonly Partition[]) {
-  const sum = (of: (one: Partition) => number) => partitions.reduce((total, one) => total + of(one), 0);
-  const names = [...new Set(partitions.flatMap(({ counters }) => Object.keys(counters)))].sort();
-  return {
-    scheduled: sum((one) => one.scheduled),
-    ready: sum((one) => one.ready),
-    running: sum((one) => one.running),
-    dead: sum((one) => one.dead),
-    over: sum((one) => one.over),
-    oldestDueAgeMs: Math.max(...partitions.map((one) => one.oldestDueAgeMs)),
-    counters: Object.fromEntries(names.map((name) => [name, sum(({ counters }) => counters[name] ?? 0)])),
-  };
-}
-
 function head(
   queue: string,
   of: {
-    readonly totals: ReturnType<typeof sumOf>;
+    readonly totals: QueueStats['totals'];
     readonly pause: Pause | undefined;
     readonly nowMs: number;
     readonly workers: number;
@@ -110,7 +62,7 @@ function head(
 
 const HEAD = ['partition', 'scheduled', 'ready', 'running', 'dead', 'over', 'waits', 'leader'];
 
-function row({ partition, scheduled, ready, running, dead, over, oldestDueAgeMs, leader }: Partition) {
+function row({ partition, scheduled, ready, running, dead, over, oldestDueAgeMs, leader }: PartitionCounts) {
   const led = leader === undefined ? 'none: start one with "duestream start"' : leaderName(leader);
   return [partition, scheduled, ready, running, dead, over, oldestDueAgeMs > 0 ? span(oldestDueAgeMs) : undefined, led];
 }
@@ -120,20 +72,10 @@ function counterLines(counters: Readonly<Record<string, number>>): readonly stri
   return fields([['so far', all.length === 0 ? 'nothing' : all.join(', ')]]);
 }
 
-/** The spans of all partitions together. */
-function spansOf(all: readonly (readonly number[])[]): readonly Span[] {
-  const ends = [0, ...DUE_SPANS_MS, undefined];
-  return ends.map((toMs, at) => ({
-    fromMs: at === 0 ? undefined : ends[at - 1],
-    toMs,
-    count: all.reduce((total, counts) => total + (counts[at] ?? 0), 0),
-  }));
-}
-
 const BAR_CHARS = 40;
 
 /** One bar per span; a span that holds anything is never shown as empty. */
-function bars(paint: Paint, spans: readonly Span[]): readonly string[] {
+function bars(paint: Paint, spans: readonly DueSpan[]): readonly string[] {
   const most = Math.max(1, ...spans.map(({ count }) => count));
   const rows = spans.map(({ fromMs, toMs, count }) => {
     const name = fromMs === undefined ? 'now' : toMs === undefined ? 'later' : `in ${SPAN_NAMES.get(toMs)}`;

@@ -1,8 +1,9 @@
 /** How verbs of schedules show rules, wall-clock times and states. */
+
 import type { ScheduleView } from '../../../client/schedules/schedules.ts';
+import { span } from '../../../core/plain-words.ts';
 import type { Schedule } from '../../../core/recurring/schedule.ts';
 import { parseZone } from '../../../core/recurring/zone.ts';
-import { span } from '../../terminal/when.ts';
 
 /** `30 2 * * *`, or `every 15 min`. */
 export function ruleText({ rule }: Schedule): string {

@@ -14,7 +14,9 @@ export const schedulesPause: Register = (parent, runner) => {
     .description('pause a schedule: it makes no jobs until you resume it; its jobs go on')
     .option('--reason <text>', 'why, for the next person who looks')
     .action((name: string, { reason = '' }: { readonly reason?: string }, command: Command) =>
-      runner.run(command, (session) => run(session, name, (schedules) => schedules.pause(name, reason))),
+      runner.run(command, (session) =>
+        run(session, name, { verb: 'pause', act: (schedules) => schedules.pause(name, reason) }),
+      ),
     );
   withExamples(command, ['duestream schedules pause nightly --reason "the database moves"']);
 };
@@ -24,7 +26,9 @@ export const schedulesResume: Register = (parent, runner) => {
     .command('resume <name>')
     .description('resume a paused schedule, from now on')
     .action((name: string, _flags: unknown, command: Command) =>
-      runner.run(command, (session) => run(session, name, (schedules) => schedules.resume(name))),
+      runner.run(command, (session) =>
+        run(session, name, { verb: 'resume', act: (schedules) => schedules.resume(name) }),
+      ),
     );
   withExamples(command, ['duestream schedules resume nightly']);
 };
@@ -32,7 +36,13 @@ export const schedulesResume: Register = (parent, runner) => {
 async function run(
   session: Session,
   name: string,
-  act: (schedules: Schedules) => Promise<{ readonly status: string }>,
+  {
+    verb,
+    act,
+  }: {
+    readonly verb: 'pause' | 'resume';
+    readonly act: (schedules: Schedules) => Promise<{ readonly status: string }>;
+  },
 ): Promise<Exit> {
   const { changed, nextMs, paused, unreadable } = await withSchedules(session, async (schedules) => {
     const { status } = await act(schedules);
@@ -44,6 +54,7 @@ async function run(
       unreadable: view?.unreadable,
     };
   });
+  session.changes.push({ verb: `schedules.${verb}`, target: name, count: changed ? 1 : 0 });
   session.out.answer({ name, paused: paused !== undefined, reason: paused, changed, nextMs, unreadable }, () => {
     const state = `${name} ${changed ? 'is' : 'was already'} ${stateText({ nextMs, paused, unreadable })}`;
     return [nextMs === undefined ? line`${state}` : line`${state}, next ${moment(nextMs, systemClock.wallMs())}`];

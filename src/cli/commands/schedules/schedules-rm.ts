@@ -22,6 +22,7 @@ async function run(session: Session, names: readonly string[]): Promise<Exit> {
   });
   const lines: string[] = [];
   for (const { name, removed } of results) {
+    session.changes.push({ verb: 'schedules.rm', target: name, count: removed ? 1 : 0 });
     lines.push(removed ? line`${name} is removed` : line`${(await noSchedule(session, name)).message}`);
   }
   session.out.answer({ schedules: results }, () => lines);

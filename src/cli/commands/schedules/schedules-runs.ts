@@ -1,12 +1,15 @@
 /** `schedules trigger <name>` and `schedules backfill <name>`: jobs of a schedule out of turn; its own instants go on. */
+
 import type { Command } from 'commander';
 import type { FiredJob } from '../../../client/schedules/schedules.ts';
 import { systemClock } from '../../../core/clock.ts';
 import { newJobId } from '../../../core/job.ts';
+import { counted } from '../../../core/plain-words.ts';
+import { countOf } from '../../../operations/audit.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { type Session, withSchedules } from '../../session.ts';
 import { instantOf } from '../../terminal/instants.ts';
-import { counted, line, table } from '../../terminal/text.ts';
+import { line, table } from '../../terminal/text.ts';
 import { iso } from '../../terminal/when.ts';
 
 interface BackfillFlags {
@@ -54,6 +57,7 @@ async function runTrigger(session: Session, name: string, flags: { readonly id?:
   // Made here, so that a call whose reply is lost is repeated with the same id.
   const id = flags.id ?? newJobId();
   const job = await withSchedules(session, (schedules) => schedules.trigger(name, { id }));
+  session.changes.push({ verb: 'schedules.trigger', target: name, count: countOf([job], 'scheduled') });
   session.out.answer(job, () => [line`${job.id}  ${job.status}  ${SAID[job.status]}`]);
   return 0;
 }
@@ -63,6 +67,7 @@ async function runBackfill(session: Session, name: string, flags: BackfillFlags)
   const { dryRun = false, limit } = flags;
   const range = { from: instantOf(flags.from, '--from', nowMs), to: instantOf(flags.to, '--to', nowMs) };
   const jobs = await withSchedules(session, (schedules) => schedules.backfill(name, { ...range, dryRun, limit }));
+  session.changes.push({ verb: 'schedules.backfill', target: name, count: countOf(jobs, 'scheduled') });
   session.out.answer({ name, dryRun, jobs: jobs.map(withInstant) }, () => [
     ...table(
       session.out.paint,

@@ -2,15 +2,16 @@
  * What a Redis must be like to keep jobs, as a list of checks. Each looks at one thing, says what it saw and, unless
  * all is well, what to do. Where looking is forbidden (CONFIG often is), the check warns instead of guessing.
  */
+
 import { systemClock } from '../../core/clock.ts';
 import { messageOf } from '../../core/errors.ts';
+import { span } from '../../core/plain-words.ts';
 import { membersOf } from '../../redis/connection/cluster/members.ts';
 import { describe, type Redis } from '../../redis/connection/connect.ts';
 import { createServerClock } from '../../redis/connection/server-clock.ts';
 import { stats } from '../../redis/inspect.ts';
 import { partitionRef } from '../../redis/keys.ts';
 import { scriptOptions } from '../../redis/transitions/scripts.ts';
-import { span } from '../terminal/when.ts';
 import { done } from './check-done.ts';
 import { patches, versionOf } from './check-patches.ts';
 import { rights } from './check-rights.ts';

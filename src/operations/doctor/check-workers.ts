@@ -2,13 +2,13 @@
  * Whether somebody serves every queue in which jobs are due: a worker that runs them, and a daemon that promotes them. A
  * queue without them loses nothing and does nothing, and no job of it ever fails: nothing else would tell.
  */
+
 import { show } from '../../core/duration.ts';
+import { counted, span } from '../../core/plain-words.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { oldestDueAge, stats } from '../../redis/inspect.ts';
 import { listQueues, partitionsOf, type QueueLayout } from '../../redis/transitions/queues.ts';
-import { type ProcessesById, processesOf, workersOf } from '../commands/processes.ts';
-import { counted } from '../terminal/text.ts';
-import { span } from '../terminal/when.ts';
+import { type ProcessesById, processesOf, workersOf } from '../processes.ts';
 import type { Finding, Subject } from './finding.ts';
 
 const QUEUES_MAX = 256;

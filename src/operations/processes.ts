@@ -2,10 +2,10 @@
  * The processes of a namespace, as their heartbeats name them, and which of them leads a partition: its lease holds the
  * term, the term holds the id of the process, and the heartbeat of that id says on which host it runs.
  */
-import type { Redis } from '../../redis/connection/connect.ts';
-import type { PartitionStats } from '../../redis/inspect.ts';
-import { epochOf } from '../../redis/transitions/lease.ts';
-import { type Identity, presence } from '../../redis/transitions/presence.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import type { PartitionStats } from '../redis/inspect.ts';
+import { epochOf } from '../redis/transitions/lease.ts';
+import { type Identity, presence } from '../redis/transitions/presence.ts';
 
 /** Id → what its heartbeat says; undefined when there is none now. */
 export type ProcessesById = ReadonlyMap<string, Identity | undefined>;

@@ -2,16 +2,17 @@
  * Whether every schedule can fire: its definition can be read, its queue exists, and the partition of its jobs has it
  * among those that are looked at. A schedule that silently stopped is what nobody notices otherwise.
  */
+
 import type { StoredSchedule } from '../../client/schedules/schedule-places.ts';
 import { createScheduleStore } from '../../client/schedules/schedule-store.ts';
 import { viewOf } from '../../client/schedules/schedule-view.ts';
 import { show } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
+import { counted } from '../../core/plain-words.ts';
 import { type Definition, decodeDefinition } from '../../core/recurring/schedule-text.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { listQueues } from '../../redis/transitions/queues.ts';
 import { allDefinitions } from '../../redis/transitions/schedules.ts';
-import { counted } from '../terminal/text.ts';
 import type { Finding, Subject } from './finding.ts';
 
 const LOOKED_MAX = 10_000;

@@ -2,15 +2,15 @@
  * Dead letters across the partitions of a queue. An entry id is unique in its partition only, so where there are
  * several partitions a dead letter is addressed as `<partition>/<entry>`.
  */
-import { decodeRecord } from '../../../core/codec.ts';
-import { show } from '../../../core/duration.ts';
-import { DuestreamError } from '../../../core/errors.ts';
-import type { HeaderOptions, JobOverrides } from '../../../core/job-fields.ts';
-import { decodeHeader } from '../../../core/record-header.ts';
-import type { Redis } from '../../../redis/connection/connect.ts';
-import { type DeadLetter, deadLetter } from '../../../redis/inspect.ts';
-import type { PartitionRef } from '../../../redis/keys.ts';
-import { everyDeadLetter } from '../../../redis/pages.ts';
+import { decodeRecord } from '../core/codec.ts';
+import { show } from '../core/duration.ts';
+import { DuestreamError } from '../core/errors.ts';
+import type { HeaderOptions, JobOverrides } from '../core/job-fields.ts';
+import { decodeHeader } from '../core/record-header.ts';
+import type { Redis } from '../redis/connection/connect.ts';
+import { type DeadLetter, deadLetter } from '../redis/inspect.ts';
+import type { PartitionRef } from '../redis/keys.ts';
+import { everyDeadLetter } from '../redis/pages.ts';
 
 export interface Placed {
   readonly ref: PartitionRef;

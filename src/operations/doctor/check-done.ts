@@ -3,11 +3,12 @@
  * the oldest go before their time, down to the floor that no end goes below. What is told is by the configuration that
  * `doctor` was given; what went is told by the daemons.
  */
+
 import type { DoneLimits } from '../../config/done.ts';
+import { span } from '../../core/plain-words.ts';
 import { type PartitionStats, stats } from '../../redis/inspect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { listQueues, partitionsOf } from '../../redis/transitions/queues.ts';
-import { span } from '../terminal/when.ts';
 import type { Finding, Subject } from './finding.ts';
 
 const PARTITIONS_MAX = 256;

@@ -3,8 +3,10 @@
  * dead letters of them as soon as they are due, so dead letters are looked at as well. Counts are exact; members are looked
  * at from the soonest on, as many as the bounds below allow.
  */
+
 import { idOf } from '../../core/codec.ts';
 import { show } from '../../core/duration.ts';
+import { counted } from '../../core/plain-words.ts';
 import { askAll } from '../../redis/connection/cluster/members.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { timeAt } from '../../redis/connection/server-clock.ts';
@@ -12,7 +14,6 @@ import type { PartitionRef } from '../../redis/keys.ts';
 import { createStep } from '../../redis/transitions/bytes.ts';
 import { listQueues, partitionsOf } from '../../redis/transitions/queues.ts';
 import { purge } from '../../redis/transitions/upkeep.ts';
-import { counted } from '../terminal/text.ts';
 import type { Finding, Subject } from './finding.ts';
 
 const PARTITIONS_MAX = 256;

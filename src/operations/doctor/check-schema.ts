@@ -1,8 +1,9 @@
 /** Whether the namespace and its partitions are laid out as this version reads them. What was never used does not say. */
+
 import { show } from '../../core/duration.ts';
+import { counted } from '../../core/plain-words.ts';
 import { readSchema, remedyFor, SCHEMA } from '../../redis/schema.ts';
 import { listQueues, partitionsOf } from '../../redis/transitions/queues.ts';
-import { counted } from '../terminal/text.ts';
 import type { Finding, Subject } from './finding.ts';
 
 const PARTITIONS_MAX = 1024;

@@ -1,0 +1,33 @@
+/** `audit ls`: who changed what, and how many, newest first. */
+import type { Command } from 'commander';
+import { systemClock } from '../../core/clock.ts';
+import { auditEntries } from '../../operations/audit.ts';
+import { type Exit, type Register, wholeNumber, withExamples } from '../register.ts';
+import { type Session, withRedis } from '../session.ts';
+import { line, table } from '../terminal/text.ts';
+import { moment } from '../terminal/when.ts';
+
+export const auditLs: Register = (parent, runner) => {
+  const command = parent
+    .command('ls')
+    .description('list changes by the HTTP API and the command line, newest first')
+    .option('--limit <n>', 'show at most this many', wholeNumber(1, 10_000), 50)
+    .action(({ limit }: { readonly limit: number }, command: Command) =>
+      runner.run(command, (session) => run(session, limit)),
+    );
+  withExamples(command, ['duestream audit ls', 'duestream audit ls --limit 500 --json']);
+};
+
+async function run(session: Session, limit: number): Promise<Exit> {
+  const { namespace } = session.config;
+  const entries = await withRedis(session, (redis) => auditEntries({ redis, namespace }, { limit }));
+  session.out.answer({ namespace, entries }, () => {
+    if (entries.length === 0) return [line`nothing was changed in namespace ${namespace} yet`];
+    const nowMs = systemClock.wallMs();
+    const rows = entries.map(({ atMs, who, way, verb, queue, target, count }) => [
+      ...[moment(atMs, nowMs), who, way, verb, queue, target, count],
+    ]);
+    return table(session.out.paint, ['when', 'who', 'by', 'what', 'queue', 'which', 'changed'], rows);
+  });
+  return 0;
+}

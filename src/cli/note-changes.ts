@@ -1,0 +1,29 @@
+/** What a verb has changed, in the audit: who did what to how many, by the command line. */
+import { hostname, userInfo } from 'node:os';
+import { messageOf, oneLine } from '../core/errors.ts';
+import { audit } from '../operations/audit.ts';
+import { type Session, withRedis } from './session.ts';
+
+/** The changes have been made: that they are not in the audit is said, and changes no exit status. */
+export async function noteChanges(session: Session): Promise<void> {
+  const changes = session.changes.filter(({ count }) => count > 0);
+  if (changes.length === 0) return;
+  const { namespace } = session.config;
+  const who = `${userName()}@${hostname()}`;
+  try {
+    await withRedis(session, async (redis) => {
+      for (const change of changes) await audit({ redis, namespace }, { ...change, who, way: 'cli' });
+    });
+  } catch (error) {
+    session.out.note(`this change is not in the audit: ${oneLine(messageOf(error))}`);
+  }
+}
+
+/** A container may run as a user that has no name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'unknown';
+  }
+}

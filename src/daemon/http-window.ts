@@ -1,0 +1,63 @@
+/** The HTTP server of a daemon with its API, as the configuration says them. */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { doneLimits } from '../config/done.ts';
+import { queueOptions } from '../config/load.ts';
+import type { Config } from '../config/options.ts';
+import { DuestreamError, messageOf } from '../core/errors.ts';
+import { type Log, silentLog } from '../core/log.ts';
+import { defineQueue } from '../core/queue.ts';
+import { type Api, createApi } from '../http/api/api.ts';
+import { createHttp, type Http, type HttpOptions, type Tls } from '../http/server.ts';
+import type { DaemonSettings } from './input.ts';
+
+/** @throws DuestreamError `bad-config` for an address beyond loopback without a token, or a certificate that is none */
+export function createHttpWindow(
+  settings: DaemonSettings,
+  shown: Pick<HttpOptions, 'live' | 'ready' | 'scrape' | 'contentType'>,
+  log: Log = silentLog,
+): Http {
+  const { host, port, token } = settings.config.http;
+  const tls = tlsOf(settings.config);
+  const api = apiOf(settings, log);
+  const http = createHttp({ host, port, token, log, tls, api: api?.fetch, ...shown });
+  return {
+    start: http.start,
+    async stop() {
+      await http.stop();
+      await api?.stop();
+    },
+  };
+}
+
+function apiOf({ config, redis }: DaemonSettings, log: Log): Api | undefined {
+  const { namespace, http, limits, done } = config;
+  if (http.api === 'off') return undefined;
+  return createApi({
+    ...{ redis, namespace, log, horizonMs: limits.horizonMs, dataBytesMax: limits.dataBytesMax },
+    doneWindowMs: done.max === 0 ? 0 : done.windowMs,
+    queueOf: (name) => defineQueue(name, queueOptions(config, name)),
+    examined: { done: doneLimits(config) },
+    limits: { bodyBytesMax: http.bodyBytesMax, batchMax: http.batchMax, rateMax: http.rateMax },
+    ...{ host: http.host, tokens: http.tokens, isTls: http.cert !== '' },
+    allowedHosts: http.allowedHosts.map((name) => name.toLowerCase()),
+    allowedOrigins: http.allowedOrigins.map((origin) => origin.toLowerCase()),
+  });
+}
+
+/** @throws DuestreamError `bad-config` for a file that cannot be read, or one without the other */
+function tlsOf({ http: { cert, key } }: Config): Tls | undefined {
+  if (cert === '' && key === '') return undefined;
+  if (cert === '' || key === '') {
+    throw new DuestreamError('bad-config', 'http.cert and http.key belong together; allowed: both or none');
+  }
+  return { cert: contentOf('http.cert', cert), key: contentOf('http.key', key) };
+}
+
+function contentOf(name: string, file: string): string {
+  try {
+    return readFileSync(resolve(file), 'utf8');
+  } catch (error) {
+    throw new DuestreamError('bad-config', `${name} cannot be read: ${messageOf(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,154 @@
+/**
+ * The HTTP API below `/v1`. A request goes through the same gates, whatever it asks:
+ *
+ *   host and origin ─▶ who asks ─▶ how often ─▶ how large ─▶ is it allowed ─▶ is it well formed ─▶ the verb ─▶ the audit
+ *
+ * and has an answer within a bounded time. What goes wrong anywhere becomes a problem, in one place.
+ */
+import { OpenAPIHono } from '@hono/zod-openapi';
+import type { Context, MiddlewareHandler } from 'hono';
+import { cors } from 'hono/cors';
+import { secureHeaders } from 'hono/secure-headers';
+import { timeout } from 'hono/timeout';
+import { type Clock, systemClock } from '../../core/clock.ts';
+import { type Log, silentLog } from '../../core/log.ts';
+import { type BackendOptions, createBackend } from './backend.ts';
+import type { ApiEnv, Caller } from './caller.ts';
+import { carryOut, checkMay } from './carry-out.ts';
+import { refuseFaults } from './faults.ts';
+import { bodyGate } from './gate/bodies.ts';
+import { type CallerOptions, callerOf, remoteOf, unauthorized } from './gate/callers.ts';
+import { checkHosts, type HostOptions } from './gate/hosts.ts';
+import { createRates } from './gate/rates.ts';
+import { openApiOf, registerSecurity, routeOf } from './openapi.ts';
+import { answerProblem, Problem } from './problem.ts';
+import type { AnyVerb } from './verb.ts';
+import { verbs } from './verbs.ts';
+
+export interface ApiOptions extends BackendOptions, HostOptions, CallerOptions {
+  /** Whether the server speaks TLS itself. */
+  readonly isTls: boolean;
+  readonly log?: Log;
+  readonly clock?: Clock;
+}
+
+export interface Api {
+  readonly fetch: (request: Request, env: object) => Response | Promise<Response>;
+  /** Waits for calls under way, and closes the connections. */
+  readonly stop: () => Promise<void>;
+}
+
+/** Longer than an outage is waited out, shorter than a proxy waits. */
+const ANSWER_WITHIN_MS = 25_000;
+const MEDIA = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+const SENT = ['Authorization', 'Content-Type', 'Idempotency-Key', 'If-Match'];
+const SHOWN = ['ETag', 'Location', 'Retry-After'];
+/** Tokens that open nothing, per second and address. */
+const FAILURES_MAX = 10;
+
+const nobody: Caller = { name: 'nobody', key: 'nobody', scopes: new Set(), queues: undefined, way: 'api' };
+
+export function createApi(options: ApiOptions): Api {
+  const { log = silentLog, clock = systemClock } = options;
+  const backend = createBackend(options);
+  const app = new OpenAPIHono<ApiEnv>({ defaultHook: refuseFaults });
+  const rates = createRates(options.limits.rateMax, clock);
+  const failures = createRates(FAILURES_MAX, clock);
+  const document = documentOf();
+
+  app.use(headersOf(options.isTls));
+  app.use(timeout(ANSWER_WITHIN_MS, lateness));
+  app.use(hostGate(options));
+  app.use(
+    cors({ origin: originsOf(options), allowMethods: MEDIA, allowHeaders: SENT, exposeHeaders: SHOWN, maxAge: 600 }),
+  );
+  app.use(bodyGate(options.limits.bodyBytesMax));
+  app.get('/v1/openapi.json', (c) => c.body(document, 200, { 'Content-Type': 'application/json' }));
+  for (const verb of verbs) {
+    const mayCall: MiddlewareHandler<ApiEnv> = async (c, next) => {
+      const caller = await identified(verb, c);
+      checkMay(verb, caller, c);
+      c.set('caller', caller);
+      await next();
+    };
+    app.openapi({ ...routeOf(verb), path: `/v1${verb.at}`, middleware: mayCall }, (c) => {
+      const caller = c.get('caller');
+      const failed = () => failures.take(remoteOf(c));
+      return carryOut({ verb, backend, caller, log, failed, isSecure: isSecure(options, c) }, c) as never;
+    });
+  }
+  refuseMethods(app, verbs);
+  app.notFound(() => {
+    throw new Problem('not-found', { detail: 'there is no such path; GET /v1/openapi.json lists them' });
+  });
+  app.onError((error, c) => answerProblem(c, error, log));
+
+  async function identified(verb: AnyVerb, c: Context): Promise<Caller> {
+    if (verb.scope === 'none') {
+      rates.take(remoteOf(c));
+      return nobody;
+    }
+    const caller = await callerOf({ options, backend, failures }, c);
+    if (!caller)
+      throw unauthorized('send a token as Authorization: Bearer <token>; "duestream tokens create" makes one');
+    rates.take(caller.key);
+    return caller;
+  }
+
+  return { fetch: (request, env) => app.fetch(request, env), stop: backend.stop };
+}
+
+/** The OpenAPI file, without anything that could differ between two daemons. */
+export function documentOf(): string {
+  const app = new OpenAPIHono();
+  registerSecurity(app);
+  for (const verb of verbs) app.openAPIRegistry.registerPath(routeOf(verb));
+  return `${JSON.stringify(openApiOf(app), undefined, 2)}\n`;
+}
+
+const lateness = () => {
+  const detail = `there was no answer within ${ANSWER_WITHIN_MS / 1000} s; a change may have been carried out: look, or repeat the same request`;
+  return new Problem('late', { detail }) as never;
+};
+
+function headersOf(isTls: boolean): MiddlewareHandler {
+  const secure = secureHeaders({
+    contentSecurityPolicy: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
+    referrerPolicy: 'no-referrer',
+    xFrameOptions: 'DENY',
+    strictTransportSecurity: isTls ? 'max-age=31536000' : false,
+  });
+  return async (c, next) => {
+    await secure(c, next);
+    c.header('Cache-Control', 'no-store');
+  };
+}
+
+function hostGate(options: HostOptions): MiddlewareHandler {
+  return async (c, next) => {
+    const [host, origin, site] = ['Host', 'Origin', 'Sec-Fetch-Site'].map((name) => c.req.header(name));
+    checkHosts(options, { host, origin, site });
+    await next();
+  };
+}
+
+/** Only pages that are named may read an answer. */
+const originsOf =
+  ({ allowedOrigins }: HostOptions) =>
+  (origin: string): string | null =>
+    allowedOrigins.includes(origin.toLowerCase()) ? origin : null;
+
+const isSecure = ({ isTls }: ApiOptions, c: Context): boolean =>
+  isTls || c.req.header('X-Forwarded-Proto')?.split(',')[0]?.trim() === 'https';
+
+/** A path that there is, with a method that it has not. */
+function refuseMethods(app: OpenAPIHono<ApiEnv>, all: readonly AnyVerb[]): void {
+  const methods = new Map<string, string[]>();
+  for (const { at, method } of all) methods.set(at, [...(methods.get(at) ?? []), method.toUpperCase()]);
+  for (const [at, has] of methods) {
+    const allow = [...(has.includes('GET') ? ['HEAD'] : []), ...has].sort().join(', ');
+    app.all(`/v1${at.replaceAll(/\{(.+?)\}/g, ':$1')}`, () => {
+      throw new Problem('method-not-allowed', { detail: `allowed: ${allow}`, headers: { Allow: allow } });
+    });
+  }
+}

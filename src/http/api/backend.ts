@@ -1,0 +1,84 @@
+/**
+ * What the verbs stand on: a producer, the schedules of the namespace and a connection to look. Each connects when it is
+ * first used, so a daemon whose API nobody asks has none of these connections.
+ */
+import { createProducer, type Producer } from '../../client/producer.ts';
+import { createSchedules, type Schedules } from '../../client/schedules/schedules.ts';
+import { systemClock } from '../../core/clock.ts';
+import type { Queue } from '../../core/queue.ts';
+import type { Examined } from '../../operations/doctor/examine.ts';
+import type { Place } from '../../operations/refs.ts';
+import type { RedisInput } from '../../redis/connection/address.ts';
+import { openCommands } from '../../redis/connection/connect.ts';
+import { createOpening } from '../../redis/connection/opening.ts';
+import { createServers, type ServerClock } from '../../redis/connection/server-clock.ts';
+import { checkSchema } from '../../redis/schema.ts';
+
+export interface BackendOptions {
+  readonly redis: RedisInput;
+  readonly namespace: string;
+  readonly horizonMs: number;
+  readonly dataBytesMax: number;
+  readonly doneWindowMs: number;
+  /** A queue by its name, as the configuration says it. */
+  readonly queueOf: (name: string) => Queue;
+  readonly examined: Omit<Examined, 'namespace' | 'horizonMs'>;
+  readonly limits: ApiLimits;
+}
+
+export interface ApiLimits {
+  readonly bodyBytesMax: number;
+  readonly batchMax: number;
+  /** Requests per second and caller. */
+  readonly rateMax: number;
+}
+
+/** With the clock of its Redis. */
+export interface TimedPlace extends Place {
+  readonly server: ServerClock;
+}
+
+/** Whole ms, by the clock of Redis as far as it was measured. */
+export const nowOf = ({ server }: TimedPlace): number => Math.floor(server.nowMs());
+
+export interface Backend extends Pick<BackendOptions, 'namespace' | 'queueOf' | 'limits'> {
+  readonly producer: Producer;
+  readonly schedules: Schedules;
+  /** The connection to look over. @throws DuestreamError `unavailable`, `wrong-schema` */
+  readonly place: () => Promise<TimedPlace>;
+  readonly examined: Examined;
+  readonly stop: () => Promise<void>;
+}
+
+/** A caller waits no longer than this for an outage to pass; then it is told, and may repeat the request. */
+const RETRY_MS = 3000;
+const WAIT_MS = 3000;
+
+export function createBackend(options: BackendOptions): Backend {
+  const { redis, namespace, horizonMs, dataBytesMax, doneWindowMs, queueOf, limits } = options;
+  const retryBudget = doneWindowMs === 0 ? RETRY_MS : Math.min(RETRY_MS, doneWindowMs / 2);
+  const producer = createProducer({
+    ...{ redis, namespace, horizon: horizonMs, dataBytesMax, doneWindow: doneWindowMs, retryBudget, name: 'api' },
+  });
+  const schedules = createSchedules({ redis, namespace, retryBudget: RETRY_MS });
+  const opening = createOpening({
+    waitMs: WAIT_MS,
+    open: () => [openCommands({ redis, name: 'api:look' })] as const,
+    furnish: async ([connection]) => {
+      await checkSchema(connection, namespace);
+      const server = createServers(connection, systemClock)();
+      await server.measure();
+      connection.on('ready', server.doubt);
+      return { redis: connection, namespace, server };
+    },
+  });
+  return {
+    ...{ namespace, queueOf, limits, producer, schedules },
+    place: () => opening.use(),
+    examined: { ...options.examined, namespace, horizonMs },
+    async stop() {
+      await Promise.all([producer.stop(), schedules.stop()]);
+      opening.close();
+    },
+  };
+}

@@ -1,0 +1,65 @@
+/** A checked request through its verb: what the caller may, the change, the audit, the answer as its schema says. */
+import type { Context } from 'hono';
+import { getCookie } from 'hono/cookie';
+import { messageOf, oneLine } from '../../core/errors.ts';
+import type { Log } from '../../core/log.ts';
+import { audit } from '../../operations/audit.ts';
+import type { Backend } from './backend.ts';
+import { type Caller, checkEverywhere, checkQueue, checkScope } from './caller.ts';
+import type { Answer, AnyVerb } from './verb.ts';
+
+interface Carried {
+  readonly verb: AnyVerb;
+  readonly backend: Backend;
+  readonly caller: Caller;
+  readonly isSecure: boolean;
+  readonly failed: () => void;
+  readonly log: Log;
+}
+
+/** @throws Problem `forbidden` */
+export function checkMay({ scope, queues }: AnyVerb, caller: Caller, c: Context): void {
+  if (scope === 'none') return;
+  checkScope(caller, scope);
+  if (queues === 'path') checkQueue(caller, c.req.param('queue') ?? '');
+  if (queues === 'all') checkEverywhere(caller);
+  if (queues !== 'query') return;
+  const queue = c.req.query('queue');
+  if (queue === undefined) checkEverywhere(caller);
+  else checkQueue(caller, queue);
+}
+
+export async function carryOut(carried: Carried, c: Context): Promise<Response> {
+  const { verb, backend, caller, isSecure, failed } = carried;
+  const given = (target: 'param' | 'query' | 'json') => c.req.valid(target as never) as never;
+  const answer = await verb.run({
+    path: verb.path ? given('param') : (undefined as never),
+    query: verb.query ? given('query') : (undefined as never),
+    body: verb.body ? given('json') : (undefined as never),
+    header: (name) => c.req.header(name),
+    cookie: (name) => getCookie(c, name),
+    ...{ isSecure, failed, caller, backend },
+  });
+  await note(carried, c, answer);
+  return send(verb, c, answer);
+}
+
+/** The change has been made: an audit that cannot be written is told to the log, and the caller has its answer. */
+async function note({ verb, backend, caller, log }: Carried, c: Context, answer: Answer): Promise<void> {
+  const { changed = 0, target, queue = c.req.param('queue') } = answer;
+  if (!verb.audited || changed === 0) return;
+  const { name: who, way } = caller;
+  try {
+    await audit(await backend.place(), { who, way, verb: verb.name, queue, target, count: changed });
+  } catch (error) {
+    log.warn({ verb: verb.name, error: oneLine(messageOf(error)) }, 'a change is not in the audit');
+  }
+}
+
+/** What the schema does not say leaves out of the answer. */
+function send({ answers }: AnyVerb, c: Context, { status, body, headers = {} }: Answer): Response {
+  for (const [name, value] of Object.entries(headers)) c.header(name, value);
+  const schema = answers[status]?.schema;
+  if (schema === undefined || status === 204) return c.body(null, status);
+  return c.body(JSON.stringify(schema.parse(body)), status, { 'Content-Type': 'application/json' });
+}

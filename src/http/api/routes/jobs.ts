@@ -1,0 +1,206 @@
+/** One job: scheduled, looked at, changed, cancelled. */
+
+import { z } from '@hono/zod-openapi';
+import type { JobChange, NewDue, ScheduleOptions } from '../../../client/producer.ts';
+import { countOf } from '../../../operations/audit.ts';
+import { JOB_STATES, JOBS_OFFSET_MAX, jobsPage as pageOf } from '../../../operations/jobs-page.ts';
+import { refsOfQueue } from '../../../operations/refs.ts';
+import { checkedIdempotency, sameCall } from '../idempotency.ts';
+import { jobChange, newDue, newJob } from '../job-options.ts';
+import { cursorOf, readCursor } from '../paging.ts';
+import { Problem } from '../problem.ts';
+import { cursor, flagText, ofJob, ofQueue, wholeText } from '../schemas.ts';
+import { verb } from '../verb.ts';
+import { seenJob } from './hidden.ts';
+import { cancelled, edited, job, jobsPage, ranNow, rescheduled, scheduled } from './job-shapes.ts';
+import { refuseUnchanged } from './statuses.ts';
+
+const bare = z.object({
+  bare: flagText.openapi({ description: 'The id is of a job that a foreign producer put with ZADD.' }),
+});
+
+const scheduleJob = verb({
+  name: 'jobs.schedule',
+  method: 'post',
+  at: '/queues/{queue}/jobs',
+  summary: 'Schedule a job',
+  doc: 'Without `delay` and `at` it is due now. The first job of a queue makes the queue.',
+  scope: 'write',
+  queues: 'path',
+  path: ofQueue,
+  body: newJob,
+  headers: [
+    {
+      name: 'Idempotency-Key',
+      doc: 'Becomes the id of the job. The same request with the same key is the same call, whenever it comes within a day: it makes no second job.',
+    },
+  ],
+  answers: {
+    201: { schema: scheduled, doc: 'It is scheduled. `Location` says where it is.' },
+    200: { schema: scheduled, doc: 'A job of this id is there already; `status` says what became of the request.' },
+  },
+  problems: ['exists', 'reused', 'out-of-memory', 'refused'],
+  async run({ path: { queue }, body, header, backend }) {
+    const { data, ...given } = body;
+    // Each value is of the form of its option, and the library checks the rest.
+    const options = given as ScheduleOptions;
+    const key = checkedIdempotency(header('idempotency-key'), options.id);
+    const asked = key === undefined ? options : await sameCall(backend, { queue, key, data, options });
+    const done = await backend.producer.schedule(backend.queueOf(queue), data ?? null, asked);
+    const isNew = done.status === 'scheduled' || done.status === 'replaced';
+    const location = `/v1/queues/${queue}/jobs/${encodeURIComponent(done.id)}`;
+    return { status: isNew ? 201 : 200, body: done, headers: isNew ? { Location: location } : {} };
+  },
+});
+
+const listJobs = verb({
+  name: 'jobs.list',
+  method: 'get',
+  at: '/queues/{queue}/jobs',
+  summary: 'List the jobs in one state',
+  doc: 'Earliest due time first, or latest end first if they are over.',
+  scope: 'read',
+  queues: 'path',
+  path: ofQueue,
+  query: z.object({
+    state: z.enum(JOB_STATES, { error: JOB_STATES.join(', ') }).default('scheduled'),
+    limit: wholeText(1, 1000, 50),
+    cursor,
+  }),
+  answers: { 200: { schema: jobsPage, doc: 'A page of jobs.' } },
+  async run({ path: { queue }, query: { state, limit, cursor: from }, backend }) {
+    const offset = readCursor(from, 'offset') ?? 0;
+    if (offset > JOBS_OFFSET_MAX)
+      throw new Problem('bad-input', { detail: `no list goes beyond ${JOBS_OFFSET_MAX} jobs` });
+    const jobs = await pageOf(await backend.place(), queue, { state, limit, offset });
+    const nextPage = jobs.length === limit ? cursorOf({ offset: offset + limit }) : undefined;
+    return { status: 200, body: { queue, state, jobs, next: nextPage } };
+  },
+});
+
+const getJob = verb({
+  name: 'jobs.get',
+  method: 'get',
+  at: '/queues/{queue}/jobs/{id}',
+  summary: 'Look at a job',
+  doc: 'Also after its end, within the done window. With the scope `data` or `write` the `ETag` is the digest of its content, for `If-Match`.',
+  scope: 'read',
+  queues: 'path',
+  path: ofJob,
+  query: bare,
+  answers: { 200: { schema: job, doc: 'The job as it is now.' } },
+  async run({ path: { queue, id }, query, caller, backend }) {
+    const found = await backend.producer.get(backend.queueOf(queue), id, query);
+    if (!found) {
+      await refsOfQueue(await backend.place(), queue);
+      throw new Problem('not-found', {
+        detail: `queue ${queue} has no job of this id: it never existed, it was over long ago, or it is in another queue`,
+      });
+    }
+    const body = await seenJob(await backend.place(), found, caller.scopes);
+    return { status: 200, body, headers: body.digest === undefined ? {} : { ETag: `"${body.digest}"` } };
+  },
+});
+
+const editJob = verb({
+  name: 'jobs.edit',
+  method: 'patch',
+  at: '/queues/{queue}/jobs/{id}',
+  summary: 'Change the content of a job that waits',
+  doc: 'Data, name and options; what is left out stays, and null takes an option back to its queue. Id, due time, attempts and history stay.',
+  scope: 'write',
+  queues: 'path',
+  path: ofJob,
+  body: jobChange,
+  headers: [{ name: 'If-Match', doc: 'The `ETag` of the job as you have seen it: else it is not changed.' }],
+  answers: { 200: { schema: edited, doc: 'It is changed, or was so already.' } },
+  problems: ['running', 'over', 'unreadable', 'changed'],
+  audited: true,
+  async run({ path: { queue, id }, body, header, backend }) {
+    await refsOfQueue(await backend.place(), queue);
+    const change = { ...(body as JobChange), ifDigest: ifMatchOf(header('if-match')) };
+    const done = await backend.producer.edit(backend.queueOf(queue), id, change);
+    refuseUnchanged(queue, done);
+    const headers = done.digest === undefined ? {} : { ETag: `"${done.digest}"` };
+    return { status: 200, body: done, headers, changed: countOf([done], 'edited'), target: id };
+  },
+});
+
+const rescheduleJob = verb({
+  name: 'jobs.reschedule',
+  method: 'post',
+  at: '/queues/{queue}/jobs/{id}/reschedule',
+  summary: 'Give a job that waits another due time',
+  scope: 'write',
+  queues: 'path',
+  path: ofJob,
+  body: newDue,
+  answers: { 200: { schema: rescheduled, doc: 'Its due time is as asked, or it was kept, or it is due already.' } },
+  problems: ['running', 'over'],
+  audited: true,
+  async run({ path: { queue, id }, body, backend }) {
+    await refsOfQueue(await backend.place(), queue);
+    const done = await backend.producer.reschedule(backend.queueOf(queue), id, body as NewDue);
+    refuseUnchanged(queue, done);
+    return { status: 200, body: done, changed: countOf([done], 'rescheduled'), target: id };
+  },
+});
+
+const runJob = verb({
+  name: 'jobs.run',
+  method: 'post',
+  at: '/queues/{queue}/jobs/{id}/run',
+  summary: 'Run a job that waits now',
+  doc: 'Also before the end of its backoff.',
+  scope: 'write',
+  queues: 'path',
+  path: ofJob,
+  answers: { 200: { schema: ranNow, doc: 'It is due now.' } },
+  problems: ['running', 'over'],
+  audited: true,
+  async run({ path: { queue, id }, backend }) {
+    await refsOfQueue(await backend.place(), queue);
+    const done = await backend.producer.runNow(backend.queueOf(queue), id);
+    refuseUnchanged(queue, done);
+    return { status: 200, body: done, changed: countOf([done], 'due'), target: id };
+  },
+});
+
+const cancelJob = verb({
+  name: 'jobs.cancel',
+  method: 'delete',
+  at: '/queues/{queue}/jobs/{id}',
+  summary: 'Cancel a job',
+  doc: 'One that waits is over at once; one that runs is asked to stop.',
+  scope: 'write',
+  queues: 'path',
+  path: ofJob,
+  query: bare,
+  answers: {
+    200: { schema: cancelled, doc: 'It is cancelled, or was before.' },
+    202: { schema: cancelled, doc: 'It runs, and its signal aborts soon.' },
+  },
+  problems: ['over'],
+  audited: true,
+  async run({ path: { queue, id }, query, backend }) {
+    await refsOfQueue(await backend.place(), queue);
+    const done = await backend.producer.cancel(backend.queueOf(queue), id, query);
+    if (done.over !== 'cancelled') refuseUnchanged(queue, done);
+    const changed = countOf([done], 'cancelled', 'requested');
+    return { status: done.status === 'requested' ? 202 : 200, body: done, changed, target: id };
+  },
+});
+
+/** `"9f86d081884c7d65"`, or nothing. */
+function ifMatchOf(header: string | undefined): string | undefined {
+  if (header === undefined || header.trim() === '*') return undefined;
+  const digest = /^\s*"([0-9a-f]{16})"\s*$/.exec(header)?.[1];
+  if (digest !== undefined) return digest;
+  const allowed = 'one ETag as a look at the job gave it, such as "9f86d081884c7d65", or *';
+  throw new Problem('bad-input', {
+    detail: `header.if-match is not an ETag of a job; allowed: ${allowed}`,
+    errors: [{ field: 'header.if-match', given: 'another text', allowed }],
+  });
+}
+
+export const jobVerbs = [listJobs, scheduleJob, getJob, editJob, cancelJob, rescheduleJob, runJob];

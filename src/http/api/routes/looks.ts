@@ -1,0 +1,162 @@
+/** What comes due, who leads, who works, and whether Redis can be trusted. */
+import { z } from '@hono/zod-openapi';
+import { examine } from '../../../operations/doctor/examine.ts';
+import { leadersOf } from '../../../operations/leaders.ts';
+import { workersSeen } from '../../../operations/workers.ts';
+import { mayUse } from '../caller.ts';
+import { count, epochMs, instant, queueName, wholeText } from '../schemas.ts';
+import { type AnyVerb, verb } from '../verb.ts';
+import { leaderShape } from './queues.ts';
+
+const bucket = z
+  .object({
+    fromMs: epochMs,
+    jobs: count,
+    scheduled: count.openapi({ description: 'Of them: jobs that wait in Redis already.' }),
+    coming: count.openapi({ description: 'Of them: jobs that schedules are going to make.' }),
+  })
+  .openapi('ForecastBucket');
+
+const forecastShape = z
+  .object({
+    atMs: epochMs,
+    untilMs: epochMs,
+    by: z.enum(['minute', 'hour']),
+    queue: z.string().optional(),
+    buckets: z.array(bucket),
+    busiest: bucket.optional(),
+    overdue: count.openapi({ description: 'Due by now, and not promoted yet.' }),
+    ready: count.openapi({ description: 'Promoted, and not started yet.' }),
+    paused: z.array(z.string()).openapi({ description: 'Queues that are paused: their jobs come due, and wait.' }),
+    schedules: z.object({
+      counted: count,
+      paused: count,
+      unreadable: count,
+      uncounted: count,
+      estimated: count,
+    }),
+  })
+  .openapi('Forecast');
+
+const led = z
+  .object({
+    queue: z.string(),
+    partition: count,
+    leader: leaderShape.optional(),
+    lagMs: z.number().optional().openapi({ description: 'How long the oldest job has been due.' }),
+    backlog: count,
+    paused: z.boolean(),
+    nowMs: epochMs,
+  })
+  .openapi('Led');
+
+const worker = z
+  .object({
+    id: z.string(),
+    state: z.enum(['alive', 'missing']),
+    host: z.string().optional(),
+    pid: z.int().optional(),
+    startedMs: epochMs.optional(),
+    beatAgoMs: z.number().optional(),
+    queues: z.array(z.string()),
+    pending: count,
+    jobs: z.array(
+      z.object({
+        queue: z.string(),
+        partition: count,
+        id: z.string(),
+        bare: z.boolean(),
+        attempt: count.optional(),
+        startedMs: epochMs.optional(),
+      }),
+    ),
+  })
+  .openapi('Worker');
+
+const finding = z
+  .object({ check: z.string(), status: z.enum(['ok', 'warn', 'fail']), saw: z.string(), advice: z.string().optional() })
+  .openapi('Finding');
+
+const forecast = verb({
+  name: 'forecast',
+  method: 'get',
+  at: '/forecast',
+  summary: 'How many jobs come due when',
+  doc: 'Jobs that wait, and jobs that schedules are going to make.',
+  scope: 'read',
+  queues: 'query',
+  query: z.object({
+    until: instant.optional().openapi({ description: 'Default 24 hours from now.' }),
+    by: z.enum(['minute', 'hour', 'auto'], { error: 'minute, hour, auto' }).default('auto'),
+    queue: queueName.optional(),
+  }),
+  answers: { 200: { schema: forecastShape, doc: 'Buckets of a minute or an hour.' } },
+  run: async ({ query, backend }) => ({ status: 200, body: await backend.schedules.forecast(query) }),
+});
+
+const leaders = verb({
+  name: 'leaders',
+  method: 'get',
+  at: '/leaders',
+  summary: 'Who leads each partition',
+  scope: 'read',
+  queues: 'query',
+  query: z.object({ queue: queueName.optional() }),
+  answers: {
+    200: {
+      schema: z.object({ namespace: z.string(), partitions: z.array(led) }).openapi('Leaders'),
+      doc: 'Every partition.',
+    },
+  },
+  async run({ query: { queue }, backend }) {
+    const partitions = await leadersOf(await backend.place(), queue);
+    return { status: 200, body: { namespace: backend.namespace, partitions } };
+  },
+});
+
+const workers = verb({
+  name: 'workers',
+  method: 'get',
+  at: '/workers',
+  summary: 'The workers, and the jobs that they run',
+  scope: 'read',
+  queues: 'query',
+  query: z.object({
+    queue: queueName.optional(),
+    limit: wholeText(0, 1000, 10).openapi({ description: 'At most so many jobs of each worker: the oldest.' }),
+  }),
+  answers: {
+    200: {
+      schema: z.object({ namespace: z.string(), workers: z.array(worker) }).openapi('Workers'),
+      doc: 'Every worker, by id.',
+    },
+  },
+  async run({ query, caller, backend }) {
+    const seen = await workersSeen(await backend.place(), query);
+    const all = seen.map((one) => ({ ...one, queues: one.queues.filter((queue) => mayUse(caller, queue)) }));
+    return { status: 200, body: { namespace: backend.namespace, workers: all } };
+  },
+});
+
+const doctor = verb({
+  name: 'doctor',
+  method: 'get',
+  at: '/doctor',
+  summary: 'Whether this Redis can be trusted with jobs',
+  doc: 'What `duestream doctor` finds, as the daemon sees it.',
+  scope: 'read',
+  queues: 'all',
+  answers: {
+    200: {
+      schema: z.object({ ok: z.boolean(), checks: z.array(finding) }).openapi('Findings'),
+      doc: 'Each check, with what to do.',
+    },
+  },
+  async run({ backend }) {
+    const { redis } = await backend.place();
+    const checks = await examine(redis, backend.examined);
+    return { status: 200, body: { ok: checks.every(({ status }) => status !== 'fail'), checks } };
+  },
+});
+
+export const lookVerbs: readonly AnyVerb[] = [forecast, leaders, workers, doctor];

@@ -1,0 +1,107 @@
+/** What a schedule will do, and jobs of it out of turn. */
+import { z } from '@hono/zod-openapi';
+import type { ScheduleInput } from '../../../client/schedules/schedules.ts';
+import { instant, jobId, ofSchedule, scheduleName, strict, whole, wholeText } from '../schemas.ts';
+import { type AnyVerb, verb } from '../verb.ts';
+import { definition, firedJob, preview } from './schedule-shapes.ts';
+import { visibleSchedule } from './schedules.ts';
+
+const PREVIEW_MAX = 10_000;
+const BACKFILL_MAX = 10_000;
+const RANGE = 'ISO 8601; without an offset it is a local time of the zone, and a date means the whole day';
+const bound = instant.openapi({ description: RANGE });
+
+const previewStored = verb({
+  name: 'schedules.preview',
+  method: 'get',
+  at: '/schedules/{name}/preview',
+  summary: 'Show the coming instants of a schedule',
+  doc: 'With every decision of clock changes and calendars.',
+  scope: 'read',
+  queues: 'own',
+  path: ofSchedule,
+  query: z.object({ next: wholeText(1, PREVIEW_MAX, 10), until: bound.optional(), from: bound.optional() }),
+  answers: { 200: { schema: preview, doc: 'The instants in their order, dropped ones included.' } },
+  async run({ path: { name }, query, caller, backend }) {
+    await visibleSchedule(backend, caller, name);
+    return { status: 200, body: { name, rows: await backend.schedules.preview(name, query) } };
+  },
+});
+
+const previewNew = verb({
+  name: 'schedules.previewNew',
+  method: 'post',
+  at: '/schedules/preview',
+  summary: 'Show what a definition would do',
+  doc: 'It is not stored. Ids, `H` and jitter follow from the name.',
+  scope: 'read',
+  queues: 'own',
+  body: strict({
+    name: scheduleName.optional(),
+    schedule: definition,
+    next: whole(1, PREVIEW_MAX).optional(),
+    until: bound.optional(),
+    from: bound.optional(),
+  }).openapi('PreviewRequest'),
+  answers: { 200: { schema: preview, doc: 'The instants in their order, dropped ones included.' } },
+  async run({ body: { schedule, next = 10, name, until, from }, backend }) {
+    const rows = await backend.schedules.preview(schedule as ScheduleInput, { next, name, until, from });
+    return { status: 200, body: { name: name ?? 'preview', rows } };
+  },
+});
+
+const trigger = verb({
+  name: 'schedules.trigger',
+  method: 'post',
+  at: '/schedules/{name}/trigger',
+  summary: 'Run one extra job of a schedule now',
+  doc: 'The same `id` twice makes one job. An `Idempotency-Key` is the id.',
+  scope: 'write',
+  queues: 'own',
+  path: ofSchedule,
+  body: strict({ id: jobId.optional() }).openapi('TriggerRequest'),
+  bodyRequired: false,
+  headers: [{ name: 'Idempotency-Key', doc: 'The id of this run.' }],
+  answers: { 200: { schema: firedJob, doc: 'The job, and whether it is new.' } },
+  audited: true,
+  async run({ path: { name }, body, header, caller, backend }) {
+    const { queue } = await visibleSchedule(backend, caller, name);
+    const id = body.id ?? header('idempotency-key');
+    const done = await backend.schedules.trigger(name, { id });
+    return { status: 200, body: done, changed: done.status === 'scheduled' ? 1 : 0, target: name, queue };
+  },
+});
+
+const backfill = verb({
+  name: 'schedules.backfill',
+  method: 'post',
+  at: '/schedules/{name}/backfill',
+  summary: 'Run the jobs of a range of past instants now',
+  doc: 'Instants whose job lives, or is over and still remembered, are skipped.',
+  scope: 'write',
+  queues: 'own',
+  path: ofSchedule,
+  body: strict({
+    from: bound,
+    to: bound,
+    dryRun: z.boolean().optional().openapi({ description: 'Only tells what would be scheduled.' }),
+    limit: whole(1, BACKFILL_MAX)
+      .optional()
+      .openapi({ description: 'A range with more instants is refused; default 1000.' }),
+  }).openapi('BackfillRequest'),
+  answers: {
+    200: {
+      schema: z.object({ name: z.string(), dryRun: z.boolean(), jobs: z.array(firedJob) }).openapi('Backfilled'),
+      doc: 'What became of each instant.',
+    },
+  },
+  audited: true,
+  async run({ path: { name }, body: { dryRun = false, ...range }, caller, backend }) {
+    const { queue } = await visibleSchedule(backend, caller, name);
+    const jobs = await backend.schedules.backfill(name, { ...range, dryRun });
+    const made = jobs.filter(({ status }) => status === 'scheduled').length;
+    return { status: 200, body: { name, dryRun, jobs }, changed: made, target: name, queue };
+  },
+});
+
+export const scheduleRunVerbs: readonly AnyVerb[] = [previewStored, previewNew, trigger, backfill];

@@ -1,0 +1,208 @@
+/** Schedules: listed, shown, put, removed, paused and resumed. A token of some queues sees those of its queues. */
+import { z } from '@hono/zod-openapi';
+import type { ScheduleInput, ScheduleView } from '../../../client/schedules/schedules.ts';
+import { systemClock } from '../../../core/clock.ts';
+import { parseSchedule } from '../../../core/recurring/schedule-input.ts';
+import type { Scope } from '../../../operations/tokens.ts';
+import { declareQueue } from '../../../redis/transitions/queues.ts';
+import type { Backend } from '../backend.ts';
+import { type Caller, checkQueue, mayUse } from '../caller.ts';
+import { Problem } from '../problem.ts';
+import { ofSchedule, queueName, reason, strict, wholeText } from '../schemas.ts';
+import { type AnyVerb, verb } from '../verb.ts';
+import { changed, definition, schedule } from './schedule-shapes.ts';
+
+const LIST_MAX = 10_000;
+
+/** The schedule of a name, if the caller may see it. @throws Problem `not-found` */
+export async function visibleSchedule(backend: Backend, caller: Caller, name: string): Promise<ScheduleView> {
+  const view = await backend.schedules.get(name);
+  if (view && mayUse(caller, view.queue)) return view;
+  throw new Problem('not-found', { detail: `there is no schedule ${name}, or it is not of a queue of this token` });
+}
+
+const listSchedules = verb({
+  name: 'schedules.list',
+  method: 'get',
+  at: '/schedules',
+  summary: 'List schedules by name',
+  scope: 'read',
+  queues: 'own',
+  query: z.object({
+    queue: queueName.optional(),
+    tag: z.string().max(64).optional(),
+    limit: wholeText(1, LIST_MAX, 1000),
+  }),
+  answers: {
+    200: {
+      schema: z
+        .object({
+          namespace: z.string(),
+          schedules: z.array(schedule),
+          more: z.int().openapi({ description: 'How many there are besides.' }),
+          unreadable: z.array(z.object({ name: z.string(), why: z.string() })),
+        })
+        .openapi('SchedulesPage'),
+      doc: 'The first of them, by name.',
+    },
+  },
+  async run({ query, caller, backend }) {
+    if (query.queue !== undefined) checkQueue(caller, query.queue);
+    const unreadable: { readonly name: string; readonly why: string }[] = [];
+    let more = 0;
+    const all = await backend.schedules.list({
+      ...query,
+      limit: caller.queues === undefined ? query.limit : undefined,
+      onUnreadable: (name, { message }) => unreadable.push({ name, why: message }),
+      onMore: (count) => {
+        more = count;
+      },
+    });
+    const mine = all.filter(({ queue }) => mayUse(caller, queue));
+    const schedules = mine.slice(0, query.limit).map((view) => seenSchedule(view, caller.scopes));
+    const whole = caller.queues === undefined ? unreadable : [];
+    const body = { namespace: backend.namespace, schedules, more: more + mine.length - schedules.length };
+    // What nobody can read may hold anything.
+    return {
+      status: 200,
+      body: { ...body, unreadable: whole.map(({ name }) => ({ name, why: 'it cannot be read' })) },
+    };
+  },
+});
+
+const getSchedule = verb({
+  name: 'schedules.get',
+  method: 'get',
+  at: '/schedules/{name}',
+  summary: 'Look at a schedule',
+  scope: 'read',
+  queues: 'own',
+  path: ofSchedule,
+  answers: { 200: { schema: schedule, doc: 'Its definition, how far it was fired, and what comes next.' } },
+  async run({ path: { name }, caller, backend }) {
+    return { status: 200, body: seenSchedule(await visibleSchedule(backend, caller, name), caller.scopes) };
+  },
+});
+
+const putSchedule = verb({
+  name: 'schedules.put',
+  method: 'put',
+  at: '/schedules/{name}',
+  summary: 'Create a schedule or change it',
+  doc: 'The same definition again changes nothing.',
+  scope: 'write',
+  queues: 'own',
+  path: ofSchedule,
+  body: definition,
+  answers: {
+    200: { schema: changed, doc: 'It was there, and is as asked now.' },
+    201: { schema: changed, doc: 'It is new.' },
+  },
+  audited: true,
+  async run({ path: { name }, body, caller, backend }) {
+    const input = body as ScheduleInput;
+    checkQueue(caller, input.queue);
+    // Refused before anything is declared for it.
+    const { queue } = parseSchedule(name, input, { sinceMs: systemClock.wallMs() });
+    const before = await backend.schedules.get(name).catch(() => undefined);
+    if (before && !mayUse(caller, before.queue))
+      throw new Problem('forbidden', { detail: `schedule ${name} is of another queue` });
+    const { redis, namespace } = await backend.place();
+    const { partitions } = backend.queueOf(queue);
+    await declareQueue(redis, { namespace, queue, partitions });
+    const { status } = await backend.schedules.put(name, input);
+    const view = await backend.schedules.get(name);
+    const told = { name, status, queue, nextMs: view?.nextMs, paused: view?.paused };
+    const isNew = status === 'created';
+    const headers = isNew ? { Location: `/v1/schedules/${name}` } : {};
+    return {
+      status: isNew ? 201 : 200,
+      body: told,
+      headers,
+      changed: status === 'unchanged' ? 0 : 1,
+      target: name,
+      queue,
+    };
+  },
+});
+
+const removeSchedule = verb({
+  name: 'schedules.rm',
+  method: 'delete',
+  at: '/schedules/{name}',
+  summary: 'Remove a schedule',
+  doc: 'Its jobs stay.',
+  scope: 'write',
+  queues: 'own',
+  path: ofSchedule,
+  answers: { 204: { doc: 'It is removed.' } },
+  audited: true,
+  async run({ path: { name }, caller, backend }) {
+    // One that cannot be read can be removed by who may use all queues.
+    const queue = caller.queues === undefined ? undefined : (await visibleSchedule(backend, caller, name)).queue;
+    if (!(await backend.schedules.remove(name))) {
+      throw new Problem('not-found', { detail: `there is no schedule ${name}` });
+    }
+    return { status: 204, changed: 1, target: name, queue };
+  },
+});
+
+const pauseSchedule = verb({
+  name: 'schedules.pause',
+  method: 'post',
+  at: '/schedules/{name}/pause',
+  summary: 'Pause a schedule',
+  doc: 'It makes no jobs until it is resumed; its jobs go on.',
+  scope: 'write',
+  queues: 'own',
+  path: ofSchedule,
+  body: strict({ reason: reason.optional() }).openapi('SchedulePauseRequest'),
+  bodyRequired: false,
+  answers: { 200: { schema: changed, doc: 'It is paused.' } },
+  audited: true,
+  async run({ path: { name }, body, caller, backend }) {
+    const { queue } = await visibleSchedule(backend, caller, name);
+    const { status } = await backend.schedules.pause(name, body.reason ?? '');
+    return afterwards(backend, { name, queue, status });
+  },
+});
+
+const resumeSchedule = verb({
+  name: 'schedules.resume',
+  method: 'post',
+  at: '/schedules/{name}/resume',
+  summary: 'Resume a schedule from now on',
+  scope: 'write',
+  queues: 'own',
+  path: ofSchedule,
+  answers: { 200: { schema: changed, doc: 'It fires again.' } },
+  audited: true,
+  async run({ path: { name }, caller, backend }) {
+    const { queue } = await visibleSchedule(backend, caller, name);
+    const { status } = await backend.schedules.resume(name);
+    return afterwards(backend, { name, queue, status });
+  },
+});
+
+async function afterwards(
+  { schedules }: Backend,
+  { name, queue, status }: { readonly name: string; readonly queue: string; readonly status: string },
+) {
+  const view = await schedules.get(name);
+  const body = { name, status, queue, nextMs: view?.nextMs, paused: view?.paused };
+  return { status: 200 as const, body, changed: status === 'unchanged' ? 0 : 1, target: name, queue };
+}
+
+function seenSchedule({ schedule: _, ...view }: ScheduleView, scopes: ReadonlySet<Scope>) {
+  const mayRead = scopes.has('data');
+  const { data: hidden, ...input } = view.input;
+  return {
+    ...view,
+    input: mayRead ? { ...input, ...(hidden === undefined ? {} : { data: hidden }) } : input,
+    hidden: !mayRead,
+  };
+}
+
+export const scheduleVerbs: readonly AnyVerb[] = [
+  ...[listSchedules, getSchedule, putSchedule, removeSchedule, pauseSchedule, resumeSchedule],
+];

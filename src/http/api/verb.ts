@@ -1,0 +1,85 @@
+/**
+ * One operation of the API: where it is, who may, what it takes, what it does and what it answers. From the list of verbs
+ * follow the routes, the checks before them, what is written to the audit, and the OpenAPI file.
+ */
+import type { z } from '@hono/zod-openapi';
+import type { Scope } from '../../operations/tokens.ts';
+import type { Backend } from './backend.ts';
+import type { Caller } from './caller.ts';
+import type { ProblemCode } from './problem.ts';
+
+/** A checked request. */
+export interface Call<Path, Query, Body> {
+  readonly path: Path;
+  readonly query: Query;
+  readonly body: Body;
+  readonly header: (name: string) => string | undefined;
+  readonly cookie: (name: string) => string | undefined;
+  /** Whether the request came by TLS, to here or to a proxy in front. */
+  readonly isSecure: boolean;
+  /** Counts a token that opens nothing. @throws Problem `too-many` */
+  readonly failed: () => void;
+  readonly caller: Caller;
+  readonly backend: Backend;
+}
+
+export interface Answer {
+  readonly status: 200 | 201 | 202 | 204;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** How many jobs, dead letters or schedules are different now; for the audit. 0 is not written. */
+  readonly changed?: number;
+  /** Which one, where it is one. */
+  readonly target?: string | undefined;
+  /** Where the path does not say it. */
+  readonly queue?: string | undefined;
+}
+
+/** A header that the verb reads. */
+export interface HeaderDoc {
+  readonly name: string;
+  readonly doc: string;
+  readonly pattern?: string;
+}
+
+interface About {
+  /** Of the operation in OpenAPI, and in the audit: `jobs.cancel`. */
+  readonly name: string;
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
+  readonly at: string;
+  readonly summary: string;
+  readonly doc?: string;
+  /** `none`: anybody, without a token. */
+  readonly scope: Scope | 'none';
+  /**
+   * What a token of some queues may do: `path`: the queue in the path must be one of them · `query`: that in the query, which
+   * is needed then · `own`: the verb looks itself · `all`: nothing, it is about all queues.
+   */
+  readonly queues: 'path' | 'query' | 'own' | 'all';
+  /** Whether there must be one. Default: yes. */
+  readonly bodyRequired?: boolean;
+  readonly headers?: readonly HeaderDoc[];
+  readonly answers: Readonly<Partial<Record<Answer['status'], { readonly schema?: z.ZodType; readonly doc: string }>>>;
+  /** Besides those that every verb has. */
+  readonly problems?: readonly ProblemCode[];
+  /** Whether it is written to the audit. */
+  readonly audited?: boolean;
+}
+
+export interface Verb<Path, Query, Body> extends About {
+  readonly path?: z.ZodType<Path>;
+  readonly query?: z.ZodType<Query>;
+  readonly body?: z.ZodType<Body>;
+  readonly run: (call: Call<Path, Query, Body>) => Promise<Answer>;
+}
+
+/** A verb whose types are forgotten: what it is handed was checked by its own schemas. */
+export interface AnyVerb extends About {
+  readonly path?: z.ZodType;
+  readonly query?: z.ZodType;
+  readonly body?: z.ZodType;
+  readonly run: (call: Call<never, never, never>) => Promise<Answer>;
+}
+
+export const verb = <Path = undefined, Query = undefined, Body = undefined>(one: Verb<Path, Query, Body>): AnyVerb =>
+  one;

@@ -1,0 +1,147 @@
+/** Queues as a person looks at them: what they hold, how long jobs have waited, who leads and who serves. */
+import { DUE_SPANS_MS, dueNext } from '../redis/due-next.ts';
+import { oldestDueAge, type PartitionStats, stats } from '../redis/inspect.ts';
+import { listQueues, partitionsOf, type QueueLayout } from '../redis/transitions/queues.ts';
+import type { Pause } from '../redis/transitions/upkeep.ts';
+import { type Leader, leaderName, leaderOf, type ProcessesById, processesOf, workersOf } from './processes.ts';
+import { type Place, refsOfQueue } from './refs.ts';
+
+export interface QueueCounts {
+  readonly queue: string;
+  readonly partitions: number;
+  readonly scheduled: number;
+  readonly ready: number;
+  readonly running: number;
+  readonly dead: number;
+  readonly paused: boolean;
+  /** For how long the oldest job that is due has waited for its start; 0 when none waits. */
+  readonly oldestDueAgeMs: number;
+  /** Living workers that serve it. */
+  readonly workers: number;
+  /** Per partition: the process that leads it, or undefined. */
+  readonly leaders: readonly (string | undefined)[];
+}
+
+/** How many jobs come due in a span of time. */
+export interface DueSpan {
+  /** Ms from now; undefined: all that is due by now, or all that comes later. */
+  readonly fromMs: number | undefined;
+  readonly toMs: number | undefined;
+  readonly count: number;
+}
+
+export interface PartitionCounts {
+  readonly partition: number;
+  readonly oldestDueAgeMs: number;
+  readonly leader: Leader | undefined;
+  readonly scheduled: number;
+  readonly ready: number;
+  readonly running: number;
+  readonly dead: number;
+  /** Jobs whose end is remembered. */
+  readonly over: number;
+  readonly paused: boolean;
+  readonly counters: Readonly<Record<string, number>>;
+}
+
+export interface QueueStats {
+  readonly totals: Pick<
+    PartitionCounts,
+    'scheduled' | 'ready' | 'running' | 'dead' | 'over' | 'oldestDueAgeMs' | 'counters'
+  >;
+  readonly partitions: readonly PartitionCounts[];
+  readonly dueNext: readonly DueSpan[];
+  readonly pause: Pause | undefined;
+  readonly workers: number;
+  readonly nowMs: number;
+}
+
+/** Every queue that was ever used, by name. @param wanted which of them are looked at */
+export async function queueCounts(
+  place: Place,
+  wanted: (queue: string) => boolean = () => true,
+): Promise<readonly QueueCounts[]> {
+  const processes = await processesOf(place.redis, place.namespace);
+  const layouts = await listQueues(place.redis, place.namespace);
+  const listed: QueueCounts[] = [];
+  for (const layout of layouts) if (wanted(layout.queue)) listed.push(await countsOf(place, layout, processes));
+  return listed;
+}
+
+/** @throws DuestreamError `not-found` */
+export async function queueStats(place: Place, queue: string): Promise<QueueStats> {
+  const { redis } = place;
+  const refs = await refsOfQueue(place, queue);
+  const processes = await processesOf(redis, place.namespace);
+  const all = await Promise.all(refs.map((ref) => stats(redis, ref)));
+  const ages = await Promise.all(refs.map((ref) => oldestDueAge(redis, ref)));
+  const spans = await Promise.all(refs.map((ref, at) => dueNext(redis, ref, all[at]?.nowMs ?? 0)));
+  const partitions = all.map((one, partition) =>
+    partitionOf(one, { partition, oldestDueAgeMs: ages[partition] ?? 0, leader: leaderOf(one, processes) }),
+  );
+  return {
+    totals: sumOf(partitions),
+    partitions,
+    dueNext: spansOf(spans),
+    pause: all.find(({ paused }) => paused)?.pause,
+    workers: workersOf(queue, processes),
+    nowMs: Math.max(...all.map((one) => one.nowMs)),
+  };
+}
+
+async function countsOf(
+  { redis, namespace }: Place,
+  layout: QueueLayout,
+  processes: ProcessesById,
+): Promise<QueueCounts> {
+  const refs = partitionsOf(namespace, layout);
+  const all = await Promise.all(refs.map((ref) => stats(redis, ref)));
+  const ages = await Promise.all(refs.map((ref) => oldestDueAge(redis, ref)));
+  const sum = (of: (one: PartitionStats) => number) => all.reduce((total, one) => total + of(one), 0);
+  return {
+    queue: layout.queue,
+    partitions: layout.partitions,
+    scheduled: sum(({ scheduled }) => scheduled),
+    ready: sum(({ ready }) => ready),
+    running: sum(({ running }) => running),
+    dead: sum(({ dead }) => dead),
+    paused: all.some(({ paused }) => paused),
+    oldestDueAgeMs: Math.max(...ages),
+    workers: workersOf(layout.queue, processes),
+    leaders: all.map((one) => {
+      const leader = leaderOf(one, processes);
+      return leader && leaderName(leader);
+    }),
+  };
+}
+
+function partitionOf(
+  { scheduled, ready, running, dead, done, paused, counters }: PartitionStats,
+  of: Pick<PartitionCounts, 'partition' | 'oldestDueAgeMs' | 'leader'>,
+): PartitionCounts {
+  return { ...of, scheduled, ready, running, dead, over: done, paused, counters };
+}
+
+function sumOf(partitions: readonly PartitionCounts[]): QueueStats['totals'] {
+  const sum = (of: (one: PartitionCounts) => number) => partitions.reduce((total, one) => total + of(one), 0);
+  const names = [...new Set(partitions.flatMap(({ counters }) => Object.keys(counters)))].sort();
+  return {
+    scheduled: sum((one) => one.scheduled),
+    ready: sum((one) => one.ready),
+    running: sum((one) => one.running),
+    dead: sum((one) => one.dead),
+    over: sum((one) => one.over),
+    oldestDueAgeMs: Math.max(...partitions.map((one) => one.oldestDueAgeMs)),
+    counters: Object.fromEntries(names.map((name) => [name, sum(({ counters }) => counters[name] ?? 0)])),
+  };
+}
+
+/** The spans of all partitions together. */
+function spansOf(all: readonly (readonly number[])[]): readonly DueSpan[] {
+  const ends = [0, ...DUE_SPANS_MS, undefined];
+  return ends.map((toMs, at) => ({
+    fromMs: at === 0 ? undefined : ends[at - 1],
+    toMs,
+    count: all.reduce((total, counts) => total + (counts[at] ?? 0), 0),
+  }));
+}

@@ -1,0 +1,453 @@
+/** Every verb of the API once as it should be, and once as it should not. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { verbs } from '../../../src/http/api/verbs.ts';
+import { type Answered, type AskOptions, type ServedApi, serveApi } from '../../support/api.ts';
+import { buryJobs } from '../../support/buried.ts';
+
+let api: ServedApi;
+/** `POST /queues/{queue}/jobs` of the verbs that were asked, well and wrongly. */
+const asked = { well: new Set<string>(), wrongly: new Set<string>() };
+
+beforeAll(async () => {
+  api = await serveApi({ roles: ['http', 'mover'] });
+  await api.ask('POST /v1/queues/emails/batch/schedule', {
+    body: { jobs: ['a', 'b', 'c', 'd', 'e/f'].map((id) => ({ id, data: { to: id }, delay: '1h' })) },
+  });
+});
+afterAll(() => api.stop());
+
+/** Asks, and counts for the verb that answers. */
+async function ask(what: string, options: AskOptions = {}): Promise<Answered> {
+  const answered = await api.ask(what, options);
+  const name = verbOf(what);
+  (answered.status < 400 ? asked.well : asked.wrongly).add(name);
+  return answered;
+}
+
+function verbOf(what: string): string {
+  const [method = '', path = ''] = what.split(' ');
+  const bare = path.replace(/^\/v1|\?.*$/g, '').replace(/\?.*$/, '');
+  const found = verbs
+    .filter(
+      ({ at, method: of }) =>
+        of.toUpperCase() === method && new RegExp(`^${at.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(bare),
+    )
+    .toSorted((a, b) => a.at.split('{').length - b.at.split('{').length);
+  return found[0]?.name ?? `none: ${what}`;
+}
+
+const problem = (status: number, code: string) => ({ status, body: expect.objectContaining({ status, code }) });
+
+describe('jobs', () => {
+  test('are scheduled, and looked at where Location says', async () => {
+    const made = await ask('POST /v1/queues/emails/jobs', {
+      body: { id: 'x/1', data: { to: 'ada' }, delay: '1h', attempts: 3 },
+    });
+    expect(made).toMatchObject({ status: 201, body: { id: 'x/1', queue: 'emails', status: 'scheduled' } });
+    expect(made.headers.get('location')).toBe('/v1/queues/emails/jobs/x%2F1');
+    const seen = await ask(`GET ${made.headers.get('location')}`);
+    expect(seen).toMatchObject({
+      status: 200,
+      body: {
+        id: 'x/1',
+        state: 'scheduled',
+        data: { to: 'ada' },
+        hidden: false,
+        options: { attempts: 3 },
+        dueMs: made.body.dueMs,
+      },
+    });
+    expect(seen.headers.get('etag')).toBe(`"${seen.body.digest}"`);
+  });
+
+  test('of an id that lives are kept, replaced or refused', async () => {
+    const body = { id: 'twice', delay: '1h' };
+    await ask('POST /v1/queues/emails/jobs', { body });
+    expect(await ask('POST /v1/queues/emails/jobs', { body: { ...body, delay: '2h' } })).toMatchObject({
+      status: 200,
+      body: { status: 'exists' },
+    });
+    const replaced = await ask('POST /v1/queues/emails/jobs', { body: { ...body, delay: '3h', ifExists: 'replace' } });
+    expect(replaced).toMatchObject({ status: 201, body: { status: 'replaced' } });
+    expect(
+      await ask('POST /v1/queues/emails/jobs', { body: { ...body, delay: '4h', ifExists: 'error' } }),
+    ).toMatchObject(problem(409, 'exists'));
+  });
+
+  test('with a wrong field are refused by its name, with what was given and what is allowed', async () => {
+    const wrong = await ask('POST /v1/queues/emails/jobs', { body: { delay: '2 fortnights' } });
+    expect(wrong).toMatchObject(problem(400, 'bad-input'));
+    expect(wrong.headers.get('content-type')).toBe('application/problem+json');
+    expect(wrong.body.errors).toEqual([
+      { field: 'body.delay', given: '"2 fortnights"', allowed: expect.stringContaining('"5m"') },
+    ]);
+    const misspelt = await ask('POST /v1/queues/emails/jobs', { body: { dely: '1h' } });
+    expect(misspelt.body.detail).toContain('delay (did you mean that?)');
+    const both = await ask('POST /v1/queues/emails/jobs', { body: { delay: '1h', at: '2030-01-01T00:00:00Z' } });
+    expect(both).toMatchObject(problem(400, 'bad-input'));
+    expect(both.body.detail).toContain('delay');
+  });
+
+  test.each([
+    ['half of an object', '{"a', 'bad-input', 400],
+    ['a list', '[]', 'bad-input', 400],
+    ['a text as something else', 'x', 'not-json', 415],
+    ['a depth that nobody means', `{"data":${'['.repeat(50_000)}${']'.repeat(50_000)}}`, 'bad-input', 400],
+  ])('%s is no job', async (_, body, code, status) => {
+    const headers = code === 'not-json' ? { 'Content-Type': 'text/plain' } : {};
+    expect(await ask('POST /v1/queues/emails/jobs', { body, headers })).toMatchObject(problem(status, code));
+  });
+
+  test('are listed page by page', async () => {
+    const ids: string[] = [];
+    for (let cursor = ''; ; ) {
+      const page = await ask(`GET /v1/queues/emails/jobs?limit=2${cursor}`);
+      expect(page.status).toBe(200);
+      ids.push(...page.body.jobs.map(({ id }: { id: string }) => id));
+      if (page.body.next === undefined) break;
+      cursor = `&cursor=${page.body.next}`;
+    }
+    expect(ids).toEqual([...new Set(ids)]);
+    expect(ids).toEqual(expect.arrayContaining(['a', 'b', 'c', 'd', 'e/f']));
+    expect(await ask('GET /v1/queues/emails/jobs?state=late')).toMatchObject(problem(400, 'bad-input'));
+    expect(await ask('GET /v1/queues/emails/jobs?cursor=nonsense')).toMatchObject(problem(400, 'bad-input'));
+    expect(await ask('GET /v1/queues/emials/jobs')).toMatchObject(problem(404, 'not-found'));
+  });
+
+  test('are edited if they are what was seen', async () => {
+    const seen = await ask('GET /v1/queues/emails/jobs/a');
+    const etag = seen.headers.get('etag') ?? '';
+    const edited = await ask('PATCH /v1/queues/emails/jobs/a', {
+      body: { data: { to: 'new' } },
+      headers: { 'If-Match': etag },
+    });
+    expect(edited).toMatchObject({ status: 200, body: { id: 'a', status: 'edited' } });
+    expect(edited.headers.get('etag')).toBe(`"${edited.body.digest}"`);
+    const stale = await ask('PATCH /v1/queues/emails/jobs/a', { body: { data: 2 }, headers: { 'If-Match': etag } });
+    expect(stale).toMatchObject(problem(412, 'changed'));
+    const nonsense = await ask('PATCH /v1/queues/emails/jobs/a', { body: { data: 2 }, headers: { 'If-Match': 'x' } });
+    expect(nonsense).toMatchObject(problem(400, 'bad-input'));
+    expect(await ask('PATCH /v1/queues/emails/jobs/nobody', { body: { data: 2 } })).toMatchObject(
+      problem(404, 'not-found'),
+    );
+    expect((await ask('GET /v1/queues/emails/jobs/a')).body.data).toEqual({ to: 'new' });
+  });
+
+  test('are rescheduled, run now and cancelled', async () => {
+    const moved = await ask('POST /v1/queues/emails/jobs/b/reschedule', { body: { delay: '2h', only: 'later' } });
+    expect(moved).toMatchObject({ status: 200, body: { id: 'b', status: 'rescheduled' } });
+    expect(await ask('POST /v1/queues/emails/jobs/b/reschedule', { body: {} })).toMatchObject(
+      problem(400, 'bad-input'),
+    );
+    expect(await ask('POST /v1/queues/emails/jobs/b/run')).toMatchObject({
+      status: 200,
+      body: { id: 'b', status: 'due' },
+    });
+    expect(await ask('POST /v1/queues/emails/jobs/nobody/run')).toMatchObject(problem(404, 'not-found'));
+    expect(await ask('DELETE /v1/queues/emails/jobs/e%2Ff')).toMatchObject({
+      status: 200,
+      body: { id: 'e/f', status: 'cancelled' },
+    });
+    expect(await ask('DELETE /v1/queues/emails/jobs/e%2Ff')).toMatchObject({
+      status: 200,
+      body: { over: 'cancelled' },
+    });
+    expect(await ask('DELETE /v1/queues/emails/jobs/nobody')).toMatchObject(problem(404, 'not-found'));
+    expect(await ask('POST /v1/queues/emails/jobs/e%2Ff/run')).toMatchObject(problem(409, 'over'));
+    expect(await ask('GET /v1/queues/emails/jobs/nobody')).toMatchObject(problem(404, 'not-found'));
+  });
+
+  test('in a batch have a status each', async () => {
+    const ids = ['c', 'nobody'];
+    const jobs = ids.map((id) => ({ id }));
+    const statuses = ({ body }: Answered) => body.jobs.map(({ status }: { status: string }) => status);
+    const edited = await ask('POST /v1/queues/emails/batch/edit', {
+      body: { jobs: jobs.map((job) => ({ ...job, attempts: 2 })) },
+    });
+    expect(statuses(edited)).toEqual(['edited', 'unknown']);
+    const moved = await ask('POST /v1/queues/emails/batch/reschedule', {
+      body: { jobs: jobs.map((job) => ({ ...job, delay: '5h' })) },
+    });
+    expect(statuses(moved)).toEqual(['rescheduled', 'unknown']);
+    expect(statuses(await ask('POST /v1/queues/emails/batch/run', { body: { ids: ['d', 'nobody'] } }))).toEqual([
+      'due',
+      'unknown',
+    ]);
+    expect(statuses(await ask('POST /v1/queues/emails/batch/cancel', { body: { ids } }))).toEqual([
+      'cancelled',
+      'unknown',
+    ]);
+    const made = await ask('POST /v1/queues/emails/batch/schedule', {
+      body: {
+        jobs: [
+          { id: 'n1', delay: '1h' },
+          { id: 'n2', delay: '1h' },
+        ],
+      },
+    });
+    expect(statuses(made)).toEqual(['scheduled', 'scheduled']);
+  });
+
+  test('in a batch with one that is wrong are none', async () => {
+    const wrong = await ask('POST /v1/queues/emails/batch/schedule', { body: { jobs: [{ id: 'w1' }, { id: 'w 2' }] } });
+    expect(wrong).toMatchObject(problem(400, 'bad-input'));
+    expect((await ask('GET /v1/queues/emails/jobs/w1')).status).toBe(404);
+    for (const verb of ['cancel', 'run']) {
+      expect(await ask(`POST /v1/queues/emails/batch/${verb}`, { body: { ids: [] } })).toMatchObject(
+        problem(400, 'bad-input'),
+      );
+    }
+    for (const verb of ['edit', 'reschedule']) {
+      expect(await ask(`POST /v1/queues/emails/batch/${verb}`, { body: { jobs: [{}] } })).toMatchObject(
+        problem(400, 'bad-input'),
+      );
+    }
+  });
+});
+
+describe('an Idempotency-Key', () => {
+  const headers = { 'Idempotency-Key': 'order-1042' };
+
+  test('is the id, and the same request again is the same call', async () => {
+    const first = await ask('POST /v1/queues/orders/jobs', { body: { data: 1, delay: '1h' }, headers });
+    expect(first).toMatchObject({ status: 201, body: { id: 'order-1042', status: 'scheduled' } });
+    const again = await ask('POST /v1/queues/orders/jobs', { body: { data: 1, delay: '1h' }, headers });
+    expect(again).toMatchObject({
+      status: 200,
+      body: { id: 'order-1042', status: 'already', dueMs: first.body.dueMs },
+    });
+  });
+
+  test('makes no second job when the first is over', async () => {
+    await ask('DELETE /v1/queues/orders/jobs/order-1042');
+    const again = await ask('POST /v1/queues/orders/jobs', { body: { data: 1, delay: '1h' }, headers });
+    expect(again).toMatchObject({ status: 200, body: { status: 'already', over: 'cancelled' } });
+  });
+
+  test('of another request is refused', async () => {
+    expect(await ask('POST /v1/queues/orders/jobs', { body: { data: 2, delay: '1h' }, headers })).toMatchObject(
+      problem(422, 'reused'),
+    );
+    expect(await ask('POST /v1/queues/orders/jobs', { body: { id: 'other' }, headers })).toMatchObject(
+      problem(400, 'bad-input'),
+    );
+  });
+
+  test('comes twice at one moment, and there is one job', async () => {
+    const twice = { body: { delay: '1h' }, headers: { 'Idempotency-Key': 'race' } };
+    const all = await Promise.all(Array.from({ length: 8 }, () => ask('POST /v1/queues/orders/jobs', twice)));
+    expect(all.map(({ status }) => status).toSorted()).toEqual([200, 200, 200, 200, 200, 200, 200, 201]);
+    expect(new Set(all.map(({ body }) => body.dueMs)).size).toBe(1);
+  });
+});
+
+describe('queues', () => {
+  test('are listed and shown with their counts', async () => {
+    const all = await ask('GET /v1/queues');
+    expect(all.body.queues.map(({ queue }: { queue: string }) => queue)).toEqual(['emails', 'orders']);
+    const one = await ask('GET /v1/queues/emails');
+    expect(one).toMatchObject({
+      status: 200,
+      body: { queue: 'emails', paused: false, partitions: [{ partition: 0 }] },
+    });
+    expect(await ask('GET /v1/queues/emials')).toMatchObject(problem(404, 'not-found'));
+    expect(await ask('GET /v1/queues/UPPER')).toMatchObject(problem(400, 'bad-input'));
+  });
+
+  test('are paused with a reason, and resumed', async () => {
+    const paused = await ask('POST /v1/queues/emails/pause', { body: { reason: 'the mail server moves' } });
+    expect(paused).toMatchObject({
+      status: 200,
+      body: { changed: true, paused: true, pause: { reason: 'the mail server moves' } },
+    });
+    expect(await ask('POST /v1/queues/emails/pause')).toMatchObject({ status: 200, body: { changed: false } });
+    expect(await ask('POST /v1/queues/emails/pause', { body: { reason: 'x'.repeat(201) } })).toMatchObject(
+      problem(400, 'bad-input'),
+    );
+    expect(await ask('POST /v1/queues/emails/resume')).toMatchObject({ status: 200, body: { changed: true } });
+    expect(await ask('POST /v1/queues/emials/resume')).toMatchObject(problem(404, 'not-found'));
+  });
+});
+
+describe('dead letters', () => {
+  test('are listed page by page, shown, replayed and purged', async () => {
+    const dying = ['d1', 'd2', 'd3', 'd4'].map((id) => ({ queue: 'dying', id, reason: 'customer is gone' }));
+    await buryJobs(api.redis.url, dying);
+    const first = await ask('GET /v1/queues/dying/dead?limit=3');
+    expect(first.body.deadLetters).toHaveLength(3);
+    const rest = await ask(`GET /v1/queues/dying/dead?limit=3&cursor=${first.body.next}`);
+    const all = [...first.body.deadLetters, ...rest.body.deadLetters];
+    expect(all.map(({ id }) => id)).toEqual(['d4', 'd3', 'd2', 'd1']);
+    expect(rest.body.next).toBeUndefined();
+    expect(await ask('GET /v1/queues/dying/dead?limit=0')).toMatchObject(problem(400, 'bad-input'));
+
+    const [newest] = all;
+    const shown = await ask(`GET /v1/queues/dying/dead/${newest.deadLetter}`);
+    expect(shown).toMatchObject({ status: 200, body: { id: 'd4', reason: 'customer is gone', hidden: false } });
+    expect(await ask('GET /v1/queues/dying/dead/1-1')).toMatchObject(problem(404, 'not-found'));
+    expect((await ask('GET /v1/queues/dying/jobs/d4')).body).toMatchObject({
+      state: 'dead',
+      reason: 'customer is gone',
+      deadLetter: newest.deadLetter,
+    });
+
+    const replayed = await ask(`POST /v1/queues/dying/dead/${newest.deadLetter}/replay`, { body: { delay: '1h' } });
+    expect(replayed).toMatchObject({ status: 200, body: { id: 'd4', status: 'scheduled' } });
+    expect(await ask(`POST /v1/queues/dying/dead/${newest.deadLetter}/replay`)).toMatchObject(
+      problem(404, 'not-found'),
+    );
+    const many = await ask('POST /v1/queues/dying/dead/replay', { body: { id: 'd3', delay: '1h' } });
+    expect(many).toMatchObject({
+      status: 200,
+      body: { replayed: 1, deadLetters: [{ id: 'd3', status: 'scheduled' }] },
+    });
+    expect(await ask('POST /v1/queues/dying/dead/replay', { body: {} })).toMatchObject(problem(400, 'bad-input'));
+
+    expect(await ask('POST /v1/queues/dying/dead/purge', { body: { dryRun: true } })).toMatchObject({
+      status: 200,
+      body: { matched: 2 },
+    });
+    expect(await ask('POST /v1/queues/dying/dead/purge', { body: {} })).toMatchObject(problem(400, 'bad-input'));
+    expect(await ask('POST /v1/queues/dying/dead/purge', { body: { dryRun: false, limit: 1 } })).toMatchObject({
+      status: 200,
+      body: { matched: 1, more: true },
+    });
+    expect((await ask('GET /v1/queues/dying/dead')).body.deadLetters).toHaveLength(1);
+  });
+});
+
+describe('schedules', () => {
+  const definition = { queue: 'reports', cron: '30 2 * * *', zone: 'Europe/Berlin', data: { kind: 'sales' } };
+
+  test('are put, looked at, paused, resumed and removed', async () => {
+    expect(await ask('PUT /v1/schedules/nightly', { body: definition })).toMatchObject({
+      status: 201,
+      body: { status: 'created' },
+    });
+    expect(await ask('PUT /v1/schedules/nightly', { body: definition })).toMatchObject({
+      status: 200,
+      body: { status: 'unchanged' },
+    });
+    expect(await ask('PUT /v1/schedules/nightly', { body: { ...definition, cron: '99 * * * *' } })).toMatchObject(
+      problem(400, 'bad-input'),
+    );
+    expect(await ask('GET /v1/schedules')).toMatchObject({
+      status: 200,
+      body: { schedules: [{ name: 'nightly' }], more: 0 },
+    });
+    expect(await ask('GET /v1/schedules?limit=0')).toMatchObject(problem(400, 'bad-input'));
+    const shown = await ask('GET /v1/schedules/nightly');
+    expect(shown).toMatchObject({
+      status: 200,
+      body: { name: 'nightly', queue: 'reports', input: definition, runs: 0 },
+    });
+    const paused = await ask('POST /v1/schedules/nightly/pause', { body: { reason: 'holidays' } });
+    expect(paused).toMatchObject({ status: 200, body: { paused: 'holidays' } });
+    expect((await ask('POST /v1/schedules/nightly/resume')).body.paused).toBeUndefined();
+    for (const verb of ['pause', 'resume', 'trigger']) {
+      expect(await ask(`POST /v1/schedules/nobody/${verb}`)).toMatchObject(problem(404, 'not-found'));
+    }
+  });
+
+  test('are previewed, triggered and backfilled', async () => {
+    const preview = await ask('GET /v1/schedules/nightly/preview?next=3&from=2030-03-01');
+    expect(preview.body.rows.map(({ local }: { local: string }) => local)).toEqual([
+      ...['2030-03-01T02:30:00', '2030-03-02T02:30:00', '2030-03-03T02:30:00'],
+    ]);
+    expect(await ask('GET /v1/schedules/nightly/preview?next=0')).toMatchObject(problem(400, 'bad-input'));
+    const unstored = await ask('POST /v1/schedules/preview', {
+      body: { schedule: { queue: 'q', every: '1h' }, next: 2 },
+    });
+    expect(unstored.body.rows).toHaveLength(2);
+    expect(await ask('POST /v1/schedules/preview', { body: { schedule: { queue: 'q' } } })).toMatchObject(
+      problem(400, 'bad-input'),
+    );
+    const triggered = await ask('POST /v1/schedules/nightly/trigger', { body: { id: 'ticket' } });
+    expect(triggered).toMatchObject({ status: 200, body: { status: 'scheduled' } });
+    expect((await ask('POST /v1/schedules/nightly/trigger', { body: { id: 'ticket' } })).body.status).toBe('exists');
+    const range = { from: '2026-03-01', to: '2026-03-02' };
+    const dry = await ask('POST /v1/schedules/nightly/backfill', { body: { ...range, dryRun: true } });
+    expect(dry.body.jobs.map(({ status }: { status: string }) => status)).toEqual(['would', 'would']);
+    const wet = await ask('POST /v1/schedules/nightly/backfill', { body: range });
+    expect(wet.body.jobs.map(({ status }: { status: string }) => status)).toEqual(['scheduled', 'scheduled']);
+    expect(await ask('POST /v1/schedules/nightly/backfill', { body: { from: '2026-03-01' } })).toMatchObject(
+      problem(400, 'bad-input'),
+    );
+    expect((await ask('DELETE /v1/schedules/nightly')).status).toBe(204);
+    expect(await ask('DELETE /v1/schedules/nightly')).toMatchObject(problem(404, 'not-found'));
+    expect(await ask('GET /v1/schedules/nightly')).toMatchObject(problem(404, 'not-found'));
+  });
+});
+
+describe('what people look at', () => {
+  test('is what comes due, who leads, who works and what doctor finds', async () => {
+    const forecast = await ask('GET /v1/forecast?queue=emails');
+    expect(forecast).toMatchObject({ status: 200, body: { by: 'hour', queue: 'emails' } });
+    expect(await ask('GET /v1/forecast?by=year')).toMatchObject(problem(400, 'bad-input'));
+    expect(await ask('GET /v1/leaders?queue=emails')).toMatchObject({
+      status: 200,
+      body: { partitions: [{ queue: 'emails', partition: 0 }] },
+    });
+    expect(await ask('GET /v1/leaders?queue=emials')).toMatchObject(problem(404, 'not-found'));
+    expect(await ask('GET /v1/workers')).toMatchObject({ status: 200, body: { workers: [] } });
+    expect(await ask('GET /v1/workers?queue=emials')).toMatchObject(problem(404, 'not-found'));
+    const doctor = await ask('GET /v1/doctor');
+    expect(doctor.body.checks.map(({ check }: { check: string }) => check)).toContain('eviction');
+    expect(await ask('GET /v1/doctor', { token: 'nobody' })).toMatchObject(problem(401, 'unauthorized'));
+  });
+
+  test('is who changed what, newest first', async () => {
+    const all = await ask('GET /v1/audit?limit=1000');
+    const told = all.body.entries.map(({ who, way, verb }: Record<string, string>) => `${who} ${way} ${verb}`);
+    expect(new Set(told)).toEqual(
+      new Set(verbs.filter(({ audited }) => audited).map(({ name }) => `anonymous api ${name}`)),
+    );
+    const page = await ask('GET /v1/audit?limit=2');
+    const next = await ask(`GET /v1/audit?limit=2&cursor=${page.body.next}`);
+    expect([...page.body.entries, ...next.body.entries]).toEqual(all.body.entries.slice(0, 4));
+    expect(await ask('GET /v1/audit?limit=9999')).toMatchObject(problem(400, 'bad-input'));
+  });
+});
+
+describe('sessions', () => {
+  test('are opened with a token, looked at and ended', async () => {
+    const token = await api.tokenOf({ scopes: ['read'] });
+    const opened = await ask('POST /v1/session', { body: { token } });
+    expect(opened).toMatchObject({ status: 201, body: { scopes: ['read'], csrf: expect.any(String) } });
+    const Cookie = opened.headers.get('set-cookie')?.split(';')[0] ?? '';
+    expect(await ask('GET /v1/session', { headers: { Cookie } })).toMatchObject({ status: 200, body: opened.body });
+    expect((await ask('DELETE /v1/session', { headers: { Cookie } })).status).toBe(204);
+    expect(await ask('GET /v1/session', { headers: { Cookie } })).toMatchObject(problem(401, 'unauthorized'));
+    expect(await ask('POST /v1/session', { body: { token: 'nobody' } })).toMatchObject(problem(401, 'unauthorized'));
+    expect(await ask('DELETE /v1/session', { headers: { Origin: 'https://evil.example' } })).toMatchObject(
+      problem(403, 'forbidden'),
+    );
+  });
+});
+
+describe('paths', () => {
+  test('that are none, and methods that they have not', async () => {
+    expect(await api.ask('GET /v1/nothing')).toMatchObject(problem(404, 'not-found'));
+    expect(await api.ask('GET /v1')).toMatchObject(problem(404, 'not-found'));
+    const wrong = await api.ask('PUT /v1/queues/emails/jobs');
+    expect(wrong).toMatchObject(problem(405, 'method-not-allowed'));
+    expect(wrong.headers.get('allow')).toBe('GET, HEAD, POST');
+    expect(await api.ask('HEAD /v1/queues')).toMatchObject({ status: 200, text: '' });
+  });
+
+  test('of the older window stay what they were', async () => {
+    expect((await api.ask('GET /livez')).text).toBe('ok\n');
+    expect((await api.ask('GET /v2')).body).toEqual({
+      error: 'not-found',
+      message: 'allowed: /livez, /readyz, /metrics',
+    });
+  });
+});
+
+test('every verb was asked, well and wrongly', () => {
+  const names = verbs.map(({ name }) => name).toSorted();
+  // Nothing that somebody says makes the list of queues wrong.
+  const never = ['queues.list'];
+  expect(names.filter((name) => !asked.well.has(name))).toEqual([]);
+  expect(names.filter((name) => !asked.wrongly.has(name) && !never.includes(name))).toEqual([]);
+});
