@@ -97,9 +97,9 @@ async function ask(
   return replies;
 }
 
-/** A reply that is not `later`. After the first one that is, all of a call are. */
-type Final = Exclude<CancelReply, { kind: 'later' }>;
-const isFinal = (reply: CancelReply): reply is Final => reply.kind !== 'later';
+/** A reply that is not `later`, after which all of a call are; and nothing was said of what was seen. */
+type Final = Exclude<CancelReply, { kind: 'later' | 'changed' }>;
+const isFinal = (reply: CancelReply): reply is Final => reply.kind !== 'later' && reply.kind !== 'changed';
 const tooFew = () => new Error('the script replied to fewer jobs than it was sent');
 
 function cancelledOf(id: string, reply: Final | undefined): Cancelled {

@@ -123,6 +123,9 @@ function resultOf(id: string, reply: RescheduleReply, isRepeated: boolean): Resc
       return { id, status: reply.kind, dueMs: reply.dueMs };
     case 'ready':
       return { id, status: 'ready' };
+    case 'changed':
+    case 'later':
+      throw new Error(`the script answered ${reply.kind} to a call that named a token alone`);
     case 'bad-due':
       throw new DuestreamError('bad-input', `the due time of ${id} is beyond the horizon by the clock of Redis`);
     default:

@@ -6,7 +6,7 @@ import { jobOptions } from '../../../core/job-options.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
 import { readData } from '../../terminal/input.ts';
-import { dashed, type JobFlags, readFlags, withFlags } from '../../terminal/job-flags.ts';
+import { flagOf, type JobFlags, readFlags, withFlags } from '../../terminal/job-flags.ts';
 import { line } from '../../terminal/text.ts';
 import { unchanged } from './reschedule.ts';
 
@@ -41,7 +41,7 @@ export const edit: Register = (parent, runner) => {
 };
 
 function optionNamed(given: string): string {
-  const known = OPTIONS.map(({ name }) => dashed(name));
+  const known = OPTIONS.map(flagOf);
   if (known.includes(given)) return given;
   throw new InvalidArgumentError(`Allowed: ${known.join(', ')}.`);
 }
@@ -54,7 +54,7 @@ interface Asked {
 
 async function run(session: Session, { queue, ids, flags }: Asked): Promise<Exit> {
   const { data, unset = [], ifDigest, ...options } = flags;
-  const cleared = OPTIONS.filter(({ name }) => unset.includes(dashed(name))).map(({ name }) => [name, null]);
+  const cleared = OPTIONS.filter((one) => unset.includes(flagOf(one))).map(({ name }) => [name, null]);
   const change: JobChange = {
     ...readFlags(options, EDITED),
     ...(Object.fromEntries(cleared) as JobChange),

@@ -91,9 +91,10 @@ export function jobFields(job: {
 
 /** What this one job was told. */
 function optionTexts(options: NonNullable<Content['options']>): readonly (readonly [string, string | undefined])[] {
-  const { attempts, timeoutMs, backoff, expiresAtMs, maxLatenessMs, onLate } = options;
+  const { attempts, timeoutMs, backoff, expiresAtMs, maxLatenessMs, onLate, tags } = options;
   const ending = { drop: 'it is dropped', dead: 'it becomes a dead letter', run: 'it runs anyway' }[onLate ?? 'drop'];
   return [
+    ['tags', tags?.join(', ')],
     ['budget', attempts === undefined ? undefined : `${attempts} attempts`],
     ['timeout', timeoutMs === undefined ? undefined : span(timeoutMs)],
     ['backoff', backoff === undefined ? undefined : json(backoff)],
