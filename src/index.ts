@@ -5,12 +5,18 @@
 export {
   type BulkJob,
   type Cancelled,
+  type CancelledWhere,
+  type ChangedWhere,
   type Changes,
   createProducer,
   type Durability,
   type DurabilityOption,
   type Edited,
+  type Finding,
   type JobChange,
+  type JobFilter,
+  type JobListOptions,
+  type JobPage,
   type JobView,
   type NewDue,
   type Producer,
@@ -22,6 +28,8 @@ export {
   type RunNow,
   type Scheduled,
   type ScheduleOptions,
+  type WhereOptions,
+  type WhereProgress,
 } from './client/producer.ts';
 export { Unconfirmed, type UnconfirmedJob } from './client/scheduled.ts';
 export {
