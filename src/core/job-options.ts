@@ -161,8 +161,7 @@ export const jobOptions = {
     record: { json: 'b' },
   },
   /**
-   * Words by which jobs are found together: at most 10 of 64 characters. Jobs can be listed, counted, cancelled and
-   * changed by tag.
+   * Words by which jobs are found together, to list, count, cancel or change them: at most 10 of 64 characters.
    *
    * @example { tags: ['user:42', 'invoice'] }
    */

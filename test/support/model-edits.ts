@@ -42,14 +42,27 @@ function rescheduleOne(model: Model, { member, dueMs, mode, seen }: RescheduleIt
   const due = dueMs === 0 ? nowMs : dueMs;
   const was = job.due;
   if (was === due) return { kind: 'already', dueMs: due };
+  const stays = stayOf({ was, due, mode, nowMs });
+  if (stays) return stays;
+  if (isAll && seen !== seenOf(model, member, 'nothing')) return { kind: 'changed' };
+  putAt(model, { member, job, due });
+  return { kind: 'ok', wasMs: was, dueMs: due };
+}
+
+interface Wish {
+  readonly was: number | undefined;
+  readonly due: number;
+  readonly mode: RescheduleItem['mode'];
+  readonly nowMs: number;
+}
+
+/** Why a job keeps its due time, or undefined. */
+function stayOf({ was, due, mode, nowMs }: Wish): RescheduleReply | undefined {
   const isDue = was === undefined || was <= nowMs;
   if (isDue && (due <= nowMs || mode === 'earlier')) return { kind: 'ready' };
   const before = was ?? due;
   const stays = (mode === 'earlier' && due > before) || (mode === 'later' && due < before);
-  if (stays) return { kind: 'kept', dueMs: before };
-  if (isAll && seen !== seenOf(model, member, 'nothing')) return { kind: 'changed' };
-  putAt(model, { member, job, due });
-  return { kind: 'ok', wasMs: was, dueMs: due };
+  return stays ? { kind: 'kept', dueMs: before } : undefined;
 }
 
 function putAt(model: Model, { member, job, due }: { member: string; job: Job; due: number }): void {

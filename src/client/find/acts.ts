@@ -85,14 +85,7 @@ export function editing(
       const items = some.map((job) => ({ member: job.member, before: job.seen, record: recordOf(job) }));
       return jobs.edit(ref, items, { bytesMax });
     },
-    outcomeOf(reply, isRepeated) {
-      if (reply.kind === 'ok') return 'done';
-      if (reply.kind === 'later') return undefined;
-      if (reply.kind === 'already') return isRepeated ? 'done' : 'already';
-      if (reply.kind === 'bad-record' || reply.kind === 'too-large') return 'refused';
-      if (isRepeated) return 'indeterminate';
-      return reply.kind === 'started' ? 'changed' : reply.kind;
-    },
+    outcomeOf: editOutcome,
   });
   return async (ref, some, policy) => {
     made.clear();
@@ -103,6 +96,24 @@ export function editing(
     const told = new Map(sent.map((job, at) => [job, answers[at]]));
     return some.map((job): Outcome => told.get(job) ?? unsent(made.get(job)));
   };
+}
+
+function editOutcome(reply: EditReply, isRepeated: boolean): Outcome | undefined {
+  switch (reply.kind) {
+    case 'ok':
+      return 'done';
+    case 'later':
+      return undefined;
+    case 'already':
+      return isRepeated ? 'done' : 'already';
+    case 'bad-record':
+    case 'too-large':
+      return 'refused';
+    case 'started':
+      return isRepeated ? 'indeterminate' : 'changed';
+    default:
+      return isRepeated ? 'indeterminate' : reply.kind;
+  }
 }
 
 function unsent(made: Made): Outcome {
@@ -128,29 +139,38 @@ interface Each<Reply> {
 }
 
 /** As many calls as it takes; a script looks at the first job of each at least. */
-function each<Reply>({ what, call, bytesOf, outcomeOf }: Each<Reply>): Act {
-  return async (ref, jobs, policy: RetryPolicy) => {
+function each<Reply>(how: Each<Reply>): Act {
+  return async (ref, jobs, policy) => {
+    const readable = jobs.filter(({ member }) => READABLE.test(member));
     const outcomes = new Map<Found, Outcome>();
-    for (const job of jobs) if (!READABLE.test(job.member)) outcomes.set(job, 'unreadable');
-    for (let open = jobs.filter((job) => !outcomes.has(job)); open.length > 0; ) {
-      const some = firstOf(open, bytesOf);
-      let tries = 0;
-      const send = () => {
-        tries += 1;
-        return call(ref, some);
-      };
-      const replies = await withRetry(what, send, policy);
-      if (isMoved(replies)) return replies;
-      for (const [at, job] of some.entries()) {
-        const reply = replies[at];
-        if (reply === undefined) throw new Error('the script replied to fewer jobs than it was sent');
-        const outcome = outcomeOf(reply, tries > 1);
-        if (outcome !== undefined) outcomes.set(job, outcome);
-      }
-      open = open.filter((job) => !outcomes.has(job));
+    for (let open = readable; open.length > 0; open = open.filter((job) => !outcomes.has(job))) {
+      const answers = await sendSome(how, { ref, some: firstOf(open, how.bytesOf) }, policy);
+      if (isMoved(answers)) return answers;
+      for (const [job, outcome] of answers) outcomes.set(job, outcome);
     }
-    return jobs.map((job) => outcomes.get(job) ?? 'unknown');
+    return jobs.map((job) => outcomes.get(job) ?? 'unreadable');
   };
+}
+
+/** What became of those that were looked at. */
+async function sendSome<Reply>(
+  { what, call, outcomeOf }: Each<Reply>,
+  { ref, some }: { readonly ref: PartitionRef; readonly some: readonly Found[] },
+  policy: RetryPolicy,
+): Promise<readonly (readonly [Found, Outcome])[] | Moved> {
+  let tries = 0;
+  const send = () => {
+    tries += 1;
+    return call(ref, some);
+  };
+  const replies = await withRetry(what, send, policy);
+  if (isMoved(replies)) return replies;
+  return some.flatMap((job, at) => {
+    const reply = replies[at];
+    if (reply === undefined) throw new Error('the script replied to fewer jobs than it was sent');
+    const outcome = outcomeOf(reply, tries > 1);
+    return outcome === undefined ? [] : [[job, outcome] as const];
+  });
 }
 
 /** As many as one call may carry, and at least one. */

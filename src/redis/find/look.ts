@@ -58,23 +58,29 @@ type Value = string | null | undefined;
 function foundAt(
   ref: PartitionRef,
   place: Place,
-  { record, run: text, due }: { readonly record: Value; readonly run: Value; readonly due: Value },
+  stored: { readonly record: Value; readonly run: Value; readonly due: Value },
 ): Found | undefined {
   const { member } = place;
   const { id, bare } = idOf(Buffer.from(member, 'latin1').toString());
-  const isLive = typeof record === 'string' && !isTombstone(record);
-  const waits = typeof due === 'string';
+  const record = recordIn(stored.record);
+  const due = stored.due ?? undefined;
   // One of ours without a record is damage, and what is left of an earlier life says nothing of a bare one.
-  if (!isLive && !(bare && waits)) return undefined;
-  const run = isLive ? decodeRun(text ?? '') : undefined;
-  const state = run?.owner !== undefined ? 'running' : waits ? 'scheduled' : 'ready';
-  const content = isLive ? record : undefined;
-  const token = run?.token ?? '0';
-  const digest = content === undefined ? '-' : digestOf(content);
-  const known = state === 'scheduled' && waits ? score(due) : (place.dueMs ?? run?.nextDueMs);
+  if (record === undefined && !(bare && due !== undefined)) return undefined;
+  const run = record === undefined ? undefined : decodeRun(stored.run ?? '');
+  const state = run?.owner !== undefined ? 'running' : due === undefined ? 'ready' : 'scheduled';
+  const at = state === 'scheduled' ? due : undefined;
+  const digest = record === undefined ? '-' : digestOf(record);
   return {
-    ...{ ref, member, id, bare, state, record: content, run },
-    dueMs: known ?? decodeHeader(content ?? '')?.askedDueMs ?? 0,
-    seen: seenText({ digest, token, place: state === 'scheduled' && waits ? due : state }),
+    ...{ ref, member, id, bare, state, record, run },
+    dueMs: at === undefined ? entryDue(place, record, run) : score(at),
+    seen: seenText({ digest, token: run?.token ?? '0', place: at ?? state }),
   };
+}
+
+const recordIn = (value: Value): string | undefined =>
+  typeof value === 'string' && !isTombstone(value) ? value : undefined;
+
+/** When a job was due that waits for a worker, or runs. */
+function entryDue({ dueMs }: Place, record: string | undefined, run: Run | undefined): number {
+  return dueMs ?? run?.nextDueMs ?? decodeHeader(record ?? '')?.askedDueMs ?? 0;
 }

@@ -1,7 +1,8 @@
-/** `ls <queue> --state`: a page of jobs in one state, all partitions merged. */
+/** `ls <queue>`: a page of jobs in one state, all partitions merged; with a filter, a page of the jobs that it means. */
 import { type Command, Option } from 'commander';
 import { systemClock } from '../../../core/clock.ts';
 import { decodeRecord, memberOf } from '../../../core/codec.ts';
+import { DuestreamError } from '../../../core/errors.ts';
 import { DEFAULT_NAME } from '../../../core/job.ts';
 import { decodeHeader } from '../../../core/record-header.ts';
 import type { JobState } from '../../../core/state.ts';
@@ -13,13 +14,24 @@ import { type Exit, type Register, wholeNumber, withExamples } from '../../regis
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { table } from '../../terminal/text.ts';
 import { moment } from '../../terminal/when.ts';
+import { type FilterFlags, isFilterGiven, withFilterFlags } from '../find/filter-flags.ts';
+import { listByFilter } from '../find/list.ts';
 
 const STATES: readonly JobState[] = ['scheduled', 'ready', 'running', 'done', 'cancelled', 'expired', 'dead'];
+
+const LIVE = ['scheduled', 'ready', 'running'] as const;
 
 interface Flags {
   readonly state: JobState;
   readonly limit: number;
   readonly offset: number;
+}
+
+interface Given extends Omit<FilterFlags, 'state'> {
+  readonly state?: JobState;
+  readonly limit: number;
+  readonly offset?: number;
+  readonly cursor?: string;
 }
 
 interface Listed {
@@ -46,16 +58,40 @@ export const ls: Register = (parent, runner) => {
   const command = parent
     .command('ls <queue>')
     .description('list the jobs in one state, earliest due time first, or latest end first if they are over')
-    .addOption(new Option('--state <state>', 'which jobs').choices(STATES).default('scheduled'))
+    .addOption(
+      new Option('--state <state>', 'jobs in this state (default: scheduled; with a filter all that live)').choices(
+        STATES,
+      ),
+    );
+  withFilterFlags(command, { states: [] })
     .option('--limit <n>', 'show at most this many', wholeNumber(1, 1000), 50)
-    .option('--offset <n>', 'skip this many first', wholeNumber(0, 10_000), 0)
-    .action((queue: string, flags: Flags, command: Command) =>
+    .option('--cursor <text>', 'with a filter: go on where the page before has ended')
+    .option('--offset <n>', 'without a filter: skip this many first', wholeNumber(0, 10_000))
+    .action((queue: string, flags: Given, command: Command) =>
       runner.run(command, (session) => run(session, queue, flags)),
     );
-  withExamples(command, ['duestream ls emails', 'duestream ls emails --state running --limit 10 --json']);
+  withExamples(command, [
+    'duestream ls emails',
+    'duestream ls emails --state running --limit 10 --json',
+    'duestream ls emails --tag user:42',
+    'duestream ls emails --due-from now --due-to +1h --name welcome',
+  ]);
 };
 
-async function run(session: Session, queue: string, { state, limit, offset }: Flags): Promise<Exit> {
+function run(session: Session, queue: string, { state, offset, ...flags }: Given): Promise<Exit> {
+  const { limit, cursor, ...filter } = flags;
+  if (!isFilterGiven(filter) && cursor === undefined) {
+    return listState(session, queue, { state: state ?? 'scheduled', limit, offset: offset ?? 0 });
+  }
+  if (offset !== undefined) throw new DuestreamError('usage', '--offset does not go with a filter; use --cursor');
+  const live = LIVE.find((one) => one === state);
+  if (state !== undefined && live === undefined) {
+    throw new DuestreamError('usage', `--state ${state} does not go with a filter; allowed: ${LIVE.join(', ')}`);
+  }
+  return listByFilter(session, queue, { ...filter, limit, cursor, ...(live && { state: live }) });
+}
+
+async function listState(session: Session, queue: string, { state, limit, offset }: Flags): Promise<Exit> {
   const jobs = await withRedis(session, async (redis) => {
     const refs = await partitionsOfQueue(session, redis, queue);
     return detailed(redis, await pageOf(redis, refs, { state, limit, offset }));
