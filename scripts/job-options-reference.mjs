@@ -2,7 +2,7 @@
  * Renders the table of the options of a job as `docs/reference/job-options.md`. Pure: a test compares the file with it
  * byte for byte, and `npm run generate` lets that test rewrite it.
  */
-import { dashed } from '../src/cli/terminal/job-flags.ts';
+import { flagOf } from '../src/cli/terminal/job-flags.ts';
 
 /** @typedef {import('../src/core/option-kinds.ts').JobOption} JobOption */
 /** @typedef {import('../src/core/option-kinds.ts').Named} Named */
@@ -46,7 +46,7 @@ function row({ name, option }) {
     `\`${name}\`<br>${sentence(doc)}`,
     `${allowed}${others}`,
     otherwise,
-    `\`--${dashed(name)} ${metavar}\``,
+    `\`--${flagOf({ name, option })} ${metavar}\``,
     field,
     place(option),
   ];

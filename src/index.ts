@@ -7,12 +7,18 @@
 export {
   type BulkJob,
   type Cancelled,
+  type CancelledWhere,
+  type ChangedWhere,
   type Changes,
   createProducer,
   type Durability,
   type DurabilityOption,
   type Edited,
+  type Finding,
   type JobChange,
+  type JobFilter,
+  type JobListOptions,
+  type JobPage,
   type JobView,
   type NewDue,
   type Producer,
@@ -24,6 +30,8 @@ export {
   type RunNow,
   type Scheduled,
   type ScheduleOptions,
+  type WhereOptions,
+  type WhereProgress,
 } from './client/producer.ts';
 export { Unconfirmed, type UnconfirmedJob } from './client/scheduled.ts';
 export {

@@ -1,9 +1,11 @@
 -- completion: running jobs are over; a tombstone is left for the done window.
 -- GIVES   completeAll(keys, call, words, from, to): one text per job: ok | cancelled (a cancel was
 --         requested, it ends cancelled) | already | fenced | gone; and whether all are ok. `call`
---         is {now, window, isHeld, consumer}, `words` holds entry, member, token and mark for each.
+--         is {now, window, isHeld, consumer}, `words` holds entry, member, token and mark for each,
+--         the mark with a bar and its tags behind it if it has any, a bar alone if nothing is to
+--         be kept, or '': the record is read for them.
 -- USED BY  complete, serve
--- NEEDS   run, tombstone, let-go, repeated
+-- NEEDS   run, tombstone, tags, let-go, repeated
 -- RULE    Only the newest token and its entry count. A member that is in scheduled meanwhile (a
 --         foreign producer put it again) stays live. Only this very call once more is `already`:
 --         if the entry was handed back meanwhile, it is `fenced`. Never needs memory that a full
@@ -11,7 +13,7 @@
 local function completeAll(keys, call, words, from, to)
   local members, seen, replies, areOk = {}, {}, {}, true
   local tombstones, times, over, drop, gone = {}, {}, {}, {}, {}
-  local ended = { done = 0, cancelled = 0, adopted = 0 }
+  local ended, tagged = { done = 0, cancelled = 0, adopted = 0 }, {}
   for at = from + 1, to, 4 do
     members[#members + 1] = words[at]
   end
@@ -36,6 +38,13 @@ local function completeAll(keys, call, words, from, to)
       reply = isCancelled and 'cancelled' or 'ok'
       local counter = isCancelled and 'cancelled' or 'done'
       ended[counter] = ended[counter] + 1
+      local bar, value = mark:find('|', 1, true), nil
+      if bar then
+        tagged[member], mark = not isAgain and mark:sub(bar + 1) or nil, mark:sub(1, bar - 1)
+      elseif mark == '' and not isAgain then
+        mark, value = markIn(keys.jobs, member)
+        tagged[member] = tagsOf(value)
+      end
       if isAgain then
         ended.adopted = ended.adopted + 1
       elseif isHeld or call.window > 0 then
@@ -66,6 +75,9 @@ local function completeAll(keys, call, words, from, to)
   end
   if #drop > 0 then
     redis.call('HDEL', keys.jobs, unpack(drop))
+  end
+  for member, text in pairs(tagged) do
+    dropTags(keys.tags, member, text)
   end
   if #over > 0 then
     redis.call('HDEL', keys.runs, unpack(over))

@@ -1,9 +1,10 @@
 -- known: what a call of schedule means for an id under which something is stored already.
 -- GIVES   knownAs(keys, call, job): the reply; whether the id is over and gets a new life; and the
---         generation of the run that is replaced. `call` is {mode, spent}, of which spent grows and
---         isFull may be set; `job` is {member, record, length of what is stored}
+--         generation of the run that is replaced, and its tags. `call` is {mode, spent, isTagged:
+--         there may be tags to replace}, of which spent grows and isFull may be set; `job` is
+--         {member, record, length of what is stored}
 -- USED BY  schedule
--- NEEDS   run, tombstone
+-- NEEDS   run, tombstone, tags
 -- RULE    What is stored is read only where its length can decide nothing, and a call ends at
 --         640 KiB of what it would read or hash; the first is always read. A value of more than
 --         300 bytes is no tombstone.
@@ -38,7 +39,12 @@ local function knownAs(keys, call, job)
   if first and first == markOf(record) then return 'already live' end
   if call.mode == 'replace' then
     local isRunning = run and run.owner ~= '-'
-    return isRunning and 'running' or 'replaced', false, run and tonumber(run.generation)
+    if isRunning then return 'running' end
+    local isUnread = call.isTagged and not current
+    -- @tagged-later
+    if isUnread and not mayRead(call, length) then return 'later' end
+    current = isUnread and redis.call('HGET', keys.jobs, member) or current
+    return 'replaced', false, run and tonumber(run.generation), tagsOf(current)
   end
   local scheduledFor = tonumber(redis.call('ZSCORE', keys.scheduled, member))
   local isUnknown = not scheduledFor and not current

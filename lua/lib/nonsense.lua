@@ -3,7 +3,7 @@
 -- GIVES   faultIn(member, score): the reason, or nothing; buryNonsense(keys, now, job): makes a
 --         dead letter of {member, record or false, reason}, and gives the bytes of what it wrote
 -- USED BY  promote
--- NEEDS   tombstone, dead-letter
+-- NEEDS   tombstone, tags, dead-letter
 -- RULE    Nothing is thrown away in silence. A record that lives under the member ends with a
 --         tombstone, in done before it is written: a call that was cut off finds the record again.
 local function faultIn(member, score)
@@ -27,5 +27,6 @@ local function buryNonsense(keys, now, job)
   redis.call('HDEL', keys.runs, member)
   -- @keep-tombstone
   redis.call('HSET', keys.jobs, member, tombstone)
+  dropTags(keys.tags, member, tagsOf(record))
   return #record
 end

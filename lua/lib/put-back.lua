@@ -1,10 +1,10 @@
 -- put-back: how a running job leaves its worker before it is over.
 -- GIVES   putBack(scheduled, runs, meta, wake, member, run, due, counter): it waits for its due
 --         time again, and `counter` of K:meta counts it; the due time as a text.
---         endCancelled(jobs, runs, done, meta, member, run, now, window): it ends because somebody
---         asked for that
+--         endCancelled(jobs, runs, done, meta, tags, member, run, now, window): it ends because
+--         somebody asked for that
 -- USED BY  defer, retry
--- NEEDS   run, tombstone, settle, nudge
+-- NEEDS   run, tombstone, tags, settle, nudge
 -- RULE    A member that is in scheduled meanwhile stays as it is there: its producer's newer wish
 --         wins. Into scheduled first; who calls this takes it out of ready last.
 local function putBack(scheduled, runs, meta, wake, member, run, due, counter)
@@ -17,9 +17,11 @@ local function putBack(scheduled, runs, meta, wake, member, run, due, counter)
   return text
 end
 
-local function endCancelled(jobs, runs, done, meta, member, run, now, window)
-  local tombstone = tombstoneText('c', markIn(jobs, member), run.token, run.attempts)
+local function endCancelled(jobs, runs, done, meta, tags, member, run, now, window)
+  local mark, record = markIn(jobs, member)
+  local tombstone = tombstoneText('c', mark, run.token, run.attempts)
   settle(jobs, done, member, tombstone, now, window)
+  dropTags(tags, member, tagsOf(record))
   redis.call('HINCRBY', meta, 'n.cancelled', 1)
   redis.call('HDEL', runs, member)
 end

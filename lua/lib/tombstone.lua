@@ -3,9 +3,11 @@
 --         length of what there is; settledIn(jobs, member): its outcome letter and finishing token;
 --         tombstoneText(...); firstMark(record): the mark that an edit wrote into its header, or
 --         nil; markOf(record): what a tombstone keeps of a record, the asked due time and the
---         digest of the call that made the job; markIn(jobs, member): the same of what is there
--- USED BY  bury, cancel, check-members, commit, complete, defer, edit, expire, fire, oldest,
---          promote, release, repair, replay, reschedule, retry, schedule, serve, start, sweep
+--         digest of the call that made the job; markIn(jobs, member): the same of what is there,
+--         and what is there
+-- USED BY  bury, cancel, check-members, check-tags, commit, complete, defer, edit, expire, fire,
+--          mend-tags, oldest, promote, release, repair, replay, reschedule, retry, schedule,
+--          serve, start, sweep
 -- RULE    A record is never read to find out that it is none: a value of more than 300 bytes is
 --         no tombstone. A record that was edited carries the mark of its first one in the letter m.
 local function isTombstone(value)
@@ -37,7 +39,7 @@ local function digestOf(record)
 end
 
 local function firstMark(record)
-  local asked, digest = record:match('^1%w+;[^|]-m=(%w+)%.(%x+)')
+  local asked, digest = record:match('^1%w+[^|]-;m=(%w+)%.(%x+)')
   return asked and asked .. ' ' .. digest
 end
 
@@ -48,5 +50,5 @@ end
 local function markIn(jobs, member)
   local value = redis.call('HGET', jobs, member) or ''
   -- A call that was cut off may have left the tombstone.
-  return value:match('^%.%l(%w+ %S+)') or markOf(value)
+  return value:match('^%.%l(%w+ %S+)') or markOf(value), value
 end

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- bury: a running job ran out of budget, cannot succeed or cannot be read: it becomes a dead
 -- letter.
--- USES  clock, run, history, tombstone, claim, dead-letter, compensate, settle, nudge, let-go
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 wake
+-- USES  clock, run, history, tombstone, tags, claim, dead-letter, compensate, settle, nudge, let-go
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 wake  9 tags
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 reason  7 error  8 compensation
 --       9 compensationRecord
 --       now ms, '' = server time; window ms of tombstones; reason: one word or sentence; error: one
@@ -14,7 +14,7 @@
 -- adding a second one. The tombstone names its dead letter, so that a replay removes that tombstone
 -- and no other. The compensation job is due at once.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local dead, done, meta, wake = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local dead, done, meta, wake, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local now, window, reason, failure = clock(ARGV[1]), tonumber(ARGV[2]), ARGV[6], ARGV[7]
 local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
 local compensation = { member = ARGV[8], record = ARGV[9], due = now }
@@ -47,9 +47,13 @@ if redis.call('ZSCORE', scheduled, member) then
   redis.call('HINCRBY', meta, 'n.adopted', 1)
 else
   local outcome = isCancelled and 'c' or 'x'
-  local mark = run.record and markOf(run.record) or markIn(jobs, member)
-  local tombstone = tombstoneText(outcome, mark, token, run.attempts, deadLetter)
+  local record, mark = run.record, nil
+  if not record then
+    mark, record = markIn(jobs, member)
+  end
+  local tombstone = tombstoneText(outcome, mark or markOf(record), token, run.attempts, deadLetter)
   settle(jobs, done, member, tombstone, now, window)
+  dropTags(tags, member, tagsOf(record))
 end
 -- @forget-run
 redis.call('HDEL', runs, member)

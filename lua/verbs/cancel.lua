@@ -1,19 +1,21 @@
 #!lua flags=allow-oom
 -- cancel: a job that waits is over at once; one that runs is asked to stop. Many jobs per call.
--- USES  clock, run, tombstone, budget
--- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 stale
+-- USES  clock, run, tombstone, tags, budget, seen
+-- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 stale  7 tags
 -- ARGV  1 now  2 generation  3 window  then per job: member
---       now ms, '' = server time; window ms of tombstones, 0 = keep none
+--       now ms, '' = server time; window ms of tombstones, 0 = keep none; member: or member, a
+--       zero byte and what was seen of it, see the part seen: another job than that stays
 -- RETURN one text per job: cancelled | requested (running) | over <outcome letter> | unknown |
---        later (not looked at: too many bytes, call again); or {'moved', generation} when the
---        partition has another generation
+--        changed (it is not what was seen) | later (not looked at: too many bytes, call again); or
+--        {'moved', generation} when the partition has another generation
 -- The tombstone of a ready job waits for its entry, which start drops; it enters done then, so that
 -- a sweep cannot take it before. A bare member that waits has no record yet, perhaps the tombstone
 -- of an earlier life: it only leaves scheduled. So does a job whose cancel was cut off. A bare
 -- member that was put again while it was ready leaves an entry there, which stale notes. A caller
--- of an earlier release names five keys and notes nothing. A call ends at 640 KiB of records.
+-- of an earlier release names five keys and notes nothing, or six and leaves the tags. A call ends
+-- at 640 KiB of records.
 local scheduled, jobs, runs = KEYS[1], KEYS[2], KEYS[3]
-local done, meta, stale = KEYS[4], KEYS[5], KEYS[6]
+local done, meta, stale, tags = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local now, generation, window = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 
 local replies, count, spent = {}, 0, 0
@@ -52,20 +54,26 @@ local function cancel(member, record, run, waits)
     redis.call('HSET', jobs, member, tombstone)
   end
   redis.call('HDEL', runs, member)
+  dropTags(tags, member, tagsOf(record))
   -- @unschedule
   redis.call('ZREM', scheduled, member)
   count = count + 1
   return 'cancelled'
 end
 
-local function judge(member)
+local function judge(word)
   local record
+  local zero = word:find('\0', 1, true)
+  local member, seen = word:sub(1, (zero or 0) - 1), zero and word:sub(zero + 1)
   spent, record = readWithin(jobs, member, 655360, spent)
   -- @later
   if not spent then return 'later' end
   local waits = redis.call('ZSCORE', scheduled, member)
-  if not record or isTombstone(record) then return unknown(member, record, waits) end
-  local run = runOf(redis.call('HGET', runs, member))
+  local isOver = not record or isTombstone(record)
+  local run = not isOver and runOf(redis.call('HGET', runs, member))
+  local isOther = seen and (waits or not isOver) and seenText(record, run, waits) ~= seen
+  if isOther then return 'changed' end
+  if isOver then return unknown(member, record, waits) end
   if run and run.owner ~= '-' then return request(member, run) end
   return cancel(member, record, run, waits)
 end

@@ -1,8 +1,8 @@
 #!lua flags=no-writes
 -- check-members: looks whether every member has all that belongs to it, in a whole partition at one
 -- moment or a slice at a time.
--- USES  run, tombstone, group
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta
+-- USES  run, tombstone, tags, group, tag-entries
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 tags
 -- ARGV  1 part  2 cursor  3 limit
 --       part all | jobs | runs | scheduled; cursor 0 = from the beginning; limit: things to look
 --       at, for all: the most there may be
@@ -10,13 +10,13 @@
 --        {'large', size} when all is too much: more things than the limit, or more than 512 KiB
 -- Kinds: orphan, a record in no index, and its owner or '-'; tombstone, in no index; unrecorded,
 -- scheduled, 'tombstone' or ''; idle, a run without a record; ahead, a run that cannot be; shared,
--- a run whose entry another holds, and who.
+-- a run whose entry another holds, and who; untagged, a record with tags that are not in the index.
 -- When ready holds more than the limit, an orphan or a tombstone may still be in it. A surplus
 -- above 0: somebody must be lost. Big records are not read where their size says enough. A walk
 -- through the hash reads them all, so it takes as few at a time as the largest so far lets expect,
 -- forty at most, and a slice ends at 512 KiB.
 local scheduled, jobs, runs = KEYS[1], KEYS[2], KEYS[3]
-local ready, done, meta = KEYS[4], KEYS[5], KEYS[6]
+local ready, done, meta, tags = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local part, cursor, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local stored, waits = redis.call('HLEN', jobs), redis.call('ZCARD', scheduled)
 local entries = redis.call('XLEN', ready)
@@ -38,6 +38,7 @@ function look.jobs(member, value, isScheduled)
   local isOver = isTombstone(value)
   if not isOver and not seen[member] then
     live, seen[member] = live + 1, true
+    noteUntagged(found, tags, member, value)
   end
   if waiting[member] or isScheduled and not isOver then return end
   if isOver and redis.call('ZSCORE', done, member) then return end

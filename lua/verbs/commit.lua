@@ -1,8 +1,9 @@
 #!lua
 -- commit: a running job is over, together with effects its handler asked for, in one step on the
 -- partition's slot.
--- USES  clock, run, history, tombstone, dead-letter, settle, let-go
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  then one key per command
+-- USES  clock, run, history, tombstone, tags, dead-letter, settle, let-go
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags
+--       then one key per command
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  then per command: size, name, words
 --       now ms, '' = server time; window ms of tombstones; size: number of words after the key; a
 --       command is name, key, words
@@ -14,7 +15,7 @@
 -- have them twice: the job becomes a dead letter in this very step. No allow-oom, because the
 -- effects may need memory; nothing has happened then either.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local dead, done, meta = KEYS[5], KEYS[6], KEYS[7]
+local dead, done, meta, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local now, window = clock(ARGV[1]), tonumber(ARGV[2])
 local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
 
@@ -40,14 +41,14 @@ end
 local isCancelled = run.cancel == '1'
 local reply, outcome = isCancelled and 'cancelled' or 'ok', isCancelled and 'c' or 'd'
 local deadLetter, at = '-', 6
-for index = 8, isCancelled and 0 or #KEYS do
+for index = 9, isCancelled and 0 or #KEYS do
   local size = tonumber(ARGV[at])
   local answer = redis.pcall(ARGV[at + 1], KEYS[index], unpack(ARGV, at + 2, at + 1 + size))
   at = at + 2 + size
   if type(answer) == 'table' and answer.err then
-    if index == 8 then return answer end
-    reply, outcome = ('half %d %s'):format(index - 7, answer.err), 'x'
-    local refusal = ('command %d of the commit was refused: %s'):format(index - 7, answer.err)
+    if index == 9 then return answer end
+    reply, outcome = ('half %d %s'):format(index - 8, answer.err), 'x'
+    local refusal = ('command %d of the commit was refused: %s'):format(index - 8, answer.err)
     deadLetter = deadLetterId((refusal:gsub('[%c"\\]', ' ')))
     break
   end
@@ -55,9 +56,10 @@ end
 if redis.call('ZSCORE', scheduled, member) then
   redis.call('HINCRBY', meta, 'n.adopted', 1)
 else
-  local mark = markIn(jobs, member)
+  local mark, record = markIn(jobs, member)
   local tombstone = tombstoneText(outcome, mark, token, run.attempts, deadLetter)
   settle(jobs, done, member, tombstone, now, window)
+  dropTags(tags, member, tagsOf(record))
 end
 redis.call('HINCRBY', meta, ({ c = 'n.cancelled', d = 'n.done', x = 'n.dead' })[outcome], 1)
 redis.call('HDEL', runs, member)

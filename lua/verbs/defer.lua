@@ -1,13 +1,13 @@
 #!lua flags=allow-oom
 -- defer: a running job was put aside by its handler (a lock is taken) and goes back to scheduled;
 -- no failure is counted.
--- USES  clock, run, tombstone, claim, settle, nudge, let-go, put-back
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake
+-- USES  clock, run, tombstone, tags, claim, settle, nudge, let-go, put-back
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 tags
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 delay
 --       now ms, '' = server time; window ms of tombstones; delay ms
 -- RETURN {'ok', due} | {'cancelled'} (a cancel was requested) | {'already'} | {'fenced'} | {'gone'}
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local done, meta, wake = KEYS[5], KEYS[6], KEYS[7]
+local done, meta, wake, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local now, window = clock(ARGV[1]), tonumber(ARGV[2])
 local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
 local delay = tonumber(ARGV[6])
@@ -19,7 +19,7 @@ if refusal then return { refusal } end
 local reply = { 'cancelled' }
 -- @first-write
 if run.cancel == '1' then
-  endCancelled(jobs, runs, done, meta, member, run, now, window)
+  endCancelled(jobs, runs, done, meta, tags, member, run, now, window)
 else
   local due = putBack(scheduled, runs, meta, wake, member, run, now + delay, 'n.deferred')
   reply = { 'ok', due }

@@ -1,19 +1,20 @@
 #!lua
 -- edit: a job that waits gets another record. Many jobs per call.
--- USES  run, tombstone, budget, waiting
--- KEYS  1 scheduled  2 jobs  3 runs  4 meta
+-- USES  run, tombstone, tags, budget, seen, waiting
+-- KEYS  1 scheduled  2 jobs  3 runs  4 meta  5 tags
 -- ARGV  1 generation  2 bytes  then per job: member, before, record
---       bytes: largest record; before: the digest of the record from which the new one was made
+--       bytes: largest record; before: the digest of the record from which the new one was made,
+--       or all that was seen of the job, see the part seen
 -- RETURN one text per job: ok | already (its record is that one) | changed (its record is another
---        than the one before) | running | over <outcome letter> | unknown | bad-record | too-large
---        | later (not looked at: too many bytes, call again); or {'moved', generation} when the
---        partition has another generation
+--        than the one before, or it is not what was seen) | running | over <outcome letter> |
+--        unknown | bad-record | too-large | later (not looked at: too many bytes, call again); or
+--        {'moved', generation} when the partition has another generation
 -- The new record has to keep what the call that made the job is known by: its asked due, and the
 -- letter m of its header. The run record comes first, so that schedule knows where to look for
--- that, and the record last, which is the commit point. A start whose worker was lost loses its
--- entry, so that its late end has no effect. The due time stays. A call ends at 640 KiB of records.
--- No allow-oom: a full Redis refuses it up front.
-local scheduled, jobs, runs, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+-- that, then new tags, and then the record, which is the commit point; old tags go after it. A
+-- start whose worker was lost loses its entry, so that its late end has no effect. The due time
+-- stays. A call ends at 640 KiB of records. No allow-oom: a full Redis refuses it up front.
+local scheduled, jobs, runs, meta, tags = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local generation, bytes = ARGV[1], tonumber(ARGV[2])
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs }
 
@@ -29,16 +30,21 @@ local function judge(member, before, record)
   -- @later
   if not spent then return 'later' end
   if current == record then return 'already' end
-  local refusal, _, run, hasRecord = waitingIn(keys, member, '')
+  local refusal, waits, run, hasRecord = waitingIn(keys, member, '')
   if refusal then return refusal end
-  if not hasRecord or digestOf(current) ~= before then return 'changed' end
+  local isAll = before:find(' ', 1, true)
+  local seen = hasRecord and (isAll and seenText(current, run, waits) or digestOf(current))
+  if seen ~= before then return 'changed' end
   if markOf(record) ~= markOf(current) then return 'bad-record' end
   if not run then
     redis.call('HSET', runs, member, freshRun('0', 0, '0', '-'))
   elseif run.entry ~= '-' then
     redis.call('HSET', runs, member, unboundText(run, run.due))
   end
+  local text = tagsOf(record)
+  addTags(tags, member, text)
   redis.call('HSET', jobs, member, record)
+  dropTags(tags, member, tagsOf(current), text)
   count = count + 1
   return 'ok'
 end

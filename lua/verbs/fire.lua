@@ -1,7 +1,7 @@
 #!lua
 -- fire: instants of schedules become jobs, once each, and their next looks are set.
--- USES  clock, tombstone, overlap, nudge
--- KEYS  1 leader  2 fires  3 fired  4 scheduled  5 jobs  6 meta  7 wake
+-- USES  clock, tombstone, tags, overlap, nudge
+-- KEYS  1 leader  2 fires  3 fired  4 scheduled  5 jobs  6 meta  7 wake  8 tags
 -- ARGV  1 now  2 term  then per schedule: name, state, reached, look, overlap, most, count
 --       and after each schedule its jobs, so many as count says: member, record, due
 --       now ms, '' = server time; term: the leader's value; state: as it was read; reached: the
@@ -23,7 +23,7 @@
 -- Of each schedule jobs first, the state last: a call that was cut off finds its own jobs. The
 -- caller bounds jobs and bytes of a call. No allow-oom: a full Redis refuses it up front.
 local leader, fires, fired, scheduled = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local jobs, meta, wake = KEYS[5], KEYS[6], KEYS[7]
+local jobs, meta, wake, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local now, term = clock(ARGV[1]), ARGV[2]
 if redis.call('GET', leader) ~= term then return { 'fenced' } end
 local pattern = '^(%d+) (%d+) (%d+) ([!-~]+) ([!-~]+) (%d+)$'
@@ -33,6 +33,7 @@ local function place(one, member, record, due)
   local reply = placeFor(jobs, one, member)
   if reply == 'ok' then
     redis.call('ZADD', scheduled, ('%.0f'):format(due), member)
+    addTags(tags, member, tagsOf(record))
     redis.call('HSET', jobs, member, record)
     added, one.runs, soonest = added + 1, one.runs + 1, math.min(soonest, due)
   end

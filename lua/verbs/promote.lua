@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- promote: due jobs move from scheduled to ready; bare members get a record; nonsense becomes dead
 -- letters.
--- USES  clock, run, tombstone, group, dead-letter, nonsense, adopt, odd-member, advertise
--- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale
+-- USES  clock, run, tombstone, tags, group, dead-letter, nonsense, adopt, odd-member, advertise
+-- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale  10 tags
 -- ARGV  1 now  2 term  3 lease  4 limit  5 cap
 --       now ms, '' = server time; term: the leader's value; lease ms, '' = it was renewed lately;
 --       limit: members per pass; cap: undelivered entries
@@ -19,7 +19,7 @@
 -- become dead letters. The first is always taken; what is due then waits for the next pass.
 local leader, scheduled, ready, meta = KEYS[1], KEYS[2], KEYS[3], KEYS[8]
 local keys = { scheduled = scheduled, jobs = KEYS[4], runs = KEYS[5], dead = KEYS[6],
-  done = KEYS[7], meta = meta, stale = KEYS[9] }
+  done = KEYS[7], meta = meta, stale = KEYS[9], tags = KEYS[10] }
 local now, term, lease = clock(ARGV[1]), ARGV[2], ARGV[3]
 local limit, cap = tonumber(ARGV[4]), tonumber(ARGV[5])
 -- @fence

@@ -1,8 +1,8 @@
 #!lua
 -- replay: a dead letter becomes a scheduled job again, with fresh budgets and no expiry; attempts
 -- go on.
--- USES  clock, run, tombstone, nudge
--- KEYS  1 scheduled  2 jobs  3 runs  4 dead  5 done  6 meta  7 wake
+-- USES  clock, run, tombstone, tags, nudge
+-- KEYS  1 scheduled  2 jobs  3 runs  4 dead  5 done  6 meta  7 wake  8 tags
 -- ARGV  1 now  2 generation  3 deadLetter  4 due
 --       now ms, '' = server time; deadLetter: entry id in dead; due ms, '' = now
 -- RETURN {'ok', due, member} | {'live', member} (a job of this id is live: the dead letter stays) |
@@ -13,7 +13,7 @@
 -- only removes the dead letter and replies ok. The dead letter of another death of the same job
 -- stays.
 local scheduled, jobs, runs, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local done, meta, wake = KEYS[5], KEYS[6], KEYS[7]
+local done, meta, wake, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local now, layout, deadLetter = clock(ARGV[1]), ARGV[2], ARGV[3]
 local due = ('%.0f'):format(tonumber(ARGV[4]) or now)
 
@@ -47,6 +47,7 @@ local run = freshRun(fields.token or '0', generation, fields.attempts or '0', du
 -- @index-job
 redis.call('ZADD', scheduled, due, member)
 redis.call('HSET', runs, member, run)
+addTags(tags, member, tagsOf(record))
 -- @keep-record
 redis.call('HSET', jobs, member, record)
 redis.call('HINCRBY', meta, 'n.replayed', 1)

@@ -1,15 +1,16 @@
 #!lua
 -- reschedule: a job that waits gets another due time. Many jobs per call.
--- USES  clock, run, tombstone, waiting, nudge
+-- USES  clock, run, tombstone, budget, seen, waiting, nudge
 -- KEYS  1 scheduled  2 jobs  3 runs  4 meta  5 wake  6 stale
 -- ARGV  1 now  2 generation  3 horizon  then per job: member, due, mode, seen
 --       now ms, '' = server time; horizon ms ahead of now; due ms, 0 = now, or from 1e11 (the year
 --       1973); mode any | earlier | later; seen: the token of its last start as the caller saw it,
---       0 = it was never started, '' = any
+--       0 = it was never started, '' = any; or all that was seen of the job, see the part seen
 -- RETURN one text per job: ok <due before, - = it was in ready> <due> | already <due> (its due time
 --        is that one) | kept <due> (the mode says so) | ready (it is due and waits for a worker,
 --        and would be due again) | running | over <outcome letter> | unknown | started (since it
---        was seen) | bad-due <now>; or {'moved', generation} when the partition has another
+--        was seen) | changed (it is not what was seen) | later (too many bytes of records, call
+--        again) | bad-due <now>; or {'moved', generation} when the partition has another
 --        generation
 -- The run record first, scheduled last, which is the commit point: the same call again completes
 -- what was cut off. The due time in the run record is the one that a largest lateness counts from,
@@ -21,7 +22,7 @@ local meta, wake, stale = KEYS[4], KEYS[5], KEYS[6]
 local now, generation, horizon = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs }
 
-local replies, count, soonest = {}, 0, math.huge
+local replies, count, spent, soonest = {}, 0, 0, math.huge
 local current = redis.call('HGET', meta, 'generation') or '0'
 if current ~= generation then return { 'moved', current } end
 
@@ -46,7 +47,8 @@ local function judge(member, asked, mode, seen)
   local isInstant = asked and (asked == 0 or asked >= 1e11) and asked <= now + horizon
   if not isInstant then return ('bad-due %.0f'):format(now) end
   local due = asked == 0 and now or asked
-  local refusal, waits, run, hasRecord = waitingIn(keys, member, seen)
+  local isAll = seen:find(' ', 1, true)
+  local refusal, waits, run, hasRecord = waitingIn(keys, member, isAll and '' or seen)
   if refusal then return refusal end
   local before = tonumber(waits)
   if before == due then return ('already %.0f'):format(due) end
@@ -56,11 +58,19 @@ local function judge(member, asked, mode, seen)
   -- @kept
   local stays = mode == 'earlier' and due > before or mode == 'later' and before and due < before
   if stays then return 'kept ' .. waits end
+  if isAll then
+    local record
+    spent, record = readWithin(jobs, member, 655360, spent)
+    -- @later
+    if not spent then return 'later' end
+    if seenText(hasRecord and record, run, waits) ~= seen then return 'changed' end
+  end
   return write(member, due, { waits = waits, run = run, hasRecord = hasRecord })
 end
 
 for at = 4, #ARGV, 4 do
-  replies[#replies + 1] = judge(ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3])
+  local due, mode, seen = tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3]
+  replies[#replies + 1] = spent and judge(ARGV[at], due, mode, seen) or 'later'
 end
 if count > 0 then
   redis.call('HINCRBY', meta, 'n.rescheduled', count)

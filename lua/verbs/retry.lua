@@ -1,14 +1,14 @@
 #!lua flags=allow-oom
 -- retry: a running job failed and goes back to scheduled after its backoff; one failure more.
--- USES  clock, run, history, tombstone, claim, settle, nudge, let-go, put-back
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake
+-- USES  clock, run, history, tombstone, tags, claim, settle, nudge, let-go, put-back
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 tags
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 delay  7 error
 --       now ms, '' = server time; window ms of tombstones; delay ms; error: one line of JSON
 -- RETURN {'ok', due} | {'cancelled'} (a cancel was requested) | {'already'} | {'fenced'} | {'gone'}
 -- A start costs one budget: where its worker was taken for dead, and a crash counted, no failure
 -- is.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local done, meta, wake = KEYS[5], KEYS[6], KEYS[7]
+local done, meta, wake, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local now, window = clock(ARGV[1]), tonumber(ARGV[2])
 local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
 local delay, failure = tonumber(ARGV[6]), ARGV[7]
@@ -20,7 +20,7 @@ if refusal then return { refusal } end
 local reply = { 'cancelled' }
 -- @first-write
 if run.cancel == '1' then
-  endCancelled(jobs, runs, done, meta, member, run, now, window)
+  endCancelled(jobs, runs, done, meta, tags, member, run, now, window)
 else
   run.failures = run.failures + (run.owner == '-' and 0 or 1)
   run.history = lengthened(run.history, failure)

@@ -1,7 +1,7 @@
 #!lua
 -- schedule: a job comes into being, or the same call is recognised. Many jobs per call.
--- USES  clock, run, tombstone, known, nudge
--- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake  7 stale
+-- USES  clock, run, tombstone, tags, known, nudge
+-- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake  7 stale  8 tags
 -- ARGV  1 now  2 generation  3 mode  4 horizon  5 bytes  then per job: member, record, due
 --       now ms, '' = server time; generation: that of the caller's layout. With = before it the
 --       layout was read some time ago, and a partition that has no generation may have been removed
@@ -17,16 +17,19 @@
 -- written. No allow-oom: a full Redis refuses it up front. A live id is never overwritten unless
 -- mode is replace, and a running one not even then. A job that is taken out of ready by its new
 -- life leaves an entry there: stale notes it, so that start does not take it for a lost record. A
--- caller of an earlier release names six keys and notes nothing.
+-- caller of an earlier release names six keys and notes nothing, or seven and enters no tags. Tags
+-- come before the record, and those of a replaced one go after it; a call that has entered 500 of
+-- them does no more.
 local scheduled, jobs, runs, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local meta, wake, stale = KEYS[5], KEYS[6], KEYS[7]
+local meta, wake, stale, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local now, sign, layout = clock(ARGV[1]), ARGV[2]:match('^([=+]?)(.*)$')
 local mode, horizon, bytes = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs }
-local call = { mode = mode, spent = 0 }
+local call = { mode = mode, spent = 0, entered = 0 }
 
 local state = redis.call('HMGET', meta, 'generation', 'wake')
 if (state[1] or sign ~= '=' and '0') ~= layout then return { 'moved', state[1] or '0' } end
+call.isTagged = mode == 'replace' and tags and redis.call('EXISTS', tags) == 1
 
 local function judge(member, record, due)
   local isInstant = due and (due == 0 or due >= 1e11) and due <= now + horizon
@@ -41,7 +44,7 @@ local function judge(member, record, due)
 end
 
 local replies, added, soonest, size = {}, 0, math.huge, 0
-local scores, records, fresh, over, held = {}, {}, {}, {}, {}
+local scores, records, fresh, over, held, words = {}, {}, {}, {}, {}, {}
 
 local function write()
   if size == 0 then return end
@@ -50,22 +53,29 @@ local function write()
   if #fresh > 0 then
     redis.call('HSET', runs, unpack(fresh))
   end
+  -- @enter-tags
+  for _, one in ipairs(words) do
+    addTags(tags, one.member, one.text)
+  end
   -- @keep-record
   redis.call('HSET', jobs, unpack(records))
+  for _, one in ipairs(words) do
+    dropTags(tags, one.member, one.before, one.text)
+  end
   if #over > 0 then
     redis.call('ZREM', done, unpack(over))
   end
-  scores, records, fresh, over, held, size = {}, {}, {}, {}, {}, 0
+  scores, records, fresh, over, held, words, size = {}, {}, {}, {}, {}, {}, 0
 end
 
 for at = 6, #ARGV, 3 do
   local member, record, text = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-  local due, reply, isOver, generation = tonumber(text), 'later', false, nil
+  local due, reply, isOver, generation, before = tonumber(text), 'later', false, nil, nil
   if held[member] or size >= 500 then
     write()
   end
   if not call.isFull then
-    reply, isOver, generation = judge(member, record, due)
+    reply, isOver, generation, before = judge(member, record, due)
   end
   if reply == 'ok' or reply == 'replaced' then
     local isReady = reply == 'replaced' and not redis.call('ZSCORE', scheduled, member)
@@ -80,6 +90,12 @@ for at = 6, #ARGV, 3 do
       fresh[#fresh + 1], fresh[#fresh + 2] = member, freshRun(0, generation + 1, 0, '-')
     end
     over[#over + 1] = isOver and member or nil
+    local tagged = tagsOf(record)
+    if tagged or before then
+      words[#words + 1] = { member = member, text = tagged, before = before }
+      call.entered = call.entered + select(2, (tagged or ''):gsub('[^,]+', ''))
+      call.isTagged, call.isFull = mode == 'replace', call.entered >= 500
+    end
     added, soonest = added + (reply == 'ok' and 1 or 0), math.min(soonest, due)
   end
   replies[#replies + 1] = reply

@@ -11,6 +11,7 @@ import { deadLs } from './commands/dead/dead-ls.ts';
 import { deadPurge } from './commands/dead/dead-purge.ts';
 import { deadReplay } from './commands/dead/dead-replay.ts';
 import { deadShow } from './commands/dead/dead-show.ts';
+import { count } from './commands/find/count.ts';
 import { fsck } from './commands/fsck.ts';
 import { cancel } from './commands/jobs/cancel.ts';
 import { edit } from './commands/jobs/edit.ts';
@@ -52,6 +53,7 @@ const verbs: readonly Register[] = [
   worker,
   schedule,
   ls,
+  count,
   show,
   cancel,
   reschedule,

@@ -10,9 +10,7 @@ import type { PartitionRef } from '../redis/keys.ts';
 import { CANCEL_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { CancelReply, Moved } from '../redis/transitions/replies.ts';
-import { CHUNK_JOBS_MAX } from './chunks.ts';
-import { eachPartition } from './each-partition.ts';
-import type { Layout } from './layouts.ts';
+import { inSlices, type Some } from './each-partition.ts';
 import { type CallPartitions, placesOf } from './partition-calls.ts';
 
 /** What became of a request to cancel. */
@@ -43,20 +41,10 @@ export function createCancel(parts: CancelParts): Cancel {
       parts.callPartitions(queue, (layout, policy) =>
         cancelOne(parts, { id, bare, places: placesOf(layout, id, bare) }, policy),
       ),
-    async many(queue, ids) {
-      const results: Cancelled[] = [];
-      for (let from = 0; from < ids.length; from += CHUNK_JOBS_MAX) {
-        const slice = ids.slice(from, from + CHUNK_JOBS_MAX);
-        const cancel = (layout: Layout, policy: RetryPolicy) =>
-          eachPartition(
-            layout,
-            slice.map((id) => ({ id })),
-            (ref, some) => cancelSome(parts, { ref, some }, policy),
-          );
-        results.push(...(await parts.callPartitions(queue, cancel)));
-      }
-      return results;
-    },
+    many: (queue, ids) =>
+      inSlices(parts.callPartitions, { queue, items: ids.map((id) => ({ id })) }, (some, policy) =>
+        cancelSome(parts, some, policy),
+      ),
   };
 }
 
@@ -76,7 +64,7 @@ async function cancelOne(
 
 async function cancelSome(
   parts: CancelParts,
-  { ref, some }: { readonly ref: PartitionRef; readonly some: readonly { readonly id: string }[] },
+  { ref, some }: Some<{ readonly id: string }>,
   policy: RetryPolicy,
 ): Promise<readonly Cancelled[] | Moved> {
   const reply = await ask(parts, { ref, members: some.map(({ id }) => memberOf(id)) }, policy);
@@ -109,9 +97,9 @@ async function ask(
   return replies;
 }
 
-/** A reply that is not `later`. After the first one that is, all of a call are. */
-type Final = Exclude<CancelReply, { kind: 'later' }>;
-const isFinal = (reply: CancelReply): reply is Final => reply.kind !== 'later';
+/** A reply that is not `later`, after which all of a call are; and nothing was said of what was seen. */
+type Final = Exclude<CancelReply, { kind: 'later' | 'changed' }>;
+const isFinal = (reply: CancelReply): reply is Final => reply.kind !== 'later' && reply.kind !== 'changed';
 const tooFew = () => new Error('the script replied to fewer jobs than it was sent');
 
 function cancelledOf(id: string, reply: Final | undefined): Cancelled {

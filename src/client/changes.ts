@@ -19,7 +19,7 @@ export type NewDue = Pick<ScheduleOptions, 'delay' | 'at' | 'zone'> & {
   readonly only?: 'earlier' | 'later' | undefined;
 };
 
-type EditableOptions = OptionsOfFires & Pick<ScheduleOptions, 'expiresAt'>;
+type EditableOptions = OptionsOfFires & Pick<ScheduleOptions, 'expiresAt' | 'tags'>;
 
 /** What is to be different about a job. What is left out stays; `null` takes an option back to what its queue says. */
 export type JobChange<Data = unknown> = {
@@ -150,7 +150,7 @@ function checkNames(given: object, known: readonly string[], what: string): void
   }
 }
 
-function modeOf(due: NewDue): Request['mode'] {
+export function modeOf(due: NewDue): Request['mode'] {
   checkNames(due, DUE_NAMES, 'reschedule');
   if (due.delay === undefined && due.at === undefined) {
     throw new DuestreamError(
@@ -164,7 +164,7 @@ function modeOf(due: NewDue): Request['mode'] {
   throw new DuestreamError('bad-input', `only is ${show(only)}; allowed: earlier, later`);
 }
 
-function requestOf(change: JobChange & { readonly id: string }, dataBytesMax: number): EditRequest {
+export function requestOf(change: JobChange & { readonly id: string }, dataBytesMax: number): EditRequest {
   checkNames(change, CHANGE_NAMES, 'edit');
   const { id, name, data, ifDigest, ...options } = change;
   if (!CHANGE_NAMES.some((one) => one !== 'ifDigest' && Reflect.get(change, one) !== undefined)) {

@@ -17,8 +17,7 @@ import { EDIT_BYTES_MAX, EDIT_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import type { EditItem, EditReply } from '../redis/transitions/edits.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { Moved } from '../redis/transitions/replies.ts';
-import { CHUNK_JOBS_MAX } from './chunks.ts';
-import { eachPartition } from './each-partition.ts';
+import { inSlices, type Some } from './each-partition.ts';
 import { type CallPartitions, isMoved } from './partition-calls.ts';
 import { withReadRetry } from './read-retry.ts';
 
@@ -57,25 +56,11 @@ export type Edit = (queue: Queue, requests: readonly EditRequest[]) => Promise<r
 const LOOKS_MAX = 5;
 
 export function createEdit(parts: EditParts): Edit {
-  return async (queue, requests) => {
-    const results: Edited[] = [];
-    for (let from = 0; from < requests.length; from += CHUNK_JOBS_MAX) {
-      const slice = requests.slice(from, from + CHUNK_JOBS_MAX);
-      const found = await parts.callPartitions(queue, (layout, policy) =>
-        eachPartition(layout, slice, (ref, some) => inPartition(parts, { ref, some }, policy)),
-      );
-      results.push(...found);
-    }
-    return results;
-  };
+  return (queue, requests) =>
+    inSlices(parts.callPartitions, { queue, items: requests }, (some, policy) => inPartition(parts, some, policy));
 }
 
-interface Some {
-  readonly ref: PartitionRef;
-  readonly some: readonly EditRequest[];
-}
-
-async function inPartition(parts: EditParts, { ref, some }: Some, policy: RetryPolicy) {
+async function inPartition(parts: EditParts, { ref, some }: Some<EditRequest>, policy: RetryPolicy) {
   const results = new Map<EditRequest, Edited>();
   let open = some;
   for (let looks = 1; open.length > 0; looks += 1) {
@@ -97,7 +82,11 @@ interface Round {
   readonly result: Edited | undefined;
 }
 
-async function lookAndCall(parts: EditParts, some: Some, policy: RetryPolicy): Promise<readonly Round[] | Moved> {
+async function lookAndCall(
+  parts: EditParts,
+  some: Some<EditRequest>,
+  policy: RetryPolicy,
+): Promise<readonly Round[] | Moved> {
   const plans = await lookAt(parts, some, policy);
   if (isMoved(plans)) return plans;
   const round: Round[] = plans.filter((plan) => 'result' in plan);
@@ -120,7 +109,7 @@ type Sent = Extract<Plan, { item: EditItem }>;
 
 async function lookAt(
   { redis }: EditParts,
-  { ref, some }: Some,
+  { ref, some }: Some<EditRequest>,
   policy: RetryPolicy,
 ): Promise<readonly Plan[] | Moved> {
   const look = ({ id }: EditRequest) => withReadRetry('edit', () => peek(redis, ref, memberOf(id)), policy);

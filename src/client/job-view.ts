@@ -31,7 +31,7 @@ export interface JobView<Data = unknown> {
   readonly options: JobOverrides & HeaderOptions;
   /** Tells this content from any other, for `ifDigest` of an edit. Undefined once the job is over, or without a record. */
   readonly digest: string | undefined;
-  /** Epoch ms of the next start; undefined when it is ready, runs or is over. */
+  /** Epoch ms of the next start; undefined when it is over. Of a job that is ready or runs `list` knows it, `get` does not. */
   readonly dueMs: number | undefined;
   /** The due time that the producer asked for, in epoch ms. */
   readonly askedDueMs: number | undefined;
@@ -81,10 +81,11 @@ export function createGet({
     });
 }
 
-function viewOf<Data>(
+/** What is known of a job, as callers see it. */
+export function viewOf<Data>(
   ref: PartitionRef,
   of: { readonly id: string; readonly bare: boolean },
-  found: Peek,
+  found: Omit<Peek, 'member' | 'nowMs'>,
 ): JobView<Data> {
   const { tombstone, run } = found;
   const { name, data, options, digest, askedDueMs, readable } = contentOf(found, of.bare);
@@ -116,7 +117,7 @@ function viewOf<Data>(
 
 const NO_CONTENT = { name: undefined, data: undefined, options: {}, digest: undefined } as const;
 
-function contentOf({ tombstone, record, dueMs }: Peek, bare: boolean): Content {
+function contentOf({ tombstone, record, dueMs }: Pick<Peek, 'tombstone' | 'record' | 'dueMs'>, bare: boolean): Content {
   if (tombstone) return { ...NO_CONTENT, askedDueMs: tombstone.askedDueMs, readable: true };
   if (record === undefined) {
     // A bare member gets its record when it is promoted; one of ours without a record has lost it.

@@ -124,5 +124,6 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
     get: createGet({ redis, callPartitions }),
     reschedule: createReschedule({ redis, jobs, callPartitions, horizonMs }),
     edit: createEdit({ redis, jobs, callPartitions, recordBytesMax }),
+    finding: { redis, jobs, callPartitions, horizonMs, recordBytesMax },
   };
 }

@@ -10,6 +10,10 @@ import type { Cancelled } from './cancel.ts';
 import { type Changes, changesOf, type JobChange, type NewDue, type RunNow } from './changes.ts';
 import { createLevels, type Durability, type DurabilityOption } from './durability.ts';
 import type { Edited } from './edit.ts';
+import type { JobFilter } from './find/filter.ts';
+import { type Finding, findingOf } from './find/finding.ts';
+import type { JobListOptions, JobPage } from './find/list.ts';
+import type { CancelledWhere, ChangedWhere, WhereOptions, WhereProgress } from './find/where.ts';
 import type { JobView } from './job-view.ts';
 import { dueOf, planJob } from './plan.ts';
 import { type BulkJob, limitsOf, scheduleList, scheduleOne } from './producer-parts.ts';
@@ -28,11 +32,17 @@ import {
 export type {
   BulkJob,
   Cancelled,
+  CancelledWhere,
+  ChangedWhere,
   Changes,
   Durability,
   DurabilityOption,
   Edited,
+  Finding,
   JobChange,
+  JobFilter,
+  JobListOptions,
+  JobPage,
   JobView,
   NewDue,
   ProducerOptions,
@@ -43,6 +53,8 @@ export type {
   RunNow,
   Scheduled,
   ScheduleOptions,
+  WhereOptions,
+  WhereProgress,
 };
 
 /**
@@ -52,7 +64,7 @@ export type {
  * queue is resized again and again · `stopped` after `stop`. What writes takes a `durability`: with more than `memory` also
  * `indeterminate` when replicas or disks have not confirmed it in time, and `refused` where Redis cannot promise it.
  */
-export interface Producer extends Changes {
+export interface Producer extends Changes, Finding {
   /**
    * Schedules one job. Resolves when Redis has it. Calls of one turn of the event loop share script calls, so a
    * thousand of them at once cost a few round trips; each has its own result.
@@ -144,6 +156,7 @@ export function createProducer(options: ProducerOptions): Producer {
   return {
     ...methodsOf(settings, calls),
     ...changesOf(settings, calls),
+    ...findingOf(settings, calls),
     async ready() {
       await (await calls.connected(settings.level)).fit();
     },
@@ -152,7 +165,7 @@ export function createProducer(options: ProducerOptions): Producer {
   };
 }
 
-type Methods = Omit<Producer, keyof Changes | 'ready' | 'stop' | typeof Symbol.asyncDispose>;
+type Methods = Omit<Producer, keyof Changes | keyof Finding | 'ready' | 'stop' | typeof Symbol.asyncDispose>;
 
 function methodsOf(settings: ProducerSettings, { check, opened, run, runChecked }: Calls): Methods {
   const { clock } = settings;

@@ -9,13 +9,11 @@ import type { OverState } from '../core/state.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
 import { lastTokens } from '../redis/inspect.ts';
-import type { PartitionRef } from '../redis/keys.ts';
 import { RESCHEDULE_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import type { RescheduleItem, RescheduleReply } from '../redis/transitions/edits.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { Moved } from '../redis/transitions/replies.ts';
-import { CHUNK_JOBS_MAX } from './chunks.ts';
-import { eachPartition } from './each-partition.ts';
+import { inSlices, type Some } from './each-partition.ts';
 import { type CallPartitions, isMoved } from './partition-calls.ts';
 import { withReadRetry } from './read-retry.ts';
 
@@ -57,25 +55,11 @@ export type Reschedule = (queue: Queue, requests: readonly Request[]) => Promise
 const LOOKS_MAX = 5;
 
 export function createReschedule(parts: RescheduleParts): Reschedule {
-  return async (queue, requests) => {
-    const results: Rescheduled[] = [];
-    for (let from = 0; from < requests.length; from += CHUNK_JOBS_MAX) {
-      const slice = requests.slice(from, from + CHUNK_JOBS_MAX);
-      const found = await parts.callPartitions(queue, (layout, policy) =>
-        eachPartition(layout, slice, (ref, some) => inPartition(parts, { ref, some }, policy)),
-      );
-      results.push(...found);
-    }
-    return results;
-  };
+  return (queue, requests) =>
+    inSlices(parts.callPartitions, { queue, items: requests }, (some, policy) => inPartition(parts, some, policy));
 }
 
-interface Some {
-  readonly ref: PartitionRef;
-  readonly some: readonly Request[];
-}
-
-async function inPartition(parts: RescheduleParts, { ref, some }: Some, policy: RetryPolicy) {
+async function inPartition(parts: RescheduleParts, { ref, some }: Some<Request>, policy: RetryPolicy) {
   const results: Rescheduled[] = [];
   for (let from = 0; from < some.length; from += RESCHEDULE_JOBS_MAX) {
     const found = await inOneCall(parts, { ref, some: some.slice(from, from + RESCHEDULE_JOBS_MAX) }, policy);
@@ -87,7 +71,7 @@ async function inPartition(parts: RescheduleParts, { ref, some }: Some, policy: 
 
 async function inOneCall(
   parts: RescheduleParts,
-  { ref, some }: Some,
+  { ref, some }: Some<Request>,
   policy: RetryPolicy,
 ): Promise<readonly Rescheduled[] | Moved> {
   const results = new Map<Request, Rescheduled>();
@@ -115,7 +99,7 @@ interface Answer {
 
 async function lookAndCall(
   { redis, jobs, horizonMs }: RescheduleParts,
-  { ref, some }: Some,
+  { ref, some }: Some<Request>,
   policy: RetryPolicy,
 ): Promise<readonly Answer[] | Moved> {
   const members = some.map(({ id }) => memberOf(id));
@@ -139,6 +123,9 @@ function resultOf(id: string, reply: RescheduleReply, isRepeated: boolean): Resc
       return { id, status: reply.kind, dueMs: reply.dueMs };
     case 'ready':
       return { id, status: 'ready' };
+    case 'changed':
+    case 'later':
+      throw new Error(`the script answered ${reply.kind} to a call that named a token alone`);
     case 'bad-due':
       throw new DuestreamError('bad-input', `the due time of ${id} is beyond the horizon by the clock of Redis`);
     default:

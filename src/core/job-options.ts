@@ -10,7 +10,18 @@
 import { type InstantInput, instantMs, show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
 import { parseJobId, parseJobName } from './job.ts';
-import { backoff, choice, count, duration, type GivenOf, instant, type JobOption, text } from './option-kinds.ts';
+import { parseTags, TAGS_ALLOWED } from './job-tags.ts';
+import {
+  backoff,
+  choice,
+  count,
+  duration,
+  type GivenOf,
+  instant,
+  type JobOption,
+  text,
+  words,
+} from './option-kinds.ts';
 import { queueRanges } from './ranges.ts';
 import { parseZone } from './recurring/zone.ts';
 
@@ -148,6 +159,19 @@ export const jobOptions = {
     example: { kind: 'fixed', delayMs: 5000, jitter: 'none' },
     schedule: true,
     record: { json: 'b' },
+  },
+  /**
+   * Words by which jobs are found together, to list, count, cancel or change them: at most 10 of 64 characters.
+   *
+   * @example { tags: ['user:42', 'invoice'] }
+   */
+  tags: {
+    ...words(parseTags, { metavar: '<tag>', allowed: TAGS_ALLOWED }),
+    doc: 'a word by which to find the job again; up to 10 of them',
+    otherwise: 'none',
+    example: ['user:42', 'invoice'],
+    schedule: 'jobTags',
+    record: { header: 't' },
   },
   /**
    * The instant after which no handler starts any more; not before the job is due.

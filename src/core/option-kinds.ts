@@ -1,11 +1,12 @@
 /**
  * The kinds of values that an option of a job can have: a duration, an instant, a count, one of some words, a text, a
- * backoff. A kind knows how a value is checked that a caller gives, and how it stands in a record. What is read from a
+ * list of words, a backoff. A kind knows how a value is checked that a caller gives, and how it stands in a record. What is read from a
  * record is checked as well, because anybody may have written it.
  */
 import { type Backoff, isBackoff, storable } from './backoff.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs, show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
+import { tagsIn, tagsText } from './job-tags.ts';
 import { wholeNumber } from './queue.ts';
 import { durationIn, type Range } from './ranges.ts';
 
@@ -49,7 +50,7 @@ export interface JobOption extends OptionKind {
   /** What the example says besides, where it means nothing alone. */
   readonly beside?: Readonly<Record<string, unknown>>;
   /** Whether a schedule can say it for its jobs; a text where its field is called otherwise. */
-  readonly schedule?: true | 'job';
+  readonly schedule?: true | 'job' | 'jobTags';
   /**
    * Where it stands in the record. `json`: its key in the object `o` of the JSON, where a value that cannot be is refused
    * when it is read. `header`: its letter, which Redis can read too; what cannot be read there is ignored, and the
@@ -139,6 +140,18 @@ export function text(
 ): OptionKind<string, string, 'text'> {
   const isText = (value: unknown) => typeof value === 'string';
   return { kind: 'text', metavar, allowed, check: parse, isStored: isText, toHeader: String, ofHeader: (it) => it };
+}
+
+/** Some words, as a set: they are stored in order and once each. In a header `=` is written as a space, see `job-tags.ts`. */
+export function words(
+  parse: (given: unknown, what: string) => readonly string[],
+  { metavar, allowed }: { readonly metavar: string; readonly allowed: string },
+): OptionKind<readonly string[], readonly string[], 'list'> {
+  return {
+    ...{ kind: 'list', metavar, allowed, check: parse, isStored: Array.isArray },
+    toHeader: (stored) => tagsText(stored as readonly string[]),
+    ofHeader: tagsIn,
+  };
 }
 
 /** How long to wait after a failure, as data. */

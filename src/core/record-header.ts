@@ -52,6 +52,20 @@ export function markOf(record: string): string {
   return `${record.slice(1, end)} ${digestOf(record)}`;
 }
 
+/**
+ * What a completion says of the record: its mark, where a tombstone is to be left, and behind a bar its tags, if it has
+ * any; a bar alone where there is neither. Empty: Redis has to read the record for them.
+ */
+export function endMark(record: string, windowMs: number): string {
+  const header = isPlain(record) ? '' : record.slice(0, record.indexOf('|'));
+  const tags = TAGS.exec(header)?.[1];
+  if (tags === undefined) return windowMs > 0 ? markOf(record) : '|';
+  const mark = markOf(record);
+  return mark === '' ? '' : `${mark}|${tags}`;
+}
+
+const TAGS = /;t=([^;]+)/;
+
 /** The letter under which an edit keeps the mark of the record that the job was made with. */
 export const MARK_LETTER = 'm';
 const FIRST_MARK = /;m=(\w+)\.([0-9a-f]+)/;

@@ -64,6 +64,10 @@ export const partitionTable = {
     type: 'zset',
     doc: 'member → ms when it left ready for a new life while an entry of it stayed there: that entry is no lost job',
   },
+  tags: {
+    type: 'zset',
+    doc: 'tag, zero byte, member; all scores 0. Live jobs by their tags, made from the headers of their records',
+  },
 } as const satisfies Readonly<Record<string, KeyRow>>;
 
 /** Keys of a namespace, over all queues. */

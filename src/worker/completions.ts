@@ -7,7 +7,7 @@
  * the entry needs a completion more, which removes it; that one travels while the handler runs. The acknowledgements of
  * one event-loop turn travel in one call per partition.
  */
-import { markOf } from '../core/record-header.ts';
+import { endMark } from '../core/record-header.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { Claim, SettleReply } from '../redis/transitions/replies.ts';
@@ -119,5 +119,5 @@ function send(
 /** What a completion addresses, and what its tombstone keeps, if there is to be one. */
 export function claimWithMark({ held, record }: Ended, windowMs: number): Claim & { readonly mark: string } {
   const { entry, member, token } = claimOf(held);
-  return { entry, member, token, mark: windowMs > 0 ? markOf(record) : '' };
+  return { entry, member, token, mark: endMark(record, windowMs) };
 }

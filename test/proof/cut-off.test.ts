@@ -28,7 +28,19 @@ afterAll(() => bench.stop());
 
 /** Damage and the control slot, which commands do not touch: called again, each does what is left, as its own tests say;
  * schedules are cut off in `test/redis/fire.test.ts`. */
-const ELSEWHERE = ['repair', 'enrol', 'watch', 'beat', 'declare', 'identify', 'arm', 'disarm', 'fire', 'define'];
+const ELSEWHERE = [
+  'repair',
+  'mend-tags',
+  'enrol',
+  'watch',
+  'beat',
+  'declare',
+  'identify',
+  'arm',
+  'disarm',
+  'fire',
+  'define',
+];
 const verbs = Object.keys(scriptOptions)
   .map((name) => name.replace('duestream_', ''))
   .filter((verb) => !ELSEWHERE.includes(verb) && !isReadOnly(verb));

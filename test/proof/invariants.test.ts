@@ -83,6 +83,17 @@ const damages: Readonly<Record<string, readonly [says: RegExp, damage: Damage]>>
     /^I12 the run of j:a cannot be read/,
     ({ redis, ref }) => redis.hset(ref.keys.runs, 'j:a', 'x'),
   ],
+  'a tag of a job that is over': [
+    /^I15 x of j:gone is in the index/,
+    ({ redis, ref }) => redis.zadd(ref.keys.tags, 0, 'x\0j:gone'),
+  ],
+  'a tag that is in no index': [
+    /^I15 x of j:a is not in the index/,
+    async ({ redis, ref }) => {
+      const record = (await redis.hget(ref.keys.jobs, 'j:a')) ?? '';
+      return redis.hset(ref.keys.jobs, 'j:a', record.replace(/^(\w+)/, '$1;t=x'));
+    },
+  ],
 };
 
 const nowOf = async ({ redis, ref }: World): Promise<Snapshot> => takeSnapshot(redis, ref.keys);
@@ -118,5 +129,5 @@ test.each(Object.entries(damages))('finds %s', async (_, [says, damage]) => {
 
 test('every invariant of the design is broken once', () => {
   const said = new Set(Object.values(damages).map(([says]) => /I\d+/.exec(says.source)?.[0]));
-  expect([...said].sort()).toEqual(Array.from({ length: 12 }, (_, index) => `I${index + 1}`).sort());
+  expect([...said].sort()).toEqual([...Array.from({ length: 12 }, (_, index) => `I${index + 1}`), 'I15'].sort());
 });

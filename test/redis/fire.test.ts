@@ -244,6 +244,8 @@ describe('while the job before is not over', () => {
   });
 });
 
+const tagged = (one: ReturnType<typeof itemOf>) => ({ ...one, record: one.record.replace('|', ';t=x|') });
+
 test('a call that is cut off before any of its writes, and made again, makes one job per instant', async () => {
   const sites = new Set<string>();
   await armed();
@@ -251,7 +253,8 @@ test('a call that is cut off before any of its writes, and made again, makes one
   const restore = await savePoint(p.redis);
   const state = await stateOf();
   for (let allowed = 0; ; allowed += 1) {
-    const call = () => fireHours([1, 2], { state, overlap: 'queue', nowMs: T0 + 2 * HOUR_MS });
+    const items = [1, 2].map((hour) => tagged(itemOf(hour)));
+    const call = () => fireHours([1, 2], { state, overlap: 'queue', nowMs: T0 + 2 * HOUR_MS, items });
     const site = await cutOff(p.redis, { verb: 'fire', lua: luaOf('fire'), allowed, call });
     if (site === undefined) break;
     sites.add(site);

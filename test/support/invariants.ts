@@ -1,10 +1,11 @@
 /**
- * The invariants I1 to I12 of the design over one whole partition, read at one moment by one read-only script. A
+ * The invariants I1 to I12 and I15 of the design over one whole partition, read at one moment by one read-only script. A
  * snapshot is plain data, so the checker itself is tested by planting what it has to find.
  *
  * I1, I7 and I9 speak of more than one moment: `Since` brings what was before, and what should have happened by now.
  */
 import { decodeRun, decodeTombstone, isTombstone, type Run } from '../../src/core/codec.ts';
+import { decodeHeader } from '../../src/core/record-header.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionKeys } from '../../src/redis/keys.ts';
 import { fieldsOf, list, type Reply, score, text } from '../../src/redis/transitions/scripts.ts';
@@ -22,6 +23,8 @@ export interface Snapshot {
   readonly dead: readonly { readonly deadLetter: string; readonly fields: ReadonlyMap<string, string> }[];
   readonly done: ReadonlyMap<string, number>;
   readonly stale: ReadonlyMap<string, number>;
+  /** Entries of the index of tags: tag, zero byte, member. */
+  readonly tags: readonly string[];
   readonly meta: ReadonlyMap<string, string>;
   readonly leader: string;
   readonly leaderTtlMs: number;
@@ -46,25 +49,36 @@ export interface Since {
   readonly cutOff?: boolean;
 }
 
-export const SNAPSHOT_KEYS = ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta', 'stale'] as const;
+export const SNAPSHOT_KEYS = [
+  'scheduled',
+  'jobs',
+  'runs',
+  'ready',
+  'dead',
+  'done',
+  'leader',
+  'meta',
+  'stale',
+  'tags',
+] as const;
 export const SNAPSHOT_LUA = `#!lua flags=no-writes
-local scheduled, jobs, runs, ready, dead, done, leader, meta, stale = unpack(KEYS)
+local scheduled, jobs, runs, ready, dead, done, leader, meta, stale, tags = unpack(KEYS)
 local delivered, pending, ttls = '', {}, {}
 if redis.call('EXISTS', ready) == 1 then
   for _, group in ipairs(redis.call('XINFO', 'GROUPS', ready)) do
     if group[2] == 'workers' then delivered, pending = group[8], redis.call('XPENDING', ready, 'workers', '-', '+', 10000) end
   end
 end
-for _, key in ipairs({ scheduled, jobs, runs, ready, dead, done, meta, stale }) do ttls[#ttls + 1] = redis.call('PTTL', key) end
+for _, key in ipairs({ scheduled, jobs, runs, ready, dead, done, meta, stale, tags }) do ttls[#ttls + 1] = redis.call('PTTL', key) end
 return { redis.call('ZRANGE', scheduled, 0, -1, 'WITHSCORES'), redis.call('HGETALL', jobs), redis.call('HGETALL', runs),
   redis.call('XRANGE', ready, '-', '+'), pending, delivered, redis.call('XRANGE', dead, '-', '+'),
   redis.call('ZRANGE', done, 0, -1, 'WITHSCORES'), redis.call('HGETALL', meta), redis.call('GET', leader) or '',
-  redis.call('PTTL', leader), ttls, redis.call('ZRANGE', stale, 0, -1, 'WITHSCORES') }`;
+  redis.call('PTTL', leader), ttls, redis.call('ZRANGE', stale, 0, -1, 'WITHSCORES'), redis.call('ZRANGE', tags, 0, -1) }`;
 
 export async function takeSnapshot(redis: Redis, keys: PartitionKeys): Promise<Snapshot> {
   const names = SNAPSHOT_KEYS.map((name) => keys[name]);
   const reply = list((await redis.call('EVAL_RO', SNAPSHOT_LUA, names.length, ...names)) as Reply);
-  const [scheduled, jobs, runs, ready, pending, delivered, dead, done, meta, leader, ttl, ttls, stale] = reply;
+  const [scheduled, jobs, runs, ready, pending, delivered, dead, done, meta, leader, ttl, ttls, stale, tags] = reply;
   const stream = (part: Reply | undefined) =>
     list(part).map((item) => ({ id: text(list(item)[0]), fields: fieldsOf(list(item)[1]) }));
   const scores = (part: Reply | undefined) =>
@@ -83,6 +97,7 @@ export async function takeSnapshot(redis: Redis, keys: PartitionKeys): Promise<S
     dead: stream(dead).map(({ id, fields }) => ({ deadLetter: id, fields })),
     done: scores(done),
     stale: scores(stale),
+    tags: list(tags).map(text),
     meta: fieldsOf(meta),
     leader: text(leader),
     leaderTtlMs: Number(ttl),
@@ -92,7 +107,7 @@ export async function takeSnapshot(redis: Redis, keys: PartitionKeys): Promise<S
 
 /** Sentences of the design that do not hold, each beginning with its number. */
 export function broken(now: Snapshot, since: Since = {}): readonly string[] {
-  const all = [places, stream, owners, growth, promotion, times, sums];
+  const all = [places, stream, owners, growth, promotion, times, sums, tagged];
   return all.flatMap((check) => check(now, since));
 }
 
@@ -214,6 +229,24 @@ function sums(now: Snapshot, { cutOff = false }: Since): readonly string[] {
   const into = sum('scheduled', 'replayed', 'adopted');
   const out = sum('done', 'dead', 'cancelled', 'expired');
   return said([into !== live + out && `I11 ${into} came in, ${live} are live and ${out} went out`]);
+}
+
+/** The entries that the index of tags should have. */
+export const tagEntries = (jobs: Iterable<readonly [member: string, content: string]>): readonly string[] =>
+  [...jobs].flatMap(([member, content]) =>
+    isLive(content) ? (decodeHeader(content)?.tags ?? []).map((tag) => `${tag}\0${member}`) : [],
+  );
+
+/** I15: tags agree with live records. A call that was cut off may leave an entry too many, and never one too few. */
+function tagged(now: Snapshot, { cutOff = false }: Since): readonly string[] {
+  const wanted = new Set(tagEntries(now.jobs));
+  const there = new Set(now.tags);
+  const told = (entry: string) => entry.replace('\0', ' of ');
+  const lost = [...wanted]
+    .filter((entry) => !there.has(entry))
+    .map((entry) => `I15 ${told(entry)} is not in the index`);
+  const astray = now.tags.filter((entry) => !wanted.has(entry)).map((entry) => `I15 ${told(entry)} is in the index`);
+  return [...lost, ...(cutOff ? [] : astray)];
 }
 
 export function compareIds(one: string, other: string): number {

@@ -7,6 +7,7 @@ import { decodeRun, decodeTombstone, isTombstone } from '../../src/core/codec.ts
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { PartitionKeys } from '../../src/redis/keys.ts';
 import { list, type Reply, score, text } from '../../src/redis/transitions/scripts.ts';
+import { tagEntries } from './invariants.ts';
 
 /** Where every member of a partition is. Parts that are empty are left out, so `{}` is an empty partition. */
 export interface Picture {
@@ -65,6 +66,8 @@ export async function brokenInvariants(redis: Redis, keys: PartitionKeys): Promi
   const tombstones = jobs.filter(([, value]) => isTombstone(value)).map(([member]) => member);
   const pending = await pendingOf(redis, keys);
   const runs = await redis.hkeys(keys.runs);
+  const tags = await redis.zrange(keys.tags, '0', '-1');
+  const wanted = tagEntries(jobs);
   const indexed = (member: string) => scheduled.has(member) || ready.has(member);
   return [
     ...[...records].filter((member) => !indexed(member)).map((member) => `I2 ${member} is lost`),
@@ -76,6 +79,9 @@ export async function brokenInvariants(redis: Redis, keys: PartitionKeys): Promi
       .map((member) => `I3 ${member} is scheduled without a record`),
     ...pending.filter(({ entry }) => !ids.has(entry)).map(({ entry }) => `I4 ${entry} is pending but not in ready`),
     ...runs.filter((member) => !records.has(member)).map((member) => `I12 the run of ${member} has no record`),
+    ...[...new Set([...tags, ...wanted])]
+      .filter((entry) => !tags.includes(entry) || !wanted.includes(entry))
+      .map((entry) => `I15 the index of tags and the records disagree about ${entry}`),
   ];
 }
 

@@ -4,6 +4,7 @@ import type { HeaderOptions } from '../../src/core/job-fields.ts';
 import * as lease from '../../src/redis/transitions/lease.ts';
 import type { ScheduleItem } from '../../src/redis/transitions/replies.ts';
 import * as upkeep from '../../src/redis/transitions/upkeep.ts';
+import { seenOf } from './model.ts';
 import type { Resolve } from './model-commands.ts';
 import * as verbs from './model-verbs.ts';
 import type { Call, World } from './model-world.ts';
@@ -11,6 +12,15 @@ import type { Call, World } from './model-world.ts';
 const { horizonMs, bytesMax, leaseMs } = verbs.LIMITS;
 const DUES = [0, 0, 0, 40, 100, -100, 2000, horizonMs + 1, horizonMs];
 export const MEMBERS = ['j:a', 'j:b', 'j:c', 'bare', 'j:a', 'bare2', 'j:ghost', 'j:compensation'] as const;
+
+/** Those of some jobs. */
+export const TAGS = [['x'], ['x', 'y=z'], ['y=z']];
+const WRONG = ['nothing', 'nothing', 'digest', 'token', 'place'] as const;
+
+/** Nothing, or what was seen of a job: as it is, or as it was. */
+export function seenFor({ model }: World, member: string, kind: number): string | undefined {
+  return kind > 8 && kind % 3 === 2 ? seenOf(model, member, pick(WRONG, kind) ?? 'nothing') : undefined;
+}
 
 /** An element of a list, whatever the number. */
 export function pick<T>(list: readonly T[], at: number): T | undefined {
@@ -32,7 +42,8 @@ function lateness(due: number, kind: number): HeaderOptions {
       { expiresAtMs: due, onLate: 'run' as const },
     ],
   ];
-  return kinds[kind % kinds.length] ?? {};
+  const tags = kind < 18 ? {} : { tags: pick(TAGS, kind) ?? [] };
+  return { ...kinds[kind % kinds.length], ...tags };
 }
 
 /** `n` also decides how large the data is: every eighth is too large, by one byte. */
@@ -119,7 +130,9 @@ function merged(pairs: readonly (readonly [number, number])[]): readonly (readon
 
 const cancel: Resolve = (world, [a, b, c]) => {
   const { jobs, ref, model } = world;
-  const members = [pick(MEMBERS, a) ?? 'j:a', ...(c > 18 ? ['j:b'] : [])];
+  const words = [pick(MEMBERS, a) ?? 'j:a', ...(c > 18 ? ['j:b'] : [])];
+  const seen = words.map((member) => seenFor(world, member, c));
+  const members = words.map((member, at) => (seen[at] === undefined ? member : `${member}\0${seen[at]}`));
   const windowMs = b % 4 === 3 ? 0 : 600_000;
   const generation = b === 23 ? 1 : 0;
   return {

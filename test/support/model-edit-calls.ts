@@ -2,7 +2,7 @@
 import { editRecord } from '../../src/core/record-edit.ts';
 import { digestOf } from '../../src/core/record-header.ts';
 import type { EditItem, RescheduleItem } from '../../src/redis/transitions/edits.ts';
-import { MEMBERS, pick } from './model-calls.ts';
+import { MEMBERS, pick, seenFor, TAGS } from './model-calls.ts';
 import type { Resolve } from './model-commands.ts';
 import * as verbs from './model-edits.ts';
 import { LIMITS } from './model-verbs.ts';
@@ -17,12 +17,13 @@ const DUES = new Map([
 ]);
 const MODES = ['any', 'earlier', 'later'] as const;
 
-const reschedule: Resolve = ({ jobs, ref, model }, [a, b, c]) => {
+const reschedule: Resolve = (world, [a, b, c]) => {
+  const { jobs, ref, model } = world;
   const itemOf = (nth: number, off: number): RescheduleItem => {
     const member = pick(MEMBERS, nth) ?? 'j:a';
     const dueMs = DUES.get(off) ?? model.nowMs + (pick(OFFSETS, off) ?? 0);
     const token = model.jobs.get(member)?.run?.token ?? '0';
-    const seen = c % 8 === 7 ? '1' : token;
+    const seen = c % 8 === 7 ? '1' : (seenFor(world, member, c) ?? token);
     return { member, dueMs, mode: pick(MODES, c) ?? 'any', ...(c > 15 ? {} : { seen }) };
   };
   const items = [itemOf(a, b), ...(c > 18 ? [itemOf(1, c)] : [])];
@@ -40,20 +41,26 @@ const reschedule: Resolve = ({ jobs, ref, model }, [a, b, c]) => {
 
 /** What becomes of a record: other data, an option more or less, as large as it may be (b is 19), and larger. */
 function madeOf(read: string, { b, c, dueMs }: { b: number; c: number; dueMs: number }): string {
-  const options = c % 5 === 4 ? { maxLateness: c % 2 === 0 ? null : 50 } : {};
+  const tags = c % 4 === 3 ? { tags: b % 3 === 0 ? null : (pick(TAGS, b) ?? null) } : {};
+  const options = { ...(c % 5 === 4 ? { maxLateness: c % 2 === 0 ? null : 50 } : {}), ...tags };
   const withData = (data: string) => editRecord(read, { hasData: true, data, options, dueMs }) ?? read;
   if (b !== 19 && b !== 22) return withData(`e${c % 3}`);
   return withData('x'.repeat(Math.max(0, LIMITS.bytesMax - withData('').length + b - 19)));
 }
 
 /** Also what somebody sends who has read another record, or who does not keep the mark of the first. */
-const edit: Resolve = ({ jobs, ref, model }, [a, b, c]) => {
+const edit: Resolve = (world, [a, b, c]) => {
+  const { jobs, ref, model } = world;
   const itemOf = (nth: number): EditItem => {
     const member = pick(MEMBERS, nth) ?? 'j:a';
     const read = model.jobs.get(member)?.record ?? `1${model.nowMs.toString(36)}|{}`;
     const made = madeOf(read, { b, c, dueMs: model.nowMs });
     const record = b === 21 ? `2${made}` : b === 20 ? made.replace(/;m=[^;|]+/, '') : made;
-    return { member, before: b % 6 === 5 ? '0123456789abcdef' : digestOf(read), record };
+    return {
+      member,
+      before: b % 6 === 5 ? '0123456789abcdef' : (seenFor(world, member, c) ?? digestOf(read)),
+      record,
+    };
   };
   const items = [itemOf(a), ...(c > 18 ? [itemOf(1)] : [])];
   const generation = b === 23 ? 1 : 0;

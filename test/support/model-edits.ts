@@ -7,7 +7,7 @@ import type {
   RescheduleItem,
   RescheduleReply,
 } from '../../src/redis/transitions/edits.ts';
-import { count, digestOf, type Job, jobOf, type Model, markOf, nudge } from './model.ts';
+import { count, digestOf, type Job, jobOf, type Model, markOf, nudge, seenOf } from './model.ts';
 import { freshRun, LIMITS } from './model-verbs.ts';
 
 const isBare = (member: string): boolean => !member.startsWith('j:');
@@ -36,18 +36,33 @@ function rescheduleOne(model: Model, { member, dueMs, mode, seen }: RescheduleIt
   const { nowMs } = model;
   if (dueMs !== 0 && !(dueMs >= 1e11 && dueMs <= nowMs + LIMITS.horizonMs)) return { kind: 'bad-due', nowMs };
   const job = jobOf(model, member);
-  const refusal = refusalOf(member, job, seen);
+  const isAll = seen?.includes(' ') === true;
+  const refusal = refusalOf(member, job, isAll ? undefined : seen);
   if (refusal) return refusal;
   const due = dueMs === 0 ? nowMs : dueMs;
   const was = job.due;
   if (was === due) return { kind: 'already', dueMs: due };
+  const stays = stayOf({ was, due, mode, nowMs });
+  if (stays) return stays;
+  if (isAll && seen !== seenOf(model, member, 'nothing')) return { kind: 'changed' };
+  putAt(model, { member, job, due });
+  return { kind: 'ok', wasMs: was, dueMs: due };
+}
+
+interface Wish {
+  readonly was: number | undefined;
+  readonly due: number;
+  readonly mode: RescheduleItem['mode'];
+  readonly nowMs: number;
+}
+
+/** Why a job keeps its due time, or undefined. */
+function stayOf({ was, due, mode, nowMs }: Wish): RescheduleReply | undefined {
   const isDue = was === undefined || was <= nowMs;
   if (isDue && (due <= nowMs || mode === 'earlier')) return { kind: 'ready' };
   const before = was ?? due;
   const stays = (mode === 'earlier' && due > before) || (mode === 'later' && due < before);
-  if (stays) return { kind: 'kept', dueMs: before };
-  putAt(model, { member, job, due });
-  return { kind: 'ok', wasMs: was, dueMs: due };
+  return stays ? { kind: 'kept', dueMs: before } : undefined;
 }
 
 function putAt(model: Model, { member, job, due }: { member: string; job: Job; due: number }): void {
@@ -74,7 +89,10 @@ function editOne(model: Model, { member, before, record }: EditItem): EditReply 
   if (job.record === record) return { kind: 'already' };
   const refusal = refusalOf(member, job, undefined);
   if (refusal) return refusal;
-  if (job.record === undefined || digestOf(job.record) !== before) return { kind: 'changed' };
+  const isAll = before.includes(' ');
+  if (job.record === undefined || before !== (isAll ? seenOf(model, member, 'nothing') : digestOf(job.record))) {
+    return { kind: 'changed' };
+  }
   if (JSON.stringify(markOf(record)) !== JSON.stringify(markOf(job.record))) return { kind: 'bad-record' };
   job.run ??= freshRun({ generation: 0 });
   job.run.entry = undefined;

@@ -20,6 +20,7 @@ import {
   type Model,
   markOf,
   nudge,
+  seenOf,
   tombstoneOf,
 } from './model.ts';
 
@@ -165,13 +166,16 @@ function refuse(model: Model, { member, job, reason }: { member: string; job: Jo
 }
 
 /** Records of the model are small: nothing is ever `later`. */
-export function cancel(model: Model, members: readonly string[], windowMs: number): CancelReply[] {
-  return members.map((member) => cancelOne(model, member, windowMs));
+export function cancel(model: Model, words: readonly string[], windowMs: number): CancelReply[] {
+  return words.map((word) => cancelOne(model, word, windowMs));
 }
 
-function cancelOne(model: Model, member: string, windowMs: number): CancelReply {
+function cancelOne(model: Model, word: string, windowMs: number): CancelReply {
+  const [member = '', seen] = word.split('\0');
   const job = jobOf(model, member);
   const { record, due } = job;
+  const isThere = record !== undefined || due !== undefined;
+  if (isThere && seen !== undefined && seen !== seenOf(model, member, 'nothing')) return { kind: 'changed' };
   const waited = due !== undefined;
   job.due = undefined;
   if (record === undefined) {

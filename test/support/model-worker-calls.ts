@@ -1,7 +1,7 @@
 /** Calls of workers, on Redis and on the model: see `model-commands.ts`. */
 import { encodeAttempted, encodeBody, encodeRecord } from '../../src/core/codec.ts';
 import type { EntryId } from '../../src/core/job.ts';
-import { markOf } from '../../src/core/record-header.ts';
+import { endMark, markOf } from '../../src/core/record-header.ts';
 import * as ready from '../../src/redis/transitions/ready.ts';
 import type { Claim, Delivery, StartReply, Taken } from '../../src/redis/transitions/replies.ts';
 import { compareIds } from './invariants.ts';
@@ -166,7 +166,7 @@ function endedOf(world: World, [a, b, c]: readonly [number, number, number]) {
   return all.map(({ claim, record }) => ({
     ...claim,
     ...(c === 23 ? { entry: '1-1' as EntryId } : {}),
-    mark: c % 2 === 0 ? markOf(record) : '',
+    mark: pick([endMark(record, 1), '', endMark(record, windowOf(c)), markOf(record) && endMark(record, 0)], c) ?? '',
   }));
 }
 

@@ -6,7 +6,8 @@
  * Two things only Redis can choose, ids of entries and tokens, are taken from it and checked to grow.
  */
 import { createHash } from 'node:crypto';
-import type { Snapshot } from './invariants.ts';
+import { seenText } from '../../src/redis/transitions/edits.ts';
+import { type Snapshot, tagEntries } from './invariants.ts';
 
 export interface Entry {
   id?: string;
@@ -112,6 +113,17 @@ export function nudge(model: Model, due: number): void {
   model.nudges.push(String(due));
 }
 
+/** All that there is to see of a job, or something else where `wrong` says of which. */
+export function seenOf(model: Model, member: string, wrong: 'digest' | 'token' | 'place' | 'nothing'): string {
+  const { record, run, due } = jobOf(model, member);
+  const place = run?.owner === undefined ? (due === undefined ? 'ready' : String(due)) : 'running';
+  return seenText({
+    digest: wrong === 'digest' ? '0123456789abcdef' : record === undefined ? '-' : digestOf(record),
+    token: wrong === 'token' ? '77' : (run?.token ?? '0'),
+    place: wrong === 'place' ? '5' : place,
+  }).replace('Infinity', 'inf');
+}
+
 export const askedOf = (record: string): string => /^\d(\w+)/.exec(record)?.[1] ?? '0';
 export const digestOf = (record: string): string => createHash('sha1').update(record).digest('hex').slice(0, 16);
 
@@ -165,6 +177,7 @@ export function render(model: Model): Stored {
     runs: each((job) => job.run && runText(job.run)),
     done: each((job) => job.overMs),
     stale: sorted([...model.stale]),
+    tags: tagEntries([...model.jobs].flatMap(([member, { record }]) => (record ? [[member, record]] : []))).toSorted(),
     ready: model.entries.map(({ id, member, due, holder = '' }) => [id, member, due, holder]),
     dead: model.deadLetters.map(deadLetterFields),
     group: model.group,
@@ -188,6 +201,7 @@ export function stored(snapshot: Snapshot): Stored {
     runs: sorted([...snapshot.runs]),
     done: sorted([...snapshot.done]),
     stale: sorted([...snapshot.stale]),
+    tags: snapshot.tags.toSorted(),
     ready: snapshot.ready.map(({ entry, member, due }) => [entry, member, due, snapshot.pending.get(entry) ?? '']),
     dead: snapshot.dead.map(({ deadLetter, fields }) => [deadLetter, ...LETTER.map((name) => fields.get(name) ?? '')]),
     group: snapshot.delivered !== undefined,

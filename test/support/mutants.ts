@@ -53,8 +53,18 @@ const SLIPS: readonly (readonly [of: string, wrong: string, words: string, inste
   ['completion', 'any token ends a job', 'last ~= token or here ~= entry', 'here ~= entry'],
   ['completion', 'any entry ends a job', 'last ~= token or here ~= entry', 'last ~= token'],
   ['completion', 'a job of a call ends twice', 'if seen[member] or not last', 'if not last'],
-  ['completion', 'the mark is not kept', "mark = mark ~= '' and mark or markIn(keys.jobs, member)", "mark = '0 0'"],
+  ['completion', 'the mark is not kept', 'tombstoneText(counter:sub(1, 1), mark,', "tombstoneText('d', '0 0',"],
   ['completion', 'the mark is trusted when there is none', "mark ~= '' and mark or markIn(keys.jobs, member)", 'mark'],
+  ['completion', 'tags stay when the mark says them', 'dropTags(keys.tags, member, text)', 'tostring(text)'],
+  ['completion', 'tags of a record that is read for its mark stay', 'tagged[member] = tagsOf(value)', ''],
+  ['cancel', 'what was seen counts for nothing', 'seenText(record, run, waits) ~= seen', 'false'],
+  [
+    'edit',
+    'what was seen counts for nothing',
+    'isAll and seenText(current, run, waits) or digestOf(current)',
+    'before',
+  ],
+  ['tags', 'a tag that stays is taken out', 'local stays = kept and', 'local stays = false and'],
   ['completion', 'a bare job that was put again is over', 'if isAgain then', 'if false then'],
   ['completion', 'all are ok whatever became of them', "areOk and reply == 'ok'", 'areOk'],
   ['start-one', 'who does not hold an entry starts it', "reply = { 'lost' }", 'isPending(keys.ready, entry)'],
@@ -85,7 +95,19 @@ const SLIPS: readonly (readonly [of: string, wrong: string, words: string, inste
 ];
 
 /** Damage, schedules and the control slot, which the commands of the model do not touch; their own tests do. */
-const ELSEWHERE = ['repair', 'enrol', 'watch', 'beat', 'declare', 'identify', 'arm', 'disarm', 'fire', 'define'];
+const ELSEWHERE = [
+  'repair',
+  'mend-tags',
+  'enrol',
+  'watch',
+  'beat',
+  'declare',
+  'identify',
+  'arm',
+  'disarm',
+  'fire',
+  'define',
+];
 /** Marks of loops that would never end, which is noticed, but not by a test. */
 const ENDLESS = /^endless/;
 /** How much is read, which the small records of the model cannot tell; `test/redis/bytes.test.ts` counts it. */
@@ -112,6 +134,8 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
     'known @exists-later: no guard',
     'known @edited-later: no guard',
     'edit @later: no guard',
+    'reschedule @later: no guard',
+    'known @tagged-later: no guard',
   ].map((name) => [name, 'only how much is read: the records of the model are small'] as const),
   [
     'replay @live-again: no write',
@@ -127,6 +151,15 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
   ['starting @young: turned <', 'a second is neither old nor young'],
   ['serve @nothing-asked: no guard', 'nothing is started and nothing delivered all the same'],
   ['start-one @young-again: turned >', 'a second is neither old nor young'],
+  ...['ten-entered', 'ten-taken-out'].flatMap((mark) =>
+    [1, 2].map(
+      (place) =>
+        [
+          `tags @${mark}: turned < (${place} of 2)`,
+          'records of the model have few tags, and short ones; test/redis/tags.test.ts has more',
+        ] as const,
+    ),
+  ),
   ['sweep @drop-tombstones: turned >', 'every member in done has a tombstone, unless a call was cut off'],
 ]);
 

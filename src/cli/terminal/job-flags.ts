@@ -5,7 +5,7 @@
 import { type Command, Option } from 'commander';
 import type { jobOptions, OptionName, OptionsOfFires, ScheduleOptions } from '../../core/job-options.ts';
 import type { Named } from '../../core/option-kinds.ts';
-import { wholeNumber } from '../register.ts';
+import { collect, wholeNumber } from '../register.ts';
 import { readBackoff } from './input.ts';
 import { absoluteOf } from './instants.ts';
 
@@ -13,17 +13,23 @@ import { absoluteOf } from './instants.ts';
 export type JobFlags = {
   readonly [Name in OptionName]?: (typeof jobOptions)[Name]['kind'] extends 'count' | 'choice'
     ? NonNullable<ScheduleOptions[Name]>
-    : string;
+    : (typeof jobOptions)[Name]['kind'] extends 'list'
+      ? readonly string[]
+      : string;
 };
 
 /** Of those that a schedule can say for its jobs; their name is a flag of its own, `--job`. */
-export type FlagsOfFires = Pick<JobFlags, keyof OptionsOfFires> & { readonly job?: string };
+export type FlagsOfFires = Pick<JobFlags, keyof OptionsOfFires> & {
+  readonly job?: string;
+  readonly jobTag?: readonly string[];
+};
 
 export function withFlags(command: Command, flags: readonly Named[]): Command {
   for (const { name, option } of flags) {
-    const { metavar, doc, otherwise, choices, range } = option;
+    const { metavar, doc, otherwise, choices, range, kind } = option;
     const words = choices === undefined ? doc : `${doc} (default: ${otherwise.replaceAll('`', '')})`;
-    const flag = new Option(`--${dashed(name)} ${metavar}`, words);
+    const flag = new Option(`--${flagOf({ name, option })} ${metavar}`, words);
+    if (kind === 'list') flag.argParser(collect);
     if (choices !== undefined) flag.choices(choices);
     if (range !== undefined) flag.argParser(wholeNumber(range.min, range.max));
     command.addOption(flag);
@@ -39,7 +45,10 @@ export function withFlags(command: Command, flags: readonly Named[]): Command {
 export function readFlags(given: JobFlags, flags: readonly Named[]): ScheduleOptions {
   const texts: Readonly<Record<string, unknown>> = given;
   const read: Record<string, unknown> = {};
-  for (const flag of flags) if (texts[flag.name] !== undefined) read[flag.name] = readFlag(flag, texts);
+  for (const flag of flags) {
+    const value = flag.option.kind === 'list' ? texts[singular(flag.name)] : readFlag(flag, texts);
+    if (value !== undefined) read[flag.name] = value;
+  }
   return read;
 }
 
@@ -55,6 +64,11 @@ function readFlag({ name, option }: Named, texts: Readonly<Record<string, unknow
     ...(instead === undefined ? {} : { instead: `--${dashed(instead)}` }),
   });
 }
+
+/** What an option is called on the command line. A list is said one at a time: `--tag a --tag b`. */
+export const flagOf = ({ name, option }: Named): string => dashed(option.kind === 'list' ? singular(name) : name);
+
+const singular = (name: string): string => name.replace(/s$/, '');
 
 /** As a flag is written: `maxLateness` is `max-lateness`. */
 export const dashed = (name: string): string => name.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`);

@@ -8,7 +8,7 @@ import { type DurationInput, durationMs, type InstantInput, show } from '../dura
 import { DuestreamError, oneLine } from '../errors.ts';
 import { parseJobName, parseName } from '../job.ts';
 import { headerOf, optionsOfFires, overridesOf } from '../job-fields.ts';
-import type { OptionsOfFires } from '../job-options.ts';
+import type { OptionsOfFires, ScheduleOptions } from '../job-options.ts';
 import { momentOf } from '../moment.ts';
 import { hintOf } from '../nearest.ts';
 import { wholeNumber } from '../queue.ts';
@@ -24,6 +24,8 @@ export interface ScheduleInput<Data = unknown> extends OptionsOfFires {
   readonly queue: string;
   /** Picks the handler. Default `default`. */
   readonly job?: string | undefined;
+  /** Tags of each of its jobs: at most 10 of 64 characters. Its own are `tags`. */
+  readonly jobTags?: readonly string[] | undefined;
   readonly data?: Data | undefined;
   /** 5 fields (minute first), 6 (second first), or `@daily` and its like. Either this or `every`. */
   readonly cron?: string | undefined;
@@ -121,7 +123,7 @@ function read(name: string, input: ScheduleInput, { sinceMs, anchorMs = sinceMs 
     startMs,
     endMs,
     body: bodyOf(input),
-    header: headerOf(input, 0),
+    header: headerOf(optionsIn(input), 0),
     rule: ruleOf(name, input, startMs ?? anchorMs),
     calendar: input.calendar,
     maxRuns:
@@ -132,6 +134,12 @@ function read(name: string, input: ScheduleInput, { sinceMs, anchorMs = sinceMs 
     tags: tagsOf(input.tags ?? NO_TAGS),
     paused: pausedOf(input.paused),
   });
+}
+
+/** The tags of a schedule are not those of its jobs. */
+function optionsIn(input: ScheduleInput): ScheduleOptions {
+  const { tags, jobTags } = input;
+  return tags === undefined && jobTags === undefined ? input : { ...input, tags: jobTags };
 }
 
 function bodyOf(input: ScheduleInput): string {

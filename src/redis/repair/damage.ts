@@ -17,11 +17,16 @@ export type DamageKind =
   | 'stuck'
   | 'early'
   | 'vanished'
+  | 'untagged'
+  | 'astray'
   | 'group';
 
 export interface Damage {
   readonly kind: DamageKind;
-  /** The member, byte by byte (`latin1`), or the entry of `stuck`, `early` and `vanished`; empty for the group. */
+  /**
+   * The member, byte by byte (`latin1`); the entry of `stuck`, `early` and `vanished`, that of the index of tags for
+   * `astray`; empty for the group.
+   */
   readonly name: string;
   /** Owner, holder or member, as the kind has it. */
   readonly detail: string;
@@ -72,6 +77,22 @@ export async function checkEntries(
     next: next === '' ? undefined : text(next),
     looked: Number(looked),
     found: [...group, ...damages(found)],
+  };
+}
+
+/** Entries of the index of tags whose job is over or has another header. `after`: as `next` said. */
+export async function checkTags(
+  redis: Redis,
+  ref: PartitionRef,
+  { after, limit }: { readonly after: string | undefined; readonly limit: number },
+): Promise<CheckedEntries> {
+  const each = after === undefined ? [] : [Buffer.from(after, 'latin1')];
+  const reply = list(await run(redis, 'check-tags', { keys: ref.keys, args: { limit }, each, bytes: true }));
+  const [more, looked, last, ...found] = reply;
+  return {
+    next: more === 1 ? text(last) : undefined,
+    looked: Number(looked),
+    found: found.map((name) => ({ kind: 'astray', name: text(name), detail: '' })),
   };
 }
 

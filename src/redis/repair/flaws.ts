@@ -53,6 +53,12 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
   immortal: ['I10', 'a heartbeat that stays for hours or for ever; DEL it if the process is gone'],
   balance: ['I11', 'the counters do not add up: somebody else removed or added records'],
   idle: ['I12', 'it is a run without a record', 'remove the run, unless a worker runs the job'],
+  untagged: ['I15', 'it has tags that are not in the index, so it is not found by them', 'enter its tags in the index'],
+  astray: [
+    'I15',
+    'an entry of the index of tags whose job is over or has other tags; lists leave it out, and it takes memory',
+    'remove the entry',
+  ],
   type: ['key', 'somebody else put another type at our key, and the partition stands still: rename or delete it'],
   hollow: [
     'key',

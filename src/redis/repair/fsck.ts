@@ -11,7 +11,7 @@ import { wrongTypes, wrongTypeText } from '../connection/wrong-type.ts';
 import { type PartitionStats, stats } from '../inspect.ts';
 import { controlKeys, controlTable, type PartitionRef, type StoredKey, storedKeys } from '../keys.ts';
 import { list, type Reply } from '../transitions/scripts.ts';
-import { checkEntries, checkMembers, type Damage, damageKey } from './damage.ts';
+import { type CheckedEntries, checkEntries, checkMembers, checkTags, type Damage, damageKey } from './damage.ts';
 import { damageFlaw, type Flaw, flawOf } from './flaws.ts';
 import { type Growth, shrunk } from './growth.ts';
 import { isRepairable, notReady } from './repair.ts';
@@ -102,7 +102,13 @@ async function sight(redis: Redis, ref: PartitionRef, atomicMax: number): Promis
   const members = all.kind === 'large' ? await paged(redis, ref) : all;
   const entries = await checked(redis, ref);
   const placed = await notReady(redis, ref.keys, members.found.filter(isRepairable));
-  const damages = [...members.found.filter((one) => !isRepairable(one)), ...placed.absent, ...entries.found];
+  const tags = await tagged(redis, ref);
+  const damages = [
+    ...members.found.filter((one) => !isRepairable(one)),
+    ...placed.absent,
+    ...entries.found,
+    ...tags.found,
+  ];
   const after = await stats(redis, ref);
   const settled = isSame(before, after) ? members.records : undefined;
   const found = new Map<string, Flaw>();
@@ -110,7 +116,7 @@ async function sight(redis: Redis, ref: PartitionRef, atomicMax: number): Promis
   for (const flaw of await stateFlaws(redis, ref, { now: after, records: settled })) {
     found.set(`${flaw.what} ${flaw.name} ${flaw.means}`, flaw);
   }
-  return { looked: members.looked + entries.looked, atomic: all.kind !== 'large', found };
+  return { looked: members.looked + entries.looked + tags.looked, atomic: all.kind !== 'large', found };
 }
 
 /** A partition that is too large for one moment. */
@@ -146,6 +152,18 @@ async function checked(redis: Redis, ref: PartitionRef): Promise<{ looked: numbe
       looked += page.looked;
       after = found.length < FLAWS_MAX ? page.next : undefined;
     }
+  }
+  return { looked, found };
+}
+
+async function tagged(redis: Redis, ref: PartitionRef): Promise<{ looked: number; found: readonly Damage[] }> {
+  const found: Damage[] = [];
+  let looked = 0;
+  for (let after: string | undefined, more = true; more; more = after !== undefined && found.length < FLAWS_MAX) {
+    const page: CheckedEntries = await checkTags(redis, ref, { after, limit: PAGE });
+    found.push(...page.found);
+    looked += page.looked;
+    after = page.next;
   }
   return { looked, found };
 }

@@ -6,7 +6,7 @@
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionKeys, PartitionRef } from '../keys.ts';
 import { READ_BYTES_MAX } from '../transitions/bytes.ts';
-import { bytesOf, list, run, text } from '../transitions/scripts.ts';
+import { bytesOf, list, type Reply, run, text } from '../transitions/scripts.ts';
 import { type Damage, type DamageKind, damageKey } from './damage.ts';
 
 /** `sound`: there was nothing to repair, or no longer. `unsure`: it cannot be proved now; look again later. */
@@ -14,7 +14,10 @@ export type RepairReply = 'repaired' | 'sound' | 'unsure';
 
 const BATCH = 50;
 const PAGE = 1000;
-const REPAIRABLE: ReadonlySet<DamageKind> = new Set(['orphan', 'tombstone', 'idle', 'stuck', 'group']);
+const REPAIRABLE: ReadonlySet<DamageKind> = new Set([
+  ...(['orphan', 'tombstone', 'idle', 'stuck', 'group'] as const),
+  ...(['untagged', 'astray'] as const),
+]);
 
 export const isRepairable = ({ kind }: Damage): boolean => REPAIRABLE.has(kind);
 
@@ -27,19 +30,34 @@ export async function repair(
 ): Promise<ReadonlyMap<Damage, RepairReply>> {
   const replies = new Map<Damage, RepairReply>();
   const { absent, seen } = await notReady(redis, ref.keys, damages.filter(isRepairable));
-  for (let from = 0; from < absent.length; ) {
-    const batch = absent.slice(from, from + BATCH);
-    const each = batch.flatMap(({ kind, name }) => [kind, Buffer.from(name, 'latin1')]);
-    const args = { now: nowMs ?? '', seen, bytes: bytesMax };
-    const reply = list(await run(redis, 'repair', { keys: ref.keys, args, each })).map(text);
+  const args = { now: nowMs ?? '', seen, bytes: bytesMax };
+  const parts = absent.filter((damage) => !isOfTags(damage));
+  const tags = absent.filter(isOfTags);
+  await inBatches(parts, replies, (each) => run(redis, 'repair', { keys: ref.keys, args, each }));
+  await inBatches(tags, replies, (each) =>
+    run(redis, 'mend-tags', { keys: ref.keys, args: { bytes: bytesMax }, each }),
+  );
+  for (const damage of damages) if (!replies.has(damage)) replies.set(damage, 'sound');
+  return replies;
+}
+
+/** `each`: kind and name of every damage of a batch. */
+async function inBatches(
+  damages: readonly Damage[],
+  replies: Map<Damage, RepairReply>,
+  call: (each: readonly (string | Buffer)[]) => Promise<Reply>,
+): Promise<void> {
+  for (let from = 0; from < damages.length; ) {
+    const batch = damages.slice(from, from + BATCH);
+    const reply = list(await call(batch.flatMap(({ kind, name }) => [kind, Buffer.from(name, 'latin1')]))).map(text);
     // The first is always looked at, so this comes to an end.
     const answered = Math.max(1, reply.includes('later') ? reply.indexOf('later') : batch.length);
     for (const [at, damage] of batch.slice(0, answered).entries()) replies.set(damage, reply[at] as RepairReply);
     from += answered;
   }
-  for (const damage of damages) if (!replies.has(damage)) replies.set(damage, 'sound');
-  return replies;
 }
+
+const isOfTags = ({ kind }: Damage): boolean => kind === 'untagged' || kind === 'astray';
 
 /** Leaves out the orphans and tombstones that are in ready after all; `seen` is the entry up to which that is known. */
 export async function notReady(

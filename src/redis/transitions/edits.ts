@@ -5,7 +5,10 @@ import type { PartitionRef } from '../keys.ts';
 import { type Moved, moved } from './replies.ts';
 import { list, run, score, text } from './scripts.ts';
 
-/** Another due time. `seen`: the token of its last start as the caller saw it, `0` for none; left out: any. */
+/**
+ * Another due time. `seen`: the token of its last start as the caller saw it, `0` for none, or all that was seen of it, as
+ * `seenText` says; left out: any.
+ */
 export interface RescheduleItem {
   readonly member: string;
   /** 0: now. */
@@ -21,7 +24,7 @@ export interface RescheduleSettings {
   readonly nowMs?: number;
 }
 
-/** Another record, and the digest of the one from which it was made. */
+/** Another record, and the digest of the one from which it was made, or all that was seen of the job (`seenText`). */
 export interface EditItem {
   readonly member: string;
   readonly before: string;
@@ -37,9 +40,17 @@ export type RescheduleReply =
   /** `wasMs`: undefined for a job that was in ready. */
   | { readonly kind: 'ok'; readonly wasMs: number | undefined; readonly dueMs: number }
   | { readonly kind: 'already' | 'kept'; readonly dueMs: number }
-  | { readonly kind: 'ready' }
+  /** `changed`: it is not what was seen · `later`: to be sent again. Both only where all was seen of it. */
+  | { readonly kind: 'ready' | 'changed' | 'later' }
   | { readonly kind: 'bad-due'; readonly nowMs: number }
   | NotWaiting;
+
+/**
+ * All that was seen of a job, for a change that holds only if it is still so: the digest of its record, `-` without one;
+ * the token of its last start; and its due time as Redis printed it, `ready` or `running`. `lua/lib/seen.lua` says the same.
+ */
+export const seenText = (job: { readonly digest: string; readonly token: string; readonly place: string }): string =>
+  `${job.digest} ${job.token} ${job.place}`;
 
 const EDIT_KINDS = ['ok', 'already', 'changed', 'bad-record', 'too-large', 'later'] as const;
 
@@ -78,7 +89,8 @@ function rescheduleReply(reply: string): RescheduleReply {
   if (kind === 'ok') return { kind, wasMs: first === '-' ? undefined : score(first), dueMs: Number(second) };
   if (kind === 'already' || kind === 'kept') return { kind, dueMs: score(first) };
   if (kind === 'bad-due') return { kind, nowMs: Number(first) };
-  return kind === 'ready' ? { kind } : notWaiting(kind, first);
+  if (kind === 'ready' || kind === 'changed' || kind === 'later') return { kind };
+  return notWaiting(kind, first);
 }
 
 function editReply(reply: string): EditReply {

@@ -69,7 +69,7 @@ function waiting(redis: Redis) {
       return moved(reply) ?? reply.map((item) => scheduleReply(text(item)));
     },
 
-    /** What is answered `later` is to be asked again. */
+    /** What is answered `later` is to be asked again. A member may have a zero byte and what was seen of it behind it. */
     async cancel(
       ref: PartitionRef,
       members: readonly string[],

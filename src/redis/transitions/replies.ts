@@ -113,6 +113,8 @@ export type ReleaseReply = 'ok' | 'dropped' | 'started' | 'lost';
 export type ExpireReply = 'expired' | 'dead' | 'kept' | 'lost' | 'later';
 export type CancelReply =
   | { readonly kind: 'cancelled' | 'requested' | 'unknown' }
+  /** It is not what was seen. */
+  | { readonly kind: 'changed' }
   | { readonly kind: 'later' }
   | { readonly kind: 'over'; readonly over: OverState | undefined };
 export type ReplayReply =
@@ -217,7 +219,7 @@ export function servedOf(reply: readonly Reply[]): Served {
 
 export function cancelReply(reply: string): CancelReply {
   const [kind, letter = ''] = reply.split(' ');
-  if (kind === 'later') return { kind };
+  if (kind === 'later' || kind === 'changed') return { kind };
   return kind === 'over'
     ? { kind, over: outcomeLetters[letter] }
     : { kind: kind as 'cancelled' | 'requested' | 'unknown' };

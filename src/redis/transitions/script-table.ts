@@ -23,24 +23,24 @@ const define = <const S extends Script>(script: S): S => script;
 /** One entry per file in `lua/verbs/`, in the order a job meets them. */
 export const scripts = {
   schedule: define({
-    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'wake', 'stale'],
+    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'wake', 'stale', 'tags'],
     args: ['now', 'generation', 'mode', 'horizon', 'bytes'],
     reply: 'per item',
     each: ['member', 'record', 'due'],
   }),
   promote: define({
-    keys: ['leader', 'scheduled', 'ready', 'jobs', 'runs', 'dead', 'done', 'meta', 'stale'],
+    keys: ['leader', 'scheduled', 'ready', 'jobs', 'runs', 'dead', 'done', 'meta', 'stale', 'tags'],
     args: ['now', 'term', 'lease', 'limit', 'cap'],
     reply: 'list',
   }),
   start: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags'],
     args: ['now', 'consumer', 'bytes', 'window', 'suspects'],
     reply: 'list',
     each: ['entry', 'member', 'due'],
   }),
   expire: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'tags'],
     args: ['now', 'consumer', 'window', 'bytes'],
     reply: 'per item',
     each: ['entry', 'member', 'due', 'compensation', 'compensationRecord'],
@@ -58,41 +58,41 @@ export const scripts = {
     each: ['entry', 'member', 'token'],
   }),
   complete: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'tags'],
     args: ['now', 'window', 'hold', 'consumer'],
     reply: 'per item',
     each: ['entry', 'member', 'token', 'mark'],
   }),
   serve: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags'],
     args: ['now', 'consumer', 'bytes', 'window', 'suspects', 'take', 'given'],
     reply: 'list',
     each: ['entry', 'member', 'token', 'mark'],
   }),
   commit: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'tags'],
     args: ['now', 'window', 'entry', 'member', 'token'],
     each: ['size', 'name', 'words'],
     reply: 'text',
     moreKeys: true,
   }),
   retry: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags'],
     args: ['now', 'window', 'entry', 'member', 'token', 'delay', 'error'],
     reply: 'list',
   }),
   defer: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags'],
     args: ['now', 'window', 'entry', 'member', 'token', 'delay'],
     reply: 'list',
   }),
   bury: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'wake'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'wake', 'tags'],
     args: ['now', 'window', 'entry', 'member', 'token', 'reason', 'error', 'compensation', 'compensationRecord'],
     reply: 'list',
   }),
   cancel: define({
-    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'stale'],
+    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'stale', 'tags'],
     args: ['now', 'generation', 'window'],
     reply: 'per item',
     each: ['member'],
@@ -104,20 +104,20 @@ export const scripts = {
     each: ['member', 'due', 'mode', 'seen'],
   }),
   edit: define({
-    keys: ['scheduled', 'jobs', 'runs', 'meta'],
+    keys: ['scheduled', 'jobs', 'runs', 'meta', 'tags'],
     args: ['generation', 'bytes'],
     reply: 'per item',
     each: ['member', 'before', 'record'],
   }),
   replay: define({
-    keys: ['scheduled', 'jobs', 'runs', 'dead', 'done', 'meta', 'wake'],
+    keys: ['scheduled', 'jobs', 'runs', 'dead', 'done', 'meta', 'wake', 'tags'],
     args: ['now', 'generation', 'deadLetter', 'due'],
     reply: 'list',
   }),
   arm: define({ keys: ['fires', 'fired', 'meta', 'wake'], args: ['generation', 'name'] }),
   disarm: define({ keys: ['fires', 'fired'], args: ['name', 'state'] }),
   fire: define({
-    keys: ['leader', 'fires', 'fired', 'scheduled', 'jobs', 'meta', 'wake'],
+    keys: ['leader', 'fires', 'fired', 'scheduled', 'jobs', 'meta', 'wake', 'tags'],
     args: ['now', 'term'],
     each: ['name', 'state', 'reached', 'look', 'overlap', 'most', 'count'],
     reply: 'list',
@@ -144,9 +144,11 @@ export const scripts = {
     reply: 'list',
   }),
   'check-members': define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'tags'],
     args: ['part', 'cursor', 'limit'],
   }),
+  'check-tags': define({ keys: ['jobs', 'tags'], args: ['limit'], each: ['after'], reply: 'list' }),
+  'mend-tags': define({ keys: ['jobs', 'tags'], args: ['bytes'], each: ['kind', 'name'], reply: 'per item' }),
   'check-entries': define({ keys: ['ready'], args: ['part', 'after', 'limit'] }),
   repair: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake'],
@@ -158,10 +160,16 @@ export const scripts = {
   resume: define({ keys: ['meta', 'wake'], args: [] }),
   purge: define({ keys: ['dead', 'meta'], args: ['now', 'age', 'reason', 'after', 'limit', 'mode'] }),
   remove: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta', 'fires', 'fired', 'stale'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta', 'fires', 'fired', 'stale', 'tags'],
     args: ['force'],
   }),
   peek: define({ keys: ['scheduled', 'jobs', 'runs', 'done', 'meta'], args: ['generation', 'member'] }),
+  page: define({
+    keys: ['scheduled', 'meta'],
+    args: ['generation', 'from', 'to', 'score', 'limit'],
+    reply: 'list',
+    each: ['member'],
+  }),
   stats: define({ keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta'], args: [] }),
   oldest: define({ keys: ['scheduled', 'jobs', 'runs', 'ready'], args: ['after', 'limit'], reply: 'list' }),
 } as const satisfies Record<string, Script>;

@@ -22,10 +22,11 @@ const run = (args: readonly string[], input = '') =>
   cli.run([...args, '--redis', the.server.url, '--namespace', 't'], { input });
 
 const flagsOf = (options: object): readonly string[] =>
-  Object.entries(options).flatMap(([name, value]) => [
-    `--${dashed(name)}`,
-    typeof value === 'object' ? JSON.stringify(value) : String(value),
-  ]);
+  Object.entries(options).flatMap(([name, value]) => {
+    // A list is said one at a time, by a flag of its own name in the singular.
+    if (Array.isArray(value)) return value.flatMap((one) => [`--${dashed(name).replace(/s$/, '')}`, String(one)]);
+    return [`--${dashed(name)}`, typeof value === 'object' ? JSON.stringify(value) : String(value)];
+  });
 
 /** What a record says beside its due, which moves with the clock where there is only a delay. */
 function contentOf(record: string | null | undefined): object {

@@ -1,25 +1,50 @@
-/** `cancel <queue> <id...>`: one line per job, saying what became of it. */
+/** `cancel <queue> [id...]`: one line per job, saying what became of it; or all that a filter means. */
 import type { Command } from 'commander';
 import type { Cancelled } from '../../../client/producer.ts';
+import { DuestreamError } from '../../../core/errors.ts';
 import { countOf } from '../../../operations/audit.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
 import { DURABILITY_FLAG, readDurability } from '../../terminal/durability-flag.ts';
 import { line } from '../../terminal/text.ts';
+import { type FilterFlags, takeFilterFlags, withFilterFlags } from '../find/filter-flags.ts';
+import { isByFilter, runWhere, type WhereFlags, withWhereFlags } from '../find/where.ts';
 
 export const cancel: Register = (parent, runner) => {
   const command = parent
-    .command('cancel <queue> <id...>')
-    .description('cancel jobs; the handler of a job that runs is asked to stop')
-    .option('--bare', 'the ids are bare members: a foreign producer put them with ZADD')
+    .command('cancel <queue> [id...]')
+    .description('cancel jobs by id or by a filter; the handler of a job that runs is asked to stop')
+    .option('--bare', 'the ids are bare members: a foreign producer put them with ZADD');
+  withWhereFlags(withFilterFlags(command, { states: ['scheduled', 'ready', 'running'] }))
     .option(...DURABILITY_FLAG)
-    .action((queue: string, ids: readonly string[], { bare = false, durability }: Flags, command: Command) =>
-      runner.run(command, (session) => run(session, { queue, ids, bare, durability })),
+    .action((queue: string, ids: readonly string[], flags: Flags, command: Command) =>
+      runner.run(command, (session) => runEither(session, { queue, ids, flags })),
     );
-  withExamples(command, ['duestream cancel emails welcome:42 welcome:43']);
+  withExamples(command, [
+    'duestream cancel emails welcome:42 welcome:43',
+    'duestream cancel emails --tag user:42 --dry-run',
+    'duestream cancel emails --tag user:42 --yes',
+  ]);
 };
 
-interface Flags {
+async function runEither(
+  session: Session,
+  { queue, ids, flags }: { readonly queue: string; readonly ids: readonly string[]; readonly flags: Flags },
+): Promise<Exit> {
+  const { filter, rest } = takeFilterFlags(flags);
+  const { bare = false, durability } = rest;
+  const asked = { queue, ids, filter, flags: rest };
+  if (!isByFilter(asked)) return run(session, { queue, ids, bare, durability });
+  if (bare || durability !== undefined) {
+    throw new DuestreamError('usage', '--bare and --durability go with ids; a filter is given here');
+  }
+  return runWhere(session, asked, {
+    done: 'cancelled',
+    call: (producer, given, options) => producer.cancelWhere(queue, given, options),
+  });
+}
+
+interface Flags extends FilterFlags, WhereFlags {
   readonly bare?: boolean;
   readonly durability?: string;
 }

@@ -1,4 +1,4 @@
-/** `edit <queue> <id...>`: other data, another name or other options for jobs that wait, one line per job. */
+/** `edit <queue> [id...]`: other data, another name or other options for jobs that wait, by id or by a filter. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Edited, JobChange } from '../../../client/producer.ts';
 import { bodyFields, headerFields } from '../../../core/job-fields.ts';
@@ -7,14 +7,18 @@ import { countOf } from '../../../operations/audit.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
 import { readData } from '../../terminal/input.ts';
-import { dashed, type JobFlags, readFlags, withFlags } from '../../terminal/job-flags.ts';
+import { flagOf, type JobFlags, readFlags, withFlags } from '../../terminal/job-flags.ts';
 import { line } from '../../terminal/text.ts';
+import { takeFilterFlags, withFilterFlags } from '../find/filter-flags.ts';
+import { isByFilter, runWhere, type WhereFlags, withWhereFlags } from '../find/where.ts';
 import { unchanged } from './reschedule.ts';
 
+/** `--name` and `--tag` say what is to be. */
+const PREFIX = 'where-';
 const OPTIONS = [...bodyFields, ...headerFields].map(({ name, option }) => ({ name, option }));
 const EDITED = [{ name: 'name' as const, option: jobOptions.name }, ...OPTIONS];
 
-interface Flags extends JobFlags {
+interface Flags extends JobFlags, WhereFlags {
   readonly data?: string;
   readonly unset?: readonly string[];
   readonly ifDigest?: string;
@@ -22,7 +26,7 @@ interface Flags extends JobFlags {
 
 export const edit: Register = (parent, runner) => {
   const command = parent
-    .command('edit <queue> <id...>')
+    .command('edit <queue> [id...]')
     .description('change the data, the name or the options of jobs that wait; id, due time, attempts and history stay')
     .option('--data <json>', 'new data: JSON, @file, or - for stdin');
   withFlags(command, EDITED)
@@ -31,18 +35,20 @@ export const edit: Register = (parent, runner) => {
       "take an option back to the queue's, by the name of its flag; may be given more than once",
       (given: string, before: readonly string[] = []) => [...before, optionNamed(given)],
     )
-    .option('--if-digest <digest>', 'only if the job is still what "duestream show --json" showed with this digest')
-    .action((queue: string, ids: readonly string[], flags: Flags, command: Command) =>
+    .option('--if-digest <digest>', 'only if the job is still what "duestream show --json" showed with this digest');
+  withWhereFlags(withFilterFlags(command, { prefix: 'where-', states: ['scheduled', 'ready'] })).action(
+    (queue: string, ids: readonly string[], flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, { queue, ids, flags })),
-    );
+  );
   withExamples(command, [
     `duestream edit reminders payment:42 --data '{"to":"new@example.org"}'`,
     'duestream edit reminders payment:42 payment:43 --attempts 3 --unset timeout',
+    'duestream edit reminders --where-tag user:42 --timeout 1m --dry-run',
   ]);
 };
 
 function optionNamed(given: string): string {
-  const known = OPTIONS.map(({ name }) => dashed(name));
+  const known = OPTIONS.map(flagOf);
   if (known.includes(given)) return given;
   throw new InvalidArgumentError(`Allowed: ${known.join(', ')}.`);
 }
@@ -54,14 +60,32 @@ interface Asked {
 }
 
 async function run(session: Session, { queue, ids, flags }: Asked): Promise<Exit> {
+  const { filter, rest } = takeFilterFlags(flags, PREFIX);
+  const asked = { queue, ids, filter, flags: rest };
+  const change = await changeOf(session, rest);
+  if (!isByFilter(asked)) return editThese(session, { queue, ids, change });
+  return runWhere(session, asked, {
+    prefix: PREFIX,
+    done: 'edited',
+    call: (producer, jobs, options) => producer.editWhere(queue, jobs, change, options),
+  });
+}
+
+async function changeOf(session: Session, flags: Flags): Promise<JobChange> {
   const { data, unset = [], ifDigest, ...options } = flags;
-  const cleared = OPTIONS.filter(({ name }) => unset.includes(dashed(name))).map(({ name }) => [name, null]);
-  const change: JobChange = {
+  const cleared = OPTIONS.filter((one) => unset.includes(flagOf(one))).map(({ name }) => [name, null]);
+  return {
     ...readFlags(options, EDITED),
     ...(Object.fromEntries(cleared) as JobChange),
     ...(data === undefined ? {} : { data: await readData(session.invocation, data) }),
     ...(ifDigest === undefined ? {} : { ifDigest }),
   };
+}
+
+async function editThese(
+  session: Session,
+  { queue, ids, change }: Omit<Asked, 'flags'> & { readonly change: JobChange },
+): Promise<Exit> {
   await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
   const replies = await withProducer(session, (producer) =>
     producer.editMany(

@@ -1,12 +1,17 @@
-/** `ls <queue> --state`: a page of jobs in one state, all partitions merged. */
+/** `ls <queue>`: a page of jobs in one state, all partitions merged; with a filter, a page of the jobs that it means. */
 import { type Command, Option } from 'commander';
 import { systemClock } from '../../../core/clock.ts';
+import { DuestreamError } from '../../../core/errors.ts';
 import type { JobState } from '../../../core/state.ts';
 import { JOB_STATES, JOBS_OFFSET_MAX, jobsPage } from '../../../operations/jobs-page.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { type Session, withRedis } from '../../session.ts';
 import { table } from '../../terminal/text.ts';
 import { moment } from '../../terminal/when.ts';
+import { type FilterFlags, isFilterGiven, withFilterFlags } from '../find/filter-flags.ts';
+import { listByFilter } from '../find/list.ts';
+
+const LIVE = ['scheduled', 'ready', 'running'] as const;
 
 interface Flags {
   readonly state: JobState;
@@ -14,20 +19,51 @@ interface Flags {
   readonly offset: number;
 }
 
+interface Given extends Omit<FilterFlags, 'state'> {
+  readonly state?: JobState;
+  readonly limit: number;
+  readonly offset?: number;
+  readonly cursor?: string;
+}
+
 export const ls: Register = (parent, runner) => {
   const command = parent
     .command('ls <queue>')
     .description('list the jobs in one state, earliest due time first, or latest end first if they are over')
-    .addOption(new Option('--state <state>', 'which jobs').choices(JOB_STATES).default('scheduled'))
+    .addOption(
+      new Option('--state <state>', 'jobs in this state (default: scheduled; with a filter all that live)').choices(
+        JOB_STATES,
+      ),
+    );
+  withFilterFlags(command, { states: [] })
     .option('--limit <n>', 'show at most this many', wholeNumber(1, 1000), 50)
-    .option('--offset <n>', 'skip this many first', wholeNumber(0, JOBS_OFFSET_MAX), 0)
-    .action((queue: string, flags: Flags, command: Command) =>
+    .option('--cursor <text>', 'with a filter: go on where the page before has ended')
+    .option('--offset <n>', 'without a filter: skip this many first', wholeNumber(0, JOBS_OFFSET_MAX))
+    .action((queue: string, flags: Given, command: Command) =>
       runner.run(command, (session) => run(session, queue, flags)),
     );
-  withExamples(command, ['duestream ls emails', 'duestream ls emails --state running --limit 10 --json']);
+  withExamples(command, [
+    'duestream ls emails',
+    'duestream ls emails --state running --limit 10 --json',
+    'duestream ls emails --tag user:42',
+    'duestream ls emails --due-from now --due-to +1h --name welcome',
+  ]);
 };
 
-async function run(session: Session, queue: string, { state, limit, offset }: Flags): Promise<Exit> {
+function run(session: Session, queue: string, { state, offset, ...flags }: Given): Promise<Exit> {
+  const { limit, cursor, ...filter } = flags;
+  if (!isFilterGiven(filter) && cursor === undefined) {
+    return listState(session, queue, { state: state ?? 'scheduled', limit, offset: offset ?? 0 });
+  }
+  if (offset !== undefined) throw new DuestreamError('usage', '--offset does not go with a filter; use --cursor');
+  const live = LIVE.find((one) => one === state);
+  if (state !== undefined && live === undefined) {
+    throw new DuestreamError('usage', `--state ${state} does not go with a filter; allowed: ${LIVE.join(', ')}`);
+  }
+  return listByFilter(session, queue, { ...filter, limit, cursor, ...(live && { state: live }) });
+}
+
+async function listState(session: Session, queue: string, { state, limit, offset }: Flags): Promise<Exit> {
   const { namespace } = session.config;
   const jobs = await withRedis(session, (redis) => jobsPage({ redis, namespace }, queue, { state, limit, offset }));
   session.out.answer({ queue, state, jobs }, () => {

@@ -1,4 +1,4 @@
-/** `reschedule <queue> <id...>` and `run-now <queue> <id...>`: another due time for jobs that wait, one line per job. */
+/** `reschedule <queue> [id...]` and `run-now <queue> [id...]`: another due time for jobs that wait, by id or by a filter. */
 import { type Command, Option } from 'commander';
 import type { NewDue, Rescheduled, RunNow } from '../../../client/producer.ts';
 import { systemClock } from '../../../core/clock.ts';
@@ -9,28 +9,28 @@ import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../
 import { type JobFlags, readFlags, withFlags } from '../../terminal/job-flags.ts';
 import { line } from '../../terminal/text.ts';
 import { moment } from '../../terminal/when.ts';
+import { type FilterFlags, takeFilterFlags, withFilterFlags } from '../find/filter-flags.ts';
+import { isByFilter, runWhere, type WhereFlags, withWhereFlags } from '../find/where.ts';
 
-type Flags = JobFlags & Pick<NewDue, 'only'>;
+type Flags = Pick<JobFlags, 'delay' | 'at' | 'zone'> & Pick<NewDue, 'only'> & FilterFlags & WhereFlags;
 
 const DUE_OPTIONS = allOptions.filter(({ name }) => ['delay', 'at', 'zone'].includes(name));
 
 export const reschedule: Register = (parent, runner) => {
   const command = parent
-    .command('reschedule <queue> <id...>')
+    .command('reschedule <queue> [id...]')
     .description('give jobs that wait another due time; options, attempts and history stay');
-  withFlags(command, DUE_OPTIONS)
-    .addOption(
-      new Option('--only <which>', 'only if that is earlier, or later, than it is due now').choices([
-        'earlier',
-        'later',
-      ]),
-    )
-    .action((queue: string, ids: readonly string[], flags: Flags, command: Command) =>
+  withFlags(command, DUE_OPTIONS).addOption(
+    new Option('--only <which>', 'only if that is earlier, or later, than it is due now').choices(['earlier', 'later']),
+  );
+  withWhereFlags(withFilterFlags(command, { states: ['scheduled', 'ready'] })).action(
+    (queue: string, ids: readonly string[], flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, { queue, ids, flags })),
-    );
+  );
   withExamples(command, [
     'duestream reschedule reminders payment:42 --delay 1d',
     'duestream reschedule reminders payment:42 --at 2026-03-01T09:00 --zone Europe/Berlin --only later',
+    'duestream reschedule mail --tag campaign:7 --at 2026-03-01T09:00:00Z --dry-run',
   ]);
 };
 
@@ -40,8 +40,16 @@ interface Asked {
   readonly flags: Flags;
 }
 
-async function run(session: Session, { queue, ids, flags: { only, ...flags } }: Asked): Promise<Exit> {
-  const due: NewDue = { ...readFlags(flags, DUE_OPTIONS), only };
+async function run(session: Session, { queue, ids, flags: given }: Asked): Promise<Exit> {
+  const { filter, rest: flags } = takeFilterFlags(given);
+  const due: NewDue = { ...readFlags(flags, DUE_OPTIONS), only: flags.only };
+  const asked = { queue, ids, filter, flags };
+  if (isByFilter(asked)) {
+    return runWhere(session, asked, {
+      done: 'rescheduled',
+      call: (producer, jobs, options) => producer.rescheduleWhere(queue, jobs, due, options),
+    });
+  }
   await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
   const replies = await withProducer(session, (producer) =>
     producer.rescheduleMany(
@@ -56,16 +64,25 @@ async function run(session: Session, { queue, ids, flags: { only, ...flags } }: 
 }
 
 export const runNow: Register = (parent, runner) => {
-  const command = parent
-    .command('run-now <queue> <id...>')
-    .description('make jobs that wait due now')
-    .action((queue: string, ids: readonly string[], _: object, command: Command) =>
-      runner.run(command, (session) => runAll(session, queue, ids)),
-    );
-  withExamples(command, ['duestream run-now reminders payment:42']);
+  const command = parent.command('run-now <queue> [id...]').description('make jobs that wait due now');
+  withWhereFlags(withFilterFlags(command, { states: [] })).action(
+    (queue: string, ids: readonly string[], flags: FilterFlags & WhereFlags, command: Command) =>
+      runner.run(command, (session) => runAll(session, { queue, ids, flags })),
+  );
+  withExamples(command, ['duestream run-now reminders payment:42', 'duestream run-now mail --tag campaign:7 --yes']);
 };
 
-async function runAll(session: Session, queue: string, ids: readonly string[]): Promise<Exit> {
+async function runAll(
+  session: Session,
+  { queue, ids, flags }: Omit<Asked, 'flags'> & { readonly flags: FilterFlags & WhereFlags },
+): Promise<Exit> {
+  const asked = { queue, ids, filter: takeFilterFlags(flags).filter, flags };
+  if (isByFilter(asked)) {
+    return runWhere(session, asked, {
+      done: 'due now',
+      call: (producer, jobs, options) => producer.runNowWhere(queue, jobs, options),
+    });
+  }
   await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
   const replies = await withProducer(session, (producer) => producer.runNowMany(queue, ids));
   session.changes.push({

@@ -95,9 +95,10 @@ type Options = NonNullable<Content['options']>;
 
 /** What this one job was told. The compiler asks for the words of an option that is new. */
 function optionTexts(options: Options): readonly (readonly [string, string | undefined])[] {
-  const { attempts, timeoutMs, backoff, expiresAtMs, maxLatenessMs, onLate } = options;
+  const { attempts, timeoutMs, backoff, expiresAtMs, maxLatenessMs, onLate, tags } = options;
   const ending = { drop: 'it is dropped', dead: 'it becomes a dead letter', run: 'it runs anyway' }[onLate ?? 'drop'];
   const texts: Readonly<Record<keyof Options, readonly [string, string | undefined]>> = {
+    tags: ['tags', tags?.join(', ')],
     attempts: ['budget', attempts === undefined ? undefined : `${attempts} attempts`],
     timeoutMs: ['timeout', timeoutMs === undefined ? undefined : span(timeoutMs)],
     backoff: ['backoff', backoff === undefined ? undefined : json(backoff)],

@@ -130,6 +130,7 @@ async function fieldsOf(invocation: Invocation, flags: DefinitionFlags): Promise
     catchUpWindow,
     catchUpLimit,
     tag,
+    jobTag,
     ...plain
   } = flags;
   return {
@@ -148,6 +149,7 @@ async function fieldsOf(invocation: Invocation, flags: DefinitionFlags): Promise
       ? { policy: catchUp, window: catchUpWindow, limit: catchUpLimit }
       : undefined,
     tags: tag,
+    jobTags: jobTag,
   };
 }
 

@@ -1,0 +1,39 @@
+-- tags: the index of tags. A job stands there once for each tag in the header of its record, the
+-- letter t: as the tag, a zero byte and its member.
+-- GIVES   tagsOf(record): its tags as the header has them, or nil; addTags(tags, member, text):
+--         enters them; dropTags(tags, member, text, kept): takes them out, but not those in `kept`
+-- USED BY  bury, cancel, check-members, check-tags, commit, complete, defer, edit, expire, fire,
+--          mend-tags, promote, replay, retry, schedule, serve, start
+-- RULE    Entered before the record is written, taken out after it is gone: what a call that was
+--         cut off leaves is an entry too many, never one too few. Readers look at the header. A
+--         call without the key writes none. In a header = is a space, and ten tags count.
+local function tagsOf(record)
+  return record and record:match('^1%w+[^|]-;t=([^;|]+)')
+end
+
+local function addTags(tags, member, text)
+  local words = {}
+  for tag in (tags and text or ''):gmatch('[^,%z]+') do
+    -- @ten-entered
+    if #words < 20 and #tag <= 64 then
+      words[#words + 1], words[#words + 2] = 0, tag:gsub(' ', '=') .. '\0' .. member
+    end
+  end
+  if #words > 0 then
+    redis.call('ZADD', tags, unpack(words))
+  end
+end
+
+local function dropTags(tags, member, text, kept)
+  local gone = {}
+  for tag in (tags and text or ''):gmatch('[^,%z]+') do
+    local stays = kept and (',' .. kept .. ','):find(',' .. tag .. ',', 1, true)
+    -- @ten-taken-out
+    if #gone < 10 and #tag <= 64 and not stays then
+      gone[#gone + 1] = tag:gsub(' ', '=') .. '\0' .. member
+    end
+  end
+  if #gone > 0 then
+    redis.call('ZREM', tags, unpack(gone))
+  end
+end

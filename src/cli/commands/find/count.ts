@@ -1,0 +1,24 @@
+/** `count <queue>`: how many jobs there are that are not over, or that a filter means. */
+import type { Command } from 'commander';
+import { type Exit, type Register, withExamples } from '../../register.ts';
+import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
+import { line } from '../../terminal/text.ts';
+import { type FilterFlags, readFilter, withFilterFlags } from './filter-flags.ts';
+
+export const count: Register = (parent, runner) => {
+  const command = withFilterFlags(
+    parent.command('count <queue>').description('count the jobs that are not over, all or by a filter'),
+    { states: ['scheduled', 'ready', 'running'] },
+  ).action((queue: string, flags: FilterFlags, command: Command) =>
+    runner.run(command, (session) => run(session, queue, flags)),
+  );
+  withExamples(command, ['duestream count emails --tag user:42', 'duestream count emails --due-to +1h']);
+};
+
+async function run(session: Session, queue: string, flags: FilterFlags): Promise<Exit> {
+  const filter = readFilter(flags);
+  await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
+  const jobs = await withProducer(session, (producer) => producer.count(queue, filter));
+  session.out.answer({ queue, count: jobs }, () => [line`${jobs}`]);
+  return 0;
+}

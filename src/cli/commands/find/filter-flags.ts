@@ -1,0 +1,67 @@
+/** The flags by which jobs are found, and what they say. The library judges the values. */
+import { type Command, Option } from 'commander';
+import type { JobFilter } from '../../../client/producer.ts';
+import { systemClock } from '../../../core/clock.ts';
+import type { InstantInput } from '../../../core/duration.ts';
+import { instantOf } from '../../terminal/instants.ts';
+
+/** As commander reads them, by the names without a prefix. */
+export interface FilterFlags {
+  readonly tag?: string;
+  readonly state?: 'scheduled' | 'ready' | 'running';
+  readonly name?: string;
+  readonly idPrefix?: string;
+  readonly dueFrom?: string;
+  readonly dueTo?: string;
+}
+
+interface How {
+  /** Of a verb that has flags of these names for something else. */
+  readonly prefix?: 'where-';
+  /** Those that make sense; none: the verb has its own flag. */
+  readonly states: readonly string[];
+}
+
+const NAMES = ['tag', 'state', 'name', 'idPrefix', 'dueFrom', 'dueTo'] as const;
+const INSTANT = 'now, +1d, -2h, a date, or ISO 8601 with Z or an offset';
+
+export function withFilterFlags(command: Command, { prefix = '' as 'where-', states }: How): Command {
+  const flag = (name: string, metavar: string) => `--${prefix}${name} ${metavar}`;
+  command.option(flag('tag', '<tag>'), 'jobs that have this tag');
+  if (states.length > 0) command.addOption(new Option(flag('state', '<state>'), 'jobs in this state').choices(states));
+  return command
+    .option(flag('name', '<name>'), 'jobs of this name')
+    .option(flag('id-prefix', '<text>'), 'jobs whose id begins with this')
+    .option(flag('due-from', '<instant>'), `jobs that are due at this time or later: ${INSTANT}`)
+    .option(flag('due-to', '<instant>'), 'jobs that are due before this time');
+}
+
+/** The flags of a filter among all of a verb, by their own names; and the rest. */
+export function takeFilterFlags<T extends object>(
+  flags: T,
+  prefix: '' | 'where-' = '',
+): { readonly filter: FilterFlags; readonly rest: T } {
+  const flagOf = (name: string) => (prefix === '' ? name : `where${name.charAt(0).toUpperCase()}${name.slice(1)}`);
+  const given = new Map<string, unknown>(Object.entries(flags));
+  const filter = NAMES.flatMap((name) => {
+    const value = given.get(flagOf(name));
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  for (const name of NAMES) given.delete(flagOf(name));
+  // What is left has the type of all, without those: nobody reads them there.
+  return { filter: Object.fromEntries(filter), rest: Object.fromEntries(given) as T };
+}
+
+export const isFilterGiven = (flags: FilterFlags): boolean => NAMES.some((name) => flags[name] !== undefined);
+
+/** @throws DuestreamError `bad-input` that names the flag */
+export function readFilter({ dueFrom, dueTo, ...plain }: FilterFlags, prefix: '' | 'where-' = ''): JobFilter {
+  if (dueFrom === undefined && dueTo === undefined) return plain;
+  const nowMs = systemClock.wallMs();
+  const instant = (text: string | undefined, flag: string): InstantInput | undefined => {
+    const given = text === undefined ? undefined : instantOf(text, `--${prefix}${flag}`, nowMs);
+    // A date means the beginning of that day, as everywhere where no zone is named: in UTC.
+    return typeof given === 'string' && /^\d{4}-\d\d-\d\d$/.test(given) ? `${given}T00:00:00Z` : given;
+  };
+  return { ...plain, due: { from: instant(dueFrom, 'due-from'), to: instant(dueTo, 'due-to') } };
+}

@@ -1,0 +1,43 @@
+/** The part of `ls` that finds jobs by a filter: a page with a cursor, in the order of its index. */
+import type { JobView } from '../../../client/producer.ts';
+import { systemClock } from '../../../core/clock.ts';
+import type { Exit } from '../../register.ts';
+import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
+import { line, table } from '../../terminal/text.ts';
+import { moment } from '../../terminal/when.ts';
+import { type FilterFlags, readFilter } from './filter-flags.ts';
+
+export async function listByFilter(
+  session: Session,
+  queue: string,
+  { limit, cursor, ...flags }: FilterFlags & { readonly limit: number; readonly cursor: string | undefined },
+): Promise<Exit> {
+  const filter = readFilter(flags);
+  await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
+  const page = await withProducer(session, (producer) => producer.list(queue, { ...filter, limit, cursor }));
+  const answer = { queue, jobs: page.jobs.map(listed), scanned: page.scanned, cursor: page.cursor };
+  session.out.answer(answer, () => {
+    const nowMs = systemClock.wallMs();
+    const row = ({ id, bare, state, name, dueMs, attempts }: JobView) => [
+      id + (bare ? ' (bare)' : ''),
+      state,
+      name,
+      dueMs === undefined ? undefined : moment(dueMs, nowMs),
+      attempts,
+    ];
+    const head = ['id', 'state', 'name', 'due', 'attempts'];
+    return [
+      ...(page.jobs.length === 0
+        ? [line`no such jobs among ${page.scanned} looked at`]
+        : table(session.out.paint, head, page.jobs.map(row))),
+      ...(page.cursor === undefined ? [] : ['there may be more; go on with', `--cursor ${page.cursor}`]),
+    ];
+  });
+  return 0;
+}
+
+/** As `ls` has it, with the tags. */
+const listed = ({ id, bare, partition, state, name, dueMs, attempts, owner, options }: JobView) => ({
+  ...{ id, bare, partition, state, name, dueMs, attempts, owner },
+  tags: options.tags ?? [],
+});

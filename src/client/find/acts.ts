@@ -1,0 +1,186 @@
+/** How jobs of one page are cancelled, rescheduled or edited, each only if it is still what was seen of it. */
+import { DuestreamError } from '../../core/errors.ts';
+import { editRecord, type RecordChange } from '../../core/record-edit.ts';
+import { type RetryPolicy, withRetry } from '../../redis/connection/outage.ts';
+import type { Found } from '../../redis/find/look.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import { EDIT_BYTES_MAX, EDIT_JOBS_MAX } from '../../redis/transitions/bytes.ts';
+import type { EditReply, RescheduleItem, RescheduleReply } from '../../redis/transitions/edits.ts';
+import type { Jobs } from '../../redis/transitions/jobs.ts';
+import type { CancelReply, Moved } from '../../redis/transitions/replies.ts';
+import { isMoved } from '../partition-calls.ts';
+import type { Act, Outcome } from './where.ts';
+
+/** Each hashes the records it compares. */
+const JOBS_MAX = EDIT_JOBS_MAX;
+/** What a script takes as a text. Others are put by foreign producers, and become dead letters when they are due. */
+const READABLE = /^[!-~]{1,200}$/;
+
+export function cancelling(jobs: Pick<Jobs, 'cancel'>, windowMs: number): Act {
+  const words = (some: readonly Found[]) => some.map(({ member, seen }) => `${member}\0${seen}`);
+  return each<CancelReply>({
+    what: 'cancel',
+    call: (ref, some) => jobs.cancel(ref, words(some), { windowMs }),
+    outcomeOf(reply, isRepeated) {
+      if (reply.kind === 'cancelled') return 'done';
+      // The call before may have been carried out.
+      if (isRepeated && reply.kind === 'over' && reply.over === 'cancelled') return 'done';
+      if (isRepeated && reply.kind === 'unknown') return 'indeterminate';
+      return reply.kind === 'later' ? undefined : reply.kind;
+    },
+  });
+}
+
+export interface NewDueAsk {
+  /** 0: now. */
+  readonly dueMs: number;
+  readonly mode: RescheduleItem['mode'];
+  readonly horizonMs: number;
+}
+
+export function rescheduling(jobs: Pick<Jobs, 'reschedule'>, { dueMs, mode, horizonMs }: NewDueAsk): Act {
+  const items = (some: readonly Found[]) => some.map(({ member, seen }) => ({ member, seen, dueMs, mode }));
+  return each<RescheduleReply>({
+    what: 'reschedule',
+    call: (ref, some) => jobs.reschedule(ref, items(some), { horizonMs }),
+    outcomeOf(reply, isRepeated) {
+      switch (reply.kind) {
+        case 'ok':
+          return 'done';
+        case 'later':
+          return undefined;
+        case 'already':
+          return isRepeated ? 'done' : 'already';
+        case 'kept':
+          return 'kept';
+        case 'bad-due':
+          throw new DuestreamError('bad-input', 'the due time is beyond the horizon by the clock of Redis');
+        case 'ready':
+          return isRepeated ? 'indeterminate' : 'already-due';
+        case 'started':
+          return isRepeated ? 'indeterminate' : 'changed';
+        default:
+          return isRepeated ? 'indeterminate' : reply.kind;
+      }
+    },
+  });
+}
+
+/** A record that the change makes, undefined where it cannot be read, or why it does not fit. */
+type Made = string | undefined | DuestreamError;
+
+export function editing(
+  jobs: Pick<Jobs, 'edit'>,
+  { change, bytesMax }: { readonly change: Omit<RecordChange, 'dueMs'>; readonly bytesMax: number },
+): Act {
+  const made = new Map<Found, Made>();
+  const recordOf = (job: Found): string => {
+    const record = made.get(job);
+    return typeof record === 'string' ? record : '';
+  };
+  const edit = each<EditReply>({
+    what: 'edit',
+    bytesOf: (job) => Buffer.byteLength(recordOf(job)),
+    call(ref, some) {
+      const items = some.map((job) => ({ member: job.member, before: job.seen, record: recordOf(job) }));
+      return jobs.edit(ref, items, { bytesMax });
+    },
+    outcomeOf: editOutcome,
+  });
+  return async (ref, some, policy) => {
+    made.clear();
+    for (const job of some) made.set(job, madeOf(job, change));
+    const sent = some.filter((job) => typeof made.get(job) === 'string' && made.get(job) !== job.record);
+    const answers = await edit(ref, sent, policy);
+    if (isMoved(answers)) return answers;
+    const told = new Map(sent.map((job, at) => [job, answers[at]]));
+    return some.map((job): Outcome => told.get(job) ?? unsent(made.get(job)));
+  };
+}
+
+function editOutcome(reply: EditReply, isRepeated: boolean): Outcome | undefined {
+  switch (reply.kind) {
+    case 'ok':
+      return 'done';
+    case 'later':
+      return undefined;
+    case 'already':
+      return isRepeated ? 'done' : 'already';
+    case 'bad-record':
+    case 'too-large':
+      return 'refused';
+    case 'started':
+      return isRepeated ? 'indeterminate' : 'changed';
+    default:
+      return isRepeated ? 'indeterminate' : reply.kind;
+  }
+}
+
+function unsent(made: Made): Outcome {
+  if (made instanceof DuestreamError) return 'refused';
+  return made === undefined ? 'unreadable' : 'already';
+}
+
+function madeOf({ record, dueMs }: Found, change: Omit<RecordChange, 'dueMs'>): Made {
+  try {
+    return record === undefined ? undefined : editRecord(record, { ...change, dueMs });
+  } catch (error) {
+    if (error instanceof DuestreamError) return error;
+    throw error;
+  }
+}
+
+interface Each<Reply> {
+  readonly what: string;
+  readonly call: (ref: PartitionRef, some: readonly Found[]) => Promise<readonly Reply[] | Moved>;
+  readonly bytesOf?: (job: Found) => number;
+  /** Undefined: the job is to be sent again. */
+  readonly outcomeOf: (reply: Reply, isRepeated: boolean) => Outcome | undefined;
+}
+
+/** As many calls as it takes; a script looks at the first job of each at least. */
+function each<Reply>(how: Each<Reply>): Act {
+  return async (ref, jobs, policy) => {
+    const readable = jobs.filter(({ member }) => READABLE.test(member));
+    const outcomes = new Map<Found, Outcome>();
+    for (let open = readable; open.length > 0; open = open.filter((job) => !outcomes.has(job))) {
+      const answers = await sendSome(how, { ref, some: firstOf(open, how.bytesOf) }, policy);
+      if (isMoved(answers)) return answers;
+      for (const [job, outcome] of answers) outcomes.set(job, outcome);
+    }
+    return jobs.map((job) => outcomes.get(job) ?? 'unreadable');
+  };
+}
+
+/** What became of those that were looked at. */
+async function sendSome<Reply>(
+  { what, call, outcomeOf }: Each<Reply>,
+  { ref, some }: { readonly ref: PartitionRef; readonly some: readonly Found[] },
+  policy: RetryPolicy,
+): Promise<readonly (readonly [Found, Outcome])[] | Moved> {
+  let tries = 0;
+  const send = () => {
+    tries += 1;
+    return call(ref, some);
+  };
+  const replies = await withRetry(what, send, policy);
+  if (isMoved(replies)) return replies;
+  return some.flatMap((job, at) => {
+    const reply = replies[at];
+    if (reply === undefined) throw new Error('the script replied to fewer jobs than it was sent');
+    const outcome = outcomeOf(reply, tries > 1);
+    return outcome === undefined ? [] : [[job, outcome] as const];
+  });
+}
+
+/** As many as one call may carry, and at least one. */
+function firstOf(jobs: readonly Found[], bytesOf: Each<unknown>['bytesOf']): readonly Found[] {
+  const some = jobs.slice(0, JOBS_MAX);
+  if (!bytesOf) return some;
+  let bytes = 0;
+  const end = some.findIndex((job, at) => {
+    bytes += bytesOf(job);
+    return at > 0 && bytes > EDIT_BYTES_MAX;
+  });
+  return end === -1 ? some : some.slice(0, end);
+}

@@ -1,0 +1,186 @@
+/** What a producer offers to find jobs, and to change all that a filter means. Checks come before anything is sent. */
+import { DuestreamError } from '../../core/errors.ts';
+import { checkNames } from '../../core/option-names.ts';
+import { wholeNumber } from '../../core/queue.ts';
+import type { Calls } from '../calls.ts';
+import { type JobChange, modeOf, type NewDue, requestOf } from '../changes.ts';
+import type { JobView } from '../job-view.ts';
+import { dueOf } from '../plan.ts';
+import type { Parts } from '../producer-parts.ts';
+import { type ProducerSettings, type QueueInput, queueOf } from '../settings.ts';
+import { cancelling, editing, rescheduling } from './acts.ts';
+import { checkNotEmpty, type Filter, type JobFilter, type ListState, parseFilter } from './filter.ts';
+import { countJobs, type JobListOptions, type JobPage, type ListAsk, listJobs } from './list.ts';
+import { type CancelledWhere, type ChangedWhere, changeWhere, type WhereAsk, type WhereOptions } from './where.ts';
+
+/** Jobs by what they are, not by their ids. */
+export interface Finding {
+  /**
+   * A page of the jobs that are not over and that the filter means. What stays where it is while you go from page to page
+   * is in exactly one of them. Scheduled jobs come by due time, jobs of a tag by id, others in the order of their turn,
+   * in each partition.
+   *
+   * @throws DuestreamError `bad-input` · `moved` for a cursor from before the queue was resized
+   * @example
+   * const { jobs, cursor } = await producer.list(mail, { tag: `user:${user}`, limit: 50 });
+   */
+  list<Data>(queue: QueueInput<Data>, options?: JobListOptions): Promise<JobPage<Data>>;
+  /** All of them, page by page. @example for await (const { id } of producer.jobs(mail, { tag: 'user:42' })) console.log(id); */
+  jobs<Data>(queue: QueueInput<Data>, filter?: JobFilter): AsyncGenerator<JobView<Data>, void, undefined>;
+  /**
+   * How many there are. How many are scheduled, also within a range of due times, Redis knows at once; for the rest the
+   * jobs are looked through, a bounded slice at a time.
+   *
+   * @example const open = await producer.count(mail, { tag: 'user:42', name: 'invoice' });
+   */
+  count(queue: QueueInput<unknown>, filter?: JobFilter): Promise<number>;
+  /**
+   * Cancels every job that the filter means, and asks those that run to stop. A job that changes meanwhile is skipped and
+   * counted. Safe to start again; with a `cursor` in the result there are more.
+   *
+   * @throws DuestreamError `bad-input`, also for a filter that says nothing
+   * @example
+   * const { changed, skipped } = await producer.cancelWhere(reminders, { tag: `invoice:${invoice}` });
+   */
+  cancelWhere(queue: QueueInput<unknown>, filter: JobFilter, options?: WhereOptions): Promise<CancelledWhere>;
+  /**
+   * Gives every waiting job that the filter means this due time; those that have it already are left out. A `delay` counts
+   * from this call: to repeat a call exactly, use `at`.
+   *
+   * @example await producer.rescheduleWhere(mail, { tag: 'campaign:7' }, { at: '2026-03-01T09:00:00Z' });
+   */
+  rescheduleWhere(
+    queue: QueueInput<unknown>,
+    filter: JobFilter,
+    due: NewDue,
+    options?: WhereOptions,
+  ): Promise<ChangedWhere>;
+  /**
+   * Changes every waiting job that the filter means: data, name, options, tags.
+   *
+   * @example await producer.editWhere(mail, { name: 'digest' }, { attempts: 2 }, { dryRun: true });
+   */
+  editWhere<Data>(
+    queue: QueueInput<Data>,
+    filter: JobFilter,
+    change: Omit<JobChange<Data>, 'ifDigest'>,
+    options?: WhereOptions,
+  ): Promise<ChangedWhere>;
+  /** Makes every scheduled job that the filter means due now. @example await producer.runNowWhere(mail, { tag: 'user:42' }); */
+  runNowWhere(queue: QueueInput<unknown>, filter: JobFilter, options?: WhereOptions): Promise<ChangedWhere>;
+}
+
+const LIST_NAMES = ['limit', 'cursor'];
+const WHERE_NAMES = ['dryRun', 'limit', 'cursor', 'onProgress', 'signal'];
+const PAGE_MAX = 1000;
+const WAITING: readonly ListState[] = ['scheduled', 'ready'];
+
+type Where = Pick<WhereAsk, 'queue' | 'filter' | 'dryRun' | 'limit' | 'cursor' | 'onProgress' | 'signal'>;
+
+export function findingOf(settings: ProducerSettings, { runChecked }: Pick<Calls, 'runChecked'>): Finding {
+  const page = (read: () => ListAsk) => runChecked(read, ({ finding }, ask) => listJobs(finding, ask));
+  const changed = async (call: Promise<CancelledWhere>): Promise<ChangedWhere> => {
+    const { requested: _, ...result } = await call;
+    return result;
+  };
+
+  return {
+    list: <Data>(queue: QueueInput<Data>, options: JobListOptions = {}) =>
+      // The queue's definition is the only witness of the type of data, as in `get`.
+      page(() => listAskOf(queue, options)) as Promise<JobPage<Data>>,
+    async *jobs<Data>(queue: QueueInput<Data>, filter: JobFilter = {}) {
+      let cursor: string | undefined;
+      do {
+        const found = await page(() => ({ ...countAskOf(queue, filter, 'jobs'), limit: 100, cursor }));
+        yield* found.jobs as JobPage<Data>['jobs'];
+        cursor = found.cursor;
+      } while (cursor !== undefined);
+    },
+    count: (queue, filter = {}) =>
+      runChecked(
+        () => countAskOf(queue, filter, 'count'),
+        ({ finding }, ask) => countJobs(finding, ask),
+      ),
+    cancelWhere: (queue, filter, options = {}) =>
+      runChecked(
+        () => whereOf({ queue, filter, options, owner: 'cancelWhere' }),
+        ({ finding }, ask) => changeWhere(finding, { ...ask, act: cancelling(finding.jobs, settings.windowMs) }),
+      ),
+    rescheduleWhere: (queue, filter, due, options = {}) => {
+      const calledMs = settings.clock.monotonicMs();
+      const read = () => ({
+        ask: whereOf({ queue, filter, options, owner: 'rescheduleWhere', states: WAITING }),
+        mode: modeOf(due),
+      });
+      const work = async ({ finding, server, limits }: Parts, { ask, mode }: ReturnType<typeof read>) => {
+        await server.settle();
+        const dueMs = dueOf(due, limits(calledMs));
+        const act = rescheduling(finding.jobs, { dueMs, mode, horizonMs: finding.horizonMs });
+        return changeWhere(finding, { ...ask, act, isDone: (job) => job.state === 'scheduled' && job.dueMs === dueMs });
+      };
+      return changed(runChecked(read, work));
+    },
+    editWhere: (queue, filter, change, options = {}) =>
+      changed(
+        runChecked(
+          () => ({
+            ask: whereOf({ queue, filter, options, owner: 'editWhere', states: WAITING }),
+            change: changeOf(change, settings.dataBytesMax),
+          }),
+          ({ finding }, { ask, change: made }) => {
+            const act = editing(finding.jobs, { change: made, bytesMax: finding.recordBytesMax });
+            return changeWhere(finding, { ...ask, act });
+          },
+        ),
+      ),
+    runNowWhere: (queue, filter, options = {}) =>
+      changed(
+        runChecked(
+          () => whereOf({ queue, filter, options, owner: 'runNowWhere', states: ['scheduled'] }),
+          ({ finding }, ask) => {
+            const act = rescheduling(finding.jobs, { dueMs: 0, mode: 'earlier', horizonMs: finding.horizonMs });
+            return changeWhere(finding, { ...ask, act });
+          },
+        ),
+      ),
+  };
+}
+
+function listAskOf(queue: QueueInput<unknown>, options: JobListOptions): ListAsk {
+  const filter = parseFilter(options, { owner: 'list', others: LIST_NAMES });
+  const limit = wholeNumber(options.limit ?? 100, { what: 'limit', min: 1, max: PAGE_MAX });
+  return { queue: queueOf(queue), filter, limit, cursor: options.cursor };
+}
+
+function countAskOf(queue: QueueInput<unknown>, filter: JobFilter, owner: string) {
+  return { queue: queueOf(queue), filter: parseFilter(filter, { owner }) };
+}
+
+function whereOf(asked: {
+  readonly queue: QueueInput<unknown>;
+  readonly filter: JobFilter;
+  readonly options: WhereOptions;
+  readonly owner: string;
+  readonly states?: readonly ListState[];
+}): Where {
+  const { options, owner, states } = asked;
+  const filter: Filter = parseFilter(asked.filter, { owner, ...(states && { states }) });
+  checkNotEmpty(asked.filter, owner);
+  checkNames(options, WHERE_NAMES, owner, 'bad-input');
+  const { dryRun = false, limit, cursor, onProgress, signal } = options;
+  return {
+    ...{ queue: queueOf(asked.queue), filter, dryRun, cursor, onProgress, signal },
+    limit:
+      limit === undefined
+        ? Number.POSITIVE_INFINITY
+        : wholeNumber(limit, { what: 'limit', min: 1, max: 1_000_000_000 }),
+  };
+}
+
+/** `ifDigest` is about one job. */
+function changeOf(change: object, dataBytesMax: number) {
+  if ('ifDigest' in change) {
+    throw new DuestreamError('bad-input', 'ifDigest is given; allowed: an edit of one job, by its id');
+  }
+  return requestOf({ ...change, id: '-' }, dataBytesMax).change;
+}

@@ -1,0 +1,74 @@
+/** Lists, iterates over and counts the jobs that a filter means. Reading only: nothing is changed, no script blocks. */
+import type { Queue } from '../../core/queue.ts';
+import type { Found } from '../../redis/find/look.ts';
+import { countScheduled } from '../../redis/find/places.ts';
+import { type JobView, viewOf } from '../job-view.ts';
+import { withReadRetry } from '../read-retry.ts';
+import { parseCursor } from './cursor.ts';
+import { type Filter, filterKey, type JobFilter } from './filter.ts';
+import { type Page, pageOf, type WalkParts } from './walk.ts';
+
+/** A page of jobs. */
+export interface JobPage<Data = unknown> {
+  readonly jobs: readonly JobView<Data>[];
+  /** How many places were looked at for them: more than there are jobs where names, ids or due times decide. */
+  readonly scanned: number;
+  /** For the next page; undefined when there is none. A page may be short, or empty, and still have one. */
+  readonly cursor: string | undefined;
+}
+
+/** How a list goes on. */
+export interface JobListOptions extends JobFilter {
+  /** Jobs of one page, 1 to 1000. Default 100. */
+  readonly limit?: number | undefined;
+  /** That of the page before. */
+  readonly cursor?: string | undefined;
+}
+
+export interface ListAsk {
+  readonly queue: Queue;
+  readonly filter: Filter;
+  readonly limit: number;
+  readonly cursor: string | undefined;
+}
+
+export async function listJobs(parts: WalkParts, { cursor, ...ask }: ListAsk): Promise<JobPage> {
+  const from = cursor === undefined ? undefined : parseCursor(cursor, filterKey(ask.filter));
+  const page = await pageOf(parts, { ...ask, from });
+  return { jobs: page.rows.map(viewIn), scanned: page.scanned, cursor: page.cursor };
+}
+
+const COUNT_ROWS = 1000;
+
+export async function countJobs(
+  parts: WalkParts,
+  { queue, filter }: Pick<ListAsk, 'queue' | 'filter'>,
+): Promise<number> {
+  const { states, tag, name, idPrefix } = filter;
+  const isIndexed = tag === undefined && name === undefined && idPrefix === undefined;
+  const scheduled = isIndexed && states.includes('scheduled') ? await scheduledIn(parts, { queue, filter }) : 0;
+  const others = isIndexed ? { ...filter, states: states.filter((state) => state !== 'scheduled') } : filter;
+  let count = 0;
+  for (let page: Page | undefined; others.states.length > 0 && (page === undefined || page.next !== undefined); ) {
+    page = await pageOf(parts, { queue, filter: others, limit: COUNT_ROWS, from: page?.next });
+    count += page.rows.length;
+  }
+  return scheduled + count;
+}
+
+/** How many are scheduled Redis knows, whatever their number. */
+function scheduledIn(
+  { redis, callPartitions }: WalkParts,
+  { queue, filter }: Pick<ListAsk, 'queue' | 'filter'>,
+): Promise<number> {
+  return callPartitions(queue, async (layout, policy) => {
+    const count = () => Promise.all(layout.map((ref) => countScheduled(redis, ref, filter.due)));
+    const counts = await withReadRetry('count', count, policy);
+    return counts.reduce((sum, one) => sum + one, 0);
+  });
+}
+
+function viewIn({ ref, id, bare, state, record, run, dueMs }: Found): JobView {
+  const peek = { state, record, run, dueMs, tombstone: undefined, overMs: undefined };
+  return viewOf(ref, { id, bare }, peek);
+}

@@ -1,0 +1,142 @@
+/**
+ * Where jobs are looked for, one source for each question, a slice at a time. A slice begins behind the place where the
+ * last one ended. A place is no number: what comes and goes in front of it shifts nothing, so what stays where it is, is
+ * met once.
+ *
+ *   scheduled   by due time and member   `page.lua`, which finds the place also when its job has left
+ *   tag         by member                the index of tags
+ *   ready       by entry                 the stream
+ *   running     by entry                 what consumers hold
+ */
+import type { EntryId } from '../../core/job.ts';
+import type { Redis } from '../connection/connect.ts';
+import { GROUP, type PartitionRef } from '../keys.ts';
+import { readEntries } from '../transitions/ready.ts';
+import { type Moved, moved } from '../transitions/replies.ts';
+import { bytesOf, fieldsOf, list, type Reply, run, score, text } from '../transitions/scripts.ts';
+
+/** A member where it was met. */
+export interface Place {
+  readonly member: string;
+  /** Behind it the next slice begins. */
+  readonly at: string;
+  /** As its entry says. */
+  readonly dueMs?: number;
+  /** Of the entry in ready: when it came there. */
+  readonly entryMs?: number;
+}
+
+export interface Slice {
+  readonly places: readonly Place[];
+  /** Behind it the next slice begins; undefined at the end. */
+  readonly next: string | undefined;
+}
+
+/** From `fromMs` to before `toMs`. */
+export interface DueRange {
+  readonly fromMs: number | undefined;
+  readonly toMs: number | undefined;
+}
+
+/** What is looked through: a state, or the index of tags. */
+export type Source =
+  | { readonly kind: 'scheduled'; readonly due: DueRange }
+  | { readonly kind: 'ready' | 'running' }
+  | { readonly kind: 'tag'; readonly tag: string };
+
+export interface Ask {
+  readonly after: string | undefined;
+  readonly limit: number;
+}
+
+export function placesOf(
+  redis: Redis,
+  ref: PartitionRef,
+  { source, ...ask }: Ask & { readonly source: Source },
+): Promise<Slice | Moved> {
+  switch (source.kind) {
+    case 'scheduled':
+      return scheduled(redis, ref, { ...ask, due: source.due });
+    case 'ready':
+      return unmoved(redis, ref, () => ready(redis, ref, ask));
+    case 'running':
+      return unmoved(redis, ref, () => running(redis, ref, ask));
+    case 'tag':
+      return unmoved(redis, ref, () => tagged(redis, ref, { ...ask, tag: source.tag }));
+  }
+}
+
+/** How many jobs are scheduled, in a range of due times where there is one. */
+export function countScheduled(redis: Redis, { keys }: PartitionRef, due: DueRange): Promise<number> {
+  return redis.zcount(keys.scheduled, due.fromMs ?? '-inf', endOf(due));
+}
+
+const endOf = ({ toMs }: DueRange): string => (toMs === undefined ? '+inf' : `(${toMs}`);
+
+/** The generation is read with the slice: a partition that has another one holds other jobs. */
+async function unmoved(redis: Redis, ref: PartitionRef, read: () => Promise<Slice>): Promise<Slice | Moved> {
+  const [generation, slice] = await Promise.all([redis.hget(ref.keys.meta, 'generation'), read()]);
+  const layoutGeneration = Number(generation ?? 0);
+  return layoutGeneration === ref.layoutGeneration ? slice : { kind: 'moved', layoutGeneration };
+}
+
+async function scheduled(
+  redis: Redis,
+  ref: PartitionRef,
+  { after, limit, due }: Ask & { readonly due: DueRange },
+): Promise<Slice | Moved> {
+  const [, from = '', member = ''] = /^(\S+) (.*)$/s.exec(after ?? '') ?? [];
+  const each = after === undefined ? [] : [Buffer.from(member, 'latin1')];
+  const bounds = { from: due.fromMs ?? '-inf', to: endOf(due), score: from, limit };
+  const args = { generation: ref.layoutGeneration, ...bounds };
+  const reply = list(await run(redis, 'page', { keys: ref.keys, args, each, bytes: true }));
+  const other = moved(reply);
+  if (other) return other;
+  const words = reply.slice(1).map(text);
+  const places = Array.from({ length: words.length / 2 }, (_, nth): Place => {
+    const [name = '', at = ''] = [words[2 * nth], words[2 * nth + 1]];
+    return { member: name, at: `${at} ${name}`, dueMs: score(at) };
+  });
+  return sliceOf(places, limit);
+}
+
+async function tagged(redis: Redis, { keys }: PartitionRef, { after, limit, tag }: Ask & { readonly tag: string }) {
+  const from = after === undefined ? `[${tag}\0` : `(${tag}\0${after}`;
+  const range = [Buffer.from(from, 'latin1'), `(${tag}\u0001`, 'BYLEX', 'LIMIT', 0, limit] as const;
+  const entries = list(bytesOf(await redis.callBuffer('ZRANGE', keys.tags, ...range))).map(text);
+  const members = entries.map((entry) => entry.slice(tag.length + 1));
+  return sliceOf(
+    members.map((member) => ({ member, at: member })),
+    limit,
+  );
+}
+
+async function ready(redis: Redis, { keys }: PartitionRef, { after, limit }: Ask): Promise<Slice> {
+  const from = after === undefined ? '-' : `(${after}`;
+  const reply = list(bytesOf(await redis.callBuffer('XRANGE', keys.ready, from, '+', 'COUNT', limit))).map(list);
+  const places = reply.map(([id, flat]): Place => {
+    const [entry, fields] = [text(id), fieldsOf(flat)];
+    return {
+      ...{ member: fields.get('member') ?? '', at: entry },
+      ...{ dueMs: Number(fields.get('due')), entryMs: Number.parseInt(entry, 10) },
+    };
+  });
+  return sliceOf(places, limit);
+}
+
+async function running(redis: Redis, { keys }: PartitionRef, { after, limit }: Ask): Promise<Slice> {
+  if ((await redis.exists(keys.ready)) === 0) return { places: [], next: undefined };
+  const from = after === undefined ? '-' : `(${after}`;
+  const reply = list((await redis.call('XPENDING', keys.ready, GROUP, from, '+', limit)) as Reply);
+  const pending = reply.map((item) => text(list(item)[0]) as EntryId);
+  const entries = pending.length === 0 ? [] : await readEntries(redis, keys, pending);
+  return {
+    places: entries.map(({ entry, member, dueMs }) => ({ member, at: entry, dueMs })),
+    next: pending.length < limit ? undefined : pending.at(-1),
+  };
+}
+
+const sliceOf = (places: readonly Place[], limit: number): Slice => ({
+  places,
+  next: places.length < limit ? undefined : places.at(-1)?.at,
+});

@@ -1,0 +1,109 @@
+/** Finding jobs on the command line, and changing all that a filter means. */
+import { beforeEach, describe, expect, test } from 'vitest';
+import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { useCli } from '../../support/cli.ts';
+import { usePartition } from '../../support/partition.ts';
+
+const cli = useCli();
+const p = usePartition();
+const DAY_MS = 86_400_000;
+
+beforeEach(async () => {
+  await declareQueue(p.redis, { namespace: 't', queue: 'q', partitions: 1 });
+});
+
+const run = (args: readonly string[]) => cli.run([...args, '--redis', p.server.url, '--namespace', 't']);
+const answer = async (args: readonly string[]) => JSON.parse((await run([...args, '--json'])).out);
+const waits = (id: string, tags: readonly string[], dueMs = Date.now() + DAY_MS) =>
+  p.schedule(id, { dueMs, data: { to: 'ada' }, late: { tags } });
+
+async function some(): Promise<void> {
+  for (const id of ['a', 'b', 'c']) await waits(id, ['user:42']);
+  await waits('d', ['user:43'], Date.now() + 3 * DAY_MS);
+}
+
+describe('a tag', () => {
+  test('is given to a job with --tag, more than once, and shown', async () => {
+    await run(['schedule', 'q', '--id', 'x', '--delay', '1h', '--tag', 'user:42', '--tag', 'invoice']);
+    expect((await run(['show', 'q', 'x'])).out).toContain('tags       invoice, user:42\n');
+    expect(await answer(['show', 'q', 'x'])).toMatchObject({ options: { tags: ['invoice', 'user:42'] } });
+    await run(['edit', 'q', 'x', '--tag', 'paid']);
+    expect(await answer(['ls', 'q', '--tag', 'paid'])).toMatchObject({ jobs: [{ id: 'x', tags: ['paid'] }] });
+    await run(['edit', 'q', 'x', '--unset', 'tag']);
+    expect(await answer(['count', 'q', '--tag', 'paid'])).toEqual({ queue: 'q', count: 0 });
+    const refused = await run(['schedule', 'q', '--tag', 'a b']);
+    expect([refused.code, refused.err]).toEqual([64, expect.stringContaining('tags: one is "a b"; allowed: 1 to 64')]);
+  });
+
+  test('of the jobs of a schedule is --job-tag', async () => {
+    await run(['schedules', 'put', 'n', '--queue', 'q', '--every', '1h', '--job-tag', 'x', '--tag', 'team']);
+    expect(await answer(['schedules', 'show', 'n'])).toMatchObject({ input: { tags: ['team'], jobTags: ['x'] } });
+  });
+});
+
+describe('ls', () => {
+  test('lists by tag, name, id and due time, in 80 columns', async () => {
+    await some();
+    const { code, out } = await run(['ls', 'q', '--tag', 'user:42']);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^id +state +name +due +attempts\na +scheduled +default +\d{4}-.* 0\nb +/);
+    expect(out.split('\n').every((row) => row.length <= 80)).toBe(true);
+    expect((await answer(['ls', 'q', '--due-from', '+2d', '--state', 'scheduled'])).jobs).toMatchObject([{ id: 'd' }]);
+    expect((await answer(['ls', 'q', '--id-prefix', 'd'])).jobs).toMatchObject([{ id: 'd' }]);
+    expect((await answer(['ls', 'q', '--name', 'other'])).jobs).toEqual([]);
+  });
+
+  test('goes on with a cursor', async () => {
+    await some();
+    const first = await answer(['ls', 'q', '--tag', 'user:42', '--limit', '2']);
+    expect(first).toMatchObject({ jobs: [{ id: 'a' }, { id: 'b' }], scanned: 2 });
+    const rest = await answer(['ls', 'q', '--tag', 'user:42', '--limit', '2', '--cursor', first.cursor]);
+    expect(rest.jobs).toMatchObject([{ id: 'c' }]);
+    expect((await run(['ls', 'q', '--tag', 'user:42', '--limit', '2'])).out).toContain(`--cursor ${first.cursor}\n`);
+    expect((await run(['ls', 'q', '--tag', 'user:43', '--cursor', first.cursor])).err).toContain('of another filter');
+  });
+
+  test.each([
+    [['ls', 'q', '--tag', 'x', '--offset', '3'], '--offset does not go with a filter'],
+    [['ls', 'q', '--tag', 'x', '--state', 'dead'], '--state dead does not go with a filter'],
+    [['ls', 'q', '--due-from', 'soon'], '--due-from is "soon"'],
+    [['cancel', 'q'], 'no job is named; give its id, or a filter such as --tag'],
+    [['cancel', 'q', 'a', '--tag', 'x'], 'ids and a filter are both given'],
+    [['cancel', 'q', '--tag', 'x'], 'see how many and which with --dry-run, or confirm with --yes'],
+    [['cancel', 'q', '--tag', 'x', '--yes', '--dry-run'], 'see how many and which with --dry-run'],
+    [['cancel', 'q', 'a', '--dry-run'], '--dry-run, --yes, --limit and --cursor go with a filter'],
+    [['cancel', 'q', '--tag', 'x', '--yes', '--bare'], '--bare and --durability go with ids'],
+  ])('%j is refused', async (args, message) => {
+    const { code, err } = await run(args);
+    expect([code, err]).toEqual([64, expect.stringContaining(message)]);
+  });
+});
+
+describe('by filter', () => {
+  test('cancel says how many and which, and cancels them once that is confirmed', async () => {
+    await some();
+    const dry = await run(['cancel', 'q', '--tag', 'user:42', '--dry-run']);
+    expect(dry).toMatchObject({ code: 0, out: 'a\nb\nc\n3 jobs would be cancelled, of 3 looked at\n' });
+    const limited = await answer(['cancel', 'q', '--tag', 'user:42', '--yes', '--limit', '1']);
+    expect(limited).toMatchObject({ matched: 1, changed: 1, requested: 0, ids: ['a'] });
+    const done = await run(['cancel', 'q', '--tag', 'user:42', '--yes', '--cursor', limited.cursor]);
+    expect(done).toMatchObject({ code: 0, out: '2 jobs matched, 2 cancelled\n' });
+    expect((await run(['count', 'q'])).out).toBe('1\n');
+  });
+
+  test('reschedule, run-now and edit change those that wait', async () => {
+    await some();
+    const where = ['--tag', 'user:42', '--yes'];
+    expect(await run(['reschedule', 'q', ...where, '--delay', '9d'])).toMatchObject({
+      ...{ code: 0, out: '3 jobs matched, 3 rescheduled\n' },
+    });
+    expect(await run(['reschedule', 'q', ...where, '--delay', '10d', '--only', 'earlier'])).toMatchObject({
+      ...{ code: 0, out: '3 jobs matched, 0 rescheduled\n3 skipped: kept by --only\n' },
+    });
+    const edited = ['edit', 'q', '--where-tag', 'user:42', '--tag', 'user:44', '--attempts', '2', '--yes'];
+    expect(await run(edited)).toMatchObject({ code: 0, out: '3 jobs matched, 3 edited\n' });
+    expect(await run(['run-now', 'q', '--tag', 'user:44', '--yes'])).toMatchObject({
+      ...{ code: 0, out: '3 jobs matched, 3 due now\n' },
+    });
+  });
+});

@@ -1,0 +1,424 @@
+/** Finding jobs and changing all that a filter means, from the library: states, indexes, churn, races, partitions. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { cancelling, editing, rescheduling } from '../../../src/client/find/acts.ts';
+import { parseFilter } from '../../../src/client/find/filter.ts';
+import type { WalkParts } from '../../../src/client/find/walk.ts';
+import { changeWhere } from '../../../src/client/find/where.ts';
+import type { Layout } from '../../../src/client/layouts.ts';
+import { createProducer, type JobFilter, type Producer } from '../../../src/client/producer.ts';
+import { systemClock } from '../../../src/core/clock.ts';
+import { defineQueue, type Queue } from '../../../src/core/queue.ts';
+import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
+import type { RetryPolicy } from '../../../src/redis/connection/outage.ts';
+import { type PartitionRef, partitionRef } from '../../../src/redis/keys.ts';
+import { createJobs, type Jobs } from '../../../src/redis/transitions/jobs.ts';
+import { elect } from '../../../src/redis/transitions/lease.ts';
+import { readNew } from '../../../src/redis/transitions/ready.ts';
+import type { Claim, Moved } from '../../../src/redis/transitions/replies.ts';
+import { brokenInvariants } from '../../support/keyspace.ts';
+import { openLossyLine } from '../../support/lossy-line.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+
+let server: TestRedis;
+let redis: Redis;
+let jobs: Jobs;
+let producer: Producer;
+const stops: (() => Promise<unknown>)[] = [];
+const mail = defineQueue<{ to: string }>('mail');
+const wide = defineQueue('wide', { partitions: 4 });
+const at = (queue: string, partition: number): PartitionRef =>
+  partitionRef('duestream', { queue, partition, layoutGeneration: 0 });
+const ref = at('mail', 0);
+const windowMs = 600_000;
+const HOUR_MS = 3_600_000;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = openCommands({ redis: server.url, name: 'test' });
+  await whenReady(redis);
+  jobs = createJobs(redis);
+});
+beforeEach(async () => {
+  await redis.flushall();
+  producer = createProducer({ redis: server.url });
+});
+afterEach(async () => {
+  await producer.stop();
+  for (const stop of stops.splice(0)) await stop();
+  const places = [ref, ...[0, 1, 2, 3].map((partition) => at('wide', partition))];
+  for (const { keys } of places) expect(await brokenInvariants(redis, keys)).toEqual([]);
+});
+afterAll(async () => {
+  close(redis);
+  await server.stop();
+});
+
+async function promote(place = ref): Promise<void> {
+  const { term } = await elect(redis, place, { processId: 'm', leaseMs: 60_000 });
+  const pass = async () => {
+    const reply = await jobs.promote(place, { term, leaseMs: 60_000, limit: 500, cap: 10_000 });
+    return reply.kind === 'promoted' && reply.count;
+  };
+  await expect.poll(pass, { timeout: 20_000 }).toBeGreaterThan(0);
+}
+
+async function begin(place = ref): Promise<Claim> {
+  const [read] = await readNew(redis, [place], { consumer: 'w1', count: 1, blockMs: 0 });
+  const [delivery] = read?.deliveries ?? [];
+  if (!delivery) throw new Error('nothing is ready');
+  const [started] = await jobs.start(place, [delivery], { consumer: 'w1', bytesMax: 1e6, windowMs });
+  if (started?.kind !== 'run') throw new Error(`start replied ${started?.kind}`);
+  return { entry: delivery.entry, member: delivery.member, token: started.token };
+}
+
+/** One job in each state that can be listed; `run` runs. All have the tag `user:42`. */
+async function oneOfEach(): Promise<Claim> {
+  const tags = ['user:42'];
+  await producer.schedule(mail, { to: 'a' }, { id: 'run', tags, name: 'invoice' });
+  await promote();
+  const claim = await begin();
+  await producer.schedule(mail, { to: 'a' }, { id: 'ready', tags });
+  await promote();
+  await producer.schedule(mail, { to: 'a' }, { id: 'later', tags: [...tags, 'x=y'], delay: '1h' });
+  await producer.schedule(mail, { to: 'b' }, { id: 'other', tags: ['user:43'], delay: '2h' });
+  await producer.schedule(mail, { to: 'c' }, { id: 'untagged', delay: '3h' });
+  return claim;
+}
+
+const idsOf = async (filter: JobFilter, limit = 100) => {
+  const found = await producer.list(mail, { ...filter, limit });
+  return found.jobs.map(({ id }) => id);
+};
+
+describe('a list', () => {
+  test('has the jobs of a state, with all that they were told', async () => {
+    await oneOfEach();
+    expect(await idsOf({ state: 'scheduled' })).toEqual(['later', 'other', 'untagged']);
+    expect(await idsOf({ state: 'ready' })).toEqual(['ready']);
+    expect(await idsOf({ state: 'running' })).toEqual(['run']);
+    expect(await idsOf({})).toEqual(['later', 'other', 'untagged', 'ready', 'run']);
+    const { jobs: views, scanned, cursor } = await producer.list(mail, { state: ['running', 'ready'] });
+    expect(views).toMatchObject([
+      { id: 'ready', state: 'ready', data: { to: 'a' }, options: { tags: ['user:42'] } },
+      { id: 'run', state: 'running', name: 'invoice', owner: 'w1', attempts: 1 },
+    ]);
+    expect([scanned, cursor]).toEqual([3, undefined]);
+    const got = await producer.get(mail, 'later');
+    const [listed] = (await producer.list(mail, { tag: 'x=y' })).jobs;
+    expect(listed).toEqual(got);
+  });
+
+  test('by tag, name, id and due time, together and alone', async () => {
+    await oneOfEach();
+    const now = Date.now();
+    expect(await idsOf({ tag: 'user:42' })).toEqual(['later', 'ready', 'run']);
+    expect(await idsOf({ tag: 'user:42', state: 'scheduled' })).toEqual(['later']);
+    expect(await idsOf({ tag: 'x=y' })).toEqual(['later']);
+    expect(await idsOf({ tag: 'user:4' })).toEqual([]);
+    expect(await idsOf({ name: 'invoice' })).toEqual(['run']);
+    expect(await idsOf({ tag: 'user:42', name: 'default' })).toEqual(['later', 'ready']);
+    expect(await idsOf({ idPrefix: 'r' })).toEqual(['ready', 'run']);
+    const due = { from: new Date(now + HOUR_MS / 2), to: new Date(now + 2.5 * HOUR_MS) };
+    expect(await idsOf({ due })).toEqual(['later', 'other']);
+    expect(await idsOf({ tag: 'user:42', due })).toEqual(['later']);
+    expect(await idsOf({ due: { to: new Date(now + HOUR_MS / 2) } })).toEqual(['ready', 'run']);
+  });
+
+  test('forgets a job at its end, however it ends', async () => {
+    const claim = await oneOfEach();
+    await jobs.complete(ref, [{ ...claim, mark: '' }], { windowMs });
+    await producer.cancel(mail, 'later');
+    await producer.cancel(mail, 'ready');
+    expect(await idsOf({ tag: 'user:42' })).toEqual([]);
+    expect(await redis.zrange(ref.keys.tags, '0', '-1')).toEqual(['user:43\0j:other']);
+  });
+
+  test('leaves out entries of the index that earlier releases left behind', async () => {
+    await oneOfEach();
+    await redis.zadd(ref.keys.tags, 0, 'user:42\0j:untagged', 0, 'user:42\0j:gone');
+    expect(await idsOf({ tag: 'user:42' })).toEqual(['later', 'ready', 'run']);
+    expect(await producer.count(mail, { tag: 'user:42' })).toBe(3);
+    await redis.zrem(ref.keys.tags, 'user:42\0j:untagged', 'user:42\0j:gone');
+  });
+
+  test('has bare jobs too, and shows a job with two entries once', async () => {
+    await producer.ready();
+    await redis.hset('duestream:v1:{control}:queues', 'mail', '{"partitions":1,"generation":0}');
+    await redis.zadd(ref.keys.scheduled, Date.now() + HOUR_MS, 'bare-1');
+    expect(await producer.list(mail, { state: 'scheduled' })).toMatchObject({ jobs: [{ id: 'bare-1', bare: true }] });
+    expect(await producer.cancelWhere(mail, { idPrefix: 'bare-' })).toMatchObject({ matched: 1, changed: 1 });
+    await producer.schedule(mail, { to: 'a' }, { id: 'twice' });
+    await promote();
+    await producer.reschedule(mail, 'twice', { at: new Date(Date.now() + 300) });
+    expect(await idsOf({ state: 'ready' })).toEqual([]);
+    await promote();
+    expect(await redis.xlen(ref.keys.ready)).toBe(2);
+    expect(await idsOf({ state: 'ready' })).toEqual(['twice']);
+  });
+
+  test.each([
+    [{ state: 'done' as never }, /state is "done"; allowed: one or several of scheduled, ready, running/],
+    [{ tag: 'a b' }, /tag is "a b"; allowed: 1 to 64/],
+    [{ tags: 'a' } as never, /tags is not an option of list.*tag/],
+    [{ due: { from: '2030-01-02T00:00:00Z', to: '2030-01-01T00:00:00Z' } }, /due\.to is .* after due\.from/],
+    [{ idPrefix: '' }, /idPrefix is ""/],
+    [{ limit: 0 } as never, /limit is 0; allowed: a whole number from 1 to 1000/],
+    [{ cursor: 'x' } as never, /cursor is "x"; allowed: the cursor/],
+  ])('refuses %j', async (filter, message) => {
+    await expect(producer.list(mail, filter)).rejects.toThrow(message);
+  });
+
+  test('refuses the cursor of another filter, and that of another layout', async () => {
+    await oneOfEach();
+    const { cursor } = await producer.list(mail, { state: 'scheduled', limit: 1 });
+    await expect(producer.list(mail, { state: 'ready', cursor })).rejects.toThrow(/of another filter/);
+    await redis.hset('duestream:v1:{control}:queues', 'mail', '{"partitions":1,"generation":1}');
+    await redis.hset(ref.keys.meta, 'generation', 1);
+    const again = producer.list(mail, { state: 'scheduled', limit: 1, cursor });
+    await expect(again).rejects.toMatchObject({ code: 'moved' });
+    expect((await producer.list(mail, { state: 'scheduled', limit: 1 })).jobs).toHaveLength(1);
+  });
+});
+
+describe.each([
+  ['of one state', { state: 'scheduled' as const }],
+  ['of a tag', { tag: 'stays' }],
+  ['of a name', { name: 'stays' }],
+])('a walk %s over several partitions, while jobs come and go', (_, filter) => {
+  test('meets what stays exactly once', { timeout: 120_000 }, async () => {
+    const dues = [HOUR_MS, HOUR_MS, 2 * HOUR_MS];
+    const now = Date.now();
+    const list = Array.from({ length: 240 }, (__, nth) => {
+      const stays = nth % 2 === 0;
+      const name = stays ? 'stays' : 'goes';
+      const place = { id: `${name}-${nth}`, at: new Date(now + (dues[nth % 3] ?? HOUR_MS)) };
+      return { ...place, data: nth, name, tags: [stays ? 'stays' : 'goes', 'all'] };
+    });
+    await producer.scheduleMany(wide, list);
+    const met: string[] = [];
+    let cursor: string | undefined;
+    let pages = 0;
+    do {
+      const page = await producer.list(wide, { ...filter, limit: 7, ...(cursor && { cursor }) });
+      met.push(...page.jobs.map(({ id }) => id).filter((id) => id.startsWith('stays')));
+      cursor = page.cursor;
+      pages += 1;
+      // What goes, goes from the front, the middle and the end; and new ones come everywhere.
+      await producer.cancelMany(wide, [`goes-${2 * pages + 1}`, `goes-${239 - 2 * pages}`]);
+      const come = { delay: pages % 2 === 0 ? '30m' : '90m', tags: ['all'], name: 'goes' } as const;
+      await producer.schedule(wide, 0, { ...come, id: `new-${pages}` });
+    } while (cursor !== undefined);
+    const wanted = list.map(({ id }) => id).filter((id) => id.startsWith('stays'));
+    expect(met.toSorted()).toEqual(wanted.toSorted());
+  });
+});
+
+test('a walk goes on behind a job that was the last of its page and has gone', async () => {
+  const due = new Date(Date.now() + HOUR_MS);
+  await producer.scheduleMany(
+    mail,
+    [...'abcdef'].map((id) => ({ id, at: due, data: { to: id } })),
+  );
+  const { jobs: first, cursor } = await producer.list(mail, { state: 'scheduled', limit: 3 });
+  expect(first.map(({ id }) => id)).toEqual(['a', 'b', 'c']);
+  await producer.cancelMany(mail, ['b', 'c']);
+  const { jobs: rest } = await producer.list(mail, { state: 'scheduled', limit: 3, ...(cursor && { cursor }) });
+  expect(rest.map(({ id }) => id)).toEqual(['d', 'e', 'f']);
+});
+
+test('jobs goes through all, and count counts them, over several partitions', async () => {
+  const list = Array.from({ length: 250 }, (_, nth) => ({
+    ...{ id: `j${nth}`, data: nth, delay: '1h', name: nth % 5 === 0 ? 'five' : 'default' },
+    tags: [`third:${nth % 3}`],
+  }));
+  await producer.scheduleMany(wide, list);
+  const ids: string[] = [];
+  for await (const { id } of producer.jobs(wide, { tag: 'third:0' })) ids.push(id);
+  expect(ids.toSorted()).toEqual(list.flatMap(({ id }, nth) => (nth % 3 === 0 ? [id] : [])).toSorted());
+  expect(await producer.count(wide)).toBe(250);
+  expect(await producer.count(wide, { tag: 'third:0' })).toBe(ids.length);
+  expect(await producer.count(wide, { name: 'five' })).toBe(50);
+  expect(await producer.count(wide, { idPrefix: 'j24' })).toBe(11);
+  expect(await producer.count(wide, { due: { to: new Date(Date.now() + 60_000) } })).toBe(0);
+});
+
+test('a page of what is looked through says how much that was, and where to go on', { timeout: 120_000 }, async () => {
+  const many = Array.from({ length: 12_000 }, (_, nth) => ({ id: `n${nth}`, data: { to: 'a' }, delay: '1h' }));
+  await producer.scheduleMany(mail, [...many, { id: 'z', data: { to: 'a' }, delay: '2h', name: 'rare' }]);
+  const first = await producer.list(mail, { name: 'rare' });
+  expect(first.jobs).toEqual([]);
+  expect(first.scanned).toBeGreaterThanOrEqual(10_000);
+  const second = await producer.list(mail, { name: 'rare', ...(first.cursor && { cursor: first.cursor }) });
+  expect(second.jobs.map(({ id }) => id)).toEqual(['z']);
+  expect(first.scanned + second.scanned).toBe(12_001);
+});
+
+describe('a change of all that a filter means', () => {
+  test('cancels them, and asks those that run to stop', async () => {
+    await oneOfEach();
+    const dry = await producer.cancelWhere(mail, { tag: 'user:42' }, { dryRun: true });
+    expect(dry).toMatchObject({ dryRun: true, matched: 3, changed: 0, ids: ['later', 'ready', 'run'] });
+    expect(await producer.count(mail, { tag: 'user:42' })).toBe(3);
+    const done = await producer.cancelWhere(mail, { tag: 'user:42' });
+    expect(done).toEqual({
+      ...{ dryRun: false, matched: 3, changed: 2, requested: 1, skipped: {}, scanned: 3 },
+      ...{ ids: ['later', 'ready', 'run'], cursor: undefined },
+    });
+    expect(await producer.get(mail, 'later')).toMatchObject({ state: 'cancelled' });
+    expect(await producer.get(mail, 'run')).toMatchObject({ state: 'running', cancelRequested: true });
+    expect(await idsOf({})).toEqual(['other', 'untagged', 'run']);
+    expect(await producer.cancelWhere(mail, { tag: 'user:42' })).toMatchObject({ matched: 1, requested: 1 });
+  });
+
+  test('reschedules those that wait, once each, also where they are met by due time', async () => {
+    await oneOfEach();
+    const due = new Date(Date.now() + 5 * HOUR_MS);
+    const filter = { state: ['scheduled', 'ready'] as const };
+    const done = await producer.rescheduleWhere(mail, filter, { at: due });
+    expect(done).toMatchObject({ matched: 4, changed: 4, skipped: {} });
+    expect(await producer.get(mail, 'ready')).toMatchObject({ state: 'scheduled', dueMs: due.getTime() });
+    expect(await producer.rescheduleWhere(mail, filter, { at: due })).toMatchObject({ matched: 0, changed: 0 });
+    const kept = await producer.rescheduleWhere(mail, { tag: 'user:42' }, { delay: '9h', only: 'earlier' });
+    expect(kept).toMatchObject({ matched: 2, changed: 0, skipped: { kept: 2 } });
+  });
+
+  test('edits those that wait, and says which it cannot', async () => {
+    await oneOfEach();
+    const done = await producer.editWhere(mail, { tag: 'user:42' }, { data: { to: 'z' }, tags: ['user:44'] });
+    expect(done).toMatchObject({ matched: 2, changed: 2, skipped: {}, ids: ['later', 'ready'] });
+    expect(await idsOf({ tag: 'user:42' })).toEqual(['run']);
+    expect(await idsOf({ tag: 'user:44' })).toEqual(['later', 'ready']);
+    expect(await producer.editWhere(mail, { tag: 'user:44' }, { data: { to: 'z' } })).toMatchObject({
+      ...{ matched: 2, changed: 0, skipped: { already: 2 } },
+    });
+    const early = { expiresAt: new Date(Date.now() + HOUR_MS / 2) };
+    const refused = await producer.editWhere(mail, { tag: 'user:44' }, early);
+    expect(refused).toMatchObject({ matched: 2, changed: 1, skipped: { refused: 1 } });
+    expect(await producer.editWhere(mail, { tag: 'user:44' }, { tags: null })).toMatchObject({ changed: 2 });
+    expect(await redis.zcard(ref.keys.tags)).toBe(2);
+  });
+
+  test('runs those that are scheduled now', async () => {
+    await oneOfEach();
+    expect(await producer.runNowWhere(mail, { tag: 'user:42' })).toMatchObject({ matched: 1, changed: 1 });
+    await promote();
+    expect(await idsOf({ tag: 'user:42', state: 'ready' })).toEqual(['later', 'ready']);
+  });
+
+  test('goes on from its cursor, tells its progress, and ends when it is told to', async () => {
+    const ids = Array.from({ length: 230 }, (_, nth) => `j${nth}`);
+    await producer.scheduleMany(
+      wide,
+      ids.map((id) => ({ id, data: 0, delay: '1h', tags: ['t'] })),
+    );
+    const told: number[] = [];
+    const stop = new AbortController();
+    const first = await producer.cancelWhere(
+      wide,
+      { tag: 't' },
+      {
+        signal: stop.signal,
+        onProgress({ matched, changed, cursor }) {
+          expect(changed).toBe(matched);
+          expect(cursor).toBeDefined();
+          told.push(matched);
+          stop.abort();
+        },
+      },
+    );
+    expect(told).toEqual([100]);
+    expect(first).toMatchObject({ matched: 100, changed: 100 });
+    const some = await producer.cancelWhere(wide, { tag: 't' }, { cursor: first.cursor, limit: 30 });
+    expect(some).toMatchObject({ matched: 30, changed: 30 });
+    const rest = await producer.cancelWhere(wide, { tag: 't' }, { cursor: some.cursor });
+    expect(rest).toMatchObject({ matched: 100, changed: 100, cursor: undefined });
+    expect(await producer.count(wide, { tag: 't' })).toBe(0);
+  });
+
+  test.each([
+    ['another due time', () => producer.reschedule(mail, 'b', { delay: '4h' })],
+    ['other tags', () => producer.edit(mail, 'b', { tags: ['paid'] })],
+    ['other data', () => producer.edit(mail, 'b', { data: { to: 'new' } })],
+    [
+      'a start',
+      () =>
+        producer
+          .runNow(mail, 'b')
+          .then(() => promote())
+          .then(() => begin()),
+    ],
+    ['its end', () => producer.cancel(mail, 'b')],
+  ])('skips and counts a job that got %s after it was read', async (_, change) => {
+    for (const verb of ['cancel', 'reschedule', 'edit', 'runNow'] as const) {
+      await redis.flushall();
+      const list = [...'abc'].map((id) => ({ id, data: { to: id }, delay: '1h', tags: ['t'] }));
+      await producer.scheduleMany(mail, list);
+      const done = await changeWhere(racing(change), { ...ASK, act: acts()[verb] });
+      expect(done, verb).toMatchObject({ matched: 3, changed: 2, ids: ['a', 'c'] });
+      expect(Object.values(done.skipped), verb).toEqual([1]);
+      const { options, cancelRequested } = (await producer.get(mail, 'b')) ?? {};
+      expect([options?.attempts, cancelRequested ?? false], verb).toEqual([undefined, false]);
+    }
+  });
+
+  const ASK = {
+    ...{ queue: mail, filter: parseFilter({ tag: 't', state: 'scheduled' }, { owner: 'a test' }), dryRun: false },
+    ...{ limit: Number.POSITIVE_INFINITY, cursor: undefined, signal: undefined, onProgress: undefined },
+  };
+  const acts = () => ({
+    cancel: cancelling(jobs, windowMs),
+    reschedule: rescheduling(jobs, { dueMs: Date.now() + 9 * HOUR_MS, mode: 'any', horizonMs: 1e12 }),
+    edit: editing(jobs, { change: { hasData: false, options: { attempts: 9 } }, bytesMax: 1e6 }),
+    runNow: rescheduling(jobs, { dueMs: 0, mode: 'earlier', horizonMs: 1e12 }),
+  });
+
+  /** Somebody changes a job when the page was read, before the first call that writes. */
+  function racing(change: () => Promise<unknown>): WalkParts {
+    let calls = 0;
+    const policy = { clock: systemClock, budgetMs: 5000 };
+    return {
+      redis,
+      async callPartitions<T>(_queue: Queue, call: (layout: Layout, how: RetryPolicy) => Promise<T | Moved>) {
+        calls += 1;
+        if (calls === 2) await change();
+        return (await call([ref], policy)) as T;
+      },
+    };
+  }
+
+  test('asks again where a reply was lost, and recognises its own work', async () => {
+    const line = await openLossyLine(server);
+    const over = createProducer({ redis: line.url, retryBudget: '5s' });
+    stops.push(over.stop, line.close);
+    for (const verb of ['cancel', 'reschedule', 'edit'] as const) {
+      await producer.scheduleMany(
+        mail,
+        [...'abc'].map((id) => ({ id, data: { to: id }, delay: '1h', tags: [verb] })),
+      );
+      await over.count(mail, { tag: verb });
+      line.loseReplyTo(verb);
+      const calls = {
+        cancel: () => over.cancelWhere(mail, { tag: verb }),
+        reschedule: () => over.rescheduleWhere(mail, { tag: verb }, { at: new Date(Date.now() + 2 * HOUR_MS) }),
+        edit: () => over.editWhere(mail, { tag: verb }, { attempts: 9 }),
+      };
+      expect(await calls[verb](), verb).toMatchObject({ matched: 3, changed: 3, skipped: {} });
+      await producer.cancelWhere(mail, { state: 'scheduled' });
+      await redis.flushall();
+    }
+    expect(line.lost()).toBe(3);
+  });
+
+  test.each([
+    [{}, /the filter of cancelWhere says nothing/],
+    [{ tag: undefined }, /the filter of cancelWhere says nothing/],
+  ])('refuses the filter %j', async (filter, message) => {
+    await expect(producer.cancelWhere(mail, filter)).rejects.toThrow(message);
+  });
+
+  test('refuses states in which nothing can be changed', async () => {
+    const running = { state: 'running' } as const;
+    await expect(producer.editWhere(mail, running, { attempts: 1 })).rejects.toThrow(/allowed: .*scheduled, ready/);
+    await expect(producer.runNowWhere(mail, running)).rejects.toThrow(/state is "running"; allowed/);
+  });
+});
