@@ -4,7 +4,7 @@ import { openCommands } from '../redis/connection/connect.ts';
 import { createOpening, type Opening } from '../redis/connection/opening.ts';
 import { checkLevel, createDurableJobs } from '../redis/durable/durable-jobs.ts';
 import type { Level } from '../redis/durable/level.ts';
-import { furnish, type Parts } from './producer-parts.ts';
+import { type ConnectedParts, furnish, type Parts } from './producer-parts.ts';
 import { withReadRetry } from './read-retry.ts';
 import type { ProducerSettings } from './settings.ts';
 
@@ -39,9 +39,9 @@ export function createCalls(settings: ProducerSettings): Calls {
     open: () => [openCommands(settings)] as const,
     furnish: ([redis]) => furnish(settings, redis, ending.signal),
   });
-  const durable = new Map<string, Opening<Parts>>();
+  const durable = new Map<string, Opening<ConnectedParts>>();
 
-  function openingOf(level: Level | undefined): Opening<Parts> {
+  function openingOf(level: Level | undefined): Opening<ConnectedParts> {
     if (!level) return memory;
     const name = `${level.replicas} ${level.fsynced}`;
     const known = durable.get(name);
@@ -96,7 +96,11 @@ export function createCalls(settings: ProducerSettings): Calls {
 }
 
 /** A connection of its own for what waits in Redis; all else of its parts is that of the other calls. */
-function openDurable(settings: ProducerSettings, level: Level, memory: Opening<Parts>): Opening<Parts> {
+function openDurable(
+  settings: ProducerSettings,
+  level: Level,
+  memory: Opening<ConnectedParts>,
+): Opening<ConnectedParts> {
   const { name, waitMs, clock, budgetMs } = settings;
   return createOpening({
     waitMs,
@@ -114,4 +118,4 @@ function openDurable(settings: ProducerSettings, level: Level, memory: Opening<P
   });
 }
 
-const stopped = () => new DuestreamError('stopped', 'the producer was stopped; nothing was sent');
+export const stopped = () => new DuestreamError('stopped', 'the producer was stopped; nothing was sent');

@@ -134,7 +134,8 @@ async function lookAt(
   return plans;
 }
 
-function planOf(request: EditRequest, job: Peek | undefined): Plan {
+/** What is to be written for an edit of a job as it stands there, or what becomes of the edit without a write. */
+export function planOf(request: EditRequest, job: Peek | undefined): Plan {
   const { id, change, ifDigest } = request;
   const done = (result: Omit<Edited, 'id'>): Plan => ({ request, result: { id, ...result } });
   if (!job) return done({ status: 'unknown' });

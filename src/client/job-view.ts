@@ -59,13 +59,19 @@ export interface JobView<Data = unknown> {
 /** What a record says, as far as it can be read. */
 type Content = Pick<JobView, 'name' | 'data' | 'options' | 'digest' | 'askedDueMs' | 'readable'>;
 
+export type Get = <Data>(
+  queue: Queue<Data>,
+  id: string,
+  how: { readonly bare: boolean },
+) => Promise<JobView<Data> | undefined>;
+
 export function createGet({
   redis,
   callPartitions,
 }: {
   readonly redis: Redis;
   readonly callPartitions: CallPartitions;
-}) {
+}): Get {
   return <Data>(
     queue: Queue<Data>,
     id: string,
@@ -81,8 +87,8 @@ export function createGet({
     });
 }
 
-function viewOf<Data>(
-  ref: PartitionRef,
+export function viewOf<Data>(
+  ref: Pick<PartitionRef, 'queue' | 'partition'>,
   of: { readonly id: string; readonly bare: boolean },
   found: Peek,
 ): JobView<Data> {

@@ -5,18 +5,18 @@ import type { Redis } from '../redis/connection/connect.ts';
 import { createServers } from '../redis/connection/server-clock.ts';
 import type { DurableJobs } from '../redis/durable/durable-jobs.ts';
 import { createJobs, type Jobs } from '../redis/transitions/jobs.ts';
-import { createBatch } from './batch.ts';
+import { type Batch, createBatch } from './batch.ts';
 import { planAll, scheduleAll } from './bulk.ts';
-import { createCancel } from './cancel.ts';
-import { createEdit } from './edit.ts';
-import { createGet } from './job-view.ts';
+import { type Cancel, createCancel } from './cancel.ts';
+import { createEdit, type Edit } from './edit.ts';
+import { createGet, type Get } from './job-view.ts';
 import { createLayouts } from './layouts.ts';
 import { createPartitionCalls } from './partition-calls.ts';
 import { type PlanLimits, planJob, planListed } from './plan.ts';
 import { withReadRetry } from './read-retry.ts';
 import { createRefusal } from './refusal.ts';
-import { createReplay } from './replay.ts';
-import { createReschedule } from './reschedule.ts';
+import { createReplay, type Replay } from './replay.ts';
+import { createReschedule, type Reschedule } from './reschedule.ts';
 import type { Scheduled } from './scheduled.ts';
 import type { ProducerSettings } from './settings.ts';
 import { createSlots } from './slots.ts';
@@ -32,7 +32,23 @@ const HORIZON_SLACK_MS = 60_000;
 const CALLS_MAX = 100;
 const CALLS_WAITING_MAX = 100_000;
 
-export type Parts = Awaited<ReturnType<typeof furnish>>;
+/** What the methods of a producer stand on: parts over a connection, or those of the test kit in virtual time. */
+export interface Parts {
+  /** Waits until the clock of the primary is known well enough, where it is not. */
+  readonly server: { readonly settle: () => Promise<void> | undefined };
+  readonly limits: (calledMs: number) => PlanLimits;
+  readonly batch: Batch;
+  readonly cancel: Cancel;
+  readonly replay: Replay;
+  readonly get: Get;
+  readonly reschedule: Reschedule;
+  readonly edit: Edit;
+  /** @throws DuestreamError `unavailable`, or `refused` where Redis may evict jobs */
+  readonly fit: () => Promise<void>;
+}
+
+/** Parts over a connection. */
+export type ConnectedParts = Awaited<ReturnType<typeof furnish>>;
 type Call = <T>(work: (parts: Parts) => Promise<T>) => Promise<T>;
 
 interface OneJob {
@@ -114,7 +130,6 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
       dataBytesMax: settings.dataBytesMax,
       nowMs: server.latestMs(calledMs),
     }),
-    /** @throws DuestreamError `unavailable`, or `refused` where Redis may evict jobs */
     async fit() {
       await withReadRetry('ready', () => redis.ping(), { clock, budgetMs });
       await refusal.look();

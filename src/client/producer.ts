@@ -4,6 +4,7 @@
  * nothing else of the process: no signal handlers, no timers, no output. Every promise it gives settles, none waits for ever.
  */
 import type { ScheduleOptions } from '../core/job-options.ts';
+import { checkNames } from '../core/option-names.ts';
 import { checkList } from './bulk.ts';
 import { type Calls, createCalls } from './calls.ts';
 import type { Cancelled } from './cancel.ts';
@@ -140,7 +141,11 @@ export interface Producer extends Changes {
  */
 export function createProducer(options: ProducerOptions): Producer {
   const settings = producerSettings(options);
-  const calls = createCalls(settings);
+  return producerOver(settings, createCalls(settings));
+}
+
+/** The methods, over whatever carries their calls: a connection, or the virtual time of the test kit. */
+export function producerOver(settings: ProducerSettings, calls: Calls): Producer {
   return {
     ...methodsOf(settings, calls),
     ...changesOf(settings, calls),
@@ -198,9 +203,9 @@ function methodsOf(settings: ProducerSettings, { check, opened, run, runChecked 
         ({ cancel }, given) => cancel.many(given.to, given.ids),
         () => levelIn(options, []),
       ),
-    get: (queue, id, { bare = false } = {}) =>
+    get: (queue, id, options = {}) =>
       runChecked(
-        () => one(queue, id, bare),
+        () => one(queue, id, bareIn(options)),
         ({ get }, given) => get(given.to, given.id, given),
       ),
     replay: (queue, deadLetter, options = {}) =>
@@ -217,4 +222,9 @@ function methodsOf(settings: ProducerSettings, { check, opened, run, runChecked 
 
 function one<Data>(queue: QueueInput<Data>, id: string, bare = false) {
   return { to: queueOf(queue), id: parseAnyId(id, bare), bare };
+}
+
+function bareIn(options: { readonly bare?: boolean }): boolean | undefined {
+  checkNames(options, ['bare'], 'get', 'bad-input');
+  return options.bare;
 }

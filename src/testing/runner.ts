@@ -12,7 +12,7 @@ import { Effects, JobContext, LazyAbort } from '../worker/context.ts';
 import type { Handler } from '../worker/handlers.ts';
 import type { Agenda } from './agenda.ts';
 import { type Begun, createEnds, type Ends, type Put } from './ends.ts';
-import { type Kept, lifeOf, type Run, viewOf } from './kept.ts';
+import { type DeadLetter, endJob, type Kept, lifeOf, type Run, viewOf } from './kept.ts';
 import type { Served } from './served.ts';
 
 export interface RunnerParts {
@@ -24,6 +24,7 @@ export interface RunnerParts {
   readonly lastsMs: (job: Job<unknown>) => number;
   readonly random: () => number;
   readonly runs: Run[];
+  readonly deadLetters: DeadLetter[];
   readonly inline: boolean;
 }
 
@@ -40,9 +41,13 @@ export interface Runner {
 }
 
 export function createRunner(parts: RunnerParts, put: Put): Runner {
-  const { agenda, runs, inline } = parts;
+  const { agenda, runs, inline, deadLetters } = parts;
   const run = (job: Kept, dueMs: number) => begin(playing, job, dueMs);
-  const playing: Playing = { ...parts, ends: createEnds({ agenda, runs, inline, put, begin: run }), tokens: 0 };
+  const playing: Playing = {
+    ...parts,
+    ends: createEnds({ agenda, runs, deadLetters, inline, put, begin: run }),
+    tokens: 0,
+  };
   return { begin: run };
 }
 
@@ -65,6 +70,7 @@ async function start(playing: Playing, job: Kept): Promise<void> {
   if (!inline && ends.isLate(job)) return ends.expire(job, served.compensations);
   job.state = 'running';
   job.attempts += 1;
+  job.generation ??= 0;
   playing.tokens += 1;
   job.token = String(playing.tokens);
   const begun = { job, atMs: agenda.nowMs(), effects: new Effects() };
@@ -72,7 +78,7 @@ async function start(playing: Playing, job: Kept): Promise<void> {
   const verdict = judgeStart(lifeOf(job), rules, agenda.nowMs());
   if (verdict.kind === 'refused') return ends.settle(begun, { kind: 'settled', outcome: verdict.outcome });
   // Delivered at most once: in Redis it is over before its handler begins.
-  if (verdict.isOver) job.state = 'done';
+  if (verdict.isOver) endJob(job, 'done', agenda.nowMs());
   await run(playing, begun, verdict, rules);
 }
 

@@ -101,7 +101,7 @@ async function makeWay(book: Book, armed: Armed): Promise<void> {
   const { waitingMs, last, definition } = armed;
   const { queue, overlap } = definition.schedule;
   if (overlap !== 'replace' || waitingMs === undefined || last === undefined) return;
-  if (jobs.cancel(queue, last) !== 'requested') await fire(book, armed, waitingMs);
+  if (jobs.cancel(queue, last).kind !== 'requested') await fire(book, armed, waitingMs);
 }
 
 /** The rules of `fire.lua`. */

@@ -8,6 +8,8 @@ import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { DEFAULT_NAME, type Job, parseName } from '../core/job.ts';
 import type { Log } from '../core/log.ts';
+import { hintOf } from '../core/nearest.ts';
+import { checkNames } from '../core/option-names.ts';
 import type { Queue, Untyped } from '../core/queue.ts';
 
 /** What a handler gets beside its job. */
@@ -78,6 +80,7 @@ export function defineHandlers<Data extends object = Readonly<Record<string, Unt
     readonly onAbandoned?: NoInfer<{ readonly [Name in keyof Data]?: Handler<Abandoned<Data[Name]>> }>;
   } = {},
 ): Handlers {
+  checkNames(options, OPTIONS, 'defineHandlers', 'bad-input');
   const all: Handlers['map'] = map;
   for (const [queue, handlers] of Object.entries(all)) {
     parseName(queue, 'queue');
@@ -88,11 +91,13 @@ export function defineHandlers<Data extends object = Readonly<Record<string, Unt
   if (stray !== undefined) {
     throw new DuestreamError(
       'bad-input',
-      `onAbandoned names queue ${show(stray)}; allowed: ${Object.keys(map).join(', ')}`,
+      `onAbandoned names queue ${show(stray)}${hintOf(stray, Object.keys(map)) || ';'} allowed: ${Object.keys(map).join(', ')}`,
     );
   }
   return Object.freeze({ kind: 'duestream.handlers', map, queues, onAbandoned });
 }
+
+const OPTIONS: readonly string[] = ['queues', 'onAbandoned'];
 
 /** @throws DuestreamError `bad-input` */
 export function checkHandlers(queue: string, handlers: QueueHandlers<never>): void {

@@ -19,6 +19,7 @@ import { withReadRetry } from '../read-retry.ts';
 import { type ProducerSettings, settingsOf } from '../settings.ts';
 import { type Forecast, type ForecastOptions, forecastOf, forecastRange } from './forecast.ts';
 import { type ListOptions, listSchedules } from './schedule-list.ts';
+import { type GivenOptions, refusalOf } from './schedule-options.ts';
 import type { StoredSchedule } from './schedule-places.ts';
 import { backfill, type FiredJob, instantsOfRange, trigger, triggerId } from './schedule-runs.ts';
 import { createScheduleStore, type FoundSchedule, type ScheduleChange } from './schedule-store.ts';
@@ -128,8 +129,9 @@ export function createSchedules(options: SchedulesOptions): Schedules {
   });
 
   /** A call that `stop` waits for; repeated in an outage. */
-  function call<T>(what: string, work: (parts: Parts) => Promise<T>): Promise<T> {
-    if (stopping) return Promise.reject(stopped());
+  function call<T>(what: string, work: (parts: Parts) => Promise<T>, given: GivenOptions = {}): Promise<T> {
+    const refusal = stopping ? stopped() : refusalOf(given);
+    if (refusal) return Promise.reject(refusal);
     const working = opening.use().then((parts) => withRetry(what, () => work(parts), { clock, budgetMs }));
     underWay.add(working);
     const done = () => underWay.delete(working);
@@ -151,30 +153,29 @@ export function createSchedules(options: SchedulesOptions): Schedules {
     pause: (name, reason = '') => call('pause a schedule', ({ store }) => store.setPaused(name, reason)),
     resume: (name) => call('resume a schedule', ({ store }) => store.setPaused(name, undefined)),
     get: (name) => call('read a schedule', (parts) => getOne(parts, name)),
-    list: (options = {}) => call('list schedules', (parts) => listSchedules(parts, options)),
-    preview: (schedule, range = {}) => call('preview a schedule', (parts) => preview(parts, schedule, range)),
-    trigger: async (name, { id } = {}) => {
-      const given = triggerId(name, id === undefined ? newJobId() : parseJobId(id));
+    list: (list = {}) => call('list schedules', (parts) => listSchedules(parts, list), { list }),
+    preview: (schedule, range = {}) =>
+      call('preview a schedule', (parts) => preview(parts, schedule, range), { preview: range }),
+    trigger: async (name, options = {}) => {
+      const given = triggerId(name, options.id === undefined ? newJobId() : parseJobId(options.id));
       let nowMs: number | undefined;
-      return call('trigger a schedule', async ({ jobs, store, housed }) => {
+      const work = async ({ jobs, store, housed }: Parts) => {
         const { definition, ref } = await housed(name);
         // Repeated after a lost reply it is the very same call, due time included, so that it knows its own job.
         nowMs ??= await store.nowMs();
         return trigger(jobs, ref, { schedule: definition.schedule, nowMs, id: given });
-      });
+      };
+      return call('trigger a schedule', work, { trigger: options });
     },
-    backfill: (name, range) => call('backfill a schedule', (parts) => backfillOne(parts, name, range)),
-    forecast: (options = {}) =>
-      call('forecast jobs', async (parts) =>
-        forecastOf({ ...parts, clock }, forecastRange(options, await parts.store.nowMs())),
-      ),
+    backfill: (name, range) =>
+      call('backfill a schedule', (parts) => backfillOne(parts, name, range), { backfill: range }),
+    forecast: (forecast = {}) => call('forecast jobs', (parts) => forecastIn(parts, clock, forecast), { forecast }),
     async ready() {
       if (stopping) throw stopped();
       const { redis } = await opening.connected(ending.signal);
       await withReadRetry('ready', () => redis.ping(), { clock, budgetMs });
     },
-    stop,
-    [Symbol.asyncDispose]: stop,
+    ...{ stop, [Symbol.asyncDispose]: stop },
   };
 }
 
@@ -210,6 +211,9 @@ async function getOne({ store }: Parts, name: string): Promise<ScheduleView | un
   const stored = await store.find(name);
   return stored && viewOf(stored, await store.nowMs());
 }
+
+const forecastIn = async (parts: Parts, clock: Clock, options: ForecastOptions) =>
+  forecastOf({ ...parts, clock }, forecastRange(options, await parts.store.nowMs()));
 
 async function preview(
   { store, found }: Parts,
