@@ -12,6 +12,8 @@ export {
   type Edited,
   type JobChange,
   type JobView,
+  type NamedJob,
+  type NamedOptions,
   type NewDue,
   type Producer,
   type ProducerOptions,
@@ -22,6 +24,7 @@ export {
   type RunNow,
   type Scheduled,
   type ScheduleOptions,
+  type Scheduling,
 } from './client/producer.ts';
 export { Unconfirmed, type UnconfirmedJob } from './client/scheduled.ts';
 export {
@@ -31,8 +34,10 @@ export {
   type Forecast,
   type ForecastOptions,
   type ListOptions,
+  type NamedSchedule,
   type PreviewOptions,
   type PreviewRow,
+  type QueueSchedule,
   type ScheduleChange,
   type ScheduleInput,
   type Schedules,
@@ -42,14 +47,17 @@ export {
 export type { ConfigInput } from './config/options.ts';
 export { type Backoff, type BackoffPolicy, exponential, fixed, type Jitter, ladder, linear } from './core/backoff.ts';
 export type { Abandoned } from './core/compensation.ts';
+export type { Codec, CodecContext, JobSchemas } from './core/content.ts';
 export type { DurationInput, InstantInput } from './core/duration.ts';
 export { DuestreamError, type ErrorCode, Indeterminate } from './core/errors.ts';
 export type { EventName, EventSource, Events } from './core/events.ts';
 export type { Job } from './core/job.ts';
 export type { IfExists } from './core/job-options.ts';
+export type { JobData, NamedData } from './core/job-types.ts';
 export type { Log } from './core/log.ts';
 export { type Attempted, Defer, Unrecoverable } from './core/outcome.ts';
-export { type DeliveryMode, defineQueue, type Queue, type QueueOptions } from './core/queue.ts';
+export { type DeliveryMode, defineQueue, type NamedQueueOptions, type Queue, type QueueOptions } from './core/queue.ts';
+export type { SchemaIssue, SchemaResult, StandardSchema } from './core/standard-schema.ts';
 export type { JobState } from './core/state.ts';
 export { createDaemon, type Daemon, type DaemonInput, type DaemonParts } from './daemon/daemon.ts';
 export { createWorker, type Worker, type WorkerOptions, type WorkerQueuesOptions } from './daemon/embedded-worker.ts';
@@ -60,6 +68,8 @@ export {
   type HandlerContext,
   type HandlerMap,
   type Handlers,
+  type NamedHandlers,
+  type PlainHandlers,
   type QueueHandlers,
 } from './worker/handlers.ts';
 export type { QueueWork } from './worker/options.ts';

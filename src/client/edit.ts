@@ -3,7 +3,8 @@
  * was read (compare and set), so two edits at once cannot undo each other. The same edit again is recognised, because
  * the record it would write stands there.
  */
-import { memberOf } from '../core/codec.ts';
+import { decodeRecord, memberOf } from '../core/codec.ts';
+import { hasContent, seal } from '../core/content.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { Queue } from '../core/queue.ts';
 import { editRecord, type RecordChange } from '../core/record-edit.ts';
@@ -62,7 +63,7 @@ export function createEdit(parts: EditParts): Edit {
     for (let from = 0; from < requests.length; from += CHUNK_JOBS_MAX) {
       const slice = requests.slice(from, from + CHUNK_JOBS_MAX);
       const found = await parts.callPartitions(queue, (layout, policy) =>
-        eachPartition(layout, slice, (ref, some) => inPartition(parts, { ref, some }, policy)),
+        eachPartition(layout, slice, (ref, some) => inPartition(parts, { ref, some, queue }, policy)),
       );
       results.push(...found);
     }
@@ -73,13 +74,14 @@ export function createEdit(parts: EditParts): Edit {
 interface Some {
   readonly ref: PartitionRef;
   readonly some: readonly EditRequest[];
+  readonly queue: Queue;
 }
 
-async function inPartition(parts: EditParts, { ref, some }: Some, policy: RetryPolicy) {
+async function inPartition(parts: EditParts, { ref, some, queue }: Some, policy: RetryPolicy) {
   const results = new Map<EditRequest, Edited>();
   let open = some;
   for (let looks = 1; open.length > 0; looks += 1) {
-    const round = await lookAndCall(parts, { ref, some: open.slice(0, EDIT_JOBS_MAX) }, policy);
+    const round = await lookAndCall(parts, { ref, queue, some: open.slice(0, EDIT_JOBS_MAX) }, policy);
     if (isMoved(round)) return round;
     const isLast = looks >= LOOKS_MAX + some.length;
     for (const { request, result } of round) {
@@ -120,7 +122,7 @@ type Sent = Extract<Plan, { item: EditItem }>;
 
 async function lookAt(
   { redis }: EditParts,
-  { ref, some }: Some,
+  { ref, some, queue }: Some,
   policy: RetryPolicy,
 ): Promise<readonly Plan[] | Moved> {
   const look = ({ id }: EditRequest) => withReadRetry('edit', () => peek(redis, ref, memberOf(id)), policy);
@@ -129,13 +131,32 @@ async function lookAt(
   for (const [at, request] of some.entries()) {
     const job = found[at];
     if (job && 'kind' in job) return job;
-    plans.push(planOf(request, job));
+    plans.push(await plannedIn(queue, request, job));
   }
   return plans;
 }
 
-/** What is to be written for an edit of a job as it stands there, or what becomes of the edit without a write. */
-export function planOf(request: EditRequest, job: Peek | undefined): Plan {
+/**
+ * What is to be written for an edit of a job as it stands there, or what becomes of the edit without a write.
+ *
+ * @throws DuestreamError `bad-input` for data that the queue refuses under the name of the job
+ */
+export async function plannedIn(queue: Queue, request: EditRequest, job: Peek | undefined): Promise<Plan> {
+  const { change } = request;
+  if (!change.hasData || !hasContent(queue) || job?.record === undefined) return planOf(request, job);
+  const data = await seal(queue, { name: change.name ?? nameIn(job.record), data: change.data });
+  return { ...planOf({ ...request, change: { ...change, data } }, job), request };
+}
+
+function nameIn(record: string): string | undefined {
+  try {
+    return decodeRecord(record).name;
+  } catch {
+    return undefined;
+  }
+}
+
+function planOf(request: EditRequest, job: Peek | undefined): Plan {
   const { id, change, ifDigest } = request;
   const done = (result: Omit<Edited, 'id'>): Plan => ({ request, result: { id, ...result } });
   if (!job) return done({ status: 'unknown' });

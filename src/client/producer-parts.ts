@@ -1,4 +1,5 @@
 /** What a producer is made of once its connection is ready: the parts beside this file, and how a job goes through them. */
+import { hasContent, seal } from '../core/content.ts';
 import type { ScheduleOptions } from '../core/job-options.ts';
 import type { Queue } from '../core/queue.ts';
 import type { Redis } from '../redis/connection/connect.ts';
@@ -18,11 +19,9 @@ import { createRefusal } from './refusal.ts';
 import { createReplay, type Replay } from './replay.ts';
 import { createReschedule, type Reschedule } from './reschedule.ts';
 import type { Scheduled } from './scheduled.ts';
+import type { BulkJob } from './scheduling.ts';
 import type { ProducerSettings } from './settings.ts';
 import { createSlots } from './slots.ts';
-
-/** One job of `scheduleMany`. */
-export type BulkJob<Data> = ScheduleOptions & { readonly data: Data };
 
 /** Header, name and options around the data. */
 const RECORD_OVERHEAD_BYTES = 4096;
@@ -51,7 +50,7 @@ export interface Parts {
 export type ConnectedParts = Awaited<ReturnType<typeof furnish>>;
 type Call = <T>(work: (parts: Parts) => Promise<T>) => Promise<T>;
 
-interface OneJob {
+export interface OneJob {
   readonly to: Queue<unknown>;
   readonly data: unknown;
   readonly options: ScheduleOptions;
@@ -78,8 +77,14 @@ export async function scheduleList(
 ): Promise<readonly Scheduled[]> {
   await server.settle();
   const within = limits(calledMs);
-  const plans = await planAll(list, (job) => planListed(job, within));
+  const plans = await planAll(list, { plan: (job) => planListed(job, within), ready: sealedIn(to) });
   return scheduleAll(plans, (slice) => batch.addMany(to, slice));
+}
+
+/** What a job of a list is before it is planned: its data is checked and encoded, where the queue does so. */
+function sealedIn(to: Queue<unknown>): ((job: BulkJob<unknown>) => Promise<BulkJob<unknown>>) | undefined {
+  if (!hasContent(to)) return undefined;
+  return async (job) => ({ ...job, data: await seal(to, job) });
 }
 
 export const limitsOf = ({ horizonMs, dataBytesMax }: ProducerSettings): Omit<PlanLimits, 'nowMs'> => ({

@@ -4,6 +4,7 @@
  * nothing else of the process: no signal handlers, no timers, no output. Every promise it gives settles, none waits for ever.
  */
 import type { ScheduleOptions } from '../core/job-options.ts';
+import type { InputOf } from '../core/job-types.ts';
 import { checkNames } from '../core/option-names.ts';
 import { checkList } from './bulk.ts';
 import { type Calls, createCalls } from './calls.ts';
@@ -12,11 +13,12 @@ import { type Changes, changesOf, type JobChange, type NewDue, type RunNow } fro
 import { createLevels, type Durability, type DurabilityOption } from './durability.ts';
 import type { Edited } from './edit.ts';
 import type { JobView } from './job-view.ts';
-import { dueOf, planJob } from './plan.ts';
-import { type BulkJob, limitsOf, scheduleList, scheduleOne } from './producer-parts.ts';
+import { dueOf } from './plan.ts';
 import { parseReplayed, type Replayed, type ReplayTarget } from './replay.ts';
 import type { Rescheduled } from './reschedule.ts';
+import { schedulingOf } from './schedule-calls.ts';
 import type { Scheduled } from './scheduled.ts';
+import type { BulkJob, NamedJob, NamedOptions, Scheduling } from './scheduling.ts';
 import {
   type ProducerOptions,
   type ProducerSettings,
@@ -35,6 +37,8 @@ export type {
   Edited,
   JobChange,
   JobView,
+  NamedJob,
+  NamedOptions,
   NewDue,
   ProducerOptions,
   QueueInput,
@@ -44,6 +48,7 @@ export type {
   RunNow,
   Scheduled,
   ScheduleOptions,
+  Scheduling,
 };
 
 /**
@@ -53,30 +58,7 @@ export type {
  * queue is resized again and again · `stopped` after `stop`. What writes takes a `durability`: with more than `memory` also
  * `indeterminate` when replicas or disks have not confirmed it in time, and `refused` where Redis cannot promise it.
  */
-export interface Producer extends Changes {
-  /**
-   * Schedules one job. Resolves when Redis has it. Calls of one turn of the event loop share script calls, so a
-   * thousand of them at once cost a few round trips; each has its own result.
-   *
-   * @throws DuestreamError `exists` with `ifExists: 'error'`; after an outage `cause` is `Unconfirmed` and says the
-   * id and the due time with which the same call can be repeated.
-   * @example
-   * await producer.schedule(emails, { to, template }, { delay: '2m', id: `welcome:${user}`, name: 'welcome' });
-   */
-  schedule<Data>(queue: QueueInput<Data>, data: Data, options?: ScheduleOptions & DurabilityOption): Promise<Scheduled>;
-  /**
-   * Schedules up to a million jobs, results in their order. All are checked first: if one is wrong, the error names its
-   * place and nothing is sent. The list is not one transaction: after an outage some may be scheduled.
-   *
-   * @throws DuestreamError whose `cause` is `Unconfirmed`: `confirmed` results and the `unconfirmed` jobs.
-   * @example
-   * await producer.scheduleMany(emails, users.map((user) => ({ data: { to: user.mail }, delay: '1d', id: `day1:${user.id}` })));
-   */
-  scheduleMany<Data>(
-    queue: QueueInput<Data>,
-    jobs: readonly BulkJob<Data>[],
-    options?: DurabilityOption,
-  ): Promise<readonly Scheduled[]>;
+export interface Producer extends Scheduling, Changes {
   /**
    * Cancels one job. `bare`: one that a foreign producer put as a plain zset member.
    *
@@ -103,7 +85,7 @@ export interface Producer extends Changes {
     queue: QueueInput<Data>,
     id: string,
     options?: { readonly bare?: boolean },
-  ): Promise<JobView<Data> | undefined>;
+  ): Promise<JobView<InputOf<Data>> | undefined>;
   /**
    * Makes one dead letter a scheduled job again, with fresh budgets; due now unless `delay` or `at` says otherwise. It is
    * named by its own id, or by the id of its job: then the newest dead letter of that job is taken, if it is among the
@@ -147,6 +129,7 @@ export function createProducer(options: ProducerOptions): Producer {
 /** The methods, over whatever carries their calls: a connection, or the virtual time of the test kit. */
 export function producerOver(settings: ProducerSettings, calls: Calls): Producer {
   return {
+    ...schedulingOf(settings, calls),
     ...methodsOf(settings, calls),
     ...changesOf(settings, calls),
     async ready() {
@@ -157,37 +140,12 @@ export function producerOver(settings: ProducerSettings, calls: Calls): Producer
   };
 }
 
-type Methods = Omit<Producer, keyof Changes | 'ready' | 'stop' | typeof Symbol.asyncDispose>;
+type Methods = Omit<Producer, keyof Changes | keyof Scheduling | 'ready' | 'stop' | typeof Symbol.asyncDispose>;
 
-function methodsOf(settings: ProducerSettings, { check, opened, run, runChecked }: Calls): Methods {
+function methodsOf(settings: ProducerSettings, { runChecked }: Calls): Methods {
   const { clock } = settings;
   const levelIn = createLevels(settings);
   return {
-    schedule(queue, data, options = {}) {
-      const calledMs = clock.monotonicMs();
-      try {
-        check();
-        const asked = levelIn(options);
-        const parts = opened(asked);
-        const to = queueOf(queue);
-        const again: typeof run = asked ? (work) => run(work, asked) : run;
-        if (parts) return scheduleOne(parts, { to, data, options, calledMs }, again);
-        // For its refusals alone: the due time is counted from the clock of Redis, which is not known yet.
-        planJob(data, options, { ...limitsOf(settings), nowMs: clock.wallMs() });
-        return run((made) => scheduleOne(made, { to, data, options, calledMs }, (work) => work(made)), asked);
-      } catch (error) {
-        return Promise.reject(error);
-      }
-    },
-    scheduleMany: (queue, list, options = {}) =>
-      runChecked(
-        () => {
-          checkList(list, 'jobs');
-          return { to: queueOf(queue), list, calledMs: clock.monotonicMs() };
-        },
-        scheduleList,
-        () => levelIn(options, []),
-      ),
     cancel: (queue, id, options = {}) =>
       runChecked(
         () => one(queue, id, options.bare),

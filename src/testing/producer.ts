@@ -5,7 +5,7 @@
 import type { Answers } from '../client/batch.ts';
 import { type Calls, stopped } from '../client/calls.ts';
 import { type Cancelled, cancelledOf } from '../client/cancel.ts';
-import { type Edited, type EditRequest, planOf } from '../client/edit.ts';
+import { type Edited, type EditRequest, plannedIn } from '../client/edit.ts';
 import { viewOf } from '../client/job-view.ts';
 import { type Producer, producerOver } from '../client/producer.ts';
 import type { Parts } from '../client/producer-parts.ts';
@@ -50,7 +50,11 @@ export function createKitProducer(book: JobBook, clock: Clock): Producer {
       for (const request of requests) replies.push(await reschedule(book, queue, request));
       return replies.map((reply, at) => rescheduledOf(requests[at]?.id ?? '', reply, false));
     },
-    edit: async (queue, requests) => requests.map((request) => edit(book, queue, request)),
+    async edit(queue, requests) {
+      const results: Edited[] = [];
+      for (const request of requests) results.push(await edit(book, queue, request));
+      return results;
+    },
     fit: async () => undefined,
   };
   return producerOver(settings, callsOver(parts));
@@ -124,9 +128,9 @@ async function reschedule(book: JobBook, queue: Queue, request: Request): Promis
   return { kind: 'ok', wasMs, dueMs };
 }
 
-function edit(book: JobBook, queue: Queue, request: EditRequest): Edited {
+async function edit(book: JobBook, queue: Queue, request: EditRequest): Promise<Edited> {
   const job = book.find(queue.name, request.id);
-  const plan = planOf(request, job && peekOf(job, book.nowMs()));
+  const plan = await plannedIn(queue, request, job && peekOf(job, book.nowMs()));
   if ('result' in plan) return plan.result;
   if (job) {
     job.generation ??= 0;

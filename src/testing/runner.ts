@@ -5,7 +5,15 @@
  */
 import type { Clock } from '../core/clock.ts';
 import type { Job } from '../core/job.ts';
-import { type Ending, judgeEnd, judgeStart, type Rules, type StartVerdict, timedOut } from '../core/judge.ts';
+import {
+  type Ending,
+  judgeEnd,
+  judgeStart,
+  judgeThrown,
+  type Rules,
+  type StartVerdict,
+  timedOut,
+} from '../core/judge.ts';
 import { silentLog } from '../core/log.ts';
 import { partitionRef } from '../redis/keys.ts';
 import { Effects, JobContext, LazyAbort } from '../worker/context.ts';
@@ -77,22 +85,32 @@ async function start(playing: Playing, job: Kept): Promise<void> {
   const rules = { ...served, queue: job.queue };
   const verdict = judgeStart(lifeOf(job), rules, agenda.nowMs());
   if (verdict.kind === 'refused') return ends.settle(begun, { kind: 'settled', outcome: verdict.outcome });
-  // Delivered at most once: in Redis it is over before its handler begins.
-  if (verdict.isOver) endJob(job, 'done', agenda.nowMs());
-  await run(playing, begun, verdict, rules);
+  // Delivered at most once: in Redis it is over before its handler begins, and its data is opened before that.
+  if (!verdict.isOver) return run(playing, begun, verdict, rules);
+  try {
+    const open = { ...verdict, record: (await verdict.opening) ?? verdict.record, opening: undefined };
+    endJob(job, 'done', agenda.nowMs());
+    await run(playing, begun, open, rules);
+  } catch (thrown) {
+    const parts = { life: lifeOf(job), record: verdict.record, rules, nowMs: agenda.nowMs(), random: playing.random };
+    await ends.settle(begun, { kind: 'settled', outcome: judgeThrown({ thrown }, parts) });
+  }
 }
 
 /** The handler is called at once, in real time; its end is that of the virtual time which its run lasts. */
 async function run(playing: Playing, begun: Begun, verdict: Running, rules: Rules<Handler<never>>): Promise<void> {
   const { agenda, inline, ends, random } = playing;
   const { job, effects } = begun;
-  const { handler, timeoutMs, record } = verdict;
+  const { handler, timeoutMs, record, opening } = verdict;
   const view = viewOf(job, record);
   const lazyAbort = new LazyAbort();
   job.abort = (why) => lazyAbort.abort(why);
   const startedMs = agenda.nowMs();
   const lastsMs = inline ? 0 : playing.lastsMs(view);
-  const handled = ended(() => handler(view, contextOf(playing, view, { begun, verdict, lazyAbort })));
+  const context = contextOf(playing, view, { begun, verdict, lazyAbort });
+  const handled = ended(() =>
+    opening ? opening.then((known) => handler(viewOf(job, known), context)) : handler(view, context),
+  );
   const end = (ending: Ending) => {
     effects.close();
     return ends.settle(begun, judgeEnd(ending, { life: lifeOf(job), record, rules, nowMs: agenda.nowMs(), random }));

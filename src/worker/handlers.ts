@@ -3,10 +3,12 @@
  * map of them, made by `defineHandlers`.
  */
 
-import { ABANDONED, type Abandoned } from '../core/compensation.ts';
+import type { Abandoned } from '../core/compensation.ts';
+import type { JobSchemas } from '../core/content.ts';
 import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
-import { DEFAULT_NAME, type Job, parseName } from '../core/job.ts';
+import { ABANDONED, DEFAULT_NAME, type Job, parseName } from '../core/job.ts';
+import type { AnyJobOf, InputOf, NamedData, OutputIn } from '../core/job-types.ts';
 import type { Log } from '../core/log.ts';
 import { hintOf } from '../core/nearest.ts';
 import { checkNames } from '../core/option-names.ts';
@@ -46,10 +48,32 @@ export interface HandlerContext {
 export type Handler<Data = unknown> = (job: Job<Data>, context: HandlerContext) => unknown;
 
 /** One handler for all jobs of a queue, or one per job name; `default` takes jobs without a name. */
-export type QueueHandlers<Data = unknown> = Handler<Data> | { readonly [jobName: string]: Handler<Data> };
+export type PlainHandlers<Data> = Handler<Data> | { readonly [jobName: string]: Handler<Data> };
+
+/** One handler per name of a queue with `jobs`, or one for all, in which the name tells the data apart. */
+export type NamedHandlers<Jobs> =
+  | ((job: AnyJobOf<Jobs>, context: HandlerContext) => unknown)
+  | { readonly [Name in keyof Jobs]: Handler<OutputIn<Jobs, Name>> };
+
+/** What handles the jobs of a queue: `PlainHandlers`, or `NamedHandlers` where it was defined with `jobs`. */
+export type QueueHandlers<Data = unknown> = 0 extends 1 & Data
+  ? PlainHandlers<Data>
+  : [Data] extends [never]
+    ? PlainHandlers<Data>
+    : [Data] extends [NamedData<infer Jobs>]
+      ? NamedHandlers<Jobs>
+      : PlainHandlers<Data>;
+
+/** Queue name → what handles its jobs, for queues with `jobs`; where others are among them, anything. */
+export type HandlersFor<Queues extends readonly Queue[]> = string extends Queues[number]['name']
+  ? Readonly<Record<string, QueueHandlers<Untyped>>>
+  : { readonly [One in Queues[number] as One['name']]: QueueHandlers<NonNullable<One['data']>> };
 
 /** Queue name → what handles its jobs; `Data` says queue by queue what the jobs carry. */
 export type HandlerMap<Data> = { readonly [Name in keyof Data]: QueueHandlers<Data[Name]> };
+
+/** Queue name → what takes back the half-done work of its jobs. */
+type AbandonedMap<Data> = { readonly [Name in keyof Data]?: Handler<Abandoned<InputOf<Data[Name]>>> };
 
 /** What a handler module exports by default. */
 export interface Handlers {
@@ -73,20 +97,33 @@ export interface Handlers {
  *   bills: async (job) => remind(job.data),
  * });
  */
-export function defineHandlers<Data extends object = Readonly<Record<string, Untyped>>>(
+export function defineHandlers(
+  map: HandlerMap<Readonly<Record<string, Untyped>>>,
+  options?: {
+    readonly queues?: undefined;
+    readonly onAbandoned?: AbandonedMap<Readonly<Record<string, Untyped>>>;
+  },
+): Handlers;
+export function defineHandlers<const Queues extends readonly Queue[]>(
+  map: NoInfer<HandlersFor<Queues>>,
+  options: { readonly queues: Queues; readonly onAbandoned?: AbandonedMap<Readonly<Record<string, Untyped>>> },
+): Handlers;
+export function defineHandlers<Data extends object = never>(
   map: NoInfer<HandlerMap<Data>>,
-  options: {
-    readonly queues?: readonly Queue[];
-    readonly onAbandoned?: NoInfer<{ readonly [Name in keyof Data]?: Handler<Abandoned<Data[Name]>> }>;
-  } = {},
+  options?: { readonly queues?: readonly Queue[]; readonly onAbandoned?: NoInfer<AbandonedMap<Data>> },
+): Handlers;
+export function defineHandlers(
+  given: object,
+  options: { readonly queues?: readonly Queue[] | undefined; readonly onAbandoned?: object | undefined } = {},
 ): Handlers {
   checkNames(options, OPTIONS, 'defineHandlers', 'bad-input');
-  const all: Handlers['map'] = map;
-  for (const [queue, handlers] of Object.entries(all)) {
+  const { queues = [] } = options;
+  const map: Handlers['map'] = Object.fromEntries(Object.entries(given));
+  for (const [queue, handlers] of Object.entries(map)) {
     parseName(queue, 'queue');
-    checkHandlers(queue, handlers);
+    checkHandlers(queue, handlers, queues.find(({ name }) => name === queue)?.jobs);
   }
-  const { queues = [], onAbandoned = {} } = options;
+  const onAbandoned: Handlers['onAbandoned'] = Object.fromEntries(Object.entries(options.onAbandoned ?? {}));
   const stray = Object.keys(onAbandoned).find((queue) => !Object.hasOwn(map, queue));
   if (stray !== undefined) {
     throw new DuestreamError(
@@ -100,10 +137,12 @@ export function defineHandlers<Data extends object = Readonly<Record<string, Unt
 const OPTIONS: readonly string[] = ['queues', 'onAbandoned'];
 
 /** @throws DuestreamError `bad-input` */
-export function checkHandlers(queue: string, handlers: QueueHandlers<never>): void {
+export function checkHandlers(queue: string, handlers: QueueHandlers<never>, jobs?: JobSchemas): void {
   const named = typeof handlers === 'function' ? { [DEFAULT_NAME]: handlers } : handlers;
   const entries = typeof named === 'object' && named !== null ? Object.entries(named) : [];
   const wrong = entries.find(([, handler]) => typeof handler !== 'function');
+  const stray = jobs && typeof handlers === 'object' && entries.find(([name]) => !Object.hasOwn(jobs, name));
+  if (jobs && stray) throw strayHandler(queue, stray[0], Object.keys(jobs));
   if (entries.length > 0 && !wrong) return;
   throw new DuestreamError(
     'bad-input',
@@ -111,15 +150,21 @@ export function checkHandlers(queue: string, handlers: QueueHandlers<never>): vo
   );
 }
 
+const strayHandler = (queue: string, name: string, names: readonly string[]): DuestreamError =>
+  new DuestreamError(
+    'bad-input',
+    `queue ${queue} has no jobs named ${name}${hintOf(name, names) || ';'} allowed as names of handlers: ${names.join(', ')}`,
+  );
+
 /** The handler for a job name. A single function takes every name. */
-function pickHandler<Data>(handlers: QueueHandlers<Data>, name: string): Handler<Data> | undefined {
+function pickHandler(handlers: PlainHandlers<never>, name: string): Handler<never> | undefined {
   if (typeof handlers === 'function') return handlers;
   return Object.hasOwn(handlers, name) ? handlers[name] : undefined;
 }
 
 /** A compensation job's data has its own shape: a handler that takes every name must not take it for an order of its own. */
-export function handlerFor<Data>(
-  { handlers, onAbandoned }: { handlers: QueueHandlers<Data>; onAbandoned: Handler<Abandoned> | undefined },
+export function handlerFor(
+  { handlers, onAbandoned }: { handlers: PlainHandlers<never>; onAbandoned: Handler<Abandoned> | undefined },
   name: string,
 ): Handler<never> | undefined {
   return name === ABANDONED ? onAbandoned : pickHandler(handlers, name);

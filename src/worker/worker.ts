@@ -22,7 +22,7 @@ import type { Queue, Untyped } from '../core/queue.ts';
 import { createOpening, type Opening } from '../redis/connection/opening.ts';
 import { withRetry } from '../redis/connection/outage.ts';
 import { checkSchema } from '../redis/schema.ts';
-import type { QueueHandlers } from './handlers.ts';
+import type { PlainHandlers, QueueHandlers } from './handlers.ts';
 import {
   type AnyOptions,
   type ManyQueuesOptions,
@@ -102,8 +102,13 @@ const HANG_UP_AFTER_MS = 2000;
  * await worker.start();
  */
 export function createWorker<Data = Untyped>(
+  queue: string,
+  handlers: PlainHandlers<Data>,
+  options: WorkerOptions,
+): WatchedWorker;
+export function createWorker<Data = Untyped>(
   queue: Queue<Data> | string,
-  handlers: QueueHandlers<Data>,
+  handlers: QueueHandlers<NoInfer<Data>>,
   options: WorkerOptions,
 ): WatchedWorker;
 export function createWorker<Datas extends readonly unknown[]>(options: ManyQueuesOptions<Datas>): WatchedWorker;

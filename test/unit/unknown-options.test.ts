@@ -1,6 +1,6 @@
 /** A name that nobody knows is refused wherever options are taken, with the name that was most likely meant. */
 import { expect, test } from 'vitest';
-import { createProducer } from '../../src/client/producer.ts';
+import { createProducer, type ScheduleOptions } from '../../src/client/producer.ts';
 import { createSchedules } from '../../src/client/schedules/schedules.ts';
 import { createDaemon } from '../../src/daemon/daemon.ts';
 import { createWorker, type WorkerQueuesOptions } from '../../src/daemon/embedded-worker.ts';
@@ -42,7 +42,7 @@ test('methods refuse it before anything is sent', async () => {
   await using producer = createProducer({ redis, retryBudget: 0 });
   await using schedules = createSchedules({ redis, retryBudget: 0 });
   const refusals: readonly (readonly [() => Promise<unknown>, string])[] = [
-    [() => producer.schedule('q', 1, loose({ dealy: '1m' })), 'delay'],
+    [() => producer.schedule('q', 1, loose<ScheduleOptions>({ dealy: '1m' })), 'delay'],
     [() => producer.scheduleMany('q', [], loose({ durabilty: 'memory' })), 'durability'],
     [() => producer.cancel('q', 'a', loose({ bar: true })), 'bare'],
     [() => producer.get('q', 'a', loose({ bar: true })), 'bare'],
@@ -65,11 +65,15 @@ test('an instant that is a number is refused with the date to write', async () =
   await using producer = createProducer({ redis, retryBudget: 0 });
   const hint = (text: string) => ({ code: 'bad-input', message: expect.stringContaining(`did you mean ${text}?`) });
   const atMs = Date.UTC(2026, 0);
-  await expect(producer.schedule('q', 1, loose({ at: atMs }))).rejects.toMatchObject(hint(`new Date(${atMs})`));
+  await expect(producer.schedule('q', 1, loose<ScheduleOptions>({ at: atMs }))).rejects.toMatchObject(
+    hint(`new Date(${atMs})`),
+  );
   const seconds = atMs / 1000;
   const inSeconds = hint(`new Date(${seconds} * 1000)`);
-  await expect(producer.schedule('q', 1, loose({ at: seconds }))).rejects.toMatchObject(inSeconds);
-  await expect(producer.schedule('q', 1, loose({ expiresAt: atMs }))).rejects.toMatchObject(hint(`new Date(${atMs})`));
+  await expect(producer.schedule('q', 1, loose<ScheduleOptions>({ at: seconds }))).rejects.toMatchObject(inSeconds);
+  await expect(producer.schedule('q', 1, loose<ScheduleOptions>({ expiresAt: atMs }))).rejects.toMatchObject(
+    hint(`new Date(${atMs})`),
+  );
   const kit = createTestKit({ handlers: { q: handler } });
   await expect(kit.producer.reschedule('q', 'a', loose({ at: atMs }))).rejects.toMatchObject(hint(`new Date(${atMs})`));
 });

@@ -1,8 +1,26 @@
-/** The options of the methods of schedules, by name: one that nobody knows is refused before anything is sent. */
+/** The options of schedules and of their methods, by name: one that nobody knows is refused before anything is sent. */
+import type { Clock } from '../../core/clock.ts';
+import type { DurationInput } from '../../core/duration.ts';
 import { checkNames } from '../../core/option-names.ts';
+import type { RedisInput } from '../../redis/connection/address.ts';
 import type { ForecastOptions } from './forecast.ts';
 import type { ListOptions } from './schedule-list.ts';
 import type { BackfillOptions, PreviewOptions } from './schedule-view.ts';
+
+export interface SchedulesOptions {
+  /** A URL, an object with its `url` and options beside it, or options of ioredis: see `RedisInput`. */
+  readonly redis: RedisInput;
+  /** Prefix of every key. Default `duestream`. */
+  readonly namespace?: string | undefined;
+  /** How long a call is repeated in an outage. Default `10s`. */
+  readonly retryBudget?: DurationInput | undefined;
+  /** For tests. */
+  readonly clock?: Clock | undefined;
+}
+
+export const SCHEDULES_OPTIONS: readonly string[] = Object.keys({
+  ...{ redis: 0, namespace: 0, retryBudget: 0, clock: 0 },
+} satisfies Record<keyof SchedulesOptions, number>);
 
 /** What the methods take. */
 const METHOD_OPTIONS = {
