@@ -17,7 +17,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: ['core'],
   client: ['core', 'redis'],
   mover: ['core', 'redis'],
-  worker: ['core', 'redis'],
+  // client: what a handler schedules goes the way of a producer, on the worker's connection.
+  worker: ['core', 'redis', 'client'],
   metrics: ['core', 'redis'],
   http: ['core', 'redis', 'client', 'metrics'],
   cli: ['core', 'redis', 'client', 'config'],
