@@ -13,6 +13,13 @@ import { type Changes, changesOf, type JobChange, type NewDue, type RunNow } fro
 import { createLevels, type Durability, type DurabilityOption } from './durability.ts';
 import type { Edited } from './edit.ts';
 import type { JobView } from './job-view.ts';
+import {
+  createScheduleChain,
+  type ProducerMiddleware,
+  type ScheduleCall,
+  type ScheduleChain,
+  type ScheduleMiddleware,
+} from './middleware.ts';
 import { dueOf } from './plan.ts';
 import { parseReplayed, type Replayed, type ReplayTarget } from './replay.ts';
 import type { Rescheduled } from './reschedule.ts';
@@ -40,13 +47,16 @@ export type {
   NamedJob,
   NamedOptions,
   NewDue,
+  ProducerMiddleware,
   ProducerOptions,
   QueueInput,
   Replayed,
   ReplayTarget,
   Rescheduled,
   RunNow,
+  ScheduleCall,
   Scheduled,
+  ScheduleMiddleware,
   ScheduleOptions,
   Scheduling,
 };
@@ -100,6 +110,21 @@ export interface Producer extends Scheduling, Changes {
     options?: Pick<ScheduleOptions, 'delay' | 'at'> & DurabilityOption & { readonly partition?: number | undefined },
   ): Promise<Replayed>;
   /**
+   * Puts a middleware around every later call of `schedule` and `scheduleMany`, for logging, tenancy or tracing. The first
+   * one is the outermost. Of an object that a worker uses too, only `schedule` counts here.
+   *
+   * @throws DuestreamError `bad-input` for what is no middleware
+   * @example
+   * producer.use({
+   *   async schedule(call, next) {
+   *     const results = await next(call);
+   *     console.log(call.queue.name, results.map(({ id, status }) => `${id} ${status}`));
+   *     return results;
+   *   },
+   * });
+   */
+  use(middleware: ProducerMiddleware): void;
+  /**
    * Connects unless that has happened, and resolves when Redis answers and takes jobs. Optional: the first call does the
    * same. In an outage it waits as long as a call does, and may be called again.
    *
@@ -127,9 +152,14 @@ export function createProducer(options: ProducerOptions): Producer {
 }
 
 /** The methods, over whatever carries their calls: a connection, or the virtual time of the test kit. */
-export function producerOver(settings: ProducerSettings, calls: Calls): Producer {
+export function producerOver(
+  settings: ProducerSettings,
+  calls: Calls,
+  chain: ScheduleChain = createScheduleChain(),
+): Producer {
   return {
-    ...schedulingOf(settings, calls),
+    ...schedulingOf(settings, calls, chain),
+    use: chain.use,
     ...methodsOf(settings, calls),
     ...changesOf(settings, calls),
     async ready() {
@@ -140,7 +170,7 @@ export function producerOver(settings: ProducerSettings, calls: Calls): Producer
   };
 }
 
-type Methods = Omit<Producer, keyof Changes | keyof Scheduling | 'ready' | 'stop' | typeof Symbol.asyncDispose>;
+type Methods = Omit<Producer, keyof Changes | keyof Scheduling | 'use' | 'ready' | 'stop' | typeof Symbol.asyncDispose>;
 
 function methodsOf(settings: ProducerSettings, { runChecked }: Calls): Methods {
   const { clock } = settings;

@@ -1,17 +1,67 @@
 /** How a producer schedules: what is given is read and checked, then planned by the clock of Redis, then sent. */
 import { hasContent, isPromise, seal } from '../core/content.ts';
+import { DuestreamError } from '../core/errors.ts';
 import type { ScheduleOptions } from '../core/job-options.ts';
 import type { Level } from '../redis/durable/level.ts';
 import { checkList } from './bulk.ts';
 import type { Calls } from './calls.ts';
 import { createLevels, type DurabilityOption } from './durability.ts';
+import type { ScheduleCall, ScheduleChain } from './middleware.ts';
 import { planJob } from './plan.ts';
 import { limitsOf, type OneJob, scheduleList, scheduleOne } from './producer-parts.ts';
 import type { Scheduled } from './scheduled.ts';
 import type { BulkJob, Scheduling } from './scheduling.ts';
 import { type ProducerSettings, type QueueInput, queueOf } from './settings.ts';
 
-export function schedulingOf(settings: ProducerSettings, { check, opened, run, runChecked }: Calls): Scheduling {
+/** The calls, through the middleware where there is any. */
+export function schedulingOf(settings: ProducerSettings, calls: Calls, chain: ScheduleChain): Scheduling {
+  const plain = plainCalls(settings, calls);
+
+  async function through(
+    given: { readonly queue: QueueInput<unknown>; readonly jobs: readonly BulkJob<unknown>[] },
+    last: (call: ScheduleCall) => Promise<readonly Scheduled[]>,
+  ): Promise<readonly Scheduled[]> {
+    calls.check();
+    checkList(given.jobs, 'jobs');
+    return chain.run({ queue: queueOf(given.queue), jobs: given.jobs }, last);
+  }
+
+  return {
+    async schedule(queue: QueueInput<unknown>, data: unknown, options: ScheduleOptions & DurabilityOption = {}) {
+      if (chain.isEmpty()) return plain.schedule(queue, data, options);
+      const { durability, ...rest } = options;
+      const level = durability === undefined ? {} : { durability };
+      const results = await through({ queue, jobs: [{ ...rest, data }] }, async (call) => {
+        const [job] = call.jobs;
+        if (!job || call.jobs.length > 1) return plain.scheduleMany(call.queue, call.jobs, level);
+        const { data: known, ...own } = job;
+        return [await plain.schedule<unknown>(call.queue, known, { ...own, ...level })];
+      });
+      const [scheduled] = results;
+      if (scheduled) return scheduled;
+      throw new DuestreamError('bad-input', 'a middleware gave no result for a job; allowed: what next resolves to');
+    },
+    async scheduleMany(queue: QueueInput<unknown>, jobs: readonly BulkJob<unknown>[], options: DurabilityOption = {}) {
+      if (chain.isEmpty()) return plain.scheduleMany(queue, jobs, options);
+      return through({ queue, jobs }, (call) => plain.scheduleMany(call.queue, call.jobs, options));
+    },
+  };
+}
+
+interface PlainCalls {
+  readonly schedule: <Data>(
+    queue: QueueInput<Data>,
+    data: Data,
+    options: ScheduleOptions & DurabilityOption,
+  ) => Promise<Scheduled>;
+  readonly scheduleMany: (
+    queue: QueueInput<unknown>,
+    jobs: readonly BulkJob<unknown>[],
+    options: DurabilityOption,
+  ) => Promise<readonly Scheduled[]>;
+}
+
+function plainCalls(settings: ProducerSettings, { check, opened, run, runChecked }: Calls): PlainCalls {
   const { clock } = settings;
   const levelIn = createLevels(settings);
 
@@ -25,7 +75,7 @@ export function schedulingOf(settings: ProducerSettings, { check, opened, run, r
   }
 
   return {
-    schedule(queue: QueueInput<unknown>, data: unknown, options: ScheduleOptions & DurabilityOption = {}) {
+    schedule(queue, data, options) {
       const calledMs = clock.monotonicMs();
       try {
         check();
@@ -38,7 +88,7 @@ export function schedulingOf(settings: ProducerSettings, { check, opened, run, r
         return Promise.reject(error);
       }
     },
-    scheduleMany: (queue: QueueInput<unknown>, list: readonly BulkJob<unknown>[], options: DurabilityOption = {}) =>
+    scheduleMany: (queue, list, options) =>
       runChecked(
         () => {
           checkList(list, 'jobs');

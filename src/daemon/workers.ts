@@ -37,7 +37,9 @@ export function createModuleWorker(handlers: Handlers, { config, redis, log, onl
       const onAbandoned = Object.hasOwn(handlers.onAbandoned, name) ? handlers.onAbandoned[name] : undefined;
       return { queue: definitionOf(name, { handlers, config }), handler: handlers.map[name] ?? {}, onAbandoned };
     });
-  return createWatchedWorker([{ ...workerOptions(config), redis, log, queues }]);
+  const worker = createWatchedWorker([{ ...workerOptions(config), redis, log, queues }]);
+  handlers.use.forEach(worker.use);
+  return worker;
 }
 
 function definitionOf(name: string, { handlers, config }: { handlers: Handlers; config: Config }): Queue {

@@ -6,6 +6,7 @@
  * of the product. Not played are crashes, several workers and lost replies: those are the product's business, and its own tests show them.
  */
 
+import { createScheduleChain } from '../client/middleware.ts';
 import type { Producer } from '../client/producer.ts';
 import type { Scheduled } from '../client/scheduled.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs } from '../core/duration.ts';
@@ -14,7 +15,14 @@ import type { ScheduleOptions } from '../core/job-options.ts';
 import { checkNames } from '../core/option-names.ts';
 import { defineQueue, type Queue, type Untyped } from '../core/queue.ts';
 import type { ScheduleInput } from '../core/recurring/schedule-input.ts';
-import { defineHandlers, type HandlerMap, type Handlers } from '../worker/handlers.ts';
+import {
+  defineHandlers,
+  type HandlerCalls,
+  type HandlerMap,
+  type Handlers,
+  type Middleware,
+} from '../worker/handlers.ts';
+import { createHandleChain } from '../worker/middleware.ts';
 import { checkDelivery } from '../worker/options.ts';
 import { createAgenda, virtualClock } from './agenda.ts';
 import { createJobBook, type TestJob } from './jobs.ts';
@@ -55,6 +63,8 @@ export interface TestKit {
   schedule<Data>(queue: Queue<Data> | string, data: Data, options?: ScheduleOptions): Promise<Scheduled>;
   /** Cancels a job; one that runs is settled as cancelled instead of tried again. */
   cancel(queue: Queue<unknown> | string, id: string): 'cancelled' | 'requested' | 'over' | 'unknown';
+  /** As `use` of a worker: around handlers, and around what they schedule. Those of `handlers` count too. */
+  use(middleware: Middleware): void;
   readonly schedules: ReturnType<typeof createScheduleBook>;
   /** Lets time pass: everything that comes due happens, in its order, and has ended when this resolves. */
   advance(by: DurationInput): Promise<void>;
@@ -87,6 +97,8 @@ export function createTestKit(options: TestKitOptions): TestKit {
   const known = new Map([...handlers.queues, ...(options.queues ?? [])].map((queue) => [queue.name, queue]));
   const queueOf = (name: string) => known.get(name) ?? defineQueue(name);
   const runs: Run[] = [];
+  const chains = { handle: createHandleChain(), schedule: createScheduleChain() };
+  handlers.use.forEach(use);
   const clock = virtualClock(agenda.nowMs);
   for (const name of Object.keys(handlers.onAbandoned)) {
     checkDelivery(queueOf(name).delivery, { windowMs: WINDOW_MS, onAbandoned: handlers.onAbandoned[name] });
@@ -94,15 +106,22 @@ export function createTestKit(options: TestKitOptions): TestKit {
   const jobs = createJobBook({
     ...{ agenda, random, runs, inline, clock },
     queueOf: (given) => known.get(given.name) ?? given,
-    servedBy: servedBy(handlers),
+    servedBy: servedBy(handlers, chains.handle.around),
+    calls: () => calls,
     lastsMs: (job) => durationMs(lasts(job), 'lasts'),
   });
   const producer = createKitProducer(jobs, clock);
+  const calls: HandlerCalls = createKitProducer(jobs, clock, chains.schedule);
   const schedules = createScheduleBook({ agenda, jobs, queueOf });
   for (const [name, input] of Object.entries(options.schedules ?? {})) schedules.put(name, input);
 
+  function use(middleware: Middleware): void {
+    chains.handle.use(middleware);
+    chains.schedule.use(middleware);
+  }
+
   return {
-    producer,
+    ...{ producer, use },
     schedule: (queue, data, given = {}) =>
       producer.schedule(typeof queue === 'string' ? queueOf(queue) : queue, data, given),
     cancel: (queue, id) => jobs.cancel(typeof queue === 'string' ? queue : queue.name, id).kind,

@@ -7,6 +7,7 @@ import { type Calls, stopped } from '../client/calls.ts';
 import { type Cancelled, cancelledOf } from '../client/cancel.ts';
 import { type Edited, type EditRequest, plannedIn } from '../client/edit.ts';
 import { viewOf } from '../client/job-view.ts';
+import type { ScheduleChain } from '../client/middleware.ts';
 import { type Producer, producerOver } from '../client/producer.ts';
 import type { Parts } from '../client/producer-parts.ts';
 import type { Replayed, ReplayRequest } from '../client/replay.ts';
@@ -29,7 +30,8 @@ const NOWHERE = 'redis://127.0.0.1:6379';
 /** Who runs the jobs of the kit. */
 const OWNER = 'kit';
 
-export function createKitProducer(book: JobBook, clock: Clock): Producer {
+/** @param chain the middleware around what it schedules */
+export function createKitProducer(book: JobBook, clock: Clock, chain?: ScheduleChain): Producer {
   const settings = settingsOf({ redis: NOWHERE, clock });
   const { horizonMs, dataBytesMax } = settings;
   const parts: Parts = {
@@ -57,7 +59,7 @@ export function createKitProducer(book: JobBook, clock: Clock): Producer {
     },
     fit: async () => undefined,
   };
-  return producerOver(settings, callsOver(parts));
+  return producerOver(settings, callsOver(parts), chain);
 }
 
 /** There is no connection to wait for; a call begins in the turn in which it is made. */

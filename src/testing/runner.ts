@@ -17,7 +17,7 @@ import {
 import { silentLog } from '../core/log.ts';
 import { partitionRef } from '../redis/keys.ts';
 import { Effects, JobContext, LazyAbort } from '../worker/context.ts';
-import type { Handler } from '../worker/handlers.ts';
+import type { Handler, HandlerCalls } from '../worker/handlers.ts';
 import type { Agenda } from './agenda.ts';
 import { type Begun, createEnds, type Ends, type Put } from './ends.ts';
 import { type DeadLetter, endJob, type Kept, lifeOf, type Run, viewOf } from './kept.ts';
@@ -31,6 +31,8 @@ export interface RunnerParts {
   /** How long the run of a job lasts in virtual time. */
   readonly lastsMs: (job: Job<unknown>) => number;
   readonly random: () => number;
+  /** What handlers ask for. */
+  readonly calls: () => HandlerCalls;
   readonly runs: Run[];
   readonly deadLetters: DeadLetter[];
   readonly inline: boolean;
@@ -137,9 +139,17 @@ function contextOf(
   view: Job<never>,
   { begun: { job, effects }, verdict, lazyAbort }: { begun: Begun; verdict: Running; lazyAbort: LazyAbort },
 ) {
-  const { clock } = playing;
+  const { clock, calls } = playing;
   return new JobContext({
-    ...{ job: view, lazyAbort, clock, log: silentLog, token: job.token, effects: verdict.isOver ? undefined : effects },
+    ...{
+      calls,
+      job: view,
+      lazyAbort,
+      clock,
+      log: silentLog,
+      token: job.token,
+      effects: verdict.isOver ? undefined : effects,
+    },
     ref: partitionRef('test', { queue: job.queue.name, partition: 0, layoutGeneration: 0 }),
     deadlineMs: clock.monotonicMs() + verdict.timeoutMs,
   });

@@ -27,11 +27,13 @@ import type { ServerOf } from '../redis/connection/server-clock.ts';
 import type { Started } from '../redis/transitions/replies.ts';
 import type { Ended } from './conclude.ts';
 import { Effects, JobContext, LazyAbort } from './context.ts';
-import { type Handler, handlerFor, type PlainHandlers } from './handlers.ts';
+import { type Handler, type HandlerCalls, handlerFor, type PlainHandlers } from './handlers.ts';
 import type { Held, Inflight } from './inflight.ts';
+import type { HandleChain } from './middleware.ts';
 import type { Slots } from './overdue-slots.ts';
 import type { Settle } from './settle.ts';
 import { startedJob } from './started-job.ts';
+import { within } from './within.ts';
 
 /** What running a job needs beside its handlers. */
 interface Stations {
@@ -43,12 +45,16 @@ interface Stations {
   readonly random: () => number;
   readonly events: Emitter;
   readonly log: Log;
+  /** What handlers ask of Redis. */
+  readonly calls: () => HandlerCalls;
 }
 
 export interface ExecuteParts extends Stations {
   readonly queue: Queue;
   readonly handlers: PlainHandlers<never>;
   readonly onAbandoned: Handler<Abandoned> | undefined;
+  /** A handler inside of all middleware. */
+  readonly around: HandleChain['around'];
 }
 
 /** Runs a started entry to its outcome. Returns at once; the settle station hears of the end. */
@@ -60,10 +66,10 @@ interface Executing extends Stations {
 }
 
 export function createExecute(parts: ExecuteParts): Execute {
-  const { queue, handlers, onAbandoned, ...stations } = parts;
+  const { queue, handlers, onAbandoned, around, ...stations } = parts;
   const rules: Rules<Handler<never>> = {
     queue,
-    handlerOf: (name) => handlerFor({ handlers, onAbandoned }, name),
+    handlerOf: (name) => handlerFor({ handlers, onAbandoned, around }, name),
     compensations: onAbandoned !== undefined,
   };
   const executing: Executing = { ...stations, queue: queue.name, rules };
@@ -96,19 +102,14 @@ function execute(executing: Executing, held: Held, started: Started): void {
  */
 async function openFirst({ clock, inflight, settle }: Executing, run: Run, opening: Promise<JobRecord>): Promise<void> {
   const { held, verdict } = run;
-  let callOff: (() => void) | undefined;
-  const tooLate = new Promise<never>((_, reject) => {
-    callOff = clock.timer(verdict.timeoutMs, () => reject(timedOut(verdict.timeoutMs)));
-  });
   try {
-    run.verdict = { ...verdict, record: await Promise.race([opening, tooLate]), opening: undefined };
+    const record = await within(opening, { clock, timeoutMs: verdict.timeoutMs });
+    run.verdict = { ...verdict, record, opening: undefined };
     settle.acknowledge(run.endedAfter(0), () => run.begin());
   } catch (thrown) {
     const outcome = run.judgeUnopened(thrown);
     inflight.refused(held);
     settle.settle(run.endedAfter(0), outcome);
-  } finally {
-    callOff?.();
   }
 }
 
@@ -137,7 +138,7 @@ class Run {
 
   /** Calls the handler, and tells once how it ended, whether it throws, returns or resolves. */
   begin(): void {
-    const { inflight, clock, serverOf, events, queue, log } = this.#executing;
+    const { inflight, clock, serverOf, events, queue, log, calls } = this.#executing;
     const { handler, timeoutMs, isOver } = this.verdict;
     const { ref, delivery } = this.held;
     const { opening } = this.verdict;
@@ -154,6 +155,7 @@ class Run {
       deadlineMs: this.#startedMs + timeoutMs,
       clock,
       log,
+      calls,
       effects: isOver ? undefined : this.#effects,
     });
     let pending: PromiseLike<unknown> | undefined;

@@ -3,6 +3,8 @@
  * map of them, made by `defineHandlers`.
  */
 
+import { checkMiddleware, type ProducerMiddleware } from '../client/middleware.ts';
+import type { Producer } from '../client/producer.ts';
 import type { Abandoned } from '../core/compensation.ts';
 import type { JobSchemas } from '../core/content.ts';
 import { show } from '../core/duration.ts';
@@ -14,8 +16,11 @@ import { hintOf } from '../core/nearest.ts';
 import { checkNames } from '../core/option-names.ts';
 import type { Queue, Untyped } from '../core/queue.ts';
 
+/** What a handler can do to other jobs. */
+export type HandlerCalls = Pick<Producer, 'schedule' | 'reschedule' | 'cancel'>;
+
 /** What a handler gets beside its job. */
-export interface HandlerContext {
+export interface HandlerContext extends HandlerCalls {
   /** Aborts when the job's time is up, a cancel was requested, the lease was lost, or the worker shuts down. */
   readonly signal: AbortSignal;
   /**
@@ -35,6 +40,17 @@ export interface HandlerContext {
    * @example context.commit('HINCRBY', `${context.tag}:balances`, account, 10);
    */
   readonly commit: (command: string, key: string, ...args: readonly (string | number)[]) => void;
+  /**
+   * As a producer does, on the worker's connection. A handler may run twice: give the job an id that follows from this one,
+   * so that the second run finds it there. It counts at once, whatever becomes of this job; `durability` is not for it.
+   *
+   * @example await context.schedule(reminders, { invoice }, { id: `remind:${job.id}`, delay: '3d' });
+   */
+  readonly schedule: HandlerCalls['schedule'];
+  /** As a producer does. @example await context.reschedule(reminders, `remind:${job.id}`, { delay: '1d' }); */
+  readonly reschedule: HandlerCalls['reschedule'];
+  /** As a producer does. @example await context.cancel(reminders, `remind:${job.id}`); */
+  readonly cancel: HandlerCalls['cancel'];
   /** Epoch ms, by this machine's clock, at which the signal aborts because the time is up. */
   readonly deadlineMs: number;
   /** Writes with the queue, the job's id and the attempt already filled in. */
@@ -46,6 +62,17 @@ export interface HandlerContext {
  * or `Unrecoverable`.
  */
 export type Handler<Data = unknown> = (job: Job<Data>, context: HandlerContext) => unknown;
+
+/**
+ * Called with each job, decoded and checked. `next` calls the handler, or the next middleware, and settles as that does. What
+ * this returns or throws counts as the end of the handler: returning means done, also without `next`.
+ */
+export type HandleMiddleware = (job: Job<Untyped>, context: HandlerContext, next: () => Promise<unknown>) => unknown;
+
+/** For workers and producers alike: `schedule` stands around what is scheduled, in a handler too; `handle` around handlers. */
+export interface Middleware extends ProducerMiddleware {
+  readonly handle?: HandleMiddleware | undefined;
+}
 
 /** One handler for all jobs of a queue, or one per job name; `default` takes jobs without a name. */
 export type PlainHandlers<Data> = Handler<Data> | { readonly [jobName: string]: Handler<Data> };
@@ -81,6 +108,7 @@ export interface Handlers {
   readonly onAbandoned: Readonly<Record<string, Handler<Abandoned>>>;
   readonly map: Readonly<Record<string, QueueHandlers<never>>>;
   readonly queues: readonly Queue[];
+  readonly use: readonly Middleware[];
 }
 
 /**
@@ -89,6 +117,7 @@ export interface Handlers {
  *
  * @param map queue name → handler, or queue name → job name → handler.
  * @param options `queues`: definitions whose attempts, backoff and timeout count instead of the defaults;
+ * `use`: middleware around the handlers, the first one outermost;
  * `onAbandoned`: queue name → what takes back the half-done work of jobs that died after a crash or a timeout.
  * @throws DuestreamError `bad-input` for a queue name outside the grammar or a handler that is no function.
  * @example
@@ -101,23 +130,37 @@ export function defineHandlers(
   map: HandlerMap<Readonly<Record<string, Untyped>>>,
   options?: {
     readonly queues?: undefined;
+    readonly use?: readonly Middleware[];
     readonly onAbandoned?: AbandonedMap<Readonly<Record<string, Untyped>>>;
   },
 ): Handlers;
 export function defineHandlers<const Queues extends readonly Queue[]>(
   map: NoInfer<HandlersFor<Queues>>,
-  options: { readonly queues: Queues; readonly onAbandoned?: AbandonedMap<Readonly<Record<string, Untyped>>> },
+  options: {
+    readonly queues: Queues;
+    readonly use?: readonly Middleware[];
+    readonly onAbandoned?: AbandonedMap<Readonly<Record<string, Untyped>>>;
+  },
 ): Handlers;
 export function defineHandlers<Data extends object = never>(
   map: NoInfer<HandlerMap<Data>>,
-  options?: { readonly queues?: readonly Queue[]; readonly onAbandoned?: NoInfer<AbandonedMap<Data>> },
+  options?: {
+    readonly queues?: readonly Queue[];
+    readonly use?: readonly Middleware[];
+    readonly onAbandoned?: NoInfer<AbandonedMap<Data>>;
+  },
 ): Handlers;
 export function defineHandlers(
   given: object,
-  options: { readonly queues?: readonly Queue[] | undefined; readonly onAbandoned?: object | undefined } = {},
+  options: {
+    readonly queues?: readonly Queue[] | undefined;
+    readonly use?: readonly Middleware[] | undefined;
+    readonly onAbandoned?: object | undefined;
+  } = {},
 ): Handlers {
   checkNames(options, OPTIONS, 'defineHandlers', 'bad-input');
-  const { queues = [] } = options;
+  const { queues = [], use = [] } = options;
+  use.forEach(checkMiddleware);
   const map: Handlers['map'] = Object.fromEntries(Object.entries(given));
   for (const [queue, handlers] of Object.entries(map)) {
     parseName(queue, 'queue');
@@ -131,10 +174,10 @@ export function defineHandlers(
       `onAbandoned names queue ${show(stray)}${hintOf(stray, Object.keys(map)) || ';'} allowed: ${Object.keys(map).join(', ')}`,
     );
   }
-  return Object.freeze({ kind: 'duestream.handlers', map, queues, onAbandoned });
+  return Object.freeze({ kind: 'duestream.handlers', map, queues, use, onAbandoned });
 }
 
-const OPTIONS: readonly string[] = ['queues', 'onAbandoned'];
+const OPTIONS: readonly string[] = ['queues', 'use', 'onAbandoned'];
 
 /** @throws DuestreamError `bad-input` */
 export function checkHandlers(queue: string, handlers: QueueHandlers<never>, jobs?: JobSchemas): void {
@@ -162,10 +205,22 @@ function pickHandler(handlers: PlainHandlers<never>, name: string): Handler<neve
   return Object.hasOwn(handlers, name) ? handlers[name] : undefined;
 }
 
-/** A compensation job's data has its own shape: a handler that takes every name must not take it for an order of its own. */
+/**
+ * The handler for a job, inside of all middleware. A compensation job's data has its own shape: a handler that takes every
+ * name must not take it for an order of its own.
+ */
 export function handlerFor(
-  { handlers, onAbandoned }: { handlers: PlainHandlers<never>; onAbandoned: Handler<Abandoned> | undefined },
+  {
+    handlers,
+    onAbandoned,
+    around,
+  }: {
+    readonly handlers: PlainHandlers<never>;
+    readonly onAbandoned: Handler<Abandoned> | undefined;
+    readonly around: (handler: Handler<never>) => Handler<never>;
+  },
   name: string,
 ): Handler<never> | undefined {
-  return name === ABANDONED ? onAbandoned : pickHandler(handlers, name);
+  const handler = name === ABANDONED ? onAbandoned : pickHandler(handlers, name);
+  return handler && around(handler);
 }
