@@ -20,16 +20,22 @@ export {
   type JobListOptions,
   type JobPage,
   type JobView,
+  type NamedJob,
+  type NamedOptions,
   type NewDue,
   type Producer,
+  type ProducerMiddleware,
   type ProducerOptions,
   type QueueInput,
   type Replayed,
   type ReplayTarget,
   type Rescheduled,
   type RunNow,
+  type ScheduleCall,
   type Scheduled,
+  type ScheduleMiddleware,
   type ScheduleOptions,
+  type Scheduling,
   type WhereOptions,
   type WhereProgress,
 } from './client/producer.ts';
@@ -41,8 +47,10 @@ export {
   type Forecast,
   type ForecastOptions,
   type ListOptions,
+  type NamedSchedule,
   type PreviewOptions,
   type PreviewRow,
+  type QueueSchedule,
   type ScheduleChange,
   type ScheduleInput,
   type Schedules,
@@ -52,24 +60,32 @@ export {
 export type { ConfigInput } from './config/options.ts';
 export { type Backoff, type BackoffPolicy, exponential, fixed, type Jitter, ladder, linear } from './core/backoff.ts';
 export type { Abandoned } from './core/compensation.ts';
+export type { Codec, CodecContext, JobSchemas } from './core/content.ts';
 export type { DurationInput, InstantInput } from './core/duration.ts';
 export { DuestreamError, type ErrorCode, Indeterminate } from './core/errors.ts';
 export type { EventName, EventSource, Events } from './core/events.ts';
 export type { Job } from './core/job.ts';
 export type { IfExists } from './core/job-options.ts';
+export type { JobData, NamedData } from './core/job-types.ts';
 export type { Log } from './core/log.ts';
 export { type Attempted, Defer, Unrecoverable } from './core/outcome.ts';
-export { type DeliveryMode, defineQueue, type Queue, type QueueOptions } from './core/queue.ts';
+export { type DeliveryMode, defineQueue, type NamedQueueOptions, type Queue, type QueueOptions } from './core/queue.ts';
+export type { SchemaIssue, SchemaResult, StandardSchema } from './core/standard-schema.ts';
 export type { JobState } from './core/state.ts';
 export { createDaemon, type Daemon, type DaemonInput, type DaemonParts } from './daemon/daemon.ts';
 export { createWorker, type Worker, type WorkerOptions, type WorkerQueuesOptions } from './daemon/embedded-worker.ts';
 export type { RedisAddress, RedisInput } from './redis/connection/connect.ts';
 export {
   defineHandlers,
+  type HandleMiddleware,
   type Handler,
+  type HandlerCalls,
   type HandlerContext,
   type HandlerMap,
   type Handlers,
+  type Middleware,
+  type NamedHandlers,
+  type PlainHandlers,
   type QueueHandlers,
 } from './worker/handlers.ts';
 export type { QueueWork } from './worker/options.ts';

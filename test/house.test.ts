@@ -17,7 +17,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   config: ['core'],
   client: ['core', 'redis'],
   mover: ['core', 'redis'],
-  worker: ['core', 'redis'],
+  // client: what a handler schedules goes the way of a producer, on the worker's connection.
+  worker: ['core', 'redis', 'client'],
   metrics: ['core', 'redis'],
   // What people look at and do, by whichever window. config: for the type of what is remembered.
   operations: ['core', 'redis', 'client', 'config'],

@@ -16,8 +16,16 @@ const JOBS_MAX = 1_000_000;
 /** Checking goes on for about 2 ms before others have their turn. */
 const TURN_JOBS = 500;
 
-/** Plans all jobs, or none. @throws DuestreamError `bad-input` that names the job by its place */
-export async function planAll<T>(jobs: readonly T[], plan: (job: T) => Plan): Promise<readonly Plan[]> {
+/**
+ * Plans all jobs, or none.
+ *
+ * @param ready what a job becomes before it is planned, if anything
+ * @throws DuestreamError `bad-input` that names the job by its place
+ */
+export async function planAll<T>(
+  jobs: readonly T[],
+  { plan, ready }: { readonly plan: (job: T) => Plan; readonly ready?: ((job: T) => Promise<T>) | undefined },
+): Promise<readonly Plan[]> {
   checkList(jobs, 'jobs');
   const plans: Plan[] = [];
   let index = 0;
@@ -27,7 +35,7 @@ export async function planAll<T>(jobs: readonly T[], plan: (job: T) => Plan): Pr
       if (typeof job !== 'object' || job === null) {
         throw new DuestreamError('bad-input', `the job is ${show(job)}; allowed: an object with data and options`);
       }
-      plans.push(plan(job));
+      plans.push(plan(ready ? await ready(job) : job));
     } catch (error) {
       if (!(error instanceof DuestreamError)) throw error;
       throw new DuestreamError(error.code, `jobs[${index}]: ${error.message}; nothing was sent`, { cause: error });

@@ -1,10 +1,10 @@
 /** The calls of a producer, between its first use and its stop. */
 import { DuestreamError } from '../core/errors.ts';
-import { openCommands } from '../redis/connection/connect.ts';
+import { openCommands, type Redis } from '../redis/connection/connect.ts';
 import { createOpening, type Opening } from '../redis/connection/opening.ts';
 import { checkLevel, createDurableJobs } from '../redis/durable/durable-jobs.ts';
 import type { Level } from '../redis/durable/level.ts';
-import { furnish, type Parts } from './producer-parts.ts';
+import { type ConnectedParts, furnish, type Parts } from './producer-parts.ts';
 import { withReadRetry } from './read-retry.ts';
 import type { ProducerSettings } from './settings.ts';
 
@@ -39,9 +39,9 @@ export function createCalls(settings: ProducerSettings): Calls {
     open: () => [openCommands(settings)] as const,
     furnish: ([redis]) => furnish(settings, redis, ending.signal),
   });
-  const durable = new Map<string, Opening<Parts>>();
+  const durable = new Map<string, Opening<ConnectedParts>>();
 
-  function openingOf(level: Level | undefined): Opening<Parts> {
+  function openingOf(level: Level | undefined): Opening<ConnectedParts> {
     if (!level) return memory;
     const name = `${level.replicas} ${level.fsynced}`;
     const known = durable.get(name);
@@ -95,8 +95,50 @@ export function createCalls(settings: ProducerSettings): Calls {
   };
 }
 
+/**
+ * The calls of handlers, on the connection of their worker, which outlives them. It has one for each: what would wait in
+ * Redis for replicas would hold up all else of the worker.
+ */
+export function createCallsOn(redis: Redis, settings: ProducerSettings, signal: AbortSignal): Calls {
+  let parts: ConnectedParts | undefined;
+  let furnishing: Promise<ConnectedParts> | undefined;
+
+  async function use(): Promise<ConnectedParts> {
+    furnishing ??= furnish(settings, redis, signal).finally(() => {
+      furnishing = undefined;
+    });
+    parts ??= await furnishing;
+    return parts;
+  }
+
+  async function run<T>(work: (parts: Parts) => Promise<T>, level?: Level): Promise<T> {
+    if (level) throw noLevel();
+    return work(parts ?? (await use()));
+  }
+
+  return {
+    ...{ run, check: () => undefined, opened: (level) => (level ? undefined : parts), connected: use },
+    async runChecked(read, work, levelOf) {
+      const level = levelOf?.();
+      const input = read();
+      return run((made) => work(made, input), level);
+    },
+    stop: async () => undefined,
+  };
+}
+
+const noLevel = () =>
+  new DuestreamError(
+    'bad-input',
+    'durability is more than memory in the call of a handler; allowed: a producer of your own, which has a connection for it',
+  );
+
 /** A connection of its own for what waits in Redis; all else of its parts is that of the other calls. */
-function openDurable(settings: ProducerSettings, level: Level, memory: Opening<Parts>): Opening<Parts> {
+function openDurable(
+  settings: ProducerSettings,
+  level: Level,
+  memory: Opening<ConnectedParts>,
+): Opening<ConnectedParts> {
   const { name, waitMs, clock, budgetMs } = settings;
   return createOpening({
     waitMs,
@@ -114,4 +156,4 @@ function openDurable(settings: ProducerSettings, level: Level, memory: Opening<P
   });
 }
 
-const stopped = () => new DuestreamError('stopped', 'the producer was stopped; nothing was sent');
+export const stopped = () => new DuestreamError('stopped', 'the producer was stopped; nothing was sent');

@@ -102,7 +102,7 @@ type Final = Exclude<CancelReply, { kind: 'later' | 'changed' }>;
 const isFinal = (reply: CancelReply): reply is Final => reply.kind !== 'later' && reply.kind !== 'changed';
 const tooFew = () => new Error('the script replied to fewer jobs than it was sent');
 
-function cancelledOf(id: string, reply: Final | undefined): Cancelled {
+export function cancelledOf(id: string, reply: Final | undefined): Cancelled {
   if (!reply) throw tooFew();
   if (reply.kind !== 'over') return { id, status: reply.kind };
   return { id, status: 'over', ...(reply.over ? { over: reply.over } : {}) };

@@ -4,7 +4,9 @@ import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { bodyFields, headerFields } from '../core/job-fields.ts';
 import { jobOptions, type OptionsOfFires, type ScheduleOptions } from '../core/job-options.ts';
+import type { InputOf, NameOf } from '../core/job-types.ts';
 import { hintOf } from '../core/nearest.ts';
+import type { Queue } from '../core/queue.ts';
 import { checkList } from './bulk.ts';
 import type { Calls } from './calls.ts';
 import type { Edited, EditRequest } from './edit.ts';
@@ -30,6 +32,9 @@ export type JobChange<Data = unknown> = {
   /** Only if the content is still the one that `get` showed with this digest. */
   readonly ifDigest?: string | undefined;
 };
+
+/** Of a queue with `jobs`, the name is one of theirs, and the data goes with one of the names. */
+export type ChangeIn<Data> = JobChange<InputOf<Data>> & { readonly name?: NameOf<Data> | undefined };
 
 /** What became of a request to run a job now. */
 export interface RunNow {
@@ -69,11 +74,11 @@ export interface Changes {
    * @example
    * await producer.edit(reminders, 'payment:42', { data: { to: 'new@example.org' }, attempts: 3 });
    */
-  edit<Data>(queue: QueueInput<Data>, id: string, change: JobChange<Data>): Promise<Edited>;
+  edit<Data>(queue: QueueInput<Data>, id: string, change: ChangeIn<Data>): Promise<Edited>;
   /** Up to a million, results in their order. @example await producer.editMany(mail, ids.map((id) => ({ id, attempts: 1 }))); */
   editMany<Data>(
     queue: QueueInput<Data>,
-    jobs: readonly (JobChange<Data> & { readonly id: string })[],
+    jobs: readonly (ChangeIn<Data> & { readonly id: string })[],
   ): Promise<readonly Edited[]>;
 }
 
@@ -117,7 +122,10 @@ export function changesOf(
 
   function editAll(queue: QueueInput<unknown>, list: readonly (JobChange & { readonly id: string })[]) {
     return runChecked(
-      () => ({ queue: to(queue), requests: list.map((job) => requestOf(job, dataBytesMax)) }),
+      () => {
+        const found = to(queue);
+        return { queue: found, requests: list.map((job) => requestOf(job, { queue: found, dataBytesMax })) };
+      },
       ({ edit }, { queue: found, requests }) => edit(found, requests),
     );
   }
@@ -164,7 +172,10 @@ export function modeOf(due: NewDue): Request['mode'] {
   throw new DuestreamError('bad-input', `only is ${show(only)}; allowed: earlier, later`);
 }
 
-export function requestOf(change: JobChange & { readonly id: string }, dataBytesMax: number): EditRequest {
+export function requestOf(
+  change: JobChange & { readonly id: string },
+  { queue, dataBytesMax }: { readonly queue: Queue; readonly dataBytesMax: number },
+): EditRequest {
   checkNames(change, CHANGE_NAMES, 'edit');
   const { id, name, data, ifDigest, ...options } = change;
   if (!CHANGE_NAMES.some((one) => one !== 'ifDigest' && Reflect.get(change, one) !== undefined)) {
@@ -175,6 +186,7 @@ export function requestOf(change: JobChange & { readonly id: string }, dataBytes
     throw new DuestreamError('bad-input', `ifDigest is ${show(ifDigest)}; allowed: the digest that get shows`);
   }
   const hasData = data !== undefined;
+  if (queue.jobs && name !== undefined && !hasData) throw nameAlone(name, queue.name);
   if (hasData) checkBytes(dataJson(data), dataBytesMax);
   return {
     id: parseAnyId(id, false),
@@ -187,6 +199,12 @@ export function requestOf(change: JobChange & { readonly id: string }, dataBytes
     },
   };
 }
+
+const nameAlone = (name: string, queue: string): DuestreamError =>
+  new DuestreamError(
+    'bad-input',
+    `name is ${show(name)} without data; allowed: both, because queue ${queue} checks the data of each name`,
+  );
 
 /** What is wrong with an option is said before anything is read. Only an expiry depends on the due time of the job. */
 function checkedOptions(options: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {

@@ -1,6 +1,7 @@
 /** Who must have a write before its call resolves: what a caller says, and what is asked of Redis for it. */
 import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
+import { hintOf } from '../core/nearest.ts';
 import type { Level } from '../redis/durable/level.ts';
 
 /**
@@ -44,8 +45,9 @@ export function createLevels(settings: {
   return (options, known) => {
     const unknown = known && Object.keys(options).find((name) => name !== 'durability' && !known.includes(name));
     if (unknown !== undefined) {
-      const allowed = ['durability', ...(known ?? [])].join(', ');
-      throw new DuestreamError('bad-input', `unknown option ${show(unknown)}; allowed: ${allowed}`);
+      const allowed = ['durability', ...(known ?? [])];
+      const near = hintOf(unknown, allowed) || ';';
+      throw new DuestreamError('bad-input', `unknown option ${show(unknown)}${near} allowed: ${allowed.join(', ')}`);
     }
     const durability = options?.durability;
     return durability === undefined ? settings.level : levelOf(durability, settings.durabilityTimeoutMs);

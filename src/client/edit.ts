@@ -3,7 +3,8 @@
  * was read (compare and set), so two edits at once cannot undo each other. The same edit again is recognised, because
  * the record it would write stands there.
  */
-import { memberOf } from '../core/codec.ts';
+import { decodeRecord, memberOf } from '../core/codec.ts';
+import { hasContent, seal } from '../core/content.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { Queue } from '../core/queue.ts';
 import { editRecord, type RecordChange } from '../core/record-edit.ts';
@@ -57,14 +58,20 @@ const LOOKS_MAX = 5;
 
 export function createEdit(parts: EditParts): Edit {
   return (queue, requests) =>
-    inSlices(parts.callPartitions, { queue, items: requests }, (some, policy) => inPartition(parts, some, policy));
+    inSlices(parts.callPartitions, { queue, items: requests }, (some, policy) =>
+      inPartition(parts, { ...some, queue }, policy),
+    );
 }
 
-async function inPartition(parts: EditParts, { ref, some }: Some<EditRequest>, policy: RetryPolicy) {
+interface Asked extends Some<EditRequest> {
+  readonly queue: Queue;
+}
+
+async function inPartition(parts: EditParts, { ref, some, queue }: Asked, policy: RetryPolicy) {
   const results = new Map<EditRequest, Edited>();
   let open = some;
   for (let looks = 1; open.length > 0; looks += 1) {
-    const round = await lookAndCall(parts, { ref, some: open.slice(0, EDIT_JOBS_MAX) }, policy);
+    const round = await lookAndCall(parts, { ref, queue, some: open.slice(0, EDIT_JOBS_MAX) }, policy);
     if (isMoved(round)) return round;
     const isLast = looks >= LOOKS_MAX + some.length;
     for (const { request, result } of round) {
@@ -82,11 +89,7 @@ interface Round {
   readonly result: Edited | undefined;
 }
 
-async function lookAndCall(
-  parts: EditParts,
-  some: Some<EditRequest>,
-  policy: RetryPolicy,
-): Promise<readonly Round[] | Moved> {
+async function lookAndCall(parts: EditParts, some: Asked, policy: RetryPolicy): Promise<readonly Round[] | Moved> {
   const plans = await lookAt(parts, some, policy);
   if (isMoved(plans)) return plans;
   const round: Round[] = plans.filter((plan) => 'result' in plan);
@@ -109,7 +112,7 @@ type Sent = Extract<Plan, { item: EditItem }>;
 
 async function lookAt(
   { redis }: EditParts,
-  { ref, some }: Some<EditRequest>,
+  { ref, some, queue }: Asked,
   policy: RetryPolicy,
 ): Promise<readonly Plan[] | Moved> {
   const look = ({ id }: EditRequest) => withReadRetry('edit', () => peek(redis, ref, memberOf(id)), policy);
@@ -118,9 +121,29 @@ async function lookAt(
   for (const [at, request] of some.entries()) {
     const job = found[at];
     if (job && 'kind' in job) return job;
-    plans.push(planOf(request, job));
+    plans.push(await plannedIn(queue, request, job));
   }
   return plans;
+}
+
+/**
+ * What is to be written for an edit of a job as it stands there, or what becomes of the edit without a write.
+ *
+ * @throws DuestreamError `bad-input` for data that the queue refuses under the name of the job
+ */
+export async function plannedIn(queue: Queue, request: EditRequest, job: Peek | undefined): Promise<Plan> {
+  const { change } = request;
+  if (!change.hasData || !hasContent(queue) || job?.record === undefined) return planOf(request, job);
+  const data = await seal(queue, { name: change.name ?? nameIn(job.record), data: change.data });
+  return { ...planOf({ ...request, change: { ...change, data } }, job), request };
+}
+
+function nameIn(record: string): string | undefined {
+  try {
+    return decodeRecord(record).name;
+  } catch {
+    return undefined;
+  }
 }
 
 function planOf(request: EditRequest, job: Peek | undefined): Plan {

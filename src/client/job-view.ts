@@ -5,6 +5,7 @@
 import { decodeRecord, type JobRecord, memberOf } from '../core/codec.ts';
 import { DEFAULT_NAME } from '../core/job.ts';
 import type { HeaderOptions, JobOverrides } from '../core/job-fields.ts';
+import type { InputOf } from '../core/job-types.ts';
 import type { Attempted } from '../core/outcome.ts';
 import type { Queue } from '../core/queue.ts';
 import { decodeHeader, digestOf } from '../core/record-header.ts';
@@ -27,6 +28,8 @@ export interface JobView<Data = unknown> {
   readonly name: string | undefined;
   /** Undefined once the job is over, and when its record cannot be read. */
   readonly data: Data | undefined;
+  /** The codec that encoded the data, which is shown as it is stored: a text that only handlers get decoded. */
+  readonly codec: string | undefined;
   /** What this one job was told, if that differs from its queue's: attempts, times in ms, and the rest. Empty once it is over. */
   readonly options: JobOverrides & HeaderOptions;
   /** Tells this content from any other, for `ifDigest` of an edit. Undefined once the job is over, or without a record. */
@@ -57,7 +60,13 @@ export interface JobView<Data = unknown> {
 }
 
 /** What a record says, as far as it can be read. */
-type Content = Pick<JobView, 'name' | 'data' | 'options' | 'digest' | 'askedDueMs' | 'readable'>;
+type Content = Pick<JobView, 'name' | 'data' | 'codec' | 'options' | 'digest' | 'askedDueMs' | 'readable'>;
+
+export type Get = <Data>(
+  queue: Queue<Data>,
+  id: string,
+  how: { readonly bare: boolean },
+) => Promise<JobView<InputOf<Data>> | undefined>;
 
 export function createGet({
   redis,
@@ -65,17 +74,17 @@ export function createGet({
 }: {
   readonly redis: Redis;
   readonly callPartitions: CallPartitions;
-}) {
+}): Get {
   return <Data>(
     queue: Queue<Data>,
     id: string,
     { bare }: { readonly bare: boolean },
-  ): Promise<JobView<Data> | undefined> =>
+  ): Promise<JobView<InputOf<Data>> | undefined> =>
     callPartitions(queue, async (layout, policy) => {
       for (const ref of placesOf(layout, id, bare)) {
         const found = await withReadRetry('get', () => peek(redis, ref, memberOf(id, { bare })), policy);
         if (found && 'kind' in found) return found;
-        if (found) return viewOf<Data>(ref, { id, bare }, found);
+        if (found) return viewOf<InputOf<Data>>(ref, { id, bare }, found);
       }
       return undefined;
     });
@@ -83,12 +92,12 @@ export function createGet({
 
 /** What is known of a job, as callers see it. */
 export function viewOf<Data>(
-  ref: PartitionRef,
+  ref: Pick<PartitionRef, 'queue' | 'partition'>,
   of: { readonly id: string; readonly bare: boolean },
   found: Omit<Peek, 'member' | 'nowMs'>,
 ): JobView<Data> {
   const { tombstone, run } = found;
-  const { name, data, options, digest, askedDueMs, readable } = contentOf(found, of.bare);
+  const { name, data, codec, options, digest, askedDueMs, readable } = contentOf(found, of.bare);
   return {
     ...of,
     queue: ref.queue,
@@ -97,6 +106,7 @@ export function viewOf<Data>(
     name,
     // The queue's definition is the only witness of the type, here as in a handler.
     data: data as Data | undefined,
+    codec,
     options,
     digest,
     dueMs: found.dueMs,
@@ -115,7 +125,7 @@ export function viewOf<Data>(
   };
 }
 
-const NO_CONTENT = { name: undefined, data: undefined, options: {}, digest: undefined } as const;
+const NO_CONTENT = { name: undefined, data: undefined, codec: undefined, options: {}, digest: undefined } as const;
 
 function contentOf({ tombstone, record, dueMs }: Pick<Peek, 'tombstone' | 'record' | 'dueMs'>, bare: boolean): Content {
   if (tombstone) return { ...NO_CONTENT, askedDueMs: tombstone.askedDueMs, readable: true };
@@ -126,8 +136,8 @@ function contentOf({ tombstone, record, dueMs }: Pick<Peek, 'tombstone' | 'recor
   const digest = digestOf(record);
   const content = decoded(record);
   if (!content) return { ...NO_CONTENT, digest, askedDueMs: decodeHeader(record)?.askedDueMs, readable: false };
-  const { name, data, askedDueMs, bare: _, ...options } = content;
-  return { name, data, options, digest, askedDueMs, readable: true };
+  const { name, data, askedDueMs, bare: _, codec, ...options } = content;
+  return { name, data, codec, options, digest, askedDueMs, readable: true };
 }
 
 function decoded(record: string): JobRecord | undefined {

@@ -1,28 +1,29 @@
 /** What a producer is made of once its connection is ready: the parts beside this file, and how a job goes through them. */
+import { hasContent, seal } from '../core/content.ts';
 import type { ScheduleOptions } from '../core/job-options.ts';
 import type { Queue } from '../core/queue.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { createServers } from '../redis/connection/server-clock.ts';
 import type { DurableJobs } from '../redis/durable/durable-jobs.ts';
 import { createJobs, type Jobs } from '../redis/transitions/jobs.ts';
-import { createBatch } from './batch.ts';
+import { type Batch, createBatch } from './batch.ts';
 import { planAll, scheduleAll } from './bulk.ts';
-import { createCancel } from './cancel.ts';
-import { createEdit } from './edit.ts';
-import { createGet } from './job-view.ts';
+import { type Cancel, createCancel } from './cancel.ts';
+import { createEdit, type Edit } from './edit.ts';
+import type { FindingParts } from './find/finding.ts';
+import { readerOf } from './find/walk.ts';
+import { createGet, type Get } from './job-view.ts';
 import { createLayouts } from './layouts.ts';
 import { createPartitionCalls } from './partition-calls.ts';
 import { type PlanLimits, planJob, planListed } from './plan.ts';
 import { withReadRetry } from './read-retry.ts';
 import { createRefusal } from './refusal.ts';
-import { createReplay } from './replay.ts';
-import { createReschedule } from './reschedule.ts';
+import { createReplay, type Replay } from './replay.ts';
+import { createReschedule, type Reschedule } from './reschedule.ts';
 import type { Scheduled } from './scheduled.ts';
+import type { BulkJob } from './scheduling.ts';
 import type { ProducerSettings } from './settings.ts';
 import { createSlots } from './slots.ts';
-
-/** One job of `scheduleMany`. */
-export type BulkJob<Data> = ScheduleOptions & { readonly data: Data };
 
 /** Header, name and options around the data. */
 const RECORD_OVERHEAD_BYTES = 4096;
@@ -32,10 +33,27 @@ const HORIZON_SLACK_MS = 60_000;
 const CALLS_MAX = 100;
 const CALLS_WAITING_MAX = 100_000;
 
-export type Parts = Awaited<ReturnType<typeof furnish>>;
+/** What the methods of a producer stand on: parts over a connection, or those of the test kit in virtual time. */
+export interface Parts {
+  /** Waits until the clock of the primary is known well enough, where it is not. */
+  readonly server: { readonly settle: () => Promise<void> | undefined };
+  readonly limits: (calledMs: number) => PlanLimits;
+  readonly batch: Batch;
+  readonly cancel: Cancel;
+  readonly replay: Replay;
+  readonly get: Get;
+  readonly reschedule: Reschedule;
+  readonly edit: Edit;
+  readonly finding: FindingParts;
+  /** @throws DuestreamError `unavailable`, or `refused` where Redis may evict jobs */
+  readonly fit: () => Promise<void>;
+}
+
+/** Parts over a connection. */
+export type ConnectedParts = Awaited<ReturnType<typeof furnish>>;
 type Call = <T>(work: (parts: Parts) => Promise<T>) => Promise<T>;
 
-interface OneJob {
+export interface OneJob {
   readonly to: Queue<unknown>;
   readonly data: unknown;
   readonly options: ScheduleOptions;
@@ -62,8 +80,14 @@ export async function scheduleList(
 ): Promise<readonly Scheduled[]> {
   await server.settle();
   const within = limits(calledMs);
-  const plans = await planAll(list, (job) => planListed(job, within));
+  const plans = await planAll(list, { plan: (job) => planListed(job, within), ready: sealedIn(to) });
   return scheduleAll(plans, (slice) => batch.addMany(to, slice));
+}
+
+/** What a job of a list is before it is planned: its data is checked and encoded, where the queue does so. */
+function sealedIn(to: Queue<unknown>): ((job: BulkJob<unknown>) => Promise<BulkJob<unknown>>) | undefined {
+  if (!hasContent(to)) return undefined;
+  return async (job) => ({ ...job, data: await seal(to, job) });
 }
 
 export const limitsOf = ({ horizonMs, dataBytesMax }: ProducerSettings): Omit<PlanLimits, 'nowMs'> => ({
@@ -114,7 +138,6 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
       dataBytesMax: settings.dataBytesMax,
       nowMs: server.latestMs(calledMs),
     }),
-    /** @throws DuestreamError `unavailable`, or `refused` where Redis may evict jobs */
     async fit() {
       await withReadRetry('ready', () => redis.ping(), { clock, budgetMs });
       await refusal.look();
@@ -124,6 +147,6 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
     get: createGet({ redis, callPartitions }),
     reschedule: createReschedule({ redis, jobs, callPartitions, horizonMs }),
     edit: createEdit({ redis, jobs, callPartitions, recordBytesMax }),
-    finding: { redis, jobs, callPartitions, horizonMs, recordBytesMax },
+    finding: { reader: readerOf(redis), jobs, callPartitions, horizonMs, recordBytesMax },
   };
 }

@@ -4,6 +4,8 @@
  * nothing else of the process: no signal handlers, no timers, no output. Every promise it gives settles, none waits for ever.
  */
 import type { ScheduleOptions } from '../core/job-options.ts';
+import type { InputOf } from '../core/job-types.ts';
+import { checkNames } from '../core/option-names.ts';
 import { checkList } from './bulk.ts';
 import { type Calls, createCalls } from './calls.ts';
 import type { Cancelled } from './cancel.ts';
@@ -15,11 +17,19 @@ import { type Finding, findingOf } from './find/finding.ts';
 import type { JobListOptions, JobPage } from './find/list.ts';
 import type { CancelledWhere, ChangedWhere, WhereOptions, WhereProgress } from './find/where.ts';
 import type { JobView } from './job-view.ts';
-import { dueOf, planJob } from './plan.ts';
-import { type BulkJob, limitsOf, scheduleList, scheduleOne } from './producer-parts.ts';
+import {
+  createScheduleChain,
+  type ProducerMiddleware,
+  type ScheduleCall,
+  type ScheduleChain,
+  type ScheduleMiddleware,
+} from './middleware.ts';
+import { dueOf } from './plan.ts';
 import { parseReplayed, type Replayed, type ReplayTarget } from './replay.ts';
 import type { Rescheduled } from './reschedule.ts';
+import { schedulingOf } from './schedule-calls.ts';
 import type { Scheduled } from './scheduled.ts';
+import type { BulkJob, NamedJob, NamedOptions, Scheduling } from './scheduling.ts';
 import {
   type ProducerOptions,
   type ProducerSettings,
@@ -44,15 +54,21 @@ export type {
   JobListOptions,
   JobPage,
   JobView,
+  NamedJob,
+  NamedOptions,
   NewDue,
+  ProducerMiddleware,
   ProducerOptions,
   QueueInput,
   Replayed,
   ReplayTarget,
   Rescheduled,
   RunNow,
+  ScheduleCall,
   Scheduled,
+  ScheduleMiddleware,
   ScheduleOptions,
+  Scheduling,
   WhereOptions,
   WhereProgress,
 };
@@ -64,30 +80,7 @@ export type {
  * queue is resized again and again · `stopped` after `stop`. What writes takes a `durability`: with more than `memory` also
  * `indeterminate` when replicas or disks have not confirmed it in time, and `refused` where Redis cannot promise it.
  */
-export interface Producer extends Changes, Finding {
-  /**
-   * Schedules one job. Resolves when Redis has it. Calls of one turn of the event loop share script calls, so a
-   * thousand of them at once cost a few round trips; each has its own result.
-   *
-   * @throws DuestreamError `exists` with `ifExists: 'error'`; after an outage `cause` is `Unconfirmed` and says the
-   * id and the due time with which the same call can be repeated.
-   * @example
-   * await producer.schedule(emails, { to, template }, { delay: '2m', id: `welcome:${user}`, name: 'welcome' });
-   */
-  schedule<Data>(queue: QueueInput<Data>, data: Data, options?: ScheduleOptions & DurabilityOption): Promise<Scheduled>;
-  /**
-   * Schedules up to a million jobs, results in their order. All are checked first: if one is wrong, the error names its
-   * place and nothing is sent. The list is not one transaction: after an outage some may be scheduled.
-   *
-   * @throws DuestreamError whose `cause` is `Unconfirmed`: `confirmed` results and the `unconfirmed` jobs.
-   * @example
-   * await producer.scheduleMany(emails, users.map((user) => ({ data: { to: user.mail }, delay: '1d', id: `day1:${user.id}` })));
-   */
-  scheduleMany<Data>(
-    queue: QueueInput<Data>,
-    jobs: readonly BulkJob<Data>[],
-    options?: DurabilityOption,
-  ): Promise<readonly Scheduled[]>;
+export interface Producer extends Scheduling, Changes, Finding {
   /**
    * Cancels one job. `bare`: one that a foreign producer put as a plain zset member.
    *
@@ -114,7 +107,7 @@ export interface Producer extends Changes, Finding {
     queue: QueueInput<Data>,
     id: string,
     options?: { readonly bare?: boolean },
-  ): Promise<JobView<Data> | undefined>;
+  ): Promise<JobView<InputOf<Data>> | undefined>;
   /**
    * Makes one dead letter a scheduled job again, with fresh budgets; due now unless `delay` or `at` says otherwise. It is
    * named by its own id, or by the id of its job: then the newest dead letter of that job is taken, if it is among the
@@ -128,6 +121,21 @@ export interface Producer extends Changes, Finding {
     deadLetter: ReplayTarget,
     options?: Pick<ScheduleOptions, 'delay' | 'at'> & DurabilityOption & { readonly partition?: number | undefined },
   ): Promise<Replayed>;
+  /**
+   * Puts a middleware around every later call of `schedule` and `scheduleMany`, for logging, tenancy or tracing. The first
+   * one is the outermost. Of an object that a worker uses too, only `schedule` counts here.
+   *
+   * @throws DuestreamError `bad-input` for what is no middleware
+   * @example
+   * producer.use({
+   *   async schedule(call, next) {
+   *     const results = await next(call);
+   *     console.log(call.queue.name, results.map(({ id, status }) => `${id} ${status}`));
+   *     return results;
+   *   },
+   * });
+   */
+  use(middleware: ProducerMiddleware): void;
   /**
    * Connects unless that has happened, and resolves when Redis answers and takes jobs. Optional: the first call does the
    * same. In an outage it waits as long as a call does, and may be called again.
@@ -152,8 +160,18 @@ export interface Producer extends Changes, Finding {
  */
 export function createProducer(options: ProducerOptions): Producer {
   const settings = producerSettings(options);
-  const calls = createCalls(settings);
+  return producerOver(settings, createCalls(settings));
+}
+
+/** The methods, over whatever carries their calls: a connection, or the virtual time of the test kit. */
+export function producerOver(
+  settings: ProducerSettings,
+  calls: Calls,
+  chain: ScheduleChain = createScheduleChain(),
+): Producer {
   return {
+    ...schedulingOf(settings, calls, chain),
+    use: chain.use,
     ...methodsOf(settings, calls),
     ...changesOf(settings, calls),
     ...findingOf(settings, calls),
@@ -165,37 +183,15 @@ export function createProducer(options: ProducerOptions): Producer {
   };
 }
 
-type Methods = Omit<Producer, keyof Changes | keyof Finding | 'ready' | 'stop' | typeof Symbol.asyncDispose>;
+type Methods = Omit<
+  Producer,
+  keyof Changes | keyof Finding | keyof Scheduling | 'use' | 'ready' | 'stop' | typeof Symbol.asyncDispose
+>;
 
-function methodsOf(settings: ProducerSettings, { check, opened, run, runChecked }: Calls): Methods {
+function methodsOf(settings: ProducerSettings, { runChecked }: Calls): Methods {
   const { clock } = settings;
   const levelIn = createLevels(settings);
   return {
-    schedule(queue, data, options = {}) {
-      const calledMs = clock.monotonicMs();
-      try {
-        check();
-        const asked = levelIn(options);
-        const parts = opened(asked);
-        const to = queueOf(queue);
-        const again: typeof run = asked ? (work) => run(work, asked) : run;
-        if (parts) return scheduleOne(parts, { to, data, options, calledMs }, again);
-        // For its refusals alone: the due time is counted from the clock of Redis, which is not known yet.
-        planJob(data, options, { ...limitsOf(settings), nowMs: clock.wallMs() });
-        return run((made) => scheduleOne(made, { to, data, options, calledMs }, (work) => work(made)), asked);
-      } catch (error) {
-        return Promise.reject(error);
-      }
-    },
-    scheduleMany: (queue, list, options = {}) =>
-      runChecked(
-        () => {
-          checkList(list, 'jobs');
-          return { to: queueOf(queue), list, calledMs: clock.monotonicMs() };
-        },
-        scheduleList,
-        () => levelIn(options, []),
-      ),
     cancel: (queue, id, options = {}) =>
       runChecked(
         () => one(queue, id, options.bare),
@@ -211,9 +207,9 @@ function methodsOf(settings: ProducerSettings, { check, opened, run, runChecked 
         ({ cancel }, given) => cancel.many(given.to, given.ids),
         () => levelIn(options, []),
       ),
-    get: (queue, id, { bare = false } = {}) =>
+    get: (queue, id, options = {}) =>
       runChecked(
-        () => one(queue, id, bare),
+        () => one(queue, id, bareIn(options)),
         ({ get }, given) => get(given.to, given.id, given),
       ),
     replay: (queue, deadLetter, options = {}) =>
@@ -230,4 +226,9 @@ function methodsOf(settings: ProducerSettings, { check, opened, run, runChecked 
 
 function one<Data>(queue: QueueInput<Data>, id: string, bare = false) {
   return { to: queueOf(queue), id: parseAnyId(id, bare), bare };
+}
+
+function bareIn(options: { readonly bare?: boolean }): boolean | undefined {
+  checkNames(options, ['bare'], 'get', 'bad-input');
+  return options.bare;
 }

@@ -84,7 +84,7 @@ async function inOneCall(
       const { reply, isRepeated } = answers[at] ?? {};
       if (!reply) throw new Error('the script replied to fewer jobs than it was sent');
       if (reply.kind === 'started' && !isRepeated && looks < LOOKS_MAX) again.push(request);
-      else results.set(request, resultOf(request.id, reply, isRepeated === true));
+      else results.set(request, rescheduledOf(request.id, reply, isRepeated === true));
     }
     open = again;
   }
@@ -114,7 +114,7 @@ async function lookAndCall(
   return isMoved(replies) ? replies : replies.map((reply) => ({ reply, isRepeated: tries > 1 }));
 }
 
-function resultOf(id: string, reply: RescheduleReply, isRepeated: boolean): Rescheduled {
+export function rescheduledOf(id: string, reply: RescheduleReply, isRepeated: boolean): Rescheduled {
   switch (reply.kind) {
     case 'ok':
       return { id, status: 'rescheduled', dueMs: reply.dueMs, wasMs: reply.wasMs };

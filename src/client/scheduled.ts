@@ -63,8 +63,15 @@ export interface UnconfirmedJob {
   readonly error?: unknown;
 }
 
+/** What of a plan stands in its result. */
+type Answered = Pick<Plan, 'id' | 'dueMs' | 'strict'> & { readonly bytes?: number };
+
 /** A reply as the caller's result. @throws DuestreamError `exists` or `bad-input` */
-export function scheduledOf(queue: string, plan: Plan, reply: Exclude<ScheduleReply, { kind: 'later' }>): Scheduled {
+export function scheduledOf(
+  queue: string,
+  plan: Answered,
+  reply: Exclude<ScheduleReply, { kind: 'later' }>,
+): Scheduled {
   const { id, dueMs } = plan;
   switch (reply.kind) {
     case 'ok':

@@ -3,7 +3,7 @@
  *
  * A **record** is `1` + asked due time (base 36) + optional `;letter=value` fields + `|` + compact JSON. Lua reads the part
  * before the bar and never the JSON. Letters: `b=1` bare, and those of `job-options.ts`; unknown ones are ignored.
- * JSON keys: `n` name, `d` data, `o` options of this one job, by their keys in `job-options.ts`. Defaults are left out: a
+ * JSON keys: `n` name, `d` data, `c` the codec that encoded the data (then a text), `o` options of this one job, by their keys in `job-options.ts`. Defaults are left out: a
  * job named `default` with 200 bytes of data is 216 bytes, which fits the allocator's class of 224.
  *
  * A **tombstone** is what is left of a job that is over: `.` + outcome letter + asked due time (base 36) + space + digest of the
@@ -12,6 +12,7 @@
  * A **run** is the state of a job that was started, fields separated by spaces, then one line of JSON per error:
  * token generation attempts failures crashes entry owner nextDue cancel.
  */
+import { Sealed } from './content.ts';
 import { dataJson } from './data-json.ts';
 import { show } from './duration.ts';
 import { DEFAULT_NAME, type JobId, type Token } from './job.ts';
@@ -25,6 +26,8 @@ export interface JobRecord extends JobOverrides, HeaderOptions {
   readonly name: string;
   readonly data: unknown;
   readonly bare: boolean;
+  /** The codec that encoded the data, which is a text then. */
+  readonly codec?: string;
 }
 
 export interface Tombstone {
@@ -62,13 +65,19 @@ export function encodeBody(
   job: { readonly name: string; readonly data: unknown },
   overrides: JobOverrides = NOTHING,
 ): string {
-  const data = job.data === undefined ? '' : `"d":${dataJson(job.data)}`;
+  const data = job.data === undefined ? '' : dataPart(job.data);
   // Nearly every job; nothing is joined, so that its text is copied once, when it is sent.
   if (job.name === DEFAULT_NAME && overrides === NOTHING) return `{${data}}`;
   const name = job.name === DEFAULT_NAME ? '' : `"n":${JSON.stringify(job.name)}`;
   const options = overridesJson(overrides);
   const parts = [name, data, options === '' ? '' : `"o":{${options}}`];
   return `{${parts.filter((part) => part !== '').join(',')}}`;
+}
+
+/** The data, with the name of its codec beside it. */
+export function dataPart(data: unknown): string {
+  if (!(data instanceof Sealed)) return `"d":${dataJson(data)}`;
+  return `"d":${JSON.stringify(data.text)},"c":${JSON.stringify(data.codec)}`;
 }
 
 function overridesJson(overrides: Readonly<Record<string, unknown>>): string {
@@ -103,13 +112,13 @@ export function decodeRecord(record: string): JobRecord {
   // @record-body
   const body: unknown = JSON.parse(record.slice(record.indexOf('|') + 1));
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Error('record is not a JSON object');
-  const { n, d, o } = body as { n?: unknown; d?: unknown; o?: Readonly<Record<string, unknown>> };
+  const { n, d, c, o } = body as { n?: unknown; d?: unknown; c?: unknown; o?: Readonly<Record<string, unknown>> };
   if (n !== undefined && typeof n !== 'string') throw new Error('name in the record is not a text');
   const name = n ?? DEFAULT_NAME;
   // One shape for nearly all, made without copying.
   const { askedDueMs, bare } = header;
-  if (o === undefined && isPlain(record)) return { askedDueMs, bare, name, data: d };
-  return { ...header, name, data: d, ...overridesIn(o ?? {}) };
+  if (o === undefined && c === undefined && isPlain(record)) return { askedDueMs, bare, name, data: d };
+  return { ...header, name, data: d, ...(c === undefined ? {} : { codec: String(c) }), ...overridesIn(o ?? {}) };
 }
 
 /** A foreign producer may write anything here: attempts that are no number would never be exhausted. */

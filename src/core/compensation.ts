@@ -7,12 +7,9 @@
  * it may be what killed the workers.
  */
 import { decodeHistory, decodeRecord, encodeAttempted, encodeRecord, idOf, type JobRecord, memberOf } from './codec.ts';
-import { DEFAULT_NAME } from './job.ts';
+import { ABANDONED, DEFAULT_NAME } from './job.ts';
 import type { Attempted, Outcome } from './outcome.ts';
 import type { Untyped } from './queue.ts';
-
-/** The name of every compensation job. */
-export const ABANDONED = 'duestream.abandoned';
 
 /** How the JSON of a compensation job begins, so that it is known without being parsed. */
 const COMPENSATION = `{"n":"${ABANDONED}"`;
@@ -65,16 +62,17 @@ const isCompensation = (record: string) => record.slice(record.indexOf('|') + 1)
 /** A record as its handler sees it: the data of a compensation job has its own shape. @throws Error when it cannot be read */
 export function readRecord(text: string): JobRecord {
   const record = decodeRecord(text);
-  return record.name === ABANDONED ? { ...record, data: abandonedOf(record.data) } : record;
+  return record.name === ABANDONED ? { ...record, ...abandonedOf(record.data) } : record;
 }
 
-function abandonedOf(data: unknown): Abandoned {
+function abandonedOf(data: unknown): { readonly data: Abandoned; readonly codec?: string } {
   const { told, body } = data as {
     told: { id: string; token: string; reason: string; history: readonly string[] };
-    body: { n?: string; d?: unknown };
+    body: { n?: string; d?: unknown; c?: string };
   };
-  return {
+  const abandoned = {
     ...{ id: told.id, token: told.token, reason: told.reason },
     ...{ name: body.n ?? DEFAULT_NAME, data: body.d, history: decodeHistory(told.history) },
   };
+  return { data: abandoned, ...(body.c === undefined ? {} : { codec: body.c }) };
 }

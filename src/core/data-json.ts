@@ -24,7 +24,7 @@ export function dataJson(data: unknown): string {
 }
 
 /** Whether JSON surely carries it, without the names of its parts: nearly all data is of this kind, and it is asked often. */
-function isCarried(value: unknown): boolean {
+export function isCarried(value: unknown): boolean {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return true;
   if (typeof value === 'number') return Number.isFinite(value);
   if (Array.isArray(value)) return value.every(isCarried) && !value.includes(undefined);

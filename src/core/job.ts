@@ -19,6 +19,8 @@ export type EntryId = Branded<string, 'EntryId'>;
 
 /** Longest id in bytes. */
 export const ID_BYTES_MAX = 128;
+/** The name of every compensation job. */
+export const ABANDONED = 'duestream.abandoned';
 /** Name of a job that was not given one; its handler is `default`. */
 export const DEFAULT_NAME = 'default';
 

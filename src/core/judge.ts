@@ -10,8 +10,10 @@
 import { type BackoffPolicy, backoffMs } from './backoff.ts';
 import type { JobRecord } from './codec.ts';
 import { compensationOf, type Departed, readRecord } from './compensation.ts';
+import { BadData, type Content, hasContent } from './content.ts';
 import { DuestreamError, messageOf, oneLine } from './errors.ts';
 import { DEFAULT_NAME } from './job.ts';
+import { isBadData, openedRecord } from './opened-record.ts';
 import { type AbortReason, type Attempted, Defer, type Outcome, Unrecoverable } from './outcome.ts';
 import type { Queue } from './queue.ts';
 
@@ -23,7 +25,7 @@ export interface Life {
 
 /** What holds for all jobs of a queue. */
 export interface Rules<Handler> {
-  readonly queue: Pick<Queue, 'attempts' | 'crashes' | 'backoff' | 'timeoutMs' | 'delivery'>;
+  readonly queue: Pick<Queue, 'attempts' | 'crashes' | 'backoff' | 'timeoutMs' | 'delivery'> & Content;
   /** The handler for a name, if there is one. */
   readonly handlerOf: (name: string) => Handler | undefined;
   /** Whether anybody takes half-done work back. */
@@ -38,6 +40,11 @@ export type StartVerdict<Handler> =
   | {
       readonly kind: 'run';
       readonly record: JobRecord;
+      /**
+       * Where the schema or the codec of the queue takes its time: the record for the handler. It rejects with `BadData` or
+       * `Defer`, which count as thrown by the handler. Of a job that is over before its handler, it must come before that.
+       */
+      readonly opening: Promise<JobRecord> | undefined;
       readonly handler: Handler;
       readonly timeoutMs: number;
       /**
@@ -76,8 +83,14 @@ export function judgeStart<Handler>(life: Life, rules: Rules<Handler>, nowMs: nu
   const handler = handlerOf(name);
   if (!handler) return refused(whole, 'no-handler', `no handler for jobs named ${name}`, name);
   const timeoutMs = record.timeoutMs ?? queue.timeoutMs;
-  return { kind: 'run', record, handler, timeoutMs, isOver: queue.delivery === 'at-most-once' };
+  const run = { kind: 'run' as const, record, opening: undefined, handler, timeoutMs, isOver: isOverFirst(rules) };
+  if (!hasContent(queue) && record.codec === undefined) return run;
+  const opened = openedRecord(queue, record);
+  if (opened instanceof BadData) return refused(whole, BAD_DATA, opened.message, name);
+  return opened instanceof Promise ? { ...run, opening: opened } : { ...run, record: opened };
 }
+
+const isOverFirst = ({ queue }: { readonly queue: Pick<Queue, 'delivery'> }) => queue.delivery === 'at-most-once';
 
 function refused<Handler>(
   whole: { readonly life: Life; readonly rules: Rules<Handler>; readonly nowMs: number },
@@ -111,7 +124,7 @@ const SUCCEEDED: EndVerdict = { kind: 'settled', outcome: { kind: 'done' } };
 
 /** The handler ended, or its time was up. */
 export function judgeEnd<Handler>(ending: Ending, parts: EndParts<Handler>): EndVerdict {
-  if (parts.rules.queue.delivery === 'at-most-once') return { kind: 'told', error: failureOf(ending, parts) };
+  if (isOverFirst(parts.rules)) return { kind: 'told', error: failureOf(ending, parts) };
   if (ending.kind === 'returned') return SUCCEEDED;
   return { kind: 'settled', outcome: judgeThrown(ending, parts) };
 }
@@ -156,8 +169,10 @@ function outcomeOf<Handler>(
 ): Outcome {
   // Back at once without using an attempt. If somebody else has started the job meanwhile, this is fenced, as it should.
   if (aborted === 'lease lost' || aborted === 'shutdown') return { kind: 'defer', delayMs: 0 };
-  const kind = aborted === 'timeout' ? 'timeout' : 'failure';
+  const isBad = isBadData(thrown);
+  const kind = isBad ? 'refused' : aborted === 'timeout' ? 'timeout' : 'failure';
   const error: Attempted = { atMs: nowMs, attempt: life.started.attempts, kind, message: oneLine(messageOf(thrown)) };
+  if (isBad) return { kind: 'dead', reason: BAD_DATA, error };
   const wish = wishOf(thrown);
   if (wish instanceof Defer) return { kind: 'defer', delayMs: jittered(bounded(wish.delayMs), random()) };
   if (wish) return { kind: 'dead', reason: oneLine(messageOf(wish), 200), error };
@@ -185,6 +200,9 @@ function withCompensation<Handler>(
   const compensation = compensationOf({ ...life, reason, error }, nowMs);
   return compensation ? { ...outcome, compensation } : outcome;
 }
+
+/** What its queue refuses is not tried again: it would be refused again. */
+const BAD_DATA = 'bad-data';
 
 /** What the handler asked for. Anything can be thrown, also an object that throws when it is looked at. */
 function wishOf(thrown: unknown): Defer | Unrecoverable | undefined {

@@ -3,9 +3,11 @@
  * the definition, which is why a job's record does not have to carry it.
  */
 import { type BackoffPolicy, defaultBackoff, storable } from './backoff.ts';
+import { type Codec, type JobSchemas, parseCodec, parseJobs } from './content.ts';
 import { type DurationInput, show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
 import { parseName } from './job.ts';
+import type { DataBySchemas } from './job-types.ts';
 import { checkNames } from './option-names.ts';
 import { durationIn, queueRanges, type Range } from './ranges.ts';
 
@@ -28,29 +30,49 @@ export interface QueueOptions {
   readonly delivery?: DeliveryMode;
   /** Over how many partitions a **new** queue is split. Default 1. An existing queue keeps what it has. */
   readonly partitions?: number;
+  /**
+   * What data goes through on its way into Redis, for encryption or compression. Only handlers see it decoded: `get`, the
+   * command line, dead letters and logs show what is stored. Producers and workers need the same one.
+   */
+  readonly codec?: Codec | undefined;
 }
+
+/** Options of a queue whose jobs have names, with a schema each. */
+export interface NamedQueueOptions<Schemas extends JobSchemas = JobSchemas> extends QueueOptions {
+  /**
+   * Job name → schema of its data: of zod, valibot, arktype, or anything with the interface Standard Schema. Data is
+   * checked when a job is scheduled (`bad-input`, nothing is written), and again when it is started, where it makes a
+   * dead letter with the reason `bad-data`. The record holds what was scheduled; the handler gets what the schema makes
+   * of it.
+   */
+  readonly jobs: Schemas;
+}
+
+type AnyQueueOptions = QueueOptions & { readonly jobs?: JobSchemas | undefined };
 
 /** When a job is acknowledged, and so what a crash means: see `QueueOptions.delivery`. */
 export type DeliveryMode = 'at-least-once' | 'at-most-once' | 'effectively-once';
 
 const QUEUE_OPTIONS: readonly string[] = Object.keys({
-  ...{ attempts: 0, crashes: 0, backoff: 0, timeout: 0, delivery: 0, partitions: 0 },
-} satisfies Record<keyof QueueOptions, number>);
+  ...{ attempts: 0, crashes: 0, backoff: 0, timeout: 0, delivery: 0, partitions: 0, jobs: 0, codec: 0 },
+} satisfies Record<keyof NamedQueueOptions, number>);
 
 const DELIVERIES: readonly DeliveryMode[] = ['at-least-once', 'at-most-once', 'effectively-once'];
 
 /** The data of jobs without a type argument: the type that `JSON.parse` returns. */
 export type Untyped = ReturnType<typeof JSON.parse>;
 
-/** A defined queue; `Data` is the type of its jobs' data. */
-export interface Queue<Data = unknown> {
-  readonly name: string;
+/** A defined queue; `Data` is the type of its jobs' data, or `NamedData` where its jobs have names with schemas. */
+export interface Queue<Data = unknown, Name extends string = string> {
+  readonly name: Name;
   readonly attempts: number;
   readonly crashes: number;
   readonly backoff: BackoffPolicy;
   readonly timeoutMs: number;
   readonly delivery: DeliveryMode;
   readonly partitions: number;
+  readonly jobs?: JobSchemas | undefined;
+  readonly codec?: Codec | undefined;
   /** Never present: it lets the compiler carry the data type. */
   readonly data?: Data;
 }
@@ -63,8 +85,23 @@ export interface Queue<Data = unknown> {
  * @throws DuestreamError `bad-input` for a name outside the grammar or an option outside its range.
  * @example
  * const emails = defineQueue<{ to: string }>('emails', { attempts: 5, backoff: exponential('10s', { max: '1h' }) });
+ * @example
+ * const mail = defineQueue('mail', { jobs: { welcome: z.object({ to: z.email() }), invoice: z.object({ cents: z.int() }) } });
  */
-export function defineQueue<Data = Untyped>(name: string, options: QueueOptions = {}): Queue<Data> {
+export function defineQueue<const Name extends string, const Schemas extends JobSchemas>(
+  name: Name,
+  options: NamedQueueOptions<Schemas>,
+): Queue<DataBySchemas<Schemas>, Name>;
+export function defineQueue<Data = Untyped>(
+  name: string,
+  options?: QueueOptions & { readonly jobs?: undefined },
+): Queue<Data>;
+export function defineQueue(name: string, options: AnyQueueOptions = {}): Queue {
+  return queueFrom(name, options);
+}
+
+/** The same where the types are not known. @throws DuestreamError `bad-input` */
+export function queueFrom(name: string, options: AnyQueueOptions): Queue {
   checkNames(options, QUEUE_OPTIONS, 'defineQueue', 'bad-input');
   return Object.freeze({
     name: parseName(name, 'queue'),
@@ -74,6 +111,8 @@ export function defineQueue<Data = Untyped>(name: string, options: QueueOptions 
     timeoutMs: durationIn(options.timeout ?? '15m', 'timeout', queueRanges.timeoutMs),
     delivery: deliveryOf(options.delivery ?? 'at-least-once'),
     partitions: wholeNumber(options.partitions ?? 1, { what: 'partitions', ...queueRanges.partitions }),
+    ...(options.jobs === undefined ? {} : { jobs: parseJobs(options.jobs) }),
+    ...(options.codec === undefined ? {} : { codec: parseCodec(options.codec) }),
   });
 }
 

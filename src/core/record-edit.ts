@@ -3,7 +3,8 @@
  * later version, the data, the options. The record then carries the mark of the first one, so that the call which made
  * the job is still recognised, and tombstones stay what they would have been.
  */
-import { dataJson } from './data-json.ts';
+import { dataPart } from './codec.ts';
+import { Sealed } from './content.ts';
 import { show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
 import { DEFAULT_NAME } from './job.ts';
@@ -91,13 +92,14 @@ function jsonAfter(text: string, body: Body, { name, hasData, data, options }: R
   const isOption = bodyFields.some((field) => options[field.name] !== undefined);
   if (name === undefined && !hasData && !isOption) return text;
   if (!hasData) checkNumbers(text);
-  const { n, d, o, ...rest } = body;
+  const { n, d, c, o, ...rest } = body;
   const newName = name ?? (typeof n === 'string' ? n : DEFAULT_NAME);
-  const newData = hasData ? data : d;
+  const kept = typeof d === 'string' && typeof c === 'string' ? new Sealed(d, c) : d;
+  const newData = hasData ? data : kept;
   const newOptions = isOption ? optionsAfter(o, options) : o;
   const parts = [
     newName === DEFAULT_NAME ? '' : `"n":${JSON.stringify(newName)}`,
-    newData === undefined ? '' : `"d":${dataJson(newData)}`,
+    newData === undefined ? '' : dataPart(newData),
     newOptions === undefined ? '' : `"o":${JSON.stringify(newOptions)}`,
     ...Object.entries(rest).map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`),
   ];

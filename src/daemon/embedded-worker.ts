@@ -6,7 +6,7 @@
 import { checkObject } from '../core/option-names.ts';
 import type { Queue, Untyped } from '../core/queue.ts';
 import { createMetrics, type Registry } from '../metrics/metrics.ts';
-import type { QueueHandlers } from '../worker/handlers.ts';
+import type { PlainHandlers, QueueHandlers } from '../worker/handlers.ts';
 import type { AnyOptions, ManyQueuesOptions, WorkerOptions as PlainOptions } from '../worker/options.ts';
 import { createWatchedWorker, type Worker as Plain, type WatchedWorker } from '../worker/worker.ts';
 import { version } from './version.ts';
@@ -57,8 +57,13 @@ const UNMEASURED = ['rejections', 'eventLoopLag', 'redisEvicts'] as const;
  * });
  */
 export function createWorker<Data = Untyped>(
+  queue: string,
+  handlers: PlainHandlers<Data>,
+  options: WorkerOptions,
+): Worker;
+export function createWorker<Data = Untyped>(
   queue: Queue<Data> | string,
-  handlers: QueueHandlers<Data>,
+  handlers: QueueHandlers<NoInfer<Data>>,
   options: WorkerOptions,
 ): Worker;
 export function createWorker<const Datas extends readonly unknown[]>(options: WorkerQueuesOptions<Datas>): Worker;

@@ -7,7 +7,7 @@ import type { Config } from '../config/options.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { hintOf } from '../core/nearest.ts';
-import { defineQueue, type Queue } from '../core/queue.ts';
+import { type Queue, queueFrom } from '../core/queue.ts';
 import type { RedisInput } from '../redis/connection/connect.ts';
 import type { Handlers } from '../worker/handlers.ts';
 import type { AnyWork } from '../worker/options.ts';
@@ -37,15 +37,18 @@ export function createModuleWorker(handlers: Handlers, { config, redis, log, onl
       const onAbandoned = Object.hasOwn(handlers.onAbandoned, name) ? handlers.onAbandoned[name] : undefined;
       return { queue: definitionOf(name, { handlers, config }), handler: handlers.map[name] ?? {}, onAbandoned };
     });
-  return createWatchedWorker([{ ...workerOptions(config), redis, log, queues }]);
+  const worker = createWatchedWorker([{ ...workerOptions(config), redis, log, queues }]);
+  handlers.use.forEach(worker.use);
+  return worker;
 }
 
 function definitionOf(name: string, { handlers, config }: { handlers: Handlers; config: Config }): Queue {
   const coded = handlers.queues.find((queue) => queue.name === name);
   const said = queueOptions(config, name);
-  const { attempts, crashes, backoff, partitions, delivery, timeoutMs } = coded ?? defineQueue(name);
+  const { attempts, crashes, backoff, partitions, delivery, timeoutMs, jobs, codec } = coded ?? queueFrom(name, {});
   const timeout = coded ? timeoutMs : config.worker.timeoutMs;
-  return defineQueue<unknown>(name, { attempts, crashes, backoff, partitions, delivery, timeout, ...said });
+  const content = { ...(jobs && { jobs }), ...(codec && { codec }) };
+  return queueFrom(name, { attempts, crashes, backoff, partitions, delivery, timeout, ...content, ...said });
 }
 
 function workerOptions({ worker, done, namespace }: Config) {

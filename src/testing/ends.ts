@@ -10,7 +10,7 @@ import type { Queue } from '../core/queue.ts';
 import { decodeHeader } from '../core/record-header.ts';
 import type { Effects } from '../worker/context.ts';
 import type { Agenda } from './agenda.ts';
-import { type Kept, lifeOf, type Run, runOf } from './kept.ts';
+import { type DeadLetter, endJob, type Kept, lifeOf, type Run, runOf } from './kept.ts';
 
 /** One start, from its beginning to its end. */
 export interface Begun {
@@ -25,6 +25,7 @@ export type Put = (queue: Queue, job: { readonly id: string; readonly record: st
 interface EndsParts {
   readonly agenda: Agenda;
   readonly runs: Run[];
+  readonly deadLetters: DeadLetter[];
   readonly inline: boolean;
   readonly put: Put;
   readonly begin: (job: Kept, dueMs: number) => Promise<void>;
@@ -56,7 +57,7 @@ export function createEnds(parts: EndsParts): Ends {
     async expire(job, compensations) {
       const compensation = compensations ? compensationOfExpired(lifeOf(job), agenda.nowMs()) : undefined;
       if (decodeHeader(job.record)?.onLate === 'dead') return bury(parts, job, 'expired', compensation);
-      job.state = 'expired';
+      endJob(job, 'expired', agenda.nowMs());
       await leave(parts, job, compensation);
     },
   };
@@ -73,7 +74,7 @@ async function settle(parts: EndsParts, begun: Begun, verdict: EndVerdict): Prom
   // A job that was asked to cancel ends cancelled, however its handler ended.
   if (job.cancelRequested) {
     runs.push(runOf(begun, 'cancelled', undefined));
-    job.state = 'cancelled';
+    endJob(job, 'cancelled', parts.agenda.nowMs());
     return;
   }
   const { outcome } = verdict;
@@ -86,8 +87,7 @@ async function settle(parts: EndsParts, begun: Begun, verdict: EndVerdict): Prom
 async function carryOut(parts: EndsParts, job: Kept, outcome: Outcome): Promise<void> {
   switch (outcome.kind) {
     case 'done':
-      job.state = 'done';
-      return;
+      return endJob(job, 'done', parts.agenda.nowMs());
     case 'dead':
       return bury(parts, job, outcome.reason, outcome.compensation);
     case 'retry':
@@ -107,8 +107,12 @@ async function again(parts: EndsParts, job: Kept, delayMs: number): Promise<void
 }
 
 async function bury(parts: EndsParts, job: Kept, reason: string, compensation: Dead['compensation']): Promise<void> {
-  job.state = 'dead';
+  const { agenda, deadLetters } = parts;
+  const { queue, id, record, token, attempts, generation } = job;
+  endJob(job, 'dead', agenda.nowMs());
   job.reason = reason;
+  job.deadLetter = `${agenda.nowMs()}-${deadLetters.length}`;
+  deadLetters.push({ entry: job.deadLetter, queue, id, record, token, attempts, generation, isGone: false });
   await leave(parts, job, compensation);
 }
 

@@ -8,17 +8,28 @@
  * @module duestream-testing
  */
 
+import { createScheduleChain } from '../client/middleware.ts';
+import type { Producer } from '../client/producer.ts';
 import type { Scheduled } from '../client/scheduled.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs } from '../core/duration.ts';
 import type { Job } from '../core/job.ts';
 import type { ScheduleOptions } from '../core/job-options.ts';
+import { checkNames } from '../core/option-names.ts';
 import { defineQueue, type Queue, type Untyped } from '../core/queue.ts';
 import type { ScheduleInput } from '../core/recurring/schedule-input.ts';
-import { defineHandlers, type HandlerMap, type Handlers } from '../worker/handlers.ts';
+import {
+  defineHandlers,
+  type HandlerCalls,
+  type HandlerMap,
+  type Handlers,
+  type Middleware,
+} from '../worker/handlers.ts';
+import { createHandleChain } from '../worker/middleware.ts';
 import { checkDelivery } from '../worker/options.ts';
 import { createAgenda, virtualClock } from './agenda.ts';
 import { createJobBook, type TestJob } from './jobs.ts';
 import type { Run } from './kept.ts';
+import { createKitProducer } from './producer.ts';
 import { createScheduleBook } from './schedules.ts';
 import { servedBy } from './served.ts';
 
@@ -47,10 +58,17 @@ export interface TestKitOptions {
 
 /** Jobs, retries and schedules in virtual time: what `createTestKit` returns. */
 export interface TestKit {
+  /**
+   * A producer of this kit, for code that is given one: every method, with the replies and the refusals of a real one,
+   * in virtual time. What the kit ends it remembers for ever, as with a done window without end.
+   */
+  readonly producer: Producer;
   /** Schedules a job, with the options of a producer. */
   schedule<Data>(queue: Queue<Data> | string, data: Data, options?: ScheduleOptions): Promise<Scheduled>;
   /** Cancels a job; one that runs is settled as cancelled instead of tried again. */
   cancel(queue: Queue<unknown> | string, id: string): 'cancelled' | 'requested' | 'over' | 'unknown';
+  /** As `use` of a worker: around handlers, and around what they schedule. Those of `handlers` count too. */
+  use(middleware: Middleware): void;
   readonly schedules: ReturnType<typeof createScheduleBook>;
   /** Lets time pass: everything that comes due happens, in its order, and has ended when this resolves. */
   advance(by: DurationInput): Promise<void>;
@@ -77,28 +95,41 @@ export interface TestKit {
  * expect(kit.runs).toHaveLength(1);
  */
 export function createTestKit(options: TestKitOptions): TestKit {
+  checkNames(options, KIT_OPTIONS, 'createTestKit', 'bad-input');
   const { start = '2026-01-01T00:00:00Z', lasts = () => 0, random = () => 0.5, inline = false } = options;
   const handlers = handlersIn(options.handlers);
   const agenda = createAgenda(instantMs(start, 'start'));
   const known = new Map([...handlers.queues, ...(options.queues ?? [])].map((queue) => [queue.name, queue]));
   const queueOf = (name: string) => known.get(name) ?? defineQueue(name);
   const runs: Run[] = [];
+  const chains = { handle: createHandleChain(), schedule: createScheduleChain() };
+  handlers.use.forEach(use);
+  const clock = virtualClock(agenda.nowMs);
   for (const name of Object.keys(handlers.onAbandoned)) {
     checkDelivery(queueOf(name).delivery, { windowMs: WINDOW_MS, onAbandoned: handlers.onAbandoned[name] });
   }
   const jobs = createJobBook({
-    ...{ agenda, random, runs, inline, clock: virtualClock(agenda.nowMs) },
+    ...{ agenda, random, runs, inline, clock },
     queueOf: (given) => known.get(given.name) ?? given,
-    servedBy: servedBy(handlers),
+    servedBy: servedBy(handlers, chains.handle.around),
+    calls: () => calls,
     lastsMs: (job) => durationMs(lasts(job), 'lasts'),
   });
+  const producer = createKitProducer(jobs, clock);
+  const calls: HandlerCalls = createKitProducer(jobs, clock, chains.schedule);
   const schedules = createScheduleBook({ agenda, jobs, queueOf });
   for (const [name, input] of Object.entries(options.schedules ?? {})) schedules.put(name, input);
 
+  function use(middleware: Middleware): void {
+    chains.handle.use(middleware);
+    chains.schedule.use(middleware);
+  }
+
   return {
+    ...{ producer, use },
     schedule: (queue, data, given = {}) =>
-      jobs.schedule(typeof queue === 'string' ? queueOf(queue) : queue, data, given),
-    cancel: (queue, id) => jobs.cancel(typeof queue === 'string' ? queue : queue.name, id),
+      producer.schedule(typeof queue === 'string' ? queueOf(queue) : queue, data, given),
+    cancel: (queue, id) => jobs.cancel(typeof queue === 'string' ? queue : queue.name, id).kind,
     schedules,
     advance: (by) => agenda.advanceTo(agenda.nowMs() + durationMs(by, 'advance')),
     advanceTo: (instant) => agenda.advanceTo(instantMs(instant, 'advanceTo')),
@@ -118,6 +149,10 @@ export function createTestKit(options: TestKitOptions): TestKit {
         .filter((job) => (queue === undefined || job.queue === queue) && (state === undefined || job.state === state)),
   };
 }
+
+const KIT_OPTIONS: readonly string[] = Object.keys({
+  ...{ handlers: 0, queues: 0, start: 0, schedules: 0, lasts: 0, random: 0, inline: 0 },
+} satisfies Record<keyof TestKitOptions, number>);
 
 /** Any that remembers: the kit forgets nothing. */
 const WINDOW_MS = 600_000;

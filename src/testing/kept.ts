@@ -6,14 +6,15 @@ import { DEFAULT_NAME, type Job } from '../core/job.ts';
 import type { Life } from '../core/judge.ts';
 import type { AbortReason, Attempted } from '../core/outcome.ts';
 import type { Queue } from '../core/queue.ts';
-import type { JobState } from '../core/state.ts';
+import type { JobState, OverState } from '../core/state.ts';
 import type { Effect } from '../redis/transitions/replies.ts';
 import type { Effects } from '../worker/context.ts';
 
 export interface Kept {
   readonly queue: Queue;
   readonly id: string;
-  readonly record: string;
+  /** An edit puts another one in its place. */
+  record: string;
   state: JobState;
   dueMs: number;
   /** The due of a retry or a defer. */
@@ -23,6 +24,12 @@ export interface Kept {
   failures: number;
   history: readonly Attempted[];
   reason: string | undefined;
+  /** Grows when the job is replaced or replayed; undefined until a start or a change, of what is not counted yet. */
+  generation: number | undefined;
+  /** When it ended. */
+  overMs: number | undefined;
+  /** The address of its dead letter. */
+  deadLetter: string | undefined;
   cancelRequested: boolean;
   /** Tells the handler to stop. Set while it runs. */
   abort: ((why: AbortReason) => void) | undefined;
@@ -44,6 +51,28 @@ export interface Run {
   readonly error: string | undefined;
   /** What the handler asked to be committed. */
   readonly commits: readonly Effect[];
+}
+
+/** A dead letter of the kit, newest last. */
+export interface DeadLetter extends Pick<Kept, 'queue' | 'id' | 'record' | 'token' | 'attempts' | 'generation'> {
+  readonly entry: string;
+  /** It was replayed. It keeps its place, so that no other one gets its address. */
+  isGone: boolean;
+}
+
+/** A job as it comes into being. */
+export function freshJob(queue: Queue, { id, record, dueMs }: Pick<Kept, 'id' | 'record' | 'dueMs'>): Kept {
+  return {
+    ...{ queue, id, record, state: 'scheduled', dueMs, nextDueMs: undefined, token: '0', generation: undefined },
+    ...{ attempts: 0, failures: 0, history: [], reason: undefined, cancelRequested: false },
+    ...{ overMs: undefined, deadLetter: undefined, abort: undefined, strike: () => undefined },
+  };
+}
+
+/** The job is over. */
+export function endJob(job: Kept, state: OverState, nowMs: number): void {
+  job.state = state;
+  job.overMs = nowMs;
 }
 
 export const lifeOf = ({ id, token, attempts, failures, history, record }: Kept): Life => ({

@@ -5,14 +5,22 @@
  */
 import type { Clock } from '../core/clock.ts';
 import type { Job } from '../core/job.ts';
-import { type Ending, judgeEnd, judgeStart, type Rules, type StartVerdict, timedOut } from '../core/judge.ts';
+import {
+  type Ending,
+  judgeEnd,
+  judgeStart,
+  judgeThrown,
+  type Rules,
+  type StartVerdict,
+  timedOut,
+} from '../core/judge.ts';
 import { silentLog } from '../core/log.ts';
 import { partitionRef } from '../redis/keys.ts';
 import { Effects, JobContext, LazyAbort } from '../worker/context.ts';
-import type { Handler } from '../worker/handlers.ts';
+import type { Handler, HandlerCalls } from '../worker/handlers.ts';
 import type { Agenda } from './agenda.ts';
 import { type Begun, createEnds, type Ends, type Put } from './ends.ts';
-import { type Kept, lifeOf, type Run, viewOf } from './kept.ts';
+import { type DeadLetter, endJob, type Kept, lifeOf, type Run, viewOf } from './kept.ts';
 import type { Served } from './served.ts';
 
 export interface RunnerParts {
@@ -23,7 +31,10 @@ export interface RunnerParts {
   /** How long the run of a job lasts in virtual time. */
   readonly lastsMs: (job: Job<unknown>) => number;
   readonly random: () => number;
+  /** What handlers ask for. */
+  readonly calls: () => HandlerCalls;
   readonly runs: Run[];
+  readonly deadLetters: DeadLetter[];
   readonly inline: boolean;
 }
 
@@ -40,9 +51,13 @@ export interface Runner {
 }
 
 export function createRunner(parts: RunnerParts, put: Put): Runner {
-  const { agenda, runs, inline } = parts;
+  const { agenda, runs, inline, deadLetters } = parts;
   const run = (job: Kept, dueMs: number) => begin(playing, job, dueMs);
-  const playing: Playing = { ...parts, ends: createEnds({ agenda, runs, inline, put, begin: run }), tokens: 0 };
+  const playing: Playing = {
+    ...parts,
+    ends: createEnds({ agenda, runs, deadLetters, inline, put, begin: run }),
+    tokens: 0,
+  };
   return { begin: run };
 }
 
@@ -65,28 +80,39 @@ async function start(playing: Playing, job: Kept): Promise<void> {
   if (!inline && ends.isLate(job)) return ends.expire(job, served.compensations);
   job.state = 'running';
   job.attempts += 1;
+  job.generation ??= 0;
   playing.tokens += 1;
   job.token = String(playing.tokens);
   const begun = { job, atMs: agenda.nowMs(), effects: new Effects() };
   const rules = { ...served, queue: job.queue };
   const verdict = judgeStart(lifeOf(job), rules, agenda.nowMs());
   if (verdict.kind === 'refused') return ends.settle(begun, { kind: 'settled', outcome: verdict.outcome });
-  // Delivered at most once: in Redis it is over before its handler begins.
-  if (verdict.isOver) job.state = 'done';
-  await run(playing, begun, verdict, rules);
+  // Delivered at most once: in Redis it is over before its handler begins, and its data is opened before that.
+  if (!verdict.isOver) return run(playing, begun, verdict, rules);
+  try {
+    const open = { ...verdict, record: (await verdict.opening) ?? verdict.record, opening: undefined };
+    endJob(job, 'done', agenda.nowMs());
+    await run(playing, begun, open, rules);
+  } catch (thrown) {
+    const parts = { life: lifeOf(job), record: verdict.record, rules, nowMs: agenda.nowMs(), random: playing.random };
+    await ends.settle(begun, { kind: 'settled', outcome: judgeThrown({ thrown }, parts) });
+  }
 }
 
 /** The handler is called at once, in real time; its end is that of the virtual time which its run lasts. */
 async function run(playing: Playing, begun: Begun, verdict: Running, rules: Rules<Handler<never>>): Promise<void> {
   const { agenda, inline, ends, random } = playing;
   const { job, effects } = begun;
-  const { handler, timeoutMs, record } = verdict;
+  const { handler, timeoutMs, record, opening } = verdict;
   const view = viewOf(job, record);
   const lazyAbort = new LazyAbort();
   job.abort = (why) => lazyAbort.abort(why);
   const startedMs = agenda.nowMs();
   const lastsMs = inline ? 0 : playing.lastsMs(view);
-  const handled = ended(() => handler(view, contextOf(playing, view, { begun, verdict, lazyAbort })));
+  const context = contextOf(playing, view, { begun, verdict, lazyAbort });
+  const handled = ended(() =>
+    opening ? opening.then((known) => handler(viewOf(job, known), context)) : handler(view, context),
+  );
   const end = (ending: Ending) => {
     effects.close();
     return ends.settle(begun, judgeEnd(ending, { life: lifeOf(job), record, rules, nowMs: agenda.nowMs(), random }));
@@ -113,9 +139,17 @@ function contextOf(
   view: Job<never>,
   { begun: { job, effects }, verdict, lazyAbort }: { begun: Begun; verdict: Running; lazyAbort: LazyAbort },
 ) {
-  const { clock } = playing;
+  const { clock, calls } = playing;
   return new JobContext({
-    ...{ job: view, lazyAbort, clock, log: silentLog, token: job.token, effects: verdict.isOver ? undefined : effects },
+    ...{
+      calls,
+      job: view,
+      lazyAbort,
+      clock,
+      log: silentLog,
+      token: job.token,
+      effects: verdict.isOver ? undefined : effects,
+    },
     ref: partitionRef('test', { queue: job.queue.name, partition: 0, layoutGeneration: 0 }),
     deadlineMs: clock.monotonicMs() + verdict.timeoutMs,
   });

@@ -4,10 +4,17 @@
  */
 import type { ScheduleChange } from '../client/schedules/schedules.ts';
 import { encodeRecord } from '../core/codec.ts';
+import { isPromise } from '../core/content.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { Queue } from '../core/queue.ts';
 import { firesDue } from '../core/recurring/catch-up.ts';
 import { type PreviewRow, previewOf, runsLeft } from '../core/recurring/preview.ts';
+import {
+  type AnySchedule,
+  type NamedSchedule,
+  plainSchedule,
+  type QueueSchedule,
+} from '../core/recurring/queue-schedule.ts';
 import { dueOfFire, fireId, recurrenceOf } from '../core/recurring/schedule.ts';
 import { successor } from '../core/recurring/schedule-change.ts';
 import type { ScheduleInput } from '../core/recurring/schedule-input.ts';
@@ -36,9 +43,15 @@ interface Book extends ScheduleBookParts {
   readonly all: Map<string, Armed>;
 }
 
+/** A schema or a codec that answers later is refused here: time stands still while a schedule is put. */
+interface Put {
+  <Jobs>(name: string, input: NamedSchedule<Jobs>): ScheduleChange;
+  <Data>(name: string, input: ScheduleInput | QueueSchedule<Data>): ScheduleChange;
+}
+
 export interface ScheduleBook {
   /** Creates a schedule or changes it; the same definition again changes nothing. @throws DuestreamError `bad-input` */
-  readonly put: (name: string, input: ScheduleInput) => ScheduleChange;
+  readonly put: Put;
   readonly remove: (name: string) => boolean;
   /** What it will do. @throws DuestreamError `not-found` */
   readonly preview: (name: string, next?: number) => readonly PreviewRow[];
@@ -48,7 +61,7 @@ export function createScheduleBook(parts: ScheduleBookParts): ScheduleBook {
   const book: Book = { ...parts, all: new Map() };
   const { agenda, all } = book;
   return {
-    put: (name, input) => put(book, name, input),
+    put: (name: string, input: AnySchedule) => put(book, name, plainNow(input)),
     remove(name) {
       all.get(name)?.strike();
       return all.delete(name);
@@ -61,6 +74,16 @@ export function createScheduleBook(parts: ScheduleBookParts): ScheduleBook {
       return [...previewOf(definition.schedule, { fromMs: nowMs, next, left })];
     },
   };
+}
+
+function plainNow(given: AnySchedule): ScheduleInput {
+  const input = plainSchedule(given);
+  if (!isPromise(input)) return input;
+  input.catch(() => undefined);
+  throw new DuestreamError(
+    'bad-input',
+    'the schema or the codec of the queue is async; allowed in the schedules of the kit: those that answer at once',
+  );
 }
 
 function put(book: Book, name: string, input: ScheduleInput): ScheduleChange {
@@ -101,7 +124,7 @@ async function makeWay(book: Book, armed: Armed): Promise<void> {
   const { waitingMs, last, definition } = armed;
   const { queue, overlap } = definition.schedule;
   if (overlap !== 'replace' || waitingMs === undefined || last === undefined) return;
-  if (jobs.cancel(queue, last) !== 'requested') await fire(book, armed, waitingMs);
+  if (jobs.cancel(queue, last).kind !== 'requested') await fire(book, armed, waitingMs);
 }
 
 /** The rules of `fire.lua`. */

@@ -10,7 +10,7 @@ import type { Log } from '../core/log.ts';
 import type { AbortReason } from '../core/outcome.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { Effect } from '../redis/transitions/replies.ts';
-import type { HandlerContext } from './handlers.ts';
+import type { HandlerCalls, HandlerContext } from './handlers.ts';
 
 /** An AbortController that is only made when somebody looks at the signal. */
 export class LazyAbort {
@@ -56,6 +56,8 @@ export interface ContextParts {
   readonly deadlineMs: number;
   readonly clock: Clock;
   readonly log: Log;
+  /** Of the worker, for all its jobs. */
+  readonly calls: () => HandlerCalls;
   /** Where `commit` collects; undefined where a job cannot commit. */
   readonly effects: Effects | undefined;
 }
@@ -89,6 +91,18 @@ export class JobContext implements HandlerContext {
   get log(): Log {
     const { job, log } = this.#parts;
     return log.child({ job: job.id, name: job.name, attempt: job.attempt });
+  }
+
+  get schedule(): HandlerCalls['schedule'] {
+    return this.#parts.calls().schedule;
+  }
+
+  get reschedule(): HandlerCalls['reschedule'] {
+    return this.#parts.calls().reschedule;
+  }
+
+  get cancel(): HandlerCalls['cancel'] {
+    return this.#parts.calls().cancel;
   }
 
   get commit(): HandlerContext['commit'] {

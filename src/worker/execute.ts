@@ -4,32 +4,36 @@
  */
 
 import type { Clock } from '../core/clock.ts';
-import { idOf } from '../core/codec.ts';
+import { idOf, type JobRecord } from '../core/codec.ts';
 import type { Abandoned } from '../core/compensation.ts';
+import { isPromise } from '../core/content.ts';
 import type { Emitter } from '../core/events.ts';
-import type { Job } from '../core/job.ts';
 import {
   type Ending,
   type EndParts,
   judgeEnd,
   judgeRefused,
   judgeStart,
+  judgeThrown,
   type Life,
   type Rules,
   type StartVerdict,
   timedOut,
 } from '../core/judge.ts';
 import type { Log } from '../core/log.ts';
-import type { AbortReason } from '../core/outcome.ts';
+import type { AbortReason, Outcome } from '../core/outcome.ts';
 import type { Queue } from '../core/queue.ts';
 import type { ServerOf } from '../redis/connection/server-clock.ts';
 import type { Started } from '../redis/transitions/replies.ts';
 import type { Ended } from './conclude.ts';
 import { Effects, JobContext, LazyAbort } from './context.ts';
-import { type Handler, handlerFor, type QueueHandlers } from './handlers.ts';
+import { type Handler, type HandlerCalls, handlerFor, type PlainHandlers } from './handlers.ts';
 import type { Held, Inflight } from './inflight.ts';
+import type { HandleChain } from './middleware.ts';
 import type { Slots } from './overdue-slots.ts';
 import type { Settle } from './settle.ts';
+import { startedJob } from './started-job.ts';
+import { within } from './within.ts';
 
 /** What running a job needs beside its handlers. */
 interface Stations {
@@ -41,12 +45,16 @@ interface Stations {
   readonly random: () => number;
   readonly events: Emitter;
   readonly log: Log;
+  /** What handlers ask of Redis. */
+  readonly calls: () => HandlerCalls;
 }
 
-export interface ExecuteParts<Data> extends Stations {
+export interface ExecuteParts extends Stations {
   readonly queue: Queue;
-  readonly handlers: QueueHandlers<Data>;
+  readonly handlers: PlainHandlers<never>;
   readonly onAbandoned: Handler<Abandoned> | undefined;
+  /** A handler inside of all middleware. */
+  readonly around: HandleChain['around'];
 }
 
 /** Runs a started entry to its outcome. Returns at once; the settle station hears of the end. */
@@ -57,11 +65,11 @@ interface Executing extends Stations {
   readonly rules: Rules<Handler<never>>;
 }
 
-export function createExecute<Data>(parts: ExecuteParts<Data>): Execute {
-  const { queue, handlers, onAbandoned, ...stations } = parts;
+export function createExecute(parts: ExecuteParts): Execute {
+  const { queue, handlers, onAbandoned, around, ...stations } = parts;
   const rules: Rules<Handler<never>> = {
     queue,
-    handlerOf: (name) => handlerFor({ handlers, onAbandoned }, name),
+    handlerOf: (name) => handlerFor({ handlers, onAbandoned, around }, name),
     compensations: onAbandoned !== undefined,
   };
   const executing: Executing = { ...stations, queue: queue.name, rules };
@@ -74,6 +82,10 @@ function execute(executing: Executing, held: Held, started: Started): void {
   const { settle, inflight, rules } = executing;
   const life = { member: held.delivery.member, started };
   const verdict = judgeStart(life, rules, nowMs(executing, held));
+  if (verdict.kind === 'run' && verdict.isOver && verdict.opening) {
+    void openFirst(executing, new Run(executing, held, life, verdict), verdict.opening);
+    return;
+  }
   if (verdict.kind === 'refused') {
     inflight.refused(held);
     settle.settle({ held, name: verdict.name, record: started.record, tookMs: 0 }, verdict.outcome);
@@ -85,14 +97,32 @@ function execute(executing: Executing, held: Held, started: Started): void {
 }
 
 /**
+ * Of a job that is over before its handler, the data must be known to be good before that. Nothing extends its lease
+ * meanwhile: if somebody else starts it, this start is not the one that completes it, and its handler is not called.
+ */
+async function openFirst({ clock, inflight, settle }: Executing, run: Run, opening: Promise<JobRecord>): Promise<void> {
+  const { held, verdict } = run;
+  try {
+    const record = await within(opening, { clock, timeoutMs: verdict.timeoutMs });
+    run.verdict = { ...verdict, record, opening: undefined };
+    settle.acknowledge(run.endedAfter(0), () => run.begin());
+  } catch (thrown) {
+    const outcome = run.judgeUnopened(thrown);
+    inflight.refused(held);
+    settle.settle(run.endedAfter(0), outcome);
+  }
+}
+
+/**
  * One start that is let through. A class, unlike most of ours: one is made for each job, and methods cost nothing where
  * closures would cost more than everything else that is done here.
  */
 class Run {
   readonly #executing: Executing;
-  readonly #held: Held;
+  readonly held: Held;
   readonly #life: Life;
-  readonly #verdict: Verdict;
+  /** Another one once its record is open. */
+  verdict: Verdict;
   readonly #lazyAbort = new LazyAbort();
   readonly #effects = new Effects();
   #startedMs = 0;
@@ -101,19 +131,20 @@ class Run {
 
   constructor(executing: Executing, held: Held, life: Life, verdict: Verdict) {
     this.#executing = executing;
-    this.#held = held;
+    this.held = held;
     this.#life = life;
-    this.#verdict = verdict;
+    this.verdict = verdict;
   }
 
   /** Calls the handler, and tells once how it ended, whether it throws, returns or resolves. */
   begin(): void {
-    const { inflight, clock, serverOf, events, queue, log } = this.#executing;
-    const { handler, timeoutMs, isOver } = this.#verdict;
-    const { ref, delivery } = this.#held;
-    const job = jobOf(queue, { held: this.#held, life: this.#life, record: this.#verdict.record });
+    const { inflight, clock, serverOf, events, queue, log, calls } = this.#executing;
+    const { handler, timeoutMs, isOver } = this.verdict;
+    const { ref, delivery } = this.held;
+    const { opening } = this.verdict;
+    const job = startedJob(queue, { held: this.held, life: this.#life, record: this.verdict.record });
     this.#startedMs = clock.monotonicMs();
-    inflight.handlerBegan(this.#held, this);
+    inflight.handlerBegan(this.held, this);
     const lateMs = Math.max(0, serverOf(ref).nowMs(this.#startedMs) - delivery.dueMs);
     events.emit('job.started', { queue, id: job.id, name: job.name, attempt: job.attempt, lateMs });
     const context = new JobContext({
@@ -124,12 +155,15 @@ class Run {
       deadlineMs: this.#startedMs + timeoutMs,
       clock,
       log,
+      calls,
       effects: isOver ? undefined : this.#effects,
     });
     let pending: PromiseLike<unknown> | undefined;
     try {
-      const result = handler(job, context);
-      pending = isThenable(result) ? Promise.resolve(result) : undefined;
+      const result = opening
+        ? opening.then(({ data }) => handler({ ...job, data: data as never }, context))
+        : handler(job, context);
+      pending = isPromise(result) ? Promise.resolve(result) : undefined;
     } catch (thrown) {
       this.#handlerThrew(thrown);
       return;
@@ -145,14 +179,19 @@ class Run {
     this.#lazyAbort.abort(why);
   }
 
+  /** What becomes of it when its data is no good, or not to be had. */
+  judgeUnopened(thrown: unknown): Outcome {
+    return judgeThrown({ thrown }, this.#rulings());
+  }
+
   /** What it is once it is over. */
   endedAfter(tookMs: number): Ended {
-    return { held: this.#held, name: this.#verdict.record.name, record: this.#life.started.record, tookMs };
+    return { held: this.held, name: this.verdict.record.name, record: this.#life.started.record, tookMs };
   }
 
   /** What is still to come can take too long; what has returned cannot. */
   #wait(pending: PromiseLike<unknown>): void {
-    const { timeoutMs } = this.#verdict;
+    const { timeoutMs } = this.verdict;
     this.#disarm = this.#executing.clock.timer(timeoutMs, () => this.#timeIsUp());
     pending.then(
       () => this.#handlerEnded(RETURNED),
@@ -166,11 +205,11 @@ class Run {
    */
   #timeIsUp(): void {
     const { inflight, slots, log } = this.#executing;
-    const { timeoutMs } = this.#verdict;
+    const { timeoutMs } = this.verdict;
     const { id } = idOf(this.#life.member);
     this.#lazyAbort.abort('timeout');
-    inflight.overtaken(this.#held);
-    this.#disarm = slots.watch(this.#held, id);
+    inflight.overtaken(this.held);
+    this.#disarm = slots.watch(this.held, id);
     log.warn({ job: id, timeoutMs }, 'job timed out; its abort signal fired');
     this.#end({ kind: 'threw', thrown: timedOut(timeoutMs), aborted: this.#lazyAbort.reason });
   }
@@ -181,9 +220,9 @@ class Run {
 
   #handlerEnded(ending: Ending): void {
     const { inflight, slots } = this.#executing;
-    const { state } = this.#held;
+    const { state } = this.held;
     this.#disarm?.();
-    inflight.handlerEnded(this.#held);
+    inflight.handlerEnded(this.held);
     if (state.phase !== 'overtaken') this.#end(ending);
     else if (state.slotLost) slots.freed(idOf(this.#life.member).id);
   }
@@ -201,38 +240,11 @@ class Run {
 
   #rulings(): EndParts<Handler<never>> {
     const { rules, random } = this.#executing;
-    const { record } = this.#verdict;
-    return { life: this.#life, record, rules, nowMs: nowMs(this.#executing, this.#held), random };
+    const { record } = this.verdict;
+    return { life: this.#life, record, rules, nowMs: nowMs(this.#executing, this.held), random };
   }
 }
 
 const RETURNED: Ending = { kind: 'returned' };
 
 const nowMs = ({ serverOf }: Executing, { ref }: Held) => Math.round(serverOf(ref).nowMs());
-
-function jobOf(
-  queue: string,
-  { held, life, record }: { readonly held: Held; readonly life: Life; readonly record: Verdict['record'] },
-): Job<never> {
-  const { attempts, failures, crashes, history } = life.started;
-  const { id, bare } = idOf(life.member);
-  // No spread: this object is made for each job, and copying costs fifteen times as much.
-  return {
-    id,
-    bare,
-    queue,
-    name: record.name,
-    // The producer and the worker share the queue's definition; what is in the record is what JSON carried.
-    data: record.data as never,
-    dueMs: held.delivery.dueMs,
-    askedDueMs: record.askedDueMs,
-    attempt: attempts,
-    failures,
-    crashes,
-    history,
-  };
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
-}

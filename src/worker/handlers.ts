@@ -3,15 +3,24 @@
  * map of them, made by `defineHandlers`.
  */
 
-import { ABANDONED, type Abandoned } from '../core/compensation.ts';
+import { checkMiddleware, type ProducerMiddleware } from '../client/middleware.ts';
+import type { Producer } from '../client/producer.ts';
+import type { Abandoned } from '../core/compensation.ts';
+import type { JobSchemas } from '../core/content.ts';
 import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
-import { DEFAULT_NAME, type Job, parseName } from '../core/job.ts';
+import { ABANDONED, DEFAULT_NAME, type Job, parseName } from '../core/job.ts';
+import type { AnyJobOf, InputOf, NamedData, OutputIn } from '../core/job-types.ts';
 import type { Log } from '../core/log.ts';
+import { hintOf } from '../core/nearest.ts';
+import { checkNames } from '../core/option-names.ts';
 import type { Queue, Untyped } from '../core/queue.ts';
 
+/** What a handler can do to other jobs. */
+export type HandlerCalls = Pick<Producer, 'schedule' | 'reschedule' | 'cancel'>;
+
 /** What a handler gets beside its job. */
-export interface HandlerContext {
+export interface HandlerContext extends HandlerCalls {
   /** Aborts when the job's time is up, a cancel was requested, the lease was lost, or the worker shuts down. */
   readonly signal: AbortSignal;
   /**
@@ -31,6 +40,17 @@ export interface HandlerContext {
    * @example context.commit('HINCRBY', `${context.tag}:balances`, account, 10);
    */
   readonly commit: (command: string, key: string, ...args: readonly (string | number)[]) => void;
+  /**
+   * As a producer does, on the worker's connection. A handler may run twice: give the job an id that follows from this one,
+   * so that the second run finds it there. It counts at once, whatever becomes of this job; `durability` is not for it.
+   *
+   * @example await context.schedule(reminders, { invoice }, { id: `remind:${job.id}`, delay: '3d' });
+   */
+  readonly schedule: HandlerCalls['schedule'];
+  /** As a producer does. @example await context.reschedule(reminders, `remind:${job.id}`, { delay: '1d' }); */
+  readonly reschedule: HandlerCalls['reschedule'];
+  /** As a producer does. @example await context.cancel(reminders, `remind:${job.id}`); */
+  readonly cancel: HandlerCalls['cancel'];
   /** Epoch ms, by this machine's clock, at which the signal aborts because the time is up. */
   readonly deadlineMs: number;
   /** Writes with the queue, the job's id and the attempt already filled in. */
@@ -43,11 +63,44 @@ export interface HandlerContext {
  */
 export type Handler<Data = unknown> = (job: Job<Data>, context: HandlerContext) => unknown;
 
+/**
+ * Called with each job, decoded and checked. `next` calls the handler, or the next middleware, and settles as that does. What
+ * this returns or throws counts as the end of the handler: returning means done, also without `next`.
+ */
+export type HandleMiddleware = (job: Job<Untyped>, context: HandlerContext, next: () => Promise<unknown>) => unknown;
+
+/** For workers and producers alike: `schedule` stands around what is scheduled, in a handler too; `handle` around handlers. */
+export interface Middleware extends ProducerMiddleware {
+  readonly handle?: HandleMiddleware | undefined;
+}
+
 /** One handler for all jobs of a queue, or one per job name; `default` takes jobs without a name. */
-export type QueueHandlers<Data = unknown> = Handler<Data> | { readonly [jobName: string]: Handler<Data> };
+export type PlainHandlers<Data> = Handler<Data> | { readonly [jobName: string]: Handler<Data> };
+
+/** One handler per name of a queue with `jobs`, or one for all, in which the name tells the data apart. */
+export type NamedHandlers<Jobs> =
+  | ((job: AnyJobOf<Jobs>, context: HandlerContext) => unknown)
+  | { readonly [Name in keyof Jobs]: Handler<OutputIn<Jobs, Name>> };
+
+/** What handles the jobs of a queue: `PlainHandlers`, or `NamedHandlers` where it was defined with `jobs`. */
+export type QueueHandlers<Data = unknown> = 0 extends 1 & Data
+  ? PlainHandlers<Data>
+  : [Data] extends [never]
+    ? PlainHandlers<Data>
+    : [Data] extends [NamedData<infer Jobs>]
+      ? NamedHandlers<Jobs>
+      : PlainHandlers<Data>;
+
+/** Queue name → what handles its jobs, for queues with `jobs`; where others are among them, anything. */
+export type HandlersFor<Queues extends readonly Queue[]> = string extends Queues[number]['name']
+  ? Readonly<Record<string, QueueHandlers<Untyped>>>
+  : { readonly [One in Queues[number] as One['name']]: QueueHandlers<NonNullable<One['data']>> };
 
 /** Queue name → what handles its jobs; `Data` says queue by queue what the jobs carry. */
 export type HandlerMap<Data> = { readonly [Name in keyof Data]: QueueHandlers<Data[Name]> };
+
+/** Queue name → what takes back the half-done work of its jobs. */
+type AbandonedMap<Data> = { readonly [Name in keyof Data]?: Handler<Abandoned<InputOf<Data[Name]>>> };
 
 /** What a handler module exports by default. */
 export interface Handlers {
@@ -55,6 +108,7 @@ export interface Handlers {
   readonly onAbandoned: Readonly<Record<string, Handler<Abandoned>>>;
   readonly map: Readonly<Record<string, QueueHandlers<never>>>;
   readonly queues: readonly Queue[];
+  readonly use: readonly Middleware[];
 }
 
 /**
@@ -63,6 +117,7 @@ export interface Handlers {
  *
  * @param map queue name → handler, or queue name → job name → handler.
  * @param options `queues`: definitions whose attempts, backoff and timeout count instead of the defaults;
+ * `use`: middleware around the handlers, the first one outermost;
  * `onAbandoned`: queue name → what takes back the half-done work of jobs that died after a crash or a timeout.
  * @throws DuestreamError `bad-input` for a queue name outside the grammar or a handler that is no function.
  * @example
@@ -71,34 +126,66 @@ export interface Handlers {
  *   bills: async (job) => remind(job.data),
  * });
  */
-export function defineHandlers<Data extends object = Readonly<Record<string, Untyped>>>(
-  map: NoInfer<HandlerMap<Data>>,
+export function defineHandlers(
+  map: HandlerMap<Readonly<Record<string, Untyped>>>,
+  options?: {
+    readonly queues?: undefined;
+    readonly use?: readonly Middleware[];
+    readonly onAbandoned?: AbandonedMap<Readonly<Record<string, Untyped>>>;
+  },
+): Handlers;
+export function defineHandlers<const Queues extends readonly Queue[]>(
+  map: NoInfer<HandlersFor<Queues>>,
   options: {
+    readonly queues: Queues;
+    readonly use?: readonly Middleware[];
+    readonly onAbandoned?: AbandonedMap<Readonly<Record<string, Untyped>>>;
+  },
+): Handlers;
+export function defineHandlers<Data extends object = never>(
+  map: NoInfer<HandlerMap<Data>>,
+  options?: {
     readonly queues?: readonly Queue[];
-    readonly onAbandoned?: NoInfer<{ readonly [Name in keyof Data]?: Handler<Abandoned<Data[Name]>> }>;
+    readonly use?: readonly Middleware[];
+    readonly onAbandoned?: NoInfer<AbandonedMap<Data>>;
+  },
+): Handlers;
+export function defineHandlers(
+  given: object,
+  options: {
+    readonly queues?: readonly Queue[] | undefined;
+    readonly use?: readonly Middleware[] | undefined;
+    readonly onAbandoned?: object | undefined;
   } = {},
 ): Handlers {
-  const all: Handlers['map'] = map;
-  for (const [queue, handlers] of Object.entries(all)) {
+  checkNames(options, OPTIONS, 'defineHandlers', 'bad-input');
+  const { queues = [], use = [] } = options;
+  use.forEach(checkMiddleware);
+  const map: Handlers['map'] = Object.fromEntries(Object.entries(given));
+  for (const [queue, handlers] of Object.entries(map)) {
     parseName(queue, 'queue');
-    checkHandlers(queue, handlers);
+    checkHandlers(queue, handlers, queues.find(({ name }) => name === queue)?.jobs);
   }
-  const { queues = [], onAbandoned = {} } = options;
+  const onAbandoned: Handlers['onAbandoned'] = Object.fromEntries(Object.entries(options.onAbandoned ?? {}));
   const stray = Object.keys(onAbandoned).find((queue) => !Object.hasOwn(map, queue));
   if (stray !== undefined) {
     throw new DuestreamError(
       'bad-input',
-      `onAbandoned names queue ${show(stray)}; allowed: ${Object.keys(map).join(', ')}`,
+      `onAbandoned names queue ${show(stray)}${hintOf(stray, Object.keys(map)) || ';'} allowed: ${Object.keys(map).join(', ')}`,
     );
   }
-  return Object.freeze({ kind: 'duestream.handlers', map, queues, onAbandoned });
+  return Object.freeze({ kind: 'duestream.handlers', map, queues, use, onAbandoned });
 }
 
+const OPTIONS: readonly string[] = ['queues', 'use', 'onAbandoned'];
+
 /** @throws DuestreamError `bad-input` */
-export function checkHandlers(queue: string, handlers: QueueHandlers<never>): void {
+export function checkHandlers(queue: string, handlers: QueueHandlers<never>, jobs?: JobSchemas): void {
   const named = typeof handlers === 'function' ? { [DEFAULT_NAME]: handlers } : handlers;
   const entries = typeof named === 'object' && named !== null ? Object.entries(named) : [];
   const wrong = entries.find(([, handler]) => typeof handler !== 'function');
+  const stray = jobs && typeof handlers === 'object' && entries.find(([name]) => !Object.hasOwn(jobs, name));
+  if (jobs && stray) throw strayHandler(queue, stray[0], Object.keys(jobs));
   if (entries.length > 0 && !wrong) return;
   throw new DuestreamError(
     'bad-input',
@@ -106,16 +193,34 @@ export function checkHandlers(queue: string, handlers: QueueHandlers<never>): vo
   );
 }
 
+const strayHandler = (queue: string, name: string, names: readonly string[]): DuestreamError =>
+  new DuestreamError(
+    'bad-input',
+    `queue ${queue} has no jobs named ${name}${hintOf(name, names) || ';'} allowed as names of handlers: ${names.join(', ')}`,
+  );
+
 /** The handler for a job name. A single function takes every name. */
-function pickHandler<Data>(handlers: QueueHandlers<Data>, name: string): Handler<Data> | undefined {
+function pickHandler(handlers: PlainHandlers<never>, name: string): Handler<never> | undefined {
   if (typeof handlers === 'function') return handlers;
   return Object.hasOwn(handlers, name) ? handlers[name] : undefined;
 }
 
-/** A compensation job's data has its own shape: a handler that takes every name must not take it for an order of its own. */
-export function handlerFor<Data>(
-  { handlers, onAbandoned }: { handlers: QueueHandlers<Data>; onAbandoned: Handler<Abandoned> | undefined },
+/**
+ * The handler for a job, inside of all middleware. A compensation job's data has its own shape: a handler that takes every
+ * name must not take it for an order of its own.
+ */
+export function handlerFor(
+  {
+    handlers,
+    onAbandoned,
+    around,
+  }: {
+    readonly handlers: PlainHandlers<never>;
+    readonly onAbandoned: Handler<Abandoned> | undefined;
+    readonly around: (handler: Handler<never>) => Handler<never>;
+  },
   name: string,
 ): Handler<never> | undefined {
-  return name === ABANDONED ? onAbandoned : pickHandler(handlers, name);
+  const handler = name === ABANDONED ? onAbandoned : pickHandler(handlers, name);
+  return handler && around(handler);
 }

@@ -7,6 +7,7 @@ import type { Abandoned } from '../core/compensation.ts';
 import { type DurationInput, durationText } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { parseName } from '../core/job.ts';
+import type { InputOf } from '../core/job-types.ts';
 import { type Log, silentLog } from '../core/log.ts';
 import { asConfig, checkNames } from '../core/option-names.ts';
 import { type DeliveryMode, defineQueue, type Queue } from '../core/queue.ts';
@@ -39,11 +40,11 @@ export interface QueueWork<Data> {
   /** A defined queue, or its name. */
   readonly queue: Queue<Data> | string;
   /** A function for all jobs, or an object of functions by job name. */
-  readonly handler: QueueHandlers<Data>;
+  readonly handler: QueueHandlers<NoInfer<Data>>;
   /** How many handlers of this queue run at once. Default: that of the worker. */
   readonly concurrency?: number | undefined;
   /** As in `WorkerOptions`. */
-  readonly onAbandoned?: Handler<Abandoned<Data>> | undefined;
+  readonly onAbandoned?: Handler<Abandoned<InputOf<Data>>> | undefined;
 }
 
 /** Options of a worker of several queues; the compiler knows the data of each. */
@@ -122,7 +123,7 @@ export function readWork(works: readonly AnyWork[], settings: Settings): readonl
 
 function workOf({ queue, handler, concurrency, onAbandoned }: AnyWork, settings: Settings): Work {
   const definition = typeof queue === 'string' ? defineQueue<unknown>(queue) : queue;
-  checkHandlers(definition.name, handler);
+  checkHandlers(definition.name, handler, definition.jobs);
   checkDelivery(definition.delivery, { windowMs: settings.windowMs, onAbandoned });
   return {
     queue: definition,

@@ -13,9 +13,11 @@ import { createCompletions } from './completions.ts';
 import { createConsumer } from './consumer.ts';
 import { createExecute } from './execute.ts';
 import { createExpire } from './expiry.ts';
+import type { HandlerCalls } from './handlers.ts';
 import { createHandover } from './handover.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import { abort, createInflight, type Inflight } from './inflight.ts';
+import type { HandleChain } from './middleware.ts';
 import type { Settings, Work } from './options.ts';
 import { createSlots } from './overdue-slots.ts';
 import { createReclaimer } from './reclaimer.ts';
@@ -35,6 +37,8 @@ export interface ServedQueueParts {
   /** Aborted when nothing is worth a further try. */
   readonly giveUp: AbortSignal;
   readonly serverOf: ServerOf;
+  readonly around: HandleChain['around'];
+  readonly calls: () => HandlerCalls;
   /** Of the worker. */
   readonly beats: Pick<Heartbeat, 'lastProgressMs' | 'lastTurnMs' | 'steadySinceMs'>;
 }
@@ -140,7 +144,7 @@ function assemble(
     readonly log: Settings['log'];
   },
 ) {
-  const { work, settings, commands, blocking, jobs, consumer, events, serverOf, beats } = parts;
+  const { work, settings, commands, blocking, jobs, consumer, events, serverOf, beats, around, calls } = parts;
   const { clock, windowMs, jobLeaseMs } = settings;
   const { queue, handlers, onAbandoned, concurrency } = work;
   const base = { clock, events, inflight: own.inflight, random: Math.random };
@@ -151,7 +155,7 @@ function assemble(
   const readerJobs = createJobs(blocking);
   const turns = createTurns({ ...settling, ...limits, concurrency, completions, readerJobs });
   const settle = createSettle({ ...settling, completions, turns, isFull: full });
-  const execute = createExecute({ ...base, ...own, queue, handlers, onAbandoned, settle, serverOf });
+  const execute = createExecute({ ...base, ...own, queue, handlers, onAbandoned, settle, serverOf, around, calls });
   const reading = { commands, blocking, jobs, refs: own.refs, consumer, concurrency, windowMs };
   const expire = createExpire({ ...base, ...reading, compensations: onAbandoned !== undefined, serverOf });
   const consuming = createConsumer({ ...base, ...reading, ...limits, jobLeaseMs, turns, execute, expire });

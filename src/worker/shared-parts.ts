@@ -1,11 +1,14 @@
 /** What the queues of a worker share: a connection for commands, the heartbeat, the clock of the server, the extension of leases. */
 import { hostname } from 'node:os';
+import type { ScheduleChain } from '../client/middleware.ts';
 import type { Emitter } from '../core/events.ts';
 import { openBlocking, openCommands, type Redis } from '../redis/connection/connect.ts';
 import { createServers } from '../redis/connection/server-clock.ts';
 import { createJobs } from '../redis/transitions/jobs.ts';
 import { createExtender } from './extender.ts';
+import { createHandlerCalls } from './handler-calls.ts';
 import { createHeartbeat } from './heartbeat.ts';
+import type { HandleChain } from './middleware.ts';
 import type { Settings, Work } from './options.ts';
 import { createServedQueue } from './served-queue.ts';
 
@@ -13,6 +16,12 @@ import { createServedQueue } from './served-queue.ts';
 export function openAll(redis: Settings['redis'], names: readonly string[]): readonly [Redis, ...Redis[]] {
   const commands = openCommands({ redis, name: `worker:${names.join(',')}` });
   return [commands, ...names.map((name) => openBlocking({ redis, name: `reader:${name}` }))];
+}
+
+/** The middleware of a worker: around its handlers, and around what they schedule. */
+export interface Chains {
+  readonly handle: HandleChain;
+  readonly schedule: ScheduleChain;
 }
 
 export type Shared = ReturnType<typeof wire>;
@@ -25,10 +34,12 @@ export function wire(
     readonly consumer: string;
     readonly events: Emitter;
     readonly giveUp: AbortSignal;
+    readonly chains: Chains;
   },
   [commands, ...readers]: readonly [Redis, ...Redis[]],
 ) {
-  const { settings, works, consumer, events, giveUp } = shared;
+  const { settings, works, consumer, events, giveUp, chains } = shared;
+  const calls = createHandlerCalls(commands, settings, { chain: chains.schedule, giveUp });
   const { clock, namespace, beatTtlMs } = settings;
   const jobs = createJobs(commands);
   const serverOf = createServers(commands, clock);
@@ -45,7 +56,7 @@ export function wire(
     const blocking = readers[at];
     if (!blocking) return [];
     const own = { work, settings, commands, blocking, jobs, consumer, events, giveUp };
-    return [createServedQueue({ ...own, beats: heartbeat, serverOf })];
+    return [createServedQueue({ ...own, beats: heartbeat, serverOf, around: chains.handle.around, calls })];
   });
   const extender = createExtender({
     ...{ jobs, consumer, clock, events, queue: names.join(', '), probe: () => commands.ping() },

@@ -12,6 +12,7 @@
  * different slots of a cluster cannot be read together.
  */
 import { setMaxListeners } from 'node:events';
+import { createScheduleChain } from '../client/middleware.ts';
 import type { Clock } from '../core/clock.ts';
 import type { DurationInput } from '../core/duration.ts';
 import { createEmitter, type EventSource } from '../core/events.ts';
@@ -22,7 +23,8 @@ import type { Queue, Untyped } from '../core/queue.ts';
 import { createOpening, type Opening } from '../redis/connection/opening.ts';
 import { withRetry } from '../redis/connection/outage.ts';
 import { checkSchema } from '../redis/schema.ts';
-import type { QueueHandlers } from './handlers.ts';
+import type { Middleware, PlainHandlers, QueueHandlers } from './handlers.ts';
+import { createHandleChain } from './middleware.ts';
 import {
   type AnyOptions,
   type ManyQueuesOptions,
@@ -64,6 +66,15 @@ export interface Worker {
   readonly stop: (options?: StopOptions) => Promise<void>;
   /** `stop`, for `await using worker = createWorker(…)`. */
   readonly [Symbol.asyncDispose]: () => Promise<void>;
+  /**
+   * Puts a middleware around the handlers of all its queues: `handle` around each start, `schedule` around what handlers
+   * schedule. The first one is the outermost. It counts for jobs that are started from now on.
+   *
+   * @throws DuestreamError `bad-input` for what is no middleware
+   * @example
+   * worker.use({ handle: (job, context, next) => tenants.run(job.data.tenant, next) });
+   */
+  readonly use: (middleware: Middleware) => void;
   readonly events: EventSource;
   /** Connected, reading and sending heartbeats with success, not stopping: for a readiness probe. */
   readonly isReady: () => boolean;
@@ -102,8 +113,13 @@ const HANG_UP_AFTER_MS = 2000;
  * await worker.start();
  */
 export function createWorker<Data = Untyped>(
+  queue: string,
+  handlers: PlainHandlers<Data>,
+  options: WorkerOptions,
+): WatchedWorker;
+export function createWorker<Data = Untyped>(
   queue: Queue<Data> | string,
-  handlers: QueueHandlers<Data>,
+  handlers: QueueHandlers<NoInfer<Data>>,
   options: WorkerOptions,
 ): WatchedWorker;
 export function createWorker<Datas extends readonly unknown[]>(options: ManyQueuesOptions<Datas>): WatchedWorker;
@@ -140,13 +156,15 @@ function workerOf({ settings, works }: Working): WatchedWorker {
   const names = works.map(({ queue }) => queue.name);
   const consumer = `w-${newJobId()}`;
   const events = createEmitter();
+  const chains = { handle: createHandleChain(), schedule: createScheduleChain() };
   const giveUp = new AbortController();
   // In an outage each settle that waits listens to it.
   setMaxListeners(0, giveUp.signal);
   const opening = createOpening({
     waitMs: START_BUDGET_MS,
     open: () => openAll(settings.redis, names),
-    furnish: async (connections) => wire({ settings, works, consumer, events, giveUp: giveUp.signal }, connections),
+    furnish: async (connections) =>
+      wire({ settings, works, consumer, events, giveUp: giveUp.signal, chains }, connections),
   });
   const life = createLife({
     what: 'worker',
@@ -173,6 +191,10 @@ function workerOf({ settings, works }: Working): WatchedWorker {
   }
   events.on('schema.refused', abandon);
   return {
+    use(middleware) {
+      chains.handle.use(middleware);
+      chains.schedule.use(middleware);
+    },
     ...{ start: life.start, stop, abandon, events, notLive, notReady, consumer, queues: names },
     [Symbol.asyncDispose]: () => stop(),
     async ready() {

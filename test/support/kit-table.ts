@@ -82,7 +82,7 @@ export async function inKitWith(record: string, handlers: Story['handlers']): Pr
   const runs: Run[] = [];
   const book = createJobBook({
     ...{ agenda, runs, clock: virtualClock(agenda.nowMs), servedBy: servedBy(map), queueOf: () => q },
-    ...{ lastsMs: () => 0, random: () => 0.5, inline: false },
+    ...{ lastsMs: () => 0, random: () => 0.5, inline: false, calls: noCalls },
   });
   await book.add(q, { id: ID, record, dueMs: agenda.nowMs(), mode: 'keep', strict: false });
   await agenda.advanceTo(agenda.nowMs() + 1000);
@@ -91,6 +91,11 @@ export async function inKitWith(record: string, handlers: Story['handlers']): Pr
     jobs: book.all().map(jobLine),
   };
 }
+
+/** The handlers of these stories ask for nothing. */
+const noCalls = () => {
+  throw new Error('no calls here');
+};
 
 export async function inProduct(line: Line, story: Story): Promise<Told> {
   const door = gate();

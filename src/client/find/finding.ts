@@ -1,7 +1,9 @@
 /** What a producer offers to find jobs, and to change all that a filter means. Checks come before anything is sent. */
+
 import { DuestreamError } from '../../core/errors.ts';
 import { checkNames } from '../../core/option-names.ts';
 import { wholeNumber } from '../../core/queue.ts';
+import type { Jobs } from '../../redis/transitions/jobs.ts';
 import type { Calls } from '../calls.ts';
 import { type JobChange, modeOf, type NewDue, requestOf } from '../changes.ts';
 import type { JobView } from '../job-view.ts';
@@ -11,6 +13,7 @@ import { type ProducerSettings, type QueueInput, queueOf } from '../settings.ts'
 import { cancelling, editing, rescheduling } from './acts.ts';
 import { checkNotEmpty, type Filter, type JobFilter, type ListState, parseFilter } from './filter.ts';
 import { countJobs, type JobListOptions, type JobPage, type ListAsk, listJobs } from './list.ts';
+import type { WalkParts } from './walk.ts';
 import { type CancelledWhere, type ChangedWhere, changeWhere, type WhereAsk, type WhereOptions } from './where.ts';
 
 /** Jobs by what they are, not by their ids. */
@@ -77,6 +80,13 @@ const WAITING: readonly ListState[] = ['scheduled', 'ready'];
 
 type Where = Pick<WhereAsk, 'queue' | 'filter' | 'dryRun' | 'limit' | 'cursor' | 'onProgress' | 'signal'>;
 
+/** What a call by filter stands on. */
+export interface FindingParts extends WalkParts {
+  readonly jobs: Pick<Jobs, 'cancel' | 'reschedule' | 'edit'>;
+  readonly horizonMs: number;
+  readonly recordBytesMax: number;
+}
+
 export function findingOf(settings: ProducerSettings, { runChecked }: Pick<Calls, 'runChecked'>): Finding {
   const page = (read: () => ListAsk) => runChecked(read, ({ finding }, ask) => listJobs(finding, ask));
   const changed = async (call: Promise<CancelledWhere>): Promise<ChangedWhere> => {
@@ -125,7 +135,7 @@ export function findingOf(settings: ProducerSettings, { runChecked }: Pick<Calls
         runChecked(
           () => ({
             ask: whereOf({ queue, filter, options, owner: 'editWhere', states: WAITING }),
-            change: changeOf(change, settings.dataBytesMax),
+            change: changeOf(change, { queue: queueOf(queue), dataBytesMax: settings.dataBytesMax }),
           }),
           ({ finding }, { ask, change: made }) => {
             const act = editing(finding.jobs, { change: made, bytesMax: finding.recordBytesMax });
@@ -178,9 +188,9 @@ function whereOf(asked: {
 }
 
 /** `ifDigest` is about one job. */
-function changeOf(change: object, dataBytesMax: number) {
+function changeOf(change: object, of: Parameters<typeof requestOf>[1]) {
   if ('ifDigest' in change) {
     throw new DuestreamError('bad-input', 'ifDigest is given; allowed: an edit of one job, by its id');
   }
-  return requestOf({ ...change, id: '-' }, dataBytesMax).change;
+  return requestOf({ ...change, id: '-' }, of).change;
 }

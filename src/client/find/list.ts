@@ -1,7 +1,6 @@
 /** Lists, iterates over and counts the jobs that a filter means. Reading only: nothing is changed, no script blocks. */
 import type { Queue } from '../../core/queue.ts';
 import type { Found } from '../../redis/find/look.ts';
-import { countScheduled } from '../../redis/find/places.ts';
 import { type JobView, viewOf } from '../job-view.ts';
 import { withReadRetry } from '../read-retry.ts';
 import { parseCursor } from './cursor.ts';
@@ -58,11 +57,11 @@ export async function countJobs(
 
 /** How many are scheduled Redis knows, whatever their number. */
 function scheduledIn(
-  { redis, callPartitions }: WalkParts,
+  { reader, callPartitions }: WalkParts,
   { queue, filter }: Pick<ListAsk, 'queue' | 'filter'>,
 ): Promise<number> {
   return callPartitions(queue, async (layout, policy) => {
-    const count = () => Promise.all(layout.map((ref) => countScheduled(redis, ref, filter.due)));
+    const count = () => Promise.all(layout.map((ref) => reader.countScheduled(ref, filter.due)));
     const counts = await withReadRetry('count', count, policy);
     return counts.reduce((sum, one) => sum + one, 0);
   });

@@ -12,7 +12,16 @@ import { decodeHeader } from '../../core/record-header.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
 import { type Found, lookAt } from '../../redis/find/look.ts';
-import { type Place, placesOf, type Slice, type Source } from '../../redis/find/places.ts';
+import {
+  type Ask,
+  countScheduled,
+  type DueRange,
+  type Place,
+  placesOf,
+  type Slice,
+  type Source,
+} from '../../redis/find/places.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
 import { createStep } from '../../redis/transitions/bytes.ts';
 import type { Moved } from '../../redis/transitions/replies.ts';
 import type { Layout } from '../layouts.ts';
@@ -22,8 +31,21 @@ import { BEGINNING, checkLayout, cursorOf, type Spot } from './cursor.ts';
 import { type Filter, filterKey, isWithin, sourcesOf } from './filter.ts';
 import { nameIn } from './name-in.ts';
 
+/** Where jobs are read: in Redis, or in the virtual time of the test kit. */
+export interface Reader {
+  readonly places: (ref: PartitionRef, ask: Ask & { readonly source: Source }) => Promise<Slice | Moved>;
+  readonly look: (ref: PartitionRef, places: readonly Place[]) => ReturnType<typeof lookAt>;
+  readonly countScheduled: (ref: PartitionRef, due: DueRange) => Promise<number>;
+}
+
+export const readerOf = (redis: Redis): Reader => ({
+  places: (ref, ask) => placesOf(redis, ref, ask),
+  look: (ref, places) => lookAt(redis, ref, places),
+  countScheduled: (ref, due) => countScheduled(redis, ref, due),
+});
+
 export interface WalkParts {
-  readonly redis: Redis;
+  readonly reader: Reader;
   readonly callPartitions: CallPartitions;
 }
 
@@ -54,7 +76,7 @@ export function pageOf(parts: WalkParts, ask: PageAsk): Promise<Page> {
   return parts.callPartitions(ask.queue, async (layout, policy) => {
     const layoutGeneration = layout[0]?.layoutGeneration ?? 0;
     checkLayout(ask.from?.layoutGeneration, layoutGeneration, ask.queue.name);
-    const found = await walk(parts.redis, { ask, layout, policy });
+    const found = await walk(parts.reader, { ask, layout, policy });
     if (isMoved(found)) return found;
     const { rows, scanned, spot } = found;
     if (!spot) return { rows, scanned, next: undefined, cursor: undefined };
@@ -75,7 +97,7 @@ interface Walked {
   spot: Spot | undefined;
 }
 
-async function walk(redis: Redis, { ask, layout, policy }: Walking): Promise<Walked | Moved> {
+async function walk(reader: Reader, { ask, layout, policy }: Walking): Promise<Walked | Moved> {
   const sources = sourcesOf(ask.filter);
   const walked: Walked = { rows: [], scanned: 0, spot: ask.from?.spot ?? BEGINNING };
   const step = createStep(SLICE);
@@ -89,12 +111,12 @@ async function walk(redis: Redis, { ask, layout, policy }: Walking): Promise<Wal
     }
     const slice = await withReadRetry(
       'list',
-      () => placesOf(redis, ref, { source, after: spot.at, limit: step.next() }),
+      () => reader.places(ref, { source, after: spot.at, limit: step.next() }),
       policy,
     );
     if (isMoved(slice)) return slice;
     const meant = slice.places.filter((place) => isPrefixed(place, ask.filter));
-    const looked = await withReadRetry('list', () => lookAt(redis, ref, meant), policy);
+    const looked = await withReadRetry('list', () => reader.look(ref, meant), policy);
     step.saw(looked.sizes);
     bytes += looked.sizes.reduce((sum, size) => sum + size, 0);
     const jobs = new Map(meant.map((place, at) => [place, looked.jobs[at]]));

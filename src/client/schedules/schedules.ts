@@ -3,14 +3,19 @@
  * partition makes the jobs; this side only writes definitions. One connection, made at the first call; every promise settles.
  */
 import type { Clock } from '../../core/clock.ts';
-import type { DurationInput } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import { newJobId, parseJobId } from '../../core/job.ts';
 import { checkNames } from '../../core/option-names.ts';
 import type { PreviewRow } from '../../core/recurring/preview.ts';
+import {
+  type AnySchedule,
+  type NamedSchedule,
+  plainSchedule,
+  type QueueSchedule,
+} from '../../core/recurring/queue-schedule.ts';
 import { fireId } from '../../core/recurring/schedule.ts';
 import { parseSchedule, type ScheduleInput } from '../../core/recurring/schedule-input.ts';
-import { openCommands, type Redis, type RedisInput } from '../../redis/connection/connect.ts';
+import { openCommands, type Redis } from '../../redis/connection/connect.ts';
 import { createOpening } from '../../redis/connection/opening.ts';
 import { withRetry } from '../../redis/connection/outage.ts';
 import { checkSchema } from '../../redis/schema.ts';
@@ -19,6 +24,7 @@ import { withReadRetry } from '../read-retry.ts';
 import { type ProducerSettings, settingsOf } from '../settings.ts';
 import { type Forecast, type ForecastOptions, forecastOf, forecastRange } from './forecast.ts';
 import { type ListOptions, listSchedules } from './schedule-list.ts';
+import { type GivenOptions, refusalOf, SCHEDULES_OPTIONS, type SchedulesOptions } from './schedule-options.ts';
 import type { StoredSchedule } from './schedule-places.ts';
 import { backfill, type FiredJob, instantsOfRange, trigger, triggerId } from './schedule-runs.ts';
 import { createScheduleStore, type FoundSchedule, type ScheduleChange } from './schedule-store.ts';
@@ -39,24 +45,15 @@ export type {
   Forecast,
   ForecastOptions,
   ListOptions,
+  NamedSchedule,
   PreviewOptions,
   PreviewRow,
+  QueueSchedule,
   ScheduleChange,
   ScheduleInput,
+  SchedulesOptions,
   ScheduleView,
 };
-
-/** What `createSchedules` takes. */
-export interface SchedulesOptions {
-  /** A URL, an object with its `url` and options beside it, or options of ioredis: see `RedisInput`. */
-  readonly redis: RedisInput;
-  /** Prefix of every key. Default `duestream`. */
-  readonly namespace?: string | undefined;
-  /** How long a call is repeated in an outage. Default `10s`. */
-  readonly retryBudget?: DurationInput | undefined;
-  /** For tests. */
-  readonly clock?: Clock | undefined;
-}
 
 /**
  * All methods reject with a `DuestreamError`: `bad-input` before anything is sent · `not-found` for a schedule that is
@@ -65,12 +62,14 @@ export interface SchedulesOptions {
  */
 export interface Schedules {
   /**
-   * Creates a schedule or changes it. The same definition again changes nothing.
+   * Creates a schedule or changes it. The same definition again changes nothing. With a defined queue in `queue`, the data
+   * is checked, and encoded by its codec; it changes nothing only if the codec gives the same text again.
    *
    * @example
    * await schedules.put('nightly', { queue: 'reports', cron: '30 2 * * *', zone: 'Europe/Berlin' });
    */
-  put(name: string, input: ScheduleInput): Promise<ScheduleChange>;
+  put<Jobs>(name: string, input: NamedSchedule<Jobs>): Promise<ScheduleChange>;
+  put<Data>(name: string, input: ScheduleInput | QueueSchedule<Data>): Promise<ScheduleChange>;
   /** One schedule as it is now: its definition, its next instant and how far it was fired. @returns undefined if there is none */
   get(name: string): Promise<ScheduleView | undefined>;
   /** All schedules by name, or the first `limit` of them. Each one costs memory and time. */
@@ -130,8 +129,9 @@ export function createSchedules(options: SchedulesOptions): Schedules {
   });
 
   /** A call that `stop` waits for; repeated in an outage. */
-  function call<T>(what: string, work: (parts: Parts) => Promise<T>): Promise<T> {
-    if (stopping) return Promise.reject(stopped());
+  function call<T>(what: string, work: (parts: Parts) => Promise<T>, given: GivenOptions = {}): Promise<T> {
+    const refusal = stopping ? stopped() : refusalOf(given);
+    if (refusal) return Promise.reject(refusal);
     const working = opening.use().then((parts) => withRetry(what, () => work(parts), { clock, budgetMs }));
     underWay.add(working);
     const done = () => underWay.delete(working);
@@ -148,41 +148,36 @@ export function createSchedules(options: SchedulesOptions): Schedules {
   const stop = () => (stopping ??= end());
 
   return {
-    put: (name, input) => call('put a schedule', ({ store }) => store.put(name, input)),
+    put: (name: string, input: AnySchedule) => putPlain(call, name, input),
     remove: (name) => call('remove a schedule', ({ store }) => store.remove(name)),
     pause: (name, reason = '') => call('pause a schedule', ({ store }) => store.setPaused(name, reason)),
     resume: (name) => call('resume a schedule', ({ store }) => store.setPaused(name, undefined)),
     get: (name) => call('read a schedule', (parts) => getOne(parts, name)),
-    list: (options = {}) => call('list schedules', (parts) => listSchedules(parts, options)),
-    preview: (schedule, range = {}) => call('preview a schedule', (parts) => preview(parts, schedule, range)),
-    trigger: async (name, { id } = {}) => {
-      const given = triggerId(name, id === undefined ? newJobId() : parseJobId(id));
+    list: (list = {}) => call('list schedules', (parts) => listSchedules(parts, list), { list }),
+    preview: (schedule, range = {}) =>
+      call('preview a schedule', (parts) => preview(parts, schedule, range), { preview: range }),
+    trigger: async (name, options = {}) => {
+      const given = triggerId(name, options.id === undefined ? newJobId() : parseJobId(options.id));
       let nowMs: number | undefined;
-      return call('trigger a schedule', async ({ jobs, store, housed }) => {
+      const work = async ({ jobs, store, housed }: Parts) => {
         const { definition, ref } = await housed(name);
         // Repeated after a lost reply it is the very same call, due time included, so that it knows its own job.
         nowMs ??= await store.nowMs();
         return trigger(jobs, ref, { schedule: definition.schedule, nowMs, id: given });
-      });
+      };
+      return call('trigger a schedule', work, { trigger: options });
     },
-    backfill: (name, range) => call('backfill a schedule', (parts) => backfillOne(parts, name, range)),
-    forecast: (options = {}) =>
-      call('forecast jobs', async (parts) =>
-        forecastOf({ ...parts, clock }, forecastRange(options, await parts.store.nowMs())),
-      ),
+    backfill: (name, range) =>
+      call('backfill a schedule', (parts) => backfillOne(parts, name, range), { backfill: range }),
+    forecast: (forecast = {}) => call('forecast jobs', (parts) => forecastIn(parts, clock, forecast), { forecast }),
     async ready() {
       if (stopping) throw stopped();
       const { redis } = await opening.connected(ending.signal);
       await withReadRetry('ready', () => redis.ping(), { clock, budgetMs });
     },
-    stop,
-    [Symbol.asyncDispose]: stop,
+    ...{ stop, [Symbol.asyncDispose]: stop },
   };
 }
-
-const SCHEDULES_OPTIONS: readonly string[] = Object.keys({
-  ...{ redis: 0, namespace: 0, retryBudget: 0, clock: 0 },
-} satisfies Record<keyof SchedulesOptions, number>);
 
 type Parts = ReturnType<typeof furnish>;
 
@@ -208,10 +203,22 @@ function furnish({ namespace }: ProducerSettings, redis: Redis) {
   return { redis, namespace, store, found, housed, jobs: createJobs(redis) };
 }
 
+async function putPlain(
+  call: (what: string, work: (parts: Parts) => Promise<ScheduleChange>) => Promise<ScheduleChange>,
+  name: string,
+  given: AnySchedule,
+): Promise<ScheduleChange> {
+  const input = await plainSchedule(given);
+  return call('put a schedule', ({ store }) => store.put(name, input));
+}
+
 async function getOne({ store }: Parts, name: string): Promise<ScheduleView | undefined> {
   const stored = await store.find(name);
   return stored && viewOf(stored, await store.nowMs());
 }
+
+const forecastIn = async (parts: Parts, clock: Clock, options: ForecastOptions) =>
+  forecastOf({ ...parts, clock }, forecastRange(options, await parts.store.nowMs()));
 
 async function preview(
   { store, found }: Parts,

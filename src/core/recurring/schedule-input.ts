@@ -4,6 +4,7 @@
  */
 
 import { encodeBody } from '../codec.ts';
+import { Sealed } from '../content.ts';
 import { type DurationInput, durationMs, type InstantInput, show } from '../duration.ts';
 import { DuestreamError, oneLine } from '../errors.ts';
 import { parseJobName, parseName } from '../job.ts';
@@ -27,6 +28,8 @@ export interface ScheduleInput<Data = unknown> extends OptionsOfFires {
   /** Tags of each of its jobs: at most 10 of 64 characters. Its own are `tags`. */
   readonly jobTags?: readonly string[] | undefined;
   readonly data?: Data | undefined;
+  /** The codec that has encoded `data`, which is a text then. `put` says it for a queue that has one. */
+  readonly codec?: string | undefined;
   /** 5 fields (minute first), 6 (second first), or `@daily` and its like. Either this or `every`. */
   readonly cron?: string | undefined;
   /** A fixed interval of elapsed time, from 1 s: `"15m"`. */
@@ -63,7 +66,8 @@ export interface CatchUpInput {
 }
 
 /** Of the schedule itself; besides it has those of its jobs. */
-const OWN_FIELDS = 'queue data cron every align zone dst start end maxRuns jitter calendar overlap catchUp tags paused';
+const OWN_FIELDS =
+  'queue data codec cron every align zone dst start end maxRuns jitter calendar overlap catchUp tags paused';
 const FIELDS = [...OWN_FIELDS.split(' '), ...optionsOfFires.map(({ name }) => name)];
 const NO_TAGS: readonly string[] = Object.freeze([]);
 const SECOND_MS = 1000;
@@ -143,13 +147,20 @@ function optionsIn(input: ScheduleInput): ScheduleOptions {
 }
 
 function bodyOf(input: ScheduleInput): string {
-  const body = encodeBody({ name: parseJobName(input.job), data: input.data }, overridesOf(input, 0));
+  const { data, codec } = input;
+  const sealed = codec === undefined ? data : sealedBy(data, codec);
+  const body = encodeBody({ name: parseJobName(input.job), data: sealed }, overridesOf(input, 0));
   const bytes = Buffer.byteLength(body);
   if (bytes <= BODY_BYTES_MAX) return body;
   throw new DuestreamError(
     'bad-input',
     `data is ${bytes} bytes of JSON; allowed: ${BODY_BYTES_MAX} bytes; store it elsewhere and name it in the data`,
   );
+}
+
+function sealedBy(data: unknown, codec: string): Sealed {
+  if (typeof data === 'string' && typeof codec === 'string') return new Sealed(data, codec);
+  throw bad('data', data, 'with codec, the text that it encoded');
 }
 
 function ruleOf(name: string, { cron, every, align = 'epoch' }: ScheduleInput, startMs: number): Schedule['rule'] {

@@ -1,0 +1,101 @@
+/** How a producer schedules: what is given is read and checked, then planned by the clock of Redis, then sent. */
+import { hasContent, isPromise, seal } from '../core/content.ts';
+import { DuestreamError } from '../core/errors.ts';
+import type { ScheduleOptions } from '../core/job-options.ts';
+import type { Level } from '../redis/durable/level.ts';
+import { checkList } from './bulk.ts';
+import type { Calls } from './calls.ts';
+import { createLevels, type DurabilityOption } from './durability.ts';
+import type { ScheduleCall, ScheduleChain } from './middleware.ts';
+import { planJob } from './plan.ts';
+import { limitsOf, type OneJob, scheduleList, scheduleOne } from './producer-parts.ts';
+import type { Scheduled } from './scheduled.ts';
+import type { BulkJob, Scheduling } from './scheduling.ts';
+import { type ProducerSettings, type QueueInput, queueOf } from './settings.ts';
+
+/** The calls, through the middleware where there is any. */
+export function schedulingOf(settings: ProducerSettings, calls: Calls, chain: ScheduleChain): Scheduling {
+  const plain = plainCalls(settings, calls);
+
+  async function through(
+    given: { readonly queue: QueueInput<unknown>; readonly jobs: readonly BulkJob<unknown>[] },
+    last: (call: ScheduleCall) => Promise<readonly Scheduled[]>,
+  ): Promise<readonly Scheduled[]> {
+    calls.check();
+    checkList(given.jobs, 'jobs');
+    return chain.run({ queue: queueOf(given.queue), jobs: given.jobs }, last);
+  }
+
+  return {
+    async schedule(queue: QueueInput<unknown>, data: unknown, options: ScheduleOptions & DurabilityOption = {}) {
+      if (chain.isEmpty()) return plain.schedule(queue, data, options);
+      const { durability, ...rest } = options;
+      const level = durability === undefined ? {} : { durability };
+      const results = await through({ queue, jobs: [{ ...rest, data }] }, async (call) => {
+        const [job] = call.jobs;
+        if (!job || call.jobs.length > 1) return plain.scheduleMany(call.queue, call.jobs, level);
+        const { data: known, ...own } = job;
+        return [await plain.schedule<unknown>(call.queue, known, { ...own, ...level })];
+      });
+      const [scheduled] = results;
+      if (scheduled) return scheduled;
+      throw new DuestreamError('bad-input', 'a middleware gave no result for a job; allowed: what next resolves to');
+    },
+    async scheduleMany(queue: QueueInput<unknown>, jobs: readonly BulkJob<unknown>[], options: DurabilityOption = {}) {
+      if (chain.isEmpty()) return plain.scheduleMany(queue, jobs, options);
+      return through({ queue, jobs }, (call) => plain.scheduleMany(call.queue, call.jobs, options));
+    },
+  };
+}
+
+interface PlainCalls {
+  readonly schedule: <Data>(
+    queue: QueueInput<Data>,
+    data: Data,
+    options: ScheduleOptions & DurabilityOption,
+  ) => Promise<Scheduled>;
+  readonly scheduleMany: (
+    queue: QueueInput<unknown>,
+    jobs: readonly BulkJob<unknown>[],
+    options: DurabilityOption,
+  ) => Promise<readonly Scheduled[]>;
+}
+
+function plainCalls(settings: ProducerSettings, { check, opened, run, runChecked }: Calls): PlainCalls {
+  const { clock } = settings;
+  const levelIn = createLevels(settings);
+
+  function scheduleKnown(job: OneJob, asked: Level | undefined): Promise<Scheduled> {
+    const parts = opened(asked);
+    const again: typeof run = asked ? (work) => run(work, asked) : run;
+    if (parts) return scheduleOne(parts, job, again);
+    // For its refusals alone: the due time is counted from the clock of Redis, which is not known yet.
+    planJob(job.data, job.options, { ...limitsOf(settings), nowMs: clock.wallMs() });
+    return run((made) => scheduleOne(made, job, (work) => work(made)), asked);
+  }
+
+  return {
+    schedule(queue, data, options) {
+      const calledMs = clock.monotonicMs();
+      try {
+        check();
+        const asked = levelIn(options);
+        const to = queueOf(queue);
+        const sealed = hasContent(to) ? seal(to, { name: options.name, data }) : data;
+        const go = (known: unknown) => scheduleKnown({ to, data: known, options, calledMs }, asked);
+        return isPromise(sealed) ? sealed.then(go) : go(sealed);
+      } catch (error) {
+        return Promise.reject(error);
+      }
+    },
+    scheduleMany: (queue, list, options) =>
+      runChecked(
+        () => {
+          checkList(list, 'jobs');
+          return { to: queueOf(queue), list, calledMs: clock.monotonicMs() };
+        },
+        scheduleList,
+        () => levelIn(options, []),
+      ),
+  };
+}

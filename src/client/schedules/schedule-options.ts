@@ -1,0 +1,47 @@
+/** The options of schedules and of their methods, by name: one that nobody knows is refused before anything is sent. */
+import type { Clock } from '../../core/clock.ts';
+import type { DurationInput } from '../../core/duration.ts';
+import { checkNames } from '../../core/option-names.ts';
+import type { RedisInput } from '../../redis/connection/address.ts';
+import type { ForecastOptions } from './forecast.ts';
+import type { ListOptions } from './schedule-list.ts';
+import type { BackfillOptions, PreviewOptions } from './schedule-view.ts';
+
+export interface SchedulesOptions {
+  /** A URL, an object with its `url` and options beside it, or options of ioredis: see `RedisInput`. */
+  readonly redis: RedisInput;
+  /** Prefix of every key. Default `duestream`. */
+  readonly namespace?: string | undefined;
+  /** How long a call is repeated in an outage. Default `10s`. */
+  readonly retryBudget?: DurationInput | undefined;
+  /** For tests. */
+  readonly clock?: Clock | undefined;
+}
+
+export const SCHEDULES_OPTIONS: readonly string[] = Object.keys({
+  ...{ redis: 0, namespace: 0, retryBudget: 0, clock: 0 },
+} satisfies Record<keyof SchedulesOptions, number>);
+
+/** What the methods take. */
+const METHOD_OPTIONS = {
+  list: { queue: 0, tag: 0, limit: 0, onUnreadable: 0, onMore: 0 } satisfies Record<keyof ListOptions, number>,
+  preview: { next: 0, until: 0, from: 0, name: 0 } satisfies Record<keyof PreviewOptions, number>,
+  trigger: { id: 0 },
+  backfill: { from: 0, to: 0, dryRun: 0, limit: 0 } satisfies Record<keyof BackfillOptions, number>,
+  forecast: { until: 0, by: 0, queue: 0 } satisfies Record<keyof ForecastOptions, number>,
+} as const;
+
+/** What was given to a method, under its name. */
+export type GivenOptions = { readonly [Method in keyof typeof METHOD_OPTIONS]?: object };
+
+/** `bad-input` with the nearest name, or nothing where all are known. */
+export function refusalOf(given: GivenOptions): unknown {
+  try {
+    for (const [method, options] of Object.entries(given)) {
+      checkNames(options, Object.keys(METHOD_OPTIONS[method as keyof GivenOptions]), method, 'bad-input');
+    }
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}

@@ -1,0 +1,207 @@
+/**
+ * The producer of the test kit is a producer: the same calls are made to it and to one on a real Redis, through every
+ * state that a job can be in, and each reply and each refusal must be the same.
+ */
+import { expect, test } from 'vitest';
+import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { messageOf } from '../../../src/core/errors.ts';
+import { Unrecoverable } from '../../../src/core/outcome.ts';
+import { createTestKit } from '../../../src/testing/index.ts';
+import type { QueueHandlers } from '../../../src/worker/handlers.ts';
+import { eventually, gate, NAMESPACE, useLine } from '../../support/worker-line.ts';
+
+const line = useLine();
+
+const day = (date: number) => new Date(Date.UTC(2030, 0, date));
+const waiting = (id: string) => ({ id, at: day(1) });
+/** What another machine, another day or another run says otherwise. */
+const OWN = ['overMs', 'owner', 'token', 'deadLetter', 'queue', 'atMs'];
+const bareOf = (queue: string, reply: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(reply ?? 'nothing', (name, value) => (OWN.includes(name) ? undefined : value)).replaceAll(
+      queue,
+      'q',
+    ),
+  );
+
+/** Makes a call, and notes what came of it. */
+function listener(queue: string) {
+  const told: unknown[] = [];
+  const note = async (call: Promise<unknown>) => {
+    try {
+      told.push(bareOf(queue, await call));
+    } catch (error) {
+      const { code } = error as { readonly code?: string };
+      told.push(`${code}: ${messageOf(error).replaceAll(queue, 'q')}`);
+    }
+  };
+  return { told, note };
+}
+
+type Note = (call: Promise<unknown>) => Promise<void>;
+
+async function whileTheyWait(p: Producer, q: string, note: Note) {
+  for (const options of [{}, {}, { at: day(2) }, { at: day(2), ifExists: 'replace' }, { ifExists: 'error' }] as const) {
+    await note(p.schedule(q, { n: 1 }, { ...waiting('a'), attempts: 3, ...options }));
+  }
+  await note(
+    p.scheduleMany(q, [
+      { data: 1, ...waiting('b') },
+      { data: 2, ...waiting('c'), name: 'other' },
+    ]),
+  );
+  await note(
+    p.scheduleMany(q, [
+      { data: 1, ...waiting('b') },
+      { data: 9, ...waiting('b'), ifExists: 'error' },
+    ]),
+  );
+  await note(p.get(q, 'a'));
+  await note(p.get(q, 'none'));
+  await note(p.get(q, 'a', { bare: true }));
+  for (const due of [
+    { at: day(3) },
+    { at: day(3) },
+    { at: day(9), only: 'earlier' },
+    { at: day(1), only: 'later' },
+  ] as const) {
+    await note(p.reschedule(q, 'a', due));
+  }
+  await note(
+    p.rescheduleMany(q, [
+      { id: 'none', at: day(2) },
+      { id: 'b', at: day(4) },
+    ]),
+  );
+  await note(p.edit(q, 'a', { data: { n: 2 }, attempts: null, maxLateness: '1h' }));
+  await note(p.edit(q, 'a', { data: { n: 2 } }));
+  await note(p.edit(q, 'a', { name: 'new', ifDigest: '0123456789abcdef' }));
+  await note(
+    p.editMany(q, [
+      { id: 'b', name: 'new' },
+      { id: 'none', name: 'new' },
+    ]),
+  );
+  await note(p.get(q, 'a'));
+  // What was edited is still known by the call that made it.
+  await note(p.schedule(q, { n: 1 }, { ...waiting('a'), at: day(2), attempts: 3 }));
+  await note(p.cancel(q, 'b'));
+  await note(p.cancelMany(q, ['b', 'c', 'none']));
+  await note(p.cancel(q, 'none', { bare: true }));
+  await note(p.get(q, 'b'));
+  await note(p.reschedule(q, 'b', { delay: '1h' }));
+  await note(p.edit(q, 'b', { data: 1 }));
+  await note(p.runNowMany(q, ['b', 'none']));
+  await note(p.replay(q, { id: 'b' }));
+  await note(p.replay(q, '1-1'));
+}
+
+async function refusals(p: Producer, q: string, note: Note) {
+  const loose = p as unknown as Record<string, (...given: readonly unknown[]) => Promise<unknown>>;
+  const call = (name: string, ...given: readonly unknown[]) => note(loose[name]?.(q, ...given) ?? Promise.reject());
+  await note(p.schedule('A b', 1));
+  await note(p.schedule(q, { when: Number.NaN }));
+  await call('schedule', 1, { at: 1_767_225_600_000 });
+  await call('schedule', 1, { delya: '1m' });
+  await call('schedule', 1, { delay: '2 fortnights' });
+  await call('schedule', 1, { durability: 'always' });
+  await call('scheduleMany', 5);
+  await call('scheduleMany', [{ data: 1 }, { data: 1, id: 'x y' }]);
+  await call('cancel', 'a', { bear: true });
+  await call('get', 'a', { bear: true });
+  await call('reschedule', 'a', { until: '1h' });
+  await call('reschedule', 'a', {});
+  await call('edit', 'a', { atempts: 3 });
+  await call('edit', 'a', {});
+  await call('edit', 'a', { ifDigest: 'x', data: 1 });
+  await call('runNow', 'a b');
+  await call('replay', 'x');
+  await call('replay', { id: 'a' }, { dleay: '1m' });
+}
+
+interface Stage {
+  /** What is due has been started, or has ended. */
+  readonly play: () => Promise<void>;
+  /** What runs may end. */
+  readonly release: () => Promise<void>;
+}
+
+async function whileTheyRun(p: Producer, q: string, { note, play, release }: Stage & { readonly note: Note }) {
+  await note(p.schedule(q, 7, { ...waiting('held'), name: 'hold' }));
+  await note(p.schedule(q, 8, { ...waiting('dead'), name: 'die', maxLateness: '99d' }));
+  await note(p.runNow(q, 'held'));
+  await note(p.runNow(q, 'dead'));
+  await play();
+  await note(p.get(q, 'held'));
+  await note(p.reschedule(q, 'held', { at: day(3) }));
+  await note(p.edit(q, 'held', { data: 8 }));
+  await note(p.schedule(q, 9, { ...waiting('held'), ifExists: 'replace' }));
+  await note(p.schedule(q, 7, { ...waiting('held'), name: 'hold' }));
+  await note(p.cancel(q, 'held'));
+  await note(p.get(q, 'held'));
+  await release();
+  await note(p.get(q, 'held'));
+  await note(p.get(q, 'dead'));
+  await note(p.replay(q, { id: 'dead' }, { at: day(5) }));
+  await note(p.replay(q, { id: 'dead' }, { at: day(5) }));
+  await note(p.get(q, 'dead'));
+  await note(p.cancel(q, 'dead'));
+}
+
+async function inKit(): Promise<readonly unknown[]> {
+  const handlers = { q: { hold: () => undefined, die: dies } };
+  const kit = createTestKit({ handlers, lasts: ({ name }) => (name === 'hold' ? '1m' : 0) });
+  const { told, note } = listener('q');
+  await whileTheyWait(kit.producer, 'q', note);
+  await refusals(kit.producer, 'q', note);
+  const stage = { play: () => kit.advance('1s'), release: () => kit.advance('1h') };
+  await whileTheyRun(kit.producer, 'q', { ...stage, note });
+  await kit.producer.stop();
+  await note(kit.producer.schedule('q', 1));
+  await note(kit.producer.ready());
+  return told;
+}
+
+async function inProduct(): Promise<readonly unknown[]> {
+  const door = gate();
+  const producer = createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
+  line.onEnd(() => producer.stop());
+  const { told, note } = listener(line.queue);
+  await whileTheyWait(producer, line.queue, note);
+  await refusals(producer, line.queue, note);
+  const entered = gate();
+  const hold = () => {
+    entered.open();
+    return door.opened;
+  };
+  const worker = line.make({ hold, die: dies } as QueueHandlers<unknown>);
+  const ended: string[] = [];
+  worker.events.on('job.dead', ({ id }) => ended.push(id));
+  worker.events.on('job.cancelled', ({ id }) => ended.push(id));
+  await worker.start();
+  await whileTheyRun(producer, line.queue, {
+    note,
+    async play() {
+      await entered.opened;
+      await eventually(() => ended).toContain('dead');
+    },
+    async release() {
+      door.open();
+      await eventually(() => ended).toContain('held');
+    },
+  });
+  await producer.stop();
+  await note(producer.schedule(line.queue, 1));
+  await note(producer.ready());
+  return told;
+}
+
+function dies(): never {
+  throw new Unrecoverable('no');
+}
+
+test('every reply and every refusal of its producer is that of the product', async () => {
+  const told = await inProduct();
+  expect(await inKit()).toEqual(told);
+  expect(told.length).toBeGreaterThan(60);
+});
