@@ -1,17 +1,20 @@
 /** What the queues of a worker share: a connection for commands, the heartbeat, the clock of the server, the extension of leases. */
 import { hostname } from 'node:os';
 import type { Emitter } from '../core/events.ts';
-import { openBlocking, openCommands, type Redis } from '../redis/connection/connect.ts';
+import { isCluster, membersOf } from '../redis/connection/cluster/members.ts';
+import { openBlocking, openCommands, openSubscriber, type Redis } from '../redis/connection/connect.ts';
 import { createServers } from '../redis/connection/server-clock.ts';
 import { createJobs } from '../redis/transitions/jobs.ts';
+import { createCalls } from './calls.ts';
 import { createExtender } from './extender.ts';
 import { createHeartbeat } from './heartbeat.ts';
 import type { Settings, Work } from './options.ts';
 import { createServedQueue } from './served-queue.ts';
 
-/** One for commands, and one for each queue to wait on. */
+/** One for commands, and one for each queue to wait on; in a cluster one that hears calls for all queues. */
 export function openAll(redis: Settings['redis'], names: readonly string[]): readonly [Redis, ...Redis[]] {
   const commands = openCommands({ redis, name: `worker:${names.join(',')}` });
+  if (isCluster(commands)) return [commands, openSubscriber({ redis, name: `calls:${names.join(',')}` })];
   return [commands, ...names.map((name) => openBlocking({ redis, name: `reader:${name}` }))];
 }
 
@@ -33,9 +36,12 @@ export function wire(
   const jobs = createJobs(commands);
   const serverOf = createServers(commands, clock);
   const names = works.map(({ queue }) => queue.name);
+  const [first] = readers;
+  const calls = first && isCluster(first) ? createCalls(first) : undefined;
   const identity = {
     ...{ id: consumer, role: 'worker' as const, host: hostname(), pid: process.pid },
     ...{ startedMs: clock.wallMs(), queues: names },
+    connections: [commands, ...readers].reduce((sum, one) => sum + membersOf(one).length, 0),
   };
   const heartbeat = createHeartbeat({
     ...{ redis: commands, namespace, identity, beatTtlMs, server: serverOf(), clock, events },
@@ -43,8 +49,9 @@ export function wire(
   });
   const served = works.flatMap((work, at) => {
     const blocking = readers[at];
-    if (!blocking) return [];
-    const own = { work, settings, commands, blocking, jobs, consumer, events, giveUp };
+    const source = calls ?? blocking;
+    if (!source) return [];
+    const own = { work, settings, commands, source, jobs, consumer, events, giveUp };
     return [createServedQueue({ ...own, beats: heartbeat, serverOf })];
   });
   const extender = createExtender({

@@ -33,6 +33,8 @@ interface Seen {
   /** How long ago it sent its last heartbeat. */
   readonly beatAgoMs: number | undefined;
   readonly queues: readonly string[];
+  /** How many it has to Redis, all nodes together. */
+  readonly connections: number | undefined;
   /** Entries it holds: running, or about to start. */
   readonly pending: number;
   readonly jobs: readonly Running[];
@@ -94,9 +96,9 @@ async function addConsumers(
 }
 
 function seenOf(id: string, { identity, queues, pending, jobs }: Draft, beatAgoMs: number | undefined): Seen {
-  const { host, pid, startedMs } = identity ?? {};
+  const { host, pid, startedMs, connections } = identity ?? {};
   const state = identity ? 'alive' : 'missing';
-  return { id, state, host, pid, startedMs, beatAgoMs, queues: [...queues].sort(), pending, jobs };
+  return { id, state, host, pid, startedMs, beatAgoMs, queues: [...queues].sort(), connections, pending, jobs };
 }
 
 async function refsOf(session: Session, redis: Redis, queue: string | undefined): Promise<readonly PartitionRef[]> {
@@ -110,17 +112,18 @@ function linesOf({ out, config }: Session, seen: readonly Seen[]): readonly stri
     return [line`no worker in namespace ${config.namespace}; start one with "duestream worker <module>"`];
   }
   const nowMs = systemClock.wallMs();
-  const rows = seen.map(({ id, state, host, pid, startedMs, beatAgoMs, queues, pending }) => [
+  const rows = seen.map(({ id, state, host, pid, startedMs, beatAgoMs, queues, connections, pending }) => [
     id,
     state,
     host === undefined ? undefined : `${host}:${pid}`,
     startedMs === undefined ? undefined : relative(startedMs, nowMs),
     beatAgoMs === undefined ? undefined : `${span(beatAgoMs)} ago`,
     queues.join(', '),
+    connections,
     pending,
   ]);
   return [
-    ...table(out.paint, ['worker', 'state', 'where', 'started', 'last beat', 'queues', 'holds'], rows),
+    ...table(out.paint, ['worker', 'state', 'where', 'started', 'last beat', 'queues', 'connections', 'holds'], rows),
     ...seen.flatMap((worker) => jobLines(worker, nowMs)),
   ];
 }
