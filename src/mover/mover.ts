@@ -152,6 +152,7 @@ async function promote(moving: Moving, { term }: Leadership): Promise<number> {
 function plan(moving: Moving, reply: Exclude<PromoteReply, { kind: 'fenced' }>, receivedMs: number): number {
   const { pace, options, standstill } = moving;
   moving.promoted += reply.count;
+  if (reply.count > 0 && moving.calls) callWorkers(moving, reply.count);
   pace.promoted(reply.count, receivedMs);
   if (reply.kind === 'capped') {
     return look(moving, reply.nowMs + Math.min(options.safetyTickMs, standstill.restMs(reply.backlog)));
@@ -164,6 +165,11 @@ function plan(moving: Moving, reply: Exclude<PromoteReply, { kind: 'fenced' }>, 
     moving,
     Math.max(Math.min(reply.nextMs ?? Number.POSITIVE_INFINITY, moving.nudgedMs), moving.soonestLookMs),
   );
+}
+
+/** In a cluster no worker waits in a read; one that misses this looks within a second. */
+function callWorkers({ redis, ref }: Moving, count: number): void {
+  redis.spublish(ref.keys.work, String(count)).catch(() => undefined);
 }
 
 function look(moving: Moving, atMs: number): number {

@@ -143,9 +143,13 @@ async function pass(registry: Registry): Promise<number> {
     registry,
     present.filter((one) => !one.identity).map((one) => one.id),
   );
-  ranks.see(present.flatMap(({ id, identity }) => (identity?.role === 'daemon' ? [{ ...identity, id }] : [])));
-  await removed.look(queues);
   const refs = queues.flatMap((layout) => partitionsOf(namespace, layout));
+  const daemons = present.flatMap(({ id, identity }) => (identity?.role === 'daemon' ? [{ ...identity, id }] : []));
+  ranks.see(
+    daemons,
+    refs.map(({ keys }) => keys.leader),
+  );
+  await removed.look(queues);
   for (const ref of refs) await lead(registry, ref);
   const declared = new Set(refs.map(({ keys }) => keys.wake));
   await Promise.all([...byWake.keys()].filter((wake) => !declared.has(wake)).map((wake) => letGo(registry, wake)));

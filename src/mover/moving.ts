@@ -1,6 +1,7 @@
 /** What a mover is made of, and what it remembers from pass to pass. */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
+import { isCluster } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { createServers, type ServerClock } from '../redis/connection/server-clock.ts';
 import type { PartitionRef } from '../redis/keys.ts';
@@ -42,6 +43,8 @@ export interface Moving extends Required<MoverParts> {
   /** Cuts the current rest short. */
   readonly wake: () => void;
   readonly server: ServerClock;
+  /** Workers are told of what became ready: they do not wait in reads. */
+  readonly calls: boolean;
   /** Server time of the next look. A look before it would find nothing, so the clock must not be ahead. */
   nextLookMs: number;
   /** The soonest nudge since promote was sent last: its reply may not know of that job yet. */
@@ -62,6 +65,7 @@ export function movingOf(parts: MoverParts, wake: () => void): Moving {
   const election = createElection({ ...parts, leaseMs: options.leaseMs, rank });
   return {
     ...parts,
+    calls: isCluster(redis),
     ...{ rank, betterBeatSince, wake, jobs: createJobs(redis), pace: createPace() },
     server: createServers(redis, clock)(ref),
     standstill: createStandstill(options),

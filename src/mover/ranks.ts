@@ -1,19 +1,20 @@
 /**
  * Where this daemon stands among the living ones, for each partition. The order is computed once per change of the
- * membership and partition, never per pass: a mover asks for its rank up to a thousand times per second.
+ * membership or of the partitions, never per pass: a mover asks for its rank up to a thousand times per second. Everybody
+ * comes to the same shares, and to even ones (`core/even-shares.ts`).
  *
  * A daemon that was killed is listed until its heartbeat runs out, for up to 15 s. So a rank is good enough to be polite
  * for some milliseconds, and not good enough to give leadership away: for that, the better one must have sent a
  * heartbeat since this process began to lead.
  */
 import type { Clock } from '../core/clock.ts';
-import { rendezvous } from '../core/rendezvous.ts';
+import { createShares } from '../core/even-shares.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { beatAges, type Identity } from '../redis/transitions/presence.ts';
 
 export interface Ranks {
-  /** The daemons whose heartbeats are there. */
-  readonly see: (daemons: readonly Identity[]) => void;
+  /** The daemons whose heartbeats are there, and all keys that are to be shared among them. */
+  readonly see: (daemons: readonly Identity[], keys: readonly string[]) => void;
   /** Those who should lead rather than this process, best first; its own rank is how many they are. */
   readonly betterFor: (key: string) => readonly string[];
   /** Whether one of them has sent a heartbeat after this monotonic time. */
@@ -28,22 +29,36 @@ export function createRanks(parts: {
 }): Ranks {
   const { redis, namespace, processId, clock } = parts;
   let known: ReadonlyMap<string, Identity> = new Map();
-  let ordered = new Map<string, readonly string[]>();
+  let listed: readonly string[] = [];
+  let ordered: Map<string, readonly string[]> | undefined;
+
+  /** Of all keys at once: the share of one depends on those of the others. */
+  function orderAll(): Map<string, readonly string[]> {
+    const shares = createShares([...new Set([processId, ...known.keys()])].sort(), listed.length, 1);
+    return new Map(
+      listed.map((key) => {
+        const order = shares.next(key);
+        return [key, order.slice(0, order.indexOf(processId))];
+      }),
+    );
+  }
 
   function betterFor(key: string): readonly string[] {
-    const found = ordered.get(key);
+    const found = ordered?.get(key);
     if (found) return found;
-    const order = rendezvous(key, [...new Set([processId, ...known.keys()])]);
-    const better = order.slice(0, order.indexOf(processId));
-    ordered.set(key, better);
-    return better;
+    if (!listed.includes(key)) listed = [...listed, key].sort();
+    ordered = orderAll();
+    return ordered.get(key) ?? [];
   }
 
   return {
-    see(daemons) {
-      const same = daemons.length === known.size && daemons.every(({ id }) => known.has(id));
+    see(daemons, keys) {
+      const isSame = daemons.length === known.size && daemons.every(({ id }) => known.has(id));
       known = new Map(daemons.map((daemon) => [daemon.id, daemon]));
-      if (!same) ordered = new Map();
+      const now = [...keys].sort();
+      if (isSame && now.join() === listed.join()) return;
+      listed = now;
+      ordered = undefined;
     },
     betterFor,
     async betterBeatSince(key, sinceMs) {

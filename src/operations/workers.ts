@@ -22,6 +22,8 @@ export interface SeenWorker {
   /** How long ago it sent its last heartbeat. */
   readonly beatAgoMs: number | undefined;
   readonly queues: readonly string[];
+  /** How many it has to Redis, all nodes together. */
+  readonly connections: number | undefined;
   /** Entries it holds: running, or about to start. */
   readonly pending: number;
   readonly jobs: readonly Running[];
@@ -73,7 +75,7 @@ async function addConsumers(
 }
 
 function seenOf(id: string, { identity, queues, pending, jobs }: Draft, beatAgoMs: number | undefined): SeenWorker {
-  const { host, pid, startedMs } = identity ?? {};
+  const { host, pid, startedMs, connections } = identity ?? {};
   const state = identity ? 'alive' : 'missing';
-  return { id, state, host, pid, startedMs, beatAgoMs, queues: [...queues].sort(), pending, jobs };
+  return { id, state, host, pid, startedMs, beatAgoMs, queues: [...queues].sort(), connections, pending, jobs };
 }

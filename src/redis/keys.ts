@@ -55,6 +55,7 @@ export const partitionTable = {
     doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, durable counters `n.*`",
   },
   wake: { type: 'channel', doc: 'nudges to the leader: "a sooner job was added", "the leader resigned"' },
+  work: { type: 'channel', doc: 'of a cluster: how many jobs became ready, to workers that take them' },
   fires: { type: 'zset', doc: 'schedule → ms when the leader looks at it next; 0 = at once' },
   fired: {
     type: 'hash',

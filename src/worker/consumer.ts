@@ -5,7 +5,6 @@
  * that is saved shows in the processor time of both sides.
  */
 import { createLoop, type Idle, idle } from '../core/loop.ts';
-import { isCluster } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { redial } from '../redis/connection/dialing.ts';
 import { outageOf, pauseAfter } from '../redis/connection/outage.ts';
@@ -13,9 +12,8 @@ import { together } from '../redis/connection/together.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { ensureGroup } from '../redis/transitions/ready.ts';
 import type { Delivery } from '../redis/transitions/replies.ts';
-import { createSplitStreams } from './split-streams.ts';
 import { createStarter, type Starter, type StarterParts } from './starter.ts';
-import { createStreams, type ReadStreams, type Streams } from './streams.ts';
+import { createStreams, type ReadStreams } from './streams.ts';
 import { unblock } from './unblock.ts';
 
 export interface ConsumerParts extends Omit<StarterParts, 'queue'> {
@@ -41,7 +39,7 @@ export interface Consumer {
 interface Consuming extends ConsumerParts {
   readonly stopping: AbortController;
   readonly starter: Starter;
-  readonly streams: Streams;
+  readonly read: ReadStreams;
   /** Monotonic ms of the last look into all partitions. */
   lookedMs: number;
   /** Starts that are under way. */
@@ -66,8 +64,8 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   const { blocking, refs, consumer, clock, events, turns } = parts;
   const queue = refs[0]?.queue ?? '';
   const starter = createStarter({ ...parts, queue });
-  const streams = (isCluster(blocking) ? createSplitStreams : createStreams)({ blocking, refs, consumer, clock });
-  const own = { starter, streams, starts: new Set<Promise<void>>(), lookedMs: Number.NEGATIVE_INFINITY };
+  const read = createStreams({ blocking, refs, consumer });
+  const own = { starter, read, starts: new Set<Promise<void>>(), lookedMs: Number.NEGATIVE_INFINITY };
   const consuming: Consuming = { ...parts, stopping: new AbortController(), ...own, reading: undefined };
   turns.yieldWhile(() => !isLookedInto(consuming));
   const loop = createLoop({
@@ -119,9 +117,9 @@ const isLookedInto = ({ refs, clock, lookedMs }: Consuming) =>
   refs.length === 1 || clock.monotonicMs() - lookedMs < LOOK_EVERY_MS;
 
 function readOn(consuming: Consuming, waits: boolean): void {
-  const { inflight, concurrency, refs, streams } = consuming;
+  const { inflight, concurrency, refs, read } = consuming;
   const free = Math.min(READ_MAX, inflight.free(concurrency));
-  const batches = streams.read(free, waits);
+  const batches = read(free, waits);
   // Whoever waits for it hears of a failure.
   batches.catch(() => undefined);
   consuming.reading = { asked: Math.max(1, Math.floor(free / refs.length)), batches };
@@ -169,13 +167,11 @@ async function stop(consuming: Consuming, stopLoop: () => Promise<void>) {
 async function lastRead(consuming: Consuming, loopEnded: Promise<void>): Promise<void> {
   await loopEnded;
   startAll(consuming, await ended(consuming).catch(() => []));
-  startAll(consuming, await consuming.streams.last());
 }
 
 /** A vanished group is made again at 0; a read that timed out means a connection that may never speak again. */
 async function repair({ commands, blocking, refs }: Consuming, error: unknown): Promise<void> {
   const outage = outageOf(error);
   if (outage === 'no-group') for (const ref of refs) await ensureGroup(commands, ref.keys);
-  // In a cluster the connection of the partition has dialled again by itself, and the others still wait on theirs.
-  else if (outage === 'lost' && blocking.status === 'ready' && !isCluster(blocking)) redial(blocking);
+  else if (outage === 'lost' && blocking.status === 'ready') redial(blocking);
 }

@@ -16,27 +16,17 @@
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
-import type { EntryId } from '../core/job.ts';
 import { createLoop } from '../core/loop.ts';
+import { isCluster } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { outageOf, pauseAfter } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { RECLAIM_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import { forget, withoutBeat } from '../redis/transitions/presence.ts';
-import {
-  type ConsumerInfo,
-  consumers,
-  ensureGroup,
-  join,
-  ownPending,
-  proveWritable,
-  reclaim,
-  retire,
-} from '../redis/transitions/ready.ts';
+import { type ConsumerInfo, consumers, ensureGroup, join, proveWritable, retire } from '../redis/transitions/ready.ts';
 import type { Consumer } from './consumer.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import type { Inflight } from './inflight.ts';
-import { sharesOf } from './shares.ts';
+import { takeShare } from './take-over.ts';
 import { createDuty, type Duty } from './watch-duty.ts';
 
 export interface ReclaimerParts {
@@ -63,15 +53,6 @@ export interface Reclaimer {
   readonly pass: () => Promise<number>;
 }
 
-interface Nominated {
-  readonly dead: ConsumerInfo;
-  readonly living: readonly string[];
-  readonly sighting: string;
-}
-
-/** Most entries looked at and taken from one dead consumer per round. */
-const SCAN_MAX = 1000;
-const BATCH_MAX = 200;
 /**
  * A worker without others rests so many times as long, up to a third of what a heartbeat lives for: who comes meanwhile is
  * seen before its heartbeat can be missing, so nobody's death is seen later for it.
@@ -121,15 +102,25 @@ async function lookAtAll(reclaiming: Reclaiming): Promise<boolean> {
   const places = new Map<string, number>();
   const gone = new Set<string>();
   forgiveOutside(reclaiming, refs.length);
+  const failures: unknown[] = [];
   for (const ref of refs) {
-    const others = await othersOf(reclaiming, ref);
-    for (const { name } of others) places.set(name, (places.get(name) ?? 0) + 1);
-    for (const name of await look(reclaiming, ref, others)) {
-      places.set(name, (places.get(name) ?? 0) - 1);
-      gone.add(name);
+    try {
+      const others = await othersOf(reclaiming, ref);
+      for (const { name } of others) places.set(name, (places.get(name) ?? 0) + 1);
+      for (const name of await look(reclaiming, ref, others)) {
+        places.set(name, (places.get(name) ?? 0) - 1);
+        gone.add(name);
+      }
+    } catch (error) {
+      if (!isCluster(commands)) throw error;
+      // One partition whose node is away must not cost the others what dead workers left there. Its grace begins again.
+      failures.push(error);
+      forgiveBut(reclaiming, ref, new Set());
     }
   }
-  // It is listed as long as any partition has something of it.
+  if (failures.length > 0 && failures.length === refs.length) throw failures[0];
+  // It is listed as long as any partition has something of it, and nobody knows that of one that did not answer.
+  if (failures.length > 0) return false;
   await forget(commands, reclaiming.namespace, ...[...gone].filter((name) => places.get(name) === 0));
   return places.size === 0;
 }
@@ -199,36 +190,6 @@ function isNominated(reclaiming: Reclaiming, sighting: string): boolean {
   if (sinceMs === undefined) missingSince.set(sighting, nowMs);
   if (sinceMs === undefined || beats.lastProgressMs() <= sinceMs) return false;
   return nowMs - Math.max(sinceMs, beats.steadySinceMs()) >= graceMs;
-}
-
-async function takeShare(reclaiming: Reclaiming, ref: PartitionRef, found: Nominated): Promise<void> {
-  const { commands, rounds, inflight, concurrency, consumer } = reclaiming;
-  const { dead, living, sighting } = found;
-  const of = { consumer: dead.name, idleMs: reclaiming.jobLeaseMs };
-  const entries = await ownPending(commands, ref.keys, { ...of, limit: SCAN_MAX });
-  if (entries.length === 0) return;
-  const round = rounds.get(sighting) ?? 0;
-  rounds.set(sighting, round + 1);
-  const most = Math.min(BATCH_MAX, inflight.free(concurrency));
-  const wanted = await sharesOf(entries, { consumer, living, round, most });
-  for (let from = 0; from < wanted.length; from += RECLAIM_JOBS_MAX) {
-    await takeSome(reclaiming, ref, dead.name, wanted.slice(from, from + RECLAIM_JOBS_MAX));
-  }
-}
-
-async function takeSome(
-  reclaiming: Reclaiming,
-  ref: PartitionRef,
-  owner: string,
-  entries: readonly EntryId[],
-): Promise<void> {
-  const { consumer, commands, events } = reclaiming;
-  const take = { owner, consumer, idleMs: reclaiming.jobLeaseMs, limit: entries.length, entries };
-  const { deliveries } = await reclaim(commands, ref, take);
-  if (deliveries.length === 0) return;
-  const { queue, partition } = ref;
-  events.emit('entries.reclaimed', { queue, partition, from: owner, count: deliveries.length });
-  await reclaiming.take(ref, deliveries);
 }
 
 /** Whether it is gone. Of all who retire it one is told `ok`, and tells. */

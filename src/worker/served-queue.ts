@@ -6,9 +6,13 @@ import type { Emitter } from '../core/events.ts';
 import { type Redis, timeoutOf } from '../redis/connection/connect.ts';
 import { isFull } from '../redis/connection/pressure.ts';
 import type { ServerOf } from '../redis/connection/server-clock.ts';
+import { controlKeys } from '../redis/keys.ts';
 import { READ_BYTES_MAX } from '../redis/transitions/bytes.ts';
 import { createJobs, type Jobs } from '../redis/transitions/jobs.ts';
 import { createAdopter } from './adopter.ts';
+import { createAssignment } from './assignment.ts';
+import { createCalledConsumer } from './called-consumer.ts';
+import type { Calls } from './calls.ts';
 import { createCompletions } from './completions.ts';
 import { createConsumer } from './consumer.ts';
 import { createExecute } from './execute.ts';
@@ -30,7 +34,8 @@ export interface ServedQueueParts {
   readonly work: Work;
   readonly settings: Settings;
   readonly commands: Redis;
-  readonly blocking: Redis;
+  /** A connection that waits in reads, or in a cluster the calls that say when there is something. */
+  readonly source: Redis | Calls;
   readonly jobs: Jobs;
   readonly consumer: string;
   readonly events: Emitter;
@@ -64,8 +69,9 @@ export interface ServedQueue {
 const END_MS = 500;
 
 export function createServedQueue(parts: ServedQueueParts): ServedQueue {
-  const { work, settings, commands, blocking, jobs, consumer } = parts;
+  const { work, settings, commands, source, jobs, consumer } = parts;
   const { clock, namespace, windowMs } = settings;
+  const blocking = 'listen' in source ? undefined : source;
   const inflight = createInflight();
   const log = settings.log.child({ queue: work.queue.name });
   const partitions = createServedPartitions({ redis: commands, namespace, queue: work.queue, consumer, log });
@@ -73,14 +79,14 @@ export function createServedQueue(parts: ServedQueueParts): ServedQueue {
   const slots = createSlots({ ...settings, ...parts, inflight, queue: work.queue.name, concurrency: work.concurrency });
   const handover = createHandover({ commands, jobs, inflight, consumer, windowMs, refs });
   /** Four reads without an answer. */
-  const stuckAfterMs = 4 * timeoutOf(blocking);
+  const stuckAfterMs = 4 * timeoutOf(blocking ?? commands);
   let reading: Reading | undefined;
 
   function start(): void {
     reading = assemble(parts, { inflight, refs, slots, log });
     const { adopter, reclaimer, consuming } = reading;
-    watchClientId(blocking);
-    blocking.on('ready', adopter.connected).on('ready', consuming.wake);
+    if (blocking) watchClientId(blocking);
+    blocking?.on('ready', adopter.connected).on('ready', consuming.wake);
     adopter.start();
     reclaimer.start();
     consuming.start();
@@ -126,7 +132,10 @@ export function createServedQueue(parts: ServedQueueParts): ServedQueue {
     stop,
     leave: handover.consumer,
     // What a turn was given over the old connection cannot arrive any more either.
-    wake: () => reading?.adopter.connected(),
+    wake() {
+      reading?.adopter.connected();
+      if (!blocking) reading?.consuming.wake();
+    },
     isLive,
     isReady,
   };
@@ -144,21 +153,32 @@ function assemble(
     readonly log: Settings['log'];
   },
 ) {
-  const { work, settings, commands, blocking, jobs, consumer, events, serverOf, beats, around, calls } = parts;
-  const { clock, windowMs, jobLeaseMs } = settings;
+  const { work, settings, commands, source, jobs, consumer, events, serverOf, beats, around, calls } = parts;
+  const { clock, windowMs, jobLeaseMs, namespace } = settings;
+  const isCalled = 'listen' in source;
+  const blocking = isCalled ? commands : source;
   const { queue, handlers, onAbandoned, concurrency } = work;
   const base = { clock, events, inflight: own.inflight, random: Math.random };
   const full = (ref: { readonly keys: Parameters<typeof isFull>[1] }) => isFull(commands, ref.keys);
   const limits = { bytesMax: READ_BYTES_MAX, suspectCrashes: Math.max(1, queue.crashes - 1) };
   const settling = { ...base, jobs, consumer, windowMs, signal: parts.giveUp };
   const completions = createCompletions(settling);
-  const readerJobs = createJobs(blocking);
+  const readerJobs = isCalled ? jobs : createJobs(blocking);
   const turns = createTurns({ ...settling, ...limits, concurrency, completions, readerJobs });
   const settle = createSettle({ ...settling, completions, turns, isFull: full });
   const execute = createExecute({ ...base, ...own, queue, handlers, onAbandoned, settle, serverOf, around, calls });
   const reading = { commands, blocking, jobs, refs: own.refs, consumer, concurrency, windowMs };
   const expire = createExpire({ ...base, ...reading, compensations: onAbandoned !== undefined, serverOf });
-  const consuming = createConsumer({ ...base, ...reading, ...limits, jobLeaseMs, turns, execute, expire });
+  const taking = { ...base, ...reading, ...limits, jobLeaseMs, turns, execute, expire };
+  const fleet = { namespace, queue: queue.name, everyMs: settings.beatTtlMs, fleet: controlKeys(namespace).wake };
+  const consuming = isCalled
+    ? createCalledConsumer({
+        ...taking,
+        ...fleet,
+        calls: source,
+        assignment: createAssignment({ ...taking, ...fleet }),
+      })
+    : createConsumer(taking);
   const { take } = consuming;
   const adopter = createAdopter({ ...base, ...reading, take, idleMs: timeoutOf(blocking) });
   const reclaimer = createReclaimer({ ...base, ...settings, ...reading, take, beats });

@@ -2,9 +2,11 @@
 import { hostname } from 'node:os';
 import type { ScheduleChain } from '../client/middleware.ts';
 import type { Emitter } from '../core/events.ts';
-import { openBlocking, openCommands, type Redis } from '../redis/connection/connect.ts';
+import { isCluster, membersOf } from '../redis/connection/cluster/members.ts';
+import { openBlocking, openCommands, openSubscriber, type Redis } from '../redis/connection/connect.ts';
 import { createServers } from '../redis/connection/server-clock.ts';
 import { createJobs } from '../redis/transitions/jobs.ts';
+import { createCalls } from './calls.ts';
 import { createExtender } from './extender.ts';
 import { createHandlerCalls } from './handler-calls.ts';
 import { createHeartbeat } from './heartbeat.ts';
@@ -12,9 +14,10 @@ import type { HandleChain } from './middleware.ts';
 import type { Settings, Work } from './options.ts';
 import { createServedQueue } from './served-queue.ts';
 
-/** One for commands, and one for each queue to wait on. */
+/** One for commands, and one for each queue to wait on; in a cluster one that hears calls for all queues. */
 export function openAll(redis: Settings['redis'], names: readonly string[]): readonly [Redis, ...Redis[]] {
   const commands = openCommands({ redis, name: `worker:${names.join(',')}` });
+  if (isCluster(commands)) return [commands, openSubscriber({ redis, name: `calls:${names.join(',')}` })];
   return [commands, ...names.map((name) => openBlocking({ redis, name: `reader:${name}` }))];
 }
 
@@ -44,9 +47,12 @@ export function wire(
   const jobs = createJobs(commands);
   const serverOf = createServers(commands, clock);
   const names = works.map(({ queue }) => queue.name);
+  const [first] = readers;
+  const called = first && isCluster(first) ? createCalls(first) : undefined;
   const identity = {
     ...{ id: consumer, role: 'worker' as const, host: hostname(), pid: process.pid },
     ...{ startedMs: clock.wallMs(), queues: names },
+    connections: [commands, ...readers].reduce((sum, one) => sum + membersOf(one).length, 0),
   };
   const heartbeat = createHeartbeat({
     ...{ redis: commands, namespace, identity, beatTtlMs, server: serverOf(), clock, events },
@@ -54,8 +60,9 @@ export function wire(
   });
   const served = works.flatMap((work, at) => {
     const blocking = readers[at];
-    if (!blocking) return [];
-    const own = { work, settings, commands, blocking, jobs, consumer, events, giveUp };
+    const source = called ?? blocking;
+    if (!source) return [];
+    const own = { work, settings, commands, source, jobs, consumer, events, giveUp };
     return [createServedQueue({ ...own, beats: heartbeat, serverOf, around: chains.handle.around, calls })];
   });
   const extender = createExtender({

@@ -2,16 +2,14 @@
  * One read over all partitions of a queue: as many entries as there are free slots and no more. COUNT bounds each
  * stream, so free slots are spread over the streams.
  */
-import type { Clock } from '../core/clock.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { readNew } from '../redis/transitions/ready.ts';
 
-export interface StreamsParts {
+interface StreamsParts {
   readonly blocking: Redis;
   readonly refs: readonly PartitionRef[];
   readonly consumer: string;
-  readonly clock: Clock;
 }
 
 /**
@@ -20,17 +18,7 @@ export interface StreamsParts {
  */
 export type ReadStreams = (free: number, waits: boolean) => ReturnType<typeof readNew>;
 
-export interface Streams {
-  readonly read: ReadStreams;
-  /** What reads still bring that are under way when nobody reads on. */
-  readonly last: () => ReturnType<ReadStreams>;
-}
-
-export function createStreams(parts: StreamsParts): Streams {
-  return { read: createRead(parts), last: async () => [] };
-}
-
-function createRead({ blocking, refs, consumer }: StreamsParts): ReadStreams {
+export function createStreams({ blocking, refs, consumer }: StreamsParts): ReadStreams {
   let first = 0;
 
   /**

@@ -52,6 +52,8 @@ export interface Turns {
   readonly hasMore: () => boolean;
   /** One turn at the partition whose turn it is. Rejects when it had no reply. */
   readonly next: () => Promise<void>;
+  /** One turn at this partition, unless no slot is free; whether it may have more. Rejects with no reply or a refusal. */
+  readonly at: (ref: PartitionRef) => Promise<boolean>;
 }
 
 /** A partition. */
@@ -117,6 +119,7 @@ export function createTurns(parts: TurnsParts): Turns {
     },
     hasMore: () => linesWithMore(taking).length > 0,
     next: () => next(taking),
+    at: (ref) => at(taking, lineOf(taking, ref)),
   };
 }
 
@@ -188,6 +191,14 @@ async function next(taking: Taking): Promise<void> {
   taking.lines.delete(line.ref);
   taking.lines.set(line.ref, line);
   await turn(taking, line, { over: overOf(taking, line), given: [], take: roomFor(taking, line) });
+}
+
+async function at(taking: Taking, line: Line): Promise<boolean> {
+  const take = roomFor(taking, line);
+  if (take === 0) return true;
+  const { refusal } = await turn(taking, line, { over: overOf(taking, line), given: [], take });
+  if (refusal !== undefined) throw new Error(refusal);
+  return line.hasMore;
 }
 
 /** One call. @throws what it failed with, after everything that must be repeated is on its way. */

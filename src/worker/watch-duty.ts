@@ -7,6 +7,7 @@
  *    └────────alarm───────▶ alarm ──it runs out──▶ rest
  */
 import type { Clock } from '../core/clock.ts';
+import { isCluster } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { watch } from '../redis/transitions/ready.ts';
@@ -52,11 +53,21 @@ export function createDuty(parts: DutyParts): Duty {
   };
 }
 
-/** All partitions of a queue have the same workers: the first speaks for them. */
+/** All partitions of a queue have the same workers: the first that answers speaks for them. */
 async function ask(
   { commands, refs, consumer, restMs }: DutyParts,
   wish: 'watch' | 'rest' | 'alarm',
 ): Promise<'seat' | 'alarm' | 'rest'> {
-  const [first] = refs;
-  return first ? watch(commands, first, { consumer, wish, seats: WATCHERS, termMs: restMs * TERM_RESTS }) : 'rest';
+  const failures: unknown[] = [];
+  for (const ref of refs) {
+    try {
+      return await watch(commands, ref, { consumer, wish, seats: WATCHERS, termMs: restMs * TERM_RESTS });
+    } catch (error) {
+      failures.push(error);
+      // On one primary the others are away as well.
+      if (!isCluster(commands)) break;
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+  return 'rest';
 }

@@ -9,7 +9,6 @@ import { slotOf } from '../../src/redis/connection/cluster/slots.ts';
 import {
   close,
   describe as describeRedis,
-  openBlocking,
   openCommands,
   openSubscriber,
   type Redis,
@@ -20,7 +19,6 @@ import { evictionOf } from '../../src/redis/connection/eviction.ts';
 import { outageOf, withRetry } from '../../src/redis/connection/outage.ts';
 import { createServers } from '../../src/redis/connection/server-clock.ts';
 import { partitionRef } from '../../src/redis/keys.ts';
-import { ensureGroup, readNew } from '../../src/redis/transitions/ready.ts';
 import { type ClusterOfTests, replicated, type Server, startCluster, until } from '../support/topology-lite.ts';
 
 let cluster: ClusterOfTests;
@@ -221,20 +219,45 @@ describe('a slot that moves', () => {
   });
 });
 
-describe('reads that wait', () => {
-  const refs = [0, 1, 2].map((partition) => partitionRef('due', { queue: 'waits', partition, layoutGeneration: 0 }));
+describe('a master that froze', () => {
+  test('is left as soon as the others name another one, and what it answers when it wakes up is not believed', async () => {
+    // Nothing but leaving it can end the call.
+    const redis = await open(cluster.url, openCommands, 60_000);
+    const owner = await ownerOf('{frozen}');
+    await redis.set('{frozen}', 'before');
+    await replicated(owner);
+    await owner.kill('SIGSTOP');
+    expect(await redis.set('{frozen}', 'lost').catch(outageOf)).toBe('lost');
+    expect(memberOf(redis, '{frozen}').options.port).not.toBe(owner.port);
+    await owner.kill('SIGCONT');
+    await until(async () => String(await owner.client.call('ROLE')).startsWith('slave'));
+    const found = await withRetry('read', () => redis.get('{frozen}'), { clock: systemClock, budgetMs: 60_000 });
+    expect(found).toBe('before');
+  }, 90_000);
 
-  test('each partition has a connection of its own, and none holds up another', async () => {
-    const [commands, blocking] = [await open(), await open(cluster.url, openBlocking)];
-    for (const { keys } of refs) await ensureGroup(commands, keys);
-    const reads = refs.map((ref) => readNew(blocking, [ref], { consumer: 'me', count: 1, blockMs: 60_000 }));
-    await until(() => membersOf(blocking).length === refs.length);
-    const last = refs.at(-1);
-    if (!last) throw new Error('no partition');
-    await commands.xadd(last.keys.ready, '*', 'member', 'm', 'due', '1');
-    expect((await reads.at(-1))?.[0]?.deliveries[0]?.member).toBe('m');
-    for (const read of reads) read.catch(() => undefined);
-  });
+  test('is left by subscribers too, although none of their connections can be asked for the map', async () => {
+    const urls = (await masters()).map(({ port }) => `127.0.0.1:${port}`);
+    const nudges = await open(`cluster://${urls.join(',')}`, openSubscriber, 60_000);
+    const redis = await open();
+    const heard: string[] = [];
+    const keys = ['{s1}', '{s2}', '{s3}', '{s4}', '{s5}', '{s6}'];
+    const subscribe = () => Promise.allSettled(keys.map((key) => nudges.ssubscribe(key)));
+    nudges.on('smessage', (channel: string) => heard.push(channel)).on('ready', subscribe);
+    await subscribe();
+    const ports = new Set(membersOf(nudges).map(({ options }) => options.port));
+    expect(ports.size).toBe(3);
+    const owner = await ownerOf('{s1}');
+    await replicated(owner);
+    await owner.kill('SIGSTOP');
+    nudges.ping().catch(() => undefined);
+    await until(() => memberOf(nudges, '{s1}').options.port !== owner.port);
+    await until(async () => {
+      await redis.spublish('{s1}', 'x').catch(() => undefined);
+      return heard.includes('{s1}');
+    });
+    await owner.kill('SIGCONT');
+    await until(async () => String(await owner.client.call('ROLE')).startsWith('slave'));
+  }, 90_000);
 });
 
 test('clocks: an edge is safe on every node, and each partition has that of its master', async () => {

@@ -22,6 +22,7 @@ function played(place: Place): Redis {
     ...{ status: 'connecting', options: place },
     call: () =>
       place.port === MASTER.port ? Promise.reject(new Error('ERR only (P|S)SUBSCRIBE')) : Promise.resolve(SLOTS),
+    sendCommand: () => undefined,
     quit: () => Promise.resolve('OK'),
     disconnect() {
       redis.status = 'end';
@@ -39,7 +40,7 @@ function played(place: Place): Redis {
 test('a replica that draws the map for subscribers is left, and not opened again', async () => {
   const opened: number[] = [];
   const nodes = createNodes({
-    ...{ seeds: [MASTER, REPLICA], natMap: undefined, waits: false },
+    ...{ seeds: [MASTER, REPLICA], natMap: undefined, subscribes: false },
     open(place) {
       opened.push(place.port);
       return played(place);

@@ -24,7 +24,7 @@ it('before anybody was seen, this process is the first', () => {
 it('those before this process in the order of the key are better', () => {
   for (const processId of ids) {
     const { ranks } = setUp({ processId });
-    ranks.see(ids.map(daemon));
+    ranks.see(ids.map(daemon), ['key']);
     const order = rendezvous('key', ids);
     expect(ranks.betterFor('key')).toEqual(order.slice(0, order.indexOf(processId)));
   }
@@ -32,11 +32,11 @@ it('those before this process in the order of the key are better', () => {
 
 it('the order is computed once until the membership changes', () => {
   const { ranks } = setUp();
-  ranks.see(ids.map(daemon));
+  ranks.see(ids.map(daemon), ['key']);
   const first = ranks.betterFor('key');
-  ranks.see(ids.toReversed().map(daemon));
+  ranks.see(ids.toReversed().map(daemon), ['key']);
   expect(ranks.betterFor('key')).toBe(first);
-  ranks.see(ids.slice(1).map(daemon));
+  ranks.see(ids.slice(1).map(daemon), ['key']);
   expect(ranks.betterFor('key')).not.toBe(first);
 });
 
@@ -45,7 +45,7 @@ it('a heartbeat counts that was surely sent after the moment in question', async
   const processId = rendezvous('key', ids)[1] ?? '';
   const ttls: Record<string, number> = {};
   const { ranks, clock } = setUp({ processId, ttls });
-  ranks.see(ids.map(daemon));
+  ranks.see(ids.map(daemon), ['key']);
   const sinceMs = clock.monotonicMs();
   const isThere = () => ranks.betterBeatSince('key', sinceMs);
   clock.advance(10_000);
@@ -58,4 +58,28 @@ it('a heartbeat counts that was surely sent after the moment in question', async
   expect(await isThere()).toBe(false);
   delete ttls[better];
   expect(await isThere()).toBe(false);
+});
+
+it('partitions are led evenly, and all daemons agree by whom', () => {
+  const keys = Array.from({ length: 64 }, (_, at) => `{q:${at}}:leader`);
+  const four = ids.slice(1);
+  const ledBy = four.map((processId) => {
+    const { ranks } = setUp({ processId });
+    ranks.see(four.map(daemon), keys);
+    return keys.filter((key) => ranks.betterFor(key).length === 0);
+  });
+  expect(ledBy.flat().toSorted()).toEqual(keys.toSorted());
+  expect(Math.max(...ledBy.map((led) => led.length)) / 16).toBeLessThanOrEqual(1.5);
+});
+
+it('a partition that is new is ranked at once', () => {
+  const { ranks } = setUp();
+  ranks.see(ids.map(daemon), ['key']);
+  const others = ids.map((processId) => {
+    const other = setUp({ processId }).ranks;
+    other.see(ids.map(daemon), ['key']);
+    return other.betterFor('new').length;
+  });
+  expect(others.toSorted()).toEqual([0, 1, 2, 3, 4]);
+  expect(ranks.betterFor('new').length).toBe(others[2]);
 });

@@ -36,17 +36,18 @@ function linesOf({ out, config }: Session, seen: readonly SeenWorker[]): readonl
     return [line`no worker in namespace ${config.namespace}; start one with "duestream worker <module>"`];
   }
   const nowMs = systemClock.wallMs();
-  const rows = seen.map(({ id, state, host, pid, startedMs, beatAgoMs, queues, pending }) => [
+  const rows = seen.map(({ id, state, host, pid, startedMs, beatAgoMs, queues, connections, pending }) => [
     id,
     state,
     host === undefined ? undefined : `${host}:${pid}`,
     startedMs === undefined ? undefined : relative(startedMs, nowMs),
     beatAgoMs === undefined ? undefined : `${span(beatAgoMs)} ago`,
     queues.join(', '),
+    connections,
     pending,
   ]);
   return [
-    ...table(out.paint, ['worker', 'state', 'where', 'started', 'last beat', 'queues', 'holds'], rows),
+    ...table(out.paint, ['worker', 'state', 'where', 'started', 'last beat', 'queues', 'connections', 'holds'], rows),
     ...seen.flatMap((worker) => jobLines(worker, nowMs)),
   ];
 }

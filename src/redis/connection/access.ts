@@ -35,8 +35,13 @@ const COMMANDS: Readonly<Record<AccessRole, readonly string[]>> = {
 /** What each role needs besides where Redis is a cluster. */
 export const CLUSTER_COMMANDS: readonly string[] = ['asking', 'cluster|slots'];
 
-/** What the user of the sentinels needs there: they are asked for the primary, and for each other. */
-export const SENTINEL_COMMANDS: readonly string[] = ['sentinel|get-master-addr-by-name', 'sentinel|sentinels'];
+/** What the user of the sentinels needs there: they are asked for the primary and for each other, and tell of a new one. */
+export const SENTINEL_COMMANDS: readonly string[] = [
+  ...['sentinel|get-master-addr-by-name', 'sentinel|sentinels', 'subscribe'],
+];
+
+/** The channel on which they tell. */
+export const SENTINEL_CHANNEL = '+switch-master';
 
 /** As ACL names them, `xinfo|groups`, in the order of the alphabet. */
 export function commandsOf(role: AccessRole): readonly string[] {

@@ -39,19 +39,18 @@ export function openCommands(settings: ConnectSettings): Redis {
 }
 
 /**
- * For XREADGROUP BLOCK and nothing else: a blocked connection serves nobody. Where commands are given more time than by
+ * For XREADGROUP BLOCK and nothing else, on one primary: a blocked connection serves nobody. Where commands are given more time than by
  * default, its reads are given as much more.
  */
 export function openBlocking(settings: ConnectSettings): Redis {
   return open(settings, {
     timeoutMs: (commandTimeoutMs) => BLOCKING_TIMEOUT_MS + Math.max(0, commandTimeoutMs - COMMAND_TIMEOUT_MS),
-    waits: true,
   });
 }
 
 /** For SSUBSCRIBE and nothing else. Its user subscribes again after each `ready`. */
 export function openSubscriber(settings: ConnectSettings): Redis {
-  return openCommands(settings);
+  return open(settings, { timeoutMs: (commandTimeoutMs) => commandTimeoutMs, subscribes: true });
 }
 
 /** No reply within this time counts as lost. */
@@ -111,7 +110,10 @@ const labels = new WeakMap<Redis, string>();
 
 function open(
   settings: ConnectSettings,
-  { timeoutMs, waits = false }: { readonly timeoutMs: (commandTimeoutMs: number) => number; readonly waits?: boolean },
+  {
+    timeoutMs,
+    subscribes = false,
+  }: { readonly timeoutMs: (commandTimeoutMs: number) => number; readonly subscribes?: boolean },
 ): Redis {
   const address = parseAddress(settings.redis);
   const manner = {
@@ -121,7 +123,7 @@ function open(
   };
   const { options, nodes } = address;
   if (nodes === undefined) return openOne(options, manner);
-  const cluster = openCluster({ seeds: nodes, options, manner, waits });
+  const cluster = openCluster({ seeds: nodes, options, manner, subscribes });
   labels.set(cluster, urlOf(address));
   return cluster;
 }

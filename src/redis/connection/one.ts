@@ -4,19 +4,22 @@
  * layer (`outage.ts`) repeats the same call. Every command has a time-out, so that every promise settles: a frozen server
  * would otherwise keep a read pending for ever.
  *
- * Behind sentinels each dial asks them anew who the primary is, and a server with another role is dialled no further. A
- * connection whose server became a replica is told so by its first write (READONLY), and dials again.
+ * Behind sentinels each dial asks them anew who the primary is, and a server with another role is dialled no further. When
+ * they name another primary, every connection dials again (`sentinel-watch.ts`); so does one whose server became a replica
+ * and says so to a write (READONLY).
  */
 import { Redis, type RedisOptions } from 'ioredis';
 import { systemClock } from '../../core/clock.ts';
 import { messageOf } from '../../core/errors.ts';
 import { scriptOptions } from '../transitions/scripts.ts';
 import { urlOf } from './address.ts';
+import { isClosed } from './closing.ts';
 import { connectProblemOf, refusalOf } from './connect-problem.ts';
 import { ConnectionError, type ConnectionState, inOurWords, isReply, withoutCommand } from './connection-error.ts';
 import { createDialing, redial } from './dialing.ts';
 import { outageOf } from './outage.ts';
 import { explainSentinels } from './sentinel-trouble.ts';
+import { followSentinels } from './sentinel-watch.ts';
 
 export interface Manner {
   /** Shows in CLIENT LIST. */
@@ -82,21 +85,17 @@ export function openOne(address: RedisOptions, manner: Manner): Redis {
   if (address.sentinels) {
     dialOn(redis, dialing.down);
     explainSentinels(redis, address);
+    followSentinels(redis, address);
   }
   return redis;
 }
 
 /** Dropped while it asks its sentinels, the library gives a connection up for good; only `close` may do that. */
 function dialOn(redis: Redis, down: () => number): void {
-  const drop = redis.disconnect.bind(redis);
-  let isClosed = false;
-  redis.disconnect = (again = false) => {
-    isClosed ||= !again;
-    drop(again);
-  };
   redis.on('end', () => {
-    const dial = () => void (isClosed || redis.connect().catch(() => undefined));
-    if (!isClosed) systemClock.timer(down(), dial);
+    // It may be closed while it waits for its turn.
+    const dial = () => void (isClosed(redis) || redis.connect().catch(() => undefined));
+    if (!isClosed(redis)) systemClock.timer(down(), dial);
   });
 }
 

@@ -20,6 +20,8 @@ export interface Identity {
   /** Epoch ms by the process's own clock; for people. */
   readonly startedMs: number;
   readonly queues: readonly string[];
+  /** Of a worker: how many it has to Redis, all nodes together. Older versions left it out. */
+  readonly connections?: number;
   /** How long each of its beats is valid; what is left of it says when the last one was. Older versions left it out. */
   readonly beatTtlMs?: number;
 }

@@ -47,7 +47,7 @@ export async function look({ row, mode, folder, plans, redis, scene, clocks, pas
     left: await leftIn(redis),
     repaired: await counted(redis, 'mended'),
     ...{ fault, ranOut },
-    loss: lossIn(nemesis, row.declaredLossMs?.[mode]),
+    loss: lossIn(nemesis, row.declaredLossMs?.[mode], mode === 'replicated'),
   });
   const outcries = actors.flatMap(({ name, log }) => outcriesIn(log).map((line) => ({ actor: name, line })));
   const conduct = judgeConduct({ vitals, outcries, declared: row.outcry, terms, calm: calmOf(nemesis) });
@@ -61,12 +61,13 @@ export async function look({ row, mode, folder, plans, redis, scene, clocks, pas
 /**
  * @param {readonly import('../stage/history.mjs').Event[]} nemesis
  * @param {number | undefined} beforeMs
+ * @param {boolean} keepsJobs
  */
-function lossIn(nemesis, beforeMs) {
+function lossIn(nemesis, beforeMs, keepsJobs) {
   if (beforeMs === undefined) return undefined;
   const at = (/** @type {string} */ name) =>
     nemesis.find(({ ev }) => ev === `loss.${name}`) ?? nemesis.find(({ ev }) => ev === `fault.${name}`);
-  return { fromUs: (at('begin')?.us ?? 0) - beforeMs * 1000, toUs: at('end')?.us ?? 0 };
+  return { fromUs: (at('begin')?.us ?? 0) - beforeMs * 1000, toUs: at('end')?.us ?? 0, keepsJobs };
 }
 
 /** @param {import('../stage/history.mjs').Event} event */

@@ -15,7 +15,7 @@ export function takenOutside({ calls, loss }) {
   const outside = new Set();
   for (const { ev, id = '', us } of calls) {
     if (ev === 'enq.call') called.set(id, us);
-    const overlaps = isWithin(loss, us) || isWithin(loss, called.get(id) ?? us);
+    const overlaps = !loss?.keepsJobs && (isWithin(loss, us) || isWithin(loss, called.get(id) ?? us));
     if (ev === 'enq.ok' && !overlaps) outside.add(id);
   }
   return outside;

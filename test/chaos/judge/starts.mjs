@@ -3,7 +3,7 @@
 /** @typedef {import('../stage/history.mjs').Event} Event */
 /** @typedef {Event & { token: string, finish: Event | undefined, effectCount: number }} Start */
 
-/** @typedef {{ fromUs: number, toUs: number }} Loss what Redis was told in this time it may have forgotten */
+/** @typedef {{ fromUs: number, toUs: number, keepsJobs?: boolean }} Loss what Redis was told in this time it may have forgotten; or all but jobs it took */
 /** @typedef {{ pid: number | undefined, fromUs: number, toUs: number }} Cut one worker, or every one, lost what it held */
 
 /** A settle is on its way for a moment after its handler has ended. */

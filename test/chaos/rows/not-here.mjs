@@ -4,7 +4,6 @@
 export const FAULTS = 96;
 
 const PARTED = 'Sentinel: needs a network for each server, which the harness does not make yet';
-const OPEN = 'tried, and not green with every seed: not yet explained';
 const TAGS = 'refused by Redis itself: `npx vitest run test/redis/one-slot.test.ts`';
 const ORACLES = 'nothing breaks: compared with two other libraries by `npm run oracle`';
 const TZDATA = 'instants are computed anew at every fire; the rules are part of the Node.js that runs';
@@ -15,11 +14,6 @@ const DASHBOARD = 'there is no dashboard';
 /** @type {readonly { id: string, title: string, reason: string }[]} */
 export const notHere = [
   { id: 'F48', title: 'the master and its clients are cut off from replica and sentinels', reason: PARTED },
-  {
-    id: 'F49',
-    title: 'Sentinel: the master freezes, and wakes up when another one is master',
-    reason: OPEN,
-  },
   { id: 'F54', title: 'scripts whose keys are in two slots', reason: TAGS },
   { id: 'F65', title: 'cron over the change to and from summer time', reason: ORACLES },
   { id: 'F66', title: 'cron on days that do not exist', reason: ORACLES },
@@ -32,6 +26,4 @@ export const notHere = [
   { id: 'F85', title: 'webhooks to addresses inside', reason: 'there are no webhooks' },
   { id: 'F89', title: 'cron expressions that cost much', reason: COSTLY },
   { id: 'F90', title: 'slow clients and idle sockets', reason: `${API}; health and metrics listen on loopback` },
-  { id: 'F91', title: 'Cluster: a master is killed', reason: OPEN },
-  { id: 'F93', title: 'Cluster: a master freezes, and wakes up when another one is master', reason: OPEN },
 ];

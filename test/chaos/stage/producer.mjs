@@ -11,7 +11,7 @@ import { PARTITIONS } from '../judge/dump.mjs';
 import { createRecorder } from './history.mjs';
 
 const { CHAOS_PLAN = '', CHAOS_HISTORY = '', CHAOS_ACTOR = '', CHAOS_GO = '' } = process.env;
-const { CHAOS_PARTITIONS = PARTITIONS.length, DUESTREAM_REDIS_URL = '' } = process.env;
+const { CHAOS_PARTITIONS = PARTITIONS.length, DUESTREAM_REDIS_URL = '', CHAOS_DURABILITY } = process.env;
 const TRIES_MAX = 150;
 const REST_MS = 250;
 const AGAIN = new Set(['indeterminate', 'unavailable', 'out-of-memory', 'refused']);
@@ -20,7 +20,8 @@ const AGAIN = new Set(['indeterminate', 'unavailable', 'out-of-memory', 'refused
 const plan = JSON.parse(readFileSync(CHAOS_PLAN, 'utf8'));
 const note = createRecorder(CHAOS_HISTORY, CHAOS_ACTOR);
 const queue = defineQueue('chaos', { partitions: Number(CHAOS_PARTITIONS) });
-const producer = createProducer({ redis: DUESTREAM_REDIS_URL });
+const durability = CHAOS_DURABILITY === 'replicated' ? CHAOS_DURABILITY : 'memory';
+const producer = createProducer({ redis: DUESTREAM_REDIS_URL, durability });
 console.log(JSON.stringify({ msg: 'started' }));
 while (!existsSync(CHAOS_GO)) await sleep(20);
 const startedMs = Date.now();

@@ -63,7 +63,7 @@ import { DAEMONS, FULL, PRODUCERS, planOf, QUICK, seeded, WORKERS } from './work
  * @property {Readonly<Record<string, number>>} [allow] anomaly → how many
  * @property {Partial<Record<import('./server.mjs').Mode, number>>} [declaredLossMs] in these modes: so long before the
  *   loss begins, what Redis acknowledged may be lost with it; the loss is the fault, or what lies between the notes
- *   `loss.begin` and `loss.end`
+ *   `loss.begin` and `loss.end`. In the mode `replicated` no job may be: only that it was started and how it ended
  * @property {(folder: string) => Promise<import('./server.mjs').Special>} [prepare] what its server needs and must be made
  * @property {(folder: string, binary: string) => string | undefined} [impossible] why it cannot be run on this host, or with
  *   this redis-server
@@ -173,6 +173,7 @@ async function play({ row, settings, folder, endings }) {
   const env = {
     ...row.env,
     ...special.actorEnv,
+    ...(mode === 'replicated' ? { CHAOS_DURABILITY: mode } : {}),
     ...(row.partitions ? { CHAOS_PARTITIONS: String(row.partitions) } : {}),
   };
   const cast = createCast({ product, folder, url: line?.url ?? ground.url, urls, note, env, clocks });

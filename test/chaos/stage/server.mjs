@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { answersPing, ask } from '../../../src/embedded/ask.mjs';
 import { spawnGuarded } from '../../../src/embedded/guard.mjs';
 
-/** @typedef {'always' | 'everysec' | 'none'} Mode of the append-only file */
+/** @typedef {'always' | 'everysec' | 'none' | 'replicated'} Mode of the append-only file; none and `durability: 'replicated'` */
 /** @typedef {Awaited<ReturnType<typeof startServer>>} Server */
 
 const START_TIMEOUT_MS = 60_000;

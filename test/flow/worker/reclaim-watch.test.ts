@@ -1,6 +1,8 @@
 /** Who looks for dead workers, pass by pass: a few while all live, all once somebody is missed who holds entries. */
 import { expect, it } from 'vitest';
 import { createEmitter } from '../../../src/core/events.ts';
+import { enlist } from '../../../src/redis/connection/cluster/members.ts';
+import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
 import { beat } from '../../../src/redis/transitions/presence.ts';
 import { join, readNew } from '../../../src/redis/transitions/ready.ts';
@@ -24,7 +26,7 @@ async function appear(name: string): Promise<void> {
 const die = (name: string) => line.redis.del(control.beat(name));
 
 /** Workers of which only the part that looks for dead ones runs, by hand. */
-async function watchers(count: number, jobLeaseMs = 1) {
+async function watchers(count: number, jobLeaseMs = 1, commands = line.redis) {
   const clock = handClock();
   /** Since when the heartbeats of all have been well. */
   let steadySinceMs = clock.monotonicMs();
@@ -35,7 +37,7 @@ async function watchers(count: number, jobLeaseMs = 1) {
     const took: string[] = [];
     const reclaimer = createReclaimer({
       ...{
-        commands: line.redis,
+        commands,
         namespace: NAMESPACE,
         refs: line.refs,
         consumer,
@@ -183,6 +185,55 @@ it('a worker that died in one partition and holds an entry in another stays list
   for (let rounds = 0; rounds < 5; rounds += 1) await round();
   expect(retired()).toMatchObject([{ partition: 1, consumer: 'ghost' }]);
   expect(await line.redis.smembers(control.alive)).toContain('ghost');
+});
+
+/** As in a cluster whose node with the first partition is away: what names a key of it is not sent. */
+function withoutTheFirst(): { readonly redis: Redis; readonly comesBack: () => void } {
+  const place = line.ref.keys.ready.replace(/ready$/, '');
+  let isAway = true;
+  const redis = new Proxy(line.redis, {
+    get(target, name) {
+      const found: unknown = Reflect.get(target, name);
+      if (typeof found !== 'function') return found;
+      return (...words: readonly unknown[]) =>
+        isAway && words.flat(2).some((word) => String(word).startsWith(place))
+          ? Promise.reject(new Error('not connected to Redis at a node that is away'))
+          : Reflect.apply(found, target, words);
+    },
+  });
+  enlist(redis, { all: () => [line.redis], of: () => line.redis });
+  return {
+    redis,
+    comesBack() {
+      isAway = false;
+    },
+  };
+}
+
+it('a partition whose node is away costs the others nothing, and its own dead wait for a grace of their own', async () => {
+  const { redis, comesBack } = withoutTheFirst();
+  const { round, made, retired } = await watchers(1, 1, redis);
+  await appear('ghost');
+  const [, second] = line.refs;
+  if (!second) throw new Error('no second partition');
+  // Routed by hand: what counts is where the entry is.
+  await leave('ghost', 3);
+  await line.planIn(second, ...line.many(2, 'there'));
+  await eventually(() => line.redis.xlen(second.keys.ready)).toBe(2);
+  await readNew(line.redis, [second], { consumer: 'ghost', count: 2, blockMs: 0 });
+  await round();
+  await die('ghost');
+  const took = () => made.flatMap((one) => one.took).toSorted();
+  for (let rounds = 0; rounds < 8; rounds += 1) await round();
+  expect(took()).toEqual(['j:there0', 'j:there1']);
+  expect(await line.redis.smembers(control.alive)).toContain('ghost');
+  comesBack();
+  await round();
+  expect(took()).toHaveLength(2);
+  for (let rounds = 0; rounds < 8; rounds += 1) await round();
+  expect(took()).toHaveLength(5);
+  expect(retired().map(({ partition }) => partition)).toEqual([1, 0]);
+  expect(await line.redis.smembers(control.alive)).not.toContain('ghost');
 });
 
 it('a worker without others looks more rarely, and as often as ever when there is another one', async () => {

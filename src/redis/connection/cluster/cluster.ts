@@ -22,15 +22,15 @@ export interface ClusterParts {
   /** Of every node. */
   readonly options: RedisOptions;
   readonly manner: Manner;
-  /** For reads that wait: one connection per slot. */
-  readonly waits: boolean;
+  /** For SSUBSCRIBE: connections that cannot ask for the map. */
+  readonly subscribes: boolean;
 }
 
-export function openCluster({ seeds, options, manner, waits }: ClusterParts): Redis {
+export function openCluster({ seeds, options, manner, subscribes }: ClusterParts): Redis {
   const { natMap, ...shared } = options;
   const cluster = new Redis({ ...optionsOf(shared, manner), lazyConnect: true });
   const nodes = createNodes({
-    ...{ seeds, natMap, waits },
+    ...{ seeds, natMap, subscribes },
     open(place) {
       const redis = openOne({ ...shared, ...place }, manner);
       forward(redis, cluster);
@@ -38,7 +38,7 @@ export function openCluster({ seeds, options, manner, waits }: ClusterParts): Re
       return redis;
     },
     onChange(up) {
-      if (isUp(nodes, { waits }) && (up !== undefined || cluster.status !== 'ready')) setStatus(cluster, 'ready');
+      if (isUp(nodes) && (up !== undefined || cluster.status !== 'ready')) setStatus(cluster, 'ready');
     },
     onTrouble: (error) => void cluster.emit('error', error),
   });
@@ -71,9 +71,7 @@ function setStatus(cluster: Redis, status: 'ready' | 'close' | 'end'): void {
 const isDown = (nodes: Nodes) => nodes.every().every(({ status }) => status !== 'ready');
 
 /** For the first time when every node that is needed had its chance: one of three that is away must not hold up the others. */
-function isUp(nodes: Nodes, { waits }: { readonly waits: boolean }): boolean {
-  if (!nodes.isMapped()) return false;
-  return (
-    waits || (nodes.all().every(({ status }) => status !== 'connecting' && status !== 'connect') && !isDown(nodes))
-  );
+function isUp(nodes: Nodes): boolean {
+  if (!nodes.isMapped() || isDown(nodes)) return false;
+  return nodes.all().every(({ status }) => status !== 'connecting' && status !== 'connect');
 }

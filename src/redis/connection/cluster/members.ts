@@ -6,7 +6,7 @@
 import type { Redis } from 'ioredis';
 
 export interface Members {
-  /** A connection to each master, or of a reader: to each slot that it waits on. */
+  /** A connection to each master. */
   readonly all: () => readonly Redis[];
   /** To the master of a key's slot, as far as it is known. */
   readonly of: (key: string) => Redis | undefined;

@@ -1,23 +1,24 @@
 /**
  * The connections to a cluster, and the map of its slots. Any node that answers draws the map: the seeds of the address
  * at first, later every node that it names. It is drawn anew when a connection comes or goes, when a command is sent on
- * (MOVED), and several times a second for as long as a master of it is not connected: that is how a failover is seen.
+ * (MOVED), and several times a second for as long as a master of it is not connected or does not answer: that is how a
+ * failover is seen.
  *
- *  commands, nudges    one connection per master
- *  reads that wait     one per slot: a read of several slots is refused, and a connection that waits serves nobody else.
- *                      Besides one that draws the map
+ *  commands         one connection per master
+ *  subscriptions    the same; and while the map is in doubt a guide, since a connection that subscribed cannot be asked
  */
 import type { Redis } from 'ioredis';
 import { systemClock } from '../../../core/clock.ts';
 import { hostPort, type Place } from '../address-url.ts';
 import { close } from '../closing.ts';
+import { createSilence, type Silence } from './silence.ts';
 import { type NatMap, type Span, spansOf } from './slots.ts';
 
 export interface NodesParts {
   readonly seeds: readonly Place[];
   readonly natMap: NatMap;
-  /** One connection per slot. */
-  readonly waits: boolean;
+  /** Its connections subscribe, and then carry no other command. */
+  readonly subscribes: boolean;
   readonly open: (place: Place) => Redis;
   /** A connection came up, or the map changed: look whether all is well. */
   readonly onChange: (up: Redis | undefined) => void;
@@ -29,8 +30,8 @@ export interface Nodes {
   /** The connection for a slot. Undefined without a map, or where nobody has that slot. */
   readonly forSlot: (slot: number) => Redis | undefined;
   /** The connection to a place that a node named. */
-  readonly at: (place: Place, slot: number) => Redis;
-  /** To each master; or those that wait. */
+  readonly at: (place: Place) => Redis;
+  /** To each master. */
   readonly all: () => readonly Redis[];
   /** Every one there is. */
   readonly every: () => readonly Redis[];
@@ -41,10 +42,17 @@ export interface Nodes {
 }
 
 interface State extends NodesParts {
-  /** By host and port; those that wait by their slot as well. */
+  /** By host and port. */
   readonly connections: Map<string, Redis>;
   /** Why a connection is not up. */
   readonly troubles: Map<Redis, Error>;
+  readonly silence: Silence;
+  /** Where connections subscribe: who is asked for the map instead of them. */
+  guide: Redis | undefined;
+  /** How many guides there were: each is dialled at another node. */
+  guides: number;
+  /** Monotonic ms at which the last one was dialled. */
+  guidedMs: number;
   spans: readonly Span[];
   looking: Promise<void> | undefined;
   /** Calls off the next drawing. */
@@ -54,37 +62,51 @@ interface State extends NodesParts {
 
 /** While a master is away, the map is drawn this often. */
 const UNWELL_MS = 250;
+/** Who has not answered or is not there by then is not waited for: others know as much. */
+const ANSWER_MS = 500;
 /** Many commands are sent on at one moment. */
 const LOOK_GAP_MS = 50;
 
 export function createNodes(parts: NodesParts): Nodes {
   const connections = new Map<string, Redis>();
-  const none = { spans: [], looking: undefined, again: undefined, isClosed: false };
-  const state: State = { ...parts, connections, troubles: new Map(), ...none };
+  const none = {
+    spans: [],
+    looking: undefined,
+    again: undefined,
+    isClosed: false,
+    guide: undefined,
+    guides: 0,
+    guidedMs: 0,
+  };
+  const silence = createSilence(() => soon(state, 0));
+  const state: State = { ...parts, connections, troubles: new Map(), silence, ...none };
   for (const seed of parts.seeds) connect(state, seed);
   return {
     forSlot(slot) {
       const span = state.spans.find(({ from, to }) => slot >= from && slot <= to);
-      return span && connect(state, span.master, slot);
+      return span && connect(state, span.master);
     },
-    at: (place, slot) => connect(state, place, slot),
-    all: () => (parts.waits ? waiting(state) : mastersOf(state).map((place) => connect(state, place))),
+    at: (place) => connect(state, place),
+    all: () => mastersOf(state).map((place) => connect(state, place)),
     every: () => [...connections.values()],
     isMapped: () => state.spans.length > 0,
     look: () => soon(state, LOOK_GAP_MS),
     close() {
       state.isClosed = true;
       state.again?.();
-      for (const redis of connections.values()) close(redis);
+      for (const redis of everyOne(state)) close(redis);
     },
   };
 }
 
-function connect(state: State, place: Place, slot?: number): Redis {
-  const name = slot !== undefined && state.waits ? `${hostPort(place)}/${slot}` : hostPort(place);
+function connect(state: State, place: Place): Redis {
+  const name = hostPort(place);
   const known = state.connections.get(name);
   if (known) return known;
   const redis = state.open(place);
+  // Each command that waits until it is there listens.
+  redis.setMaxListeners(0);
+  state.silence.watch(redis);
   state.connections.set(name, redis);
   redis.on('ready', () => {
     state.troubles.delete(redis);
@@ -115,45 +137,79 @@ function soon(state: State, ms: number): void {
 }
 
 async function look(state: State): Promise<void> {
-  for (const [name, redis] of state.connections) {
-    // One that waits would answer when its wait is over.
-    if (redis.status !== 'ready' || name.includes('/')) continue;
+  for (const redis of everyOne(state).filter((one) => mayAsk(state, one))) {
     const asked = { host: redis.options.host ?? '', port: redis.options.port ?? 0 };
-    const reply = await redis.call('CLUSTER', 'SLOTS').catch(() => undefined);
+    const reply = await slotsOf(redis);
     const spans = spansOf(reply, { asked, natMap: state.natMap });
     if (state.isClosed) return;
     if (spans.length > 0) return follow(state, spans);
   }
-  for (const place of [...mastersOf(state), ...state.seeds]) connect(state, place);
+  searchOn(state);
+}
+
+function searchOn(state: State): void {
+  const places = [...mastersOf(state), ...state.seeds];
+  if (state.subscribes && state.spans.length > 0) callGuide(state, places);
+  else for (const place of places) connect(state, place);
+}
+
+const everyOne = ({ connections, guide }: State) => [...connections.values(), ...(guide ? [guide] : [])];
+
+/** One that is frozen would answer when it wakes up, and name itself. */
+const mayAsk = ({ silence }: State, redis: Redis) =>
+  redis.status === 'ready' && !redis.condition?.subscriber && !silence.isSilent(redis);
+
+/** What a node says of the map; nothing if it froze just now. */
+async function slotsOf(redis: Redis): Promise<unknown> {
+  const over = new AbortController();
+  const asked = redis.call('CLUSTER', 'SLOTS').catch(() => undefined);
+  const reply = await Promise.race([asked, systemClock.sleep(ANSWER_MS, over.signal)]);
+  over.abort();
+  return reply;
+}
+
+/** The next one, unless the last is still on its way. It is asked as soon as it is there. A frozen node takes it, and is silent. */
+function callGuide(state: State, places: readonly Place[]): void {
+  const { guide, guides, guidedMs } = state;
+  const isComing = guide?.status === 'connecting' || guide?.status === 'connect';
+  if (isComing && systemClock.monotonicMs() - guidedMs < ANSWER_MS) return;
+  const place = places[guides % places.length];
+  if (guide) close(guide);
+  state.guides += 1;
+  state.guidedMs = systemClock.monotonicMs();
+  state.guide = undefined;
+  if (!place) return;
+  const next = state.open(place);
+  state.guide = next;
+  state.silence.watch(next);
+  next.on('ready', () => soon(state, 0)).on('close', () => state.guide === next && soon(state, UNWELL_MS));
 }
 
 /** Connects to whom the map names, and leaves whom it does not. */
 function follow(state: State, spans: readonly Span[]): void {
   state.spans = spans;
   const wanted = new Set<Redis>();
-  if (state.waits) {
-    for (const name of [...state.connections.keys()]) {
-      const slot = Number(name.split('/')[1] ?? Number.NaN);
-      const span = spans.find(({ from, to }) => slot >= from && slot <= to);
-      if (span) wanted.add(connect(state, span.master, slot));
-    }
-    const [guide] = [...state.connections].filter(([name, { status }]) => !name.includes('/') && status === 'ready');
-    if (guide) wanted.add(guide[1]);
-  } else for (const place of mastersOf(state)) wanted.add(connect(state, place));
+  for (const place of mastersOf(state)) wanted.add(connect(state, place));
   for (const [name, redis] of state.connections) if (!wanted.has(redis)) leave(state, name, redis);
+  if (state.guide && isWell(state)) {
+    const { guide } = state;
+    state.guide = undefined;
+    close(guide);
+  }
   state.onChange(undefined);
 }
 
-/** What was sent is answered still; one that is not connected has nothing to wait for. */
+/**
+ * What was sent is answered still; one that is not connected has nothing to wait for. What a silent one will answer, when
+ * it wakes up, must not be believed: it was deposed, and what it acknowledges is lost.
+ */
 function leave(state: State, name: string, redis: Redis): void {
   state.connections.delete(name);
   state.troubles.delete(redis);
-  const bye = redis.status === 'ready' ? redis.quit() : Promise.resolve();
+  const isHeard = redis.status === 'ready' && !state.silence.isSilent(redis);
+  const bye = isHeard ? redis.quit() : Promise.resolve();
   void bye.catch(() => undefined).finally(() => close(redis));
 }
-
-const waiting = ({ connections }: State) =>
-  [...connections].flatMap(([name, redis]) => (name.includes('/') ? redis : []));
 
 function mastersOf({ spans }: State): readonly Place[] {
   return [...new Map(spans.map(({ master }) => [hostPort(master), master])).values()];

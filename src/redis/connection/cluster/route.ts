@@ -69,9 +69,9 @@ function answered(of: Route, trip: Trip, node: Redis, error: Error): void {
   follow(of, trip, redirection);
 }
 
-function follow(of: Route, trip: Trip, { kind, place, slot }: Redirection): void {
+function follow(of: Route, trip: Trip, { kind, place }: Redirection): void {
   if (kind === 'moved') of.nodes.look();
-  send(of, trip, of.nodes.at(place, slot), kind === 'ask');
+  send(of, trip, of.nodes.at(place), kind === 'ask');
 }
 
 const isDialling = ({ status }: Redis) => status === 'connecting' || status === 'connect';
