@@ -2,7 +2,7 @@
 -- GIVES   completeAll(keys, call, words, from, to): one text per job: ok | cancelled (a cancel was
 --         requested, it ends cancelled) | already | fenced | gone; and whether all are ok. `call`
 --         is {now, window, isHeld, consumer}, `words` holds entry, member, token and mark for each.
--- USED BY  complete, serve
+-- USED BY  complete, relay, serve
 -- NEEDS   run, tombstone, let-go, repeated
 -- RULE    Only the newest token and its entry count. A member that is in scheduled meanwhile (a
 --         foreign producer put it again) stays live. `already` is this very call once more: a start

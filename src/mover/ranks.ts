@@ -12,8 +12,8 @@ import type { Redis } from '../redis/connection/connect.ts';
 import { beatAges, type Identity } from '../redis/transitions/presence.ts';
 
 export interface Ranks {
-  /** The daemons whose heartbeats are there. */
-  readonly see: (daemons: readonly Identity[]) => void;
+  /** The processes whose heartbeats are there. */
+  readonly see: (living: readonly Identity[]) => void;
   /** Those who should lead rather than this process, best first; its own rank is how many they are. */
   readonly betterFor: (key: string) => readonly string[];
   /** Whether one of them has sent a heartbeat after this monotonic time. */
@@ -40,7 +40,8 @@ export function createRanks(parts: {
   }
 
   return {
-    see(daemons) {
+    see(living) {
+      const daemons = living.filter(({ role }) => role === 'daemon');
       const same = daemons.length === known.size && daemons.every(({ id }) => known.has(id));
       known = new Map(daemons.map((daemon) => [daemon.id, daemon]));
       if (!same) ordered = new Map();

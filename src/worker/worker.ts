@@ -22,6 +22,7 @@ import type { Queue, Untyped } from '../core/queue.ts';
 import { createOpening, type Opening } from '../redis/connection/opening.ts';
 import { withRetry } from '../redis/connection/outage.ts';
 import { checkSchema } from '../redis/schema.ts';
+import type { Relay } from '../redis/transitions/passes.ts';
 import type { QueueHandlers } from './handlers.ts';
 import {
   type AnyOptions,
@@ -81,6 +82,8 @@ export interface Worker {
 export interface WatchedWorker extends Worker {
   readonly notLive: () => readonly string[];
   readonly notReady: () => readonly string[];
+  /** Makes a pass of a leader in this process part of a turn at its partition. */
+  readonly relay: Relay;
   /** Stops without a further command. What it holds is taken over by others when its leases have ended. */
   readonly abandon: () => void;
 }
@@ -173,6 +176,10 @@ function workerOf({ settings, works }: Working): WatchedWorker {
   }
   events.on('schema.refused', abandon);
   return {
+    relay: (ref, pass) =>
+      served()
+        .find(({ name }) => name === ref.queue)
+        ?.relay(ref, pass),
     ...{ start: life.start, stop, abandon, events, notLive, notReady, consumer, queues: names },
     [Symbol.asyncDispose]: () => stop(),
     async ready() {
