@@ -9,9 +9,8 @@
  * So a busy worker asks once per batch, and an idle one waits in its blocking read. At most half of the slots are asked
  * for at a time: while Redis works for one half, the handlers of the other run.
  *
- * A leader that lives in the same process makes its passes a part of these turns (`relay`) where this is the only worker:
- * what becomes due is started in the call that promotes it. The blocking read then asks for one entry, and only wakes up
- * for what comes another way; the other slots are for relays.
+ * A leader in this process makes its passes a part of these turns (`relay`) where this is the only worker: what becomes due
+ * is started in the call that promotes it. The blocking read then only wakes up for what comes another way.
  *
  * What is over waits up to 5 ms for a turn while nothing else needs one: at low rates completions travel together, or
  * with the start of the next job. A call that fails is not repeated as a whole. Its completions and its starts are, each
