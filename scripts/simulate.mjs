@@ -6,6 +6,7 @@
  *  --hours 0.1   virtual time per seed, at least
  *  --faults a,b  only these (test/sim/world/faults.mjs names them); empty = none
  *  --density 3  three times as many faults
+ *  --alone       one process, mover and worker, whose passes are relays
  *  --trace       prints everything that happens
  *
  * Ends with 1 when anything is wrong. What runs is the build in `dist` and the scripts in `lua`; `--product` names
@@ -26,6 +27,7 @@ const values = argumentsFor(here, {
   hours: { type: 'string', default: '0.1' },
   faults: { type: 'string' },
   density: { type: 'string', default: '1' },
+  alone: { type: 'boolean', default: false },
   trace: { type: 'boolean', default: false },
   product: { type: 'string' },
 });
@@ -43,7 +45,7 @@ function positive(flag, given) {
 async function one() {
   const result = await simulate({
     ...{ product: values.product ?? root, seed, hours },
-    density,
+    ...{ density, alone: values.alone },
     ...(values.faults === undefined ? {} : { faults: values.faults.split(',').filter((name) => name !== '') }),
     ...(values.trace ? { print: console.log } : {}),
   });
@@ -57,6 +59,7 @@ async function many() {
   for (let next = seed; next < seed + seeds; next += 1) {
     const rest = ['--hours', values.hours, '--density', values.density, '--product', values.product ?? root];
     if (values.faults !== undefined) rest.push('--faults', values.faults);
+    if (values.alone) rest.push('--alone');
     const ended = promisify(execFile)(process.execPath, [here, '--seed', String(next), ...rest]);
     const { stdout } = await ended.catch((/** @type {{ stdout: string }} */ error) => error);
     const { anomalies = [{ kind: 'BROKEN', id: '', detail: stdout }], ...told } = JSON.parse(stdout || '{}');

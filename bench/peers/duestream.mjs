@@ -3,14 +3,14 @@ import { dataOf } from './system.mjs';
 
 /** As it is built; a team has it as the package `duestream`. @type {typeof import('../../src/index.ts')} */
 const built = await import(new URL('../../dist/index.js', import.meta.url).href);
-const { createDaemon, createProducer, createWorker, defineQueue } = built;
+const { createDaemon, createProducer, defineHandlers, defineQueue } = built;
 
 const queue = defineQueue('bench');
 
 /** @type {import('./system.mjs').System} */
 export const duestream = {
   name: 'duestream',
-  settings: 'as built here, all defaults; worker.concurrency as named',
+  settings: 'as built here, all defaults; worker.concurrency as named; mover and worker in one daemon, as `duestream start` runs them',
   async producer(url) {
     const producer = createProducer({ redis: url });
     const options = (/** @type {import('./system.mjs').Planned} */ { id, dueMs }) => ({
@@ -28,19 +28,18 @@ export const duestream = {
     };
   },
   async worker(url, { concurrency, moves, started }) {
-    const daemon = moves ? await moverOf(url) : undefined;
     const handler = (/** @type {{ data: { at: number } }} */ { data }) => started(data.at);
-    const worker = createWorker(queue, handler, { redis: url, concurrency });
-    await worker.start();
-    return {
-      async close() {
-        await worker.stop();
-        await daemon?.stop();
-      },
-    };
+    const roles = moves ? /** @type {const} */ (['mover', 'worker']) : /** @type {const} */ (['worker']);
+    const daemon = createDaemon(
+      { redis: { url }, roles, worker: { concurrency }, log: { level: 'fatal' } },
+      { handlers: defineHandlers({ bench: handler }) },
+    );
+    await daemon.start();
+    return { close: () => daemon.stop() };
   },
   async mover(url) {
-    const daemon = await moverOf(url);
+    const daemon = createDaemon({ redis: { url }, roles: ['mover'], log: { level: 'fatal' } });
+    await daemon.start();
     return { close: () => daemon.stop() };
   },
   async pending(redis) {
@@ -49,10 +48,3 @@ export const duestream = {
     return scheduled + ready;
   },
 };
-
-/** @param {string} url */
-async function moverOf(url) {
-  const daemon = createDaemon({ redis: { url }, roles: ['mover'], log: { level: 'fatal' } });
-  await daemon.start();
-  return daemon;
-}

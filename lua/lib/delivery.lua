@@ -1,7 +1,7 @@
 -- delivery: entries of ready that nobody was given yet become a consumer's.
 -- GIVES   deliver(ready, consumer, count): entry, member and due of each, in one list; the error
 --         with which Redis refused
--- USED BY  serve
+-- USED BY  relay, serve
 -- RULE    The group may have vanished: that is told, and stops nothing.
 local function fieldOf(fields, name)
   for at = 1, #fields, 2 do

@@ -3,8 +3,8 @@
 --         undeliveredIn(ready, cap): how many entries nobody has read, or, where there are fewer
 --         than cap in all, how many there are, which is cheaper to know; ensureGroup(ready,
 --         entries): makes it where there is no stream, which has no entries; addReady(ready,
---         member, due): a new entry, and the group before the first one
--- USED BY  check-entries, check-members, enrol, oldest, promote, repair, stats
+--         member, due): a new entry, of which it gives the id, and the group before the first one
+-- USED BY  check-entries, check-members, enrol, oldest, promote, relay, repair, stats
 -- RULE    No script fails for the lack of a stream or a group: both may be gone with a flush.
 local function groupOf(ready)
   -- @no-stream
@@ -26,8 +26,9 @@ local function ensureGroup(ready, entries)
 end
 
 local function addReady(ready, member, due)
+  local entry = redis.call('XADD', ready, 'NOMKSTREAM', '*', 'member', member, 'due', due)
   -- @at-once
-  if redis.call('XADD', ready, 'NOMKSTREAM', '*', 'member', member, 'due', due) then return end
+  if entry then return entry end
   ensureGroup(ready, 0)
-  redis.call('XADD', ready, '*', 'member', member, 'due', due)
+  return (redis.call('XADD', ready, '*', 'member', member, 'due', due))
 end

@@ -1,11 +1,16 @@
 -- mint: the fencing token of a start.
 -- GIVES   mint(keys, call): a text. `call` has token, the last one, and count, the most starts that
---         the script may make
--- USED BY  serve, start
+--         the script may make; isMinted: that is written down. lastToken(call): the last token
+--         that it may mint
+-- USED BY  relay, serve, start
 -- RULE    Tokens of a partition only grow. What may be minted is written down before the first is.
+local function lastToken(call)
+  return ('%.0f'):format(call.token + call.count)
+end
+
 local function mint(keys, call)
   if not call.isMinted then
-    redis.call('HSET', keys.meta, 'token', ('%.0f'):format(call.token + call.count))
+    redis.call('HSET', keys.meta, 'token', lastToken(call))
   end
   call.token, call.isMinted = call.token + 1, true
   return ('%.0f'):format(call.token)

@@ -1,7 +1,7 @@
 -- repeated: a completion whose job does not run any more.
 -- GIVES   completedBefore(keys, call, entry, member, token, isSame): what it is answered; isSame:
 --         this very call has completed it with this token
--- USED BY  complete, serve
+-- USED BY  complete, relay, serve
 -- NEEDS   tombstone, let-go
 -- RULE    Who completed the job is told so however often it asks. Where the entry was held as a
 --         proof of that, a call without hold lets it go.
@@ -15,6 +15,7 @@ local function completedBefore(keys, call, entry, member, token, isSame)
     if call.window > 0 then
       redis.call('ZADD', keys.done, call.now, member)
     else
+      redis.call('ZREM', keys.done, member)
       redis.call('HDEL', keys.jobs, member)
     end
     letGo(keys.ready, entry)

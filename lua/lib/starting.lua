@@ -1,18 +1,19 @@
 -- starting: entries that a consumer holds become running jobs, each with a token of its own. Lets
 -- exactly one of several entries of a member through.
--- GIVES   callOf(keys, now, micros, consumer, bytes, window, suspects, count): what a call knows of
---         its partition; count is the most entries there may be, the rest is as the scripts say;
+-- GIVES   callOf(state, now, micros, consumer, bytes, window, suspects, count): what a call knows
+--         of its partition; state is token and paused of K:meta, count the most entries there may
+--         be, the rest is as the scripts say;
 --         heldSince(ready, consumer, entries): idle ms by entry, of those that it holds;
---         startEntries(keys, call, entries, idle): entries has entry, member and due of each; idle
---         is nil for what was delivered in this very script. What became of each is added to
+--         startEntries(keys, call, entries, idle, isNew): entries has entry, member and due of
+--         each; idle is nil for what was delivered in this very script, and isNew true for what was
+--         promoted there as well, and so is not in scheduled. What became of each is added to
 --         call.started or call.others, as start replies it
--- USED BY  serve, start
+-- USED BY  relay, serve, start
 -- NEEDS   run, mint, let-go, start-one
 -- RULE    Records are read one, two, four and then eight at a time, fewer where they are large,
 --         until one more as large as the largest would take the call over `bytes`; what is left is
 --         `later`. The first is always read.
-local function callOf(keys, now, micros, consumer, bytes, window, suspects, count)
-  local state = redis.call('HMGET', keys.meta, 'token', 'paused')
+local function callOf(state, now, micros, consumer, bytes, window, suspects, count)
   local token = math.max((tonumber(state[1]) or 0) + 1, micros)
   local call = { now = now, token = token, isPaused = state[2], count = count }
   call.consumer, call.bytes, call.window, call.suspects = consumer, bytes, window, suspects
@@ -30,13 +31,13 @@ local function heldSince(ready, consumer, entries)
   return idle
 end
 
-local function startEntries(keys, call, entries, idle)
+local function startEntries(keys, call, entries, idle, isNew)
   local started, writes, members, seen, from = call.started, {}, {}, {}, 1
   for at = 2, #entries, 3 do
     members[#members + 1] = entries[at]
   end
   local known = redis.call('HMGET', keys.runs, unpack(members))
-  local again = redis.call('ZMSCORE', keys.scheduled, unpack(members))
+  local again = isNew and {} or redis.call('ZMSCORE', keys.scheduled, unpack(members))
   local function write()
     if #writes > 0 then
       redis.call('HSET', keys.runs, unpack(writes))

@@ -6,8 +6,8 @@
 --         digest of the call that made the job; markIn(jobs, member): the same of what is there,
 --         and what is there
 -- USED BY  bury, cancel, check-members, check-tags, commit, complete, defer, edit, expire, fire,
---          mend-tags, oldest, promote, release, repair, replay, reschedule, retry, schedule,
---          serve, start, sweep
+--          mend-tags, oldest, promote, relay, release, repair, replay, reschedule, retry,
+--          schedule, serve, start, sweep
 -- RULE    A record is never read to find out that it is none: a value of more than 300 bytes is
 --         no tombstone. A record that was edited carries the mark of its first one in the letter m.
 local function isTombstone(value)

@@ -31,7 +31,8 @@ local completed = areOk and '' or replies
 -- @nothing-asked
 if take + given == 0 then return { completed, {}, {}, 0 } end
 
-local call = callOf(keys, now, micros, consumer, bytes, window, suspects, take + given)
+local state = redis.call('HMGET', meta, 'token', 'paused')
+local call = callOf(state, now, micros, consumer, bytes, window, suspects, take + given)
 local entries = {}
 for at = 8, 7 + 4 * given, 4 do
   local size = #entries

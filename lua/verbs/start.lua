@@ -31,6 +31,7 @@ for at = 6, #ARGV do
   entries[at - 5] = ARGV[at]
 end
 
-local call = callOf(keys, now, micros, consumer, bytes, window, suspects, #entries / 3)
+local state = redis.call('HMGET', meta, 'token', 'paused')
+local call = callOf(state, now, micros, consumer, bytes, window, suspects, #entries / 3)
 startEntries(keys, call, entries, heldSince(ready, consumer, entries))
 return { call.started, call.others }

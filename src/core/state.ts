@@ -50,7 +50,8 @@ const goesBack: Transition['moves'] = {
 
 /**
  * Every verb that moves a job, with each state it may leave and what it may reach from there. Read-only verbs and those of
- * leaders and processes are not listed, nor is `serve`, which does to each job what `complete` or `start` does. Where `none` leads to `scheduled` in `expire` and `bury`, that is the job that
+ * leaders and processes are not listed, nor are `serve` and `relay`, which do to each job what `complete`, `promote` or
+ * `start` does. Where `none` leads to `scheduled` in `expire` and `bury`, that is the job that
  * takes half-done effects back.
  *
  * Some rows need a foreign producer, who may put a bare member while it is ready, runs or is over; some need a consumer

@@ -8,6 +8,7 @@ import type { createEmitter } from '../core/events.ts';
 import { newJobId } from '../core/job.ts';
 import { defineQueue } from '../core/queue.ts';
 import { createGuard } from '../mover/guard.ts';
+import type { NearWorker } from '../mover/lone-worker.ts';
 import { createMovers } from '../mover/movers.ts';
 import { openCommands, openSubscriber, type Redis } from '../redis/connection/connect.ts';
 import { claimNamespace, declareQueue } from '../redis/transitions/queues.ts';
@@ -24,9 +25,10 @@ export function furnish(
   { config }: DaemonSettings,
   events: ReturnType<typeof createEmitter>,
   [redis, subscriber]: readonly [Redis, ...Redis[]],
+  nearWorker: () => NearWorker | undefined,
 ) {
   const id = `d-${newJobId()}`;
-  const movers = subscriber ? moversOf({ config, redis, subscriber, id, events }) : undefined;
+  const movers = subscriber ? moversOf({ config, redis, subscriber, id, events, nearWorker }) : undefined;
   return { redis, movers, guard: createGuard({ redis, clock: systemClock, events }) };
 }
 
@@ -48,11 +50,12 @@ function moversOf(parts: {
   subscriber: Redis;
   id: string;
   events: ReturnType<typeof createEmitter>;
+  nearWorker: () => NearWorker | undefined;
 }) {
-  const { config, redis, subscriber, id, events } = parts;
+  const { config, redis, subscriber, id, events, nearWorker } = parts;
   const { dead, mover, namespace } = config;
   return createMovers({
-    ...{ redis, subscriber, namespace, events, options: mover, clock: systemClock, beatTtlMs: 15_000 },
+    ...{ redis, subscriber, namespace, events, nearWorker, options: mover, clock: systemClock, beatTtlMs: 15_000 },
     identity: { id, role: 'daemon', host: hostname(), pid: process.pid, startedMs: systemClock.wallMs(), queues: [] },
     limits: {
       ...{ batch: 500, retentionMs: dead.retentionMs, deadLettersMax: dead.max },

@@ -181,7 +181,7 @@ function madeOf(settings: DaemonSettings, parts: DaemonParts): Made {
   const opening = createOpening({
     waitMs: START_WITHIN_MS,
     open: () => openAll(settings),
-    furnish: async (connections) => furnish(settings, events, connections),
+    furnish: async (connections) => furnish(settings, events, connections, () => made.worker),
   });
   const none = { worker: undefined, keeper: undefined, listening: undefined };
   const made: Made = { settings, parts, events, opening, unforwards: [], ...none };

@@ -83,7 +83,7 @@ export function createWorker(
   return measured(createWatchedWorker([queue, handlers, options]), registry);
 }
 
-function measured({ notLive, notReady, ...worker }: WatchedWorker, given: Registry | undefined): Worker {
+function measured({ notLive, notReady, relay, ...worker }: WatchedWorker, given: Registry | undefined): Worker {
   const metrics = createMetrics({ version, registry: given, state: { ready: worker.isReady }, without: UNMEASURED });
   const unobserve = metrics.observe(worker.events);
 

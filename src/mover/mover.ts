@@ -14,7 +14,7 @@ import { memberOf } from '../redis/connection/cluster/members.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
 import { headDue } from '../redis/due-next.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import type { PromoteReply } from '../redis/transitions/replies.ts';
+import type { LeadersPass, Passed, PromoteReply } from '../redis/transitions/passes.ts';
 import type { Leadership } from './election.ts';
 import { type MoverParts, type Moving, movingOf } from './moving.ts';
 
@@ -119,22 +119,20 @@ async function campaign(moving: Moving): Promise<number | Idle> {
 }
 
 async function promote(moving: Moving, { term }: Leadership): Promise<number> {
-  const { clock, jobs, ref, options, election } = moving;
+  const { clock, options, election } = moving;
   const sentMs = clock.monotonicMs();
   const prolongs = sentMs - moving.prolongedMs >= options.leaseMs * PROLONG_AFTER;
   moving.nudgedMs = Number.POSITIVE_INFINITY;
-  const reply = await jobs
-    .promote(ref, {
-      ...{ term, limit: options.batchMax, cap: options.readyMax },
-      leaseMs: prolongs ? options.leaseMs : undefined,
-    })
-    .catch((error: unknown) => {
+  const pass = { term, limit: options.batchMax, cap: options.readyMax };
+  const passed = await sent(moving, { ...pass, leaseMs: prolongs ? options.leaseMs : undefined }).catch(
+    (error: unknown) => {
       moving.stuck = true;
       election.concede('promote got no reply');
       throw error;
-    });
+    },
+  );
   moving.stuck = false;
-  const receivedMs = clock.monotonicMs();
+  const { reply, receivedMs, limit } = passed;
   if (reply.kind === 'fenced') {
     election.concede('fenced');
     return 0;
@@ -146,10 +144,22 @@ async function promote(moving: Moving, { term }: Leadership): Promise<number> {
   moving.promotedMs = moving.lookedMs = receivedMs;
   moving.server.saw({ sentMs, receivedMs, serverMs: reply.nowMs });
   tell(moving, reply, receivedMs - sentMs);
-  return plan(moving, reply, receivedMs);
+  return plan(moving, reply, { receivedMs, isFull: reply.count + reply.deadLetters >= limit });
 }
 
-function plan(moving: Moving, reply: Exclude<PromoteReply, { kind: 'fenced' }>, receivedMs: number): number {
+/** With a worker in this process that has room, as a part of its turn. */
+async function sent({ jobs, ref, clock, relay }: Moving, pass: LeadersPass): Promise<Passed> {
+  const relayed = relay(ref, pass);
+  if (relayed) return relayed;
+  const reply = await jobs.promote(ref, pass);
+  return { reply, receivedMs: clock.monotonicMs(), limit: pass.limit };
+}
+
+function plan(
+  moving: Moving,
+  reply: Exclude<PromoteReply, { kind: 'fenced' }>,
+  { receivedMs, isFull }: { readonly receivedMs: number; readonly isFull: boolean },
+): number {
   const { pace, options, standstill } = moving;
   moving.promoted += reply.count;
   if (reply.count > 0 && moving.calls) callWorkers(moving, reply.count);
@@ -159,7 +169,7 @@ function plan(moving: Moving, reply: Exclude<PromoteReply, { kind: 'fenced' }>, 
   }
   standstill.over();
   if (reply.kind === 'paused') return look(moving, reply.nowMs + options.safetyTickMs);
-  if (reply.count + reply.deadLetters >= options.batchMax) return look(moving, 0);
+  if (isFull) return look(moving, 0);
   moving.soonestLookMs = reply.nowMs + pace.gapMs();
   return look(
     moving,

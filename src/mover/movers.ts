@@ -18,6 +18,7 @@ import { listQueues, partitionsOf } from '../redis/transitions/queues.ts';
 import type { Leadership } from './election.ts';
 import { createEnqueuer, type Enqueuer } from './enqueuer.ts';
 import { createJanitor, type Janitor } from './janitor.ts';
+import { createLoneWorker, type LoneWorker, type NearWorker } from './lone-worker.ts';
 import { createMover, type Mover } from './mover.ts';
 import type { MoverOptions } from './moving.ts';
 import { createRanks, type Ranks } from './ranks.ts';
@@ -34,6 +35,8 @@ export interface MoversParts {
   readonly limits: SweepLimits;
   readonly clock: Clock;
   readonly events: Emitter;
+  /** The worker of this process, if there is one. */
+  readonly nearWorker?: () => NearWorker | undefined;
 }
 
 export interface Movers {
@@ -63,6 +66,7 @@ interface Registry extends MoversParts {
   readonly server: ServerWatch;
   readonly removed: Removed;
   readonly ranks: Ranks;
+  readonly loneWorker: LoneWorker;
   /** Channel of nudges → who works for its partition. */
   readonly byWake: Map<string, Led>;
   /** Process → monotonic ms since when it has no heartbeat. */
@@ -81,12 +85,13 @@ interface Listeners {
 }
 
 export function createMovers(parts: MoversParts): Movers {
-  const { redis, namespace, identity, beatTtlMs, clock, events } = parts;
+  const { redis, namespace, identity, beatTtlMs, clock, events, nearWorker = () => undefined } = parts;
   const registry: Registry = {
     ...parts,
     server: createServerWatch({ redis, namespace, who: identity.id, events }),
     removed: createRemoved({ redis, namespace }),
     ranks: createRanks({ redis, namespace, processId: identity.id, clock }),
+    loneWorker: createLoneWorker(nearWorker),
     ...{ byWake: new Map(), missingSince: new Map(), subscribed: false },
     ...{ deaf: undefined, starting: undefined, stopped: undefined },
   };
@@ -135,18 +140,17 @@ function listenersOf(registry: Registry, wake: () => void): Listeners {
 }
 
 async function pass(registry: Registry): Promise<number> {
-  const { server, redis, namespace, identity, beatTtlMs, ranks, removed, byWake } = registry;
+  const { server, redis, namespace, identity, beatTtlMs, ranks, loneWorker, removed, byWake } = registry;
   await listen(registry);
   await server.look((await beat(redis, { namespace, identity, ttlMs: beatTtlMs })) === 'anew');
   const [present, queues] = await Promise.all([presence(redis, namespace), listQueues(redis, namespace)]);
-  await forgetLost(
-    registry,
-    present.filter((one) => !one.identity).map((one) => one.id),
-  );
+  const missing = present.filter((one) => !one.identity).map((one) => one.id);
+  await forgetLost(registry, missing);
+  const living = present.flatMap(({ id, identity }) => (identity ? [{ ...identity, id }] : []));
+  loneWorker.see(living);
   const refs = queues.flatMap((layout) => partitionsOf(namespace, layout));
-  const daemons = present.flatMap(({ id, identity }) => (identity?.role === 'daemon' ? [{ ...identity, id }] : []));
   ranks.see(
-    daemons,
+    living,
     refs.map(({ keys }) => keys.leader),
   );
   await removed.look(queues);
@@ -175,6 +179,7 @@ async function lead(registry: Registry, ref: PartitionRef): Promise<void> {
   const standing = {
     rank: () => ranks.betterFor(key).length,
     betterBeatSince: (sinceMs: number) => ranks.betterBeatSince(key, sinceMs),
+    relay: registry.loneWorker.relay,
   };
   const mover = createMover({ redis, ref, processId: identity.id, options, clock, events, ...standing });
   const duty = { redis, ref, leading: mover.leading, clock, events };

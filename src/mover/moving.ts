@@ -6,6 +6,7 @@ import type { Redis } from '../redis/connection/connect.ts';
 import { createServers, type ServerClock } from '../redis/connection/server-clock.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { createJobs, type Jobs } from '../redis/transitions/jobs.ts';
+import type { Relay } from '../redis/transitions/passes.ts';
 import { createElection, type Election } from './election.ts';
 import { createGivingWay, type GivingWay } from './giving-way.ts';
 import { createPace, type Pace } from './pace.ts';
@@ -29,6 +30,8 @@ export interface MoverParts {
   readonly options: MoverOptions;
   readonly clock: Clock;
   readonly events: Emitter;
+  /** A worker in this process that takes what a pass promotes, in the same call. */
+  readonly relay?: Relay;
   readonly rank?: () => number;
   /** Whether a process of better rank has sent a heartbeat after this monotonic time. */
   readonly betterBeatSince?: (sinceMs: number) => Promise<boolean>;
@@ -61,12 +64,20 @@ export interface Moving extends Required<MoverParts> {
 
 /** Of a mover that has not looked yet. */
 export function movingOf(parts: MoverParts, wake: () => void): Moving {
-  const { redis, ref, clock, options, rank = () => 0, betterBeatSince = async () => true } = parts;
+  const {
+    redis,
+    ref,
+    clock,
+    options,
+    rank = () => 0,
+    relay = () => undefined,
+    betterBeatSince = async () => true,
+  } = parts;
   const election = createElection({ ...parts, leaseMs: options.leaseMs, rank });
   return {
     ...parts,
     calls: isCluster(redis),
-    ...{ rank, betterBeatSince, wake, jobs: createJobs(redis), pace: createPace() },
+    ...{ rank, relay, betterBeatSince, wake, jobs: createJobs(redis), pace: createPace() },
     server: createServers(redis, clock)(ref),
     standstill: createStandstill(options),
     election,

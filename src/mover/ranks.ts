@@ -13,8 +13,8 @@ import type { Redis } from '../redis/connection/connect.ts';
 import { beatAges, type Identity } from '../redis/transitions/presence.ts';
 
 export interface Ranks {
-  /** The daemons whose heartbeats are there, and all keys that are to be shared among them. */
-  readonly see: (daemons: readonly Identity[], keys: readonly string[]) => void;
+  /** The processes whose heartbeats are there, and all keys that are to be shared among the daemons of them. */
+  readonly see: (living: readonly Identity[], keys: readonly string[]) => void;
   /** Those who should lead rather than this process, best first; its own rank is how many they are. */
   readonly betterFor: (key: string) => readonly string[];
   /** Whether one of them has sent a heartbeat after this monotonic time. */
@@ -52,7 +52,8 @@ export function createRanks(parts: {
   }
 
   return {
-    see(daemons, keys) {
+    see(living, keys) {
+      const daemons = living.filter(({ role }) => role === 'daemon');
       const isSame = daemons.length === known.size && daemons.every(({ id }) => known.has(id));
       known = new Map(daemons.map((daemon) => [daemon.id, daemon]));
       const now = [...keys].sort();

@@ -116,9 +116,12 @@ async function pass(consuming: Consuming): Promise<number | Idle> {
 const isLookedInto = ({ refs, clock, lookedMs }: Consuming) =>
   refs.length === 1 || clock.monotonicMs() - lookedMs < LOOK_EVERY_MS;
 
+/** Where a leader relays what is due, the read waits for one entry of each partition, and leaves the slots to relays. */
 function readOn(consuming: Consuming, waits: boolean): void {
-  const { inflight, concurrency, refs, read } = consuming;
-  const free = Math.min(READ_MAX, inflight.free(concurrency));
+  const { inflight, concurrency, refs, read, turns } = consuming;
+  const slots = Math.min(READ_MAX, inflight.free(concurrency));
+  const free = waits && turns.isRelayed() ? Math.min(refs.length, slots) : slots;
+  turns.readsUpTo(free);
   const batches = read(free, waits);
   // Whoever waits for it hears of a failure.
   batches.catch(() => undefined);
@@ -136,6 +139,7 @@ async function ended(consuming: Consuming): ReturnType<ReadStreams> {
     return batches;
   } finally {
     consuming.reading = undefined;
+    turns.readsUpTo(0);
   }
 }
 

@@ -3,12 +3,14 @@
  * commands, heartbeat, the clock of the server and the extension of leases belong to the worker, for all its queues.
  */
 import type { Emitter } from '../core/events.ts';
+import { isCluster } from '../redis/connection/cluster/members.ts';
 import { type Redis, timeoutOf } from '../redis/connection/connect.ts';
 import { isFull } from '../redis/connection/pressure.ts';
 import type { ServerOf } from '../redis/connection/server-clock.ts';
 import { controlKeys } from '../redis/keys.ts';
 import { READ_BYTES_MAX } from '../redis/transitions/bytes.ts';
 import { createJobs, type Jobs } from '../redis/transitions/jobs.ts';
+import type { Relay } from '../redis/transitions/passes.ts';
 import { createAdopter } from './adopter.ts';
 import { createAssignment } from './assignment.ts';
 import { createCalledConsumer } from './called-consumer.ts';
@@ -63,6 +65,8 @@ export interface ServedQueue {
   readonly wake: () => void;
   readonly isLive: () => boolean;
   readonly isReady: () => boolean;
+  /** Makes a pass of a leader in this process part of a turn. */
+  readonly relay: Relay;
 }
 
 /** How long handlers have to end after they were told to stop. */
@@ -138,6 +142,7 @@ export function createServedQueue(parts: ServedQueueParts): ServedQueue {
     },
     isLive,
     isReady,
+    relay: (ref, pass) => reading?.relay(ref, pass),
   };
 }
 
@@ -182,5 +187,10 @@ function assemble(
   const { take } = consuming;
   const adopter = createAdopter({ ...base, ...reading, take, idleMs: timeoutOf(blocking) });
   const reclaimer = createReclaimer({ ...base, ...settings, ...reading, take, beats });
-  return { consuming, adopter, reclaimer };
+  const relay: Relay = (ref, pass) => {
+    // In a cluster a read for each partition waits for as much as there was room for when it began.
+    const mine = isCluster(blocking) ? undefined : own.refs.find(({ keys }) => keys.ready === ref.keys.ready);
+    return mine && turns.relay(mine, pass);
+  };
+  return { consuming, adopter, reclaimer, relay };
 }

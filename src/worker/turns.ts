@@ -9,22 +9,29 @@
  * So a busy worker asks once per batch, and an idle one waits in its blocking read. At most half of the slots are asked
  * for at a time: while Redis works for one half, the handlers of the other run.
  *
+ * A leader in this process makes its passes a part of these turns (`relay`) where this is the only worker: what becomes due
+ * is started in the call that promotes it. The blocking read then only wakes up for what comes another way.
+ *
  * What is over waits up to 5 ms for a turn while nothing else needs one: at low rates completions travel together, or
  * with the start of the next job. A call that fails is not repeated as a whole. Its completions and its starts are, each
  * as a call of its own; entries that it may have delivered are left to adoption, as after a lost read.
  */
 import type { PartitionRef } from '../redis/keys.ts';
-import { READ_JOBS_MAX } from '../redis/transitions/bytes.ts';
+import { READ_JOBS_MAX, RELAY_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
-import type { Delivery, Served, StartReply, Taken } from '../redis/transitions/replies.ts';
-import { type Completions, type CompletionsParts, claimWithMark } from './completions.ts';
+import type { LeadersPass, Passed, Relay } from '../redis/transitions/passes.ts';
+import type { Served, StartReply, Taken } from '../redis/transitions/replies.ts';
+import type { Completions, CompletionsParts } from './completions.ts';
 import type { Ended } from './conclude.ts';
 import type { Held } from './inflight.ts';
+import { type Line, type Lines, lineOf, linesWithMore } from './lines.ts';
+import { callTurn, type Turn, type Turned } from './turn-call.ts';
 
 export interface TurnsParts extends CompletionsParts {
+  readonly jobs: Pick<Jobs, 'complete' | 'serve' | 'relay'>;
   readonly completions: Pick<Completions, 'settled' | 'repeat'>;
   /** The same calls on the connection of the reader. */
-  readonly readerJobs: Pick<Jobs, 'serve'>;
+  readonly readerJobs: Pick<Jobs, 'serve' | 'relay'>;
   readonly concurrency: number;
   readonly bytesMax: number;
   readonly suspectCrashes: number;
@@ -54,43 +61,41 @@ export interface Turns {
   readonly next: () => Promise<void>;
   /** One turn at this partition, unless no slot is free; whether it may have more. Rejects with no reply or a refusal. */
   readonly at: (ref: PartitionRef) => Promise<boolean>;
-}
-
-/** A partition. */
-interface Line {
-  readonly ref: PartitionRef;
-  over: Ended[];
-  /** New entries may wait there. */
-  hasMore: boolean;
-  /** Calls off the turn that what is over waits for. */
-  callOff: (() => void) | undefined;
+  /** A turn that is a pass of the leader as well, for one who lives in this process and has no other worker. */
+  readonly relay: Relay;
+  /** Whether a leader has asked for that lately. */
+  readonly isRelayed: () => boolean;
+  /** The read that is under way may bring so many entries. */
+  readonly readsUpTo: (count: number) => void;
 }
 
 interface Taking extends TurnsParts {
-  readonly lines: Map<PartitionRef, Line>;
+  readonly lines: Lines;
   /** Calls that may bring new entries. */
   readonly underWay: Set<Promise<unknown>>;
   takeIn: TakeIn;
   isLookDue: () => boolean;
   isOpen: boolean;
   isThroughReader: boolean;
-}
-
-/** What one call asks for. */
-interface Turn {
-  readonly over: readonly Ended[];
-  readonly given: readonly Held[];
-  readonly take: number;
+  /** Slots for what the reader's read may bring. */
+  reserved: number;
+  /** Monotonic ms at which a leader wished for a relay last. */
+  relayedMs: number;
 }
 
 /** Most completions per call: Redis serves nobody else meanwhile, and frees a record for each. */
 const OVER_MAX = 100;
 /** How long completions wait for company. */
 const GATHER_MS = 5;
+/** Somebody else leads by now, or other workers are there. */
+const RELAYED_MS = 15_000;
 
 export function createTurns(parts: TurnsParts): Turns {
-  const own = { lines: new Map(), underWay: new Set<Promise<unknown>>(), takeIn: () => undefined };
-  const taking: Taking = { ...parts, ...own, isLookDue: () => false, isOpen: false, isThroughReader: false };
+  const taking: Taking = {
+    ...{ ...parts, lines: new Map(), underWay: new Set<Promise<unknown>>(), takeIn: () => undefined },
+    ...{ isLookDue: () => false, isOpen: false, isThroughReader: false },
+    ...{ reserved: 0, relayedMs: Number.NEGATIVE_INFINITY },
+  };
   return {
     begin(takeIn) {
       taking.takeIn = takeIn;
@@ -102,7 +107,7 @@ export function createTurns(parts: TurnsParts): Turns {
       await Promise.allSettled(taking.underWay);
     },
     complete: (ended) => complete(taking, ended),
-    start: (ref, given) => start(taking, lineOf(taking, ref), given),
+    start: (ref, given) => start(taking, lineOf(taking.lines, ref), given),
     throughReader(send) {
       taking.isThroughReader = true;
       try {
@@ -115,27 +120,21 @@ export function createTurns(parts: TurnsParts): Turns {
       taking.isLookDue = isLookDue;
     },
     expectMore(ref) {
-      lineOf(taking, ref).hasMore = true;
+      lineOf(taking.lines, ref).hasMore = true;
     },
-    hasMore: () => linesWithMore(taking).length > 0,
+    hasMore: () => linesWithMore(taking.lines).length > 0,
     next: () => next(taking),
-    at: (ref) => at(taking, lineOf(taking, ref)),
+    at: (ref) => at(taking, lineOf(taking.lines, ref)),
+    relay: (ref, pass) => relay(taking, lineOf(taking.lines, ref), pass),
+    isRelayed: () => taking.clock.monotonicMs() - taking.relayedMs < RELAYED_MS,
+    readsUpTo(count) {
+      taking.reserved = count;
+    },
   };
 }
 
-function lineOf({ lines }: Taking, ref: PartitionRef): Line {
-  let line = lines.get(ref);
-  if (!line) {
-    line = { ref, over: [], hasMore: false, callOff: undefined };
-    lines.set(ref, line);
-  }
-  return line;
-}
-
-const linesWithMore = ({ lines }: Taking) => [...lines.values()].filter(({ hasMore }) => hasMore);
-
 function complete(taking: Taking, ended: Ended): void {
-  const line = lineOf(taking, ended.held.ref);
+  const line = lineOf(taking.lines, ended.held.ref);
   line.over.push(ended);
   if (taking.isOpen && !line.hasMore) soon(taking, line);
   else atOnce(taking, line);
@@ -173,7 +172,7 @@ function overOf(taking: Taking, line: Line): readonly Ended[] {
 function roomFor(taking: Taking, line: Line): number {
   const { inflight, concurrency, isOpen } = taking;
   if (!line.hasMore || !isOpen || !inflight.isOpen()) return 0;
-  const share = Math.ceil(inflight.free(concurrency) / linesWithMore(taking).length);
+  const share = Math.ceil(inflight.free(concurrency) / linesWithMore(taking.lines).length);
   return Math.min(share, Math.ceil(concurrency / 2), READ_JOBS_MAX);
 }
 
@@ -185,7 +184,7 @@ async function start(taking: Taking, line: Line, given: readonly Held[]): Promis
 }
 
 async function next(taking: Taking): Promise<void> {
-  const [line] = linesWithMore(taking);
+  const [line] = linesWithMore(taking.lines);
   if (!line) return;
   // The last from now on: each has its turn.
   taking.lines.delete(line.ref);
@@ -201,8 +200,28 @@ async function at(taking: Taking, line: Line): Promise<boolean> {
   return line.hasMore;
 }
 
+/** Where turns are busy with what waits already, the leader passes by itself, and moves as much as it may. */
+function relay(taking: Taking, line: Line, pass: LeadersPass): Promise<Passed> | undefined {
+  const { inflight, concurrency, clock, isOpen } = taking;
+  taking.relayedMs = clock.monotonicMs();
+  const take = Math.min(inflight.free(concurrency) - taking.reserved, RELAY_JOBS_MAX, pass.limit);
+  if (!isOpen || !inflight.isOpen() || line.hasMore || take <= 0) return undefined;
+  return relayed(taking, line, { ...pass, limit: take });
+}
+
+async function relayed(taking: Taking, line: Line, pass: LeadersPass): Promise<Passed> {
+  const { limit } = pass;
+  const { promoted, receivedMs } = await turn(taking, line, {
+    over: overOf(taking, line),
+    given: [],
+    take: limit,
+    pass,
+  });
+  return { reply: promoted ?? { kind: 'fenced' }, receivedMs, limit };
+}
+
 /** One call. @throws what it failed with, after everything that must be repeated is on its way. */
-function turn(taking: Taking, line: Line, asked: Turn): Promise<Served> {
+function turn(taking: Taking, line: Line, asked: Turn): ReturnType<typeof send> {
   const { inflight, underWay } = taking;
   if (asked.take === 0) return send(taking, line, asked);
   inflight.keep(asked.take);
@@ -215,31 +234,28 @@ function turn(taking: Taking, line: Line, asked: Turn): Promise<Served> {
   return call;
 }
 
-async function send(taking: Taking, line: Line, { over, given, take }: Turn): Promise<Served> {
-  const { inflight, clock, consumer, bytesMax, windowMs, suspectCrashes, completions } = taking;
+async function send(taking: Taking, line: Line, asked: Turn): Promise<Turned & { readonly receivedMs: number }> {
+  const { clock, completions } = taking;
+  const { over, given, take } = asked;
   const { ref } = line;
-  const jobs = taking.isThroughReader ? taking.readerJobs : taking.jobs;
   const sentMs = clock.monotonicMs();
-  for (const held of given) inflight.startSent(held, sentMs);
-  const ended = over.map((one) => claimWithMark(one, windowMs));
-  const deliveries = given.map(({ delivery }) => delivery);
-  const settings = { consumer, bytesMax, windowMs, suspects: suspectCrashes };
-  let served: Served;
+  let served: Turned;
   try {
-    served = await jobs.serve(ref, { ended, given: deliveries, take }, settings);
+    served = await callTurn(taking, taking.isThroughReader ? taking.readerJobs : taking.jobs, ref, asked);
   } catch (error) {
     line.hasMore &&= take === 0;
     completions.repeat(ref, over);
     throw error;
   }
+  const receivedMs = clock.monotonicMs();
   if (take > 0) line.hasMore = served.delivered >= take;
   for (const [index, one] of over.entries()) completions.settled(one, served.completed?.[index] ?? 'ok');
-  const fresh = given.length === 0 ? served.taken : freshOf(served, deliveries);
+  const fresh = given.length === 0 ? served.taken : freshOf(served, given);
   if (fresh.length > 0) taking.takeIn(ref, fresh, sentMs);
-  return served;
+  return { ...served, receivedMs };
 }
 
-function freshOf({ taken }: Served, given: readonly Delivery[]): readonly Taken[] {
-  const known = new Set(given.map(({ entry }) => entry));
+function freshOf({ taken }: Served, given: readonly Held[]): readonly Taken[] {
+  const known = new Set(given.map(({ delivery }) => delivery.entry));
   return taken.filter(({ entry }) => !known.has(entry));
 }

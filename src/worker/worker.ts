@@ -23,6 +23,7 @@ import type { Queue, Untyped } from '../core/queue.ts';
 import { createOpening, type Opening } from '../redis/connection/opening.ts';
 import { withRetry } from '../redis/connection/outage.ts';
 import { checkSchema } from '../redis/schema.ts';
+import type { Relay } from '../redis/transitions/passes.ts';
 import type { Middleware, PlainHandlers, QueueHandlers } from './handlers.ts';
 import { createHandleChain } from './middleware.ts';
 import {
@@ -92,6 +93,8 @@ export interface Worker {
 export interface WatchedWorker extends Worker {
   readonly notLive: () => readonly string[];
   readonly notReady: () => readonly string[];
+  /** Makes a pass of a leader in this process part of a turn at its partition. */
+  readonly relay: Relay;
   /** Stops without a further command. What it holds is taken over by others when its leases have ended. */
   readonly abandon: () => void;
 }
@@ -195,6 +198,10 @@ function workerOf({ settings, works }: Working): WatchedWorker {
       chains.handle.use(middleware);
       chains.schedule.use(middleware);
     },
+    relay: (ref, pass) =>
+      served()
+        .find(({ name }) => name === ref.queue)
+        ?.relay(ref, pass),
     ...{ start: life.start, stop, abandon, events, notLive, notReady, consumer, queues: names },
     [Symbol.asyncDispose]: () => stop(),
     async ready() {

@@ -32,6 +32,12 @@ test.each([1, 2, 3])('seed %i: nothing is lost, doubled, early, stuck or left', 
   expect(jobs).toBeGreaterThan(100);
 });
 
+test.each([1, 2])('seed %i, one process that is mover and worker: the same', { timeout: 900_000 }, async (seed) => {
+  const told = JSON.parse(await simulate(root, '--seed', String(seed), '--hours', '0.04', '--alone'));
+  expect(told.anomalies).toEqual([]);
+  expect(told.relayed).toBeGreaterThan(10);
+});
+
 test('the same seed is the same run, to the microsecond', { timeout: 900_000 }, async () => {
   const [one, other] = await Promise.all([1, 2].map(() => simulate(root, '--seed', '4', '--hours', '0.01', '--trace')));
   expect(one?.length).toBeGreaterThan(1000);

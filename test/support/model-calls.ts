@@ -100,15 +100,20 @@ function scheduleCall(world: World, { items, mode, generation, layout }: Schedul
 }
 
 /** The term of the leader, or one that was deposed. */
-const termOf = ({ terms }: World, isStale: boolean): string =>
+export const termOf = ({ terms }: World, isStale: boolean): string =>
   isStale ? (terms[1] ?? 'm0:1:1000') : (terms[0] ?? 'none');
+
+/** Of a pass. */
+export const limitsOf = (b: number, c: number) => ({
+  limit: b % 5 === 4 ? 1 : 500,
+  cap: pick([10_000, 10_000, 1, 2, 10_000, 3], c) ?? 10_000,
+  prolongs: b % 5 !== 3,
+});
 
 const promote: Resolve = (world, [a, b, c]) => {
   const { jobs, ref, model } = world;
   const term = termOf(world, a % 6 === 5);
-  const limit = b % 5 === 4 ? 1 : 500;
-  const cap = pick([10_000, 10_000, 1, 2, 10_000, 3], c) ?? 10_000;
-  const prolongs = b % 5 !== 3;
+  const { limit, cap, prolongs } = limitsOf(b, c);
   return {
     verb: 'promote',
     real: async () => {
@@ -122,7 +127,7 @@ const promote: Resolve = (world, [a, b, c]) => {
 };
 
 /** By lateness; the same one may be told twice. */
-function merged(pairs: readonly (readonly [number, number])[]): readonly (readonly [number, number])[] {
+export function merged(pairs: readonly (readonly [number, number])[]): readonly (readonly [number, number])[] {
   const counts = new Map<number, number>();
   for (const [lateMs, count] of pairs) counts.set(lateMs, (counts.get(lateMs) ?? 0) + count);
   return [...counts].sort(([x], [y]) => x - y);

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { producing } from './model-calls.ts';
 import { editing } from './model-edit-calls.ts';
 import { disturbing } from './model-faults.ts';
+import { relay } from './model-relay.ts';
 import { working } from './model-worker-calls.ts';
 import type { Call, World } from './model-world.ts';
 
@@ -15,11 +16,23 @@ export type Numbers = readonly [a: number, b: number, c: number];
 /** Undefined when there is nothing the command could speak of. */
 export type Resolve = (world: World, numbers: Numbers) => Call | undefined;
 
-export const words: Readonly<Record<string, Resolve>> = { ...producing, ...editing, ...working, ...disturbing };
+export const words: Readonly<Record<string, Resolve>> = { ...producing, ...editing, ...working, relay, ...disturbing };
 
 /** How often a word comes up; 1 unless named. What is costly comes up in scenes only. */
 const WEIGHTS: Readonly<Record<string, number>> = {
-  ...{ schedule: 8, promote: 9, read: 8, start: 10, complete: 5, serve: 10, retry: 4, put: 5, cancel: 4, reclaim: 4 },
+  ...{
+    schedule: 8,
+    promote: 9,
+    read: 8,
+    start: 10,
+    complete: 5,
+    serve: 10,
+    relay: 8,
+    retry: 4,
+    put: 5,
+    cancel: 4,
+    reclaim: 4,
+  },
   ...{
     putHuge: 0,
     bury: 4,

@@ -35,10 +35,24 @@ export function movesOf(verb: string, { before, after, touched = [] }: Between):
   return [...new Set(moves)].sort();
 }
 
-/** `serve` has no rows of its own: what it does to a job is a completion or a start. */
+/** Verbs without rows of their own: what they do to a job is one of these after the other, each at most once. */
+const MADE_OF: Readonly<Record<string, readonly string[]>> = {
+  serve: ['complete', 'start'],
+  relay: ['complete', 'promote', 'start'],
+};
+
 function named(from: string, verb: string, to: string): string {
-  const verbs = verb === 'serve' ? ['complete', 'start'] : [verb];
-  return verbs.map((one) => `${from} ${one} ${to}`).find((row) => rows.has(row)) ?? `${from} ${verb} ${to}`;
+  return wayOf(MADE_OF[verb] ?? [verb], from, to) ?? `${from} ${verb} ${to}`;
+}
+
+/** The first row of the shortest way from a state to another. */
+function wayOf([verb, ...more]: readonly string[], from: string, to: string): string | undefined {
+  if (verb === undefined) return undefined;
+  const row = `${from} ${verb} ${to}`;
+  const alone = rows.has(row) ? row : wayOf(more, from, to);
+  if (alone !== undefined) return alone;
+  const first = [...rows].filter((one) => one.startsWith(`${from} ${verb} `));
+  return first.find((one) => wayOf(more, one.split(' ')[2] ?? '', to) !== undefined);
 }
 
 /**

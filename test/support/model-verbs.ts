@@ -2,13 +2,8 @@
 
 import { outcomeLetters } from '../../src/core/state.ts';
 import type { SweepLimits, Swept } from '../../src/redis/transitions/lease.ts';
-import type {
-  CancelReply,
-  PromoteReply,
-  ReplayReply,
-  ScheduleItem,
-  ScheduleReply,
-} from '../../src/redis/transitions/replies.ts';
+import type { PromoteReply } from '../../src/redis/transitions/passes.ts';
+import type { CancelReply, ReplayReply, ScheduleItem, ScheduleReply } from '../../src/redis/transitions/replies.ts';
 import {
   askedOf,
   count,

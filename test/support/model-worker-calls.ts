@@ -12,8 +12,8 @@ import * as worker from './model-worker.ts';
 import { type Call, type Claimed, effectKey, type World } from './model-world.ts';
 
 const CONSUMERS = ['w1', 'w2'] as const;
-const consumerOf = (number: number): string => CONSUMERS[number % 2] ?? 'w1';
-const windowOf = (number: number): number => (number % 5 === 4 ? 0 : 600_000);
+export const consumerOf = (number: number): string => CONSUMERS[number % 2] ?? 'w1';
+export const windowOf = (number: number): number => (number % 5 === 4 ? 0 : 600_000);
 
 const read: Resolve = (world, [a, b]) => {
   const { redis, ref, model } = world;
@@ -159,7 +159,7 @@ const complete: Resolve = (world, [a, b, c]) => {
 };
 
 /** One start or several at once, the same one twice, or with the entry of another; every second time without a mark. */
-function endedOf(world: World, [a, b, c]: readonly [number, number, number]) {
+export function endedOf(world: World, [a, b, c]: readonly [number, number, number]) {
   const one = world.claims[Math.floor((a % 12) / 3)];
   if (!one) return [];
   const all = b > 20 ? [one, one] : b > 12 ? world.claims.slice(0, 3) : [one];
@@ -191,9 +191,7 @@ const serve: Resolve = (world, [a, b, c]) => {
       return { ...served, refusal, taken: inOrder(served.taken) };
     },
     model: (reply) => {
-      const minted = takenIn(reply).flatMap((one) => (one.kind === 'run' ? [one.token] : []));
-      const mint = () => minted.shift() ?? 'none given';
-      const served = worker.serve(model, { ended, given, take }, { ...call, mint });
+      const served = worker.serve(model, { ended, given, take }, { ...call, mint: mintOf(reply) });
       return typeof served === 'string' ? served : { ...served, taken: inOrder(served.taken) };
     },
     windowMs: call.windowMs,
@@ -201,19 +199,27 @@ const serve: Resolve = (world, [a, b, c]) => {
       if (ended.length > 0) await jobs.complete(ref, ended, { ...call, nowMs: model.nowMs });
       if (given.length > 0) await jobs.start(ref, given, { ...call, nowMs: model.nowMs });
     },
-    learn: (reply) => {
-      const taken = takenIn(reply);
-      received(world, { consumer, reply: taken.map(({ entry, member, dueMs }) => ({ entry, member, dueMs })) });
-      learnClaims(world, { consumer, taken });
-    },
+    learn: (reply) => learnTaken(world, { consumer, taken: takenIn(reply) }),
   };
 };
 
+/** What was delivered and started in one call. */
+export function learnTaken(world: World, { consumer, taken }: { consumer: string; taken: readonly Taken[] }): void {
+  received(world, { consumer, reply: taken.map(({ entry, member, dueMs }) => ({ entry, member, dueMs })) });
+  learnClaims(world, { consumer, taken });
+}
+
+/** Gives the tokens that Redis gave. */
+export function mintOf(reply: unknown): () => string {
+  const minted = takenIn(reply).flatMap((one) => (one.kind === 'run' ? [one.token] : []));
+  return () => minted.shift() ?? 'none given';
+}
+
 /** What started for the first time comes first in a reply; here, each in the place of its entry. */
-const inOrder = (taken: readonly Taken[]) =>
+export const inOrder = (taken: readonly Taken[]) =>
   taken.toSorted((one, other) => compareIds(one.entry, other.entry) || (one.kind < other.kind ? -1 : 1));
 
-const takenIn = (reply: unknown): readonly Taken[] =>
+export const takenIn = (reply: unknown): readonly Taken[] =>
   typeof reply === 'object' && reply !== null && 'taken' in reply && Array.isArray(reply.taken) ? reply.taken : [];
 
 const commit: Resolve = (world, [a, b, c]) => {

@@ -31,7 +31,7 @@ function deliver(model: Model, { consumer, limit }: { consumer: string; limit: n
   return fresh.map(({ id, member, due }) => ({ entry: id as Delivery['entry'], member, dueMs: due }));
 }
 
-interface Start {
+export interface Start {
   readonly consumer: string;
   readonly bytesMax: number;
   readonly windowMs: number;

@@ -91,6 +91,11 @@ const SLIPS: readonly (readonly [of: string, wrong: string, words: string, inste
   ['serve', 'what was given is taken for delivered', ', heldSince(ready, consumer, entries))', ')'],
   ['serve', 'one more is delivered', 'deliver(ready, consumer, take)', 'deliver(ready, consumer, take + 1)'],
   ['serve', 'what is over is not completed', '8 + 4 * given, #ARGV', '8 + 4 * given, 0'],
+  ['relay', 'what is delivered is not started', 'if #delivered > 0 then', 'if false then'],
+  ['relay', 'a paused queue is delivered', ' and not call.isPaused then', ' then'],
+  ['relay', 'one more is delivered', 'deliver(ready, consumer, take)', 'deliver(ready, consumer, take + 1)'],
+  ['relay', 'what is over is not completed', '11, #ARGV', '11, 0'],
+  ['relay', 'what was ready before is taken for new', 'delivered[1] == first', 'true'],
   ['delivery', 'a missing group fails the call', "redis.pcall('XREADGROUP'", "redis.call('XREADGROUP'"],
 ];
 
@@ -120,8 +125,8 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
     'elect @other-schema: no guard',
     'every partition of the model has our schema; test/redis/schema.test.ts has another',
   ],
-  ['promote @room: turned >', 'with no room no member is taken'],
-  ...['promote @plain: turned >', 'promote @plain: turned <'].map(
+  ['promotion @room: turned >', 'with no room no member is taken'],
+  ...['promotion @plain: turned >', 'promotion @plain: turned <'].map(
     (name) => [name, 'what is not plain is judged in full'] as const,
   ),
   ...[
@@ -150,6 +155,7 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
   ['tombstone @nothing-there: turned >', 'only one more look, which finds nothing'],
   ['starting @young: turned <', 'a second is neither old nor young'],
   ['serve @nothing-asked: no guard', 'nothing is started and nothing delivered all the same'],
+  ['relay @nothing-there: turned >', 'where nothing waits, nothing is delivered all the same'],
   ['start-one @young-again: turned >', 'a second is neither old nor young'],
   ...['ten-entered', 'ten-taken-out'].flatMap((mark) =>
     [1, 2].map(

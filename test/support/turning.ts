@@ -8,6 +8,7 @@ import type { EntryId, Token } from '../../src/core/job.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
 import type { Jobs } from '../../src/redis/transitions/jobs.ts';
+import type { LeadersPass, PromoteReply } from '../../src/redis/transitions/passes.ts';
 import type { Delivery, Ended, Served, SettleReply, StartReply, Taken } from '../../src/redis/transitions/replies.ts';
 import { createCompletions } from '../../src/worker/completions.ts';
 import { createConsumer } from '../../src/worker/consumer.ts';
@@ -28,7 +29,7 @@ export async function breathe(): Promise<void> {
 
 /** A call that waits for its answer. */
 export interface Asked {
-  readonly verb: 'serve' | 'start' | 'complete';
+  readonly verb: 'serve' | 'relay' | 'start' | 'complete';
   readonly partition: number;
   /** Ids of what is over, with marks, and of entries that were given. */
   readonly over: readonly string[];
@@ -58,6 +59,7 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
   const refs = Array.from({ length: partitions }, (_, partition) =>
     partitionRef('t', { queue: 'q', partition, layoutGeneration: 0 }),
   );
+  const [lineRef = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 })] = refs;
   const timers = new Set<() => void>();
   const hand = handClock();
   const clock = {
@@ -72,6 +74,8 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
   const asked: Asked[] = [];
   const unanswered = new Set<() => void>();
   const reads: string[] = [];
+  /** How many entries each read asked for. */
+  const counts: number[] = [];
   const released: string[] = [];
   const runs = new Map<string, Held>();
   const begun: string[] = [];
@@ -116,6 +120,18 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
         };
       });
     },
+    relay: ({ partition }: PartitionRef, call: { ended: readonly Ended[]; take: number; pass: LeadersPass }) => {
+      const { ended, take, pass } = call;
+      const of = { over: ids(ended), marks: ended.map(({ mark }) => mark), given: [], take };
+      return ask({ verb: 'relay', partition, ...of }, (reply): Served & { promoted: PromoteReply } => {
+        const taken = reply?.taken ?? [];
+        const found = { nowMs: 1, nextMs: undefined, backlog: 0, deadLetters: 0, lateness: [] };
+        return {
+          ...{ completed: reply?.completed, taken, delivered: taken.length, refusal: reply?.refusal },
+          promoted: pass.term === '' ? { kind: 'fenced' } : { kind: 'promoted', ...found, count: taken.length },
+        };
+      });
+    },
     start: ({ partition }: PartitionRef, given: readonly Delivery[]) =>
       ask({ verb: 'start', partition, over: [], marks: [], given: ids(given), take: 0 }, (reply) =>
         given.map((one): StartReply => reply?.taken?.find(({ entry }) => entry === one.entry) ?? runOf(one)),
@@ -133,6 +149,7 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
   const blocking = {
     call: async (...words: unknown[]) => {
       reads.push(words.includes('BLOCK') ? 'wait' : 'look');
+      counts.push(Number(words[words.indexOf('COUNT') + 1]));
       if (words.includes('BLOCK') && arrivals.length === 0) {
         await new Promise<void>((resolve) => {
           arrive = resolve;
@@ -173,7 +190,7 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
   });
 
   return {
-    ...{ consumer, turns, inflight, refs, heard, reads, released, begun, asked },
+    ...{ consumer, turns, inflight, refs, heard, reads, counts, released, begun, asked },
     advance: hand.advance,
     /** The end of it: Redis is gone, and handlers return. */
     async close(): Promise<void> {
@@ -197,6 +214,12 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
       void consumer.pass().then(over, over);
       await breathe();
       return { isOver: () => isOver };
+    },
+    /** A leader in this process passes; undefined: by itself. */
+    relay(limit = 500, term = 'm:1:1000') {
+      const passed = turns.relay(lineRef, { term, leaseMs: undefined, limit, cap: 10_000 });
+      passed?.catch(() => undefined);
+      return passed;
     },
     /** The next call that waits for its answer. */
     next(): Asked {

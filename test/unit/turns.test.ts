@@ -298,3 +298,83 @@ it('what a turn brings too late to be trusted is asked for again, and the answer
   expect([line.begun.slice(4), line.inflight.busy()]).toEqual([['e'], 3]);
   line.advance(LEASE_MS);
 });
+
+it('a pass of the leader completes what is over and brings what it promotes, into slots that no read may fill', async () => {
+  const line = open();
+  await line.pass();
+  expect(line.relay()).toBeUndefined();
+  await line.arrives(0, line.delivery('a'));
+  await line.next().answer();
+  await line.end('a');
+  expect(line.counts).toEqual([4, 1]);
+  const passed = line.relay();
+  const asked = line.next();
+  expect(asked).toMatchObject({ verb: 'relay', over: ['a'], take: 3 });
+  expect(line.inflight.free(4)).toBe(1);
+  await asked.answer({ taken: ['b', 'c'].map((id) => runOf(line.delivery(id))) });
+  expect(await passed).toMatchObject({ reply: { kind: 'promoted', count: 2 }, limit: 3 });
+  expect([line.running(), line.inflight.free(4), line.turns.hasMore()]).toEqual([['b', 'c'], 2, false]);
+  void line.relay();
+  expect(line.next().take).toBe(1);
+});
+
+it('a leader passes by itself where no slot is left, more waits, or nothing may start', async () => {
+  const line = open();
+  await line.pass();
+  expect(line.relay()).toBeUndefined();
+  await line.arrives(0, line.delivery('a'));
+  await line.next().answer();
+  void line.relay(2);
+  await line.next().answer({ taken: ['b', 'c'].map((id) => runOf(line.delivery(id))) });
+  expect([line.turns.hasMore(), line.relay()]).toEqual([true, undefined]);
+  await line.end('a');
+  await line.next().answer();
+  expect(line.turns.hasMore()).toBe(false);
+  line.inflight.setOpen(false);
+  expect(line.relay()).toBeUndefined();
+  line.inflight.setOpen(true);
+  expect(line.relay(1)).toBeDefined();
+  expect(line.relay()).toBeUndefined();
+  await line.next().answer();
+});
+
+it('a pass without a reply is told to the leader, and what was over is completed by itself', async () => {
+  const line = open();
+  await line.pass();
+  expect(line.relay()).toBeUndefined();
+  await line.arrives(0, line.delivery('a'));
+  await line.next().answer();
+  await line.end('a');
+  const passed = line.relay();
+  await line.next().fail();
+  await expect(passed).rejects.toThrow('closed');
+  expect(line.next()).toMatchObject({ verb: 'complete', over: ['a'] });
+  expect(line.inflight.free(4)).toBe(4);
+});
+
+it('a pass of a leader that was deposed is told so, and what was over is completed', async () => {
+  const line = open();
+  await line.pass();
+  expect(line.relay()).toBeUndefined();
+  await line.arrives(0, line.delivery('a'));
+  await line.next().answer();
+  await line.end('a');
+  const passed = line.relay(500, '');
+  await line.next().answer();
+  expect(await passed).toMatchObject({ reply: { kind: 'fenced' } });
+  expect(line.heard.of('job.completed').map(({ id }) => id)).toEqual(['a']);
+});
+
+it('reads ask for all slots again when no leader has passed for long', async () => {
+  const line = open();
+  await line.pass();
+  expect(line.relay()).toBeUndefined();
+  await line.arrives(0, line.delivery('a'));
+  await line.next().answer();
+  line.advance(15_000);
+  await line.pass();
+  await line.arrives(0, line.delivery('b'));
+  await line.next().answer();
+  await line.pass();
+  expect(line.next()).toMatchObject({ verb: 'serve', take: 2 });
+});

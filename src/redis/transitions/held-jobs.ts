@@ -4,6 +4,7 @@
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
 import { READ_BYTES_MAX } from './bytes.ts';
+import { type LeadersPass, type PromoteReply, promoteReply } from './passes.ts';
 import {
   type Claim,
   type CommitReply,
@@ -66,22 +67,6 @@ export function given(redis: Redis) {
       return deliveries.map(({ entry }) => byEntry.get(entry) ?? lostCount(redis, 'start'));
     },
 
-    /** Completes what is over, starts what was given (ascending), and brings up to `take` new entries, all in one call. */
-    async serve(
-      ref: PartitionRef,
-      { ended, given, take }: { ended: readonly Ended[]; given: readonly Delivery[]; take: number },
-      { consumer, bytesMax, windowMs, suspects = 0, nowMs }: StartSettings,
-    ): Promise<Served> {
-      const numbers = { suspects, take, given: given.length };
-      const args = { now: nowMs ?? '', consumer, bytes: bytesMax, window: windowMs, ...numbers };
-      const served = servedOf(list(await run(redis, 'serve', { keys: ref.keys, args, each: serveArgs(given, ended) })));
-      const settled = served.completed?.length ?? ended.length;
-      if (settled !== ended.length || served.taken.length !== given.length + served.delivered) {
-        lostCount(redis, 'serve');
-      }
-      return served;
-    },
-
     /** Entries that start called late: over without a start, if they still are late. What is `later` is to be asked again. */
     async expire(
       ref: PartitionRef,
@@ -111,6 +96,40 @@ export function given(redis: Redis) {
     async extend(ref: PartitionRef, claims: readonly Claim[], consumer: string): Promise<readonly ExtendReply[]> {
       const reply = await run(redis, 'extend', { keys: ref.keys, args: { consumer }, each: claims.flatMap(claimArgs) });
       return list(reply).map((item) => text(item) as ExtendReply);
+    },
+  };
+}
+
+/** Of both, and of a leader's pass, in one call. */
+export function together(redis: Redis) {
+  return {
+    /** Completes what is over, starts what was given (ascending), and brings up to `take` new entries, all in one call. */
+    async serve(
+      ref: PartitionRef,
+      { ended, given, take }: { ended: readonly Ended[]; given: readonly Delivery[]; take: number },
+      { consumer, bytesMax, windowMs, suspects = 0, nowMs }: StartSettings,
+    ): Promise<Served> {
+      const numbers = { suspects, take, given: given.length };
+      const args = { now: nowMs ?? '', consumer, bytes: bytesMax, window: windowMs, ...numbers };
+      const served = servedOf(list(await run(redis, 'serve', { keys: ref.keys, args, each: serveArgs(given, ended) })));
+      if (!answers(served, { ended, given })) lostCount(redis, 'serve');
+      return served;
+    },
+
+    /** Completes what is over, promotes as its leader, and brings up to `take` (1 or more) new entries, all in one call. */
+    async relay(
+      ref: PartitionRef,
+      { ended, take, pass }: { ended: readonly Ended[]; take: number; pass: LeadersPass },
+      { consumer, bytesMax, windowMs, suspects = 0, nowMs }: StartSettings,
+    ): Promise<Served & { readonly promoted: PromoteReply }> {
+      const { term, leaseMs, limit, cap } = pass;
+      const leader = { now: nowMs ?? '', term, lease: leaseMs ?? '', limit, cap };
+      const args = { ...leader, consumer, bytes: bytesMax, window: windowMs, suspects, take };
+      const each = serveArgs([], ended);
+      const [promoted, ...rest] = list(await run(redis, 'relay', { keys: ref.keys, args, each }));
+      const served = servedOf(rest);
+      if (!answers(served, { ended, given: [] })) lostCount(redis, 'relay');
+      return { ...served, promoted: promoteReply(list(promoted)) };
     },
   };
 }
@@ -175,6 +194,14 @@ export function ended(redis: Redis) {
       return settleReply(await run(redis, 'bury', { keys: ref.keys, args }));
     },
   };
+}
+
+/** Whether it is the reply of this call. */
+function answers(
+  { completed, taken, delivered }: Served,
+  { ended, given }: { readonly ended: readonly Ended[]; readonly given: readonly Delivery[] },
+): boolean {
+  return (completed?.length ?? ended.length) === ended.length && taken.length === given.length + delivered;
 }
 
 function serveArgs(given: readonly Delivery[], ended: readonly Ended[]): readonly (string | number)[] {

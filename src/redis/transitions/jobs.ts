@@ -6,14 +6,13 @@
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
 import { changed } from './edits.ts';
-import { ended, given } from './held-jobs.ts';
+import { ended, given, together } from './held-jobs.ts';
+import { type LeadersPass, type PromoteReply, promoteReply } from './passes.ts';
 import {
   type CancelReply,
   cancelReply,
   type Moved,
   moved,
-  type PromoteReply,
-  promoteReply,
   type ReplayReply,
   replayReply,
   type ScheduleItem,
@@ -36,18 +35,9 @@ export interface ScheduleSettings {
 
 const LAYOUT_SIGNS = { remembered: '=', fresh: '+' } as const;
 
-interface PromoteSettings {
-  readonly term: string;
-  /** What the lease is prolonged to; undefined: it was prolonged lately, and stays as it is. */
-  readonly leaseMs: number | undefined;
-  readonly limit: number;
-  readonly cap: number;
-  readonly nowMs?: number;
-}
-
 /** The transitions of a job on one connection. `nowMs` is for tests; without it the server's clock decides. */
 export function createJobs(redis: Redis) {
-  return { ...waiting(redis), ...changed(redis), ...given(redis), ...ended(redis) };
+  return { ...waiting(redis), ...changed(redis), ...given(redis), ...together(redis), ...ended(redis) };
 }
 
 export type Jobs = ReturnType<typeof createJobs>;
@@ -80,7 +70,10 @@ function waiting(redis: Redis) {
       return moved(reply) ?? reply.map((item) => cancelReply(text(item)));
     },
 
-    async promote(ref: PartitionRef, { term, leaseMs, limit, cap, nowMs }: PromoteSettings): Promise<PromoteReply> {
+    async promote(
+      ref: PartitionRef,
+      { term, leaseMs, limit, cap, nowMs }: LeadersPass & { readonly nowMs?: number },
+    ): Promise<PromoteReply> {
       const args = { now: nowMs ?? '', term, lease: leaseMs ?? '', limit, cap };
       return promoteReply(list(await run(redis, 'promote', { keys: ref.keys, args })));
     },

@@ -28,18 +28,6 @@ export interface Moved {
   readonly layoutGeneration: number;
 }
 
-export type PromoteReply =
-  | { readonly kind: 'fenced' }
-  | {
-      readonly kind: 'promoted' | 'paused' | 'capped';
-      readonly nowMs: number;
-      readonly nextMs: number | undefined;
-      readonly backlog: number;
-      readonly deadLetters: number;
-      readonly count: number;
-      readonly lateness: readonly (readonly [lateMs: number, count: number])[];
-    };
-
 /** One entry a consumer was given: what the stream says of it. */
 export interface Delivery {
   readonly entry: EntryId;
@@ -142,22 +130,6 @@ export function scheduleReply(reply: string): ScheduleReply {
   if (kind === 'bad-due') return { kind, nowMs: Number(detail) };
   if (kind === 'later') return { kind };
   return { kind: kind as 'ok' | 'replaced' | 'running' | 'too-large' | 'bad-member' | 'bad-record' };
-}
-
-export function promoteReply(reply: readonly Reply[]): PromoteReply {
-  const [kind, now, next, backlog, deadLetters, count] = reply;
-  if (kind === 'fenced') return { kind };
-  const lateness: (readonly [number, number])[] = [];
-  for (let at = 6; at < reply.length; at += 2) lateness.push([Number(reply[at]), Number(reply[at + 1])]);
-  return {
-    kind: kind === 'moved' ? 'promoted' : (kind as 'paused' | 'capped'),
-    nowMs: Number(now),
-    nextMs: next === '' ? undefined : Number(next),
-    backlog: Number(backlog),
-    deadLetters: Number(deadLetters),
-    count: Number(count),
-    lateness,
-  };
 }
 
 /** What a start replies: a text for each that started for the first time, and a list for each other entry. */

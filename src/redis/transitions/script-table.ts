@@ -69,6 +69,12 @@ export const scripts = {
     reply: 'list',
     each: ['entry', 'member', 'token', 'mark'],
   }),
+  relay: define({
+    keys: ['leader', 'scheduled', 'ready', 'jobs', 'runs', 'dead', 'done', 'meta', 'stale', 'tags'],
+    args: ['now', 'term', 'lease', 'limit', 'cap', 'consumer', 'bytes', 'window', 'suspects', 'take'],
+    reply: 'list',
+    each: ['entry', 'member', 'token', 'mark'],
+  }),
   commit: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'tags'],
     args: ['now', 'window', 'entry', 'member', 'token'],

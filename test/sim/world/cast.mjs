@@ -36,9 +36,10 @@ const STOP_MAX_MS = SHUTDOWN_MS + 10_000;
  * @param {() => number} world.random
  * @param {number} world.partitions
  * @param {Process} world.director
+ * @param {boolean} world.alone whoever is a worker is a mover as well
  */
-export function createCast({ product, time, network, journal, random, partitions, director }) {
-  const { createDaemon, createProducer, createWorker, defineQueue, DuestreamError, fixed } = product;
+export function createCast({ product, time, network, journal, random, partitions, director, alone }) {
+  const { createDaemon, createProducer, createWorker, defineHandlers, defineQueue, DuestreamError, fixed } = product;
   /** @type {Set<Actor>} */
   const actors = new Set();
   /** @type {import('duestream').Queue<import('./handlers.mjs').Wish>} */
@@ -121,6 +122,18 @@ export function createCast({ product, time, network, journal, random, partitions
       }),
     );
 
+  /** A worker in the process of a mover. */
+  const both = () =>
+    launch('worker', (actor) =>
+      createDaemon(
+        {
+          ...{ redis: { url: URL }, roles: ['mover', 'worker'], worker: { concurrency: 8, shutdown: SHUTDOWN_MS } },
+          queues: { [QUEUE]: { partitions } },
+        },
+        { handlers: defineHandlers({ [QUEUE]: handlerOf(actor) }) },
+      ),
+    );
+
   /** Schedules its part of the work and ends when every call has settled. @param {readonly PlannedJob[]} plan @param {(done: Actor) => void} over */
   const producer = (plan, over) =>
     launch('producer', async (actor) => {
@@ -183,7 +196,7 @@ export function createCast({ product, time, network, journal, random, partitions
 
   return {
     daemon,
-    worker,
+    worker: alone ? both : worker,
     producer,
     /** @param {Role} role */
     living: (role) => [...actors].filter((actor) => actor.role === role && !actor.leaving),

@@ -23,6 +23,7 @@ import { createTime } from './time.mjs';
  * @property {number} hours
  * @property {readonly string[]} [faults] all unless named
  * @property {number} [density] how many times as many faults
+ * @property {boolean} [alone] one process, mover and worker
  * @property {(line: string) => void} [print] everything that happens
  */
 
@@ -34,7 +35,8 @@ const DRAIN_MS = 300_000;
 const CUT_MS = 4000;
 
 /** @param {Settings} settings */
-export async function simulate({ product: folder, seed, hours, faults = Object.keys(FAULTS), density = 1, print }) {
+export async function simulate(settings) {
+  const { product: folder, seed, hours, faults = Object.keys(FAULTS), density = 1, alone = false, print } = settings;
   const random = seeded(seed);
   const time = createTime({ random });
   install({ time, random, epochMs: EPOCH_MS });
@@ -46,21 +48,23 @@ export async function simulate({ product: folder, seed, hours, faults = Object.k
   const machine = createMachine({ time, host, director, network, epochMs: EPOCH_MS, journal, ran });
   const product = await import(pathToFileURL(join(folder, 'dist', 'index.js')).href);
   await quarantineEach(folder, time);
-  const cast = createCast({ product, time, network, journal, random, partitions, director });
+  const cast = createCast({ product, time, network, journal, random, partitions, director, alone });
   const look = createLook(machine.ask, partitions);
   const stage = { time, network, cast, journal, director, machine, random };
   const untilUs = hours * 3600e6;
-  const totals = { episodes: 0, jobs: 0, starts: 0, again: 0, faults: 0 };
+  const totals = { episodes: 0, jobs: 0, starts: 0, again: 0, faults: 0, relayed: 0 };
 
   /** @param {string} verb @param {readonly string[]} keys @param {readonly string[]} args @param {unknown} reply */
   function ran(verb, keys, args, reply) {
-    if (verb !== 'promote' || !Array.isArray(reply) || reply[0] === 'fenced') return;
+    const passed = verb === 'promote' ? reply : verb === 'relay' && Array.isArray(reply) ? reply[0] : undefined;
+    if (!Array.isArray(passed) || passed[0] === 'fenced') return;
+    if (verb === 'relay') totals.relayed += 1;
     const partition = Number(/:(\d+)\}/.exec(keys[0] ?? '')?.[1]);
     journal.passes.push({ partition, epoch: Number(args[1]?.split(':')[1]) });
   }
 
-  for (let count = 0; count < 2 + random() * 2; count += 1) cast.daemon();
-  for (let count = 0; count < 2 + random() * 3; count += 1) cast.worker();
+  for (let count = 0; count < (alone ? 0 : 2 + random() * 2); count += 1) cast.daemon();
+  for (let count = 0; count < (alone ? 1 : 2 + random() * 3); count += 1) cast.worker();
   /** @type {Anomaly[]} */
   let anomalies = [];
   while (time.nowUs() < untilUs && anomalies.length === 0) anomalies = await episode();

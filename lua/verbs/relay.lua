@@ -1,0 +1,48 @@
+#!lua flags=allow-oom
+-- relay: a pass of a leader in whose process the only worker lives: what the worker has done is
+-- completed, due jobs move from scheduled to ready, and entries of ready are delivered to it and
+-- started, all in one call.
+-- USES  clock, run, tombstone, tags, group, mint, let-go, lateness, pending, dead-letter, nonsense,
+--       adopt, odd-member, advertise, promotion, turn-away, start-one, repeated, starting,
+--       completion, delivery
+-- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale  10 tags
+-- ARGV  1 now  2 term  3 lease  4 limit  5 cap  6 consumer  7 bytes  8 window  9 suspects  10 take
+--       then per job: entry, member, token, mark
+--       now, term, lease, limit and cap as promote has them, the rest as serve has it
+-- RETURN {promoted, completed, started, others, delivered}: promoted as promote replies, the others
+--        as serve does. When the term is not the leader's, the jobs are completed all the same, and
+--        nothing else happens.
+-- The same as complete, promote and serve, one after the other. Redis answers a blocked read of the
+-- same group when the script has ended: it finds what is left. So a job that comes alone costs one
+-- call on its way to its worker, and no wake-up of the reader.
+local leader, scheduled, ready, jobs, runs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local dead, done, meta, stale, tags = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local keys = { scheduled = scheduled, ready = ready, jobs = jobs, runs = runs, dead = dead,
+  done = done, meta = meta, stale = stale, tags = tags }
+local serverMs, micros = clock()
+local now, term, lease = tonumber(ARGV[1]) or serverMs, ARGV[2], ARGV[3]
+local limit, cap = tonumber(ARGV[4]), tonumber(ARGV[5])
+local consumer, bytes, window = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
+local suspects, take = tonumber(ARGV[9]), tonumber(ARGV[10])
+
+local ends = { now = now, window = window, consumer = consumer }
+local replies, areOk = completeAll(keys, ends, ARGV, 11, #ARGV)
+local completed = areOk and '' or replies
+if redis.call('GET', leader) ~= term then return { { 'fenced' }, completed, {}, {}, 0 } end
+if lease ~= '' then
+  redis.call('PEXPIRE', leader, lease)
+end
+
+local state = redis.call('HMGET', meta, 'token', 'paused', 'wake', 'n.promoted')
+local call = callOf(state, now, micros, consumer, bytes, window, suspects, take)
+local promoted, first = promoteDue(keys, state, now, limit, cap, 'token', lastToken(call))
+call.isMinted = promoted[6] > 0
+local delivered, refusal = {}, nil
+-- @nothing-there
+if promoted[4] > 0 and not call.isPaused then
+  delivered, refusal = deliver(ready, consumer, take)
+end
+if #delivered > 0 then
+  startEntries(keys, call, delivered, nil, delivered[1] == first)
+end
+return { promoted, completed, call.started, call.others, refusal or #delivered / 3 }

@@ -1,0 +1,50 @@
+/** Which worker is the only one of a queue, and lives in the process of a leader. */
+import { expect, test } from 'vitest';
+import { createLoneWorker } from '../../src/mover/lone-worker.ts';
+import { partitionRef } from '../../src/redis/keys.ts';
+import type { LeadersPass, Passed } from '../../src/redis/transitions/passes.ts';
+import type { Identity } from '../../src/redis/transitions/presence.ts';
+
+const ref = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 });
+const pass: LeadersPass = { term: 'm:1:1000', leaseMs: undefined, limit: 5, cap: 10 };
+const worker = (id: string, ...queues: readonly string[]): Identity => ({
+  ...{ id, role: 'worker', host: 'here', pid: 1, startedMs: 0, queues },
+});
+const daemon: Identity = { ...worker('d'), role: 'daemon' };
+const near = {
+  consumer: 'w1',
+  relay: async (): Promise<Passed> => ({ reply: { kind: 'fenced' }, receivedMs: 0, limit: 1 }),
+};
+
+function isRelayed(living: readonly Identity[]): boolean {
+  const lone = createLoneWorker(() => near);
+  lone.see(living);
+  return lone.relay(ref, pass) !== undefined;
+}
+
+test('a pass is relayed to the only worker of its queue, if it lives in this process', () => {
+  expect(isRelayed([daemon, worker('w1', 'q')])).toBe(true);
+  expect(isRelayed([daemon, worker('w1', 'q'), worker('w2', 'other')])).toBe(true);
+  expect(isRelayed([daemon, worker('w1', 'q'), worker('w2', 'other', 'q')])).toBe(false);
+  expect(isRelayed([daemon, worker('w1', 'q'), worker('w2', 'q'), worker('w3', 'q')])).toBe(false);
+  expect(isRelayed([daemon, worker('w2', 'q')])).toBe(false);
+  expect(isRelayed([daemon, worker('w1', 'other')])).toBe(false);
+  expect(isRelayed([daemon])).toBe(false);
+});
+
+test('without a worker in this process nothing is relayed', () => {
+  const lone = createLoneWorker(() => undefined);
+  lone.see([worker('w1', 'q')]);
+  expect(lone.relay(ref, pass)).toBeUndefined();
+});
+
+test('who comes and goes is seen', () => {
+  const lone = createLoneWorker(() => near);
+  const isRelayed = () => lone.relay(ref, pass) !== undefined;
+  lone.see([worker('w1', 'q')]);
+  expect(isRelayed()).toBe(true);
+  lone.see([worker('w1', 'q'), worker('w2', 'q')]);
+  expect(isRelayed()).toBe(false);
+  lone.see([worker('w1', 'q')]);
+  expect(isRelayed()).toBe(true);
+});
