@@ -9,6 +9,7 @@ import { createBatch } from './batch.ts';
 import { planAll, scheduleAll } from './bulk.ts';
 import { createCancel } from './cancel.ts';
 import { createEdit } from './edit.ts';
+import type { FindingParts } from './find/acts.ts';
 import { createGet } from './job-view.ts';
 import { createLayouts } from './layouts.ts';
 import { createPartitionCalls } from './partition-calls.ts';
@@ -106,6 +107,7 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
     void refusal.look();
   });
   const callPartitions = partitionCalls();
+  const finding: FindingParts = { redis, jobs, callPartitions, horizonMs, recordBytesMax };
   return {
     server,
     writing,
@@ -124,6 +126,6 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
     get: createGet({ redis, callPartitions }),
     reschedule: createReschedule({ redis, jobs, callPartitions, horizonMs }),
     edit: createEdit({ redis, jobs, callPartitions, recordBytesMax }),
-    finding: { redis, jobs, callPartitions, horizonMs, recordBytesMax },
+    finding,
   };
 }
