@@ -33,7 +33,7 @@ local function place(one, member, record, due)
   local reply = placeFor(jobs, one, member)
   if reply == 'ok' then
     redis.call('ZADD', scheduled, ('%.0f'):format(due), member)
-    addTags(tags, member, tagsOf(record))
+    addTags(tags, meta, { { member = member, text = tagsOf(record) } })
     redis.call('HSET', jobs, member, record)
     added, one.runs, soonest = added + 1, one.runs + 1, math.min(soonest, due)
   end

@@ -27,9 +27,9 @@ local mode, horizon, bytes = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs }
 local call = { mode = mode, spent = 0, entered = 0 }
 
-local state = redis.call('HMGET', meta, 'generation', 'wake')
+local state = redis.call('HMGET', meta, 'generation', 'wake', 'traits')
 if (state[1] or sign ~= '=' and '0') ~= layout then return { 'moved', state[1] or '0' } end
-call.isTagged = mode == 'replace' and tags and redis.call('EXISTS', tags) == 1
+call.isTagged = tags and state[3]
 
 local function judge(member, record, due)
   local isInstant = due and (due == 0 or due >= 1e11) and due <= now + horizon
@@ -54,9 +54,7 @@ local function write()
     redis.call('HSET', runs, unpack(fresh))
   end
   -- @enter-tags
-  for _, one in ipairs(words) do
-    addTags(tags, one.member, one.text)
-  end
+  addTags(tags, meta, words)
   -- @keep-record
   redis.call('HSET', jobs, unpack(records))
   for _, one in ipairs(words) do
@@ -94,7 +92,7 @@ for at = 6, #ARGV, 3 do
     if tagged or before then
       words[#words + 1] = { member = member, text = tagged, before = before }
       call.entered = call.entered + select(2, (tagged or ''):gsub('[^,]+', ''))
-      call.isTagged, call.isFull = mode == 'replace', call.entered >= 500
+      call.isTagged, call.isFull = tags, call.entered >= 500
     end
     added, soonest = added + (reply == 'ok' and 1 or 0), math.min(soonest, due)
   end

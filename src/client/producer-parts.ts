@@ -10,7 +10,7 @@ import { type Batch, createBatch } from './batch.ts';
 import { planAll, scheduleAll } from './bulk.ts';
 import { type Cancel, createCancel } from './cancel.ts';
 import { createEdit, type Edit } from './edit.ts';
-import type { FindingParts } from './find/finding.ts';
+import type { FindingParts } from './find/acts.ts';
 import { readerOf } from './find/walk.ts';
 import { createGet, type Get } from './job-view.ts';
 import { createLayouts } from './layouts.ts';
@@ -130,6 +130,7 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
     void refusal.look();
   });
   const callPartitions = partitionCalls();
+  const finding: FindingParts = { reader: readerOf(redis), jobs, callPartitions, horizonMs, recordBytesMax };
   return {
     server,
     writing,
@@ -147,6 +148,6 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
     get: createGet({ redis, callPartitions }),
     reschedule: createReschedule({ redis, jobs, callPartitions, horizonMs }),
     edit: createEdit({ redis, jobs, callPartitions, recordBytesMax }),
-    finding: { reader: readerOf(redis), jobs, callPartitions, horizonMs, recordBytesMax },
+    finding,
   };
 }

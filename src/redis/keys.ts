@@ -52,7 +52,7 @@ export const partitionTable = {
   leader: { type: 'string', ttl: 'as its value says', doc: 'the lease of the leader: `<process>:<epoch>:<leaseMs>`' },
   meta: {
     type: 'hash',
-    doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, durable counters `n.*`",
+    doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, whether there were jobs with tags (`traits`), durable counters `n.*`",
   },
   wake: { type: 'channel', doc: 'nudges to the leader: "a sooner job was added", "the leader resigned"' },
   work: { type: 'channel', doc: 'of a cluster: how many jobs became ready, to workers that take them' },

@@ -80,20 +80,16 @@ const WAITING: readonly ListState[] = ['scheduled', 'ready'];
 
 type Where = Pick<WhereAsk, 'queue' | 'filter' | 'dryRun' | 'limit' | 'cursor' | 'onProgress' | 'signal'>;
 
-/** What a call by filter stands on. */
-export interface FindingParts extends WalkParts {
-  readonly jobs: Pick<Jobs, 'cancel' | 'reschedule' | 'edit'>;
-  readonly horizonMs: number;
-  readonly recordBytesMax: number;
-}
+type Run = Pick<Calls, 'runChecked'>;
+type Looks = 'list' | 'jobs' | 'count';
 
-export function findingOf(settings: ProducerSettings, { runChecked }: Pick<Calls, 'runChecked'>): Finding {
+export const findingOf = (settings: ProducerSettings, calls: Run): Finding => ({
+  ...looksOf(calls),
+  ...changesOf(settings, calls),
+});
+
+function looksOf({ runChecked }: Run): Pick<Finding, Looks> {
   const page = (read: () => ListAsk) => runChecked(read, ({ finding }, ask) => listJobs(finding, ask));
-  const changed = async (call: Promise<CancelledWhere>): Promise<ChangedWhere> => {
-    const { requested: _, ...result } = await call;
-    return result;
-  };
-
   return {
     list: <Data>(queue: QueueInput<Data>, options: JobListOptions = {}) =>
       // The queue's definition is the only witness of the type of data, as in `get`.
@@ -111,6 +107,15 @@ export function findingOf(settings: ProducerSettings, { runChecked }: Pick<Calls
         () => countAskOf(queue, filter, 'count'),
         ({ finding }, ask) => countJobs(finding, ask),
       ),
+  };
+}
+
+function changesOf(settings: ProducerSettings, { runChecked }: Run): Omit<Finding, Looks> {
+  const changed = async (call: Promise<CancelledWhere>): Promise<ChangedWhere> => {
+    const { requested: _, ...result } = await call;
+    return result;
+  };
+  return {
     cancelWhere: (queue, filter, options = {}) =>
       runChecked(
         () => whereOf({ queue, filter, options, owner: 'cancelWhere' }),

@@ -144,6 +144,22 @@ const planted: readonly Planted[] = [
       await p.redis.hset(p.keys.runs, 'j:a', '0 0 0 0 0 - - - 0');
     },
   ],
+  [
+    'I15 untagged',
+    'the entry of a tag is removed',
+    async () => {
+      await p.schedule('a', { dueMs: LATER, late: { tags: ['x'] } });
+      await p.redis.zrem(p.keys.tags, 'x\0j:a');
+    },
+  ],
+  [
+    'I15 astray',
+    'an entry of a tag is put for a job that is over',
+    async () => {
+      await p.complete([await p.running('a')]);
+      await p.redis.zadd(p.keys.tags, 0, 'x\0j:a');
+    },
+  ],
 ];
 
 describe('one flaw of each kind', () => {
@@ -166,7 +182,10 @@ describe('one flaw of each kind', () => {
 
   test('every invariant is among them', () => {
     const numbers = new Set(planted.map(([flaw]) => Number(/^I(\d+)/.exec(flaw)?.[1])));
-    expect([...numbers].toSorted((one, other) => one - other)).toEqual(Array.from({ length: 12 }, (_, at) => at + 1));
+    expect([...numbers].toSorted((one, other) => one - other)).toEqual([
+      ...Array.from({ length: 12 }, (_, at) => at + 1),
+      15,
+    ]);
   });
 });
 

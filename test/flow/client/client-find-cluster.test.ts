@@ -1,0 +1,41 @@
+/** Finding jobs in a cluster, each partition on a node of its own. Real nodes. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createProducer } from '../../../src/client/producer.ts';
+import { defineQueue } from '../../../src/core/queue.ts';
+import { type ClusterOfTests, startCluster } from '../../support/topology-lite.ts';
+
+const queue = defineQueue('invoices', { partitions: 6 });
+let cluster: ClusterOfTests;
+
+beforeAll(async () => {
+  cluster = await startCluster();
+}, 120_000);
+afterAll(() => cluster?.stop());
+
+test('jobs are listed, counted and changed over all nodes', { timeout: 120_000 }, async () => {
+  const producer = createProducer({ redis: cluster.url, retryBudget: '60s' });
+  const ids = Array.from({ length: 90 }, (_, nth) => `j${nth}`);
+  const list = ids.map((id, nth) => ({ id, data: nth, delay: '1h', tags: [nth % 3 === 0 ? 'third' : 'other'] }));
+  await producer.scheduleMany(queue, list);
+  const masters = await Promise.all(cluster.masters.map(({ client }) => client.keys('duestream:v1:{invoices:*:tags')));
+  expect(masters.filter((keys) => keys.length > 0).length).toBeGreaterThan(1);
+
+  const met: string[] = [];
+  for await (const { id } of producer.jobs(queue, { tag: 'third' })) met.push(id);
+  expect(met.toSorted()).toEqual(ids.filter((_, nth) => nth % 3 === 0).toSorted());
+  expect(await producer.count(queue)).toBe(90);
+  const scheduled: string[] = [];
+  for await (const { id } of producer.jobs(queue, { state: 'scheduled' })) scheduled.push(id);
+  expect(scheduled.toSorted()).toEqual(ids.toSorted());
+
+  expect(await producer.editWhere(queue, { tag: 'third' }, { attempts: 2 })).toMatchObject({
+    matched: 30,
+    changed: 30,
+  });
+  const due = { at: new Date(Date.now() + 7_200_000) };
+  expect(await producer.rescheduleWhere(queue, { tag: 'third' }, due)).toMatchObject({ matched: 30, changed: 30 });
+  expect(await producer.cancelWhere(queue, { tag: 'third' })).toMatchObject({ matched: 30, changed: 30, skipped: {} });
+  expect(await producer.count(queue, { tag: 'third' })).toBe(0);
+  expect(await producer.count(queue)).toBe(60);
+  await producer.stop();
+});
