@@ -26,25 +26,31 @@ export function schedulingOf(settings: ProducerSettings, calls: Calls, chain: Sc
     return chain.run({ queue: queueOf(given.queue), jobs: given.jobs }, last);
   }
 
+  async function one(
+    queue: QueueInput<unknown>,
+    data: unknown,
+    { durability, ...rest }: ScheduleOptions & DurabilityOption,
+  ): Promise<Scheduled> {
+    const level = durability === undefined ? {} : { durability };
+    const results = await through({ queue, jobs: [{ ...rest, data }] }, async (call) => {
+      const [job] = call.jobs;
+      if (!job || call.jobs.length > 1) return plain.scheduleMany(call.queue, call.jobs, level);
+      const { data: known, ...own } = job;
+      return [await plain.schedule<unknown>(call.queue, known, { ...own, ...level })];
+    });
+    const [scheduled] = results;
+    if (scheduled) return scheduled;
+    throw new DuestreamError('bad-input', 'a middleware gave no result for a job; allowed: what next resolves to');
+  }
+
+  // Not async themselves: without middleware a call costs one look, and no promise more.
   return {
-    async schedule(queue: QueueInput<unknown>, data: unknown, options: ScheduleOptions & DurabilityOption = {}) {
-      if (chain.isEmpty()) return plain.schedule(queue, data, options);
-      const { durability, ...rest } = options;
-      const level = durability === undefined ? {} : { durability };
-      const results = await through({ queue, jobs: [{ ...rest, data }] }, async (call) => {
-        const [job] = call.jobs;
-        if (!job || call.jobs.length > 1) return plain.scheduleMany(call.queue, call.jobs, level);
-        const { data: known, ...own } = job;
-        return [await plain.schedule<unknown>(call.queue, known, { ...own, ...level })];
-      });
-      const [scheduled] = results;
-      if (scheduled) return scheduled;
-      throw new DuestreamError('bad-input', 'a middleware gave no result for a job; allowed: what next resolves to');
-    },
-    async scheduleMany(queue: QueueInput<unknown>, jobs: readonly BulkJob<unknown>[], options: DurabilityOption = {}) {
-      if (chain.isEmpty()) return plain.scheduleMany(queue, jobs, options);
-      return through({ queue, jobs }, (call) => plain.scheduleMany(call.queue, call.jobs, options));
-    },
+    schedule: (queue: QueueInput<unknown>, data: unknown, options: ScheduleOptions & DurabilityOption = {}) =>
+      chain.isEmpty() ? plain.schedule(queue, data, options) : one(queue, data, options),
+    scheduleMany: (queue: QueueInput<unknown>, jobs: readonly BulkJob<unknown>[], options: DurabilityOption = {}) =>
+      chain.isEmpty()
+        ? plain.scheduleMany(queue, jobs, options)
+        : through({ queue, jobs }, (call) => plain.scheduleMany(call.queue, call.jobs, options)),
   };
 }
 

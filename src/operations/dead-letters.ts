@@ -69,13 +69,15 @@ export function contentOf(record: string | undefined): {
   readonly askedDueMs?: number;
   readonly name?: string;
   readonly data?: unknown;
+  /** The codec that encoded the data, which is shown as it is stored. */
+  readonly codec?: string | undefined;
   /** What this one job was told, if that differs from its queue's. */
   readonly options?: JobOverrides & HeaderOptions;
 } {
   if (record === undefined || record === '') return { readable: false };
   try {
-    const { askedDueMs, name, data, bare: _, ...options } = decodeRecord(record);
-    return { readable: true, askedDueMs, name, data, options };
+    const { askedDueMs, name, data, codec, bare: _, ...options } = decodeRecord(record);
+    return { readable: true, askedDueMs, name, data, codec, options };
   } catch {
     const askedDueMs = decodeHeader(record)?.askedDueMs;
     return { readable: false, ...(askedDueMs === undefined ? {} : { askedDueMs }) };

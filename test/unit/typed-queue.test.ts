@@ -5,7 +5,9 @@
  */
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
-import type { Codec } from '../../src/core/content.ts';
+import { contentOf } from '../../src/cli/commands/dead/dead-letters.ts';
+import { encodeBody, encodeRecord } from '../../src/core/codec.ts';
+import { type Codec, Sealed } from '../../src/core/content.ts';
 import type { JobData } from '../../src/core/job-types.ts';
 import { defineQueue } from '../../src/core/queue.ts';
 import type { StandardSchema } from '../../src/core/standard-schema.ts';
@@ -244,6 +246,11 @@ describe('a queue with a codec', () => {
     await kit.advance('3h');
     expect(seen).toEqual(['DE03', 'FR76']);
     expect(kit.runs.map(({ data }) => data)).toEqual(['}"30ED":"nabi"{', '}"67RF":"nabi"{']);
+  });
+
+  test('is shown by the command line as it is stored, with the name of the codec', () => {
+    const record = encodeRecord(1e12, encodeBody({ name: 'default', data: new Sealed('xyz', 'mirror') }));
+    expect(contentOf(record)).toMatchObject({ readable: true, data: 'xyz', codec: 'mirror', options: {} });
   });
 
   test('takes what was scheduled before it had one', async () => {

@@ -29,7 +29,7 @@ export interface Story {
 /** What a program needs to know; the same facts as the lines. */
 export function storyValue({ id, bare, queue, partition, peek, deadLetter, deadLetterAddress }: Story): object {
   const record = peek.record ?? deadLetter?.record;
-  const { readable, askedDueMs, name, data, options } = contentOf(record);
+  const { readable, askedDueMs, name, data, codec, options } = contentOf(record);
   const { run, tombstone } = peek;
   return {
     id,
@@ -40,6 +40,7 @@ export function storyValue({ id, bare, queue, partition, peek, deadLetter, deadL
     readable,
     name,
     data,
+    codec,
     options,
     digest: peek.record === undefined ? undefined : digestOf(peek.record),
     askedDueMs: askedDueMs ?? tombstone?.askedDueMs,
@@ -113,7 +114,8 @@ function optionTexts(options: Options): readonly (readonly [string, string | und
   return Object.values(texts);
 }
 
-function dataText({ readable, data }: Content, record: string | undefined): string | undefined {
+function dataText({ readable, data, codec }: Content, record: string | undefined): string | undefined {
+  if (readable && codec !== undefined) return `${json(data)}, encoded by ${json(codec)}`;
   if (readable) return data === undefined ? undefined : json(data);
   if (record === undefined) return undefined;
   return record === '' ? 'the record is missing' : `unreadable: ${record.slice(0, 200)}`;
