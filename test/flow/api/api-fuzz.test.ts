@@ -207,8 +207,9 @@ function isWrong({ status, body }: Answered): boolean {
 }
 
 function remember(known: Known, { what, operation: { id } }: Request, answer: Operation['spec']): void {
-  const jobs = id === 'jobs.schedule' ? [answer] : id === 'jobs.scheduleMany' ? answer.jobs : [];
-  for (const job of jobs) known.jobs.add(`${job.queue} ${job.id}`);
+  // A request whose path or method was spoilt is answered by another verb.
+  const jobs = id === 'jobs.schedule' ? [answer] : id === 'jobs.scheduleMany' ? (answer?.jobs ?? []) : [];
+  for (const job of jobs) if (job?.queue && job.id) known.jobs.add(`${job.queue} ${job.id}`);
   const [, name] = /\/schedules\/(s\d+)$/.exec(what) ?? [];
   if (name !== undefined && what.startsWith('PUT')) known.schedules.add(name);
   if (name !== undefined && what.startsWith('DELETE')) known.schedules.delete(name);
