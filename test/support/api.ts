@@ -41,7 +41,10 @@ export async function serveApi(
 ): Promise<ServedApi> {
   const redis = await startRedis();
   const http = { port: 0, rateMax: 1_000_000, ...given.http };
-  const daemon = createDaemonOf(readDaemonInput({ ...given, http, redis: redis.url }), parts);
+  const daemon = createDaemonOf(
+    readDaemonInput({ ...given, http, redis: { url: redis.url, commandTimeout: '30s' } }),
+    parts,
+  );
   await daemon.start();
   const { host, port } = daemon.http() ?? { host: '', port: 0 };
   const url = `${given.http?.cert ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;

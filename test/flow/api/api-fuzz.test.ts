@@ -7,7 +7,7 @@ import { systemClock } from '../../../src/core/clock.ts';
 import { documentOf } from '../../../src/http/api/api.ts';
 import { refsOf } from '../../../src/operations/refs.ts';
 import { examine, examineControl } from '../../../src/redis/repair/fsck.ts';
-import { type Answered, type ServedApi, serveApi } from '../../support/api.ts';
+import { type Answered, type AskOptions, type ServedApi, serveApi } from '../../support/api.ts';
 import {
   createRandom,
   made,
@@ -24,6 +24,7 @@ const REQUESTS = isSlice ? 500 : 10_000;
 const SEED = Number(process.env.FUZZ_SEED ?? 20261122);
 const AT_ONCE = 8;
 const SPOILT_SHARE = 0.3;
+const REPEATS_MAX = 20;
 const QUEUES = ['emails', 'sms', 'reports'];
 const document = JSON.parse(documentOf());
 /** A purge is none of what is accepted; logging in needs a token. */
@@ -67,7 +68,6 @@ interface Request {
   readonly what: string;
   readonly body: unknown;
   readonly headers: Readonly<Record<string, string>>;
-  readonly isSpoilt: boolean;
 }
 
 function requestOf(random: Random, known: Known): Request {
@@ -89,8 +89,8 @@ function requestOf(random: Random, known: Known): Request {
   const whole = `${operation.method} /v1${path}${query.length > 0 ? `?${query.join('&')}` : ''}`;
   const headers =
     operation.id === 'jobs.schedule' && random.chance(0.1) ? { 'Idempotency-Key': `key-${random.below(500)}` } : {};
-  if (!isSpoilt) return { operation, what: whole, body, headers, isSpoilt };
-  return { operation, isSpoilt, ...spoiltRequest(random, { what: whole, body, headers }) };
+  if (!isSpoilt) return { operation, what: whole, body, headers };
+  return { operation, ...spoiltRequest(random, { what: whole, body, headers }) };
 }
 
 function spoiltRequest(
@@ -106,7 +106,7 @@ function spoiltRequest(
   if (way === 1)
     return {
       ...given,
-      what: given.what.replace(/[^/]+$/, random.of(['%ZZ', '%00', '..', '%2e%2e', 'x%20y', '%F0%9F'])),
+      what: given.what.replace(/[^/]+$/, random.of(['%ZZ', '%00', 'a%2F..%2Fb', 'x%20y', '%F0%9F'])),
     };
   if (way === 2)
     return { ...given, what: given.what.replace(/^\w+/, random.of(['PUT', 'PATCH', 'DELETE', 'POST', 'OPTIONS'])) };
@@ -173,7 +173,7 @@ test(`${REQUESTS} requests made from the file have no fault for an answer, and w
   // Some at once, and all answers before the next: so a seed says which requests there are.
   for (let sent = 0; sent < REQUESTS; sent += AT_ONCE) {
     const some = Array.from({ length: AT_ONCE }, () => requestOf(random, known));
-    const answers = await Promise.all(some.map(({ what, body, headers }) => api.ask(what, { body, headers })));
+    const answers = await Promise.all(some.map(askUntilThere));
     for (const [at, answered] of answers.entries()) {
       const request = some[at];
       if (!request) continue;
@@ -192,10 +192,19 @@ test(`${REQUESTS} requests made from the file have no fault for an answer, and w
   expect(known.jobs.size).toBeGreaterThan(REQUESTS / 10);
 });
 
+/** A machine that stands still makes Redis late, and the answer says so: then the same request is sent again, as it asks. */
+async function askUntilThere({ what, ...options }: Pick<Request, 'what'> & AskOptions): Promise<Answered> {
+  for (let again = 0; again < REPEATS_MAX; again += 1) {
+    const answered = await api.ask(what, options);
+    if (answered.status !== 503) return answered;
+  }
+  return api.ask(what, options);
+}
+
 async function lostOf(known: Known): Promise<readonly string[]> {
   const lost: string[] = [];
   for (const [queue, id = ''] of [...known.jobs].map((text) => text.split(' '))) {
-    const { status } = await api.ask(`GET /v1/queues/${queue}/jobs/${encodeURIComponent(id)}`);
+    const { status } = await askUntilThere({ what: `GET /v1/queues/${queue}/jobs/${encodeURIComponent(id)}` });
     if (status !== 200) lost.push(`${queue} ${id}: ${status}`);
   }
   return lost;
@@ -207,8 +216,9 @@ function isWrong({ status, body }: Answered): boolean {
 }
 
 function remember(known: Known, { what, operation: { id } }: Request, answer: Operation['spec']): void {
-  const jobs = id === 'jobs.schedule' ? [answer] : id === 'jobs.scheduleMany' ? answer.jobs : [];
-  for (const job of jobs) known.jobs.add(`${job.queue} ${job.id}`);
+  // A request whose path or method was spoilt is answered by another verb.
+  const jobs = id === 'jobs.schedule' ? [answer] : id === 'jobs.scheduleMany' ? (answer?.jobs ?? []) : [];
+  for (const job of jobs) if (job?.queue && job.id) known.jobs.add(`${job.queue} ${job.id}`);
   const [, name] = /\/schedules\/(s\d+)$/.exec(what) ?? [];
   if (name !== undefined && what.startsWith('PUT')) known.schedules.add(name);
   if (name !== undefined && what.startsWith('DELETE')) known.schedules.delete(name);

@@ -277,6 +277,33 @@ test('without the API its paths are as unknown as any', async () => {
   expect((await api.ask('GET /livez')).status).toBe(200);
 });
 
+describe('what it costs Redis', () => {
+  const connections = async (api: ServedApi) =>
+    [...String(await api.place.redis.call('CLIENT', 'LIST')).matchAll(/ name=(\S+)/g)].map(([, name]) => name);
+
+  test('is nothing as long as nobody asks: not even a connection', async () => {
+    const api = await serve();
+    const before = await connections(api);
+    expect(before.filter((name) => /api|schedules/.test(name ?? ''))).toEqual([]);
+    await api.ask('POST /v1/queues/emails/jobs', { body: { delay: '1h' } });
+    expect(await connections(api)).toEqual(expect.arrayContaining([...before, 'duestream:api']));
+  });
+
+  test('is one HGET for the token of a request, and what the library needs', async () => {
+    const api = await serve({ roles: ['http'], http: { tokens: 'always' } });
+    const token = await api.tokenOf({ scopes: ['write'] });
+    const schedule = (at: number) =>
+      api.ask('POST /v1/queues/emails/jobs', { token, body: { id: `j${at}`, delay: '1h' } });
+    await schedule(0);
+    await api.place.redis.call('CONFIG', 'RESETSTAT');
+    for (let at = 1; at <= 50; at += 1) await schedule(at);
+    const stats = String(await api.place.redis.info('commandstats'));
+    const calls = (name: string) => Number(new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+    // Of the reads of a hash one is that of the token, the other one is of the script.
+    expect([calls('evalsha'), calls('hget'), calls('smembers'), calls('hgetall')]).toEqual([50, 100, 0, 0]);
+  });
+});
+
 /** Sends a body whose length nobody says beforehand. */
 function chunked(url: string, parts: readonly string[]): Promise<number | undefined> {
   return new Promise((resolve, reject) => {

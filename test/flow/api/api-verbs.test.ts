@@ -111,6 +111,11 @@ describe('jobs', () => {
     expect(ids).toEqual(expect.arrayContaining(['a', 'b', 'c', 'd', 'e/f']));
     expect(await ask('GET /v1/queues/emails/jobs?state=late')).toMatchObject(problem(400, 'bad-input'));
     expect(await ask('GET /v1/queues/emails/jobs?cursor=nonsense')).toMatchObject(problem(400, 'bad-input'));
+    const misspelt = await ask('GET /v1/queues/emails/jobs?limt=5');
+    expect(misspelt).toMatchObject({
+      ...problem(400, 'bad-input'),
+      body: { errors: [{ field: 'query.limt', given: 'unknown' }] },
+    });
     expect(await ask('GET /v1/queues/emials/jobs')).toMatchObject(problem(404, 'not-found'));
   });
 

@@ -2,7 +2,7 @@
 import { z } from '@hono/zod-openapi';
 import { auditEntries } from '../../../operations/audit.ts';
 import { cursorOf, readTexts } from '../paging.ts';
-import { count, cursor, epochMs, next, wholeText } from '../schemas.ts';
+import { count, cursor, epochMs, next, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 
 const entry = z
@@ -26,7 +26,7 @@ const listAudit = verb({
   doc: 'The newest 10,000 changes by the API, a page or the command line. Scheduling a job is none of them.',
   scope: 'admin',
   queues: 'all',
-  query: z.object({ limit: wholeText(1, 1000, 100), cursor }),
+  query: strict({ limit: wholeText(1, 1000, 100), cursor }),
   answers: {
     200: { schema: z.object({ entries: z.array(entry), next }).openapi('AuditPage'), doc: 'A page of changes.' },
   },

@@ -52,7 +52,7 @@ const scheduleBatch = verb({
         detail: `the batch has ${body.jobs.length} jobs; allowed: ${batchMax} (http.batchMax)`,
       });
     }
-    const list = body.jobs.map((job) => ({ ...job, data: job.data ?? null })) as readonly BulkJob<unknown>[];
+    const list = body.jobs as unknown as readonly BulkJob<unknown>[];
     const jobs = await backend.producer.scheduleMany(backend.queueOf(queue), list);
     return { status: 200, body: { queue, jobs } };
   },

@@ -72,7 +72,7 @@ const listDead = verb({
   scope: 'read',
   queues: 'path',
   path: ofQueue,
-  query: z.object({ limit: wholeText(1, 1000, 50), cursor }),
+  query: strict({ limit: wholeText(1, 1000, 50), cursor }),
   answers: {
     200: {
       schema: z.object({ queue: z.string(), deadLetters: z.array(listed), next }).openapi('DeadLettersPage'),

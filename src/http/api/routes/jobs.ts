@@ -9,13 +9,13 @@ import { checkedIdempotency, sameCall } from '../idempotency.ts';
 import { jobChange, newDue, newJob } from '../job-options.ts';
 import { cursorOf, readCursor } from '../paging.ts';
 import { Problem } from '../problem.ts';
-import { cursor, flagText, ofJob, ofQueue, wholeText } from '../schemas.ts';
+import { cursor, flagText, ofJob, ofQueue, strict, wholeText } from '../schemas.ts';
 import { verb } from '../verb.ts';
 import { seenJob } from './hidden.ts';
 import { cancelled, edited, job, jobsPage, ranNow, rescheduled, scheduled } from './job-shapes.ts';
 import { refuseUnchanged } from './statuses.ts';
 
-const bare = z.object({
+const bare = strict({
   bare: flagText.openapi({ description: 'The id is of a job that a foreign producer put with ZADD.' }),
 });
 
@@ -46,7 +46,7 @@ const scheduleJob = verb({
     const options = given as ScheduleOptions;
     const key = checkedIdempotency(header('idempotency-key'), options.id);
     const asked = key === undefined ? options : await sameCall(backend, { queue, key, data, options });
-    const done = await backend.producer.schedule(backend.queueOf(queue), data ?? null, asked);
+    const done = await backend.producer.schedule(backend.queueOf(queue), data, asked);
     const isNew = done.status === 'scheduled' || done.status === 'replaced';
     const location = `/v1/queues/${queue}/jobs/${encodeURIComponent(done.id)}`;
     return { status: isNew ? 201 : 200, body: done, headers: isNew ? { Location: location } : {} };
@@ -62,7 +62,7 @@ const listJobs = verb({
   scope: 'read',
   queues: 'path',
   path: ofQueue,
-  query: z.object({
+  query: strict({
     state: z.enum(JOB_STATES, { error: JOB_STATES.join(', ') }).default('scheduled'),
     limit: wholeText(1, 1000, 50),
     cursor,

@@ -4,7 +4,7 @@ import { examine } from '../../../operations/doctor/examine.ts';
 import { leadersOf } from '../../../operations/leaders.ts';
 import { workersSeen } from '../../../operations/workers.ts';
 import { mayUse } from '../caller.ts';
-import { count, epochMs, instant, queueName, wholeText } from '../schemas.ts';
+import { count, epochMs, instant, queueName, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 import { leaderShape } from './queues.ts';
 
@@ -85,7 +85,7 @@ const forecast = verb({
   doc: 'Jobs that wait, and jobs that schedules are going to make.',
   scope: 'read',
   queues: 'query',
-  query: z.object({
+  query: strict({
     until: instant.optional().openapi({ description: 'Default 24 hours from now.' }),
     by: z.enum(['minute', 'hour', 'auto'], { error: 'minute, hour, auto' }).default('auto'),
     queue: queueName.optional(),
@@ -101,7 +101,7 @@ const leaders = verb({
   summary: 'Who leads each partition',
   scope: 'read',
   queues: 'query',
-  query: z.object({ queue: queueName.optional() }),
+  query: strict({ queue: queueName.optional() }),
   answers: {
     200: {
       schema: z.object({ namespace: z.string(), partitions: z.array(led) }).openapi('Leaders'),
@@ -121,7 +121,7 @@ const workers = verb({
   summary: 'The workers, and the jobs that they run',
   scope: 'read',
   queues: 'query',
-  query: z.object({
+  query: strict({
     queue: queueName.optional(),
     limit: wholeText(0, 1000, 10).openapi({ description: 'At most so many jobs of each worker: the oldest.' }),
   }),

@@ -20,7 +20,7 @@ const previewStored = verb({
   scope: 'read',
   queues: 'own',
   path: ofSchedule,
-  query: z.object({ next: wholeText(1, PREVIEW_MAX, 10), until: bound.optional(), from: bound.optional() }),
+  query: strict({ next: wholeText(1, PREVIEW_MAX, 10), until: bound.optional(), from: bound.optional() }),
   answers: { 200: { schema: preview, doc: 'The instants in their order, dropped ones included.' } },
   async run({ path: { name }, query, caller, backend }) {
     await visibleSchedule(backend, caller, name);

@@ -28,7 +28,7 @@ const listSchedules = verb({
   summary: 'List schedules by name',
   scope: 'read',
   queues: 'own',
-  query: z.object({
+  query: strict({
     queue: queueName.optional(),
     tag: z.string().max(64).optional(),
     limit: wholeText(1, LIST_MAX, 1000),
