@@ -3,6 +3,7 @@
  * The servers come from the suites of this system's Debian mirror, into the cache of the repository; nothing is installed.
  *
  *     --only valkey-9.1,redis-8.0  only these servers          --tier scripts,flow  only these tests
+ *     --topology cluster,sentinel  only put together like this
  *     --few    a handful of files of the longest tier          --json   one line of JSON per cell
  *     --fresh  nothing from a run that was interrupted         --list   what there is
  *     --amend  what was run takes its place in docs/servers.json and docs/reference/servers.md
@@ -14,7 +15,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EmbeddedRedisError } from '../src/embedded/error.mjs';
 import { argumentsFor } from './arguments.mjs';
-import { nameOf, openKept, runCell, TIERS, TOPOLOGIES } from './matrix/cells.mjs';
+import { nameOf, openKept, runCell, TIERS, TOPOLOGIES, tiersOn } from './matrix/cells.mjs';
 import { merged, withTables } from './matrix/page.mjs';
 import { serversHere } from './matrix/servers.mjs';
 import { Failed } from './run.mjs';
@@ -55,12 +56,14 @@ async function main() {
  * @param {readonly import('./matrix/servers.mjs').Server[]} servers
  * @param {Exclude<ReturnType<typeof argumentsOf>, string>} options
  */
-async function runAll(servers, { tiers, few, fresh, json }) {
+async function runAll(servers, { tiers, topologies, few, fresh, json }) {
   const { fingerprintOf } = await import('../test/chaos/stage/campaign.mjs');
   const code = fingerprintOf(root, ['src', 'lua', 'test']);
   const kept = openKept(join(root, '.cache', 'matrix', 'cells.jsonl'), { code, fresh });
   const places = servers.flatMap((server) =>
-    Object.keys(TOPOLOGIES).flatMap((topology) => tiers.map((tier) => ({ server, topology, tier }))),
+    chosenOf(topologies).flatMap((topology) =>
+      tiers.filter((tier) => tiersOn(topology).includes(tier)).map((tier) => ({ server, topology, tier })),
+    ),
   );
   /** @type {Cell[]} */
   const cells = [];
@@ -73,7 +76,8 @@ async function runAll(servers, { tiers, few, fresh, json }) {
     });
     if (binary === undefined) continue;
     const { id, version, from } = server;
-    const task = { server: id, version, from, topology, tier, few: few && TIERS[tier]?.few !== undefined, binary };
+    const isFew = few && TIERS[tier]?.few !== undefined && !TOPOLOGIES[topology]?.flow;
+    const task = { server: id, version, from, topology, tier, few: isFew, binary };
     const old = kept.get(task);
     say(`${at + 1} of ${places.length}: ${nameOf(task)}${old ? ', done before' : ''}`);
     const cell = old ?? (await runCell(task));
@@ -82,6 +86,11 @@ async function runAll(servers, { tiers, few, fresh, json }) {
     tell(cell, json);
   }
   return { cells, missing: [...missing.values()] };
+}
+
+/** @param {readonly string[]} named */
+function chosenOf(named) {
+  return Object.keys(TOPOLOGIES).filter((name) => named.length === 0 || named.includes(name));
 }
 
 /** @param {Cell} cell @param {boolean} json */
@@ -132,13 +141,25 @@ function say(line) {
 function argumentsOf() {
   const text = /** @type {const} */ ({ type: 'string', default: '' });
   const flag = /** @type {const} */ ({ type: 'boolean', default: false });
-  const options = { only: text, tier: text, few: flag, json: flag, list: flag, fresh: flag, amend: flag };
-  const { only, tier, ...flags } = argumentsFor(import.meta.filename, options);
+  const options = {
+    only: text,
+    tier: text,
+    topology: text,
+    few: flag,
+    json: flag,
+    list: flag,
+    fresh: flag,
+    amend: flag,
+  };
+  const { only, tier, topology, ...flags } = argumentsFor(import.meta.filename, options);
   const namesIn = (/** @type {string} */ list) => list.split(',').flatMap((name) => name.trim() || []);
   const tiers = namesIn(tier);
   const strange = tiers.filter((name) => !Object.hasOwn(TIERS, name));
   if (strange.length > 0) return `--tier ${strange.join(', ')}; allowed: ${Object.keys(TIERS).join(', ')}`;
-  const whole = only === '' && tier === '' && !flags.few;
+  const topologies = namesIn(topology);
+  const unknown = topologies.filter((name) => !Object.hasOwn(TOPOLOGIES, name));
+  if (unknown.length > 0) return `--topology ${unknown.join(', ')}; allowed: ${Object.keys(TOPOLOGIES).join(', ')}`;
+  const whole = only === '' && tier === '' && topology === '' && !flags.few;
   const chosen = Object.keys(TIERS).filter((name) => tiers.length === 0 || tiers.includes(name));
-  return { ...flags, only: namesIn(only), tiers: chosen, amend: flags.amend || whole };
+  return { ...flags, only: namesIn(only), tiers: chosen, topologies, amend: flags.amend || whole };
 }

@@ -8,6 +8,7 @@
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
+import { makeCertificates } from '../../test/chaos/faults/certificates.mjs';
 import { capture } from '../run.mjs';
 import { root } from '../steps.mjs';
 
@@ -25,7 +26,10 @@ export const TIERS = {
     title: 'proofs',
     paths: ['model', 'cut-off', 'moves', 'invariants'].map((name) => `test/proof/${name}.test.ts`),
   },
-  topologies: { title: 'Cluster and Sentinel', paths: ['test/flow/topology/'] },
+  topologies: {
+    title: 'Cluster and Sentinel',
+    paths: ['test/flow/topology/', 'test/flow/redis/beyond-one', 'test/flow/client/durability'],
+  },
   flow: {
     title: 'flow',
     paths: ['test/flow/'],
@@ -38,12 +42,38 @@ export const TIERS = {
 };
 
 /**
- * How the servers of a test are put together: another axis. Each is an environment for the tests, which start what it
- * asks for.
- *
- * @type {Readonly<Record<string, { title: string, env: Readonly<Record<string, string>> }>>}
+ * @typedef {object} TopologyOfTests
+ * @property {string} title
+ * @property {Readonly<Record<string, string>>} env what makes `startRedis` of the tests start it
+ * @property {boolean} [secure] its servers get certificates of an authority that the tests trust
+ * @property {readonly string[]} [flow] the only tests that are run on it: those that need nothing of a single server
  */
-export const TOPOLOGIES = { standalone: { title: 'one primary', env: {} } };
+
+const ANYWHERE = ['daemon/daemon-life', 'daemon/embedding', 'daemon/embedded-metrics', 'worker/delivery-killed'].map(
+  (name) => `test/flow/${name}.test.ts`,
+);
+
+/**
+ * How the servers of a test are put together: another axis.
+ *
+ * @type {Readonly<Record<string, TopologyOfTests>>}
+ */
+export const TOPOLOGIES = {
+  standalone: { title: 'one primary', env: {} },
+  sentinel: {
+    title: 'a primary with Sentinels',
+    env: { TEST_TOPOLOGY: 'sentinel' },
+    flow: [...ANYWHERE, 'test/flow/client/client.test.ts', 'test/flow/worker/worker-queues.test.ts'],
+  },
+  cluster: { title: 'a Cluster', env: { TEST_TOPOLOGY: 'cluster' }, flow: ANYWHERE },
+  'cluster-secure': {
+    ...{ title: 'a Cluster with TLS and users', env: { TEST_TOPOLOGY: 'cluster-secure' }, flow: ANYWHERE },
+    secure: true,
+  },
+};
+
+/** The tiers that are run on a topology. @param {string} topology @returns {readonly string[]} */
+export const tiersOn = (topology) => (TOPOLOGIES[topology]?.flow ? ['flow'] : Object.keys(TIERS));
 
 /**
  * @typedef {object} Cell
@@ -69,10 +99,12 @@ export async function runCell({ binary, ...cell }) {
   const report = join(folder, 'report.json');
   const startedMs = performance.now();
   try {
+    const { env: topology = {}, flow, secure } = TOPOLOGIES[cell.topology] ?? {};
     const { paths = [], few = paths } = TIERS[cell.tier] ?? {};
-    const args = ['run', '--reporter=json', `--outputFile=${report}`, ...(cell.few ? few : paths)];
+    const args = ['run', '--reporter=json', `--outputFile=${report}`, ...(flow ?? (cell.few ? few : paths))];
+    const trust = secure ? await trusted(folder) : {};
     const kept = Object.entries(process.env).filter(([name]) => !/^(DUESTREAM_|VITEST|TEST)/.test(name));
-    const of = { ...TOPOLOGIES[cell.topology]?.env, TEST_TIER: 'quick', DUESTREAM_REDIS_SERVER_BIN: binary };
+    const of = { ...topology, ...trust, TEST_TIER: 'quick', DUESTREAM_REDIS_SERVER_BIN: binary };
     const env = { ...Object.fromEntries(kept), ...of };
     const { output } = await capture(join(root, 'node_modules', '.bin', 'vitest'), args, { cwd: root, env });
     const counts = existsSync(report) ? countsOf(report) : unreported(output);
@@ -81,6 +113,12 @@ export async function runCell({ binary, ...cell }) {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Certificates for the servers, and that every process of the tests trusts them. @param {string} folder */
+async function trusted(folder) {
+  const { authority, good } = await makeCertificates(folder);
+  return { NODE_EXTRA_CA_CERTS: authority, TEST_CERTIFICATES: JSON.stringify({ authority, good }) };
 }
 
 /** A file that could not be loaded has no tests to fail, so it counts as one. @param {string} report */

@@ -2,7 +2,7 @@
  * What the matrix found → `docs/servers.json`, and from that alone the tables of `docs/reference/servers.md`. A server that
  * could not be had is "not run", with the reason.
  */
-import { nameOf, TIERS, TOPOLOGIES } from './cells.mjs';
+import { nameOf, TIERS, TOPOLOGIES, tiersOn } from './cells.mjs';
 
 /** @typedef {import('./cells.mjs').Cell} Cell */
 /** @typedef {{ readonly id: string, readonly why: string }} Missing */
@@ -50,8 +50,7 @@ export function withTables(page, findings) {
 
 /** @param {Findings} findings */
 export function tablesOf({ made, cells, missing }) {
-  const used = Object.keys(TOPOLOGIES).filter((name) => cells.some(({ topology }) => topology === name));
-  const tables = used.flatMap((name) => tableOf(name, cells, missing));
+  const tables = Object.keys(TOPOLOGIES).flatMap((name) => tableOf(name, cells, missing));
   const failures = cells.flatMap((cell) => cell.failures.map((text) => `* ${nameOf(cell)}: ${text}`));
   return [
     `Made with duestream ${made.duestream} and Node.js ${made.node} on ${made.system}.`,
@@ -68,8 +67,8 @@ export function tablesOf({ made, cells, missing }) {
  */
 function tableOf(topology, all, missing) {
   const cells = all.filter((cell) => cell.topology === topology);
-  const tiers = Object.entries(TIERS);
-  const servers = [...new Map(cells.map((cell) => [cell.server, cell])).values()];
+  const tiers = Object.entries(TIERS).filter(([name]) => tiersOn(topology).includes(name));
+  const servers = [...new Map(all.map((cell) => [cell.server, cell])).values()];
   const row = (/** @type {readonly string[]} */ columns) => `| ${columns.join(' | ')} |`;
   return [
     `**On ${TOPOLOGIES[topology]?.title}**`,

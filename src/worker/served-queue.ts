@@ -136,10 +136,7 @@ export function createServedQueue(parts: ServedQueueParts): ServedQueue {
     stop,
     leave: handover.consumer,
     // What a turn was given over the old connection cannot arrive any more either.
-    wake() {
-      reading?.adopter.connected();
-      if (!blocking) reading?.consuming.wake();
-    },
+    wake: () => wake(reading, blocking === undefined),
     isLive,
     isReady,
     relay: (ref, pass) => reading?.relay(ref, pass),
@@ -147,6 +144,12 @@ export function createServedQueue(parts: ServedQueueParts): ServedQueue {
 }
 
 type Reading = ReturnType<typeof assemble>;
+
+/** In a cluster new entries come over the connection for commands as well. */
+function wake(reading: Reading | undefined, isCalled: boolean): void {
+  reading?.adopter.connected();
+  if (isCalled) reading?.consuming.wake();
+}
 
 /** What reads and runs, for partitions that are known. */
 function assemble(

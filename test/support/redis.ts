@@ -13,6 +13,7 @@ import { Redis } from 'ioredis';
 import { answersPing } from '../../src/embedded/ask.mjs';
 import { spawnGuarded } from '../../src/embedded/guard.mjs';
 import { testBinary } from './redis-binary.ts';
+import { startTopology, topologyWanted } from './redis-topology.ts';
 
 export interface StartOptions {
   /** Keep the data on disk and write each change before its reply, so that `kill` and `restart` lose nothing. */
@@ -45,7 +46,10 @@ export interface TestRedis {
 
 const START_TIMEOUT_MS = 10_000;
 
+/** One server; or several where the environment asks for a topology. */
 export async function startRedis(options: StartOptions = {}): Promise<TestRedis> {
+  const topology = topologyWanted();
+  if (topology) return startTopology(topology);
   const binary = await testBinary();
   const dir = await mkdtemp(join(tmpdir(), 'due-'));
   const socketPath = join(dir, 'r.sock');

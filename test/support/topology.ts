@@ -42,6 +42,14 @@ export function startTestSentinels(
   return secured(asked, startSentinels);
 }
 
+/** Those that the environment names, which the processes of the test trust (`npm run matrix`); else new ones. */
+async function certificates(
+  folder: string,
+): Promise<Pick<Awaited<ReturnType<typeof makeCertificates>>, 'authority' | 'good'>> {
+  const { TEST_CERTIFICATES } = process.env;
+  return TEST_CERTIFICATES === undefined ? makeCertificates(folder) : JSON.parse(TEST_CERTIFICATES);
+}
+
 async function secured<W, T extends { readonly close: () => Promise<void> }>(
   { tls, acl, ...asked }: W & Secured,
   start: (wanted: Omit<W, 'tls' | 'acl'> & TopologySettings) => Promise<T>,
@@ -49,7 +57,7 @@ async function secured<W, T extends { readonly close: () => Promise<void> }>(
   const folder = mkdtempSync(join(tmpdir(), 'due-ca-'));
   const remove = () => rmSync(folder, { recursive: true, force: true });
   try {
-    const made = tls ? await makeCertificates(folder) : undefined;
+    const made = tls ? await certificates(folder) : undefined;
     const started = await start({
       ...asked,
       binary: await testBinary(),

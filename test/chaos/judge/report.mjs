@@ -137,6 +137,9 @@ export function openFaults(rows) {
 
 const everything = 'keeps everything';
 const snapshot = 'keeps what the last snapshot has';
+const lagging = 'may lose what the replica had not yet';
+/** Nothing takes the place of one primary, and a replica has no disk in these rows. @param {string} text */
+const said = (text) => ({ promise: text, ids: undefined });
 
 /**
  * What a resolved `schedule()` survives: fault → the promise that its row checks. `within` says of jobs that are gone as
@@ -150,6 +153,7 @@ const DURABILITY = [
       { promise: everything, ids: ['F21'] },
       { promise: everything, ids: ['F23'] },
       { promise: everything, ids: ['F41'] },
+      said('no replica'),
     ],
   },
   {
@@ -159,6 +163,7 @@ const DURABILITY = [
       { promise: everything, ids: ['F22', 'F24'] },
       { promise: 'may lose the last 2 s', within: 'all within that window', ids: ['F23'] },
       { promise: 'may lose one call per connection', within: 'no more than that', ids: ['F41'] },
+      said('no replica'),
     ],
   },
   {
@@ -168,21 +173,44 @@ const DURABILITY = [
       { promise: snapshot, within: 'all newer than the snapshot', ids: ['F25'] },
       { promise: snapshot, ids: [] },
       { promise: snapshot, ids: [] },
+      said('no replica'),
+    ],
+  },
+  {
+    deployment: "replicas (Sentinel, Cluster), `durability: 'memory'`",
+    mode: 'none',
+    cells: [
+      { promise: lagging, within: 'all within that', ids: ['F91', 'F96', 'F47', 'F95'] },
+      said('the same, while a replica lives'),
+      said('as its primary'),
+      { promise: lagging, within: 'all within that', ids: ['F49', 'F93', 'F50', 'F92'] },
+    ],
+  },
+  {
+    deployment: "replicas (Sentinel, Cluster), `durability: 'replicated'`",
+    mode: 'replicated',
+    cells: [
+      { promise: everything, ids: ['F91', 'F96', 'F47', 'F95'] },
+      said('the same, while a replica lives'),
+      said('as its primary'),
+      { promise: everything, ids: ['F49', 'F93', 'F50', 'F92'] },
     ],
   },
 ];
 
 /** @param {Findings} findings */
 export function durabilityOf({ rows }) {
-  const head = '| one Redis primary with … | its process is killed | the power fails | its disk is full |';
+  const head =
+    '| Redis with … | its process is killed | the power fails | its disk is full | a replica takes its place |';
   const lines = DURABILITY.map(({ deployment, mode, cells }) => {
     const texts = cells.map(({ ids, ...cell }) => {
+      if (ids === undefined) return cell.promise;
       const results = ids.map((id) => find(rows, id, mode));
       return durabilityCell(cell, results);
     });
     return `| ${[deployment, ...texts].join(' | ')} |`;
   });
-  return [BEGIN, head, '|---|---|---|---|', ...lines, END].join('\n');
+  return [BEGIN, head, '|---|---|---|---|---|', ...lines, END].join('\n');
 }
 
 /** @param {readonly Result[]} rows @param {string} id @param {string} mode */

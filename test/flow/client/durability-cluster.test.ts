@@ -2,6 +2,9 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createProducer, type Producer, type ProducerOptions } from '../../../src/client/producer.ts';
 import { defineQueue } from '../../../src/core/queue.ts';
+import { partitionOf } from '../../../src/core/routing.ts';
+import { slotOf } from '../../../src/redis/connection/cluster/slots.ts';
+import { partitionRef } from '../../../src/redis/keys.ts';
 import { type ClusterOfTests, replicated, type Server, startCluster, until } from '../../support/topology-lite.ts';
 
 const queue = defineQueue('invoices', { partitions: 6 });
@@ -57,6 +60,51 @@ test('a list over all partitions is on every replica when it resolves, also afte
     { status: 'cancelled' },
   ]);
 }, 120_000);
+
+test('while a slot moves key by key, a durable call waits, and counts on its new node and the replica there', async () => {
+  const producer = open();
+  await producer.schedule(queue, {}, { id: 'here', at });
+  const ref = partitionRef('duestream', { queue: 'invoices', partition: partitionOf('here', 6), layoutGeneration: 0 });
+  const slot = slotOf(ref.keys.jobs);
+  const roles = await Promise.all(
+    [...cluster.masters, ...cluster.replicas].map(async (one) => ({
+      one,
+      role: String(await one.client.call('ROLE')),
+    })),
+  );
+  const masters = roles.flatMap(({ one, role }) => (role.startsWith('master') ? [one] : []));
+  const keysAt = async (one: Server) => (await one.client.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[];
+  const counts = await Promise.all(masters.map(async (one) => (await keysAt(one)).length));
+  const from = masters[counts.findIndex((count) => count > 0)];
+  const to = masters.find((one) => one !== from);
+  if (!from || !to) throw new Error('nobody has the slot');
+  const idOf = async ({ client }: Server) => String(await client.call('CLUSTER', 'MYID'));
+  await to.client.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', await idOf(from));
+  await from.client.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', await idOf(to));
+  const [first, ...rest] = await keysAt(from);
+  const carry = (keys: readonly string[]) =>
+    from.client.call('MIGRATE', '127.0.0.1', to.port, '', 0, 5000, 'KEYS', ...keys);
+  await carry([first ?? '']);
+  const refusals = async (name: string) =>
+    Number(new RegExp(`errorstat_${name}:count=(\\d+)`).exec(await from.client.info('errorstats'))?.[1] ?? 0);
+  // Some keys are there, some are not, and then none is: TRYAGAIN, then ASK.
+  const tag = idWithin(ref.partition);
+  const waiting = producer.schedule(queue, {}, { id: tag, at });
+  await until(async () => (await refusals('TRYAGAIN')) > 0);
+  await carry(rest);
+  await until(async () => (await refusals('ASK')) > 0);
+  for (const one of [to, ...masters.filter((other) => other !== to)])
+    await one.client.call('CLUSTER', 'SETSLOT', slot, 'NODE', await idOf(to));
+  expect((await waiting).status).toBe('scheduled');
+  const replica = roles.find(({ role }) => role.startsWith('slave') && role.includes(`,${to.port},`))?.one;
+  await replica?.client.call('READONLY');
+  expect(await replica?.client.hexists(ref.keys.jobs, `j:${tag}`)).toBe(1);
+}, 120_000);
+
+/** An id whose job is in this partition. */
+function idWithin(partition: number): string {
+  for (let nth = 0; ; nth += 1) if (partitionOf(`m${nth}`, 6) === partition) return `m${nth}`;
+}
 
 test('one shard without a replica is enough to refuse it, and is named', async () => {
   const [lone, master] = [cluster.replicas[2], cluster.masters[2]];

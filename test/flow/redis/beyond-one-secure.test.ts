@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
 import { defineQueue } from '../../../src/core/queue.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
-import { CLUSTER_COMMANDS, ruleOf, SENTINEL_COMMANDS } from '../../../src/redis/connection/access.ts';
+import { CLUSTER_COMMANDS, ruleOf, SENTINEL_CHANNEL, SENTINEL_COMMANDS } from '../../../src/redis/connection/access.ts';
 import type { RedisInput } from '../../../src/redis/connection/connect.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { makeCertificates } from '../../chaos/faults/certificates.mjs';
@@ -46,10 +46,7 @@ beforeAll(async () => {
   for (const server of cluster.masters) await allow(server, [...rules, ...CLUSTER_COMMANDS.map((name) => `+${name}`)]);
   for (const server of [sentinel.primary, sentinel.replica]) await allow(server, rules);
   for (const server of sentinel.sentinels)
-    await allow(
-      server,
-      SENTINEL_COMMANDS.map((name) => `+${name}`),
-    );
+    await allow(server, [`&${SENTINEL_CHANNEL}`, ...SENTINEL_COMMANDS.map((name) => `+${name}`)]);
 }, 120_000);
 afterEach(async () => {
   for (const end of ends.splice(0)) await end();
