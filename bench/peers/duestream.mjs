@@ -10,7 +10,8 @@ const queue = defineQueue('bench');
 /** @type {import('./system.mjs').System} */
 export const duestream = {
   name: 'duestream',
-  settings: 'as built here, all defaults; worker.concurrency as named; mover and worker in one daemon, as `duestream start` runs them',
+  settings:
+    'as built here, all defaults; worker.concurrency as named; mover and worker in one daemon, as `duestream start` runs them',
   async producer(url) {
     const producer = createProducer({ redis: url });
     const options = (/** @type {import('./system.mjs').Planned} */ { id, dueMs }) => ({

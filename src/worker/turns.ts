@@ -160,10 +160,10 @@ function flush(taking: Taking, line: Line): void {
 }
 
 /** What the next call takes with it. What is too much for one follows at once. */
-function overOf(taking: Taking, line: Line): readonly Ended[] {
+function overOf(taking: Taking, line: Line, most = OVER_MAX): readonly Ended[] {
   line.callOff?.();
   line.callOff = undefined;
-  const over = line.over.splice(0, OVER_MAX);
+  const over = line.over.splice(0, most);
   if (line.over.length > 0) atOnce(taking, line);
   return over;
 }
@@ -210,14 +210,9 @@ function relay(taking: Taking, line: Line, pass: LeadersPass): Promise<Passed> |
 }
 
 async function relayed(taking: Taking, line: Line, pass: LeadersPass): Promise<Passed> {
-  const { limit } = pass;
-  const { promoted, receivedMs } = await turn(taking, line, {
-    over: overOf(taking, line),
-    given: [],
-    take: limit,
-    pass,
-  });
-  return { reply: promoted ?? { kind: 'fenced' }, receivedMs, limit };
+  const over = overOf(taking, line, RELAY_JOBS_MAX);
+  const { promoted, receivedMs } = await turn(taking, line, { over, given: [], take: pass.limit, pass });
+  return { reply: promoted ?? { kind: 'fenced' }, receivedMs, limit: pass.limit };
 }
 
 /** One call. @throws what it failed with, after everything that must be repeated is on its way. */

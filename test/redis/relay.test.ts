@@ -131,5 +131,5 @@ test('costs a lone job one script of few commands', async () => {
   const calls = [...stats.matchAll(/cmdstat_([a-z|]+):calls=(\d+)/g)].filter(
     ([, name]) => !/^(info|config)/.test(name ?? ''),
   );
-  expect(calls.reduce((sum, [, , count]) => sum + Number(count), 0)).toBeLessThanOrEqual(25);
+  expect(calls.reduce((sum, [, , count]) => sum + Number(count), 0)).toBe(21);
 });
