@@ -1,7 +1,6 @@
 /**
- * All movers of one process: a mover, an enqueuer of schedules, a janitor and a repairer per partition of every declared
- * queue. Watches the registry for new queues, ranks itself among the living daemons, and hands the nudges of every
- * `K:wake` to the right mover.
+ * All movers of one process: a mover, an enqueuer, a janitor and a repairer per partition of every declared queue.
+ * Watches the registry for new queues, ranks itself among the daemons, and hands the nudges of `K:wake` on.
  */
 import type { Clock } from '../core/clock.ts';
 import { messageOf } from '../core/errors.ts';
@@ -77,7 +76,6 @@ interface Registry extends MoversParts {
   stopped: Promise<void> | undefined;
 }
 
-/** What the connections tell. */
 interface Listeners {
   readonly onMessage: (channel: string, message: string) => void;
   readonly onReady: () => void;
@@ -144,15 +142,13 @@ async function pass(registry: Registry): Promise<number> {
   await listen(registry);
   await server.look((await beat(redis, { namespace, identity, ttlMs: beatTtlMs })) === 'anew');
   const [present, queues] = await Promise.all([presence(redis, namespace), listQueues(redis, namespace)]);
-  const missing = present.filter((one) => !one.identity).map((one) => one.id);
+  const missing = present.flatMap(({ id, identity }) => (identity ? [] : [id]));
   await forgetLost(registry, missing);
   const living = present.flatMap(({ id, identity }) => (identity ? [{ ...identity, id }] : []));
   loneWorker.see(living);
   const refs = queues.flatMap((layout) => partitionsOf(namespace, layout));
-  ranks.see(
-    living,
-    refs.map(({ keys }) => keys.leader),
-  );
+  const leaders = refs.map(({ keys }) => keys.leader);
+  ranks.see(living, leaders);
   await removed.look(queues);
   for (const ref of refs) await lead(registry, ref);
   const declared = new Set(refs.map(({ keys }) => keys.wake));
@@ -160,7 +156,7 @@ async function pass(registry: Registry): Promise<number> {
   return beatTtlMs / 3;
 }
 
-/** Ids of killed processes would stay in the alive set for ever. What a dead worker left is found by its consumer. */
+/** Ids of killed processes would stay in the alive set for ever. */
 async function forgetLost(registry: Registry, missing: readonly string[]): Promise<void> {
   const { clock, missingSince, redis, namespace } = registry;
   const nowMs = clock.monotonicMs();

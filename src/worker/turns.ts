@@ -6,11 +6,10 @@
  *        ▲                                                                     │
  *        └──────────────────── a turn that brought less than it asked for ◀────┘
  *
- * So a busy worker asks once per batch, and an idle one waits in its blocking read. At most half of the slots are asked
- * for at a time: while Redis works for one half, the handlers of the other run.
+ * A busy worker asks once per batch, an idle one waits in its blocking read. At most half of the slots are asked for at
+ * a time: while Redis works for one half, the handlers of the other run.
  *
- * A leader in this process makes its passes a part of these turns (`relay`) where this is the only worker: what becomes due
- * is started in the call that promotes it. The blocking read then only wakes up for what comes another way.
+ * A leader in this process makes its passes a part of these turns (`relay`) where this is the only worker.
  *
  * What is over waits up to 5 ms for a turn while nothing else needs one: at low rates completions travel together, or
  * with the start of the next job. A call that fails is not repeated as a whole. Its completions and its starts are, each
@@ -37,7 +36,7 @@ export interface TurnsParts extends CompletionsParts {
   readonly suspectCrashes: number;
 }
 
-/** Takes in what a turn delivered and started; the call was sent at `sentMs`. */
+/** What a turn delivered and started; it was sent at `sentMs`. */
 export type TakeIn = (ref: PartitionRef, taken: readonly Taken[], sentMs: number) => void;
 
 export interface Turns {
@@ -55,15 +54,13 @@ export interface Turns {
   readonly yieldWhile: (isLookDue: () => boolean) => void;
   /** A read brought as much as it asked for, so there may be more. */
   readonly expectMore: (ref: PartitionRef) => void;
-  /** Whether any partition may have more. */
   readonly hasMore: () => boolean;
   /** One turn at the partition whose turn it is. Rejects when it had no reply. */
   readonly next: () => Promise<void>;
   /** One turn at this partition, unless no slot is free; whether it may have more. Rejects with no reply or a refusal. */
   readonly at: (ref: PartitionRef) => Promise<boolean>;
-  /** A turn that is a pass of the leader as well, for one who lives in this process and has no other worker. */
+  /** A turn that is a pass as well, for a leader in this process that has no other worker: it starts what it promotes. */
   readonly relay: Relay;
-  /** Whether a leader has asked for that lately. */
   readonly isRelayed: () => boolean;
   /** The read that is under way may bring so many entries. */
   readonly readsUpTo: (count: number) => void;
@@ -71,13 +68,11 @@ export interface Turns {
 
 interface Taking extends TurnsParts {
   readonly lines: Lines;
-  /** Calls that may bring new entries. */
   readonly underWay: Set<Promise<unknown>>;
   takeIn: TakeIn;
   isLookDue: () => boolean;
   isOpen: boolean;
   isThroughReader: boolean;
-  /** Slots for what the reader's read may bring. */
   reserved: number;
   /** Monotonic ms at which a leader wished for a relay last. */
   relayedMs: number;
@@ -87,7 +82,7 @@ interface Taking extends TurnsParts {
 const OVER_MAX = 100;
 /** How long completions wait for company. */
 const GATHER_MS = 5;
-/** Somebody else leads by now, or other workers are there. */
+/** After that somebody else leads, or has other workers. */
 const RELAYED_MS = 15_000;
 
 export function createTurns(parts: TurnsParts): Turns {
@@ -215,12 +210,11 @@ async function relayed(taking: Taking, line: Line, pass: LeadersPass): Promise<P
   return { reply: promoted ?? { kind: 'fenced' }, receivedMs, limit: pass.limit };
 }
 
-/** One call. @throws what it failed with, after everything that must be repeated is on its way. */
+/** One call. @throws what it failed with, when what must be repeated is on its way. */
 function turn(taking: Taking, line: Line, asked: Turn): ReturnType<typeof send> {
   const { inflight, underWay } = taking;
   if (asked.take === 0) return send(taking, line, asked);
   inflight.keep(asked.take);
-  // Given back when what it brought is there: nobody may take the slots for free in between, or the worker for idle.
   const call = send(taking, line, asked).finally(() => {
     inflight.keep(-asked.take);
     underWay.delete(call);

@@ -5,11 +5,8 @@
  *  stop    not ready → of each queue: stop reading, hand back what was not started, wait for what runs, at the end of the
  *          time tell handlers to stop and hand their jobs back without using an attempt → leave → close
  *
- * Connections of a worker of N queues: 1 for commands and N that wait for jobs, so N + 1; N workers of one queue each have
- * 2 N. One XREADGROUP over the streams of all queues would do with 2, and is not taken: COUNT holds for each stream, but
- * slots are counted per queue, so a read would have to be ended from outside (CLIENT UNBLOCK, a round trip) whenever a
- * queue gets its first free slot again, large entries of one queue would hold up those of the others, and streams of
- * different slots of a cluster cannot be read together.
+ * A worker of N queues has N + 1 connections: 1 for commands and N that wait; N workers of one queue have 2 N. One
+ * XREADGROUP over all streams is not taken: COUNT holds for each, and large entries of one would hold up the others.
  */
 import { setMaxListeners } from 'node:events';
 import { createScheduleChain } from '../client/middleware.ts';

@@ -5,7 +5,7 @@
  */
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
-import { contentOf } from '../../src/cli/commands/dead/dead-letters.ts';
+import { contentOf } from '../../src/operations/dead-letters.ts';
 import { encodeBody, encodeRecord } from '../../src/core/codec.ts';
 import { type Codec, Sealed } from '../../src/core/content.ts';
 import type { JobData } from '../../src/core/job-types.ts';
