@@ -22,7 +22,9 @@ local function addTags(tags, meta, list)
         words[#words + 1], words[#words + 2] = 0, tag:gsub(' ', '=') .. '\0' .. job.member
       end
     end
+    -- @first-tagged
     if #words > 0 and isFirst then
+      -- @tell-there-are-tags
       redis.call('HSET', meta, 'traits', '1')
       isFirst = false
     end

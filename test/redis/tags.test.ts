@@ -29,6 +29,12 @@ describe('a live job is entered by its tags', () => {
     expect(await index()).toEqual(['v j:a']);
   });
 
+  test('and is found by its new ones alone when it was too large to be read', async () => {
+    await p.scheduleAll([item('a', { dueMs: DUE, data: 'x'.repeat(400), late: { tags: ['x'] } })]);
+    await schedule('a', ['y'], 'replace');
+    expect(await index()).toEqual(['y j:a']);
+  });
+
   test('a mark that stands in a tag is none: a call of an edited job is known by its first record', async () => {
     const call = tagged('a', ['m=1.0', 'team=ops.a']);
     await p.scheduleAll([call]);

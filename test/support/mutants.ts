@@ -37,6 +37,7 @@ const OPERATORS: Readonly<Record<string, (line: string) => readonly string[]>> =
 /** Lines that must not come before another: `[script or part, the mark of the line that is moved, of the line it is put before]`. */
 const MOVES: readonly (readonly [of: string, moved: string, before: string])[] = [
   ['schedule', 'keep-record', 'index-job'],
+  ['schedule', 'keep-record', 'enter-tags'],
   ['retry', 'leave-ready', 'first-write'],
   ['defer', 'leave-ready', 'first-write'],
   ['bury', 'forget-run', 'count-end'],
@@ -165,6 +166,10 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
           'records of the model have few tags, and short ones; test/redis/tags.test.ts has more',
         ] as const,
     ),
+  ),
+  ...['first-tagged: turned >', 'tell-there-are-tags: no write'].map(
+    (mutant) =>
+      [`tags @${mutant}`, 'small records are read anyway; test/redis/tags.test.ts replaces a larger one'] as const,
   ),
   ['sweep @drop-tombstones: turned >', 'every member in done has a tombstone, unless a call was cut off'],
 ]);
