@@ -49,9 +49,11 @@ export const TIERS = {
  * @property {readonly string[]} [flow] the only tests that are run on it: those that need nothing of a single server
  */
 
-const ANYWHERE = ['daemon/daemon-life', 'daemon/embedding', 'daemon/embedded-metrics', 'worker/delivery-killed'].map(
+const IN_PROCESS = ['daemon/daemon-life', 'daemon/embedding', 'daemon/embedded-metrics'].map(
   (name) => `test/flow/${name}.test.ts`,
 );
+/** Its processes get an environment of their own, in which no authority is named. */
+const ANYWHERE = [...IN_PROCESS, 'test/flow/worker/delivery-killed.test.ts'];
 
 /**
  * How the servers of a test are put together: another axis.
@@ -67,8 +69,8 @@ export const TOPOLOGIES = {
   },
   cluster: { title: 'a Cluster', env: { TEST_TOPOLOGY: 'cluster' }, flow: ANYWHERE },
   'cluster-secure': {
-    ...{ title: 'a Cluster with TLS and users', env: { TEST_TOPOLOGY: 'cluster-secure' }, flow: ANYWHERE },
-    secure: true,
+    ...{ title: 'a Cluster with TLS and users', env: { TEST_TOPOLOGY: 'cluster-secure' }, secure: true },
+    flow: [...IN_PROCESS, 'test/flow/redis/beyond-one-secure.test.ts'],
   },
 };
 
