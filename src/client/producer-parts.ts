@@ -26,7 +26,7 @@ import type { ProducerSettings } from './settings.ts';
 import { createSlots } from './slots.ts';
 
 /** Header, name and options around the data. */
-const RECORD_OVERHEAD_BYTES = 4096;
+export const RECORD_OVERHEAD_BYTES = 4096;
 /** The script's own check is for clocks that are wrong; this one's is sharp. */
 const HORIZON_SLACK_MS = 60_000;
 /** Calls that are not batched: cancel, get, replay, and changes. */
@@ -130,6 +130,7 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
     void refusal.look();
   });
   const callPartitions = partitionCalls();
+  const finding: FindingParts = { reader: readerOf(redis), jobs, callPartitions, horizonMs, recordBytesMax };
   return {
     server,
     writing,
@@ -147,6 +148,6 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
     get: createGet({ redis, callPartitions }),
     reschedule: createReschedule({ redis, jobs, callPartitions, horizonMs }),
     edit: createEdit({ redis, jobs, callPartitions, recordBytesMax }),
-    finding: { reader: readerOf(redis), jobs, callPartitions, horizonMs, recordBytesMax },
+    finding,
   };
 }
