@@ -93,8 +93,10 @@ function isIn(source: Source, { state, dueMs, record }: Kept): boolean {
     case 'scheduled':
       return state === 'scheduled' && isWithin(source.due, dueMs);
     case 'ready':
+      // The entry of a job that runs is there until it ends.
+      return state === 'ready' || state === 'running';
     case 'running':
-      return state === source.kind;
+      return state === 'running';
     case 'tag':
       return isLive(state) && decodeHeader(record)?.tags?.includes(source.tag) === true;
   }
