@@ -53,6 +53,7 @@ local function write()
   if #fresh > 0 then
     redis.call('HSET', runs, unpack(fresh))
   end
+  -- @enter-tags
   addTags(tags, meta, words)
   -- @keep-record
   redis.call('HSET', jobs, unpack(records))
