@@ -10,16 +10,19 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {
     readonly version: 1;
     readonly vendor: string;
+    /** The data as the schema makes it, or what is wrong with it. */
     readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
     /** Never read: the compiler takes the types from here. */
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
   };
 }
 
+/** What a schema says of data: its value, or issues. */
 export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] };
 
+/** One thing that is wrong with data, and where. */
 export interface SchemaIssue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
