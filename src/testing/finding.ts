@@ -4,8 +4,8 @@
  */
 
 import { movedAway } from '../client/batch.ts';
-import { isWithin } from '../client/find/filter.ts';
 import type { FindingParts } from '../client/find/acts.ts';
+import { isWithin } from '../client/find/filter.ts';
 import type { Reader } from '../client/find/walk.ts';
 import { type CallPartitions, isMoved } from '../client/partition-calls.ts';
 import { RECORD_OVERHEAD_BYTES } from '../client/producer-parts.ts';
