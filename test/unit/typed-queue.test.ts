@@ -5,12 +5,12 @@
  */
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
-import { contentOf } from '../../src/operations/dead-letters.ts';
 import { encodeBody, encodeRecord } from '../../src/core/codec.ts';
 import { type Codec, Sealed } from '../../src/core/content.ts';
 import type { JobData } from '../../src/core/job-types.ts';
 import { defineQueue } from '../../src/core/queue.ts';
 import type { StandardSchema } from '../../src/core/standard-schema.ts';
+import { contentOf } from '../../src/operations/dead-letters.ts';
 import { createTestKit } from '../../src/testing/index.ts';
 import { defineHandlers } from '../../src/worker/handlers.ts';
 
