@@ -3,6 +3,23 @@
  */
 
 export {
+  createDeadLetters,
+  type DeadLetterBounds,
+  type DeadLetterFilter,
+  type DeadLetterGroup,
+  type DeadLetterGroups,
+  type DeadLetterPage,
+  type DeadLetterRow,
+  type DeadLetters,
+  type DeadLettersOptions,
+  type DeadLetterView,
+  type DeadLetterWork,
+  type ManyPurged,
+  type ManyReplayed,
+  type RefusedReplay,
+  type ReplayMany,
+} from './client/dead/dead-letters.ts';
+export {
   type BulkJob,
   type Cancelled,
   type Changes,

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError, Option } from 'commander';
 import { DuestreamError } from '../core/errors.ts';
 import { configPrint } from './commands/config-print.ts';
+import { deadGroups } from './commands/dead/dead-groups.ts';
 import { deadLs } from './commands/dead/dead-ls.ts';
 import { deadPurge } from './commands/dead/dead-purge.ts';
 import { deadReplay } from './commands/dead/dead-replay.ts';
@@ -56,7 +57,7 @@ const verbs: readonly Register[] = [
   edit,
   (program, runner) => {
     const dead = program.command('dead').description('list, replay and remove dead letters');
-    for (const verb of [deadLs, deadShow, deadReplay, deadPurge]) verb(dead, runner);
+    for (const verb of [deadLs, deadGroups, deadShow, deadReplay, deadPurge]) verb(dead, runner);
   },
   (program, runner) => {
     const queues = program.command('queues').description('list, pause and remove queues');

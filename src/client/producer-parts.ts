@@ -8,6 +8,7 @@ import { createJobs, type Jobs } from '../redis/transitions/jobs.ts';
 import { createBatch } from './batch.ts';
 import { planAll, scheduleAll } from './bulk.ts';
 import { createCancel } from './cancel.ts';
+import { createLetters } from './dead/letters.ts';
 import { createEdit } from './edit.ts';
 import { createGet } from './job-view.ts';
 import { createLayouts } from './layouts.ts';
@@ -96,6 +97,7 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
       batch: createBatch({ jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
       cancel: createCancel({ jobs: made, callPartitions, windowMs }),
       replay: createReplay({ redis, jobs: made, callPartitions }),
+      letters: createLetters({ redis, jobs: made, callPartitions }),
     };
   };
   await withReadRetry('read the clock', server.measure, { clock, budgetMs });

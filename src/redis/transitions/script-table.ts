@@ -156,7 +156,11 @@ export const scripts = {
   }),
   pause: define({ keys: ['meta'], args: ['now', 'reason'] }),
   resume: define({ keys: ['meta', 'wake'], args: [] }),
-  purge: define({ keys: ['dead', 'meta'], args: ['now', 'age', 'reason', 'after', 'limit', 'mode'] }),
+  purge: define({
+    keys: ['dead', 'meta'],
+    args: ['now', 'age', 'reason', 'after', 'limit', 'mode'],
+    each: ['deadLetter'],
+  }),
   remove: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta', 'fires', 'fired', 'stale'],
     args: ['force'],
