@@ -28,6 +28,7 @@ export {
   type DurabilityOption,
   type Edited,
   type JobChange,
+  type JobResult,
   type JobView,
   type NewDue,
   type Producer,
@@ -62,10 +63,12 @@ export type { Abandoned } from './core/compensation.ts';
 export type { DurationInput, InstantInput } from './core/duration.ts';
 export { DuestreamError, type ErrorCode, Indeterminate } from './core/errors.ts';
 export type { EventName, EventSource, Events } from './core/events.ts';
+export type { HistoryOptions } from './core/history.ts';
 export type { Job } from './core/job.ts';
 export type { IfExists } from './core/job-options.ts';
 export type { Log } from './core/log.ts';
 export { type Attempted, Defer, Unrecoverable } from './core/outcome.ts';
+export type { KeptResult, PastJob } from './core/past.ts';
 export { type DeliveryMode, defineQueue, type Queue, type QueueOptions } from './core/queue.ts';
 export type { JobState } from './core/state.ts';
 export { createDaemon, type Daemon, type DaemonInput, type DaemonParts } from './daemon/daemon.ts';

@@ -3,14 +3,15 @@
 --         requested, it ends cancelled) | already | fenced | gone; and whether all are ok. `call`
 --         is {now, window, isHeld, consumer}, `words` holds entry, member, token and mark for each.
 -- USED BY  complete, serve
--- NEEDS   run, tombstone, let-go, repeated
+-- NEEDS   run, tombstone, let-go, repeated, past
 -- RULE    Only the newest token and its entry count. A member that is in scheduled meanwhile (a
 --         foreign producer put it again) stays live. `already` is this very call once more: a start
 --         whose entry was handed back is fenced. Never needs memory that a full Redis would refuse.
+--         Where past is named, a line break and the note of the worker follow the mark.
 local function completeAll(keys, call, words, from, to)
   local members, seen, replies, areOk = {}, {}, {}, true
   local tombstones, times, over, drop, gone = {}, {}, {}, {}, {}
-  local ended = { done = 0, cancelled = 0, adopted = 0 }
+  local ends, kept = { done = 0, cancelled = 0, adopted = 0 }, {}
   for at = from + 1, to, 4 do
     members[#members + 1] = words[at]
   end
@@ -34,9 +35,15 @@ local function completeAll(keys, call, words, from, to)
       local isHeld = call.isHeld and not isCancelled and not isAgain
       reply = isCancelled and 'cancelled' or 'ok'
       local counter = isCancelled and 'cancelled' or 'done'
-      ended[counter] = ended[counter] + 1
+      ends[counter] = ends[counter] + 1
+      if keys.past and not isAgain then
+        local note = mark:match('\n(.*)$') or ''
+        mark = mark:match('^[^\n]+') or markIn(keys.jobs, member)
+        local over = { member = member, outcome = counter:sub(1, 1), mark = mark, note = note }
+        over.run, kept[#kept + 1] = runOf(text), over
+      end
       if isAgain then
-        ended.adopted = ended.adopted + 1
+        ends.adopted = ends.adopted + 1
       elseif isHeld or call.window > 0 then
         mark = mark ~= '' and mark or markIn(keys.jobs, member)
         tombstones[#tombstones + 1] = member
@@ -52,13 +59,16 @@ local function completeAll(keys, call, words, from, to)
     end
     replies[index], areOk = reply, areOk and reply == 'ok'
   end
+  if #kept > 0 then
+    keepPast(keys.past, keys.ended, call.now, kept)
+  end
   if #tombstones > 0 then
     redis.call('HSET', keys.jobs, unpack(tombstones))
   end
   if #times > 0 then
     redis.call('ZADD', keys.done, unpack(times))
   end
-  for name, count in pairs(ended) do
+  for name, count in pairs(ends) do
     if count > 0 then
       redis.call('HINCRBY', keys.meta, 'n.' .. name, count)
     end

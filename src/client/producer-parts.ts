@@ -13,6 +13,7 @@ import { createEdit } from './edit.ts';
 import { createGet } from './job-view.ts';
 import { createLayouts } from './layouts.ts';
 import { createPartitionCalls } from './partition-calls.ts';
+import { createPast } from './past.ts';
 import { type PlanLimits, planJob, planListed } from './plan.ts';
 import { withReadRetry } from './read-retry.ts';
 import { createRefusal } from './refusal.ts';
@@ -124,6 +125,7 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
     },
     ...writing(jobs, callPartitions),
     get: createGet({ redis, callPartitions }),
+    past: createPast({ redis, callPartitions }),
     reschedule: createReschedule({ redis, jobs, callPartitions, horizonMs }),
     edit: createEdit({ redis, jobs, callPartitions, recordBytesMax }),
   };

@@ -11,6 +11,7 @@ import { type Changes, changesOf, type JobChange, type NewDue, type RunNow } fro
 import { createLevels, type Durability, type DurabilityOption } from './durability.ts';
 import type { Edited } from './edit.ts';
 import type { JobView } from './job-view.ts';
+import type { JobResult } from './past.ts';
 import { dueOf, planJob } from './plan.ts';
 import { type BulkJob, limitsOf, scheduleList, scheduleOne } from './producer-parts.ts';
 import { parseReplayed, type Replayed, type ReplayTarget } from './replay.ts';
@@ -33,6 +34,7 @@ export type {
   DurabilityOption,
   Edited,
   JobChange,
+  JobResult,
   JobView,
   NewDue,
   ProducerOptions,
@@ -103,6 +105,19 @@ export interface Producer extends Changes {
     id: string,
     options?: { readonly bare?: boolean },
   ): Promise<JobView<Data> | undefined>;
+  /**
+   * What is stored about the end of one job, at this moment; it never waits. With `history` and its `result` in the
+   * queue's options `result` has what the handler returned; without, an end is known for the done window.
+   *
+   * @example
+   * const end = await producer.result<{ url: string }>(reports, id);
+   * if (end.status === 'done' && end.result.kind === 'kept') console.log(end.result.value.url);
+   */
+  result<Result = unknown>(
+    queue: QueueInput<unknown>,
+    id: string,
+    options?: { readonly bare?: boolean },
+  ): Promise<JobResult<Result>>;
   /**
    * Makes one dead letter a scheduled job again, with fresh budgets; due now unless `delay` or `at` says otherwise. It is
    * named by its own id, or by the id of its job: then the newest dead letter of that job is taken, if it is among the
@@ -202,6 +217,12 @@ function methodsOf(settings: ProducerSettings, { check, opened, run, runChecked 
       runChecked(
         () => one(queue, id, bare),
         ({ get }, given) => get(given.to, given.id, given),
+      ),
+    result: <Result>(queue: QueueInput<unknown>, id: string, { bare = false }: { readonly bare?: boolean } = {}) =>
+      runChecked(
+        () => one(queue, id, bare),
+        // The queue's handlers are the only witness of the type.
+        ({ past }, given) => past.result(given.to, given.id, given) as Promise<JobResult<Result>>,
       ),
     replay: (queue, deadLetter, options = {}) =>
       runChecked(

@@ -49,7 +49,7 @@ export type StartVerdict<Handler> =
 
 /** How a handler ended. `aborted`: why it had been told to stop, if it had. */
 export type Ending =
-  | { readonly kind: 'returned' }
+  | { readonly kind: 'returned'; readonly value?: unknown }
   | { readonly kind: 'threw'; readonly thrown: unknown; readonly aborted: AbortReason | undefined };
 
 export type EndVerdict =
@@ -105,6 +105,8 @@ export interface EndParts<Handler> {
   readonly nowMs: number;
   /** 0 up to 1; asked only for what is jittered. */
   readonly random: () => number;
+  /** Whether errors are kept with where they were thrown. */
+  readonly stacks?: boolean;
 }
 
 const SUCCEEDED: EndVerdict = { kind: 'settled', outcome: { kind: 'done' } };
@@ -152,12 +154,14 @@ export function compensationOfExpired(
 function outcomeOf<Handler>(
   thrown: unknown,
   aborted: AbortReason | undefined,
-  { life, record, rules, nowMs, random }: EndParts<Handler>,
+  { life, record, rules, nowMs, random, stacks }: EndParts<Handler>,
 ): Outcome {
   // Back at once without using an attempt. If somebody else has started the job meanwhile, this is fenced, as it should.
   if (aborted === 'lease lost' || aborted === 'shutdown') return { kind: 'defer', delayMs: 0 };
   const kind = aborted === 'timeout' ? 'timeout' : 'failure';
-  const error: Attempted = { atMs: nowMs, attempt: life.started.attempts, kind, message: oneLine(messageOf(thrown)) };
+  const message = oneLine(messageOf(thrown));
+  const stack = stacks ? stackOf(thrown) : undefined;
+  const error = { atMs: nowMs, attempt: life.started.attempts, kind, message, ...(stack && { stack }) } as const;
   const wish = wishOf(thrown);
   if (wish instanceof Defer) return { kind: 'defer', delayMs: jittered(bounded(wish.delayMs), random()) };
   if (wish) return { kind: 'dead', reason: oneLine(messageOf(wish), 200), error };
@@ -184,6 +188,17 @@ function withCompensation<Handler>(
   if (!rules.compensations || reason === 'unreadable-record') return outcome;
   const compensation = compensationOf({ ...life, reason, error }, nowMs);
   return compensation ? { ...outcome, compensation } : outcome;
+}
+
+const STACK_CHARS = 2000;
+
+/** Where it was thrown. Anything can be thrown, also an object that throws when it is looked at. */
+function stackOf(thrown: unknown): string | undefined {
+  try {
+    return thrown instanceof Error && typeof thrown.stack === 'string' ? thrown.stack.slice(0, STACK_CHARS) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** What the handler asked for. Anything can be thrown, also an object that throws when it is looked at. */

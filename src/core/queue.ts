@@ -5,6 +5,7 @@
 import { type BackoffPolicy, defaultBackoff, storable } from './backoff.ts';
 import { type DurationInput, show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
+import { type History, type HistoryOptions, parseHistory } from './history.ts';
 import { parseName } from './job.ts';
 import { checkNames } from './option-names.ts';
 import { durationIn, queueRanges, type Range } from './ranges.ts';
@@ -27,12 +28,18 @@ export interface QueueOptions {
   readonly delivery?: DeliveryMode;
   /** Over how many partitions a **new** queue is split. Default 1. An existing queue keeps what it has. */
   readonly partitions?: number;
+  /**
+   * Keeps jobs that are over, with their errors, times, worker and, if asked for, results: `true`, or for how long and how
+   * many. It is stored in Redis and holds for every process: whoever says something sets it, `false` switches it off.
+   * Default: as it is stored, which at first is off.
+   */
+  readonly history?: HistoryOptions | boolean;
 }
 
 export type DeliveryMode = 'at-least-once' | 'at-most-once' | 'effectively-once';
 
 const QUEUE_OPTIONS: readonly string[] = Object.keys({
-  ...{ attempts: 0, crashes: 0, backoff: 0, timeout: 0, delivery: 0, partitions: 0 },
+  ...{ attempts: 0, crashes: 0, backoff: 0, timeout: 0, delivery: 0, partitions: 0, history: 0 },
 } satisfies Record<keyof QueueOptions, number>);
 
 const DELIVERIES: readonly DeliveryMode[] = ['at-least-once', 'at-most-once', 'effectively-once'];
@@ -49,6 +56,8 @@ export interface Queue<Data = unknown> {
   readonly timeoutMs: number;
   readonly delivery: DeliveryMode;
   readonly partitions: number;
+  /** Undefined: as it is stored. */
+  readonly history?: History | undefined;
   /** Never present: it lets the compiler carry the data type. */
   readonly data?: Data;
 }
@@ -64,6 +73,7 @@ export interface Queue<Data = unknown> {
  */
 export function defineQueue<Data = Untyped>(name: string, options: QueueOptions = {}): Queue<Data> {
   checkNames(options, QUEUE_OPTIONS, 'defineQueue', 'bad-input');
+  const history = parseHistory(options.history);
   return Object.freeze({
     name: parseName(name, 'queue'),
     attempts: wholeNumber(options.attempts ?? 5, { what: 'attempts', ...queueRanges.attempts }),
@@ -72,6 +82,7 @@ export function defineQueue<Data = Untyped>(name: string, options: QueueOptions 
     timeoutMs: durationIn(options.timeout ?? '15m', 'timeout', queueRanges.timeoutMs),
     delivery: deliveryOf(options.delivery ?? 'at-least-once'),
     partitions: wholeNumber(options.partitions ?? 1, { what: 'partitions', ...queueRanges.partitions }),
+    ...(history && { history }),
   });
 }
 

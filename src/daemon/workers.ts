@@ -45,7 +45,8 @@ function definitionOf(name: string, { handlers, config }: { handlers: Handlers; 
   const said = queueOptions(config, name);
   const { attempts, crashes, backoff, partitions, delivery, timeoutMs } = coded ?? defineQueue(name);
   const timeout = coded ? timeoutMs : config.worker.timeoutMs;
-  return defineQueue<unknown>(name, { attempts, crashes, backoff, partitions, delivery, timeout, ...said });
+  const defined = defineQueue<unknown>(name, { attempts, crashes, backoff, partitions, delivery, timeout, ...said });
+  return said.history === undefined && coded?.history ? Object.freeze({ ...defined, history: coded.history }) : defined;
 }
 
 function workerOptions({ worker, done, namespace }: Config) {

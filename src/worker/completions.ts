@@ -117,7 +117,8 @@ function send(
 }
 
 /** What a completion addresses, and what its tombstone keeps, if there is to be one. */
-export function claimWithMark({ held, record }: Ended, windowMs: number): Claim & { readonly mark: string } {
+export function claimWithMark({ held, record, note }: Ended, windowMs: number): Claim & { readonly mark: string } {
   const { entry, member, token } = claimOf(held);
+  if (note !== undefined) return { entry, member, token, mark: `${markOf(record)}\n${note}` };
   return { entry, member, token, mark: windowMs > 0 ? markOf(record) : '' };
 }

@@ -7,7 +7,6 @@ import type { Clock } from '../core/clock.ts';
 import { idOf } from '../core/codec.ts';
 import type { Abandoned } from '../core/compensation.ts';
 import type { Emitter } from '../core/events.ts';
-import type { Job } from '../core/job.ts';
 import {
   type Ending,
   type EndParts,
@@ -21,13 +20,17 @@ import {
 } from '../core/judge.ts';
 import type { Log } from '../core/log.ts';
 import type { AbortReason } from '../core/outcome.ts';
+import { encodeNote, type Note } from '../core/past.ts';
 import type { Queue } from '../core/queue.ts';
 import type { ServerOf } from '../redis/connection/server-clock.ts';
+import { keepsHistory } from '../redis/keys.ts';
 import type { Started } from '../redis/transitions/replies.ts';
 import type { Ended } from './conclude.ts';
 import { Effects, JobContext, LazyAbort } from './context.ts';
+import type { FullWatch } from './full-watch.ts';
 import { type Handler, handlerFor, type QueueHandlers } from './handlers.ts';
 import type { Held, Inflight } from './inflight.ts';
+import { jobOf } from './job-of.ts';
 import type { Slots } from './overdue-slots.ts';
 import type { Settle } from './settle.ts';
 
@@ -38,6 +41,8 @@ interface Stations {
   readonly slots: Slots;
   readonly clock: Clock;
   readonly serverOf: ServerOf;
+  /** While Redis is at its memory limit no results are kept. */
+  readonly isFull: FullWatch;
   readonly random: () => number;
   readonly events: Emitter;
   readonly log: Log;
@@ -76,11 +81,13 @@ function execute(executing: Executing, held: Held, started: Started): void {
   const verdict = judgeStart(life, rules, nowMs(executing, held));
   if (verdict.kind === 'refused') {
     inflight.refused(held);
-    settle.settle({ held, name: verdict.name, record: started.record, tookMs: 0 }, verdict.outcome);
+    const { name } = verdict;
+    const note = noteOf(held, { name, record: started.record, startedMs: undefined, tookMs: undefined });
+    settle.settle({ held, name, record: started.record, tookMs: 0, note }, verdict.outcome);
     return;
   }
   const run = new Run(executing, held, life, verdict);
-  if (verdict.isOver) settle.acknowledge(run.endedAfter(0), () => run.begin());
+  if (verdict.isOver) settle.acknowledge(run.endedAfter(), () => run.begin());
   else run.begin();
 }
 
@@ -127,15 +134,16 @@ class Run {
       effects: isOver ? undefined : this.#effects,
     });
     let pending: PromiseLike<unknown> | undefined;
+    let result: unknown;
     try {
-      const result = handler(job, context);
+      result = handler(job, context);
       pending = isThenable(result) ? Promise.resolve(result) : undefined;
     } catch (thrown) {
       this.#handlerThrew(thrown);
       return;
     }
     if (pending) this.#wait(pending);
-    else this.#handlerEnded(RETURNED);
+    else this.#handlerEnded(this.#returned(result));
   }
 
   /** Told from outside: cancelled, lease lost, shutdown. */
@@ -146,8 +154,14 @@ class Run {
   }
 
   /** What it is once it is over. */
-  endedAfter(tookMs: number): Ended {
-    return { held: this.#held, name: this.#verdict.record.name, record: this.#life.started.record, tookMs };
+  endedAfter(tookMs?: number, returned?: unknown): Ended {
+    const { name } = this.#verdict.record;
+    const { record } = this.#life.started;
+    if (!keepsHistory(this.#held.ref)) return { held: this.#held, name, record, tookMs: tookMs ?? 0 };
+    const { serverOf } = this.#executing;
+    const startedMs = Math.round(serverOf(this.#held.ref).nowMs(tookMs === undefined ? undefined : this.#startedMs));
+    const note = noteOf(this.#held, { name, record, startedMs, tookMs }, returned);
+    return { held: this.#held, name, record, tookMs: tookMs ?? 0, note };
   }
 
   /** What is still to come can take too long; what has returned cannot. */
@@ -155,7 +169,7 @@ class Run {
     const { timeoutMs } = this.#verdict;
     this.#disarm = this.#executing.clock.timer(timeoutMs, () => this.#timeIsUp());
     pending.then(
-      () => this.#handlerEnded(RETURNED),
+      (value: unknown) => this.#handlerEnded(this.#returned(value)),
       (thrown: unknown) => this.#handlerThrew(thrown),
     );
   }
@@ -188,10 +202,18 @@ class Run {
     else if (state.slotLost) slots.freed(idOf(this.#life.member).id);
   }
 
+  /** What the handler returned is held only where it is kept. */
+  #returned(value: unknown): Ending {
+    const { ref } = this.#held;
+    const isKept = ref.history?.keepsResult && value !== undefined && !this.#executing.isFull(ref);
+    return isKept ? { kind: 'returned', value } : RETURNED;
+  }
+
   /** The start has its outcome. */
   #end(ending: Ending): void {
     const { settle, clock } = this.#executing;
-    const ended = this.endedAfter(clock.monotonicMs() - this.#startedMs);
+    const returned = ending.kind === 'returned' ? ending.value : undefined;
+    const ended = this.endedAfter(clock.monotonicMs() - this.#startedMs, returned);
     const effects = this.#effects.close();
     const judged = judgeEnd(ending, this.#rulings());
     if (judged.kind === 'told') settle.tellOnce(ended, judged.error);
@@ -202,36 +224,18 @@ class Run {
   #rulings(): EndParts<Handler<never>> {
     const { rules, random } = this.#executing;
     const { record } = this.#verdict;
-    return { life: this.#life, record, rules, nowMs: nowMs(this.#executing, this.#held), random };
+    const stacks = keepsHistory(this.#held.ref);
+    return { life: this.#life, record, rules, nowMs: nowMs(this.#executing, this.#held), random, stacks };
   }
+}
+
+function noteOf({ ref: { history } }: Held, note: Note, returned?: unknown): string | undefined {
+  return history?.isOn ? encodeNote(note, returned, history) : undefined;
 }
 
 const RETURNED: Ending = { kind: 'returned' };
 
 const nowMs = ({ serverOf }: Executing, { ref }: Held) => Math.round(serverOf(ref).nowMs());
-
-function jobOf(
-  queue: string,
-  { held, life, record }: { readonly held: Held; readonly life: Life; readonly record: Verdict['record'] },
-): Job<never> {
-  const { attempts, failures, crashes, history } = life.started;
-  const { id, bare } = idOf(life.member);
-  // No spread: this object is made for each job, and copying costs fifteen times as much.
-  return {
-    id,
-    bare,
-    queue,
-    name: record.name,
-    // The producer and the worker share the queue's definition; what is in the record is what JSON carried.
-    data: record.data as never,
-    dueMs: held.delivery.dueMs,
-    askedDueMs: record.askedDueMs,
-    attempt: attempts,
-    failures,
-    crashes,
-    history,
-  };
-}
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';

@@ -13,6 +13,7 @@ import { createCompletions } from './completions.ts';
 import { createConsumer } from './consumer.ts';
 import { createExecute } from './execute.ts';
 import { createExpire } from './expiry.ts';
+import { createFullWatch } from './full-watch.ts';
 import { createHandover } from './handover.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import { abort, createInflight, type Inflight } from './inflight.ts';
@@ -151,7 +152,11 @@ function assemble(
   const readerJobs = createJobs(blocking);
   const turns = createTurns({ ...settling, ...limits, concurrency, completions, readerJobs });
   const settle = createSettle({ ...settling, completions, turns, isFull: full });
-  const execute = createExecute({ ...base, ...own, queue, handlers, onAbandoned, settle, serverOf });
+  const isFullNow = createFullWatch(full, clock);
+  const execute = createExecute({
+    ...{ ...base, ...own, queue, handlers, onAbandoned, settle, serverOf },
+    isFull: isFullNow,
+  });
   const reading = { commands, blocking, jobs, refs: own.refs, consumer, concurrency, windowMs };
   const expire = createExpire({ ...base, ...reading, compensations: onAbandoned !== undefined, serverOf });
   const consuming = createConsumer({ ...base, ...reading, ...limits, jobLeaseMs, turns, execute, expire });

@@ -90,7 +90,7 @@ describe.each(Object.entries(makers))('%s', (name, make) => {
 
   test('refuses options that are none', () => {
     const makeIt: Readonly<Record<string, (options: never) => unknown>> = {
-      ...{ createProducer, createSchedules, createDaemon },
+      ...{ createProducer, createDeadLetters, createSchedules, createDaemon },
       createWorker: (options) => createWorker('mail', () => undefined, options),
     };
     for (const options of [undefined, null, 5, []]) {
