@@ -24,6 +24,7 @@ import {
   type ScheduleChain,
   type ScheduleMiddleware,
 } from './middleware.ts';
+import type { JobResult } from './past.ts';
 import { dueOf } from './plan.ts';
 import { parseReplayed, type Replayed, type ReplayTarget } from './replay.ts';
 import type { Rescheduled } from './reschedule.ts';
@@ -53,6 +54,7 @@ export type {
   JobFilter,
   JobListOptions,
   JobPage,
+  JobResult,
   JobView,
   NamedJob,
   NamedOptions,
@@ -108,6 +110,19 @@ export interface Producer extends Scheduling, Changes, Finding {
     id: string,
     options?: { readonly bare?: boolean },
   ): Promise<JobView<InputOf<Data>> | undefined>;
+  /**
+   * What is stored about the end of one job, at this moment; it never waits. With `history` and its `result` in the
+   * queue's options `result` has what the handler returned; without, an end is known for the done window.
+   *
+   * @example
+   * const end = await producer.result<{ url: string }>(reports, id);
+   * if (end.status === 'done' && end.result.kind === 'kept') console.log(end.result.value.url);
+   */
+  result<Result = unknown>(
+    queue: QueueInput<unknown>,
+    id: string,
+    options?: { readonly bare?: boolean },
+  ): Promise<JobResult<Result>>;
   /**
    * Makes one dead letter a scheduled job again, with fresh budgets; due now unless `delay` or `at` says otherwise. It is
    * named by its own id, or by the id of its job: then the newest dead letter of that job is taken, if it is among the
@@ -211,6 +226,12 @@ function methodsOf(settings: ProducerSettings, { runChecked }: Calls): Methods {
       runChecked(
         () => one(queue, id, bareIn(options)),
         ({ get }, given) => get(given.to, given.id, given),
+      ),
+    result: <Result>(queue: QueueInput<unknown>, id: string, { bare = false }: { readonly bare?: boolean } = {}) =>
+      runChecked(
+        () => one(queue, id, bare),
+        // The queue's handlers are the only witness of the type.
+        ({ past }, given) => past.result(given.to, given.id, given) as Promise<JobResult<Result>>,
       ),
     replay: (queue, deadLetter, options = {}) =>
       runChecked(

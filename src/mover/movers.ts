@@ -6,6 +6,7 @@
 import type { Clock } from '../core/clock.ts';
 import { messageOf } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
+import type { History } from '../core/history.ts';
 import { createLoop, type Loop } from '../core/loop.ts';
 import { isCluster } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
@@ -65,6 +66,8 @@ interface Registry extends MoversParts {
   readonly ranks: Ranks;
   /** Channel of nudges → who works for its partition. */
   readonly byWake: Map<string, Led>;
+  /** Channel of nudges → what is kept there of jobs that are over. */
+  readonly histories: Map<string, History | undefined>;
   /** Process → monotonic ms since when it has no heartbeat. */
   readonly missingSince: Map<string, number>;
   subscribed: boolean;
@@ -87,8 +90,8 @@ export function createMovers(parts: MoversParts): Movers {
     server: createServerWatch({ redis, namespace, who: identity.id, events }),
     removed: createRemoved({ redis, namespace }),
     ranks: createRanks({ redis, namespace, processId: identity.id, clock }),
-    ...{ byWake: new Map(), missingSince: new Map(), subscribed: false },
-    ...{ deaf: undefined, starting: undefined, stopped: undefined },
+    ...{ byWake: new Map(), histories: new Map(), missingSince: new Map(), subscribed: false, deaf: undefined },
+    ...{ starting: undefined, stopped: undefined },
   };
   const run = () => pass(registry);
   const loop = createLoop({ who: 'registry', pass: run, clock, events, pauseAfter });
@@ -165,7 +168,8 @@ async function forgetLost(registry: Registry, missing: readonly string[]): Promi
 }
 
 async function lead(registry: Registry, ref: PartitionRef): Promise<void> {
-  const { byWake, ranks, redis, identity, options, clock, events, namespace, limits } = registry;
+  const { byWake, ranks, redis, identity, options, clock, events, namespace, limits, histories } = registry;
+  histories.set(ref.keys.wake, ref.history);
   if (byWake.has(ref.keys.wake) || registry.stopped) return;
   const key = ref.keys.leader;
   const standing = {
@@ -175,7 +179,8 @@ async function lead(registry: Registry, ref: PartitionRef): Promise<void> {
   const mover = createMover({ redis, ref, processId: identity.id, options, clock, events, ...standing });
   const duty = { redis, ref, leading: mover.leading, clock, events };
   const enqueuer = createEnqueuer({ ...duty, namespace });
-  const janitor = createJanitor({ ...duty, limits, promoted: mover.promoted });
+  const history = () => histories.get(ref.keys.wake);
+  const janitor = createJanitor({ ...duty, limits, history, promoted: mover.promoted });
   const chores = [enqueuer, janitor, createRepairer(duty)];
   await subscribe(registry, ref.keys.wake);
   if (registry.stopped) return;
@@ -185,9 +190,9 @@ async function lead(registry: Registry, ref: PartitionRef): Promise<void> {
 
 /** A queue that was removed is led no more. If it is declared again, it gets a mover of its own again. */
 async function letGo(registry: Registry, wake: string): Promise<void> {
-  const { byWake, subscriber } = registry;
+  const { byWake, histories, subscriber } = registry;
   const gone = byWake.get(wake);
-  byWake.delete(wake);
+  for (const map of [byWake, histories]) map.delete(wake);
   if (gone) await stopAll(gone);
   await subscriber.sunsubscribe(wake).catch(() => undefined);
 }

@@ -8,6 +8,7 @@ import { type Cancelled, cancelledOf } from '../client/cancel.ts';
 import { type Edited, type EditRequest, plannedIn } from '../client/edit.ts';
 import { viewOf } from '../client/job-view.ts';
 import type { ScheduleChain } from '../client/middleware.ts';
+import type { JobResult } from '../client/past.ts';
 import { type Producer, producerOver } from '../client/producer.ts';
 import type { Parts } from '../client/producer-parts.ts';
 import type { Replayed, ReplayRequest } from '../client/replay.ts';
@@ -45,7 +46,13 @@ export function createKitProducer(book: JobBook, clock: Clock, chain?: ScheduleC
     replay: (queue, request) => replay(book, queue, request),
     async get(queue, id, { bare }) {
       const job = bare ? undefined : book.find(queue.name, id);
-      return job && viewOf(refOf(job), { id, bare }, peekOf(job, book.nowMs()));
+      return job && viewOf(refOf(job), { id, bare, past: [] }, peekOf(job, book.nowMs()));
+    },
+    past: {
+      async result(queue, id, { bare }) {
+        const job = bare ? undefined : book.find(queue.name, id);
+        return job ? resultOf(job) : { status: 'unknown' };
+      },
     },
     async reschedule(queue, requests) {
       const replies: RescheduleReply[] = [];
@@ -170,6 +177,24 @@ const refOf = ({ queue, id }: Pick<Kept, 'queue' | 'id'>) => ({
   queue: queue.name,
   partition: partitionOf(id, queue.partitions),
 });
+
+/** What became of a job. */
+function resultOf({ state, dueMs, overMs, result, reason, history, deadLetter }: Kept): JobResult {
+  switch (state) {
+    case 'scheduled':
+      return { status: 'pending', state, dueMs };
+    case 'ready':
+    case 'running':
+      return { status: 'pending', state, dueMs: undefined };
+    case 'done':
+      return { status: state, overMs, result };
+    case 'dead':
+      return { status: state, overMs, reason, error: history.at(-1), deadLetter };
+    case 'cancelled':
+    case 'expired':
+      return { status: state, overMs };
+  }
+}
 
 /** A job of the kit as a look at Redis would show it. */
 function peekOf(job: Kept, nowMs: number): Peek {
