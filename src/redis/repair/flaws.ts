@@ -12,7 +12,7 @@ export interface Flaw {
   readonly damage: Damage | undefined;
 }
 
-type StateKind = 'overdue' | 'lease' | 'expiring' | 'balance' | 'immortal' | 'shrunk' | 'type' | 'hollow';
+type StateKind = 'overdue' | 'lease' | 'expiring' | 'balance' | 'immortal' | 'shrunk' | 'type' | 'hollow' | 'unswept';
 type Kind = Flaw['what'];
 
 const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string, repair?: string]>> = {
@@ -53,6 +53,10 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
   immortal: ['I10', 'a heartbeat that stays for hours or for ever; DEL it if the process is gone'],
   balance: ['I11', 'the counters do not add up: somebody else removed or added records'],
   idle: ['I12', 'it is a run without a record', 'remove the run, unless a worker runs the job'],
+  unswept: [
+    'I16',
+    'the history has records that are in no order of ends, so no sweep would ever remove them; remove both keys of the history',
+  ],
   type: ['key', 'somebody else put another type at our key, and the partition stands still: rename or delete it'],
   hollow: [
     'key',

@@ -35,6 +35,7 @@ const deleteConsumer = () => p.redis.call('XGROUP', 'DELCONSUMER', p.keys.ready,
 /** Invariant → how it is broken, and what else that breaks. */
 type Planted = readonly [flaw: string, how: string, plant: () => Promise<unknown>, also?: readonly string[]];
 const planted: readonly Planted[] = [
+  ['I16 unswept', 'the order of the history is removed', () => p.redis.hset(p.keys.past, 'j:a', '1- d 1')],
   [
     'I1 shared',
     'somebody else claims the entry of a running job',
