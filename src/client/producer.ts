@@ -158,6 +158,7 @@ export function createProducer(options: ProducerOptions): Producer {
   const calls = createCalls(settings);
   return {
     ...methodsOf(settings, calls),
+    ...looksOf(calls),
     ...changesOf(settings, calls),
     async ready() {
       await (await calls.connected(settings.level)).fit();
@@ -167,7 +168,7 @@ export function createProducer(options: ProducerOptions): Producer {
   };
 }
 
-type Methods = Omit<Producer, keyof Changes | 'ready' | 'stop' | typeof Symbol.asyncDispose>;
+type Methods = Pick<Producer, 'schedule' | 'scheduleMany' | 'cancel' | 'cancelMany' | 'replay'>;
 
 function methodsOf(settings: ProducerSettings, { check, opened, run, runChecked }: Calls): Methods {
   const { clock } = settings;
@@ -213,6 +214,20 @@ function methodsOf(settings: ProducerSettings, { check, opened, run, runChecked 
         ({ cancel }, given) => cancel.many(given.to, given.ids),
         () => levelIn(options, []),
       ),
+    replay: (queue, deadLetter, options = {}) =>
+      runChecked(
+        () => ({ to: queueOf(queue), target: parseReplayed(deadLetter), calledMs: clock.monotonicMs() }),
+        async ({ server, limits, replay }, { to, target, calledMs }) => {
+          await server.settle();
+          return replay(to, { target, dueMs: dueOf(options, limits(calledMs)), partition: options.partition });
+        },
+        () => levelIn(options, ['delay', 'at', 'zone', 'partition']),
+      ),
+  };
+}
+
+function looksOf({ runChecked }: Calls): Pick<Producer, 'get' | 'result'> {
+  return {
     get: (queue, id, { bare = false } = {}) =>
       runChecked(
         () => one(queue, id, bare),
@@ -223,15 +238,6 @@ function methodsOf(settings: ProducerSettings, { check, opened, run, runChecked 
         () => one(queue, id, bare),
         // The queue's handlers are the only witness of the type.
         ({ past }, given) => past.result(given.to, given.id, given) as Promise<JobResult<Result>>,
-      ),
-    replay: (queue, deadLetter, options = {}) =>
-      runChecked(
-        () => ({ to: queueOf(queue), target: parseReplayed(deadLetter), calledMs: clock.monotonicMs() }),
-        async ({ server, limits, replay }, { to, target, calledMs }) => {
-          await server.settle();
-          return replay(to, { target, dueMs: dueOf(options, limits(calledMs)), partition: options.partition });
-        },
-        () => levelIn(options, ['delay', 'at', 'zone', 'partition']),
       ),
   };
 }
