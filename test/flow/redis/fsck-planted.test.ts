@@ -167,7 +167,9 @@ describe('one flaw of each kind', () => {
 
   test('every invariant is among them', () => {
     const numbers = new Set(planted.map(([flaw]) => Number(/^I(\d+)/.exec(flaw)?.[1])));
-    expect([...numbers].toSorted((one, other) => one - other)).toEqual(Array.from({ length: 12 }, (_, at) => at + 1));
+    // I13 to I15 are about gates, which there are not yet.
+    const wanted = [...Array.from({ length: 12 }, (_, at) => at + 1), 16];
+    expect([...numbers].toSorted((one, other) => one - other)).toEqual(wanted);
   });
 });
 
