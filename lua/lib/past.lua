@@ -1,9 +1,7 @@
 -- past: the records of jobs that are over, in queues that keep a history.
 -- GIVES   keepPast(past, ended, now, over): keeps a record of each. `over` has for each job member,
---         outcome, mark, run, deadLetter or nothing, and the note of its worker, or else record;
---         sweepPast(past, ended, now, keep, most, limit): drops a step of what is too old or too
---         much, and says how many went and whether more are left
--- USED BY  bury, cancel, commit, complete, defer, expire, retry, serve, start, sweep
+--         outcome, mark, run, deadLetter or nothing, and the note of its worker, or else record
+-- USED BY  bury, cancel, commit, complete, defer, expire, retry, serve, start
 -- RULE    A caller that does not name past keeps no history. The index comes first and goes last,
 --         so nothing is kept that no sweep finds. An id has one record, its last end; an earlier
 --         one moves to the id, a zero byte and its token. The same call once more is known by its
@@ -27,6 +25,7 @@ local function keepPast(past, ended, now, over)
 
   local function setAside(member, found, text)
     local before, token = found:match('^1(%S+) %l (%d+) ')
+    -- @unreadable
     if not token then return '-' end
     if token == text:match('^%l (%d+) ') then return before end
     local id = member .. '\0' .. token
@@ -46,15 +45,4 @@ local function keepPast(past, ended, now, over)
   end
   redis.call('ZADD', ended, unpack(scores))
   redis.call('HSET', past, unpack(fields))
-end
-
-local function sweepPast(past, ended, now, keep, most, limit)
-  local old = redis.call('ZCOUNT', ended, '-inf', ('(%.0f'):format(now - keep))
-  local count = math.max(old, redis.call('ZCARD', ended) - most)
-  local step = math.min(count, limit, 200)
-  if step <= 0 then return 0, false end
-  local ids = redis.call('ZRANGE', ended, 0, step - 1)
-  redis.call('HDEL', past, unpack(ids))
-  redis.call('ZREM', ended, unpack(ids))
-  return #ids, count > #ids
 end

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- sweep: tombstones that left the done window, dead letters past their retention, old notes and old
 -- history go, a bounded batch per call.
--- USES  clock, tombstone, past
+-- USES  clock, tombstone, sweep-past
 -- KEYS  1 leader  2 jobs  3 done  4 dead  5 meta  6 ready  7 stale  8 past  9 ended
 -- ARGV  1 now  2 term  3 limit  4 window  5 tombstones  6 floor  7 retention  8 deadLetters
 --       9 keep  10 most

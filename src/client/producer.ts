@@ -188,6 +188,7 @@ export function producerOver(
     ...schedulingOf(settings, calls, chain),
     use: chain.use,
     ...methodsOf(settings, calls),
+    ...looksOf(calls),
     ...changesOf(settings, calls),
     ...findingOf(settings, calls),
     async ready() {
@@ -198,10 +199,7 @@ export function producerOver(
   };
 }
 
-type Methods = Omit<
-  Producer,
-  keyof Changes | keyof Finding | keyof Scheduling | 'use' | 'ready' | 'stop' | typeof Symbol.asyncDispose
->;
+type Methods = Pick<Producer, 'cancel' | 'cancelMany' | 'replay'>;
 
 function methodsOf(settings: ProducerSettings, { runChecked }: Calls): Methods {
   const { clock } = settings;
@@ -222,17 +220,6 @@ function methodsOf(settings: ProducerSettings, { runChecked }: Calls): Methods {
         ({ cancel }, given) => cancel.many(given.to, given.ids),
         () => levelIn(options, []),
       ),
-    get: (queue, id, options = {}) =>
-      runChecked(
-        () => one(queue, id, bareIn(options)),
-        ({ get }, given) => get(given.to, given.id, given),
-      ),
-    result: <Result>(queue: QueueInput<unknown>, id: string, { bare = false }: { readonly bare?: boolean } = {}) =>
-      runChecked(
-        () => one(queue, id, bare),
-        // The queue's handlers are the only witness of the type.
-        ({ past }, given) => past.result(given.to, given.id, given) as Promise<JobResult<Result>>,
-      ),
     replay: (queue, deadLetter, options = {}) =>
       runChecked(
         () => ({ to: queueOf(queue), target: parseReplayed(deadLetter), calledMs: clock.monotonicMs() }),
@@ -245,11 +232,27 @@ function methodsOf(settings: ProducerSettings, { runChecked }: Calls): Methods {
   };
 }
 
+function looksOf({ runChecked }: Calls): Pick<Producer, 'get' | 'result'> {
+  return {
+    get: (queue, id, options = {}) =>
+      runChecked(
+        () => one(queue, id, bareIn(options, 'get')),
+        ({ get }, given) => get(given.to, given.id, given),
+      ),
+    result: <Result>(queue: QueueInput<unknown>, id: string, options: { readonly bare?: boolean } = {}) =>
+      runChecked(
+        () => one(queue, id, bareIn(options, 'result')),
+        // The queue's handlers are the only witness of the type.
+        ({ past }, given) => past.result(given.to, given.id, given) as Promise<JobResult<Result>>,
+      ),
+  };
+}
+
 function one<Data>(queue: QueueInput<Data>, id: string, bare = false) {
   return { to: queueOf(queue), id: parseAnyId(id, bare), bare };
 }
 
-function bareIn(options: { readonly bare?: boolean }): boolean | undefined {
-  checkNames(options, ['bare'], 'get', 'bad-input');
+function bareIn(options: { readonly bare?: boolean }, method: string): boolean | undefined {
+  checkNames(options, ['bare'], method, 'bad-input');
   return options.bare;
 }

@@ -7,6 +7,7 @@ import { everyPast, pastOf } from '../../src/redis/past.ts';
 import { createJobs } from '../../src/redis/transitions/jobs.ts';
 import { type Swept, sweep } from '../../src/redis/transitions/lease.ts';
 import type { Claim } from '../../src/redis/transitions/replies.ts';
+import { cutOff, luaOf } from '../support/model-cut.ts';
 import { failure, only, T0, usePartition, WINDOW_MS } from '../support/partition.ts';
 
 const history = parseHistory({ keep: '1h', max: 1000, result: true, resultBytesMax: 100 });
@@ -191,6 +192,31 @@ describe('a record', () => {
     }
     expect([ids.size, seen]).toEqual([130, 130]);
   });
+});
+
+test.each([
+  ['complete', 'done', (claim: Claim) => done([claim])],
+  ['bury', 'dead', (claim: Claim) => p.bury(claim, { note: note() })],
+  ['retry', 'cancelled', (claim: Claim) => p.retry(claim, { note: note() })],
+  ['cancel', 'cancelled', (_: Claim) => p.cancel('j:a')],
+] as const)('%s that is cut off at any write and called again keeps each end once', async (verb, outcome, end) => {
+  let cuts = 0;
+  for (let isCut = true; isCut; cuts += 1) {
+    await p.reset();
+    await done([await p.running('a', { data: 1 })], note(), { nowMs: T0 - 10 });
+    const claim = await p.running('a', { data: 2 });
+    if (verb === 'cancel') await p.defer(claim, { delayMs: 5000 });
+    if (verb === 'retry') await p.cancel('j:a');
+    const call = () => end(claim);
+    const site = await cutOff(p.redis, { verb, lua: luaOf(verb), allowed: cuts, call }).catch(() => undefined);
+    isCut = site !== undefined;
+    if (isCut) expect(await p.redis.hlen(p.keys.past)).toBeLessThanOrEqual(await p.redis.zcard(p.keys.ended));
+    if (isCut) await call();
+    expect((await past('a')).map((one) => one.outcome)).toEqual([outcome, 'done']);
+    expect(await counts()).toEqual([2, 2]);
+  }
+  // Four writes for the record and the life before it, and those of the verb.
+  expect(cuts).toBeGreaterThan(6);
 });
 
 describe('a note', () => {

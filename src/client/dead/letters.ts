@@ -24,8 +24,6 @@ interface LettersParts {
   readonly callPartitions: CallPartitions;
 }
 
-export type Letters = ReturnType<typeof createLetters>;
-
 export function createLetters(parts: LettersParts) {
   const { callPartitions, redis } = parts;
   return {

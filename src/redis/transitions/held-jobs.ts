@@ -58,6 +58,10 @@ const BARE_NOTE = '- {}';
 
 /** Of entries that a worker was given. */
 export function given(redis: Redis) {
+  return { ...starting(redis), ...holding(redis) };
+}
+
+function starting(redis: Redis) {
   return {
     /** Deliveries must be in ascending order of their entry ids. Suspects run unless they are refused. */
     async start(
@@ -115,7 +119,11 @@ export function given(redis: Redis) {
       const reply = await run(redis, 'expire', { keys: ref.keys, keeps: keepsHistory(ref), args, each });
       return list(reply).map((item) => text(item) as ExpireReply);
     },
+  };
+}
 
+function holding(redis: Redis) {
+  return {
     async release(
       ref: PartitionRef,
       deliveries: readonly Delivery[],
