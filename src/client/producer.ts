@@ -5,7 +5,6 @@
  */
 import type { ScheduleOptions } from '../core/job-options.ts';
 import type { InputOf } from '../core/job-types.ts';
-import { checkNames } from '../core/option-names.ts';
 import { checkList } from './bulk.ts';
 import { type Calls, createCalls } from './calls.ts';
 import type { Cancelled } from './cancel.ts';
@@ -17,6 +16,7 @@ import { type Finding, findingOf } from './find/finding.ts';
 import type { JobListOptions, JobPage } from './find/list.ts';
 import type { CancelledWhere, ChangedWhere, WhereOptions, WhereProgress } from './find/where.ts';
 import type { JobView } from './job-view.ts';
+import { looksOf, one } from './looks.ts';
 import {
   createScheduleChain,
   type ProducerMiddleware,
@@ -230,29 +230,4 @@ function methodsOf(settings: ProducerSettings, { runChecked }: Calls): Methods {
         () => levelIn(options, ['delay', 'at', 'zone', 'partition']),
       ),
   };
-}
-
-function looksOf({ runChecked }: Calls): Pick<Producer, 'get' | 'result'> {
-  return {
-    get: (queue, id, options = {}) =>
-      runChecked(
-        () => one(queue, id, bareIn(options, 'get')),
-        ({ get }, given) => get(given.to, given.id, given),
-      ),
-    result: <Result>(queue: QueueInput<unknown>, id: string, options: { readonly bare?: boolean } = {}) =>
-      runChecked(
-        () => one(queue, id, bareIn(options, 'result')),
-        // The queue's handlers are the only witness of the type.
-        ({ past }, given) => past.result(given.to, given.id, given) as Promise<JobResult<Result>>,
-      ),
-  };
-}
-
-function one<Data>(queue: QueueInput<Data>, id: string, bare = false) {
-  return { to: queueOf(queue), id: parseAnyId(id, bare), bare };
-}
-
-function bareIn(options: { readonly bare?: boolean }, method: string): boolean | undefined {
-  checkNames(options, ['bare'], method, 'bad-input');
-  return options.bare;
 }

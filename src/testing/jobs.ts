@@ -1,6 +1,6 @@
 /**
  * The jobs there are in virtual time: scheduled, replaced, cancelled, with the answers of the scripts. What happens when
- * one comes due is `runner.ts`; how callers change one is `changes.ts`.
+ * one comes due is `runner.ts`; how callers change one is `changes.ts`, and how they find some is `finding.ts`.
  */
 import type { Plan } from '../client/plan.ts';
 import { type Scheduled, scheduledOf } from '../client/scheduled.ts';
@@ -61,6 +61,10 @@ export function createJobBook(parts: JobBookParts) {
     return told;
   }
 
+  function* inQueue(queue: string): Generator<Kept, undefined, undefined> {
+    for (const job of kept.values()) if (job.queue.name === queue) yield job;
+  }
+
   /** A job, new or with another life, waits for its due time. */
   async function begin(job: Kept): Promise<void> {
     kept.set(keyOf(job.queue.name, job.id), job);
@@ -68,7 +72,7 @@ export function createJobBook(parts: JobBookParts) {
   }
 
   return {
-    ...{ add, begin, isLive, deadLetters, nowMs: agenda.nowMs },
+    ...{ add, begin, isLive, inQueue, deadLetters, nowMs: agenda.nowMs },
     find: (queue: string, id: string) => kept.get(keyOf(queue, id)),
     cancel: (queue: string, id: string) => cancel(kept.get(keyOf(queue, id)), agenda.nowMs()),
     all: (): readonly TestJob[] =>
@@ -79,7 +83,7 @@ export function createJobBook(parts: JobBookParts) {
   };
 }
 
-function cancel(job: Kept | undefined, nowMs: number): Exclude<CancelReply, { kind: 'later' }> {
+function cancel(job: Kept | undefined, nowMs: number): Exclude<CancelReply, { kind: 'later' | 'changed' }> {
   if (!job) return { kind: 'unknown' };
   if (job.state === 'running') {
     job.cancelRequested = true;

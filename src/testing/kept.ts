@@ -34,6 +34,8 @@ export interface Kept {
   /** The address of its dead letter. */
   deadLetter: string | undefined;
   cancelRequested: boolean;
+  /** Grows with every job that comes due: their order in ready, and among those that run. */
+  turn: number;
   /** Tells the handler to stop. Set while it runs. */
   abort: ((why: AbortReason) => void) | undefined;
   strike: () => void;
@@ -67,14 +69,9 @@ export interface DeadLetter extends Pick<Kept, 'queue' | 'id' | 'record' | 'toke
 export function freshJob(queue: Queue, { id, record, dueMs }: Pick<Kept, 'id' | 'record' | 'dueMs'>): Kept {
   return {
     ...{ queue, id, record, state: 'scheduled', dueMs, nextDueMs: undefined, token: '0', generation: undefined },
-    ...{ attempts: 0, failures: 0, history: [], reason: undefined, cancelRequested: false },
-    ...{
-      overMs: undefined,
-      result: { kind: 'none' },
-      deadLetter: undefined,
-      abort: undefined,
-      strike: () => undefined,
-    },
+    ...{ attempts: 0, failures: 0, history: [], reason: undefined, cancelRequested: false, turn: 0 },
+    ...{ overMs: undefined, result: { kind: 'none' }, deadLetter: undefined },
+    ...{ abort: undefined, strike: () => undefined },
   };
 }
 

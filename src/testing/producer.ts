@@ -5,31 +5,26 @@
 import type { Answers } from '../client/batch.ts';
 import { type Calls, stopped } from '../client/calls.ts';
 import { type Cancelled, cancelledOf } from '../client/cancel.ts';
-import { type Edited, type EditRequest, plannedIn } from '../client/edit.ts';
+import type { Edited } from '../client/edit.ts';
 import { viewOf } from '../client/job-view.ts';
 import type { ScheduleChain } from '../client/middleware.ts';
 import type { JobResult } from '../client/past.ts';
 import { type Producer, producerOver } from '../client/producer.ts';
 import type { Parts } from '../client/producer-parts.ts';
 import type { Replayed, ReplayRequest } from '../client/replay.ts';
-import { type Request, rescheduledOf } from '../client/reschedule.ts';
+import { rescheduledOf } from '../client/reschedule.ts';
 import type { Scheduled } from '../client/scheduled.ts';
 import { settingsOf } from '../client/settings.ts';
 import type { Clock } from '../core/clock.ts';
-import { memberOf } from '../core/codec.ts';
-import type { Token } from '../core/job.ts';
 import type { Queue } from '../core/queue.ts';
-import { decodeHeader, digestOf, markOf } from '../core/record-header.ts';
-import { partitionOf } from '../core/routing.ts';
-import type { Peek } from '../redis/inspect.ts';
 import type { RescheduleReply } from '../redis/transitions/edits.ts';
-import { type JobBook, overOf } from './jobs.ts';
+import { edit, peekOf, refOf, reschedule } from './changes.ts';
+import { findingIn } from './finding.ts';
+import type { JobBook } from './jobs.ts';
 import { type DeadLetter, freshJob, type Kept } from './kept.ts';
 
 /** Nobody dials it. */
 const NOWHERE = 'redis://127.0.0.1:6379';
-/** Who runs the jobs of the kit. */
-const OWNER = 'kit';
 
 /** @param chain the middleware around what it schedules */
 export function createKitProducer(book: JobBook, clock: Clock, chain?: ScheduleChain): Producer {
@@ -56,7 +51,7 @@ export function createKitProducer(book: JobBook, clock: Clock, chain?: ScheduleC
     },
     async reschedule(queue, requests) {
       const replies: RescheduleReply[] = [];
-      for (const request of requests) replies.push(await reschedule(book, queue, request));
+      for (const request of requests) replies.push(await reschedule(book, queue.name, request));
       return replies.map((reply, at) => rescheduledOf(requests[at]?.id ?? '', reply, false));
     },
     async edit(queue, requests) {
@@ -64,6 +59,7 @@ export function createKitProducer(book: JobBook, clock: Clock, chain?: ScheduleC
       for (const request of requests) results.push(await edit(book, queue, request));
       return results;
     },
+    finding: findingIn(book, settings),
     fit: async () => undefined,
   };
   return producerOver(settings, callsOver(parts), chain);
@@ -113,41 +109,6 @@ function cancel(
   return cancelledOf(id, bare ? { kind: 'unknown' } : book.cancel(queue.name, id));
 }
 
-/** The rules of `reschedule.lua`. */
-async function reschedule(book: JobBook, queue: Queue, request: Request): Promise<RescheduleReply> {
-  const job = book.find(queue.name, request.id);
-  if (!job) return { kind: 'unknown' };
-  const over = overOf(job.state);
-  if (over) return { kind: 'over', over };
-  if (job.state === 'running') return { kind: 'running' };
-  const { mode } = request;
-  const nowMs = book.nowMs();
-  const dueMs = request.dueMs === 0 ? nowMs : request.dueMs;
-  const wasMs = job.state === 'scheduled' ? job.dueMs : undefined;
-  if (wasMs === dueMs) return { kind: 'already', dueMs };
-  const isDue = wasMs === undefined || wasMs <= nowMs;
-  if (isDue && (dueMs <= nowMs || mode === 'earlier')) return { kind: 'ready' };
-  const stays = wasMs !== undefined && (mode === 'earlier' ? dueMs > wasMs : mode === 'later' && dueMs < wasMs);
-  if (stays) return { kind: 'kept', dueMs: wasMs };
-  job.strike();
-  job.generation ??= 0;
-  job.nextDueMs = dueMs;
-  job.dueMs = dueMs;
-  await book.begin(job);
-  return { kind: 'ok', wasMs, dueMs };
-}
-
-async function edit(book: JobBook, queue: Queue, request: EditRequest): Promise<Edited> {
-  const job = book.find(queue.name, request.id);
-  const plan = await plannedIn(queue, request, job && peekOf(job, book.nowMs()));
-  if ('result' in plan) return plan.result;
-  if (job) {
-    job.generation ??= 0;
-    job.record = plan.item.record;
-  }
-  return { id: request.id, status: 'edited', digest: digestOf(plan.item.record) };
-}
-
 /** The rules of `replay.lua`. */
 async function replay(book: JobBook, queue: Queue, { target, dueMs, partition }: ReplayRequest): Promise<Replayed> {
   const named = ({ entry, id }: DeadLetter) =>
@@ -173,11 +134,6 @@ function withoutLateness(record: string): string {
   return record.slice(0, bar).replace(/;[elp]=\w+/g, '') + record.slice(bar);
 }
 
-const refOf = ({ queue, id }: Pick<Kept, 'queue' | 'id'>) => ({
-  queue: queue.name,
-  partition: partitionOf(id, queue.partitions),
-});
-
 /** What became of a job. */
 function resultOf({ state, dueMs, overMs, result, reason, history, deadLetter }: Kept): JobResult {
   switch (state) {
@@ -194,23 +150,4 @@ function resultOf({ state, dueMs, overMs, result, reason, history, deadLetter }:
     case 'expired':
       return { status: state, overMs };
   }
-}
-
-/** A job of the kit as a look at Redis would show it. */
-function peekOf(job: Kept, nowMs: number): Peek {
-  const { state, id, record, token, attempts, failures, nextDueMs, cancelRequested, history } = job;
-  const outcome = overOf(state);
-  const [, digest = ''] = markOf(record).split(' ');
-  const told = { askedDueMs: decodeHeader(record)?.askedDueMs ?? 0, digest, token: token as Token, attempts };
-  const run = {
-    ...{ token: token as Token, generation: job.generation ?? 0, attempts, failures, crashes: 0 },
-    entry: undefined,
-  };
-  const owner = state === 'running' ? OWNER : undefined;
-  return {
-    ...{ nowMs, state, member: memberOf(id), overMs: job.overMs, dueMs: state === 'scheduled' ? job.dueMs : undefined },
-    record: outcome ? undefined : record,
-    tombstone: outcome && { ...told, outcome, deadLetter: job.deadLetter },
-    run: outcome ? undefined : { ...run, owner, nextDueMs, cancelRequested, history },
-  };
 }

@@ -44,6 +44,7 @@ type Running = Extract<StartVerdict<Handler<never>>, { kind: 'run' }>;
 interface Playing extends RunnerParts {
   readonly ends: Ends;
   tokens: number;
+  turns: number;
 }
 
 export interface Runner {
@@ -58,6 +59,7 @@ export function createRunner(parts: RunnerParts, put: Put): Runner {
     ...parts,
     ends: createEnds({ agenda, runs, deadLetters, inline, put, begin: run }),
     tokens: 0,
+    turns: 0,
   };
   return { begin: run };
 }
@@ -73,6 +75,8 @@ async function begin(playing: Playing, job: Kept, dueMs: number): Promise<void> 
 
 async function start(playing: Playing, job: Kept): Promise<void> {
   const { servedBy, inline, ends, agenda } = playing;
+  playing.turns += 1;
+  job.turn = playing.turns;
   const served = servedBy(job.queue.name);
   if (!served) {
     job.state = 'ready';

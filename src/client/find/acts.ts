@@ -1,5 +1,7 @@
 /** How jobs of one page are cancelled, rescheduled or edited, each only if it is still what was seen of it. */
+import { hasContent, seal } from '../../core/content.ts';
 import { DuestreamError } from '../../core/errors.ts';
+import type { Queue } from '../../core/queue.ts';
 import { editRecord, type RecordChange } from '../../core/record-edit.ts';
 import { type RetryPolicy, withRetry } from '../../redis/connection/outage.ts';
 import type { Found } from '../../redis/find/look.ts';
@@ -9,6 +11,7 @@ import type { EditReply, RescheduleItem, RescheduleReply } from '../../redis/tra
 import type { Jobs } from '../../redis/transitions/jobs.ts';
 import type { CancelReply, Moved } from '../../redis/transitions/replies.ts';
 import { isMoved } from '../partition-calls.ts';
+import { nameIn } from './name-in.ts';
 import type { Act, Outcome } from './where.ts';
 
 /** Each hashes the records it compares. */
@@ -69,10 +72,15 @@ export function rescheduling(jobs: Pick<Jobs, 'reschedule'>, { dueMs, mode, hori
 /** A record that the change makes, undefined where it cannot be read, or why it does not fit. */
 type Made = string | undefined | DuestreamError;
 
-export function editing(
-  jobs: Pick<Jobs, 'edit'>,
-  { change, bytesMax }: { readonly change: Omit<RecordChange, 'dueMs'>; readonly bytesMax: number },
-): Act {
+/** What is to be different about the jobs of a queue. */
+export interface EditAsk {
+  readonly queue: Queue;
+  readonly change: Omit<RecordChange, 'dueMs'>;
+  readonly bytesMax: number;
+}
+
+/** New data is checked and encoded for each job, under the name that the job then has. */
+export function editing(jobs: Pick<Jobs, 'edit'>, { queue, change, bytesMax }: EditAsk): Act {
   const made = new Map<Found, Made>();
   const recordOf = (job: Found): string => {
     const record = made.get(job);
@@ -89,7 +97,7 @@ export function editing(
   });
   return async (ref, some, policy) => {
     made.clear();
-    for (const job of some) made.set(job, madeOf(job, change));
+    for (const job of some) made.set(job, await madeOf(job, { queue, change }));
     const sent = some.filter((job) => typeof made.get(job) === 'string' && made.get(job) !== job.record);
     const answers = await edit(ref, sent, policy);
     if (isMoved(answers)) return answers;
@@ -121,9 +129,19 @@ function unsent(made: Made): Outcome {
   return made === undefined ? 'unreadable' : 'already';
 }
 
-function madeOf({ record, dueMs }: Found, change: Omit<RecordChange, 'dueMs'>): Made {
+/** @throws DuestreamError `bad-input` for data that the queue refuses under this name, or whatever its codec throws */
+export const sealedFor = async (
+  queue: Queue,
+  name: string | undefined,
+  { hasData, data }: Pick<RecordChange, 'hasData' | 'data'>,
+): Promise<unknown> => (hasData && hasContent(queue) ? seal(queue, { name, data }) : data);
+
+/** What a codec throws ends the call: it says nothing about this job. */
+async function madeOf({ record, dueMs }: Found, { queue, change }: Pick<EditAsk, 'queue' | 'change'>): Promise<Made> {
+  if (record === undefined) return undefined;
   try {
-    return record === undefined ? undefined : editRecord(record, { ...change, dueMs });
+    const data = await sealedFor(queue, change.name ?? nameIn(record), change);
+    return editRecord(record, { ...change, data, dueMs });
   } catch (error) {
     if (error instanceof DuestreamError) return error;
     throw error;

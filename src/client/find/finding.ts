@@ -1,16 +1,17 @@
 /** What a producer offers to find jobs, and to change all that a filter means. Checks come before anything is sent. */
 
 import { DuestreamError } from '../../core/errors.ts';
+import type { InputOf } from '../../core/job-types.ts';
 import { checkNames } from '../../core/option-names.ts';
 import { wholeNumber } from '../../core/queue.ts';
 import type { Jobs } from '../../redis/transitions/jobs.ts';
 import type { Calls } from '../calls.ts';
-import { type JobChange, modeOf, type NewDue, requestOf } from '../changes.ts';
+import { type ChangeIn, modeOf, type NewDue, requestOf } from '../changes.ts';
 import type { JobView } from '../job-view.ts';
 import { dueOf } from '../plan.ts';
 import type { Parts } from '../producer-parts.ts';
 import { type ProducerSettings, type QueueInput, queueOf } from '../settings.ts';
-import { cancelling, editing, rescheduling } from './acts.ts';
+import { cancelling, editing, rescheduling, sealedFor } from './acts.ts';
 import { checkNotEmpty, type Filter, type JobFilter, type ListState, parseFilter } from './filter.ts';
 import { countJobs, type JobListOptions, type JobPage, type ListAsk, listJobs } from './list.ts';
 import type { WalkParts } from './walk.ts';
@@ -27,9 +28,9 @@ export interface Finding {
    * @example
    * const { jobs, cursor } = await producer.list(mail, { tag: `user:${user}`, limit: 50 });
    */
-  list<Data>(queue: QueueInput<Data>, options?: JobListOptions): Promise<JobPage<Data>>;
+  list<Data>(queue: QueueInput<Data>, options?: JobListOptions): Promise<JobPage<InputOf<Data>>>;
   /** All of them, page by page. @example for await (const { id } of producer.jobs(mail, { tag: 'user:42' })) console.log(id); */
-  jobs<Data>(queue: QueueInput<Data>, filter?: JobFilter): AsyncGenerator<JobView<Data>, void, undefined>;
+  jobs<Data>(queue: QueueInput<Data>, filter?: JobFilter): AsyncGenerator<JobView<InputOf<Data>>, void, undefined>;
   /**
    * How many there are. How many are scheduled, also within a range of due times, Redis knows at once; for the rest the
    * jobs are looked through, a bounded slice at a time.
@@ -59,14 +60,16 @@ export interface Finding {
     options?: WhereOptions,
   ): Promise<ChangedWhere>;
   /**
-   * Changes every waiting job that the filter means: data, name, options, tags.
+   * Changes every waiting job that the filter means: data, name, options, tags. New data is checked and encoded for each
+   * job, as in `edit`: one whose schema does not take it is skipped (`refused`).
    *
+   * @throws DuestreamError `bad-input`, also for data that does not fit the `name` of the filter or of the change
    * @example await producer.editWhere(mail, { name: 'digest' }, { attempts: 2 }, { dryRun: true });
    */
   editWhere<Data>(
     queue: QueueInput<Data>,
     filter: JobFilter,
-    change: Omit<JobChange<Data>, 'ifDigest'>,
+    change: Omit<ChangeIn<Data>, 'ifDigest'>,
     options?: WhereOptions,
   ): Promise<ChangedWhere>;
   /** Makes every scheduled job that the filter means due now. @example await producer.runNowWhere(mail, { tag: 'user:42' }); */
@@ -97,12 +100,12 @@ export function findingOf(settings: ProducerSettings, { runChecked }: Pick<Calls
   return {
     list: <Data>(queue: QueueInput<Data>, options: JobListOptions = {}) =>
       // The queue's definition is the only witness of the type of data, as in `get`.
-      page(() => listAskOf(queue, options)) as Promise<JobPage<Data>>,
+      page(() => listAskOf(queue, options)) as Promise<JobPage<InputOf<Data>>>,
     async *jobs<Data>(queue: QueueInput<Data>, filter: JobFilter = {}) {
       let cursor: string | undefined;
       do {
         const found = await page(() => ({ ...countAskOf(queue, filter, 'jobs'), limit: 100, cursor }));
-        yield* found.jobs as JobPage<Data>['jobs'];
+        yield* found.jobs as JobPage<InputOf<Data>>['jobs'];
         cursor = found.cursor;
       } while (cursor !== undefined);
     },
@@ -137,8 +140,11 @@ export function findingOf(settings: ProducerSettings, { runChecked }: Pick<Calls
             ask: whereOf({ queue, filter, options, owner: 'editWhere', states: WAITING }),
             change: changeOf(change, { queue: queueOf(queue), dataBytesMax: settings.dataBytesMax }),
           }),
-          ({ finding }, { ask, change: made }) => {
-            const act = editing(finding.jobs, { change: made, bytesMax: finding.recordBytesMax });
+          async ({ finding }, { ask, change: made }) => {
+            // Said before anything is read, where all the jobs will have one name.
+            const name = made.name ?? ask.filter.name;
+            if (name !== undefined) await sealedFor(ask.queue, name, made);
+            const act = editing(finding.jobs, { queue: ask.queue, change: made, bytesMax: finding.recordBytesMax });
             return changeWhere(finding, { ...ask, act });
           },
         ),

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { cancelling, editing, rescheduling } from '../../../src/client/find/acts.ts';
 import { parseFilter } from '../../../src/client/find/filter.ts';
-import type { WalkParts } from '../../../src/client/find/walk.ts';
+import { readerOf, type WalkParts } from '../../../src/client/find/walk.ts';
 import { changeWhere } from '../../../src/client/find/where.ts';
 import type { Layout } from '../../../src/client/layouts.ts';
 import { createProducer, type JobFilter, type Producer } from '../../../src/client/producer.ts';
@@ -368,7 +368,7 @@ describe('a change of all that a filter means', () => {
   const acts = () => ({
     cancel: cancelling(jobs, windowMs),
     reschedule: rescheduling(jobs, { dueMs: Date.now() + 9 * HOUR_MS, mode: 'any', horizonMs: 1e12 }),
-    edit: editing(jobs, { change: { hasData: false, options: { attempts: 9 } }, bytesMax: 1e6 }),
+    edit: editing(jobs, { queue: mail, change: { hasData: false, options: { attempts: 9 } }, bytesMax: 1e6 }),
     runNow: rescheduling(jobs, { dueMs: 0, mode: 'earlier', horizonMs: 1e12 }),
   });
 
@@ -377,7 +377,7 @@ describe('a change of all that a filter means', () => {
     let calls = 0;
     const policy = { clock: systemClock, budgetMs: 5000 };
     return {
-      redis,
+      reader: readerOf(redis),
       async callPartitions<T>(_queue: Queue, call: (layout: Layout, how: RetryPolicy) => Promise<T | Moved>) {
         calls += 1;
         if (calls === 2) await change();

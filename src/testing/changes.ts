@@ -1,0 +1,126 @@
+/** How callers change a job that waits in virtual time, by the rules of the scripts, and what a look at one shows. */
+import { type Edited, type EditRequest, plannedIn } from '../client/edit.ts';
+import type { Request } from '../client/reschedule.ts';
+import { memberOf } from '../core/codec.ts';
+import type { Token } from '../core/job.ts';
+import type { Queue } from '../core/queue.ts';
+import { decodeHeader, digestOf, markOf } from '../core/record-header.ts';
+import { partitionOf } from '../core/routing.ts';
+import type { Peek } from '../redis/inspect.ts';
+import { type EditReply, type RescheduleReply, seenText } from '../redis/transitions/edits.ts';
+import type { CancelReply } from '../redis/transitions/replies.ts';
+import { type JobBook, overOf } from './jobs.ts';
+import type { Kept } from './kept.ts';
+
+/** Who runs the jobs of the kit. */
+const OWNER = 'kit';
+
+/** Undefined: it may be changed, as far as its state goes. */
+function notWaiting(job: Kept | undefined) {
+  if (!job) return { kind: 'unknown' } as const;
+  const over = overOf(job.state);
+  if (over) return { kind: 'over', over } as const;
+  return job.state === 'running' ? ({ kind: 'running' } as const) : undefined;
+}
+
+/** The rules of `cancel.lua`. `seen`: as `seenText` says. */
+export function cancel(
+  book: JobBook,
+  queue: string,
+  { id, seen }: { readonly id: string; readonly seen: string },
+): CancelReply {
+  const job = book.find(queue, id);
+  const isOther = job && !overOf(job.state) && seenOf(job) !== seen;
+  return isOther ? { kind: 'changed' } : book.cancel(queue, id);
+}
+
+/** The rules of `reschedule.lua`. `seen`: as `seenText` says; left out: any. */
+export async function reschedule(
+  book: JobBook,
+  queue: string,
+  { id, mode, dueMs: askedMs, seen }: Request & { readonly seen?: string | undefined },
+): Promise<RescheduleReply> {
+  const job = book.find(queue, id);
+  const refusal = notWaiting(job);
+  if (!job || refusal) return refusal ?? { kind: 'unknown' };
+  const nowMs = book.nowMs();
+  const dueMs = askedMs === 0 ? nowMs : askedMs;
+  const wasMs = job.state === 'scheduled' ? job.dueMs : undefined;
+  if (wasMs === dueMs) return { kind: 'already', dueMs };
+  const isDue = wasMs === undefined || wasMs <= nowMs;
+  if (isDue && (dueMs <= nowMs || mode === 'earlier')) return { kind: 'ready' };
+  if (wasMs !== undefined && forbids(mode, dueMs - wasMs)) return { kind: 'kept', dueMs: wasMs };
+  if (seen !== undefined && seenOf(job) !== seen) return { kind: 'changed' };
+  job.strike();
+  job.generation ??= 0;
+  job.nextDueMs = dueMs;
+  job.dueMs = dueMs;
+  await book.begin(job);
+  return { kind: 'ok', wasMs, dueMs };
+}
+
+/** @param byMs how much later it would be due */
+const forbids = (mode: Request['mode'], byMs: number): boolean =>
+  (mode === 'earlier' && byMs > 0) || (mode === 'later' && byMs < 0);
+
+export async function edit(book: JobBook, queue: Queue, request: EditRequest): Promise<Edited> {
+  const job = book.find(queue.name, request.id);
+  const plan = await plannedIn(queue, request, job && peekOf(job, book.nowMs()));
+  if ('result' in plan) return plan.result;
+  if (job) write(job, plan.item.record);
+  return { id: request.id, status: 'edited', digest: digestOf(plan.item.record) };
+}
+
+/** The rules of `edit.lua`. `seen`: as `seenText` says. */
+export function rewrite(
+  book: JobBook,
+  queue: string,
+  {
+    id,
+    seen,
+    record,
+    bytesMax,
+  }: { readonly id: string; readonly seen: string; readonly record: string; readonly bytesMax: number },
+): EditReply {
+  if (Buffer.byteLength(record) > bytesMax) return { kind: 'too-large' };
+  const job = book.find(queue, id);
+  if (job && !overOf(job.state) && job.record === record) return { kind: 'already' };
+  const refusal = notWaiting(job);
+  if (!job || refusal) return refusal ?? { kind: 'unknown' };
+  if (seenOf(job) !== seen) return { kind: 'changed' };
+  write(job, record);
+  return { kind: 'ok' };
+}
+
+function write(job: Kept, record: string): void {
+  job.generation ??= 0;
+  job.record = record;
+}
+
+/** All that is seen of a job that is not over. */
+export const seenOf = ({ record, token, state, dueMs }: Kept): string =>
+  seenText({ digest: digestOf(record), token, place: state === 'scheduled' ? String(dueMs) : state });
+
+export const refOf = ({ queue, id }: Pick<Kept, 'queue' | 'id'>) => ({
+  queue: queue.name,
+  partition: partitionOf(id, queue.partitions),
+});
+
+/** A job of the kit as a look at Redis would show it. */
+export function peekOf(job: Kept, nowMs: number): Peek {
+  const { state, id, record, token, attempts, failures, nextDueMs, cancelRequested, history } = job;
+  const outcome = overOf(state);
+  const [, digest = ''] = markOf(record).split(' ');
+  const told = { askedDueMs: decodeHeader(record)?.askedDueMs ?? 0, digest, token: token as Token, attempts };
+  const run = {
+    ...{ token: token as Token, generation: job.generation ?? 0, attempts, failures, crashes: 0 },
+    entry: undefined,
+  };
+  const owner = state === 'running' ? OWNER : undefined;
+  return {
+    ...{ nowMs, state, member: memberOf(id), overMs: job.overMs, dueMs: state === 'scheduled' ? job.dueMs : undefined },
+    record: outcome ? undefined : record,
+    tombstone: outcome && { ...told, outcome, deadLetter: job.deadLetter },
+    run: outcome ? undefined : { ...run, owner, nextDueMs, cancelRequested, history },
+  };
+}

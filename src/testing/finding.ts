@@ -1,0 +1,129 @@
+/**
+ * Finding jobs in virtual time, and changing all that a filter means: the jobs of the kit as `places.ts` and `look.ts`
+ * find them in Redis. What walks over them, and counts what became of them, is the product's.
+ */
+
+import { movedAway } from '../client/batch.ts';
+import { isWithin } from '../client/find/filter.ts';
+import type { FindingParts } from '../client/find/finding.ts';
+import type { Reader } from '../client/find/walk.ts';
+import { type CallPartitions, isMoved } from '../client/partition-calls.ts';
+import { RECORD_OVERHEAD_BYTES } from '../client/producer-parts.ts';
+import type { ProducerSettings } from '../client/settings.ts';
+import { idOf, memberOf } from '../core/codec.ts';
+import { decodeHeader } from '../core/record-header.ts';
+import type { JobState } from '../core/state.ts';
+import type { Found, LiveState } from '../redis/find/look.ts';
+import type { Place, Source } from '../redis/find/places.ts';
+import { type PartitionRef, partitionRef } from '../redis/keys.ts';
+import { cancel, peekOf, refOf, reschedule, rewrite, seenOf } from './changes.ts';
+import { type JobBook, overOf } from './jobs.ts';
+import type { Kept } from './kept.ts';
+
+export function findingIn(book: JobBook, settings: ProducerSettings): FindingParts {
+  const { horizonMs, dataBytesMax } = settings;
+  return {
+    reader: readerIn(book),
+    jobs: jobsIn(book),
+    callPartitions: callsIn(book, settings),
+    horizonMs,
+    recordBytesMax: dataBytesMax + RECORD_OVERHEAD_BYTES,
+  };
+}
+
+/** A queue of the kit is never resized. It has as many partitions as the definitions say by which its jobs came. */
+function callsIn(book: JobBook, { namespace, clock, budgetMs }: ProducerSettings): CallPartitions {
+  return async (queue, call) => {
+    const { name } = queue;
+    let partitions = queue.partitions;
+    for (const job of book.inQueue(name)) partitions = Math.max(partitions, job.queue.partitions);
+    const layout = Array.from({ length: partitions }, (_, partition) =>
+      partitionRef(namespace, { queue: name, partition, layoutGeneration: 0 }),
+    );
+    const reply = await call(layout, { clock, budgetMs });
+    if (isMoved(reply)) throw movedAway(name);
+    return reply;
+  };
+}
+
+/** What the scripts answer to calls that say what was seen of each job. */
+function jobsIn(book: JobBook): FindingParts['jobs'] {
+  return {
+    cancel: async ({ queue }, words) =>
+      words.map((word) => {
+        const [member = '', seen = ''] = word.split('\0');
+        return cancel(book, queue, { id: idOf(member).id, seen });
+      }),
+    async reschedule({ queue }, items) {
+      const replies = [];
+      for (const item of items) replies.push(await reschedule(book, queue, { ...item, id: idOf(item.member).id }));
+      return replies;
+    },
+    edit: async ({ queue }, items, { bytesMax }) =>
+      items.map(({ member, before, record }) =>
+        rewrite(book, queue, { id: idOf(member).id, seen: before, record, bytesMax }),
+      ),
+  };
+}
+
+function readerIn(book: JobBook): Reader {
+  const inPartition = ({ queue, partition }: PartitionRef) =>
+    [...book.inQueue(queue)].filter((job) => refOf(job).partition === partition);
+  return {
+    async places(ref, { source, after = '', limit }) {
+      const places = inPartition(ref)
+        .filter((job) => isIn(source, job))
+        .map((job) => placeOf(source, job))
+        .filter(({ at }) => at > after)
+        .toSorted((one, two) => (one.at < two.at ? -1 : 1))
+        .slice(0, limit);
+      return { places, next: places.length < limit ? undefined : places.at(-1)?.at };
+    },
+    async look(ref, places) {
+      const jobs = places.map(({ member }) => foundIn(ref, book.find(ref.queue, idOf(member).id), book.nowMs()));
+      return { jobs, sizes: jobs.map((job) => (job ? job.member.length + (job.record?.length ?? 0) : 0)) };
+    },
+    countScheduled: async (ref, due) =>
+      inPartition(ref).filter(({ state, dueMs }) => state === 'scheduled' && isWithin(due, dueMs)).length,
+  };
+}
+
+function isIn(source: Source, { state, dueMs, record }: Kept): boolean {
+  switch (source.kind) {
+    case 'scheduled':
+      return state === 'scheduled' && isWithin(source.due, dueMs);
+    case 'ready':
+      // The entry of a job that runs is there until it ends.
+      return state === 'ready' || state === 'running';
+    case 'running':
+      return state === 'running';
+    case 'tag':
+      return isLive(state) && decodeHeader(record)?.tags?.includes(source.tag) === true;
+  }
+}
+
+/** As wide as the largest of them, so that texts come in the order of the numbers. */
+const wide = (count: number): string => String(count).padStart(16, '0');
+
+/** The places of one source are in the order of their `at`. */
+function placeOf({ kind }: Source, { id, dueMs, turn }: Kept): Place {
+  const member = memberOf(id);
+  switch (kind) {
+    case 'scheduled':
+      return { member, at: `${wide(dueMs)} ${member}`, dueMs };
+    case 'ready':
+    case 'running':
+      return { member, at: wide(turn), dueMs };
+    case 'tag':
+      return { member, at: member };
+  }
+}
+
+function foundIn(ref: PartitionRef, job: Kept | undefined, nowMs: number): Found | undefined {
+  if (!job || !isLive(job.state)) return undefined;
+  const { id, state, dueMs, record } = job;
+  const { member, run } = peekOf(job, nowMs);
+  return { ref, member, id, bare: false, state, record, run, dueMs, seen: seenOf(job) };
+}
+
+const isLive = (state: JobState): state is LiveState => overOf(state) === undefined;
