@@ -11,7 +11,7 @@ import { planAll, scheduleAll } from './bulk.ts';
 import { type Cancel, createCancel } from './cancel.ts';
 import { createLetters } from './dead/letters.ts';
 import { createEdit, type Edit } from './edit.ts';
-import type { FindingParts } from './find/finding.ts';
+import type { FindingParts } from './find/finding-parts.ts';
 import { readerOf } from './find/walk.ts';
 import { createGet, type Get } from './job-view.ts';
 import { createLayouts } from './layouts.ts';

@@ -4,7 +4,6 @@
  * nothing else of the process: no signal handlers, no timers, no output. Every promise it gives settles, none waits for ever.
  */
 import type { ScheduleOptions } from '../core/job-options.ts';
-import type { InputOf } from '../core/job-types.ts';
 import { checkList } from './bulk.ts';
 import { type Calls, createCalls } from './calls.ts';
 import type { Cancelled } from './cancel.ts';
@@ -16,7 +15,7 @@ import { type Finding, findingOf } from './find/finding.ts';
 import type { JobListOptions, JobPage } from './find/list.ts';
 import type { CancelledWhere, ChangedWhere, WhereOptions, WhereProgress } from './find/where.ts';
 import type { JobView } from './job-view.ts';
-import { looksOf, one } from './looks.ts';
+import { type Looks, looksOf, one } from './looks.ts';
 import {
   createScheduleChain,
   type ProducerMiddleware,
@@ -82,7 +81,7 @@ export type {
  * queue is resized again and again · `stopped` after `stop`. What writes takes a `durability`: with more than `memory` also
  * `indeterminate` when replicas or disks have not confirmed it in time, and `refused` where Redis cannot promise it.
  */
-export interface Producer extends Scheduling, Changes, Finding {
+export interface Producer extends Scheduling, Changes, Finding, Looks {
   /**
    * Cancels one job. `bare`: one that a foreign producer put as a plain zset member.
    *
@@ -99,30 +98,6 @@ export interface Producer extends Scheduling, Changes, Finding {
     ids: readonly string[],
     options?: DurabilityOption,
   ): Promise<readonly Cancelled[]>;
-  /**
-   * One job as it is stored, or undefined when nothing is known about it. A record that cannot be read is said to be so
-   * (`readable: false`) and never thrown.
-   *
-   * @example const due = (await producer.get(emails, id))?.dueMs;
-   */
-  get<Data>(
-    queue: QueueInput<Data>,
-    id: string,
-    options?: { readonly bare?: boolean },
-  ): Promise<JobView<InputOf<Data>> | undefined>;
-  /**
-   * What is stored about the end of one job, at this moment; it never waits. With `history` and its `result` in the
-   * queue's options `result` has what the handler returned; without, an end is known for the done window.
-   *
-   * @example
-   * const end = await producer.result<{ url: string }>(reports, id);
-   * if (end.status === 'done' && end.result.kind === 'kept') console.log(end.result.value.url);
-   */
-  result<Result = unknown>(
-    queue: QueueInput<unknown>,
-    id: string,
-    options?: { readonly bare?: boolean },
-  ): Promise<JobResult<Result>>;
   /**
    * Makes one dead letter a scheduled job again, with fresh budgets; due now unless `delay` or `at` says otherwise. It is
    * named by its own id, or by the id of its job: then the newest dead letter of that job is taken, if it is among the
