@@ -4,7 +4,6 @@ import { DuestreamError } from '../../core/errors.ts';
 import type { InputOf } from '../../core/job-types.ts';
 import { checkNames } from '../../core/option-names.ts';
 import { wholeNumber } from '../../core/queue.ts';
-import type { Jobs } from '../../redis/transitions/jobs.ts';
 import type { Calls } from '../calls.ts';
 import { type ChangeIn, modeOf, type NewDue, requestOf } from '../changes.ts';
 import type { JobView } from '../job-view.ts';
@@ -14,7 +13,6 @@ import { type ProducerSettings, type QueueInput, queueOf } from '../settings.ts'
 import { cancelling, editing, rescheduling, sealedFor } from './acts.ts';
 import { checkNotEmpty, type Filter, type JobFilter, type ListState, parseFilter } from './filter.ts';
 import { countJobs, type JobListOptions, type JobPage, type ListAsk, listJobs } from './list.ts';
-import type { WalkParts } from './walk.ts';
 import { type CancelledWhere, type ChangedWhere, changeWhere, type WhereAsk, type WhereOptions } from './where.ts';
 
 /** Jobs by what they are, not by their ids. */
@@ -82,13 +80,6 @@ const PAGE_MAX = 1000;
 const WAITING: readonly ListState[] = ['scheduled', 'ready'];
 
 type Where = Pick<WhereAsk, 'queue' | 'filter' | 'dryRun' | 'limit' | 'cursor' | 'onProgress' | 'signal'>;
-
-/** What a call by filter stands on. */
-export interface FindingParts extends WalkParts {
-  readonly jobs: Pick<Jobs, 'cancel' | 'reschedule' | 'edit'>;
-  readonly horizonMs: number;
-  readonly recordBytesMax: number;
-}
 
 export function findingOf(settings: ProducerSettings, { runChecked }: Pick<Calls, 'runChecked'>): Finding {
   const page = (read: () => ListAsk) => runChecked(read, ({ finding }, ask) => listJobs(finding, ask));
