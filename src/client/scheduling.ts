@@ -17,6 +17,7 @@ export type NamedJob<Jobs> = {
   readonly [Name in keyof Jobs]: NamedOptions<Name> & { readonly data: InputIn<Jobs, Name> };
 }[keyof Jobs];
 
+/** The calls that put jobs into queues. */
 export interface Scheduling {
   /**
    * Schedules one job. Resolves when Redis has it. Calls of one turn of the event loop share script calls, so a
@@ -34,11 +35,13 @@ export interface Scheduling {
     data: InputIn<NoInfer<Jobs>, Name>,
     options: Omit<ScheduleOptions, 'name'> & DurabilityOption & { readonly name: Name },
   ): Promise<Scheduled>;
+  /** Of a queue with `jobs`, one of the name `default`, which need not be said. */
   schedule<Jobs extends { readonly default: unknown }>(
     queue: Queue<NamedData<Jobs>>,
     data: InputIn<NoInfer<Jobs>, 'default'>,
     options?: NamedOptions<'default'> & DurabilityOption,
   ): Promise<Scheduled>;
+  /** Of a queue without `jobs`: any name, and data of the type of the queue. */
   schedule<Data>(queue: QueueInput<Data>, data: Data, options?: ScheduleOptions & DurabilityOption): Promise<Scheduled>;
   /**
    * Schedules up to a million jobs, results in their order. All are checked first: if one is wrong, the error names its
@@ -53,6 +56,7 @@ export interface Scheduling {
     jobs: readonly NamedJob<NoInfer<Jobs>>[],
     options?: DurabilityOption,
   ): Promise<readonly Scheduled[]>;
+  /** Of a queue without `jobs`: any names, and data of the type of the queue. */
   scheduleMany<Data>(
     queue: QueueInput<Data>,
     jobs: readonly BulkJob<Data>[],

@@ -17,8 +17,6 @@ export interface InOut<Input = unknown, Output = unknown> {
   readonly output: Output;
 }
 
-export type AnyJobs = Readonly<Record<string, InOut>>;
-
 type TypesOf<Schema> = Schema extends { readonly '~standard': { readonly types?: infer Types } }
   ? NonNullable<Types>
   : never;

@@ -82,7 +82,7 @@ describe('a definition', () => {
 });
 
 const OWN =
-  'queue, data, cron, every, align, zone, dst, start, end, maxRuns, jitter, calendar, overlap, catchUp, tags, paused';
+  'queue, data, codec, cron, every, align, zone, dst, start, end, maxRuns, jitter, calendar, overlap, catchUp, tags, paused';
 const FIELDS = `${OWN}, ${optionsOfFires.map(({ name }) => name).join(', ')}`;
 const TAGS = 'at most 16 texts of 1 to 64 printable ASCII characters without space';
 const RUNS = 'a whole number from 1 to 1000000000';

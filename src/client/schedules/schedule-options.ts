@@ -7,6 +7,7 @@ import type { ForecastOptions } from './forecast.ts';
 import type { ListOptions } from './schedule-list.ts';
 import type { BackfillOptions, PreviewOptions } from './schedule-view.ts';
 
+/** What `createSchedules` takes. */
 export interface SchedulesOptions {
   /** A URL, an object with its `url` and options beside it, or options of ioredis: see `RedisInput`. */
   readonly redis: RedisInput;

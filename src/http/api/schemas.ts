@@ -83,7 +83,6 @@ export const instant = z.string({ error: 'ISO 8601' }).min(1).max(64).openapi({
 });
 export const epochMs = z.number().openapi({ description: 'Milliseconds since 1970 in UTC.', example: 1763719000000 });
 export const count = z.int().min(0);
-export const digest = textOf(/^[0-9a-f]{16}$/, 'the digest that a look at the job shows', '9f86d081884c7d65');
 export const reason = z
   .string({ error: 'at most 200 characters' })
   .max(200, { error: 'at most 200 characters' })
