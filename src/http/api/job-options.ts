@@ -95,6 +95,8 @@ function schemaOf(option: JobOption): z.ZodType {
       return z.enum(option.choices ?? [], { error: (option.choices ?? []).join(', ') }).openapi(about);
     case 'backoff':
       return backoff;
+    case 'list':
+      return z.array(z.string(), { error: option.allowed }).openapi(about);
     default:
       return z
         .string({ error: option.allowed })
