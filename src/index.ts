@@ -5,6 +5,23 @@
  */
 
 export {
+  createDeadLetters,
+  type DeadLetterBounds,
+  type DeadLetterFilter,
+  type DeadLetterGroup,
+  type DeadLetterGroups,
+  type DeadLetterPage,
+  type DeadLetterRow,
+  type DeadLetters,
+  type DeadLettersOptions,
+  type DeadLetterView,
+  type DeadLetterWork,
+  type ManyPurged,
+  type ManyReplayed,
+  type RefusedReplay,
+  type ReplayMany,
+} from './client/dead/dead-letters.ts';
+export {
   type BulkJob,
   type Cancelled,
   type CancelledWhere,
@@ -19,6 +36,7 @@ export {
   type JobFilter,
   type JobListOptions,
   type JobPage,
+  type JobResult,
   type JobView,
   type NamedJob,
   type NamedOptions,
@@ -64,11 +82,13 @@ export type { Codec, CodecContext, JobSchemas } from './core/content.ts';
 export type { DurationInput, InstantInput } from './core/duration.ts';
 export { DuestreamError, type ErrorCode, Indeterminate } from './core/errors.ts';
 export type { EventName, EventSource, Events } from './core/events.ts';
+export type { HistoryOptions } from './core/history.ts';
 export type { Job } from './core/job.ts';
 export type { IfExists } from './core/job-options.ts';
 export type { JobData, NamedData } from './core/job-types.ts';
 export type { Log } from './core/log.ts';
 export { type Attempted, Defer, Unrecoverable } from './core/outcome.ts';
+export type { KeptResult, PastJob } from './core/past.ts';
 export { type DeliveryMode, defineQueue, type NamedQueueOptions, type Queue, type QueueOptions } from './core/queue.ts';
 export type { SchemaIssue, SchemaResult, StandardSchema } from './core/standard-schema.ts';
 export type { JobState } from './core/state.ts';

@@ -5,15 +5,16 @@
 --         the mark with a bar and its tags behind it if it has any, a bar alone if nothing is to
 --         be kept, or '': the record is read for them.
 -- USED BY  complete, relay, serve
--- NEEDS   run, tombstone, tags, let-go, repeated
+-- NEEDS   run, tombstone, tags, end-mark, let-go, repeated, past
 -- RULE    Only the newest token and its entry count. A member that is in scheduled meanwhile (a
 --         foreign producer put it again) stays live. Only this very call once more is `already`:
 --         if the entry was handed back meanwhile, it is `fenced`. Never needs memory that a full
---         Redis would refuse.
+--         Redis would refuse. Where past is named, a line break and the note of the worker follow
+--         the mark.
 local function completeAll(keys, call, words, from, to)
   local members, seen, replies, areOk = {}, {}, {}, true
   local tombstones, times, over, drop, gone = {}, {}, {}, {}, {}
-  local ended, tagged = { done = 0, cancelled = 0, adopted = 0 }, {}
+  local ends, kept, tagged = { done = 0, cancelled = 0, adopted = 0 }, {}, {}
   for at = from + 1, to, 4 do
     members[#members + 1] = words[at]
   end
@@ -23,7 +24,7 @@ local function completeAll(keys, call, words, from, to)
   for index, member in ipairs(members) do
     local at = from + 4 * index - 4
     local entry, token, mark = words[at], words[at + 2], words[at + 3]
-    local text, isAgain, reply = found[index], again[index], 'ok'
+    local text, isAgain, reply, note = found[index], again[index], 'ok', nil
     local last, attempts, here, cancel = token, '1', entry, '0'
     if text ~= firstStart(token, entry, call.consumer) then
       last, attempts, here, cancel = (text or ''):match(ENDING)
@@ -37,18 +38,18 @@ local function completeAll(keys, call, words, from, to)
       local isHeld = call.isHeld and not isCancelled and not isAgain
       reply = isCancelled and 'cancelled' or 'ok'
       local counter = isCancelled and 'cancelled' or 'done'
-      ended[counter] = ended[counter] + 1
-      local bar, value = mark:find('|', 1, true), nil
-      if bar then
-        tagged[member], mark = not isAgain and mark:sub(bar + 1) or nil, mark:sub(1, bar - 1)
-      elseif mark == '' and not isAgain then
-        mark, value = markIn(keys.jobs, member)
-        tagged[member] = tagsOf(value)
+      ends[counter] = ends[counter] + 1
+      if not isAgain then
+        local isKept = keys.past or isHeld or call.window > 0
+        mark, tagged[member], note = endMark(keys.jobs, member, mark, isKept)
+      end
+      if keys.past and not isAgain then
+        kept[#kept + 1] = { member = member, outcome = counter:sub(1, 1), mark = mark,
+          note = note, run = runOf(text) }
       end
       if isAgain then
-        ended.adopted = ended.adopted + 1
+        ends.adopted = ends.adopted + 1
       elseif isHeld or call.window > 0 then
-        mark = mark ~= '' and mark or markIn(keys.jobs, member)
         tombstones[#tombstones + 1] = member
         tombstones[#tombstones + 1] = tombstoneText(counter:sub(1, 1), mark, token, attempts)
         if not isHeld then
@@ -62,13 +63,16 @@ local function completeAll(keys, call, words, from, to)
     end
     replies[index], areOk = reply, areOk and reply == 'ok'
   end
+  if #kept > 0 then
+    keepPast(keys.past, keys.ended, call.now, kept)
+  end
   if #tombstones > 0 then
     redis.call('HSET', keys.jobs, unpack(tombstones))
   end
   if #times > 0 then
     redis.call('ZADD', keys.done, unpack(times))
   end
-  for name, count in pairs(ended) do
+  for name, count in pairs(ends) do
     if count > 0 then
       redis.call('HINCRBY', keys.meta, 'n.' .. name, count)
     end

@@ -3,7 +3,7 @@
 -- GIVES   turnAway(keys, call, job): the reply if the entry has to leave ready, else nothing.
 --         `call` is {now, window, isPaused}, `job` {entry, member, due, record, run, isNew, isMine}
 -- USED BY  relay, serve, start
--- NEEDS   run, tombstone, tags, pending, dead-letter
+-- NEEDS   run, tombstone, tags, pending, dead-letter, past
 -- RULE    Of several entries of a member exactly one gets through. What its own start has begun
 --         goes on: a cancel and a pause come too late for it.
 local function lost(keys, call, job)
@@ -47,7 +47,12 @@ local function turnAway(keys, call, job)
   if isElsewhere and isPending(keys.ready, run.entry) then return { 'dropped' } end
   if job.isMine then return nil end
   if run.cancel == '1' then
-    local tombstone = tombstoneText('c', markOf(record), run.token, run.attempts)
+    local mark = markOf(record)
+    local tombstone = tombstoneText('c', mark, run.token, run.attempts)
+    if keys.past then
+      local over = { member = job.member, outcome = 'c', mark = mark, run = run, record = record }
+      keepPast(keys.past, keys.ended, call.now, { over })
+    end
     redis.call('HSET', keys.jobs, job.member, tombstone)
     redis.call('HINCRBY', keys.meta, 'n.cancelled', 1)
     dropTags(keys.tags, job.member, tagsOf(record))

@@ -1,20 +1,24 @@
 #!lua flags=allow-oom
 -- bury: a running job ran out of budget, cannot succeed or cannot be read: it becomes a dead
 -- letter.
--- USES  clock, run, history, tombstone, tags, claim, dead-letter, compensate, settle, nudge, let-go
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 wake  9 tags
+-- USES  clock, run, history, tombstone, tags, claim, dead-letter, compensate, settle, nudge,
+--       let-go, past
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 wake
+--       9 tags  10 past  11 ended
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 reason  7 error  8 compensation
---       9 compensationRecord
+--       9 compensationRecord  10 note
 --       now ms, '' = server time; window ms of tombstones; reason: one word or sentence; error: one
 --       line of JSON, '' = none; compensation: member of a job that is to take half-done effects
---       back, '' = none; compensationRecord: its record
+--       back, '' = none; compensationRecord: its record; note: see past, which a caller names that
+--       keeps a history
 -- RETURN {'ok', dead letter id} | {'cancelled'} (a cancel was requested) | {'already'} | {'fenced'}
 --        | {'gone'}
 -- The dead letter is added first; a call that was cut off after that finds it again instead of
 -- adding a second one. The tombstone names its dead letter, so that a replay removes that tombstone
 -- and no other. The compensation job is due at once.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local dead, done, meta, wake, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local dead, done, meta, wake = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local tags, past, ended, note = KEYS[9], KEYS[10], KEYS[11], ARGV[10]
 local now, window, reason, failure = clock(ARGV[1]), tonumber(ARGV[2]), ARGV[6], ARGV[7]
 local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
 local compensation = { member = ARGV[8], record = ARGV[9], due = now }
@@ -23,18 +27,19 @@ local run = runOf(redis.call('HGET', runs, member))
 local refusal = refusalOf(run, jobs, entry, member, token)
 if refusal then return { refusal } end
 
+local isCancelled, deadLetter = run.cancel == '1', '-'
+if not isCancelled and failure ~= '' then
+  run.history = lengthened(run.history, failure)
+end
+
 local function deadLetterId()
   for _, found in ipairs(newestDeadLetters(dead)) do
     if found[2][2] == member and found[2][10] == token then return found[1] end
   end
   run.member, run.record, run.reason = member, redis.call('HGET', jobs, member) or '', reason
-  if failure ~= '' then
-    run.history = lengthened(run.history, failure)
-  end
   return addDeadLetter(dead, now, run)
 end
 
-local isCancelled, deadLetter = run.cancel == '1', '-'
 if not isCancelled then
   deadLetter = deadLetterId()
   if compensate(scheduled, jobs, meta, compensation) then
@@ -51,7 +56,13 @@ else
   if not record then
     mark, record = markIn(jobs, member)
   end
-  local tombstone = tombstoneText(outcome, mark or markOf(record), token, run.attempts, deadLetter)
+  mark = mark or markOf(record)
+  local tombstone = tombstoneText(outcome, mark, token, run.attempts, deadLetter)
+  if past then
+    local over = { member = member, outcome = outcome, mark = mark, run = run, note = note }
+    over.deadLetter = deadLetter
+    keepPast(past, ended, now, { over })
+  end
   settle(jobs, done, member, tombstone, now, window)
   dropTags(tags, member, tagsOf(record))
 end

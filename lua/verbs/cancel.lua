@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- cancel: a job that waits is over at once; one that runs is asked to stop. Many jobs per call.
--- USES  clock, run, tombstone, tags, budget, seen
--- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 stale  7 tags
+-- USES  clock, run, tombstone, tags, budget, seen, past
+-- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 stale  7 tags  8 past  9 ended
 -- ARGV  1 now  2 generation  3 window  then per job: member
 --       now ms, '' = server time; window ms of tombstones, 0 = keep none; member: or member, a
 --       zero byte and what was seen of it, see the part seen: another job than that stays
@@ -12,10 +12,11 @@
 -- a sweep cannot take it before. A bare member that waits has no record yet, perhaps the tombstone
 -- of an earlier life: it only leaves scheduled. So does a job whose cancel was cut off. A bare
 -- member that was put again while it was ready leaves an entry there, which stale notes. A caller
--- of an earlier release names five keys and notes nothing, or six and leaves the tags. A call ends
--- at 640 KiB of records.
+-- of an earlier release names five keys and notes nothing, or six and leaves the tags; one that
+-- names past keeps a history. A call ends at 640 KiB of records.
 local scheduled, jobs, runs = KEYS[1], KEYS[2], KEYS[3]
 local done, meta, stale, tags = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local past, ended = KEYS[8], KEYS[9]
 local now, generation, window = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 
 local replies, count, spent = {}, 0, 0
@@ -42,11 +43,15 @@ local function cancel(member, record, run, waits)
   if isAgain and stale then
     redis.call('ZADD', stale, ('%.0f'):format(now), member)
   end
+  local state, mark = run or runOf(NEVER_RAN), markOf(record)
+  if past then
+    local over = { member = member, outcome = 'c', mark = mark, run = state, record = record }
+    keepPast(past, ended, now, { over })
+  end
   if window == 0 and waits then
     redis.call('HDEL', jobs, member)
   else
-    local token, attempts = run and run.token or '0', run and run.attempts or '0'
-    local tombstone = tombstoneText('c', markOf(record), token, attempts)
+    local tombstone = tombstoneText('c', mark, state.token, state.attempts)
     -- @index-tombstone
     if waits then
       redis.call('ZADD', done, now, member)

@@ -1,12 +1,12 @@
 #!lua
 -- commit: a running job is over, together with effects its handler asked for, in one step on the
 -- partition's slot.
--- USES  clock, run, history, tombstone, tags, dead-letter, settle, let-go
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags
+-- USES  clock, run, history, tombstone, tags, dead-letter, settle, let-go, past
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 past  10 ended
 --       then one key per command
--- ARGV  1 now  2 window  3 entry  4 member  5 token  then per command: size, name, words
---       now ms, '' = server time; window ms of tombstones; size: number of words after the key; a
---       command is name, key, words
+-- ARGV  1 now  2 window  3 entry  4 member  5 token  6 note  then per command: size, name, words
+--       now ms, '' = server time; window ms of tombstones; note: see past, '' = no history is kept;
+--       size: number of words after the key; a command is name, key, words
 -- RETURN 'ok' | 'cancelled' (a cancel was requested: no effect) | 'already' | 'fenced' | 'gone' |
 --        'half', number of the refused command, its error (a later one was refused: the job is a
 --        dead letter)
@@ -16,8 +16,9 @@
 -- effects may need memory; nothing has happened then either.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local past, ended = KEYS[9], KEYS[10]
 local now, window = clock(ARGV[1]), tonumber(ARGV[2])
-local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
+local entry, member, token, note = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
 local run = runOf(redis.call('HGET', runs, member))
 if not run then
@@ -40,15 +41,15 @@ end
 
 local isCancelled = run.cancel == '1'
 local reply, outcome = isCancelled and 'cancelled' or 'ok', isCancelled and 'c' or 'd'
-local deadLetter, at = '-', 6
-for index = 9, isCancelled and 0 or #KEYS do
+local deadLetter, at = '-', 7
+for index = 11, isCancelled and 0 or #KEYS do
   local size = tonumber(ARGV[at])
   local answer = redis.pcall(ARGV[at + 1], KEYS[index], unpack(ARGV, at + 2, at + 1 + size))
   at = at + 2 + size
   if type(answer) == 'table' and answer.err then
-    if index == 9 then return answer end
-    reply, outcome = ('half %d %s'):format(index - 8, answer.err), 'x'
-    local refusal = ('command %d of the commit was refused: %s'):format(index - 8, answer.err)
+    if index == 11 then return answer end
+    reply, outcome = ('half %d %s'):format(index - 10, answer.err), 'x'
+    local refusal = ('command %d of the commit was refused: %s'):format(index - 10, answer.err)
     deadLetter = deadLetterId((refusal:gsub('[%c"\\]', ' ')))
     break
   end
@@ -58,6 +59,11 @@ if redis.call('ZSCORE', scheduled, member) then
 else
   local mark, record = markIn(jobs, member)
   local tombstone = tombstoneText(outcome, mark, token, run.attempts, deadLetter)
+  if note ~= '' then
+    local over = { member = member, outcome = outcome, mark = mark, run = run, note = note }
+    over.deadLetter = deadLetter
+    keepPast(past, ended, now, { over })
+  end
   settle(jobs, done, member, tombstone, now, window)
   dropTags(tags, member, tagsOf(record))
 end

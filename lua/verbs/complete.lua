@@ -1,12 +1,13 @@
 #!lua flags=allow-oom
 -- complete: running jobs are over; a tombstone is left for the done window. Many jobs per call.
--- USES  clock, run, tombstone, tags, let-go, repeated, completion
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 tags
+-- USES  clock, run, tombstone, tags, end-mark, let-go, repeated, past, completion
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 tags  8 past  9 ended
 -- ARGV  1 now  2 window  3 hold  4 consumer  then per job: entry, member, token, mark
 --       now ms, '' = server time; window ms of tombstones, 0 = keep none; hold 1 = leave the entry
 --       with its consumer; consumer: who started it; mark: what the tombstone keeps of the record,
 --       its asked due time (base 36), space, its digest; then a bar and its tags, if it has any; or
---       a bar alone, without a window and tags; or '': the record is read for them
+--       a bar alone, without a window and tags; or '': the record is read for them. A caller that
+--       names past keeps a history: behind all that a line break and its note, see past
 -- RETURN one text per job: ok | cancelled (a cancel was requested, it ends cancelled) | already |
 --        fenced | gone
 -- Held, an entry is the proof of an acknowledgement at most once: its tombstone is not in done, so
@@ -14,9 +15,9 @@
 -- without hold lets the entry go. If nobody makes it, the entry is reclaimed, and start drops it
 -- with its tombstone.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local done, meta, tags = KEYS[5], KEYS[6], KEYS[7]
+local done, meta, tags, past, ended = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, done = done,
-  meta = meta, tags = tags }
+  meta = meta, tags = tags, past = past, ended = ended }
 local now, window, hold, consumer = clock(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4]
 
 local call = { now = now, window = window, isHeld = hold, consumer = consumer }

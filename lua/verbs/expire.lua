@@ -2,8 +2,8 @@
 -- expire: entries whose jobs are past their expiry are over without a start: dropped, or dead
 -- letters. Many per call.
 -- USES  clock, run, tombstone, tags, budget, lateness, pending, dead-letter, compensate, settle,
---       let-go
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags
+--       let-go, past
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 past  10 ended
 -- ARGV  1 now  2 consumer  3 window  4 bytes
 --       then per entry: entry, member, due, compensation, compensationRecord
 --       now ms, '' = server time; window ms of tombstones, 0 = keep none; bytes of records per
@@ -14,9 +14,11 @@
 --        again)
 -- Judges again: between the start that said late and this call the job may have become another one.
 -- No attempt is used. The compensation job is due at once; no nudge is sent, so the leader sees it
--- within its safety tick. A call that was cut off finds its dead letter again.
+-- within its safety tick. A call that was cut off finds its dead letter again. A caller that names
+-- past keeps a history.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local past, ended = KEYS[9], KEYS[10]
 local now, consumer = clock(ARGV[1]), ARGV[2]
 local window, bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
 local replies, gone, spent, newest = {}, {}, 0, nil
@@ -37,6 +39,11 @@ local function expire(run, header)
   local outcome, deadLetter = isDead and 'x' or 'e', isDead and deadLetterId(run) or '-'
   local mark = markOf(run.record)
   local tombstone = tombstoneText(outcome, mark, run.token, run.attempts, deadLetter)
+  if past then
+    local over = { member = run.member, outcome = outcome, mark = mark, run = run }
+    over.record, over.deadLetter = run.record, deadLetter
+    keepPast(past, ended, now, { over })
+  end
   settle(jobs, done, run.member, tombstone, now, window)
   dropTags(tags, run.member, tagsOf(run.record))
   redis.call('HINCRBY', meta, isDead and 'n.dead' or 'n.expired', 1)

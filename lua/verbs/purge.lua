@@ -1,11 +1,12 @@
 #!lua flags=allow-oom
 -- purge: dead letters of an age and a reason are removed, or only counted, a bounded batch per
--- call, oldest first.
+-- call, oldest first; or those that are named.
 -- USES  clock
 -- KEYS  1 dead  2 meta
--- ARGV  1 now  2 age  3 reason  4 after  5 limit  6 mode
+-- ARGV  1 now  2 age  3 reason  4 after  5 limit  6 mode  then per name: deadLetter
 --       now ms, '' = server time; age ms, the least; reason '' = any; after: the dead letter looked
 --       at last, '' = from the oldest; limit: dead letters looked at, the most; mode count | remove
+--       | named: no age and no reason, only the dead letters that are named
 -- RETURN {matched, looked at, the dead letter looked at last or '' when no more are old enough}
 -- A dead letter may be of 256 KiB and Redis does nothing else meanwhile, so a call ends when it has
 -- read that much, and reads as few at a time as the largest so far lets expect.
@@ -14,7 +15,10 @@
 local dead, meta = KEYS[1], KEYS[2]
 local now, age, reason = clock(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 local after, limit, mode = ARGV[4], tonumber(ARGV[5]), ARGV[6]
-local found, looked, last, bytes, largest, more = {}, 0, after, 0, 262144, true
+local found, looked, last, bytes, largest, more = {}, 0, after, 0, 262144, mode ~= 'named'
+for at = 7, #ARGV do
+  found[#found + 1] = ARGV[at]
+end
 
 local function look(deadLetter)
   local size, fields = 0, deadLetter[2]
@@ -46,8 +50,9 @@ while more and looked < limit and bytes < 262144 do
   -- @endless-too
   more = #deadLetters == step and isOld
 end
-if mode == 'remove' and #found > 0 then
-  redis.call('XDEL', dead, unpack(found))
-  redis.call('HINCRBY', meta, 'n.forgotten', #found)
+local matched = #found
+if mode ~= 'count' and matched > 0 then
+  matched = redis.call('XDEL', dead, unpack(found))
+  redis.call('HINCRBY', meta, 'n.forgotten', matched)
 end
-return { #found, looked, more and last or '' }
+return { matched, looked, more and last or '' }

@@ -2,10 +2,11 @@
 -- relay: a pass of a leader in whose process the only worker lives: what the worker has done is
 -- completed, due jobs move from scheduled to ready, and entries of ready are delivered to it and
 -- started, all in one call.
--- USES  clock, run, tombstone, tags, group, mint, let-go, lateness, pending, dead-letter, nonsense,
---       adopt, odd-member, advertise, promotion, turn-away, start-one, repeated, starting,
---       completion, delivery
--- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale  10 tags
+-- USES  clock, run, tombstone, tags, end-mark, group, mint, let-go, lateness, pending, dead-letter,
+--       past, nonsense, adopt, odd-member, advertise, promotion, turn-away, start-one, repeated,
+--       starting, completion, delivery
+-- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale
+--       10 tags  11 past  12 ended
 -- ARGV  1 now  2 term  3 lease  4 limit  5 cap  6 consumer  7 bytes  8 window  9 suspects  10 take
 --       then per job: entry, member, token, mark
 --       now, term, lease, limit and cap as promote has them, the rest as serve has it
@@ -16,9 +17,10 @@
 -- same group when the script has ended: it finds what is left. So a job that comes alone costs one
 -- call on its way to its worker, and no wake-up of the reader.
 local leader, scheduled, ready, jobs, runs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local dead, done, meta, stale, tags = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local dead, done, meta, stale = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local tags, past, ended = KEYS[10], KEYS[11], KEYS[12]
 local keys = { scheduled = scheduled, ready = ready, jobs = jobs, runs = runs, dead = dead,
-  done = done, meta = meta, stale = stale, tags = tags }
+  done = done, meta = meta, stale = stale, tags = tags, past = past, ended = ended }
 local serverMs, micros = clock()
 local now, term, lease = tonumber(ARGV[1]) or serverMs, ARGV[2], ARGV[3]
 local limit, cap = tonumber(ARGV[4]), tonumber(ARGV[5])

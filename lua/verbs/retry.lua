@@ -1,17 +1,19 @@
 #!lua flags=allow-oom
 -- retry: a running job failed and goes back to scheduled after its backoff; one failure more.
--- USES  clock, run, history, tombstone, tags, claim, settle, nudge, let-go, put-back
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 tags
--- ARGV  1 now  2 window  3 entry  4 member  5 token  6 delay  7 error
---       now ms, '' = server time; window ms of tombstones; delay ms; error: one line of JSON
+-- USES  clock, run, history, tombstone, tags, claim, settle, nudge, let-go, put-back, past
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 tags  9 past  10 ended
+-- ARGV  1 now  2 window  3 entry  4 member  5 token  6 delay  7 error  8 note
+--       now ms, '' = server time; window ms of tombstones; delay ms; error: one line of JSON;
+--       note: see past, which a caller names that keeps a history
 -- RETURN {'ok', due} | {'cancelled'} (a cancel was requested) | {'already'} | {'fenced'} | {'gone'}
 -- A start costs one budget: where its worker was taken for dead, and a crash counted, no failure
 -- is.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local done, meta, wake, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local past, ended = KEYS[9], KEYS[10]
 local now, window = clock(ARGV[1]), tonumber(ARGV[2])
 local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
-local delay, failure = tonumber(ARGV[6]), ARGV[7]
+local delay, failure, note = tonumber(ARGV[6]), ARGV[7], ARGV[8]
 
 local run = runOf(redis.call('HGET', runs, member))
 local refusal = refusalOf(run, jobs, entry, member, token)
@@ -20,6 +22,11 @@ if refusal then return { refusal } end
 local reply = { 'cancelled' }
 -- @first-write
 if run.cancel == '1' then
+  if past then
+    local mark = markIn(jobs, member)
+    local over = { member = member, outcome = 'c', mark = mark, run = run, note = note }
+    keepPast(past, ended, now, { over })
+  end
   endCancelled(jobs, runs, done, meta, tags, member, run, now, window)
 else
   run.failures = run.failures + (run.owner == '-' and 0 or 1)

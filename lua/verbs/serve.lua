@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
 -- serve: what a worker has done is completed, what it was given is started, and new entries are
 -- delivered to it and started, all in one call.
--- USES  clock, run, tombstone, tags, mint, let-go, lateness, pending, dead-letter, turn-away,
---       start-one, repeated, starting, completion, delivery
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale  9 tags
+-- USES  clock, run, tombstone, tags, end-mark, mint, let-go, lateness, pending, dead-letter, past,
+--       turn-away, start-one, repeated, starting, completion, delivery
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale
+--       9 tags  10 past  11 ended
 -- ARGV  1 now  2 consumer  3 bytes  4 window  5 suspects  6 take  7 given
 --       then per job: entry, member, token, mark
 --       now ms, '' = server time; bytes of records per call; window ms of tombstones, 0 = keep
@@ -17,9 +18,10 @@
 -- reply the first two can be sent again by themselves. What it delivered stays with its consumer,
 -- as after a lost reply of XREADGROUP. While the queue is paused nothing is delivered.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local dead, done, meta, stale, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local dead, done, meta, stale = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local tags, past, ended = KEYS[9], KEYS[10], KEYS[11]
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, dead = dead,
-  done = done, meta = meta, stale = stale, tags = tags }
+  done = done, meta = meta, stale = stale, tags = tags, past = past, ended = ended }
 local serverMs, micros = clock()
 local now, consumer, bytes = tonumber(ARGV[1]) or serverMs, ARGV[2], tonumber(ARGV[3])
 local window, suspects = tonumber(ARGV[4]), tonumber(ARGV[5])

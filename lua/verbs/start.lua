@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
 -- start: entries a consumer was given become running jobs, each with a token of its own. Lets
 -- exactly one of several entries of a member through.
--- USES  clock, run, tombstone, tags, mint, let-go, lateness, pending, dead-letter, turn-away,
---       start-one, starting
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale  9 tags
+-- USES  clock, run, tombstone, tags, mint, let-go, lateness, pending, dead-letter, past,
+--       turn-away, start-one, starting
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale
+--       9 tags  10 past  11 ended
 -- ARGV  1 now  2 consumer  3 bytes  4 window  5 suspects  then per entry: entry, member, due
 --       now ms, '' = server time; bytes of records per call; window ms of tombstones, 0 = keep
 --       none; entries ascending; suspects: jobs under which so many workers died are not started, 0
@@ -21,9 +22,10 @@
 -- at once. An entry without a record is dropped in silence if its member is in stale: it had two
 -- entries, and the other one ran.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local dead, done, meta, stale, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local dead, done, meta, stale = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local tags, past, ended = KEYS[9], KEYS[10], KEYS[11]
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, dead = dead,
-  done = done, meta = meta, stale = stale, tags = tags }
+  done = done, meta = meta, stale = stale, tags = tags, past = past, ended = ended }
 local serverMs, micros = clock()
 local now, consumer, bytes = tonumber(ARGV[1]) or serverMs, ARGV[2], tonumber(ARGV[3])
 local window, suspects, entries = tonumber(ARGV[4]), tonumber(ARGV[5]), {}

@@ -1,14 +1,16 @@
 #!lua flags=allow-oom
--- sweep: tombstones that left the done window, dead letters past their retention and old notes go,
--- a bounded batch per call.
--- USES  clock, tombstone
--- KEYS  1 leader  2 jobs  3 done  4 dead  5 meta  6 ready  7 stale
+-- sweep: tombstones that left the done window, dead letters past their retention, old notes and old
+-- history go, a bounded batch per call.
+-- USES  clock, tombstone, sweep-past
+-- KEYS  1 leader  2 jobs  3 done  4 dead  5 meta  6 ready  7 stale  8 past  9 ended
 -- ARGV  1 now  2 term  3 limit  4 window  5 tombstones  6 floor  7 retention  8 deadLetters
+--       9 keep  10 most
 --       now ms, '' = server time; term: the leader's; limit per call; window ms and count of
 --       tombstones; floor ms: no tombstone younger than this goes because of the count; retention
---       ms and count of dead letters
+--       ms and count of dead letters; keep ms and most: records of past, which a caller names that
+--       keeps a history, or did
 -- RETURN {tombstones removed, dead letters removed, 1 = a bound ended the call and there may be
---        more, else 0}; {-1, 0, 0} when the term is not the leader's
+--        more, else 0, records of past removed}; {-1, 0, 0} when the term is not the leader's
 -- The floor is the time within which a call may be repeated: a tombstone that went sooner would let
 -- the same call run twice. What goes by the count is told in meta: `evicted` is the age of the
 -- youngest, in ms, and when that was; it is forgotten after a window. Only tombstones are deleted:
@@ -17,19 +19,20 @@
 -- first young dead letter ends it. Notes of stale entries go when ready is empty, so that none can
 -- be left, and after 30 days.
 local leader, jobs, done, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local meta, ready, stale = KEYS[5], KEYS[6], KEYS[7]
+local meta, ready, stale, past, ended = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local now, term, limit = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local window, tombstones, floor = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local retention, deadLetters = tonumber(ARGV[7]), tonumber(ARGV[8])
+local keep, most = tonumber(ARGV[9]), tonumber(ARGV[10])
 if redis.call('GET', leader) ~= term then return { -1, 0, 0 } end
 
 local function endedBefore(ms)
   return redis.call('ZCOUNT', done, '-inf', ('(%.0f'):format(ms))
 end
 
-local past = endedBefore(now - window)
-local ripe = math.max(past, endedBefore(now - floor))
-local count = math.max(past, math.min(redis.call('ZCARD', done) - tombstones, ripe))
+local left = endedBefore(now - window)
+local ripe = math.max(left, endedBefore(now - floor))
+local count = math.max(left, math.min(redis.call('ZCARD', done) - tombstones, ripe))
 local old, over, bytes = {}, {}, 0
 while #old < math.min(count, limit) and bytes < 262144 do
   local step = redis.call('ZRANGE', done, #old, math.min(#old + 20, count, limit) - 1)
@@ -41,7 +44,7 @@ end
 
 local age, told = (redis.call('HGET', meta, 'evicted') or ''):match('^(%d+) (%d+)$')
 local fresh = told and tonumber(told) >= now - window
-local youngest = #old > past and now - redis.call('ZSCORE', done, old[#old])
+local youngest = #old > left and now - redis.call('ZSCORE', done, old[#old])
 if tombstones > 0 and youngest and not (fresh and tonumber(age) <= youngest) then
   redis.call('HSET', meta, 'evicted', ('%.0f %.0f'):format(youngest, now))
 elseif told and not fresh then
@@ -78,5 +81,9 @@ local notes = redis.call('ZRANGEBYSCORE', stale, '-inf', newest, 'LIMIT', 0, lim
 if #notes > 0 then
   redis.call('ZREM', stale, unpack(notes))
 end
-local isMore = #old < count or open or #notes >= limit
-return { #old, #forgotten, isMore and 1 or 0 }
+local dropped, isLeft = 0, false
+if past then
+  dropped, isLeft = sweepPast(past, ended, now, keep, most, limit)
+end
+local isMore = #old < count or open or #notes >= limit or isLeft
+return { #old, #forgotten, isMore and 1 or 0, dropped }

@@ -7,6 +7,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { DuestreamError } from '../core/errors.ts';
 import { auditLs } from './commands/audit-ls.ts';
 import { configPrint } from './commands/config-print.ts';
+import { deadGroups } from './commands/dead/dead-groups.ts';
 import { deadLs } from './commands/dead/dead-ls.ts';
 import { deadPurge } from './commands/dead/dead-purge.ts';
 import { deadReplay } from './commands/dead/dead-replay.ts';
@@ -16,6 +17,7 @@ import { fsck } from './commands/fsck.ts';
 import { cancel } from './commands/jobs/cancel.ts';
 import { edit } from './commands/jobs/edit.ts';
 import { forecast } from './commands/jobs/forecast.ts';
+import { historyLs } from './commands/jobs/history-ls.ts';
 import { ls } from './commands/jobs/ls.ts';
 import { reschedule, runNow } from './commands/jobs/reschedule.ts';
 import { schedule } from './commands/jobs/schedule.ts';
@@ -25,6 +27,7 @@ import { plan } from './commands/plan.ts';
 import { queuesLs } from './commands/queues/queues-ls.ts';
 import { queuesPause, queuesResume } from './commands/queues/queues-pauses.ts';
 import { queuesRm } from './commands/queues/queues-rm.ts';
+import { queuesSet } from './commands/queues/queues-set.ts';
 import { queuesStats } from './commands/queues/queues-stats.ts';
 import { schedulesLs } from './commands/schedules/schedules-ls.ts';
 import { schedulesPause, schedulesResume } from './commands/schedules/schedules-pauses.ts';
@@ -61,11 +64,14 @@ const verbs: readonly Register[] = [
   edit,
   (program, runner) => {
     const dead = program.command('dead').description('list, replay and remove dead letters');
-    for (const verb of [deadLs, deadShow, deadReplay, deadPurge]) verb(dead, runner);
+    for (const verb of [deadLs, deadGroups, deadShow, deadReplay, deadPurge]) verb(dead, runner);
   },
   (program, runner) => {
-    const queues = program.command('queues').description('list, pause and remove queues');
-    for (const verb of [queuesLs, queuesStats, queuesPause, queuesResume, queuesRm]) verb(queues, runner);
+    historyLs(program.command('history').description('list jobs that are over'), runner);
+  },
+  (program, runner) => {
+    const queues = program.command('queues').description('list, set, pause and remove queues');
+    for (const verb of [queuesLs, queuesStats, queuesSet, queuesPause, queuesResume, queuesRm]) verb(queues, runner);
   },
   (program, runner) => {
     const schedules = program.command('schedules').description('create, show, preview and run recurring jobs');

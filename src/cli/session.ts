@@ -3,6 +3,7 @@
  *
  * Which Redis: `--redis` > environment and file > `.duestream/dev.json` > default.
  */
+import { createDeadLetters, type DeadLetters } from '../client/dead/dead-letters.ts';
 import { createProducer, type Producer } from '../client/producer.ts';
 import { createSchedules, type Schedules } from '../client/schedules/schedules.ts';
 import { unknownSchedule } from '../client/schedules/unknown-schedule.ts';
@@ -106,6 +107,24 @@ export async function withProducer<T>(session: Session, act: (producer: Producer
     return await act(producer);
   } finally {
     await producer.stop();
+  }
+}
+
+/** Lends the dead letters of a queue that exists. @throws `not-found` */
+export async function withDeadLetters<T>(
+  session: Session,
+  queue: string,
+  act: (dead: DeadLetters, partitions: number) => Promise<T>,
+): Promise<T> {
+  const { config } = session;
+  const refs = await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
+  const dead = createDeadLetters({
+    ...{ redis: redisOf(config), namespace: config.namespace, horizon: config.limits.horizonMs, retryBudget: RETRY_MS },
+  });
+  try {
+    return await act(dead, refs.length);
+  } finally {
+    await dead.stop();
   }
 }
 

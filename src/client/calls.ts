@@ -12,23 +12,23 @@ import type { ProducerSettings } from './settings.ts';
  * The calls of a producer: each is counted, so that a stop waits for it, and finds the connection or makes it. Where it has
  * a level, that is the connection of calls of this durability, which others would have to wait on.
  */
-export interface Calls {
+export interface Calls<P extends Parts = Parts> {
   /** @throws DuestreamError `stopped` */
   readonly check: () => void;
   /** What stands on the connection, if it was made. */
-  readonly opened: (level?: Level) => Parts | undefined;
-  readonly connected: (level?: Level) => Promise<Parts>;
-  readonly run: <T>(work: (parts: Parts) => Promise<T>, level?: Level) => Promise<T>;
+  readonly opened: (level?: Level) => P | undefined;
+  readonly connected: (level?: Level) => Promise<P>;
+  readonly run: <T>(work: (parts: P) => Promise<T>, level?: Level) => Promise<T>;
   /** Its input is read before anything else: what is wrong with it is said also while Redis is away. */
   readonly runChecked: <Input, T>(
     read: () => Input,
-    work: (parts: Parts, input: Input) => Promise<T>,
+    work: (parts: P, input: Input) => Promise<T>,
     levelOf?: () => Level | undefined,
   ) => Promise<T>;
   readonly stop: () => Promise<void>;
 }
 
-export function createCalls(settings: ProducerSettings): Calls {
+export function createCalls(settings: ProducerSettings): Calls<ConnectedParts> {
   const stopAsked = new AbortController();
   /** Ends what goes on beside the calls, once they have settled. */
   const ending = new AbortController();
@@ -55,7 +55,7 @@ export function createCalls(settings: ProducerSettings): Calls {
     if (stopping) throw stopped();
   }
 
-  function run<T>(work: (parts: Parts) => Promise<T>, level?: Level): Promise<T> {
+  function run<T>(work: (parts: ConnectedParts) => Promise<T>, level?: Level): Promise<T> {
     if (stopping) return Promise.reject(stopped());
     const opening = openingOf(level);
     const parts = opening.opened();

@@ -7,12 +7,14 @@ import { DEFAULT_NAME } from '../core/job.ts';
 import type { HeaderOptions, JobOverrides } from '../core/job-fields.ts';
 import type { InputOf } from '../core/job-types.ts';
 import type { Attempted } from '../core/outcome.ts';
+import type { PastJob } from '../core/past.ts';
 import type { Queue } from '../core/queue.ts';
 import { decodeHeader, digestOf } from '../core/record-header.ts';
 import type { JobState } from '../core/state.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { type Peek, peek } from '../redis/inspect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
+import { pastOf } from '../redis/past.ts';
 import { type CallPartitions, placesOf } from './partition-calls.ts';
 import { withReadRetry } from './read-retry.ts';
 
@@ -24,7 +26,7 @@ export interface JobView<Data = unknown> {
   /** Whether a foreign producer put it with a plain ZADD. */
   readonly bare: boolean;
   readonly state: JobState;
-  /** Undefined once the job is over, and when its record cannot be read. */
+  /** Undefined when its record cannot be read, and once the job is over in a queue that keeps no history. */
   readonly name: string | undefined;
   /** Undefined once the job is over, and when its record cannot be read. */
   readonly data: Data | undefined;
@@ -45,7 +47,7 @@ export interface JobView<Data = unknown> {
   /** Grows when the job is replaced or replayed. */
   readonly generation: number;
   readonly cancelRequested: boolean;
-  /** The worker that runs it. */
+  /** The worker that runs it, or had it last. */
   readonly owner: string | undefined;
   /** The number of its last start. */
   readonly token: string | undefined;
@@ -55,6 +57,9 @@ export interface JobView<Data = unknown> {
   readonly overMs: number | undefined;
   /** The address of its dead letter, to show or replay it. */
   readonly deadLetter: string | undefined;
+  /** How it ended, if its queue keeps a history; the ends of earlier lives of its id follow. Empty while it lives its first, and
+   * in what `list` returns. */
+  readonly past: readonly PastJob[];
   /** False when there should be a record and it is missing or cannot be read: the job will become a dead letter. */
   readonly readable: boolean;
 }
@@ -84,20 +89,33 @@ export function createGet({
       for (const ref of placesOf(layout, id, bare)) {
         const found = await withReadRetry('get', () => peek(redis, ref, memberOf(id, { bare })), policy);
         if (found && 'kind' in found) return found;
-        if (found) return viewOf<InputOf<Data>>(ref, { id, bare }, found);
+        const past = await withReadRetry('get', () => endsOf(redis, ref, memberOf(id, { bare })), policy);
+        const view = viewFrom<InputOf<Data>>(ref, { id, bare, past }, found);
+        if (view) return view;
       }
       return undefined;
     });
 }
 
+function viewFrom<Data>(
+  ref: PartitionRef,
+  of: { readonly id: string; readonly bare: boolean; readonly past: readonly PastJob[] },
+  found: Peek | undefined,
+): JobView<Data> | undefined {
+  return found ? viewOf<Data>(ref, of, found) : pastView<Data>(ref, of.past);
+}
+
 /** What is known of a job, as callers see it. */
 export function viewOf<Data>(
   ref: Pick<PartitionRef, 'queue' | 'partition'>,
-  of: { readonly id: string; readonly bare: boolean },
+  of: { readonly id: string; readonly bare: boolean; readonly past: readonly PastJob[] },
   found: Omit<Peek, 'member' | 'nowMs'>,
 ): JobView<Data> {
   const { tombstone, run } = found;
-  const { name, data, codec, options, digest, askedDueMs, readable } = contentOf(found, of.bare);
+  const { data, codec, options, digest, askedDueMs, readable, ...content } = contentOf(found, of.bare);
+  // A tombstone knows nothing of this; the record of the same end does.
+  const end = tombstone && of.past[0]?.token === started(tombstone.token) ? of.past[0] : undefined;
+  const name = content.name ?? end?.name;
   return {
     ...of,
     queue: ref.queue,
@@ -112,16 +130,37 @@ export function viewOf<Data>(
     dueMs: found.dueMs,
     askedDueMs,
     attempts: tombstone?.attempts ?? run?.attempts ?? 0,
-    failures: run?.failures ?? 0,
-    crashes: run?.crashes ?? 0,
-    generation: run?.generation ?? 0,
+    failures: run?.failures ?? end?.failures ?? 0,
+    crashes: run?.crashes ?? end?.crashes ?? 0,
+    generation: run?.generation ?? end?.generation ?? 0,
     cancelRequested: run?.cancelRequested ?? false,
-    owner: run?.owner,
+    owner: run?.owner ?? end?.owner,
     token: started(tombstone?.token ?? run?.token),
-    history: run?.history ?? [],
+    history: run?.history ?? end?.history ?? [],
     overMs: found.overMs,
     deadLetter: tombstone?.deadLetter,
     readable,
+  };
+}
+
+/** Ends of earlier lives that are told. */
+const ENDS_MAX = 5;
+
+/** Nothing is asked where no history was ever kept. */
+async function endsOf(redis: Redis, ref: PartitionRef, member: string): Promise<readonly PastJob[]> {
+  return ref.history ? pastOf(redis, ref, { member, max: ENDS_MAX }) : [];
+}
+
+/** A job of which only the history knows. */
+function pastView<Data>(ref: PartitionRef, past: readonly PastJob[]): JobView<Data> | undefined {
+  const [end] = past;
+  if (!end) return undefined;
+  const { id, bare, outcome: state, name, askedDueMs, attempts, failures, crashes, generation } = end;
+  return {
+    ...{ id, bare, queue: ref.queue, partition: ref.partition, state, name, data: undefined, codec: undefined },
+    ...{ options: {}, digest: undefined, dueMs: undefined, askedDueMs, attempts, failures, crashes, generation },
+    ...{ cancelRequested: false, owner: end.owner, token: end.token, history: end.history, overMs: end.overMs },
+    ...{ deadLetter: end.deadLetter, past, readable: true },
   };
 }
 

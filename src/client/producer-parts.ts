@@ -9,12 +9,14 @@ import { createJobs, type Jobs } from '../redis/transitions/jobs.ts';
 import { type Batch, createBatch } from './batch.ts';
 import { planAll, scheduleAll } from './bulk.ts';
 import { type Cancel, createCancel } from './cancel.ts';
+import { createLetters } from './dead/letters.ts';
 import { createEdit, type Edit } from './edit.ts';
-import type { FindingParts } from './find/acts.ts';
 import { readerOf } from './find/walk.ts';
+import type { FindingParts } from './find/where.ts';
 import { createGet, type Get } from './job-view.ts';
 import { createLayouts } from './layouts.ts';
 import { createPartitionCalls } from './partition-calls.ts';
+import { createPast, type Past } from './past.ts';
 import { type PlanLimits, planJob, planListed } from './plan.ts';
 import { withReadRetry } from './read-retry.ts';
 import { createRefusal } from './refusal.ts';
@@ -42,6 +44,7 @@ export interface Parts {
   readonly cancel: Cancel;
   readonly replay: Replay;
   readonly get: Get;
+  readonly past: Pick<Past, 'result'>;
   readonly reschedule: Reschedule;
   readonly edit: Edit;
   readonly finding: FindingParts;
@@ -120,6 +123,7 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
       batch: createBatch({ jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
       cancel: createCancel({ jobs: made, callPartitions, windowMs }),
       replay: createReplay({ redis, jobs: made, callPartitions }),
+      letters: createLetters({ redis, jobs: made, callPartitions }),
     };
   };
   await withReadRetry('read the clock', server.measure, { clock, budgetMs });
@@ -146,6 +150,7 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
     },
     ...writing(jobs, callPartitions),
     get: createGet({ redis, callPartitions }),
+    past: createPast({ redis, callPartitions }),
     reschedule: createReschedule({ redis, jobs, callPartitions, horizonMs }),
     edit: createEdit({ redis, jobs, callPartitions, recordBytesMax }),
     finding,

@@ -4,8 +4,6 @@
  * nothing else of the process: no signal handlers, no timers, no output. Every promise it gives settles, none waits for ever.
  */
 import type { ScheduleOptions } from '../core/job-options.ts';
-import type { InputOf } from '../core/job-types.ts';
-import { checkNames } from '../core/option-names.ts';
 import { checkList } from './bulk.ts';
 import { type Calls, createCalls } from './calls.ts';
 import type { Cancelled } from './cancel.ts';
@@ -17,6 +15,7 @@ import { type Finding, findingOf } from './find/finding.ts';
 import type { JobListOptions, JobPage } from './find/list.ts';
 import type { CancelledWhere, ChangedWhere, WhereOptions, WhereProgress } from './find/where.ts';
 import type { JobView } from './job-view.ts';
+import { type Looks, looksOf, one } from './looks.ts';
 import {
   createScheduleChain,
   type ProducerMiddleware,
@@ -24,6 +23,7 @@ import {
   type ScheduleChain,
   type ScheduleMiddleware,
 } from './middleware.ts';
+import type { JobResult } from './past.ts';
 import { dueOf } from './plan.ts';
 import { parseReplayed, type Replayed, type ReplayTarget } from './replay.ts';
 import type { Rescheduled } from './reschedule.ts';
@@ -53,6 +53,7 @@ export type {
   JobFilter,
   JobListOptions,
   JobPage,
+  JobResult,
   JobView,
   NamedJob,
   NamedOptions,
@@ -80,7 +81,7 @@ export type {
  * queue is resized again and again · `stopped` after `stop`. What writes takes a `durability`: with more than `memory` also
  * `indeterminate` when replicas or disks have not confirmed it in time, and `refused` where Redis cannot promise it.
  */
-export interface Producer extends Scheduling, Changes, Finding {
+export interface Producer extends Scheduling, Changes, Finding, Looks {
   /**
    * Cancels one job. `bare`: one that a foreign producer put as a plain zset member.
    *
@@ -97,17 +98,6 @@ export interface Producer extends Scheduling, Changes, Finding {
     ids: readonly string[],
     options?: DurabilityOption,
   ): Promise<readonly Cancelled[]>;
-  /**
-   * One job as it is stored, or undefined when nothing is known about it. A record that cannot be read is said to be so
-   * (`readable: false`) and never thrown.
-   *
-   * @example const due = (await producer.get(emails, id))?.dueMs;
-   */
-  get<Data>(
-    queue: QueueInput<Data>,
-    id: string,
-    options?: { readonly bare?: boolean },
-  ): Promise<JobView<InputOf<Data>> | undefined>;
   /**
    * Makes one dead letter a scheduled job again, with fresh budgets; due now unless `delay` or `at` says otherwise. It is
    * named by its own id, or by the id of its job: then the newest dead letter of that job is taken, if it is among the
@@ -173,6 +163,7 @@ export function producerOver(
     ...schedulingOf(settings, calls, chain),
     use: chain.use,
     ...methodsOf(settings, calls),
+    ...looksOf(calls),
     ...changesOf(settings, calls),
     ...findingOf(settings, calls),
     async ready() {
@@ -183,10 +174,7 @@ export function producerOver(
   };
 }
 
-type Methods = Omit<
-  Producer,
-  keyof Changes | keyof Finding | keyof Scheduling | 'use' | 'ready' | 'stop' | typeof Symbol.asyncDispose
->;
+type Methods = Pick<Producer, 'cancel' | 'cancelMany' | 'replay'>;
 
 function methodsOf(settings: ProducerSettings, { runChecked }: Calls): Methods {
   const { clock } = settings;
@@ -207,11 +195,6 @@ function methodsOf(settings: ProducerSettings, { runChecked }: Calls): Methods {
         ({ cancel }, given) => cancel.many(given.to, given.ids),
         () => levelIn(options, []),
       ),
-    get: (queue, id, options = {}) =>
-      runChecked(
-        () => one(queue, id, bareIn(options)),
-        ({ get }, given) => get(given.to, given.id, given),
-      ),
     replay: (queue, deadLetter, options = {}) =>
       runChecked(
         () => ({ to: queueOf(queue), target: parseReplayed(deadLetter), calledMs: clock.monotonicMs() }),
@@ -222,13 +205,4 @@ function methodsOf(settings: ProducerSettings, { runChecked }: Calls): Methods {
         () => levelIn(options, ['delay', 'at', 'zone', 'partition']),
       ),
   };
-}
-
-function one<Data>(queue: QueueInput<Data>, id: string, bare = false) {
-  return { to: queueOf(queue), id: parseAnyId(id, bare), bare };
-}
-
-function bareIn(options: { readonly bare?: boolean }): boolean | undefined {
-  checkNames(options, ['bare'], 'get', 'bad-input');
-  return options.bare;
 }

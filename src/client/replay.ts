@@ -93,7 +93,7 @@ export function createReplay(replaying: Replaying): Replay {
       const { target, dueMs } = request;
       const found = await locate(replaying, { layout, request, policy });
       if (!found) return { deadLetter: target.deadLetterId, status: 'gone', id: idIn(target), dueMs: undefined };
-      const reply = await send(replaying, found, { dueMs, policy });
+      const reply = await replayPlaced({ ...replaying, policy }, found, dueMs);
       if (isMoved(reply)) return reply;
       const { id, entry: deadLetter } = found.deadLetter;
       if (reply.kind === 'ok') return { deadLetter, status: 'scheduled', id, dueMs: reply.dueMs };
@@ -121,6 +121,14 @@ async function locate(
     const deadLetter = await withReadRetry('replay', () => deadLetterAt(replaying.redis, ref, deadLetterId), policy);
     if (deadLetter) found.push({ ref, deadLetter });
   }
+  return onlyPlace(deadLetterId, found);
+}
+
+/** The one that was found. @throws DuestreamError `bad-input` for several */
+export function onlyPlace<T extends { readonly ref: PartitionRef }>(
+  deadLetterId: string,
+  found: readonly T[],
+): T | undefined {
   if (found.length <= 1) return found[0];
   const places = found.map(({ ref }) => ref.partition).join(', ');
   throw new DuestreamError(
@@ -153,10 +161,10 @@ async function newestIn(
 }
 
 /** A dead letter that is gone at the second try may have been replayed by the first: then its job lives, one generation on. */
-async function send(
-  { redis, jobs }: Replaying,
+export async function replayPlaced(
+  { redis, jobs, policy }: Omit<Replaying, 'callPartitions'> & { readonly policy: RetryPolicy },
   { ref, deadLetter }: Found,
-  { dueMs, policy }: { readonly dueMs: number; readonly policy: RetryPolicy },
+  dueMs: number,
 ): Promise<ReplayReply> {
   let tries = 0;
   const call = () => {

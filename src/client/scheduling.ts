@@ -35,13 +35,13 @@ export interface Scheduling {
     data: InputIn<NoInfer<Jobs>, Name>,
     options: Omit<ScheduleOptions, 'name'> & DurabilityOption & { readonly name: Name },
   ): Promise<Scheduled>;
-  /** The same for the job named `default`, whose name need not be said. */
+  /** Of a queue with `jobs`, one of the name `default`, which need not be said. */
   schedule<Jobs extends { readonly default: unknown }>(
     queue: Queue<NamedData<Jobs>>,
     data: InputIn<NoInfer<Jobs>, 'default'>,
     options?: NamedOptions<'default'> & DurabilityOption,
   ): Promise<Scheduled>;
-  /** The same for a queue whose jobs have one type of data, or for the name of a queue. */
+  /** Of a queue without `jobs`: any name, and data of the type of the queue. */
   schedule<Data>(queue: QueueInput<Data>, data: Data, options?: ScheduleOptions & DurabilityOption): Promise<Scheduled>;
   /**
    * Schedules up to a million jobs, results in their order. All are checked first: if one is wrong, the error names its
@@ -56,7 +56,7 @@ export interface Scheduling {
     jobs: readonly NamedJob<NoInfer<Jobs>>[],
     options?: DurabilityOption,
   ): Promise<readonly Scheduled[]>;
-  /** The same for a queue whose jobs have one type of data, or for the name of a queue. */
+  /** Of a queue without `jobs`: any names, and data of the type of the queue. */
   scheduleMany<Data>(
     queue: QueueInput<Data>,
     jobs: readonly BulkJob<Data>[],

@@ -102,7 +102,9 @@ function fromText({ kind }: Option, text: string): unknown {
 function withUnits(parsed: unknown, origins: Readonly<Record<string, Origin>>): Config {
   const durations = new Set(options.filter(({ kind }) => kind === 'duration').map(({ key }) => key));
   const renamed = (node: unknown, key: string): unknown => {
-    if (!isTree(node) || Array.isArray(node) || key === 'queues.*.backoff') return node;
+    if (!isTree(node) || Array.isArray(node) || key === 'queues.*.backoff' || key === 'queues.*.history') {
+      return node;
+    }
     return Object.fromEntries(
       Object.entries(node).map(([name, child]) => {
         const path = key === '' ? name : key === 'queues' ? 'queues.*' : `${key}.${name}`;

@@ -1,7 +1,8 @@
 /** The options of one queue, below `queues.<name>`: what a definition in code leaves out or the file overrides. */
 import { z } from 'zod';
 import type { Backoff } from '../core/backoff.ts';
-import { queueRanges } from '../core/ranges.ts';
+import type { HistoryOptions } from '../core/history.ts';
+import { historyRanges, queueRanges } from '../core/ranges.ts';
 import { duration, milliseconds, number, option } from './table.ts';
 
 const YEAR = 365 * 86_400_000;
@@ -52,6 +53,20 @@ const made = z.discriminatedUnion('kind', [
 
 const backoff = z.union([written, made]);
 
+const { keepMs, max, resultBytesMax } = historyRanges;
+const inRange = ({ min, max }: { readonly min: number; readonly max: number }) => z.int().min(min).max(max);
+const history = z.union([
+  z.boolean(),
+  z
+    .strictObject({
+      keep: milliseconds(keepMs).exactOptional(),
+      max: inRange(max).exactOptional(),
+      result: z.boolean().exactOptional(),
+      resultBytesMax: inRange(resultBytesMax).exactOptional(),
+    })
+    .transform((given): HistoryOptions => given),
+]);
+
 const DELIVERIES = ['at-least-once', 'at-most-once', 'effectively-once'] as const;
 
 export const queue = z.strictObject({
@@ -81,5 +96,11 @@ export const queue = z.strictObject({
     doc: 'How long a job waits after a failure.',
     allowed:
       'kind: fixed (delay), linear (delay, max), exponential (delay, factor, max) or ladder (steps), each with jitter: none, full or equal',
+  }).exactOptional(),
+  history: option(history, {
+    kind: 'history',
+    doc: 'What is kept of jobs that are over.',
+    allowed:
+      'true, false, or keep (1s to 365d), max (1 to 10000000), result (true or false) and resultBytesMax (1 to 262144)',
   }).exactOptional(),
 });

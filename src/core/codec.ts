@@ -172,7 +172,15 @@ export function decodeRun(value: string): Run | undefined {
 
 /** One error as a line of a run or a dead letter. */
 export const encodeAttempted = (error: Attempted): string =>
-  JSON.stringify({ t: error.atMs, a: error.attempt, k: error.kind, m: error.message });
+  JSON.stringify({ t: error.atMs, a: error.attempt, k: error.kind, m: error.message, s: error.stack });
+
+interface StoredAttempted {
+  readonly t: number;
+  readonly a: number;
+  readonly k: Attempted['kind'];
+  readonly m: unknown;
+  readonly s?: unknown;
+}
 
 /** The lines of a history; a line that cannot be read is shown as it is rather than lost. */
 export function decodeHistory(lines: readonly string[]): readonly Attempted[] {
@@ -180,9 +188,9 @@ export function decodeHistory(lines: readonly string[]): readonly Attempted[] {
     .filter((line) => line !== '')
     .map((line) => {
       try {
-        const { t, a, k, m } = JSON.parse(line) as { t: number; a: number; k: Attempted['kind']; m: unknown };
+        const { t, a, k, m, s } = JSON.parse(line) as StoredAttempted;
         if (typeof m !== 'string') throw new Error('not a line of ours');
-        return { atMs: t, attempt: a, kind: k, message: m };
+        return { atMs: t, attempt: a, kind: k, message: m, ...(typeof s === 'string' && { stack: s }) };
       } catch {
         return { atMs: 0, attempt: 0, kind: 'failure', message: line };
       }

@@ -14,8 +14,9 @@ import { BadData, type Content, hasContent } from './content.ts';
 import { DuestreamError, messageOf, oneLine } from './errors.ts';
 import { DEFAULT_NAME } from './job.ts';
 import { isBadData, openedRecord } from './opened-record.ts';
-import { type AbortReason, type Attempted, Defer, type Outcome, Unrecoverable } from './outcome.ts';
+import { type AbortReason, type Attempted, Defer, type Outcome } from './outcome.ts';
 import type { Queue } from './queue.ts';
+import { stackOf, wishOf } from './thrown.ts';
 
 /** One start of one job, as Redis counts it. */
 export interface Life {
@@ -56,7 +57,7 @@ export type StartVerdict<Handler> =
 
 /** How a handler ended. `aborted`: why it had been told to stop, if it had. */
 export type Ending =
-  | { readonly kind: 'returned' }
+  | { readonly kind: 'returned'; readonly value?: unknown }
   | { readonly kind: 'threw'; readonly thrown: unknown; readonly aborted: AbortReason | undefined };
 
 export type EndVerdict =
@@ -118,6 +119,8 @@ export interface EndParts<Handler> {
   readonly nowMs: number;
   /** 0 up to 1; asked only for what is jittered. */
   readonly random: () => number;
+  /** Whether errors are kept with where they were thrown. */
+  readonly stacks?: boolean;
 }
 
 const SUCCEEDED: EndVerdict = { kind: 'settled', outcome: { kind: 'done' } };
@@ -165,13 +168,15 @@ export function compensationOfExpired(
 function outcomeOf<Handler>(
   thrown: unknown,
   aborted: AbortReason | undefined,
-  { life, record, rules, nowMs, random }: EndParts<Handler>,
+  { life, record, rules, nowMs, random, stacks }: EndParts<Handler>,
 ): Outcome {
   // Back at once without using an attempt. If somebody else has started the job meanwhile, this is fenced, as it should.
   if (aborted === 'lease lost' || aborted === 'shutdown') return { kind: 'defer', delayMs: 0 };
   const isBad = isBadData(thrown);
   const kind = isBad ? 'refused' : aborted === 'timeout' ? 'timeout' : 'failure';
-  const error: Attempted = { atMs: nowMs, attempt: life.started.attempts, kind, message: oneLine(messageOf(thrown)) };
+  const message = oneLine(messageOf(thrown));
+  const stack = stacks && !isBad ? stackOf(thrown) : undefined;
+  const error = { atMs: nowMs, attempt: life.started.attempts, kind, message, ...(stack && { stack }) } as const;
   if (isBad) return { kind: 'dead', reason: BAD_DATA, error };
   const wish = wishOf(thrown);
   if (wish instanceof Defer) return { kind: 'defer', delayMs: jittered(bounded(wish.delayMs), random()) };
@@ -203,15 +208,6 @@ function withCompensation<Handler>(
 
 /** What its queue refuses is not tried again: it would be refused again. */
 const BAD_DATA = 'bad-data';
-
-/** What the handler asked for. Anything can be thrown, also an object that throws when it is looked at. */
-function wishOf(thrown: unknown): Defer | Unrecoverable | undefined {
-  try {
-    return thrown instanceof Defer || thrown instanceof Unrecoverable ? thrown : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 /** Several jobs that wait for one lock come back spread over a quarter of the delay, not all at once. */
 function jittered(delayMs: number, random: number): number {

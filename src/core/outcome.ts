@@ -51,4 +51,6 @@ export interface Attempted {
   readonly attempt: number;
   readonly kind: 'failure' | 'timeout' | 'crash' | 'refused';
   readonly message: string;
+  /** Where it was thrown, in queues that keep a history. At most 2,000 characters. */
+  readonly stack?: string | undefined;
 }

@@ -6,6 +6,7 @@ import { type BackoffPolicy, defaultBackoff, storable } from './backoff.ts';
 import { type Codec, type JobSchemas, parseCodec, parseJobs } from './content.ts';
 import { type DurationInput, show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
+import { type History, type HistoryOptions, parseHistory } from './history.ts';
 import { parseName } from './job.ts';
 import type { DataBySchemas } from './job-types.ts';
 import { checkNames } from './option-names.ts';
@@ -31,6 +32,12 @@ export interface QueueOptions {
   /** Over how many partitions a **new** queue is split. Default 1. An existing queue keeps what it has. */
   readonly partitions?: number;
   /**
+   * Keeps jobs that are over, with their errors, times, worker and, if asked for, results: `true`, or for how long and how
+   * many. It is stored in Redis and holds for every process: whoever says something sets it, `false` switches it off.
+   * Default: as it is stored, which at first is off.
+   */
+  readonly history?: HistoryOptions | boolean;
+  /**
    * What data goes through on its way into Redis, for encryption or compression. Only handlers see it decoded: `get`, the
    * command line, dead letters and logs show what is stored. Producers and workers need the same one.
    */
@@ -54,7 +61,7 @@ type AnyQueueOptions = QueueOptions & { readonly jobs?: JobSchemas | undefined }
 export type DeliveryMode = 'at-least-once' | 'at-most-once' | 'effectively-once';
 
 const QUEUE_OPTIONS: readonly string[] = Object.keys({
-  ...{ attempts: 0, crashes: 0, backoff: 0, timeout: 0, delivery: 0, partitions: 0, jobs: 0, codec: 0 },
+  ...{ attempts: 0, crashes: 0, backoff: 0, timeout: 0, delivery: 0, partitions: 0, history: 0, jobs: 0, codec: 0 },
 } satisfies Record<keyof NamedQueueOptions, number>);
 
 const DELIVERIES: readonly DeliveryMode[] = ['at-least-once', 'at-most-once', 'effectively-once'];
@@ -73,6 +80,8 @@ export interface Queue<Data = unknown, Name extends string = string> {
   readonly partitions: number;
   readonly jobs?: JobSchemas | undefined;
   readonly codec?: Codec | undefined;
+  /** Undefined: as it is stored. */
+  readonly history?: History | undefined;
   /** Never present: it lets the compiler carry the data type. */
   readonly data?: Data;
 }
@@ -103,6 +112,7 @@ export function defineQueue(name: string, options: AnyQueueOptions = {}): Queue 
 /** The same where the types are not known. @throws DuestreamError `bad-input` */
 export function queueFrom(name: string, options: AnyQueueOptions): Queue {
   checkNames(options, QUEUE_OPTIONS, 'defineQueue', 'bad-input');
+  const history = parseHistory(options.history);
   return Object.freeze({
     name: parseName(name, 'queue'),
     attempts: wholeNumber(options.attempts ?? 5, { what: 'attempts', ...queueRanges.attempts }),
@@ -113,6 +123,7 @@ export function queueFrom(name: string, options: AnyQueueOptions): Queue {
     partitions: wholeNumber(options.partitions ?? 1, { what: 'partitions', ...queueRanges.partitions }),
     ...(options.jobs === undefined ? {} : { jobs: parseJobs(options.jobs) }),
     ...(options.codec === undefined ? {} : { codec: parseCodec(options.codec) }),
+    ...(history && { history }),
   });
 }
 

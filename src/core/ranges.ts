@@ -26,6 +26,19 @@ export const dataBytesMaxRange = { default: 262_144, min: 1, max: 64 * 1024 * 10
   readonly default: number;
 };
 
+/** What a queue keeps of jobs that are over. */
+export const historyRanges = {
+  keepMs: { default: 7 * DAY_MS, min: 1000, max: 365 * DAY_MS },
+  max: { default: 100_000, min: 1, max: 10_000_000 },
+  resultBytesMax: { default: 16_384, min: 1, max: 262_144 },
+} as const satisfies Readonly<Record<string, Range & { readonly default: number }>>;
+
+/** @throws DuestreamError `bad-input` */
+export function wholeNumberIn(value: unknown, what: string, { min, max }: Range): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
+  throw new DuestreamError('bad-input', `${what} is ${show(value)}; allowed: a whole number from ${min} to ${max}`);
+}
+
 /** Milliseconds of a duration within a range. @throws DuestreamError `bad-input` */
 export function durationIn(input: DurationInput, what: string, { min, max }: Range): number {
   const ms = durationMs(input, what);

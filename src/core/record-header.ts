@@ -60,7 +60,8 @@ export function endMark(record: string, windowMs: number): string {
   const header = isPlain(record) ? '' : record.slice(0, record.indexOf('|'));
   const tags = TAGS.exec(header)?.[1];
   if (tags === undefined) return windowMs > 0 ? markOf(record) : '|';
-  const mark = markOf(record);
+  // A line break in what a foreign producer wrote would end the mark.
+  const mark = tags.includes('\n') ? '' : markOf(record);
   return mark === '' ? '' : `${mark}|${tags}`;
 }
 

@@ -48,7 +48,8 @@ function definitionOf(name: string, { handlers, config }: { handlers: Handlers; 
   const { attempts, crashes, backoff, partitions, delivery, timeoutMs, jobs, codec } = coded ?? queueFrom(name, {});
   const timeout = coded ? timeoutMs : config.worker.timeoutMs;
   const content = { ...(jobs && { jobs }), ...(codec && { codec }) };
-  return queueFrom(name, { attempts, crashes, backoff, partitions, delivery, timeout, ...content, ...said });
+  const defined = queueFrom(name, { attempts, crashes, backoff, partitions, delivery, timeout, ...content, ...said });
+  return said.history === undefined && coded?.history ? Object.freeze({ ...defined, history: coded.history }) : defined;
 }
 
 function workerOptions({ worker, done, namespace }: Config) {

@@ -1,9 +1,10 @@
 /**
- * Keeps a led partition small: tombstones that left the done window and dead letters past their retention go, a bounded
- * batch at a time, so that no command of Redis waits behind a big deletion. Only tombstones and old dead letters are ever deleted.
+ * Keeps a led partition small: tombstones that left the done window, dead letters past their retention and old history go, a bounded
+ * batch at a time, so that no command of Redis waits behind a big deletion. Nothing else is ever deleted.
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
+import type { History } from '../core/history.ts';
 import { createLoop, type Idle, idle } from '../core/loop.ts';
 import { memberOf } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
@@ -16,6 +17,8 @@ export interface JanitorParts {
   readonly redis: Redis;
   readonly ref: PartitionRef;
   readonly limits: SweepLimits;
+  /** What the queue keeps of jobs that are over, now. */
+  readonly history?: () => History | undefined;
   readonly leading: () => Leadership | undefined;
   /** How many jobs this process has promoted in the partition. */
   readonly promoted: () => number;
@@ -36,7 +39,16 @@ const QUIET_REST_MS = 30_000;
 const REST_MS = 1000;
 const BUSY_REST_MS = 5;
 
-export function createJanitor({ redis, ref, limits, leading, promoted, clock, events }: JanitorParts): Janitor {
+export function createJanitor({
+  redis,
+  ref,
+  limits,
+  history = () => ref.history,
+  leading,
+  promoted,
+  clock,
+  events,
+}: JanitorParts): Janitor {
   /** What had been promoted before a sweep that found nothing, and when that was. */
   let quiet: { readonly promoted: number; readonly sinceMs: number } | undefined;
 
@@ -47,10 +59,10 @@ export function createJanitor({ redis, ref, limits, leading, promoted, clock, ev
     const before = promoted();
     const isQuiet = quiet?.promoted === before && nowMs - quiet.sinceMs < QUIET_REST_MS;
     if (!leadership || isQuiet) return idle(IDLE_REST_MS);
-    const swept = await sweep(redis, ref, { term: leadership.term, limits });
+    const swept = await sweep(redis, ref, { term: leadership.term, limits, history: history() });
     if (swept === 'fenced') return IDLE_REST_MS;
     if (swept.more) return BUSY_REST_MS;
-    const isNothing = swept.tombstones + swept.deadLetters === 0;
+    const isNothing = swept.tombstones + swept.deadLetters + swept.past === 0;
     quiet = isNothing ? { promoted: before, sinceMs: nowMs } : undefined;
     return isNothing ? IDLE_REST_MS : REST_MS;
   }

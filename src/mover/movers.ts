@@ -5,6 +5,7 @@
 import type { Clock } from '../core/clock.ts';
 import { messageOf } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
+import type { History } from '../core/history.ts';
 import { createLoop, type Loop } from '../core/loop.ts';
 import { isCluster } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
@@ -12,10 +13,11 @@ import { pauseAfter } from '../redis/connection/outage.ts';
 import { createServerWatch, type ServerWatch } from '../redis/connection/server-watch.ts';
 import { controlKeys, type PartitionRef } from '../redis/keys.ts';
 import type { SweepLimits } from '../redis/transitions/lease.ts';
-import { beat, forget, type Identity, leave, presence } from '../redis/transitions/presence.ts';
+import { beat, type Identity, leave, presence } from '../redis/transitions/presence.ts';
 import { listQueues, partitionsOf } from '../redis/transitions/queues.ts';
 import type { Leadership } from './election.ts';
 import { createEnqueuer, type Enqueuer } from './enqueuer.ts';
+import { forgetLost } from './forget-lost.ts';
 import { createJanitor, type Janitor } from './janitor.ts';
 import { createLoneWorker, type LoneWorker, type NearWorker } from './lone-worker.ts';
 import { createMover, type Mover } from './mover.ts';
@@ -58,9 +60,6 @@ interface Led {
   readonly chores: readonly (Enqueuer | Janitor | Repairer)[];
 }
 
-/** Long enough for people to see in `workers` that somebody is missing. */
-const FORGET_AFTER_MS = 600_000;
-
 interface Registry extends MoversParts {
   readonly server: ServerWatch;
   readonly removed: Removed;
@@ -68,6 +67,8 @@ interface Registry extends MoversParts {
   readonly loneWorker: LoneWorker;
   /** Channel of nudges → who works for its partition. */
   readonly byWake: Map<string, Led>;
+  /** Channel of nudges → what is kept there of jobs that are over. */
+  readonly histories: Map<string, History | undefined>;
   /** Process → monotonic ms since when it has no heartbeat. */
   readonly missingSince: Map<string, number>;
   subscribed: boolean;
@@ -90,7 +91,7 @@ export function createMovers(parts: MoversParts): Movers {
     removed: createRemoved({ redis, namespace }),
     ranks: createRanks({ redis, namespace, processId: identity.id, clock }),
     loneWorker: createLoneWorker(nearWorker),
-    ...{ byWake: new Map(), missingSince: new Map(), subscribed: false },
+    ...{ byWake: new Map(), histories: new Map(), missingSince: new Map(), subscribed: false },
     ...{ deaf: undefined, starting: undefined, stopped: undefined },
   };
   const run = () => pass(registry);
@@ -156,20 +157,9 @@ async function pass(registry: Registry): Promise<number> {
   return beatTtlMs / 3;
 }
 
-/** Ids of killed processes would stay in the alive set for ever. */
-async function forgetLost(registry: Registry, missing: readonly string[]): Promise<void> {
-  const { clock, missingSince, redis, namespace } = registry;
-  const nowMs = clock.monotonicMs();
-  for (const id of missingSince.keys()) if (!missing.includes(id)) missingSince.delete(id);
-  for (const id of missing) {
-    const sinceMs = missingSince.get(id) ?? nowMs;
-    missingSince.set(id, sinceMs);
-    if (nowMs - sinceMs > FORGET_AFTER_MS) await forget(redis, namespace, id);
-  }
-}
-
 async function lead(registry: Registry, ref: PartitionRef): Promise<void> {
-  const { byWake, ranks, redis, identity, options, clock, events, namespace, limits } = registry;
+  const { byWake, ranks, redis, identity, options, clock, events, namespace, limits, histories } = registry;
+  histories.set(ref.keys.wake, ref.history);
   if (byWake.has(ref.keys.wake) || registry.stopped) return;
   const key = ref.keys.leader;
   const standing = {
@@ -180,7 +170,8 @@ async function lead(registry: Registry, ref: PartitionRef): Promise<void> {
   const mover = createMover({ redis, ref, processId: identity.id, options, clock, events, ...standing });
   const duty = { redis, ref, leading: mover.leading, clock, events };
   const enqueuer = createEnqueuer({ ...duty, namespace });
-  const janitor = createJanitor({ ...duty, limits, promoted: mover.promoted });
+  const history = () => histories.get(ref.keys.wake);
+  const janitor = createJanitor({ ...duty, limits, history, promoted: mover.promoted });
   const chores = [enqueuer, janitor, createRepairer(duty)];
   await subscribe(registry, ref.keys.wake);
   if (registry.stopped) return;
@@ -190,9 +181,9 @@ async function lead(registry: Registry, ref: PartitionRef): Promise<void> {
 
 /** A queue that was removed is led no more. If it is declared again, it gets a mover of its own again. */
 async function letGo(registry: Registry, wake: string): Promise<void> {
-  const { byWake, subscriber } = registry;
+  const { byWake, histories, subscriber } = registry;
   const gone = byWake.get(wake);
-  byWake.delete(wake);
+  for (const map of [byWake, histories]) map.delete(wake);
   if (gone) await stopAll(gone);
   await subscriber.sunsubscribe(wake).catch(() => undefined);
 }

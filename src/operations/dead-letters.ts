@@ -10,7 +10,6 @@ import { decodeHeader } from '../core/record-header.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { type DeadLetter, deadLetter } from '../redis/inspect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { everyDeadLetter } from '../redis/pages.ts';
 
 export interface Placed {
   readonly ref: PartitionRef;
@@ -22,16 +21,45 @@ export function addressOf({ ref, deadLetter: found }: Placed, partitions: number
   return partitions === 1 ? found.entry : `${ref.partition}/${found.entry}`;
 }
 
+/** The same of a dead letter as the library tells it. */
+export const writtenAs = (
+  { deadLetter, partition }: { readonly deadLetter: string; readonly partition: number },
+  partitions: number,
+): string => (partitions === 1 ? deadLetter : `${partition}/${deadLetter}`);
+
+/** @throws `bad-input` for what is no address */
+export function parseAddress(address: string): {
+  readonly deadLetter: string;
+  readonly partition: number | undefined;
+} {
+  const [, partition, deadLetter] = /^(?:(\d+)\/)?(\d{1,16}-\d{1,16})$/.exec(address) ?? [];
+  if (deadLetter !== undefined) {
+    return { deadLetter, partition: partition === undefined ? undefined : Number(partition) };
+  }
+  throw new DuestreamError(
+    'bad-input',
+    `dead letter is ${show(address)}; allowed: what "duestream dead ls" prints, such as 1763719000000-0`,
+  );
+}
+
+const PROGRESS_EVERY = 5000;
+
+/** Tells how far a long work is, once for every 5,000 dead letters that were looked at. */
+export function createSteps(
+  tell: (looked: number, matched: number) => void,
+): (looked: number, matched: number) => void {
+  let told = 0;
+  return (looked, matched) => {
+    const step = Math.floor(looked / PROGRESS_EVERY);
+    if (step > told) tell(looked, matched);
+    told = step;
+  };
+}
+
 /** The dead letter of an address. @throws `bad-input` for what is no address, `not-found` when no dead letter has it. */
 export async function findDeadLetter(redis: Redis, refs: readonly PartitionRef[], address: string): Promise<Placed> {
-  const [, partition, entry = ''] = /^(?:(\d+)\/)?(\d+-\d+)$/.exec(address) ?? [];
-  if (entry === '') {
-    throw new DuestreamError(
-      'bad-input',
-      `dead letter is ${show(address)}; allowed: what "duestream dead ls" prints, such as 1763719000000-0`,
-    );
-  }
-  const asked = partition === undefined ? refs : refs.filter((ref) => ref.partition === Number(partition));
+  const { partition, deadLetter: entry } = parseAddress(address);
+  const asked = partition === undefined ? refs : refs.filter((ref) => ref.partition === partition);
   const found = await Promise.all(asked.map(async (ref) => ({ ref, deadLetter: await deadLetter(redis, ref, entry) })));
   const there = found.flatMap((one) =>
     one.deadLetter === undefined ? [] : [{ ref: one.ref, deadLetter: one.deadLetter }],
@@ -46,21 +74,6 @@ export async function findDeadLetter(redis: Redis, refs: readonly PartitionRef[]
   if (second === undefined) return first;
   const choices = there.map((one) => addressOf(one, refs.length)).join(', ');
   throw new DuestreamError('bad-input', `several partitions have a dead letter ${show(address)}; allowed: ${choices}`);
-}
-
-/** The newest dead letters of all partitions. `keep` says what is kept of each: never the record, which may be large. */
-export async function newestDeadLetters<Kept extends { readonly atMs: number }>(
-  redis: Redis,
-  refs: readonly PartitionRef[],
-  { limit, keep }: { readonly limit: number; readonly keep: (placed: Placed) => Kept },
-): Promise<readonly Kept[]> {
-  let newest: readonly Kept[] = [];
-  for (const ref of refs) {
-    const own: Kept[] = [];
-    for await (const found of everyDeadLetter(redis, ref, limit)) own.push(keep({ ref, deadLetter: found }));
-    newest = [...newest, ...own].sort((a, b) => b.atMs - a.atMs).slice(0, limit);
-  }
-  return newest;
 }
 
 /** What a record says, as far as it can be read. */

@@ -161,6 +161,16 @@ export async function deadLetters(
   return list(reply as Reply).map(deadLetterOf);
 }
 
+/** Dead letters, oldest first, from `after` (exclusive) on. */
+export async function oldestDeadLetters(
+  redis: Redis,
+  ref: PartitionRef,
+  { limit, after = '' }: { readonly limit: number; readonly after?: string | undefined },
+): Promise<readonly DeadLetter[]> {
+  const reply = await redis.call('XRANGE', ref.keys.dead, after === '' ? '-' : `(${after}`, '+', 'COUNT', limit);
+  return list(reply as Reply).map(deadLetterOf);
+}
+
 /** One dead letter, or undefined. */
 export async function deadLetter(redis: Redis, ref: PartitionRef, entry: string): Promise<DeadLetter | undefined> {
   const found = list((await redis.call('XRANGE', ref.keys.dead, entry, entry)) as Reply);

@@ -8,6 +8,8 @@
  * itself, `lua/verbs/remove.lua` and the pages that name keys, is compared with it by `test/house-keys.test.ts`.
  */
 
+import type { History } from '../core/history.ts';
+
 /** The consumer group of every ready stream. */
 export const GROUP = 'workers';
 
@@ -69,6 +71,11 @@ export const partitionTable = {
     type: 'zset',
     doc: 'tag, zero byte, member; all scores 0. Live jobs by their tags, made from the headers of their records',
   },
+  past: {
+    type: 'hash',
+    doc: 'member → how its job ended: outcome, times, worker, errors, result. Only in queues that keep a history',
+  },
+  ended: { type: 'zset', doc: 'member → ms when its job ended: the index of `past` by time' },
 } as const satisfies Readonly<Record<string, KeyRow>>;
 
 /** Keys of a namespace, over all queues. */
@@ -122,7 +129,12 @@ export interface PartitionRef {
   readonly partition: number;
   readonly layoutGeneration: number;
   readonly keys: PartitionKeys;
+  /** What its queue keeps of jobs that are over: of the number, the share of this partition. */
+  readonly history?: History | undefined;
 }
+
+/** Whether what ends there is kept. */
+export const keepsHistory = ({ history }: PartitionRef): boolean => history?.isOn === true;
 
 export function partitionKeys(place: {
   readonly namespace: string;
@@ -137,10 +149,7 @@ export function controlKeys(namespace: string): ControlKeys {
 }
 
 /** A partition of a queue whose partition count and generation are known. */
-export function partitionRef(
-  namespace: string,
-  place: { readonly queue: string; readonly partition: number; readonly layoutGeneration: number },
-): PartitionRef {
+export function partitionRef(namespace: string, place: Omit<PartitionRef, 'keys'>): PartitionRef {
   return Object.freeze({ ...place, keys: partitionKeys({ namespace, ...place }) });
 }
 

@@ -4,9 +4,9 @@
  */
 
 import { movedAway } from '../client/batch.ts';
-import type { FindingParts } from '../client/find/acts.ts';
 import { isWithin } from '../client/find/filter.ts';
 import type { Reader } from '../client/find/walk.ts';
+import type { FindingParts } from '../client/find/where.ts';
 import { type CallPartitions, isMoved } from '../client/partition-calls.ts';
 import { RECORD_OVERHEAD_BYTES } from '../client/producer-parts.ts';
 import type { ProducerSettings } from '../client/settings.ts';

@@ -5,6 +5,7 @@ import { readRecord } from '../core/compensation.ts';
 import { DEFAULT_NAME, type Job } from '../core/job.ts';
 import type { Life } from '../core/judge.ts';
 import type { AbortReason, Attempted } from '../core/outcome.ts';
+import type { KeptResult } from '../core/past.ts';
 import type { Queue } from '../core/queue.ts';
 import type { JobState, OverState } from '../core/state.ts';
 import type { Effect } from '../redis/transitions/replies.ts';
@@ -28,6 +29,8 @@ export interface Kept {
   generation: number | undefined;
   /** When it ended. */
   overMs: number | undefined;
+  /** What its handler returned, where its queue keeps that. */
+  result: KeptResult;
   /** The address of its dead letter. */
   deadLetter: string | undefined;
   cancelRequested: boolean;
@@ -67,7 +70,8 @@ export function freshJob(queue: Queue, { id, record, dueMs }: Pick<Kept, 'id' | 
   return {
     ...{ queue, id, record, state: 'scheduled', dueMs, nextDueMs: undefined, token: '0', generation: undefined },
     ...{ attempts: 0, failures: 0, history: [], reason: undefined, cancelRequested: false, turn: 0 },
-    ...{ overMs: undefined, deadLetter: undefined, abort: undefined, strike: () => undefined },
+    ...{ overMs: undefined, result: { kind: 'none' }, deadLetter: undefined },
+    ...{ abort: undefined, strike: () => undefined },
   };
 }
 

@@ -8,6 +8,7 @@ import { type Cancelled, cancelledOf } from '../client/cancel.ts';
 import type { Edited } from '../client/edit.ts';
 import { viewOf } from '../client/job-view.ts';
 import type { ScheduleChain } from '../client/middleware.ts';
+import type { JobResult } from '../client/past.ts';
 import { type Producer, producerOver } from '../client/producer.ts';
 import type { Parts } from '../client/producer-parts.ts';
 import type { Replayed, ReplayRequest } from '../client/replay.ts';
@@ -20,7 +21,7 @@ import type { RescheduleReply } from '../redis/transitions/edits.ts';
 import { edit, peekOf, refOf, reschedule } from './changes.ts';
 import { findingIn } from './finding.ts';
 import type { JobBook } from './jobs.ts';
-import { type DeadLetter, freshJob } from './kept.ts';
+import { type DeadLetter, freshJob, type Kept } from './kept.ts';
 
 /** Nobody dials it. */
 const NOWHERE = 'redis://127.0.0.1:6379';
@@ -40,7 +41,13 @@ export function createKitProducer(book: JobBook, clock: Clock, chain?: ScheduleC
     replay: (queue, request) => replay(book, queue, request),
     async get(queue, id, { bare }) {
       const job = bare ? undefined : book.find(queue.name, id);
-      return job && viewOf(refOf(job), { id, bare }, peekOf(job, book.nowMs()));
+      return job && viewOf(refOf(job), { id, bare, past: [] }, peekOf(job, book.nowMs()));
+    },
+    past: {
+      async result(queue, id, { bare }) {
+        const job = bare ? undefined : book.find(queue.name, id);
+        return job ? resultOf(job) : { status: 'unknown' };
+      },
     },
     async reschedule(queue, requests) {
       const replies: RescheduleReply[] = [];
@@ -125,4 +132,22 @@ async function replay(book: JobBook, queue: Queue, { target, dueMs, partition }:
 function withoutLateness(record: string): string {
   const bar = record.indexOf('|');
   return record.slice(0, bar).replace(/;[elp]=\w+/g, '') + record.slice(bar);
+}
+
+/** What became of a job. */
+function resultOf({ state, dueMs, overMs, result, reason, history, deadLetter }: Kept): JobResult {
+  switch (state) {
+    case 'scheduled':
+      return { status: 'pending', state, dueMs };
+    case 'ready':
+    case 'running':
+      return { status: 'pending', state, dueMs: undefined };
+    case 'done':
+      return { status: state, overMs, result };
+    case 'dead':
+      return { status: state, overMs, reason, error: history.at(-1), deadLetter };
+    case 'cancelled':
+    case 'expired':
+      return { status: state, overMs };
+  }
 }

@@ -15,6 +15,7 @@ import {
   timedOut,
 } from '../core/judge.ts';
 import { silentLog } from '../core/log.ts';
+import { keptResult } from '../core/past.ts';
 import { partitionRef } from '../redis/keys.ts';
 import { Effects, JobContext, LazyAbort } from '../worker/context.ts';
 import type { Handler, HandlerCalls } from '../worker/handlers.ts';
@@ -131,9 +132,14 @@ async function run(playing: Playing, begun: Begun, verdict: Running, rules: Rule
     });
     return;
   }
-  const thrown = await handled;
+  const how = await handled;
   effects.close();
-  const finish = () => end(thrown ? { kind: 'threw', ...thrown, aborted: lazyAbort.reason } : { kind: 'returned' });
+  const finish = () => {
+    if ('thrown' in how) return end({ kind: 'threw', ...how, aborted: lazyAbort.reason });
+    // Delivered at most once: its end was kept before its handler returned anything.
+    if (job.queue.history && !verdict.isOver) job.result = keptResult(how.value, job.queue.history);
+    return end({ kind: 'returned' });
+  };
   if (startedMs + lastsMs <= agenda.nowMs()) await finish();
   else agenda.at(startedMs + lastsMs, finish);
 }
@@ -159,11 +165,10 @@ function contextOf(
   });
 }
 
-/** Resolves when the handler has ended: with what it threw, or with nothing. */
-async function ended(run: () => unknown): Promise<{ readonly thrown: unknown } | undefined> {
+/** Resolves when the handler has ended: with what it threw, or with what it returned. */
+async function ended(run: () => unknown): Promise<{ readonly thrown: unknown } | { readonly value: unknown }> {
   try {
-    await run();
-    return undefined;
+    return { value: await run() };
   } catch (thrown) {
     return { thrown };
   }

@@ -117,7 +117,9 @@ function send(
 }
 
 /** What a completion addresses, and what its tombstone keeps, if there is to be one. */
-export function claimWithMark({ held, record }: Ended, windowMs: number): Claim & { readonly mark: string } {
+export function claimWithMark({ held, record, note }: Ended, windowMs: number): Claim & { readonly mark: string } {
   const { entry, member, token } = claimOf(held);
-  return { entry, member, token, mark: endMark(record, windowMs) };
+  // A history keeps the mark, too, where no tombstone does.
+  const mark = endMark(record, note === undefined ? windowMs : Number.POSITIVE_INFINITY);
+  return { entry, member, token, mark: note === undefined ? mark : `${mark}\n${note}` };
 }

@@ -25,6 +25,8 @@ export interface Ended {
   /** As Redis gave it. */
   readonly record: string;
   readonly tookMs: number;
+  /** For the history, if the queue keeps one. */
+  readonly note?: string | undefined;
 }
 
 export type Unhappy = Exclude<Outcome, { kind: 'done' }>;

@@ -2,52 +2,16 @@
  * One start of one job: judged, then its handler, then judged again, and on to the settle station. What is decided
  * stands in `core/judge.ts`; here it is carried out.
  */
-
-import type { Clock } from '../core/clock.ts';
-import { idOf, type JobRecord } from '../core/codec.ts';
+import type { JobRecord } from '../core/codec.ts';
 import type { Abandoned } from '../core/compensation.ts';
-import { isPromise } from '../core/content.ts';
-import type { Emitter } from '../core/events.ts';
-import {
-  type Ending,
-  type EndParts,
-  judgeEnd,
-  judgeRefused,
-  judgeStart,
-  judgeThrown,
-  type Life,
-  type Rules,
-  type StartVerdict,
-  timedOut,
-} from '../core/judge.ts';
-import type { Log } from '../core/log.ts';
-import type { AbortReason, Outcome } from '../core/outcome.ts';
+import { judgeStart, type Rules } from '../core/judge.ts';
 import type { Queue } from '../core/queue.ts';
-import type { ServerOf } from '../redis/connection/server-clock.ts';
 import type { Started } from '../redis/transitions/replies.ts';
-import type { Ended } from './conclude.ts';
-import { Effects, JobContext, LazyAbort } from './context.ts';
-import { type Handler, type HandlerCalls, handlerFor, type PlainHandlers } from './handlers.ts';
-import type { Held, Inflight } from './inflight.ts';
+import { type Handler, handlerFor, type PlainHandlers } from './handlers.ts';
+import type { Held } from './inflight.ts';
 import type { HandleChain } from './middleware.ts';
-import type { Slots } from './overdue-slots.ts';
-import type { Settle } from './settle.ts';
-import { startedJob } from './started-job.ts';
+import { type Executing, endedUnstarted, nowMs, Run, type Stations } from './run.ts';
 import { within } from './within.ts';
-
-/** What running a job needs beside its handlers. */
-interface Stations {
-  readonly inflight: Inflight;
-  readonly settle: Settle;
-  readonly slots: Slots;
-  readonly clock: Clock;
-  readonly serverOf: ServerOf;
-  readonly random: () => number;
-  readonly events: Emitter;
-  readonly log: Log;
-  /** What handlers ask of Redis. */
-  readonly calls: () => HandlerCalls;
-}
 
 export interface ExecuteParts extends Stations {
   readonly queue: Queue;
@@ -60,11 +24,6 @@ export interface ExecuteParts extends Stations {
 /** Runs a started entry to its outcome. Returns at once; the settle station hears of the end. */
 export type Execute = (held: Held, started: Started) => void;
 
-interface Executing extends Stations {
-  readonly queue: string;
-  readonly rules: Rules<Handler<never>>;
-}
-
 export function createExecute(parts: ExecuteParts): Execute {
   const { queue, handlers, onAbandoned, around, ...stations } = parts;
   const rules: Rules<Handler<never>> = {
@@ -76,8 +35,6 @@ export function createExecute(parts: ExecuteParts): Execute {
   return (held, started) => execute(executing, held, started);
 }
 
-type Verdict = Extract<StartVerdict<Handler<never>>, { kind: 'run' }>;
-
 function execute(executing: Executing, held: Held, started: Started): void {
   const { settle, inflight, rules } = executing;
   const life = { member: held.delivery.member, started };
@@ -88,11 +45,11 @@ function execute(executing: Executing, held: Held, started: Started): void {
   }
   if (verdict.kind === 'refused') {
     inflight.refused(held);
-    settle.settle({ held, name: verdict.name, record: started.record, tookMs: 0 }, verdict.outcome);
+    settle.settle(endedUnstarted(held, verdict.name, started.record), verdict.outcome);
     return;
   }
   const run = new Run(executing, held, life, verdict);
-  if (verdict.isOver) settle.acknowledge(run.endedAfter(0), () => run.begin());
+  if (verdict.isOver) settle.acknowledge(run.endedAfter(), () => run.begin());
   else run.begin();
 }
 
@@ -105,146 +62,10 @@ async function openFirst({ clock, inflight, settle }: Executing, run: Run, openi
   try {
     const record = await within(opening, { clock, timeoutMs: verdict.timeoutMs });
     run.verdict = { ...verdict, record, opening: undefined };
-    settle.acknowledge(run.endedAfter(0), () => run.begin());
+    settle.acknowledge(run.endedAfter(), () => run.begin());
   } catch (thrown) {
     const outcome = run.judgeUnopened(thrown);
     inflight.refused(held);
-    settle.settle(run.endedAfter(0), outcome);
+    settle.settle(endedUnstarted(held, verdict.record.name, run.record), outcome);
   }
 }
-
-/**
- * One start that is let through. A class, unlike most of ours: one is made for each job, and methods cost nothing where
- * closures would cost more than everything else that is done here.
- */
-class Run {
-  readonly #executing: Executing;
-  readonly held: Held;
-  readonly #life: Life;
-  /** Another one once its record is open. */
-  verdict: Verdict;
-  readonly #lazyAbort = new LazyAbort();
-  readonly #effects = new Effects();
-  #startedMs = 0;
-  /** Calls off the timer of its time-out, or the watch over a slot that its handler keeps. */
-  #disarm: (() => void) | undefined = undefined;
-
-  constructor(executing: Executing, held: Held, life: Life, verdict: Verdict) {
-    this.#executing = executing;
-    this.held = held;
-    this.#life = life;
-    this.verdict = verdict;
-  }
-
-  /** Calls the handler, and tells once how it ended, whether it throws, returns or resolves. */
-  begin(): void {
-    const { inflight, clock, serverOf, events, queue, log, calls } = this.#executing;
-    const { handler, timeoutMs, isOver } = this.verdict;
-    const { ref, delivery } = this.held;
-    const { opening } = this.verdict;
-    const job = startedJob(queue, { held: this.held, life: this.#life, record: this.verdict.record });
-    this.#startedMs = clock.monotonicMs();
-    inflight.handlerBegan(this.held, this);
-    const lateMs = Math.max(0, serverOf(ref).nowMs(this.#startedMs) - delivery.dueMs);
-    events.emit('job.started', { queue, id: job.id, name: job.name, attempt: job.attempt, lateMs });
-    const context = new JobContext({
-      job,
-      ref,
-      lazyAbort: this.#lazyAbort,
-      token: this.#life.started.token,
-      deadlineMs: this.#startedMs + timeoutMs,
-      clock,
-      log,
-      calls,
-      effects: isOver ? undefined : this.#effects,
-    });
-    let pending: PromiseLike<unknown> | undefined;
-    try {
-      const result = opening
-        ? opening.then(({ data }) => handler({ ...job, data: data as never }, context))
-        : handler(job, context);
-      pending = isPromise(result) ? Promise.resolve(result) : undefined;
-    } catch (thrown) {
-      this.#handlerThrew(thrown);
-      return;
-    }
-    if (pending) this.#wait(pending);
-    else this.#handlerEnded(RETURNED);
-  }
-
-  /** Told from outside: cancelled, lease lost, shutdown. */
-  abort(why: AbortReason): void {
-    // After this the worker is gone: a time-out would only keep its process alive.
-    if (why === 'shutdown') this.#disarm?.();
-    this.#lazyAbort.abort(why);
-  }
-
-  /** What becomes of it when its data is no good, or not to be had. */
-  judgeUnopened(thrown: unknown): Outcome {
-    return judgeThrown({ thrown }, this.#rulings());
-  }
-
-  /** What it is once it is over. */
-  endedAfter(tookMs: number): Ended {
-    return { held: this.held, name: this.verdict.record.name, record: this.#life.started.record, tookMs };
-  }
-
-  /** What is still to come can take too long; what has returned cannot. */
-  #wait(pending: PromiseLike<unknown>): void {
-    const { timeoutMs } = this.verdict;
-    this.#disarm = this.#executing.clock.timer(timeoutMs, () => this.#timeIsUp());
-    pending.then(
-      () => this.#handlerEnded(RETURNED),
-      (thrown: unknown) => this.#handlerThrew(thrown),
-    );
-  }
-
-  /**
-   * The outcome is settled now. The handler keeps its slot until it ends, so that one which ignores its signal is seen
-   * as a slot that is missing rather than as unbounded concurrency.
-   */
-  #timeIsUp(): void {
-    const { inflight, slots, log } = this.#executing;
-    const { timeoutMs } = this.verdict;
-    const { id } = idOf(this.#life.member);
-    this.#lazyAbort.abort('timeout');
-    inflight.overtaken(this.held);
-    this.#disarm = slots.watch(this.held, id);
-    log.warn({ job: id, timeoutMs }, 'job timed out; its abort signal fired');
-    this.#end({ kind: 'threw', thrown: timedOut(timeoutMs), aborted: this.#lazyAbort.reason });
-  }
-
-  #handlerThrew(thrown: unknown): void {
-    this.#handlerEnded({ kind: 'threw', thrown, aborted: this.#lazyAbort.reason });
-  }
-
-  #handlerEnded(ending: Ending): void {
-    const { inflight, slots } = this.#executing;
-    const { state } = this.held;
-    this.#disarm?.();
-    inflight.handlerEnded(this.held);
-    if (state.phase !== 'overtaken') this.#end(ending);
-    else if (state.slotLost) slots.freed(idOf(this.#life.member).id);
-  }
-
-  /** The start has its outcome. */
-  #end(ending: Ending): void {
-    const { settle, clock } = this.#executing;
-    const ended = this.endedAfter(clock.monotonicMs() - this.#startedMs);
-    const effects = this.#effects.close();
-    const judged = judgeEnd(ending, this.#rulings());
-    if (judged.kind === 'told') settle.tellOnce(ended, judged.error);
-    else if (judged.outcome.kind !== 'done' || effects.length === 0) settle.settle(ended, judged.outcome);
-    else settle.commit(ended, { effects, otherwise: (thrown) => judgeRefused(thrown, this.#rulings()) });
-  }
-
-  #rulings(): EndParts<Handler<never>> {
-    const { rules, random } = this.#executing;
-    const { record } = this.verdict;
-    return { life: this.#life, record, rules, nowMs: nowMs(this.#executing, this.held), random };
-  }
-}
-
-const RETURNED: Ending = { kind: 'returned' };
-
-const nowMs = ({ serverOf }: Executing, { ref }: Held) => Math.round(serverOf(ref).nowMs());

@@ -6,6 +6,7 @@
  * `refs` is one list that changes in place: the parts of the worker look into it in each of their passes. What was taken
  * from a partition that is gone keeps its own reference, and is settled there.
  */
+import type { History } from '../core/history.ts';
 import type { Log } from '../core/log.ts';
 import type { Queue } from '../core/queue.ts';
 import type { Redis } from '../redis/connection/connect.ts';
@@ -22,7 +23,7 @@ export interface ServedPartitions {
 export function createServedPartitions(parts: {
   readonly redis: Redis;
   readonly namespace: string;
-  readonly queue: Pick<Queue, 'name' | 'partitions'>;
+  readonly queue: Pick<Queue, 'name' | 'partitions' | 'history'>;
   readonly consumer: string;
   readonly log: Log;
 }): ServedPartitions {
@@ -31,9 +32,16 @@ export function createServedPartitions(parts: {
 
   async function declare(): Promise<void> {
     const { name, partitions } = queue;
-    const layout = await declareQueue(redis, { namespace, queue: name, partitions });
-    if (layout.partitions === refs.length && layout.layoutGeneration === refs[0]?.layoutGeneration) return;
+    // Said once: what somebody sets later, for all processes, must not be undone by the next look.
+    const history = refs.length === 0 ? queue.history : undefined;
+    const layout = await declareQueue(redis, { namespace, queue: name, partitions, history });
     const next = partitionsOf(namespace, layout);
+    const isSame = layout.partitions === refs.length && layout.layoutGeneration === refs[0]?.layoutGeneration;
+    if (isSame && isSameHistory(next[0]?.history, refs[0]?.history)) return;
+    if (isSame) {
+      refs.splice(0, refs.length, ...next);
+      return;
+    }
     // Before the first read: the others must know of this worker when they share what a dead one left.
     for (const { keys } of next) await join(redis, keys, consumer);
     if (refs.length > 0)
@@ -46,3 +54,6 @@ export function createServedPartitions(parts: {
 
   return { refs, declare };
 }
+
+const isSameHistory = (one: History | undefined, other: History | undefined): boolean =>
+  JSON.stringify(one) === JSON.stringify(other);

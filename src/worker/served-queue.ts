@@ -19,6 +19,7 @@ import { createCompletions } from './completions.ts';
 import { createConsumer } from './consumer.ts';
 import { createExecute } from './execute.ts';
 import { createExpire } from './expiry.ts';
+import { createFullWatch } from './full-watch.ts';
 import type { HandlerCalls } from './handlers.ts';
 import { createHandover } from './handover.ts';
 import type { Heartbeat } from './heartbeat.ts';
@@ -174,7 +175,8 @@ function assemble(
   const readerJobs = isCalled ? jobs : createJobs(blocking);
   const turns = createTurns({ ...settling, ...limits, concurrency, completions, readerJobs });
   const settle = createSettle({ ...settling, completions, turns, isFull: full });
-  const execute = createExecute({ ...base, ...own, queue, handlers, onAbandoned, settle, serverOf, around, calls });
+  const stations = { ...own, settle, serverOf, calls, isFull: createFullWatch(full, clock) };
+  const execute = createExecute({ ...base, ...stations, queue, handlers, onAbandoned, around });
   const reading = { commands, blocking, jobs, refs: own.refs, consumer, concurrency, windowMs };
   const expire = createExpire({ ...base, ...reading, compensations: onAbandoned !== undefined, serverOf });
   const taking = { ...base, ...reading, ...limits, jobLeaseMs, turns, execute, expire };

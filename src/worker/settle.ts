@@ -11,7 +11,7 @@ import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { Effect, SettleReply } from '../redis/transitions/replies.ts';
 import type { Completions, CompletionsParts } from './completions.ts';
 import { conclude, type Ended, isMine, named, persist, tellCompleted, tellUnhappy, type Unhappy } from './conclude.ts';
-import { claimOf, type Held } from './inflight.ts';
+import { claimOf } from './inflight.ts';
 import type { Turns } from './turns.ts';
 
 export interface SettleParts extends CompletionsParts {
@@ -62,30 +62,30 @@ function settle(parts: SettleParts, ended: Ended, outcome: Outcome): void {
 async function sendOne(parts: SettleParts, ended: Ended, outcome: Unhappy): Promise<void> {
   const verb = outcome.kind === 'dead' ? 'bury' : outcome.kind;
   const error = outcome.kind === 'defer' ? '' : await errorLine(parts, ended.held.ref, outcome.error);
-  const reply = await persist(parts, verb, () => call(parts, ended.held, { outcome, error }));
+  const reply = await persist(parts, verb, () => call(parts, ended, { outcome, error }));
   if (reply === 'ok') tellUnhappy(parts, ended, outcome);
   conclude(parts, ended, verb, reply);
 }
 
 /** Decided once, so that every repetition is the same call. */
 async function errorLine({ isFull }: SettleParts, ref: PartitionRef, error: Attempted): Promise<string> {
-  const whole = error.message.length <= SHORT_CHARS || !(await isFull(ref));
-  return encodeAttempted(whole ? error : { ...error, message: oneLine(error.message, SHORT_CHARS) });
+  const whole = (error.message.length <= SHORT_CHARS && error.stack === undefined) || !(await isFull(ref));
+  return encodeAttempted(whole ? error : { ...error, message: oneLine(error.message, SHORT_CHARS), stack: undefined });
 }
 
 function call(
   { jobs, windowMs }: SettleParts,
-  held: Held,
+  { held, note }: Ended,
   { outcome, error }: { readonly outcome: Unhappy; readonly error: string },
 ): Promise<SettleReply> {
   const claim = claimOf(held);
   switch (outcome.kind) {
     case 'retry':
-      return jobs.retry(held.ref, claim, { windowMs, delayMs: outcome.delayMs, error });
+      return jobs.retry(held.ref, claim, { windowMs, delayMs: outcome.delayMs, error, note });
     case 'defer':
-      return jobs.defer(held.ref, claim, { windowMs, delayMs: outcome.delayMs });
+      return jobs.defer(held.ref, claim, { windowMs, delayMs: outcome.delayMs, note });
     case 'dead':
-      return jobs.bury(held.ref, claim, { ...outcome, windowMs, error });
+      return jobs.bury(held.ref, claim, { ...outcome, windowMs, error, note });
   }
 }
 
@@ -94,9 +94,13 @@ async function commit(parts: SettleParts, ended: Ended, { effects, otherwise }: 
   const { ref } = ended.held;
   const claim = claimOf(ended.held);
   let refusal: unknown;
-  const reply = await withRetry('commit', () => jobs.commit(ref, claim, { windowMs, effects }).catch(refused), {
-    ...{ clock, budgetMs: Number.POSITIVE_INFINITY, signal },
-  }).catch((error: unknown) => {
+  const reply = await withRetry(
+    'commit',
+    () => jobs.commit(ref, claim, { windowMs, effects, note: ended.note }).catch(refused),
+    {
+      ...{ clock, budgetMs: Number.POSITIVE_INFINITY, signal },
+    },
+  ).catch((error: unknown) => {
     refusal = error;
     return undefined;
   });

@@ -1,6 +1,6 @@
 /** `purge`: dead letters of an age and a reason go, a bounded batch per call, and nothing else does. */
 import { expect, test } from 'vitest';
-import { purge } from '../../src/redis/transitions/upkeep.ts';
+import { forget, purge } from '../../src/redis/transitions/upkeep.ts';
 import { T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
@@ -66,4 +66,14 @@ test('counting looks the same and writes nothing', async () => {
 test('a partition without dead letters has nothing to purge', async () => {
   await p.schedule('a', { dueMs: T0 + 1 });
   expect(await p.withoutWrite(() => call())).toEqual({ matched: 0, looked: 0, next: undefined });
+});
+
+test('dead letters that are named go, and only those that are there count as forgotten', async () => {
+  const [first = '', , third = ''] = await deadLetters({ a: 'attempts', b: 'attempts', c: 'attempts' });
+  expect(await forget(p.redis, p.ref, [first, third, '1-1'])).toBe(2);
+  expect(await left()).toEqual(['j:b: attempts']);
+  expect(await p.count('forgotten')).toBe(2);
+  expect(await forget(p.redis, p.ref, [first, third, '1-1'])).toBe(0);
+  expect(await p.withoutWrite(() => forget(p.redis, p.ref, []))).toBe(0);
+  expect(await p.count('forgotten')).toBe(2);
 });

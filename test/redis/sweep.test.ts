@@ -17,7 +17,7 @@ async function swept({ nowMs = T0, ...limits }: Partial<SweepLimits> & { nowMs?:
   return sweep(p.redis, p.ref, { term: await p.lead(), limits: { ...LIMITS, ...limits }, nowMs });
 }
 
-const NOTHING = { tombstones: 0, deadLetters: 0, more: false };
+const NOTHING = { tombstones: 0, deadLetters: 0, more: false, past: 0 };
 
 async function done(...ids: string[]): Promise<void> {
   await p.scheduleAll(ids.map((id) => item(id)));
@@ -29,7 +29,7 @@ describe('tombstones', () => {
   test('stay for the whole window, and go one millisecond after it', async () => {
     await done('a');
     expect(await swept({ nowMs: T0 + WINDOW_MS })).toEqual(NOTHING);
-    expect(await swept({ nowMs: T0 + WINDOW_MS + 1 })).toEqual({ tombstones: 1, deadLetters: 0, more: false });
+    expect(await swept({ nowMs: T0 + WINDOW_MS + 1 })).toEqual({ tombstones: 1, deadLetters: 0, more: false, past: 0 });
     expect(await p.picture()).toEqual({});
   });
 
@@ -39,6 +39,7 @@ describe('tombstones', () => {
       tombstones: 2,
       deadLetters: 0,
       more: false,
+      past: 0,
     });
     expect(await p.picture()).toEqual({ jobs: { 'j:c': 'tombstone done' }, done: { 'j:c': T0 + 2 } });
   });
@@ -47,7 +48,12 @@ describe('tombstones', () => {
     await done('a', 'b', 'c');
     const few = { tombstonesMax: 0, floorMs: 60_000 };
     expect(await swept({ ...few, nowMs: T0 + 60_000 })).toEqual(NOTHING);
-    expect(await swept({ ...few, nowMs: T0 + 60_001 })).toEqual({ tombstones: 1, deadLetters: 0, more: false });
+    expect(await swept({ ...few, nowMs: T0 + 60_001 })).toEqual({
+      tombstones: 1,
+      deadLetters: 0,
+      more: false,
+      past: 0,
+    });
     expect(await p.picture()).toEqual({
       jobs: { 'j:b': 'tombstone done', 'j:c': 'tombstone done' },
       done: { 'j:b': T0 + 1, 'j:c': T0 + 2 },
@@ -58,7 +64,12 @@ describe('tombstones', () => {
   test('above their number and past the window go in one call, and a floor above the window keeps none longer', async () => {
     await done('a', 'b', 'c');
     const past = { nowMs: T0 + WINDOW_MS + 2, tombstonesMax: 2 };
-    expect(await swept({ ...past, floorMs: 10 * WINDOW_MS })).toEqual({ tombstones: 2, deadLetters: 0, more: false });
+    expect(await swept({ ...past, floorMs: 10 * WINDOW_MS })).toEqual({
+      tombstones: 2,
+      deadLetters: 0,
+      more: false,
+      past: 0,
+    });
     expect(Object.keys((await p.picture()).done ?? {})).toEqual(['j:c']);
   });
 
@@ -118,8 +129,8 @@ describe('tombstones', () => {
   test('go in bounded batches', async () => {
     await done('a', 'b', 'c');
     const far = { nowMs: T0 + 10 * WINDOW_MS, batch: 2 };
-    expect(await swept(far)).toEqual({ tombstones: 2, deadLetters: 0, more: true });
-    expect(await swept(far)).toEqual({ tombstones: 1, deadLetters: 0, more: false });
+    expect(await swept(far)).toEqual({ tombstones: 2, deadLetters: 0, more: true, past: 0 });
+    expect(await swept(far)).toEqual({ tombstones: 1, deadLetters: 0, more: false, past: 0 });
     expect(await swept(far)).toEqual(NOTHING);
   });
 
@@ -130,8 +141,8 @@ describe('tombstones', () => {
       Object.fromEntries(Array.from({ length: 730 }, (_, at) => [`j:${at}`, '.d0 0 0 0 -'])),
     );
     const far = { nowMs: T0 + 10 * WINDOW_MS, batch: 500 };
-    expect(await swept(far)).toEqual({ tombstones: 500, deadLetters: 0, more: true });
-    expect(await swept(far)).toEqual({ tombstones: 230, deadLetters: 0, more: false });
+    expect(await swept(far)).toEqual({ tombstones: 500, deadLetters: 0, more: true, past: 0 });
+    expect(await swept(far)).toEqual({ tombstones: 230, deadLetters: 0, more: false, past: 0 });
     expect(await p.redis.exists(p.keys.jobs)).toBe(0);
   });
 
@@ -139,7 +150,12 @@ describe('tombstones', () => {
     await done('a');
     await p.schedule('a', { data: 'new life' });
     await p.redis.zadd(p.keys.done, T0, 'j:a');
-    expect(await swept({ nowMs: T0 + 10 * WINDOW_MS })).toEqual({ tombstones: 1, deadLetters: 0, more: false });
+    expect(await swept({ nowMs: T0 + 10 * WINDOW_MS })).toEqual({
+      tombstones: 1,
+      deadLetters: 0,
+      more: false,
+      past: 0,
+    });
     expect(await p.picture()).toEqual({ scheduled: { 'j:a': T0 }, jobs: { 'j:a': 'record' } });
   });
 
@@ -176,8 +192,8 @@ describe('dead letters', () => {
     await p.dead('b');
     await p.dead('c');
     const far = { nowMs: at + 100_000_000, batch: 2 };
-    expect(await swept(far)).toMatchObject({ deadLetters: 2, more: true });
-    expect(await swept(far)).toMatchObject({ deadLetters: 1, more: false });
+    expect(await swept(far)).toMatchObject({ deadLetters: 2, more: true, past: 0 });
+    expect(await swept(far)).toMatchObject({ deadLetters: 1, more: false, past: 0 });
   });
 
   test('go 256 KiB at a time, their members and reasons counted, and the first whatever its size', async () => {

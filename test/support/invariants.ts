@@ -1,5 +1,5 @@
 /**
- * The invariants I1 to I12 and I15 of the design over one whole partition, read at one moment by one read-only script. A
+ * The invariants I1 to I12, I15 and I16 of the design over one whole partition, read at one moment by one read-only script. A
  * snapshot is plain data, so the checker itself is tested by planting what it has to find.
  *
  * I1, I7 and I9 speak of more than one moment: `Since` brings what was before, and what should have happened by now.
@@ -25,6 +25,9 @@ export interface Snapshot {
   readonly stale: ReadonlyMap<string, number>;
   /** Entries of the index of tags: tag, zero byte, member. */
   readonly tags: readonly string[];
+  /** Id → how its job ended. */
+  readonly past: ReadonlyMap<string, string>;
+  readonly ended: ReadonlyMap<string, number>;
   readonly meta: ReadonlyMap<string, string>;
   readonly leader: string;
   readonly leaderTtlMs: number;
@@ -45,40 +48,35 @@ export interface Since {
   readonly spoiled?: boolean;
   /** Members that somebody else put without what belongs to them. */
   readonly foreign?: ReadonlySet<string>;
+  /** The queue keeps a history, and always did. */
+  readonly keeps?: boolean;
   /** A call was cut off: what it added is there twice, what it counted or had still to remove is not yet right. */
   readonly cutOff?: boolean;
 }
 
-export const SNAPSHOT_KEYS = [
-  'scheduled',
-  'jobs',
-  'runs',
-  'ready',
-  'dead',
-  'done',
-  'leader',
-  'meta',
-  'stale',
-  'tags',
-] as const;
+const LIVE_KEYS = ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta', 'stale', 'tags'] as const;
+export const SNAPSHOT_KEYS = [...LIVE_KEYS, 'past', 'ended'] as const;
 export const SNAPSHOT_LUA = `#!lua flags=no-writes
-local scheduled, jobs, runs, ready, dead, done, leader, meta, stale, tags = unpack(KEYS)
+local scheduled, jobs, runs, ready, dead, done, leader, meta, stale, tags, past, ended = unpack(KEYS)
 local delivered, pending, ttls = '', {}, {}
 if redis.call('EXISTS', ready) == 1 then
   for _, group in ipairs(redis.call('XINFO', 'GROUPS', ready)) do
     if group[2] == 'workers' then delivered, pending = group[8], redis.call('XPENDING', ready, 'workers', '-', '+', 10000) end
   end
 end
-for _, key in ipairs({ scheduled, jobs, runs, ready, dead, done, meta, stale, tags }) do ttls[#ttls + 1] = redis.call('PTTL', key) end
+for _, key in ipairs({ scheduled, jobs, runs, ready, dead, done, meta, stale, tags, past, ended }) do ttls[#ttls + 1] = redis.call('PTTL', key) end
 return { redis.call('ZRANGE', scheduled, 0, -1, 'WITHSCORES'), redis.call('HGETALL', jobs), redis.call('HGETALL', runs),
   redis.call('XRANGE', ready, '-', '+'), pending, delivered, redis.call('XRANGE', dead, '-', '+'),
   redis.call('ZRANGE', done, 0, -1, 'WITHSCORES'), redis.call('HGETALL', meta), redis.call('GET', leader) or '',
-  redis.call('PTTL', leader), ttls, redis.call('ZRANGE', stale, 0, -1, 'WITHSCORES'), redis.call('ZRANGE', tags, 0, -1) }`;
+  redis.call('PTTL', leader), ttls, redis.call('ZRANGE', stale, 0, -1, 'WITHSCORES'), redis.call('ZRANGE', tags, 0, -1),
+  redis.call('HGETALL', past), redis.call('ZRANGE', ended, 0, -1, 'WITHSCORES') }`;
 
 export async function takeSnapshot(redis: Redis, keys: PartitionKeys): Promise<Snapshot> {
   const names = SNAPSHOT_KEYS.map((name) => keys[name]);
   const reply = list((await redis.call('EVAL_RO', SNAPSHOT_LUA, names.length, ...names)) as Reply);
-  const [scheduled, jobs, runs, ready, pending, delivered, dead, done, meta, leader, ttl, ttls, stale, tags] = reply;
+  const [scheduled, jobs, runs, ready, pending, delivered, dead, done, meta, leader, ttl, ttls, stale, ...indexes] =
+    reply;
+  const [tags, past, ended] = indexes;
   const stream = (part: Reply | undefined) =>
     list(part).map((item) => ({ id: text(list(item)[0]), fields: fieldsOf(list(item)[1]) }));
   const scores = (part: Reply | undefined) =>
@@ -98,6 +96,8 @@ export async function takeSnapshot(redis: Redis, keys: PartitionKeys): Promise<S
     done: scores(done),
     stale: scores(stale),
     tags: list(tags).map(text),
+    past: fieldsOf(past),
+    ended: scores(ended),
     meta: fieldsOf(meta),
     leader: text(leader),
     leaderTtlMs: Number(ttl),
@@ -107,7 +107,7 @@ export async function takeSnapshot(redis: Redis, keys: PartitionKeys): Promise<S
 
 /** Sentences of the design that do not hold, each beginning with its number. */
 export function broken(now: Snapshot, since: Since = {}): readonly string[] {
-  const all = [places, stream, owners, growth, promotion, times, sums, tagged];
+  const all = [places, kept, stream, owners, growth, promotion, times, sums, tagged];
   return all.flatMap((check) => check(now, since));
 }
 
@@ -138,6 +138,21 @@ function places(now: Snapshot, { foreign, cutOff = false }: Since): readonly str
     !cutOff && !isLive(now.jobs.get(member)) && `I12 the run of ${member} has no record`,
   ]);
   return [...contents, ...said(indexed), ...said(runs)];
+}
+
+/** I16: a record has its place in the order of ends, and every end its record. A dead letter about nonsense is no end. */
+function kept(now: Snapshot, { keeps = false, cutOff = false }: Since): readonly string[] {
+  const placed = [...now.past.keys()].map((id) => !now.ended.has(id) && `I16 the record of ${id} is never swept`);
+  const recorded = [...now.ended.keys()].map(
+    (id) => !cutOff && !now.past.has(id) && `I16 ${id} has ended without a record`,
+  );
+  const over = [...now.jobs].map(([member, content]) => {
+    const tombstone = isTombstone(content) ? decodeTombstone(content) : undefined;
+    if (!keeps || !tombstone || (tombstone.outcome === 'dead' && tombstone.token === '0')) return false;
+    const end = ` ${content.slice(1, 2)} ${tombstone.token} ${tombstone.attempts} `;
+    return !now.past.get(member)?.includes(end) && `I16 nothing is kept of the end of ${member}`;
+  });
+  return said([...placed, ...recorded, ...over]);
 }
 
 /** I4, I5, I6: the entries, and who holds them. */

@@ -152,5 +152,9 @@ export function endsOf(snapshot: Snapshot): readonly string[] {
   const once = deadLetters.filter(
     (deadLetter, at) => deadLetters.indexOf(deadLetter) === at || !NONSENSE.some((why) => deadLetter.endsWith(why)),
   );
-  return [...live, ...over, ...waiting, ...entries, ...once].sort();
+  // Earlier lives stand behind the last; how often they were started is known, when they ended is not.
+  const past = [...snapshot.past].map(
+    ([id, text]) => `${id} ended ${text.split(' ', 5).slice(1, 2)} ${text.split(' ', 4)[3]}`,
+  );
+  return [...live, ...over, ...waiting, ...entries, ...once, ...past].sort();
 }

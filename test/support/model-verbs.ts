@@ -236,7 +236,12 @@ export function sweep(model: Model, term: string, limits: SweepLimits): 'fenced'
     free.length > limits.batch ||
     notes.length >= limits.batch ||
     (young === -1 && looked.length === Math.min(limits.batch, 100));
-  return { tombstones: old.length, deadLetters: forget(model, young === -1 ? looked : looked.slice(0, young)), more };
+  return {
+    tombstones: old.length,
+    deadLetters: forget(model, young === -1 ? looked : looked.slice(0, young)),
+    more,
+    past: 0,
+  };
 }
 
 /** The youngest age within a window is kept, and forgotten after it. */

@@ -5,6 +5,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../../src/core/errors.ts';
+import { parseHistory } from '../../src/core/history.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';
 import { createJobs, type Jobs } from '../../src/redis/transitions/jobs.ts';
@@ -69,8 +70,11 @@ export class Disagreement extends Error {}
 
 export const effectKey = (ref: PartitionRef): string => ref.keys.meta.replace(/:meta$/, ':effects');
 
+/** Long and large enough that no sweep of a list ends it. */
+const history = parseHistory({ keep: '365d', max: 10_000_000 });
+
 export function createWorld(redis: Redis, namespace: string): World {
-  const ref = partitionRef(namespace, { queue: 'q', partition: 0, layoutGeneration: 0 });
+  const ref = partitionRef(namespace, { queue: 'q', partition: 0, layoutGeneration: 0, ...(history && { history }) });
   const known = { deliveries: [], claims: [], items: [], terms: [], calls: [] };
   return {
     redis,
@@ -106,6 +110,7 @@ export async function make(world: World, call: Call): Promise<void> {
     regrouped: model.regrouped,
   };
   const wrong = broken(snapshot, {
+    keeps: true,
     ...faults,
     ...(before ? { before } : {}),
     ...(promotedUpTo ? { promotedUpTo } : {}),

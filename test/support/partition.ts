@@ -6,6 +6,7 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { encodeAttempted, encodeBody, encodeRecord, memberOf } from '../../src/core/codec.ts';
+import type { History } from '../../src/core/history.ts';
 import type { EntryId } from '../../src/core/job.ts';
 import type { HeaderOptions } from '../../src/core/job-fields.ts';
 import { editRecord, type RecordChange } from '../../src/core/record-edit.ts';
@@ -69,10 +70,10 @@ export function only<T>(list: readonly T[]): T {
 }
 
 /** Registers the hooks of one test file and returns its partition. */
-export function usePartition(options: StartOptions = {}) {
+export function usePartition({ history, ...options }: StartOptions & { readonly history?: History } = {}) {
   let opened: { readonly server: TestRedis; readonly redis: Redis; readonly jobs: Jobs } | undefined;
   let term = '';
-  const ref = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0 });
+  const ref = partitionRef('t', { queue: 'q', partition: 0, layoutGeneration: 0, ...(history && { history }) });
   const keys = ref.keys;
   const the = () => {
     if (opened === undefined) throw new Error('the partition is open inside tests only');
@@ -141,18 +142,21 @@ export function usePartition(options: StartOptions = {}) {
       return the().jobs.release(ref, deliveries, { consumer, nowMs: T0 });
     },
     extend: (claims: readonly Claim[], consumer = 'w1') => the().jobs.extend(ref, claims, consumer),
-    complete: (claims: readonly Claim[], call: Settle & { hold?: boolean } = {}) =>
+    complete: (claims: readonly (Claim & { readonly mark?: string })[], call: Settle & { hold?: boolean } = {}) =>
       the().jobs.complete(ref, claims, { windowMs: WINDOW_MS, nowMs: T0, ...call }),
-    commit: (claim: Claim, effects: readonly Effect[], call: Settle = {}) =>
+    commit: (claim: Claim, effects: readonly Effect[], call: Settle & { note?: string } = {}) =>
       the().jobs.commit(ref, claim, { windowMs: WINDOW_MS, nowMs: T0, effects, ...call }),
-    retry: (claim: Claim, call: Settle & { delayMs?: number; error?: string } = {}) =>
+    retry: (claim: Claim, call: Settle & { delayMs?: number; error?: string; note?: string } = {}) =>
       the().jobs.retry(ref, claim, {
         ...{ windowMs: WINDOW_MS, nowMs: T0, delayMs: 1000, error: failure('boom') },
         ...call,
       }),
-    defer: (claim: Claim, call: Settle & { delayMs?: number } = {}) =>
+    defer: (claim: Claim, call: Settle & { delayMs?: number; note?: string } = {}) =>
       the().jobs.defer(ref, claim, { windowMs: WINDOW_MS, nowMs: T0, delayMs: 1000, ...call }),
-    bury: (claim: Claim, call: Settle & { reason?: string; error?: string; compensation?: Compensation } = {}) =>
+    bury: (
+      claim: Claim,
+      call: Settle & { reason?: string; error?: string; compensation?: Compensation; note?: string } = {},
+    ) =>
       the().jobs.bury(ref, claim, {
         ...{ windowMs: WINDOW_MS, nowMs: T0, reason: 'attempts', error: failure('boom') },
         ...call,

@@ -275,7 +275,7 @@ it('delivered at most once, a job is completed before it runs, and its entry goe
   expect(line.inflight.size()).toBe(0);
 });
 
-it('without a done window a completion brings a bar alone', async () => {
+it('without a done window a completion of a job without tags brings a bar alone', async () => {
   const line = open({ windowMs: 0 });
   await full(line, 'a', 'b', 'c', 'd');
   await line.end('a');

@@ -126,32 +126,17 @@ function changesOf(settings: ProducerSettings, { runChecked }: Run): Omit<Findin
       const calledMs = settings.clock.monotonicMs();
       const read = () => ({
         ask: whereOf({ queue, filter, options, owner: 'rescheduleWhere', states: WAITING }),
-        mode: modeOf(due),
+        ...{ due, mode: modeOf(due), calledMs },
       });
-      const work = async ({ finding, server, limits }: Parts, { ask, mode }: ReturnType<typeof read>) => {
-        await server.settle();
-        const dueMs = dueOf(due, limits(calledMs));
-        const act = rescheduling(finding.jobs, { dueMs, mode, horizonMs: finding.horizonMs });
-        return changeWhere(finding, { ...ask, act, isDone: (job) => job.state === 'scheduled' && job.dueMs === dueMs });
-      };
-      return changed(runChecked(read, work));
+      return changed(runChecked(read, rescheduleAll));
     },
-    editWhere: (queue, filter, change, options = {}) =>
-      changed(
-        runChecked(
-          () => ({
-            ask: whereOf({ queue, filter, options, owner: 'editWhere', states: WAITING }),
-            change: changeOf(change, { queue: queueOf(queue), dataBytesMax: settings.dataBytesMax }),
-          }),
-          async ({ finding }, { ask, change: made }) => {
-            // Said before anything is read, where all the jobs will have one name.
-            const name = made.name ?? ask.filter.name;
-            if (name !== undefined) await sealedFor(ask.queue, name, made);
-            const act = editing(finding.jobs, { queue: ask.queue, change: made, bytesMax: finding.recordBytesMax });
-            return changeWhere(finding, { ...ask, act });
-          },
-        ),
-      ),
+    editWhere: (queue, filter, change, options = {}) => {
+      const read = () => ({
+        ask: whereOf({ queue, filter, options, owner: 'editWhere', states: WAITING }),
+        change: changeOf(change, { queue: queueOf(queue), dataBytesMax: settings.dataBytesMax }),
+      });
+      return changed(runChecked(read, editAll));
+    },
     runNowWhere: (queue, filter, options = {}) =>
       changed(
         runChecked(
@@ -163,6 +148,30 @@ function changesOf(settings: ProducerSettings, { runChecked }: Run): Omit<Findin
         ),
       ),
   };
+}
+
+async function rescheduleAll(
+  { finding, server, limits }: Parts,
+  { ask, due, mode, calledMs }: { ask: Where; due: NewDue; mode: ReturnType<typeof modeOf>; calledMs: number },
+): Promise<CancelledWhere> {
+  await server.settle();
+  const dueMs = dueOf(due, limits(calledMs));
+  const act = rescheduling(finding.jobs, { dueMs, mode, horizonMs: finding.horizonMs });
+  return changeWhere(finding, { ...ask, act, isDone: (job) => job.state === 'scheduled' && job.dueMs === dueMs });
+}
+
+async function editAll(
+  { finding }: Parts,
+  { ask, change }: { ask: Where; change: ReturnType<typeof changeOf> },
+): Promise<CancelledWhere> {
+  const { queue, filter } = ask;
+  // Said before anything is read, where all the jobs will have one name.
+  const name = change.name ?? filter.name;
+  if (name !== undefined) await sealedFor(queue, name, change);
+  return changeWhere(finding, {
+    ...ask,
+    act: editing(finding.jobs, { queue, change, bytesMax: finding.recordBytesMax }),
+  });
 }
 
 function listAskOf(queue: QueueInput<unknown>, options: JobListOptions): ListAsk {

@@ -69,5 +69,5 @@ function scheduledIn(
 
 function viewIn({ ref, id, bare, state, record, run, dueMs }: Found): JobView {
   const peek = { state, record, run, dueMs, tombstone: undefined, overMs: undefined };
-  return viewOf(ref, { id, bare }, peek);
+  return viewOf(ref, { id, bare, past: [] }, peek);
 }

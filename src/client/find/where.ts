@@ -10,6 +10,7 @@ import { DuestreamError, messageOf } from '../../core/errors.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
 import type { Found } from '../../redis/find/look.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
+import type { Jobs } from '../../redis/transitions/jobs.ts';
 import type { Moved } from '../../redis/transitions/replies.ts';
 import { isMoved } from '../partition-calls.ts';
 import { sameKind } from '../scheduled.ts';
@@ -78,6 +79,13 @@ export interface WhereOptions {
   readonly onProgress?: ((progress: WhereProgress) => void) | undefined;
   /** Ends the call after the page under way; the result has a cursor then. */
   readonly signal?: AbortSignal | undefined;
+}
+
+/** What a call by filter stands on. */
+export interface FindingParts extends WalkParts {
+  readonly jobs: Pick<Jobs, 'cancel' | 'reschedule' | 'edit'>;
+  readonly horizonMs: number;
+  readonly recordBytesMax: number;
 }
 
 /** Changes jobs of one partition, a bounded number. The outcomes are in their order. */

@@ -69,7 +69,7 @@ export interface Schedules {
    * await schedules.put('nightly', { queue: 'reports', cron: '30 2 * * *', zone: 'Europe/Berlin' });
    */
   put<Jobs>(name: string, input: NamedSchedule<Jobs>): Promise<ScheduleChange>;
-  /** The same for a queue whose jobs have one type of data, or for the name of a queue. */
+  /** Of a queue without `jobs`, or of a queue by its name. */
   put<Data>(name: string, input: ScheduleInput | QueueSchedule<Data>): Promise<ScheduleChange>;
   /** One schedule as it is now: its definition, its next instant and how far it was fired. @returns undefined if there is none */
   get(name: string): Promise<ScheduleView | undefined>;

@@ -96,7 +96,7 @@ function schemaOf(option: JobOption): z.ZodType {
     case 'backoff':
       return backoff;
     case 'list':
-      return z.array(z.string({ error: option.allowed })).openapi(about);
+      return z.array(z.string(), { error: option.allowed }).openapi(about);
     default:
       return z
         .string({ error: option.allowed })

@@ -12,7 +12,7 @@ export interface Flaw {
   readonly damage: Damage | undefined;
 }
 
-type StateKind = 'overdue' | 'lease' | 'expiring' | 'balance' | 'immortal' | 'shrunk' | 'type' | 'hollow';
+type StateKind = 'overdue' | 'lease' | 'expiring' | 'balance' | 'immortal' | 'shrunk' | 'type' | 'hollow' | 'unswept';
 type Kind = Flaw['what'];
 
 const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string, repair?: string]>> = {
@@ -58,6 +58,10 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
     'I15',
     'an entry of the index of tags whose job is over or has other tags; lists leave it out, and it takes memory',
     'remove the entry',
+  ],
+  unswept: [
+    'I16',
+    'the history has records that are in no order of ends, so no sweep would ever remove them; remove both keys of the history',
   ],
   type: ['key', 'somebody else put another type at our key, and the partition stands still: rename or delete it'],
   hollow: [

@@ -183,6 +183,9 @@ async function stateFlaws(
   for (const { key, type } of stored) {
     if (type === 'stream' && (await isHollow(redis, key))) flaws.push(flawOf('hollow', key));
   }
+  const kept = await redis.hlen(keys.past);
+  const ends = kept === 0 ? 0 : await redis.zcard(keys.ended);
+  if (kept > ends) flaws.push(flawOf('unswept', keys.past, `${kept} records, ${ends} ends`));
   if (records === undefined) return flaws;
   const sum = (...names: readonly string[]) => names.reduce((total, name) => total + (now.counters[name] ?? 0), 0);
   const into = sum('scheduled', 'replayed', 'adopted');

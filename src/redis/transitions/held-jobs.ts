@@ -2,7 +2,7 @@
  * Transitions of jobs that a worker holds, of `createJobs`: of entries that it was given, and of starts that have ended.
  */
 import type { Redis } from '../connection/connect.ts';
-import type { PartitionRef } from '../keys.ts';
+import { keepsHistory, type PartitionRef } from '../keys.ts';
 import { READ_BYTES_MAX } from './bytes.ts';
 import { type LeadersPass, type PromoteReply, promoteReply } from './passes.ts';
 import {
@@ -40,16 +40,29 @@ export interface ExpireSettings {
   readonly nowMs?: number;
 }
 
-export interface BuryOptions {
+/** The end of one start. */
+export interface Noted {
   readonly windowMs: number;
-  readonly reason: string;
-  readonly error: string;
-  readonly compensation?: Compensation | undefined;
+  /** For the history, if the queue keeps one: `encodeNote` in `core/past.ts`. */
+  readonly note?: string | undefined;
   readonly nowMs?: number;
 }
 
+export interface BuryOptions extends Noted {
+  readonly reason: string;
+  readonly error: string;
+  readonly compensation?: Compensation | undefined;
+}
+
+/** Of a worker that says nothing. */
+const BARE_NOTE = '- {}';
+
 /** Of entries that a worker was given. */
 export function given(redis: Redis) {
+  return { ...starting(redis), ...holding(redis) };
+}
+
+function starting(redis: Redis) {
   return {
     /** Deliveries must be in ascending order of their entry ids. Suspects run unless they are refused. */
     async start(
@@ -59,7 +72,12 @@ export function given(redis: Redis) {
     ): Promise<readonly StartReply[]> {
       const args = { now: nowMs ?? '', consumer, bytes: bytesMax, window: windowMs, suspects };
       const [first, others] = list(
-        await run(redis, 'start', { keys: ref.keys, args, each: deliveries.flatMap(deliveryArgs) }),
+        await run(redis, 'start', {
+          keys: ref.keys,
+          keeps: keepsHistory(ref),
+          args,
+          each: deliveries.flatMap(deliveryArgs),
+        }),
       );
       const taken = takenOf(first, others);
       if (taken.length !== deliveries.length) lostCount(redis, 'start');
@@ -79,10 +97,14 @@ export function given(redis: Redis) {
         one.compensation?.member ?? '',
         one.compensation?.record ?? '',
       ]);
-      const reply = await run(redis, 'expire', { keys: ref.keys, args, each });
+      const reply = await run(redis, 'expire', { keys: ref.keys, keeps: keepsHistory(ref), args, each });
       return list(reply).map((item) => text(item) as ExpireReply);
     },
+  };
+}
 
+function holding(redis: Redis) {
+  return {
     async release(
       ref: PartitionRef,
       deliveries: readonly Delivery[],
@@ -111,7 +133,11 @@ export function together(redis: Redis) {
     ): Promise<Served> {
       const numbers = { suspects, take, given: given.length };
       const args = { now: nowMs ?? '', consumer, bytes: bytesMax, window: windowMs, ...numbers };
-      const served = servedOf(list(await run(redis, 'serve', { keys: ref.keys, args, each: serveArgs(given, ended) })));
+      const served = servedOf(
+        list(
+          await run(redis, 'serve', { keys: ref.keys, keeps: keepsHistory(ref), args, each: serveArgs(given, ended) }),
+        ),
+      );
       if (!answers(served, { ended, given })) lostCount(redis, 'serve');
       return served;
     },
@@ -126,7 +152,9 @@ export function together(redis: Redis) {
       const leader = { now: nowMs ?? '', term, lease: leaseMs ?? '', limit, cap };
       const args = { ...leader, consumer, bytes: bytesMax, window: windowMs, suspects, take };
       const each = serveArgs([], ended);
-      const [promoted, ...rest] = list(await run(redis, 'relay', { keys: ref.keys, args, each }));
+      const [promoted, ...rest] = list(
+        await run(redis, 'relay', { keys: ref.keys, keeps: keepsHistory(ref), args, each }),
+      );
       const served = servedOf(rest);
       if (!answers(served, { ended, given: [] })) lostCount(redis, 'relay');
       return { ...served, promoted: promoteReply(list(promoted)) };
@@ -150,7 +178,7 @@ export function ended(redis: Redis) {
     ): Promise<readonly SettleReply[]> {
       const args = { now: nowMs ?? '', window: windowMs, hold: hold ? 1 : 0, consumer };
       const each = claims.flatMap((claim) => [...claimArgs(claim), claim.mark ?? '']);
-      const reply = await run(redis, 'complete', { keys: ref.keys, args, each });
+      const reply = await run(redis, 'complete', { keys: ref.keys, keeps: keepsHistory(ref), args, each });
       return list(reply).map((item) => text(item) as SettleReply);
     },
 
@@ -158,9 +186,9 @@ export function ended(redis: Redis) {
     async commit(
       ref: PartitionRef,
       claim: Claim,
-      { windowMs, effects, nowMs }: { windowMs: number; effects: readonly Effect[]; nowMs?: number },
+      { windowMs, effects, note = '', nowMs }: Noted & { readonly effects: readonly Effect[] },
     ): Promise<CommitReply> {
-      const args = { now: nowMs ?? '', window: windowMs, ...claim };
+      const args = { now: nowMs ?? '', window: windowMs, ...claim, note: keepsHistory(ref) ? note || BARE_NOTE : '' };
       const each = effects.flatMap(({ command, args: words }) => [words.length, command, ...words]);
       const moreKeys = effects.map(({ key }) => key);
       return text(await run(redis, 'commit', { keys: ref.keys, args, each, moreKeys })) as CommitReply;
@@ -169,29 +197,29 @@ export function ended(redis: Redis) {
     async retry(
       ref: PartitionRef,
       claim: Claim,
-      { windowMs, delayMs, error, nowMs }: { windowMs: number; delayMs: number; error: string; nowMs?: number },
+      { windowMs, delayMs, error, note = '', nowMs }: Noted & { readonly delayMs: number; readonly error: string },
     ): Promise<SettleReply> {
-      const args = { now: nowMs ?? '', window: windowMs, ...claim, delay: delayMs, error };
-      return settleReply(await run(redis, 'retry', { keys: ref.keys, args }));
+      const args = { now: nowMs ?? '', window: windowMs, ...claim, delay: delayMs, error, note };
+      return settleReply(await run(redis, 'retry', { keys: ref.keys, keeps: keepsHistory(ref), args }));
     },
 
     async defer(
       ref: PartitionRef,
       claim: Claim,
-      { windowMs, delayMs, nowMs }: { windowMs: number; delayMs: number; nowMs?: number },
+      { windowMs, delayMs, note = '', nowMs }: Noted & { readonly delayMs: number },
     ): Promise<SettleReply> {
-      const args = { now: nowMs ?? '', window: windowMs, ...claim, delay: delayMs };
-      return settleReply(await run(redis, 'defer', { keys: ref.keys, args }));
+      const args = { now: nowMs ?? '', window: windowMs, ...claim, delay: delayMs, note };
+      return settleReply(await run(redis, 'defer', { keys: ref.keys, keeps: keepsHistory(ref), args }));
     },
 
     async bury(
       ref: PartitionRef,
       claim: Claim,
-      { windowMs, reason, error, compensation, nowMs }: BuryOptions,
+      { windowMs, reason, error, compensation, note = '', nowMs }: BuryOptions,
     ): Promise<SettleReply> {
       const inheritance = { compensation: compensation?.member ?? '', compensationRecord: compensation?.record ?? '' };
-      const args = { now: nowMs ?? '', window: windowMs, ...claim, reason, error, ...inheritance };
-      return settleReply(await run(redis, 'bury', { keys: ref.keys, args }));
+      const args = { now: nowMs ?? '', window: windowMs, ...claim, reason, error, ...inheritance, note };
+      return settleReply(await run(redis, 'bury', { keys: ref.keys, keeps: keepsHistory(ref), args }));
     },
   };
 }

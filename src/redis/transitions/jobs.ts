@@ -4,7 +4,7 @@
  */
 
 import type { Redis } from '../connection/connect.ts';
-import type { PartitionRef } from '../keys.ts';
+import { keepsHistory, type PartitionRef } from '../keys.ts';
 import { changed } from './edits.ts';
 import { ended, given, together } from './held-jobs.ts';
 import { type LeadersPass, type PromoteReply, promoteReply } from './passes.ts';
@@ -66,7 +66,7 @@ function waiting(redis: Redis) {
       { windowMs, nowMs }: { windowMs: number; nowMs?: number },
     ): Promise<readonly CancelReply[] | Moved> {
       const args = { now: nowMs ?? '', generation: ref.layoutGeneration, window: windowMs };
-      const reply = list(await run(redis, 'cancel', { keys: ref.keys, args, each: members }));
+      const reply = list(await run(redis, 'cancel', { keys: ref.keys, keeps: keepsHistory(ref), args, each: members }));
       return moved(reply) ?? reply.map((item) => cancelReply(text(item)));
     },
 

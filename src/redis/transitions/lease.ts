@@ -2,6 +2,7 @@
  * The leader's lease of one partition: taking it, keeping it, giving it back, always by the whole term
  * `<process>:<epoch>:<leaseMs>`. A name alone is not enough: a process that lost its lease would renew the winner's.
  */
+import type { History } from '../../core/history.ts';
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
 import { refuseOther, SCHEMA } from '../schema.ts';
@@ -49,6 +50,8 @@ export async function resign(redis: Redis, ref: PartitionRef, term: string): Pro
 export interface Swept {
   readonly tombstones: number;
   readonly deadLetters: number;
+  /** Records of the history. */
+  readonly past: number;
   /** The call was ended by a bound: there may be more. */
   readonly more: boolean;
 }
@@ -57,7 +60,17 @@ export interface Swept {
 export async function sweep(
   redis: Redis,
   ref: PartitionRef,
-  { term, limits, nowMs }: { readonly term: string; readonly limits: SweepLimits; readonly nowMs?: number },
+  {
+    term,
+    limits,
+    history = ref.history,
+    nowMs,
+  }: {
+    readonly term: string;
+    readonly limits: SweepLimits;
+    readonly history?: History | undefined;
+    readonly nowMs?: number;
+  },
 ): Promise<'fenced' | Swept> {
   const args = {
     now: nowMs ?? '',
@@ -68,11 +81,15 @@ export async function sweep(
     floor: limits.floorMs,
     retention: limits.retentionMs,
     deadLetters: limits.deadLettersMax,
+    keep: history?.keepMs ?? '',
+    most: history?.max ?? '',
   };
-  const [tombstones, deadLetters, more] = list(await run(redis, 'sweep', { keys: ref.keys, args }));
+  // What was kept goes in its time, also when nothing more is.
+  const keeps = history !== undefined;
+  const [tombstones, deadLetters, more, past] = list(await run(redis, 'sweep', { keys: ref.keys, keeps, args }));
   return tombstones === -1
     ? 'fenced'
-    : { tombstones: Number(tombstones), deadLetters: Number(deadLetters), more: more === 1 };
+    : { tombstones: Number(tombstones), deadLetters: Number(deadLetters), past: Number(past), more: more === 1 };
 }
 
 /** The process and the epoch in a term. */

@@ -16,6 +16,8 @@ export interface Script {
   readonly reply?: 'text' | 'list' | 'per item';
   /** The call brings keys of its own after the named ones. */
   readonly moreKeys?: boolean;
+  /** Its last two keys are those of the history, which only a call for a queue that keeps one names. */
+  readonly mayKeep?: boolean;
 }
 
 const define = <const S extends Script>(script: S): S => script;
@@ -34,16 +36,18 @@ export const scripts = {
     reply: 'list',
   }),
   start: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags', 'past', 'ended'],
     args: ['now', 'consumer', 'bytes', 'window', 'suspects'],
     reply: 'list',
     each: ['entry', 'member', 'due'],
+    mayKeep: true,
   }),
   expire: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'tags'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'tags', 'past', 'ended'],
     args: ['now', 'consumer', 'window', 'bytes'],
     reply: 'per item',
     each: ['entry', 'member', 'due', 'compensation', 'compensationRecord'],
+    mayKeep: true,
   }),
   release: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake'],
@@ -58,50 +62,68 @@ export const scripts = {
     each: ['entry', 'member', 'token'],
   }),
   complete: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'tags'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'tags', 'past', 'ended'],
     args: ['now', 'window', 'hold', 'consumer'],
     reply: 'per item',
     each: ['entry', 'member', 'token', 'mark'],
+    mayKeep: true,
   }),
   serve: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags', 'past', 'ended'],
     args: ['now', 'consumer', 'bytes', 'window', 'suspects', 'take', 'given'],
     reply: 'list',
     each: ['entry', 'member', 'token', 'mark'],
+    mayKeep: true,
   }),
   relay: define({
-    keys: ['leader', 'scheduled', 'ready', 'jobs', 'runs', 'dead', 'done', 'meta', 'stale', 'tags'],
+    keys: ['leader', 'scheduled', 'ready', 'jobs', 'runs', 'dead', 'done', 'meta', 'stale', 'tags', 'past', 'ended'],
     args: ['now', 'term', 'lease', 'limit', 'cap', 'consumer', 'bytes', 'window', 'suspects', 'take'],
     reply: 'list',
     each: ['entry', 'member', 'token', 'mark'],
+    mayKeep: true,
   }),
   commit: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'tags'],
-    args: ['now', 'window', 'entry', 'member', 'token'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'tags', 'past', 'ended'],
+    args: ['now', 'window', 'entry', 'member', 'token', 'note'],
     each: ['size', 'name', 'words'],
     reply: 'text',
     moreKeys: true,
   }),
   retry: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags'],
-    args: ['now', 'window', 'entry', 'member', 'token', 'delay', 'error'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags', 'past', 'ended'],
+    args: ['now', 'window', 'entry', 'member', 'token', 'delay', 'error', 'note'],
     reply: 'list',
+    mayKeep: true,
   }),
   defer: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags'],
-    args: ['now', 'window', 'entry', 'member', 'token', 'delay'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags', 'past', 'ended'],
+    args: ['now', 'window', 'entry', 'member', 'token', 'delay', 'note'],
     reply: 'list',
+    mayKeep: true,
   }),
   bury: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'wake', 'tags'],
-    args: ['now', 'window', 'entry', 'member', 'token', 'reason', 'error', 'compensation', 'compensationRecord'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'wake', 'tags', 'past', 'ended'],
+    args: [
+      'now',
+      'window',
+      'entry',
+      'member',
+      'token',
+      'reason',
+      'error',
+      'compensation',
+      'compensationRecord',
+      'note',
+    ],
     reply: 'list',
+    mayKeep: true,
   }),
   cancel: define({
-    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'stale', 'tags'],
+    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'stale', 'tags', 'past', 'ended'],
     args: ['now', 'generation', 'window'],
     reply: 'per item',
     each: ['member'],
+    mayKeep: true,
   }),
   reschedule: define({
     keys: ['scheduled', 'jobs', 'runs', 'meta', 'wake', 'stale'],
@@ -145,9 +167,10 @@ export const scripts = {
   identify: define({ keys: ['id'], args: ['candidate'], reply: 'text' }),
   define: define({ keys: ['schedules'], args: ['name', 'before', 'after'] }),
   sweep: define({
-    keys: ['leader', 'jobs', 'done', 'dead', 'meta', 'ready', 'stale'],
-    args: ['now', 'term', 'limit', 'window', 'tombstones', 'floor', 'retention', 'deadLetters'],
+    keys: ['leader', 'jobs', 'done', 'dead', 'meta', 'ready', 'stale', 'past', 'ended'],
+    args: ['now', 'term', 'limit', 'window', 'tombstones', 'floor', 'retention', 'deadLetters', 'keep', 'most'],
     reply: 'list',
+    mayKeep: true,
   }),
   'check-members': define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'tags'],
@@ -164,9 +187,28 @@ export const scripts = {
   }),
   pause: define({ keys: ['meta'], args: ['now', 'reason'] }),
   resume: define({ keys: ['meta', 'wake'], args: [] }),
-  purge: define({ keys: ['dead', 'meta'], args: ['now', 'age', 'reason', 'after', 'limit', 'mode'] }),
+  purge: define({
+    keys: ['dead', 'meta'],
+    args: ['now', 'age', 'reason', 'after', 'limit', 'mode'],
+    each: ['deadLetter'],
+  }),
   remove: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta', 'fires', 'fired', 'stale', 'tags'],
+    keys: [
+      'scheduled',
+      'jobs',
+      'runs',
+      'ready',
+      'dead',
+      'done',
+      'leader',
+      'meta',
+      'fires',
+      'fired',
+      'stale',
+      'tags',
+      'past',
+      'ended',
+    ],
     args: ['force'],
   }),
   peek: define({ keys: ['scheduled', 'jobs', 'runs', 'done', 'meta'], args: ['generation', 'member'] }),

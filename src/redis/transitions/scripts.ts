@@ -22,7 +22,8 @@ type ArgsOf<V extends Verb> = { readonly [name in (typeof scripts)[V]['args'][nu
 export const scriptOptions: Readonly<Record<string, { lua: string; numberOfKeys?: number }>> = Object.fromEntries(
   Object.entries(scripts).map(([verb, script]: [string, Script]) => {
     const lua = readFileSync(new URL(`../../../lua/${verb}.lua`, import.meta.url), 'utf8');
-    return [command(verb), script.moreKeys ? { lua } : { lua, numberOfKeys: script.keys.length }];
+    const numberOfKeys = script.keys.length;
+    return [command(verb), script.moreKeys || script.mayKeep ? { lua } : { lua, numberOfKeys }];
   }),
 );
 
@@ -43,6 +44,8 @@ export async function run<V extends Verb>(
     readonly args: ArgsOf<V>;
     readonly each?: readonly Part[];
     readonly moreKeys?: readonly string[];
+    /** The queue keeps a history. */
+    readonly keeps?: boolean;
     /** The reply as bytes, one character from 0 to 255 each: a foreign member need not be text. */
     readonly bytes?: boolean;
   },
@@ -53,11 +56,7 @@ export async function run<V extends Verb>(
   const commands = redis as unknown as Record<string, (...parts: (Part | readonly Part[])[]) => Promise<Reply>>;
   const send = commands[names[verb][call.bytes ? 'ofBytes' : 'ofText']];
   if (!send) throw new Error(`connection was made without the script ${verb}`);
-  // One list, filled in place: at low rates every list of a call shows.
-  const more = call.moreKeys ?? [];
-  const parts: (Part | readonly Part[])[] = script.moreKeys ? [script.keys.length + more.length] : [];
-  for (const key of script.keys) parts.push(held[key] ?? '');
-  for (const key of more) parts.push(key);
+  const parts = keysOf(script, held, call);
   for (const name of script.args) parts.push(named[name] ?? '');
   const each = call.each ?? [];
   // The client library takes a list for its parts, and a long one is cheaper whole.
@@ -67,6 +66,21 @@ export async function run<V extends Verb>(
   if (isReplyOf(script, reply, each.length)) return reply;
   return lostCount(redis, verb);
 }
+
+/** The keys of a call, and before them their number where it differs. One list, filled in place: at low rates every list of a call shows. */
+function keysOf(
+  script: Script,
+  held: Readonly<Record<string, string>>,
+  { moreKeys = NO_KEYS, keeps = false }: { readonly moreKeys?: readonly string[]; readonly keeps?: boolean },
+): (Part | readonly Part[])[] {
+  const count = script.keys.length - (script.mayKeep && !keeps ? 2 : 0);
+  const parts: (Part | readonly Part[])[] = script.moreKeys || script.mayKeep ? [count + moreKeys.length] : [];
+  for (let at = 0; at < count; at += 1) parts.push(held[script.keys[at] ?? ''] ?? '');
+  for (const key of moreKeys) parts.push(key);
+  return parts;
+}
+
+const NO_KEYS: readonly string[] = [];
 
 /** A reply of another shape than the call has: that of another command. */
 export function lostCount(redis: Redis, verb: Verb): never {

@@ -65,6 +65,13 @@ export async function purge(
   return { matched: Number(matched), looked: Number(looked), next: next === '' ? undefined : next };
 }
 
+/** Removes the dead letters that are named. @returns how many of them were there */
+export async function forget(redis: Redis, ref: PartitionRef, deadLetters: readonly string[]): Promise<number> {
+  const args = { now: '', age: 0, reason: '', after: '', limit: 0, mode: 'named' };
+  const [gone] = list(await run(redis, 'purge', { keys: ref.keys, args, each: deadLetters })).map(text);
+  return Number(gone);
+}
+
 /** Removes a partition with all its keys. Without `force` only if it holds neither jobs nor dead letters. */
 export async function remove(
   redis: Redis,

@@ -97,6 +97,61 @@ describe('dead replay', () => {
   });
 });
 
+describe('filters', () => {
+  beforeEach(async () => {
+    await the.bury(await the.running('a'), { reason: 'no-handler' });
+    await the.bury(await the.running('b'));
+    await the.bury(await the.running('c'));
+  });
+  const ids = async (...flags: readonly string[]) =>
+    (await answer(['dead', 'ls', 'q', ...flags])).deadLetters.map(({ id }: { readonly id: string }) => id);
+
+  test('are the same for every verb', async () => {
+    expect(await ids('--reason', 'no-handler')).toEqual(['a']);
+    expect(await ids('--id', 'b', '--name', 'default', '--error', 'boom', '--newer-than', '1h')).toEqual(['b']);
+    expect(await answer(['dead', 'replay', 'q', '--reason', 'no-handler', '--over', '1h'])).toMatchObject({
+      replayed: 1,
+    });
+    expect((await due(['dead', 'purge', 'q', '--id', 'b', '--yes'])).out).toBe('1 dead letter removed\n');
+    expect(await ids()).toEqual(['c']);
+  });
+
+  test('groups count what died alike', async () => {
+    const { out } = await due(['dead', 'groups', 'q']);
+    expect(out).toMatch(
+      /^dead letters +reason +name +last error +last died +one of them\n2 +attempts +default +boom +\S/,
+    );
+    expect(await answer(['dead', 'groups', 'q', '--reason', 'none'])).toMatchObject({
+      groups: [],
+      scanned: 3,
+      others: 0,
+    });
+  });
+
+  test('a list that ended says how to go on', async () => {
+    const { cursor } = await answer(['dead', 'ls', 'q', '--limit', '2']);
+    expect((await due(['dead', 'ls', 'q', '--limit', '2'])).out).toContain(`add --cursor ${cursor}`);
+    expect(await ids('--cursor', cursor)).toEqual(['a']);
+  });
+
+  test('a dry run of a replay counts and writes nothing', async () => {
+    const { out } = await the.withoutWrite(() => due(['dead', 'replay', 'q', '--name', 'default', '--dry-run']));
+    expect(out).toBe('3 dead letters would be replayed, of 3 checked\n');
+  });
+
+  test('a replay can wait for the disk, and says so where nobody can promise it', async () => {
+    const { code, err } = await due(['dead', 'replay', 'q', '--id', 'b', '--durability', 'fsynced']);
+    expect({ code, err }).toEqual({ code: 69, err: expect.stringContaining('cannot give the durability') });
+    expect(await ids('--id', 'b')).toEqual(['b']);
+    expect((await due(['dead', 'replay', 'q', '--id', 'b', '--durability', 'disk'])).code).toBe(64);
+  });
+
+  test('addresses and filters do not go together', async () => {
+    expect((await due(['dead', 'replay', 'q', '1-1', '--name', 'x'])).code).toBe(64);
+    expect((await due(['dead', 'replay', 'q', '1-1', '--dry-run'])).err).toContain('--dry-run and --over go with');
+  });
+});
+
 describe('queues ls', () => {
   test('counts the jobs of each queue and says who leads', async () => {
     await deadLetters(['a']);

@@ -35,6 +35,7 @@ const deleteConsumer = () => p.redis.call('XGROUP', 'DELCONSUMER', p.keys.ready,
 /** Invariant → how it is broken, and what else that breaks. */
 type Planted = readonly [flaw: string, how: string, plant: () => Promise<unknown>, also?: readonly string[]];
 const planted: readonly Planted[] = [
+  ['I16 unswept', 'the order of the history is removed', () => p.redis.hset(p.keys.past, 'j:a', '1- d 1')],
   [
     'I1 shared',
     'somebody else claims the entry of a running job',
@@ -182,10 +183,9 @@ describe('one flaw of each kind', () => {
 
   test('every invariant is among them', () => {
     const numbers = new Set(planted.map(([flaw]) => Number(/^I(\d+)/.exec(flaw)?.[1])));
-    expect([...numbers].toSorted((one, other) => one - other)).toEqual([
-      ...Array.from({ length: 12 }, (_, at) => at + 1),
-      15,
-    ]);
+    // I13 and I14 are about gates, which there are not yet.
+    const wanted = [...Array.from({ length: 12 }, (_, at) => at + 1), 15, 16];
+    expect([...numbers].toSorted((one, other) => one - other)).toEqual(wanted);
   });
 });
 

@@ -1,45 +1,69 @@
 /** `dead ls <queue>`: the newest dead letters of all partitions. */
 import type { Command } from 'commander';
 import { systemClock } from '../../../core/clock.ts';
-import { addressOf, contentOf, newestDeadLetters, type Placed } from '../../../operations/dead-letters.ts';
+import { writtenAs } from '../../../operations/dead-letters.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
-import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
+import { type Session, withDeadLetters } from '../../session.ts';
 import { line, table } from '../../terminal/text.ts';
 import { moment } from '../../terminal/when.ts';
+import { type FilterFlags, filterOf, withFilter } from './dead-flags.ts';
+
+interface Flags extends FilterFlags {
+  readonly limit: number;
+  readonly cursor?: string;
+}
 
 export const deadLs: Register = (parent, runner) => {
-  const command = parent
-    .command('ls <queue>')
-    .description('list dead letters, newest first')
+  const command = withFilter(parent.command('ls <queue>').description('list dead letters, newest first'))
     .option('--limit <n>', 'show at most this many', wholeNumber(1, 1000), 50)
-    .action((queue: string, { limit }: { readonly limit: number }, command: Command) =>
-      runner.run(command, (session) => run(session, queue, limit)),
+    .option('--cursor <cursor>', 'go on where an earlier list ended, as it printed')
+    .action((queue: string, flags: Flags, command: Command) =>
+      runner.run(command, (session) => run(session, queue, flags)),
     );
-  withExamples(command, ['duestream dead ls emails --limit 10']);
+  withExamples(command, [
+    'duestream dead ls emails --limit 10',
+    'duestream dead ls emails --name welcome --newer-than 1d',
+  ]);
 };
 
-async function run(session: Session, queue: string, limit: number): Promise<Exit> {
-  const deadLetters = await withRedis(session, async (redis) => {
-    const refs = await partitionsOfQueue(session, redis, queue);
-    const keep = (placed: Placed) => {
-      const { record, entry: _entry, ...rest } = placed.deadLetter;
-      const { name } = contentOf(record);
-      return { deadLetter: addressOf(placed, refs.length), partition: placed.ref.partition, name, ...rest };
-    };
-    return newestDeadLetters(redis, refs, { limit, keep });
+async function run(session: Session, queue: string, flags: Flags): Promise<Exit> {
+  const { limit, cursor } = flags;
+  const found = await withDeadLetters(session, queue, async (dead, partitions) => {
+    const page = await dead.list(queue, filterOf(flags), { limit, cursor });
+    const deadLetters = page.deadLetters.map(({ deadLetter, overMs: atMs, queue: _queue, ...row }) => ({
+      deadLetter: writtenAs({ deadLetter, partition: row.partition }, partitions),
+      ...row,
+      atMs,
+    }));
+    return { deadLetters, scanned: page.scanned, cursor: page.cursor };
   });
-  session.out.answer({ queue, deadLetters }, () => {
-    if (deadLetters.length === 0) return [line`no dead letters in ${queue}`];
-    const nowMs = systemClock.wallMs();
-    const rows = deadLetters.map(({ deadLetter, id, bare, name, reason, attempts, atMs }) => [
-      deadLetter,
-      id + (bare ? ' (bare)' : ''),
-      name,
-      attempts,
-      moment(atMs, nowMs),
-      reason,
-    ]);
-    return table(session.out.paint, ['dead letter', 'id', 'name', 'attempts', 'died', 'reason'], rows);
-  });
+  session.out.answer({ queue, ...found }, () => [...linesOf(session, queue, found.deadLetters), ...more(found)]);
   return 0;
 }
+
+interface Row {
+  readonly deadLetter: string;
+  readonly id: string;
+  readonly bare: boolean;
+  readonly name: string | undefined;
+  readonly attempts: number;
+  readonly atMs: number;
+  readonly reason: string;
+}
+
+function linesOf(session: Session, queue: string, deadLetters: readonly Row[]): readonly string[] {
+  if (deadLetters.length === 0) return [line`no dead letters in ${queue}`];
+  const nowMs = systemClock.wallMs();
+  const rows = deadLetters.map(({ deadLetter, id, bare, name, reason, attempts, atMs }) => [
+    deadLetter,
+    id + (bare ? ' (bare)' : ''),
+    name,
+    attempts,
+    moment(atMs, nowMs),
+    reason,
+  ]);
+  return table(session.out.paint, ['dead letter', 'id', 'name', 'attempts', 'died', 'reason'], rows);
+}
+
+const more = ({ scanned, cursor }: { readonly scanned: number; readonly cursor: string | undefined }) =>
+  cursor === undefined ? [] : [line`${scanned} checked; there may be more: add --cursor ${cursor}`];

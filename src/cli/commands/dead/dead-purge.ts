@@ -1,30 +1,27 @@
-/** `dead purge <queue>`: dead letters go for ever, oldest first, by age and reason. */
-
+/**
+ * `dead purge <queue>`: dead letters go for ever, oldest first. They go in bounded batches, so a run that was cut short goes
+ * on where it stopped when it is repeated.
+ */
 import type { Command } from 'commander';
-import { durationMs } from '../../../core/duration.ts';
-import { DuestreamError } from '../../../core/errors.ts';
+import type { DeadLetters, ManyPurged } from '../../../client/dead/dead-letters.ts';
 import { counted } from '../../../core/plain-words.ts';
-import { type Purged, purgeDead } from '../../../operations/dead-purge.ts';
+import { createSteps } from '../../../operations/dead-letters.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
-import { type Session, withRedis } from '../../session.ts';
+import { type Session, withDeadLetters } from '../../session.ts';
 import { line } from '../../terminal/text.ts';
+import { checkConsent, type FilterFlags, filterOf, withFilter } from './dead-flags.ts';
 
-interface Flags {
-  readonly olderThan?: string;
-  readonly reason?: string;
+interface Flags extends FilterFlags {
   readonly limit: number;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
 }
 
-const PROGRESS_EVERY = 5000;
+/** What one call of the library does. */
+const SLICE = 10_000;
 
 export const deadPurge: Register = (parent, runner) => {
-  const command = parent
-    .command('purge <queue>')
-    .description('remove dead letters for ever, oldest first')
-    .option('--older-than <duration>', 'only dead letters that are at least this old')
-    .option('--reason <reason>', 'only dead letters with exactly this reason')
+  const command = withFilter(parent.command('purge <queue>').description('remove dead letters for ever, oldest first'))
     .option(
       '--limit <n>',
       'remove at most this many; repeat the command for the rest',
@@ -43,23 +40,14 @@ export const deadPurge: Register = (parent, runner) => {
 };
 
 async function run(session: Session, queue: string, flags: Flags): Promise<Exit> {
-  if ((flags.dryRun === true) === (flags.yes === true)) {
-    throw new DuestreamError(
-      'usage',
-      'this removes dead letters for ever: count them first with --dry-run, or confirm with --yes',
-    );
-  }
-  const ageMs = flags.olderThan === undefined ? 0 : durationMs(flags.olderThan, '--older-than');
+  checkConsent(flags, 'this removes dead letters for ever');
   const dryRun = flags.dryRun === true;
-  const { namespace } = session.config;
-  const onBatch = (before: number, { looked, matched }: Purged) => {
-    if (Math.floor(before / PROGRESS_EVERY) === Math.floor(looked / PROGRESS_EVERY)) return;
-    session.out.note(line`${looked} dead letters checked, ${matched} ${dryRun ? 'match' : 'removed'}`);
-  };
-  const request = { ageMs, reason: flags.reason, limit: flags.limit, dryRun, onBatch };
-  const { matched, looked, more } = await withRedis(session, (redis) =>
-    purgeDead({ redis, namespace }, queue, request),
-  );
+  const {
+    matched,
+    scanned: looked,
+    cursor,
+  } = await withDeadLetters(session, queue, (dead) => purgeAll(session, dead, { queue, flags, dryRun }));
+  const more = cursor !== undefined;
   session.changes.push({ verb: 'dead.purge', queue, count: dryRun ? 0 : matched });
   session.out.answer({ queue, dryRun, [dryRun ? 'matched' : 'removed']: matched, looked, more }, () => [
     dryRun
@@ -68,4 +56,33 @@ async function run(session: Session, queue: string, flags: Flags): Promise<Exit>
     ...(more ? [line`the limit of ${flags.limit} is reached; repeat the command for the rest`] : []),
   ]);
   return 0;
+}
+
+/** Slice after slice, until nothing is left or the limit is reached. */
+async function purgeAll(
+  session: Session,
+  dead: DeadLetters,
+  { queue, flags, dryRun }: { readonly queue: string; readonly flags: Flags; readonly dryRun: boolean },
+): Promise<ManyPurged> {
+  const verb = dryRun ? 'match' : 'removed';
+  const steps = createSteps((looked, matched) => {
+    session.out.note(line`${looked} dead letters checked, ${matched} ${verb}`);
+  });
+  let sum = { matched: 0, removed: 0, scanned: 0 };
+  let cursor: string | undefined;
+  do {
+    const limit = Math.min(SLICE, flags.limit - sum.matched);
+    const before = sum;
+    const slice = await dead.purge(queue, filterOf(flags), {
+      ...{ limit, cursor, dryRun, all: true },
+      onProgress: ({ scanned, matched }) => steps(before.scanned + scanned, before.matched + matched),
+    });
+    sum = {
+      matched: before.matched + slice.matched,
+      removed: before.removed + slice.removed,
+      scanned: before.scanned + slice.scanned,
+    };
+    cursor = slice.cursor;
+  } while (cursor !== undefined && sum.matched < flags.limit);
+  return { ...sum, cursor };
 }

@@ -1,36 +1,57 @@
-/** `dead replay <queue>`: dead letters → scheduled jobs with fresh budgets. */
+/**
+ * `dead replay <queue>`: dead letters → scheduled jobs with fresh budgets. A replayed dead letter is gone, so a run that was
+ * cut short goes on where it stopped when it is repeated; dead letters that die meanwhile are left for the next run.
+ */
 import type { Command } from 'commander';
+import type { DeadLetters, RefusedReplay, ReplayMany } from '../../../client/dead/dead-letters.ts';
+import { systemClock } from '../../../core/clock.ts';
+import { durationMs } from '../../../core/duration.ts';
 import { DuestreamError } from '../../../core/errors.ts';
-import { countOf } from '../../../operations/audit.ts';
-import { type ReplayedLetter, replayDead } from '../../../operations/dead-replay.ts';
+import { counted } from '../../../core/plain-words.ts';
+import { createSteps, parseAddress, writtenAs } from '../../../operations/dead-letters.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
-import { type Session, withRedis } from '../../session.ts';
+import { type Session, withDeadLetters } from '../../session.ts';
+import { DURABILITY_FLAG, readDurability } from '../../terminal/durability-flag.ts';
 import { line } from '../../terminal/text.ts';
+import { type FilterFlags, filterOf, isNamed, withFilter } from './dead-flags.ts';
 
-interface Flags {
+interface Flags extends FilterFlags {
   readonly all?: boolean;
-  readonly id?: string;
   readonly limit: number;
   readonly delay?: string;
+  readonly over?: string;
+  readonly dryRun?: boolean;
+  readonly durability?: string;
 }
 
-const PROGRESS_EVERY = 1000;
+interface Result {
+  readonly deadLetter: string;
+  readonly id: string | undefined;
+  readonly status: 'scheduled' | RefusedReplay['status'];
+}
+
+/** What one call of the library does. */
+const SLICE = 1000;
 
 export const deadReplay: Register = (parent, runner) => {
-  const command = parent
-    .command('replay <queue> [dead-letter...]')
-    .description('schedule the jobs of dead letters again; their failures and crashes count from 0')
-    .option('--all', 'replay every dead letter that there is now, newest first')
-    .option('--id <id>', 'replay only the dead letters of this job')
+  const command = withFilter(
+    parent
+      .command('replay <queue> [dead-letter...]')
+      .description('schedule the jobs of dead letters again; their failures and crashes count from 0')
+      .option('--all', 'replay every dead letter that there is now, newest first'),
+  )
     .option('--limit <n>', 'replay at most this many; repeat the command for the rest', wholeNumber(1, 1_000_000), 1000)
     .option('--delay <duration>', 'make them due this long from now instead of at once')
+    .option('--over <duration>', 'spread their due times over this long, so that they do not all start at once')
+    .option('--dry-run', 'only count what --all or the filters name')
+    .option(...DURABILITY_FLAG)
     .action((queue: string, deadLetters: readonly string[], flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, { queue, deadLetters, flags })),
     );
   withExamples(command, [
     'duestream dead replay emails 1763719000000-0',
     'duestream dead replay emails --all --limit 10000',
-    'duestream dead replay emails --id welcome:42',
+    'duestream dead replay emails --name welcome --newer-than 1d --over 10m',
   ]);
 };
 
@@ -40,44 +61,96 @@ interface Asked {
   readonly flags: Flags;
 }
 
-async function run(session: Session, { queue, deadLetters, flags }: Asked): Promise<Exit> {
-  const many = flags.all === true || flags.id !== undefined;
+async function run(session: Session, asked: Asked): Promise<Exit> {
+  const { queue, deadLetters, flags } = asked;
+  const many = flags.all === true || isNamed(flags);
   if (many === deadLetters.length > 0) {
     throw new DuestreamError(
       'usage',
-      'name the dead letters in one way; allowed: their addresses, --all, or --id with the id of a job',
+      'name the dead letters in one way; allowed: their addresses, --all, or filters such as --id, --reason and --name',
     );
   }
-  const { namespace } = session.config;
-  const which = many ? { id: flags.id, limit: flags.limit } : { deadLetters };
-  const delay = flags.delay === undefined ? undefined : { given: flags.delay, what: '--delay' };
-  const onBatch = (replayed: number) => {
-    if (replayed % PROGRESS_EVERY === 0) session.out.note(line`${replayed} dead letters replayed`);
-  };
-  const results = await withRedis(session, (redis) =>
-    replayDead({ redis, namespace }, queue, which, { delay, onBatch }),
+  if (!many && (flags.dryRun === true || flags.over !== undefined)) {
+    throw new DuestreamError('usage', '--dry-run and --over go with --all or with filters');
+  }
+  // Fixed before the first call, so that every slice has the same due time.
+  const at =
+    flags.delay === undefined ? {} : { at: new Date(systemClock.wallMs() + durationMs(flags.delay, '--delay')) };
+  const options = { ...at, ...readDurability(flags.durability) };
+  return withDeadLetters(session, queue, (dead, partitions) =>
+    many
+      ? replayAll(session, dead, { ...asked, options, partitions })
+      : replayNamed(session, dead, { ...asked, options, partitions }),
   );
-  session.changes.push({ verb: 'dead.replay', queue, count: countOf(results, 'ok') });
-  tell(session, { queue, results, byName: !many });
-  return results.every(({ status }) => status === 'ok') ? 0 : 1;
 }
 
-const WHY: Readonly<Record<ReplayedLetter['status'], string>> = {
-  ok: 'scheduled again',
+interface Replaying extends Asked {
+  readonly options: Pick<ReplayMany, 'at' | 'durability'>;
+  readonly partitions: number;
+}
+
+async function replayNamed(
+  session: Session,
+  dead: DeadLetters,
+  { queue, deadLetters, options }: Replaying,
+): Promise<Exit> {
+  const results: Result[] = [];
+  for (const address of deadLetters) {
+    const { deadLetter, partition } = parseAddress(address);
+    const { status, id } = await dead.replay(queue, deadLetter, { ...options, partition });
+    results.push({ deadLetter: address, id, status });
+  }
+  const refused = results.filter(({ status }) => status !== 'scheduled');
+  session.changes.push({ verb: 'dead.replay', queue, count: results.length - refused.length });
+  session.out.answer(
+    { queue, replayed: results.length - refused.length, failed: refused.length, deadLetters: results },
+    () => results.map(lineOf),
+  );
+  return refused.length === 0 ? 0 : 1;
+}
+
+async function replayAll(
+  session: Session,
+  dead: DeadLetters,
+  { queue, flags, options, partitions }: Replaying,
+): Promise<Exit> {
+  const { limit, over, dryRun = false } = flags;
+  const steps = createSteps((looked, matched) => {
+    session.out.note(line`${looked} dead letters checked, ${matched} ${dryRun ? 'match' : 'taken'}`);
+  });
+  const refused: Result[] = [];
+  let [matched, scheduled, looked] = [0, 0, 0];
+  let cursor: string | undefined;
+  do {
+    const most = Math.min(SLICE, limit - matched);
+    const [seen, taken] = [looked, matched];
+    const slice = await dead.replayMany(queue, filterOf(flags), {
+      ...{ ...options, over, dryRun, cursor, limit: most, all: true },
+      onProgress: (soFar) => steps(seen + soFar.scanned, taken + soFar.matched),
+    });
+    matched += slice.matched;
+    scheduled += slice.scheduled;
+    looked += slice.scanned;
+    cursor = slice.cursor;
+    refused.push(...slice.refused.map((one) => ({ ...one, deadLetter: writtenAs(one, partitions) })));
+  } while (cursor !== undefined && matched < limit);
+  const failed = dryRun ? 0 : matched - scheduled;
+  session.changes.push({ verb: 'dead.replay', queue, count: scheduled });
+  const value = { queue, dryRun, matched, looked, replayed: scheduled, failed, deadLetters: refused };
+  session.out.answer(value, () => [
+    ...refused.map(lineOf),
+    dryRun
+      ? line`${counted(matched, 'dead letter')} would be replayed, of ${looked} checked`
+      : line`${scheduled} replayed${failed > 0 ? `, ${failed} not` : ''}`,
+  ]);
+  return failed === 0 ? 0 : 1;
+}
+
+const WHY: Readonly<Record<Result['status'], string>> = {
+  scheduled: 'scheduled again',
   live: 'not replayed: a job of this id is live; cancel it, or wait until it ends',
   empty: 'not replayed: the dead letter holds no record to run',
-  gone: 'gone: somebody else replayed it or removed it',
-  moved: 'not replayed: the queue was resized; repeat the command',
+  gone: 'gone: it was replayed or removed, or never was in this queue',
 };
 
-function tell(
-  session: Session,
-  { queue, results, byName }: { queue: string; results: readonly ReplayedLetter[]; byName: boolean },
-): void {
-  const replayed = results.filter(({ status }) => status === 'ok').length;
-  const rest = results.filter(({ status }) => status !== 'ok');
-  session.out.answer({ queue, replayed, failed: rest.length, deadLetters: byName ? results : rest }, () => [
-    ...(byName ? results : rest).map(({ deadLetter, id, status }) => line`${deadLetter}  ${id}  ${WHY[status]}`),
-    ...(byName ? [] : [line`${replayed} replayed${rest.length > 0 ? `, ${rest.length} not` : ''}`]),
-  ]);
-}
+const lineOf = ({ deadLetter, id = '', status }: Result): string => line`${deadLetter}  ${id}  ${WHY[status]}`;

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { memberOf } from '../../../core/codec.ts';
 import { show as quoted } from '../../../core/duration.ts';
 import { DuestreamError } from '../../../core/errors.ts';
+import type { Token } from '../../../core/job.ts';
 import { span } from '../../../core/plain-words.ts';
 import { partitionOf } from '../../../core/routing.ts';
 import { addressOf } from '../../../operations/dead-letters.ts';
@@ -11,6 +12,7 @@ import type { Redis } from '../../../redis/connection/connect.ts';
 import { type DeadLetter, deadLetter, type Peek, peek, stats } from '../../../redis/inspect.ts';
 import type { PartitionRef } from '../../../redis/keys.ts';
 import { everyDeadLetter } from '../../../redis/pages.ts';
+import { pastOf } from '../../../redis/past.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { type Story, storyLines, storyValue } from './story.ts';
@@ -54,12 +56,30 @@ interface Found {
 async function find(redis: Redis, refs: readonly PartitionRef[], { id, bare }: Asked): Promise<Found | undefined> {
   const home = refs.filter(({ partition }) => bare || partition === partitionOf(id, refs.length));
   for (const ref of home) {
-    const seen = await peek(redis, ref, memberOf(id, { bare }));
+    const seen = (await peek(redis, ref, memberOf(id, { bare }))) ?? (await remembered(redis, ref, { id, bare }));
     if (seen === undefined) continue;
     if ('kind' in seen) throw new DuestreamError('moved', `queue ${quoted(ref.queue)} was resized while it was read`);
     return { ref, peek: seen };
   }
   return undefined;
+}
+
+const ENDS_MAX = 5;
+
+/** Asked for only where a history is or was kept. */
+async function pastIn(redis: Redis, ref: PartitionRef, { id, bare }: Pick<Asked, 'id' | 'bare'>) {
+  return ref.history ? pastOf(redis, ref, { member: memberOf(id, { bare }), max: ENDS_MAX }) : [];
+}
+
+/** A job whose tombstone is gone, as the history knows it. */
+async function remembered(redis: Redis, ref: PartitionRef, of: Pick<Asked, 'id' | 'bare'>): Promise<Peek | undefined> {
+  const [end] = await pastIn(redis, ref, of);
+  if (!end) return undefined;
+  const { outcome, askedDueMs, attempts, deadLetter, overMs, token = '0' } = end;
+  const tombstone = { outcome, askedDueMs, digest: '', token: token as Token, attempts, deadLetter };
+  const { nowMs } = await stats(redis, ref);
+  const member = memberOf(of.id, of);
+  return { nowMs, state: outcome, member, record: undefined, tombstone, dueMs: undefined, run: undefined, overMs };
 }
 
 async function storyOf(
@@ -75,6 +95,7 @@ async function storyOf(
     peek: seen,
     deadLetter: found,
     deadLetterAddress: found === undefined ? undefined : addressOf({ ref, deadLetter: found }, refs.length),
+    past: await pastIn(redis, ref, asked),
     led: leaseTtlMs > 0,
     paused,
   };

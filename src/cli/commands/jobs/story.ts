@@ -2,6 +2,7 @@
 
 import type { Tombstone } from '../../../core/codec.ts';
 import type { Attempted } from '../../../core/outcome.ts';
+import type { PastJob } from '../../../core/past.ts';
 import { span } from '../../../core/plain-words.ts';
 import { digestOf } from '../../../core/record-header.ts';
 import type { OverState } from '../../../core/state.ts';
@@ -9,6 +10,7 @@ import { contentOf } from '../../../operations/dead-letters.ts';
 import type { DeadLetter, Peek } from '../../../redis/inspect.ts';
 import { fields, json, line } from '../../terminal/text.ts';
 import { iso, relative } from '../../terminal/when.ts';
+import { earlierLines, pastFields, startLines } from './past-story.ts';
 
 type Content = ReturnType<typeof contentOf>;
 
@@ -21,13 +23,17 @@ export interface Story {
   /** The dead letter of a dead job, if it is still there. */
   readonly deadLetter: DeadLetter | undefined;
   readonly deadLetterAddress: string | undefined;
+  /** How it ended, and earlier lives of its id, the latest first, if the queue keeps a history. */
+  readonly past: readonly PastJob[];
   /** Whether the partition has a leader that promotes. */
   readonly led: boolean;
   readonly paused: boolean;
 }
 
 /** What a program needs to know; the same facts as the lines. */
-export function storyValue({ id, bare, queue, partition, peek, deadLetter, deadLetterAddress }: Story): object {
+export function storyValue(story: Story): object {
+  const { id, bare, queue, partition, peek, deadLetter, deadLetterAddress, past } = story;
+  const end = endOf(story);
   const record = peek.record ?? deadLetter?.record;
   const { readable, askedDueMs, name, data, codec, options } = contentOf(record);
   const { run, tombstone } = peek;
@@ -38,7 +44,7 @@ export function storyValue({ id, bare, queue, partition, peek, deadLetter, deadL
     partition,
     state: peek.state,
     readable,
-    name,
+    name: name ?? end?.name,
     data,
     codec,
     options,
@@ -46,19 +52,25 @@ export function storyValue({ id, bare, queue, partition, peek, deadLetter, deadL
     askedDueMs: askedDueMs ?? tombstone?.askedDueMs,
     dueMs: peek.dueMs,
     attempts: run?.attempts ?? deadLetter?.attempts ?? tombstone?.attempts ?? 0,
-    failures: run?.failures ?? 0,
-    crashes: run?.crashes ?? 0,
+    failures: run?.failures ?? end?.failures ?? 0,
+    crashes: run?.crashes ?? end?.crashes ?? 0,
     generation: run?.generation ?? deadLetter?.generation ?? 0,
     token: startedToken(run?.token ?? tombstone?.token),
-    owner: run?.owner,
+    owner: run?.owner ?? end?.owner,
     entry: run?.entry,
     cancelRequested: run?.cancelRequested ?? false,
-    history: run?.history ?? deadLetter?.history ?? [],
+    history: run?.history ?? end?.history ?? deadLetter?.history ?? [],
     overMs: peek.overMs ?? deadLetter?.atMs,
     deadLetter: deadLetterAddress,
     reason: deadLetter?.reason,
+    past,
     nowMs: peek.nowMs,
   };
+}
+
+/** The record of the end that the tombstone tells of. */
+export function endOf({ peek: { tombstone }, past: [end] }: Story): PastJob | undefined {
+  return tombstone && end && (end.token ?? '0') === tombstone.token ? end : undefined;
 }
 
 export function storyLines(story: Story): readonly string[] {
@@ -67,8 +79,10 @@ export function storyLines(story: Story): readonly string[] {
   const content = contentOf(record);
   return [
     ...jobFields({ id, bare, queue, partition, content, record: peek.tombstone && !deadLetter ? undefined : record }),
+    ...pastFields(endOf(story)),
     ...fields([['state', stateText(story)]]),
     '',
+    ...earlierLines(story.past.slice(endOf(story) ? 1 : 0)),
     ...timeline(story, content),
   ];
 }
@@ -139,12 +153,15 @@ function stateText({ peek: { state, dueMs, run, nowMs } }: Story): string {
 function timeline(story: Story, content: Content): readonly string[] {
   const { peek, deadLetter } = story;
   const askedDueMs = content.askedDueMs ?? peek.tombstone?.askedDueMs ?? peek.dueMs;
-  const history = peek.run?.history ?? deadLetter?.history ?? [];
+  const end = endOf(story);
+  const history = peek.run?.history ?? end?.history ?? deadLetter?.history ?? [];
   const asked = { atMs: askedDueMs ?? 0, text: line`${iso(askedDueMs ?? 0)}  the due time that was asked for` };
   const attempts = history.map((attempted) => ({ atMs: attempted.atMs, text: attemptLine(attempted) }));
-  const events = askedDueMs === undefined ? attempts : [asked, ...attempts];
+  const started = end ? startLines(end) : [];
+  const events = askedDueMs === undefined ? [...attempts, ...started] : [asked, ...attempts, ...started];
   events.sort((a, b) => a.atMs - b.atMs);
-  const forgotten = (peek.run?.failures ?? 0) + (peek.run?.crashes ?? 0) - (peek.run?.history.length ?? 0);
+  const counted = peek.run ?? end;
+  const forgotten = (counted?.failures ?? 0) + (counted?.crashes ?? 0) - (counted?.history.length ?? 0);
   return [
     ...(forgotten > 0 ? [line`(${forgotten} earlier failures are not kept)`] : []),
     ...events.map(({ text }) => text),

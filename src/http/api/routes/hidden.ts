@@ -18,7 +18,7 @@ export const seenReason = (reason: string | undefined, scopes: Scopes): string |
   reason === undefined || scopes.has('data') || OUR_REASONS.has(reason) ? reason : undefined;
 
 export const seenHistory = (history: readonly Attempted[], scopes: Scopes) =>
-  scopes.has('data') ? history : history.map(({ message: _, ...attempted }) => attempted);
+  scopes.has('data') ? history : history.map(({ message: _, stack: _stack, ...attempted }) => attempted);
 
 /** A digest lets one test a guess, so a mere reader gets none; who may write needs it to edit. */
 export const seenDigest = (digest: string | undefined, scopes: Scopes): string | undefined =>

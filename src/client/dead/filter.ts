@@ -1,0 +1,106 @@
+/** Which dead letters are meant: by reason, name, tag, job, error and age. All that are named have to hold. */
+import { decodeRecord } from '../../core/codec.ts';
+import { type DurationInput, durationMs, show } from '../../core/duration.ts';
+import { DuestreamError } from '../../core/errors.ts';
+import { tagsIn } from '../../core/header-letter.ts';
+import { checkNames } from '../../core/option-names.ts';
+import type { DeadLetter } from '../../redis/inspect.ts';
+
+/** Which dead letters are meant. Without any field: all of them. */
+export interface DeadLetterFilter {
+  /** Exactly this reason, such as `attempts-exhausted` or `no-handler`. */
+  readonly reason?: string | undefined;
+  /** Jobs of this name. */
+  readonly name?: string | undefined;
+  /** Jobs that have this tag. */
+  readonly tag?: string | undefined;
+  /** The job of this id. */
+  readonly id?: string | undefined;
+  /** The last error, as `groups` tells it: numbers, ids and quoted texts in it count as alike. */
+  readonly error?: string | undefined;
+  /** Dead for at least this long. */
+  readonly olderThan?: DurationInput | undefined;
+  /** Dead for at most this long. */
+  readonly newerThan?: DurationInput | undefined;
+}
+
+/** A filter that was checked. */
+export interface Filter {
+  readonly reason: string | undefined;
+  readonly name: string | undefined;
+  readonly tag: string | undefined;
+  readonly id: string | undefined;
+  readonly error: string | undefined;
+  readonly olderMs: number;
+  readonly newerMs: number;
+  /** Nothing has to be read for it but reason and age. */
+  readonly isPlain: boolean;
+  /** It names nothing: all are meant. */
+  readonly isAll: boolean;
+}
+
+const TEXTS = ['reason', 'name', 'tag', 'id', 'error'] as const;
+
+export const FILTER_OPTIONS: readonly string[] = Object.keys({
+  ...{ reason: 0, name: 0, tag: 0, id: 0, error: 0, olderThan: 0, newerThan: 0 },
+} satisfies Record<keyof DeadLetterFilter, number>);
+
+/** @throws DuestreamError `bad-input` */
+export function parseFilter(filter: DeadLetterFilter, owner: string): Filter {
+  checkNames(filter, FILTER_OPTIONS, owner, 'bad-input');
+  for (const name of TEXTS) checkText(filter[name], name);
+  const { reason, name, tag, id, error, olderThan, newerThan } = filter;
+  const isPlain = [name, tag, id, error, newerThan].every((one) => one === undefined);
+  return {
+    ...{ reason, name, tag, id, error, isPlain },
+    olderMs: olderThan === undefined ? 0 : durationMs(olderThan, 'olderThan'),
+    newerMs: newerThan === undefined ? Number.POSITIVE_INFINITY : durationMs(newerThan, 'newerThan'),
+    isAll: isPlain && reason === undefined && olderThan === undefined,
+  };
+}
+
+function checkText(value: unknown, what: string): void {
+  if (value === undefined || (typeof value === 'string' && value !== '' && value.length <= TEXT_MAX)) return;
+  throw new DuestreamError('bad-input', `${what} is ${show(value)}; allowed: a text of 1 to ${TEXT_MAX} characters`);
+}
+
+const TEXT_MAX = 1024;
+
+/** Whether a dead letter is meant. */
+export function matches(letter: DeadLetter, filter: Filter, nowMs: number): boolean {
+  const ageMs = nowMs - Number(letter.entry.split('-')[0]);
+  if (ageMs < filter.olderMs || ageMs > filter.newerMs) return false;
+  if (filter.reason !== undefined && letter.reason !== filter.reason) return false;
+  if (filter.id !== undefined && letter.id !== filter.id) return false;
+  if (filter.tag !== undefined && !tagsIn(letter.record).includes(filter.tag)) return false;
+  if (filter.error !== undefined && errorOf(letter) !== filter.error) return false;
+  return filter.name === undefined || nameOf(letter.record) === filter.name;
+}
+
+/** The name of the job, or undefined where its record cannot be read. */
+export function nameOf(record: string): string | undefined {
+  try {
+    return decodeRecord(record).name;
+  } catch {
+    return undefined;
+  }
+}
+
+const ERROR_CHARS = 200;
+
+/**
+ * The last error without what differs from job to job: numbers, long ids and what stands in quotes.
+ *
+ * @example errorOf({ history: [{ message: 'no user 4711 in "eu"' }] }) // 'no user # in "…"'
+ */
+export function errorOf({ history }: Pick<DeadLetter, 'history'>): string {
+  const message = history.at(-1)?.message ?? '';
+  return message
+    .slice(0, 2 * ERROR_CHARS)
+    .replace(/"[^"]*"/g, '"…"')
+    .replace(/'[^']*'/g, "'…'")
+    .replace(/\b[0-9a-f]{8}-[0-9a-f-]{27}\b/gi, '#')
+    .replace(/\b(?=\w*\d)[\w-]{16,}\b/g, '#')
+    .replace(/\d+/g, '#')
+    .slice(0, ERROR_CHARS);
+}

@@ -1,0 +1,65 @@
+/** What is done with the dead letters of a queue: a page of them, one, groups, and many that are replayed or removed. */
+import type { Queue } from '../../core/queue.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import { deadLetter as deadLetterAt } from '../../redis/inspect.ts';
+import type { Jobs } from '../../redis/transitions/jobs.ts';
+import type { Layout } from '../layouts.ts';
+import type { CallPartitions } from '../partition-calls.ts';
+import { withReadRetry } from '../read-retry.ts';
+import { onlyPlace } from '../replay.ts';
+import { type DeadLetterGroups, groupsOf } from './groups.ts';
+import { type ManyPurged, type PurgePlan, purgeAll } from './purge-many.ts';
+import { type ManyReplayed, type ReplayPlan, replayAll } from './replay-many.ts';
+import { each, type Reading, type Scan, type Search } from './scan.ts';
+import { type DeadLetterRow, type DeadLetterView, rowOf, viewOf } from './view.ts';
+import { newest, type Placed } from './walk.ts';
+
+export interface DeadLetterPage extends Scan {
+  readonly deadLetters: readonly DeadLetterRow[];
+}
+
+interface LettersParts {
+  readonly redis: Redis;
+  readonly jobs: Pick<Jobs, 'replay'>;
+  readonly callPartitions: CallPartitions;
+}
+
+export function createLetters(parts: LettersParts) {
+  const { callPartitions, redis } = parts;
+  return {
+    page: (queue: Queue, search: Search): Promise<DeadLetterPage> =>
+      callPartitions(queue, (layout, policy) => pageOf({ redis, policy }, layout, search)),
+    one: <Data>(queue: Queue, id: string, partition: number | undefined): Promise<DeadLetterView<Data> | undefined> =>
+      callPartitions(queue, (layout, policy) => oneOf<Data>({ redis, policy }, layout, { id, partition })),
+    groups: (queue: Queue, search: Search): Promise<DeadLetterGroups> =>
+      callPartitions(queue, (layout, policy) => groupsOf({ redis, policy }, layout, search)),
+    replay: (queue: Queue, search: Search, plan: ReplayPlan): Promise<ManyReplayed> =>
+      callPartitions(queue, (layout, policy) => replayAll({ ...parts, policy }, layout, { search, plan })),
+    purge: (queue: Queue, search: Search, plan: PurgePlan): Promise<ManyPurged> =>
+      callPartitions(queue, (layout, policy) => purgeAll({ redis, policy }, layout, { search, plan })),
+  };
+}
+
+async function oneOf<Data>(
+  { redis, policy }: Reading,
+  layout: Layout,
+  { id, partition }: { readonly id: string; readonly partition: number | undefined },
+): Promise<DeadLetterView<Data> | undefined> {
+  const found: Placed[] = [];
+  for (const ref of layout) {
+    if (partition !== undefined && ref.partition !== partition) continue;
+    const letter = await withReadRetry('read a dead letter', () => deadLetterAt(redis, ref, id), policy);
+    if (letter) found.push({ ref, letter });
+  }
+  const only = onlyPlace(id, found);
+  return only && viewOf<Data>(only);
+}
+
+async function pageOf(reading: Reading, layout: Layout, search: Search): Promise<DeadLetterPage> {
+  const rows: DeadLetterRow[] = [];
+  const scan = await each(newest(reading, layout, search.from), search, async (placed) => {
+    rows.push(rowOf(placed));
+    return rows.length < search.limit;
+  });
+  return { deadLetters: rows, ...scan };
+}

@@ -1,0 +1,75 @@
+/** A dead letter as programs see it. What cannot be read is said to be so: somebody looks at it because it is broken. */
+import { decodeRecord, type JobRecord } from '../../core/codec.ts';
+import { tagsIn } from '../../core/header-letter.ts';
+import type { HeaderOptions, JobOverrides } from '../../core/job-fields.ts';
+import type { Attempted } from '../../core/outcome.ts';
+import { decodeHeader } from '../../core/record-header.ts';
+import { errorOf } from './filter.ts';
+import type { Placed } from './walk.ts';
+
+/** A dead letter in a list: everything but the data of its job. */
+export interface DeadLetterRow {
+  /** Its id, unique in its partition. */
+  readonly deadLetter: string;
+  readonly queue: string;
+  readonly partition: number;
+  /** The id of the job. */
+  readonly id: string;
+  /** Whether a foreign producer put the job with a plain ZADD. */
+  readonly bare: boolean;
+  /** Undefined when the record cannot be read. */
+  readonly name: string | undefined;
+  readonly tags: readonly string[];
+  /** Why the job is not tried again: `attempts-exhausted`, `no-handler`, … or the text of an `Unrecoverable`. */
+  readonly reason: string;
+  /** The last error without numbers and ids: what `groups` counts by. */
+  readonly error: string;
+  /** The last failures, oldest first, at most 5. */
+  readonly history: readonly Attempted[];
+  /** How often handlers were started. */
+  readonly attempts: number;
+  readonly generation: number;
+  /** When the job died, in epoch ms. */
+  readonly overMs: number;
+  /** The due time that the producer asked for, in epoch ms. */
+  readonly askedDueMs: number | undefined;
+  /** False when the job's record is missing or cannot be read. */
+  readonly readable: boolean;
+}
+
+/** A dead letter with the data of its job. */
+export interface DeadLetterView<Data = unknown> extends DeadLetterRow {
+  readonly data: Data | undefined;
+  /** What this one job was told, if that differs from its queue's. */
+  readonly options: JobOverrides & HeaderOptions;
+}
+
+export function rowOf(placed: Placed): DeadLetterRow {
+  const { data: _data, options: _options, ...row } = viewOf(placed);
+  return row;
+}
+
+export function viewOf<Data>({ ref, letter }: Placed): DeadLetterView<Data> {
+  const { entry, id, bare, record, reason, history, attempts, generation, atMs } = letter;
+  const content = decoded(record);
+  const { name, data, askedDueMs, bare: _, ...options } = content ?? NOTHING_READ;
+  return {
+    ...{ deadLetter: entry, queue: ref.queue, partition: ref.partition, id, bare, name, tags: tagsIn(record) },
+    ...{ reason, error: errorOf(letter), history, attempts, generation, overMs: atMs },
+    askedDueMs: askedDueMs ?? decodeHeader(record)?.askedDueMs,
+    readable: content !== undefined,
+    // The queue's definition is the only witness of the type, here as in a handler.
+    data: data as Data | undefined,
+    options,
+  };
+}
+
+const NOTHING_READ = { name: undefined, data: undefined, askedDueMs: undefined, bare: false } as const;
+
+function decoded(record: string): JobRecord | undefined {
+  try {
+    return decodeRecord(record);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,98 @@
+/** The history of a queue on the command line: switched on, listed, and told by `show` after everything else is gone. */
+import { beforeEach, expect, test } from 'vitest';
+import { parseHistory } from '../../../src/core/history.ts';
+import { encodeNote } from '../../../src/core/past.ts';
+import { controlKeys } from '../../../src/redis/keys.ts';
+import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { useCli } from '../../support/cli.ts';
+import { failure, only, T0, usePartition } from '../../support/partition.ts';
+
+const history = parseHistory({ result: true });
+if (!history) throw new Error('no history');
+const cli = useCli();
+const the = usePartition({ history });
+
+beforeEach(async () => {
+  await declareQueue(the.redis, { namespace: 't', queue: 'q', partitions: 1 });
+});
+
+const due = (...args: readonly string[]) => cli.run([...args, '--redis', the.server.url, '--namespace', 't']);
+const answer = async (...args: readonly string[]) => JSON.parse((await due(...args, '--json')).out);
+const switchOn = () => due('queues', 'set', 'q', '--history', '7d', '--history-max', '500', '--history-result');
+
+async function done(id: string, returned: unknown, atMs: number): Promise<void> {
+  const claim = await the.running(id);
+  await the.retry(claim, { error: failure('boom'), delayMs: 0 });
+  const again = only(await the.run());
+  const note = { name: 'welcome', record: '1a;t=user:42|{}', startedMs: atMs - 5, tookMs: 5 };
+  const mark = `${T0.toString(36)} 0123456789abcdef\n${encodeNote(note, returned, history ?? never())}`;
+  await the.complete([{ ...again, mark }], { nowMs: atMs });
+}
+const never = () => {
+  throw new Error('no history');
+};
+
+test('is switched on and off, and says how', async () => {
+  const { out } = await switchOn();
+  expect(out).toBe(
+    'q keeps jobs for 7d after their end, at most 500, with what their handlers returned\nall processes follow within half a minute\n',
+  );
+  expect(await the.redis.hget(controlKeys('t').queues, 'q:history')).toBe(
+    '{"on":true,"keepMs":604800000,"max":500,"result":true,"resultBytesMax":16384}',
+  );
+  expect((await due('queues', 'set', 'q', '--history', 'off')).out).toContain('q keeps no more jobs');
+  for (const flags of [[], ['--history', 'off', '--history-max', '5'], ['--history', 'x']]) {
+    expect((await due('queues', 'set', 'q', ...flags)).code).toBe(64);
+  }
+  expect((await answer('queues', 'ls')).queues).toHaveLength(1);
+});
+
+test('is listed, the latest end first, by filters and in pages', async () => {
+  await switchOn();
+  for (const [nth, id] of ['a', 'b', 'c'].entries()) await done(id, { nth }, T0 + nth);
+  await the.bury(await the.running('d'), { reason: 'no-handler', nowMs: T0 + 10 });
+  const ids = async (...flags: readonly string[]) =>
+    (await answer('history', 'ls', 'q', ...flags)).jobs.map(({ id }: { readonly id: string }) => id);
+  expect(await ids()).toEqual(['d', 'c', 'b', 'a']);
+  expect(await ids('--state', 'dead')).toEqual(['d']);
+  expect(await ids('--tag', 'user:42', '--name', 'welcome', '--id-prefix', 'b')).toEqual(['b']);
+  expect(await ids('--newer-than', '1h')).toEqual([]);
+  const { cursor, scanned } = await answer('history', 'ls', 'q', '--limit', '2');
+  expect(scanned).toBe(2);
+  expect(await ids('--cursor', cursor)).toEqual(['b', 'a']);
+  const { out } = await due('history', 'ls', 'q', '--state', 'done', '--limit', '1');
+  expect(out).toMatch(
+    /^id +name +end +attempts +took +worker +over +last error or result\nc +welcome +done +2 +5 ms +w1 /,
+  );
+  expect(out).toContain('add --cursor ');
+});
+
+test('tells the story of a job whose tombstone is gone', async () => {
+  await switchOn();
+  await done('a', { url: 'x' }, T0 + 20);
+  const known = (await due('show', 'q', 'a')).out;
+  await the.redis.del(the.keys.jobs, the.keys.done);
+  const { out } = await due('show', 'q', 'a');
+  expect(out).toBe(known);
+  expect(out).toMatch(/^name +welcome\ntags +user:42\nresult +\{"url":"x"\}\nstate +done\n/m);
+  const times = out.split('\n').filter((text) => /^20/.test(text));
+  expect(times.map((text) => text.replace(/^\S+ +/, ''))).toEqual([
+    'the due time that was asked for',
+    'attempt 1 failed: boom',
+    'attempt 2 started on worker w1, which took 5 ms',
+    expect.stringMatching(/^done after attempt 2, token \d+$/),
+  ]);
+  expect(await answer('show', 'q', 'a')).toMatchObject({ state: 'done', name: 'welcome', failures: 1, owner: 'w1' });
+});
+
+test('tells earlier lives of an id', async () => {
+  await switchOn();
+  await the.bury(await the.running('a', { data: 1 }), { reason: 'x', error: failure('worse') });
+  await done('a', 1, T0 + 20);
+  expect((await due('show', 'q', 'a')).out).toContain('an earlier life of this id ended dead after attempt 1: worse');
+});
+
+test('of a queue without one says how to switch it on', async () => {
+  const { code, err } = await due('history', 'ls', 'q');
+  expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('duestream queues set q --history 7d') });
+});

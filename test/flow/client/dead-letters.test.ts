@@ -1,0 +1,244 @@
+/** Dead letters from the library: looked at, counted, replayed and removed, over two partitions, after lost replies too. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createDeadLetters, type DeadLetters, type ManyReplayed } from '../../../src/client/dead/dead-letters.ts';
+import { defineQueue } from '../../../src/core/queue.ts';
+import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
+import { partitionRef } from '../../../src/redis/keys.ts';
+import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { openLossyLine } from '../../support/lossy-line.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+
+const DAY_MS = 86_400_000;
+const mails = defineQueue<{ to: string }>('mails', { partitions: 2 });
+const refs = [0, 1].map((partition) => partitionRef('duestream', { queue: 'mails', partition, layoutGeneration: 0 }));
+let server: TestRedis;
+let redis: Redis;
+let dead: DeadLetters;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = openCommands({ redis: server.url, name: 'test' });
+  await whenReady(redis);
+});
+beforeEach(async () => {
+  await redis.flushall();
+  await declareQueue(redis, { namespace: 'duestream', queue: 'mails', partitions: 2 });
+  for (const { keys } of refs) await redis.hset(keys.meta, 'generation', '0');
+  dead = createDeadLetters({ redis: server.url });
+});
+afterEach(() => dead.stop());
+afterAll(async () => {
+  close(redis);
+  await server.stop();
+});
+
+interface Died {
+  readonly partition?: number;
+  readonly days?: number;
+  readonly reason?: string;
+  readonly name?: string;
+  readonly tags?: string;
+  readonly error?: string;
+}
+
+/** A dead letter of a job that is not there any more. */
+async function died(id: string, { partition = 0, days = 0, ...more }: Died = {}): Promise<string> {
+  const { keys } = refs[partition] ?? refs[0] ?? { keys: { dead: '' } };
+  const { reason = 'attempts-exhausted', name, tags, error = 'boom' } = more;
+  const atMs = Date.now() - days * DAY_MS;
+  const header = `1${(1_763_719_000_000).toString(36)}${tags === undefined ? '' : `;t=${tags}`}`;
+  const record = `${header}|${JSON.stringify({ ...(name && { n: name }), d: { to: id } })}`;
+  const history = JSON.stringify({ t: atMs, a: 5, k: 'failure', m: error });
+  const fields = { member: `j:${id}`, record, reason, history, token: 7, attempts: 5, generation: 0, at: atMs };
+  return String(await redis.xadd(keys.dead, `${Math.floor(atMs)}-*`, ...Object.entries(fields).flat()));
+}
+
+const left = async () =>
+  (await Promise.all(refs.map(({ keys }) => redis.xlen(keys.dead)))).reduce((sum, count) => sum + count, 0);
+const waiting = async () => (await Promise.all(refs.map(({ keys }) => redis.zcard(keys.scheduled)))).flat();
+const ids = async (filter: Parameters<DeadLetters['list']>[1]) =>
+  (await dead.list(mails, filter)).deadLetters.map(({ id }) => id);
+
+describe('a list', () => {
+  test('has the newest first over all partitions, page by page, each exactly once', async () => {
+    for (const [nth, id] of ['a', 'b', 'c', 'd', 'e'].entries()) await died(id, { days: 9 - nth, partition: nth % 2 });
+    const found: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await dead.list(mails, {}, { limit: 2, cursor });
+      found.push(...page.deadLetters.map(({ id }) => id));
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    expect(found).toEqual(['e', 'd', 'c', 'b', 'a']);
+  });
+
+  test('says everything but the data, and get says that too', async () => {
+    const deadLetter = await died('a', { name: 'welcome', tags: 'user:42,vip', partition: 1 });
+    const [row] = (await dead.list(mails)).deadLetters;
+    expect(row).toEqual({
+      ...{ deadLetter, queue: 'mails', partition: 1, id: 'a', bare: false, name: 'welcome', tags: ['user:42', 'vip'] },
+      ...{ reason: 'attempts-exhausted', error: 'boom', attempts: 5, generation: 0, readable: true },
+      history: [{ atMs: expect.any(Number), attempt: 5, kind: 'failure', message: 'boom' }],
+      ...{ overMs: expect.any(Number), askedDueMs: 1_763_719_000_000 },
+    });
+    expect(await dead.get(mails, deadLetter)).toEqual({ ...row, data: { to: 'a' }, options: {} });
+    expect(await dead.get(mails, '1-1')).toBeUndefined();
+  });
+
+  test('keeps to each filter', async () => {
+    await died('a', { name: 'welcome', tags: 'user:1,user:2', days: 3 });
+    await died('b', { name: 'invoice', tags: 'user:1', reason: 'no-handler' });
+    await died('c', { error: 'no user 4711 in "eu"', partition: 1 });
+    expect(await ids({ name: 'welcome' })).toEqual(['a']);
+    expect(await ids({ name: 'default' })).toEqual(['c']);
+    expect(await ids({ tag: 'user:1' })).toEqual(['b', 'a']);
+    expect(await ids({ tag: 'user:' })).toEqual([]);
+    expect(await ids({ reason: 'no-handler' })).toEqual(['b']);
+    expect(await ids({ id: 'c' })).toEqual(['c']);
+    expect(await ids({ error: 'no user # in "…"' })).toEqual(['c']);
+    expect(await ids({ olderThan: '2d' })).toEqual(['a']);
+    expect(await ids({ newerThan: '2d', tag: 'user:1' })).toEqual(['b']);
+  });
+
+  test('ends when it has looked at enough, and says so', async () => {
+    for (const id of ['a', 'b', 'c']) await died(id);
+    const page = await dead.list(mails, { id: 'a' }, { scanMax: 2 });
+    expect(page).toMatchObject({ deadLetters: [], scanned: 2, cursor: expect.any(String) });
+    expect((await dead.list(mails, { id: 'a' }, { cursor: page.cursor })).deadLetters).toHaveLength(1);
+  });
+
+  test('shows what cannot be read', async () => {
+    await redis.xadd(refs[0]?.keys.dead ?? '', '*', 'member', 'j:x', 'record', 'no record', 'reason', 'unreadable');
+    expect((await dead.list(mails)).deadLetters).toMatchObject([{ id: 'x', readable: false, name: undefined }]);
+  });
+});
+
+test('groups count what died alike, numbers and ids aside, the largest first', async () => {
+  await died('c', { reason: 'no-handler', name: 'x', days: 1 });
+  await died('a', { error: 'timeout after 5003 ms for 7f9c24e8-3b12-4fef-91e0-5c1a2b3c4d5e', days: 0.5 });
+  const newest = await died('b', {
+    error: 'timeout after 17 ms for 0b9c24e8-3b12-4fef-91e0-5c1a2b3c4d5e',
+    partition: 1,
+  });
+  const { groups, scanned, cursor, others } = await dead.groups(mails);
+  expect({ scanned, cursor, others }).toEqual({ scanned: 3, cursor: undefined, others: 0 });
+  expect(groups).toMatchObject([
+    { count: 2, reason: 'attempts-exhausted', error: 'timeout after # ms for #', name: 'default' },
+    { count: 1, reason: 'no-handler', error: 'boom', name: 'x' },
+  ]);
+  expect(groups[0]?.example).toEqual({ deadLetter: newest, partition: 1, id: 'b' });
+});
+
+describe('a replay', () => {
+  test('of one is that of a producer', async () => {
+    const deadLetter = await died('a');
+    expect(await dead.replay(mails, deadLetter)).toMatchObject({ status: 'scheduled', id: 'a' });
+    expect(await left()).toBe(0);
+  });
+
+  test('of many takes what the filter names, spreads it over a time, and tells how far it is', async () => {
+    for (let nth = 0; nth < 120; nth += 1) await died(`a${nth}`, { name: 'welcome', partition: nth % 2 });
+    await died('other');
+    const told: ManyReplayed[] = [];
+    const over = 600_000;
+    const beforeMs = Date.now();
+    const result = await dead.replayMany(mails, { name: 'welcome' }, { over, onProgress: (one) => told.push(one) });
+    expect(result).toMatchObject({ matched: 120, scheduled: 120, live: 0, empty: 0, gone: 0, cursor: undefined });
+    expect(told.map(({ scheduled }) => scheduled)).toEqual([50, 100]);
+    expect(await left()).toBe(1);
+    expect(await waiting()).toEqual([60, 60]);
+    const dues = (await redis.zrange(refs[0]?.keys.scheduled ?? '', '0', '-1', 'WITHSCORES')).filter(
+      (_, at) => at % 2 === 1,
+    );
+    const spread = Math.max(...dues.map(Number)) - Math.min(...dues.map(Number));
+    expect(spread).toBeGreaterThan(over / 2);
+    expect(Math.min(...dues.map(Number))).toBeGreaterThan(beforeMs - 5000);
+  });
+
+  test('of many is bounded, and goes on by its cursor or without', async () => {
+    for (const id of ['a', 'b', 'c', 'd']) await died(id);
+    const first = await dead.replayMany(mails, {}, { all: true, limit: 1 });
+    const second = await dead.replayMany(mails, {}, { all: true, limit: 2, cursor: first.cursor });
+    expect([first.scheduled, second.scheduled, await left()]).toEqual([1, 2, 1]);
+    expect(await dead.replayMany(mails, {}, { all: true })).toMatchObject({ scheduled: 1, cursor: undefined });
+  });
+
+  test('of many leaves what lives and what holds nothing, and names it', async () => {
+    const live = await died('live');
+    const { keys } = refs[0] ?? { keys: { dead: '', jobs: '', scheduled: '' } };
+    await redis.hset(keys.jobs, 'j:live', '1a|{}');
+    await redis.zadd(keys.scheduled, Date.now() + DAY_MS, 'j:live');
+    const empty = String(await redis.xadd(keys.dead, '*', 'member', 'j:e', 'record', '', 'reason', 'record-missing'));
+    const { scheduled, live: lives, empty: empties, refused } = await dead.replayMany(mails, {}, { all: true });
+    expect({ scheduled, lives, empties }).toEqual({ scheduled: 0, lives: 1, empties: 1 });
+    expect(refused).toEqual([
+      { deadLetter: empty, partition: 0, id: 'e', status: 'empty' },
+      { deadLetter: live, partition: 0, id: 'live', status: 'live' },
+    ]);
+  });
+
+  test('of many with a lost reply does each once', async () => {
+    for (const id of ['a', 'b', 'c']) await died(id);
+    const line = await openLossyLine(server);
+    const through = createDeadLetters({ redis: line.url });
+    try {
+      await through.list(mails);
+      line.loseReplyTo('replay');
+      expect(await through.replayMany(mails, {}, { all: true })).toMatchObject({ matched: 3, scheduled: 3, gone: 0 });
+      expect(await left()).toBe(0);
+    } finally {
+      await through.stop();
+      await line.close();
+    }
+  });
+});
+
+describe('a purge', () => {
+  test.each([{ reason: 'no-handler' }, { name: 'welcome' }, { tag: 'vip' }, { olderThan: '7d' }])(
+    'takes what %o names and nothing else, and a dry run only counts',
+    async (filter) => {
+      await died('gone', { reason: 'no-handler', name: 'welcome', tags: 'vip', days: 8, partition: 1 });
+      await died('stays', { days: 1 });
+      expect(await dead.purge(mails, filter, { dryRun: true })).toMatchObject({ matched: 1, removed: 0 });
+      expect(await left()).toBe(2);
+      expect(await dead.purge(mails, filter)).toMatchObject({ matched: 1, removed: 1, cursor: undefined });
+      expect(await ids({})).toEqual(['stays']);
+      expect(await redis.hget(refs[1]?.keys.meta ?? '', 'n.forgotten')).toBe('1');
+    },
+  );
+
+  test.each([{ name: 'default' }, { reason: 'attempts-exhausted' }])(
+    'by %o is bounded, and goes on',
+    async (filter) => {
+      for (let nth = 0; nth < 7; nth += 1) await died(`a${nth}`, { partition: nth % 2 });
+      const first = await dead.purge(mails, filter, { limit: 3 });
+      expect(first).toMatchObject({ removed: 3, cursor: expect.any(String) });
+      expect(await dead.purge(mails, filter, { cursor: first.cursor })).toMatchObject({
+        removed: 4,
+        cursor: undefined,
+      });
+      expect(await left()).toBe(0);
+    },
+  );
+});
+
+test('what nobody can mean is refused before anything is sent', async () => {
+  await died('a');
+  const refusals = [
+    [dead.purge(mails, {}), /the filter of purge names nothing.*or all: true/],
+    [dead.replayMany(mails, {}), /names nothing/],
+    [
+      dead.purge(mails, { reasom: 'x' } as never),
+      /reasom is not an option of the filter of purge; did you mean reason/,
+    ],
+    [dead.list(mails, {}, { cursor: 'x' }), /cursor is "x"; allowed: the cursor that the last call returned/],
+    [dead.list(mails, {}, { limit: 0 }), /limit is 0; allowed: a whole number from 1 to 1000/],
+    [dead.list(mails, { name: '' }), /name is ""; allowed: a text/],
+    [dead.get(mails, 'a'), /dead letter is "a"; allowed: a number/],
+    [dead.replayMany(mails, { id: 'a' }, { over: '31d' }), /over is/],
+    [dead.replayMany(mails, { id: 'a' }, { overr: '1d' } as never), /unknown option "overr"/],
+  ] as const;
+  for (const [call, message] of refusals) await expect(call).rejects.toThrow(message);
+  expect(await left()).toBe(1);
+  expect(() => createDeadLetters({ redis: server.url, nam: 'x' } as never)).toThrow('nam is not an option');
+});
