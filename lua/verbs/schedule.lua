@@ -53,7 +53,6 @@ local function write()
   if #fresh > 0 then
     redis.call('HSET', runs, unpack(fresh))
   end
-  -- @enter-tags
   for _, one in ipairs(words) do
     addTags(tags, one.member, one.text)
   end
