@@ -40,19 +40,21 @@ export interface DeadLetterRow {
 /** A dead letter with the data of its job. */
 export interface DeadLetterView<Data = unknown> extends DeadLetterRow {
   readonly data: Data | undefined;
+  /** The codec that encoded the data, which is shown as it is stored. */
+  readonly codec: string | undefined;
   /** What this one job was told, if that differs from its queue's. */
   readonly options: JobOverrides & HeaderOptions;
 }
 
 export function rowOf(placed: Placed): DeadLetterRow {
-  const { data: _data, options: _options, ...row } = viewOf(placed);
+  const { data: _data, codec: _codec, options: _options, ...row } = viewOf(placed);
   return row;
 }
 
 export function viewOf<Data>({ ref, letter }: Placed): DeadLetterView<Data> {
   const { entry, id, bare, record, reason, history, attempts, generation, atMs } = letter;
   const content = decoded(record);
-  const { name, data, askedDueMs, bare: _, ...options } = content ?? NOTHING_READ;
+  const { name, data, codec, askedDueMs, bare: _, ...options } = content ?? NOTHING_READ;
   return {
     ...{ deadLetter: entry, queue: ref.queue, partition: ref.partition, id, bare, name, tags: tagsIn(record) },
     ...{ reason, error: errorOf(letter), history, attempts, generation, overMs: atMs },
@@ -60,11 +62,18 @@ export function viewOf<Data>({ ref, letter }: Placed): DeadLetterView<Data> {
     readable: content !== undefined,
     // The queue's definition is the only witness of the type, here as in a handler.
     data: data as Data | undefined,
+    codec,
     options,
   };
 }
 
-const NOTHING_READ = { name: undefined, data: undefined, askedDueMs: undefined, bare: false } as const;
+const NOTHING_READ = {
+  name: undefined,
+  data: undefined,
+  codec: undefined,
+  askedDueMs: undefined,
+  bare: false,
+} as const;
 
 function decoded(record: string): JobRecord | undefined {
   try {

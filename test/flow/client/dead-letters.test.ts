@@ -81,7 +81,12 @@ describe('a list', () => {
       history: [{ atMs: expect.any(Number), attempt: 5, kind: 'failure', message: 'boom' }],
       ...{ overMs: expect.any(Number), askedDueMs: 1_763_719_000_000 },
     });
-    expect(await dead.get(mails, deadLetter)).toEqual({ ...row, data: { to: 'a' }, options: {} });
+    expect(await dead.get(mails, deadLetter)).toEqual({
+      ...row,
+      data: { to: 'a' },
+      codec: undefined,
+      options: { tags: ['user:42', 'vip'] },
+    });
     expect(await dead.get(mails, '1-1')).toBeUndefined();
   });
 
