@@ -4,6 +4,7 @@ import { DuestreamError } from './errors.ts';
 import { checkNames } from './option-names.ts';
 import { durationIn, historyRanges, wholeNumberIn } from './ranges.ts';
 
+/** What a queue keeps of jobs that are over. */
 export interface HistoryOptions {
   /** How long a job is kept after its end: `1s` to `365d`. Default `7d`. */
   readonly keep?: DurationInput | undefined;

@@ -59,6 +59,7 @@ export interface DeadLetterWork<Progress> extends DeadLetterBounds {
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
+/** How many dead letters are replayed: which, when, and over what time. */
 export type ReplayMany = DeadLetterWork<ManyReplayed> &
   Pick<ScheduleOptions, 'delay' | 'at'> &
   DurabilityOption & {

@@ -18,6 +18,7 @@ export interface DeadLetterGroup {
   readonly example: { readonly deadLetter: string; readonly partition: number; readonly id: string };
 }
 
+/** Dead letters by what they have in common: their reason and the beginning of their error. */
 export interface DeadLetterGroups extends Scan {
   /** The largest first. */
   readonly groups: readonly DeadLetterGroup[];

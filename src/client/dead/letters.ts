@@ -14,6 +14,7 @@ import { each, type Reading, type Scan, type Search } from './scan.ts';
 import { type DeadLetterRow, type DeadLetterView, rowOf, viewOf } from './view.ts';
 import { newest, type Placed } from './walk.ts';
 
+/** A page of dead letters. */
 export interface DeadLetterPage extends Scan {
   readonly deadLetters: readonly DeadLetterRow[];
 }

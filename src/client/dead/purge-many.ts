@@ -9,6 +9,7 @@ import type { Layout } from '../layouts.ts';
 import { each, type Reading, type Scan, type Search, type Tell } from './scan.ts';
 import { cursorOf, type Placed, walk } from './walk.ts';
 
+/** What became of a purge of many, or how far it has come. */
 export interface ManyPurged extends Scan {
   readonly matched: number;
   /** How many are gone; of a dry run 0. */

@@ -11,6 +11,7 @@ import { replayPlaced } from '../replay.ts';
 import { each, type Reading, type Scan, type Search, type Tell } from './scan.ts';
 import { type Placed, walk } from './walk.ts';
 
+/** What became of a replay of many, or how far it has come. */
 export interface ManyReplayed extends Scan {
   /** How many dead letters were meant. */
   readonly matched: number;
@@ -26,6 +27,7 @@ export interface ManyReplayed extends Scan {
   readonly refused: readonly RefusedReplay[];
 }
 
+/** A dead letter that stays, and why: a job of its id lives, it has no record, or somebody was faster. */
 export interface RefusedReplay {
   readonly deadLetter: string;
   readonly partition: number;

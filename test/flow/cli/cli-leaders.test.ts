@@ -70,7 +70,7 @@ describe('workers', () => {
     const { code, out } = await due(['workers']);
     expect(code).toBe(0);
     expect(out).toMatch(
-      /^worker +state +where +started +last beat +queues +holds\nw-1 +alive +mill:7 +2 min ago +\d+ (ms|s) ago +q +2\n\nw-1 holds\n/,
+      /^worker +state +where +started +last beat +queues +connections +holds\nw-1 +alive +mill:7 +2 min ago +\d+ (ms|s) ago +q +- +2\n\nw-1 holds\n/,
     );
     expect(out).toMatch(/^ {2}q {2}first {2}attempt 1, for \d+ \w+\n {2}q {2}second {2}about to start\n$/m);
     expect(out).not.toContain('d-1');
@@ -87,7 +87,7 @@ describe('workers', () => {
       { id: 'b' },
     ]);
     expect((await due(['workers', '--limit', '2'])).out).toMatch(
-      /^w-gone +missing +- +- +- +q +3$[\s\S]*\n {2}and 1 more\n$/m,
+      /^w-gone +missing +- +- +- +q +- +3$[\s\S]*\n {2}and 1 more\n$/m,
     );
   });
 

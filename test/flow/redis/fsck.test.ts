@@ -36,7 +36,9 @@ const fsck = (...args: readonly string[]) => cli.run(['fsck', ...args, '--redis'
 type Name = keyof typeof partitionTable;
 const typeOf = (name: Name) => partitionTable[name].type;
 /** What holds something and never expires. */
-const LASTING = (Object.keys(partitionTable) as readonly Name[]).filter((name) => name !== 'leader' && name !== 'wake');
+const LASTING = (Object.keys(partitionTable) as readonly Name[]).filter(
+  (name) => name !== 'leader' && typeOf(name) !== 'channel',
+);
 const control = storedKeys(controlKeys('t'));
 
 /** One job in every state. */
@@ -46,7 +48,7 @@ async function crowd(): Promise<void> {
   await p.running('runs');
   await p.schedule('ready');
   await p.promote();
-  await p.schedule('waits', { dueMs: LATER });
+  await p.scheduleAll([item('waits', { dueMs: LATER, late: { tags: ['t'] } })]);
 }
 
 describe('what it finds', () => {
@@ -75,10 +77,12 @@ describe('what it finds', () => {
 
   test.each(LASTING)('a time to live on %s, and none on the lease', async (name) => {
     await crowd();
-    const { fires, fired, stale } = p.keys;
+    const { fires, fired, stale, past, ended } = p.keys;
     await p.redis.zadd(fires, 0, 'nightly');
     await p.redis.hset(fired, 'nightly', '0 0 0 - - 1');
     await p.redis.zadd(stale, T0, 'j:a');
+    await p.redis.hset(past, 'j:over', '{}');
+    await p.redis.zadd(ended, T0, 'j:over');
     expect(await flaws()).toEqual([]);
     await p.redis.pexpire(p.keys[name], 3_600_000);
     expect(await flaws()).toEqual([`I10 expiring ${p.keys[name]}`]);
@@ -95,6 +99,7 @@ describe('what it finds', () => {
     await p.redis.del(key);
     if (type === 'hash') await p.redis.hset(key, 'x', '1');
     else if (type === 'set') await p.redis.sadd(key, 'x');
+    else if (type === 'stream') await p.redis.xadd(key, '*', 'x', '1');
     else await p.redis.set(key, 'x');
     expect(await examineControl(p.redis, 't')).toEqual([]);
     await p.redis.pexpire(key, 3_600_000);

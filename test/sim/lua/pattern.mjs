@@ -20,6 +20,7 @@ const CONTROL = { test: (/** @type {string} */ char) => char < ' ' || char === '
 
 /** @param {string} char @param {string} name of a class */
 function inClass(char, name) {
+  if (name === 'z') return char === '\0';
   const known = CLASSES[name.toLowerCase()] ?? (/c/i.test(name) ? CONTROL : undefined);
   if (!known) return char === name;
   return known.test(char) === (name === name.toLowerCase());

@@ -78,9 +78,15 @@ const operators = {
   /** @param {Value} over @returns {Iterable<readonly Value[]>} */
   each: (over) => {
     if (over instanceof Walk) return over.over;
-    throw new LuaError('for needs pairs or ipairs');
+    if (typeof over === 'function') return called(over);
+    throw new LuaError('for needs pairs, ipairs or a function');
   },
 };
+
+/** What a function returns each time, until it returns nothing: the iterator of gmatch. @param {Function} next */
+function* called(next) {
+  for (let values = next(); values[0] !== undefined; values = next()) yield values;
+}
 
 /** What pairs and ipairs return: only `for` knows what to do with it. */
 class Walk extends LuaTable {

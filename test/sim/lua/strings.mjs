@@ -47,6 +47,16 @@ export function stringsOf(text) {
       const found = firstMatch(of, text(pattern), place(from, of.length));
       return found ? results(found, of) : [undefined];
     },
+    gmatch(of, pattern) {
+      let at = 0;
+      return [
+        () => {
+          const found = at > of.length ? undefined : firstMatch(of, text(pattern), at);
+          at = found ? found.to + (found.to === found.from ? 1 : 0) : of.length + 1;
+          return found ? results(found, of) : [undefined];
+        },
+      ];
+    },
     gsub: (of, pattern, by, most = Number.POSITIVE_INFINITY) =>
       replaced(of, { pattern: text(pattern), by, most: numeral(most) }),
     format(of, ...args) {

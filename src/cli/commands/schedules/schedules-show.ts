@@ -23,9 +23,10 @@ async function run(session: Session, name: string): Promise<Exit> {
   return 0;
 }
 
-/** Every field that was written, in the order of writing. */
+/** Its queue, and every other field that was written, in the order of writing. */
 function definitionPairs({ name, source, input }: ScheduleView): readonly (readonly [string, Cell])[] {
-  const written = Object.entries(input).filter(([field]) => field !== 'paused');
+  const { queue, ...rest } = input;
+  const written = Object.entries({ queue, ...rest }).filter(([field]) => field !== 'paused');
   return [
     ['schedule', name],
     ['put by', source === 'file' ? 'the file of the configuration' : 'a call'],
