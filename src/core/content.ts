@@ -32,7 +32,7 @@ export interface CodecContext {
  * `encode` should give the same text for the same data. If it does not, a call that is repeated after an error
  * (`indeterminate`) is another call, and cannot be recognised once the first one's job has ended.
  *
- * @example { name: 'deflate', encode: (text) => deflateRawSync(text).toString('base64'), decode: (text) => inflateRawSync(Buffer.from(text, 'base64')).toString() }
+ * @example const deflate: Codec = { name: 'deflate', encode: (text) => deflateRawSync(text).toString('base64'), decode: (text) => inflateRawSync(Buffer.from(text, 'base64')).toString() };
  */
 export interface Codec {
   /** Stands in the record beside the data. 1 to 32 of `a-z 0-9 . _ -`. Default `codec`. */

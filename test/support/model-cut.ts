@@ -152,9 +152,7 @@ export function endsOf(snapshot: Snapshot): readonly string[] {
   const once = deadLetters.filter(
     (deadLetter, at) => deadLetters.indexOf(deadLetter) === at || !NONSENSE.some((why) => deadLetter.endsWith(why)),
   );
-  // Earlier lives stand behind the last; how often they were started is known, when they ended is not.
-  const past = [...snapshot.past].map(
-    ([id, text]) => `${id} ended ${text.split(' ', 5).slice(1, 2)} ${text.split(' ', 4)[3]}`,
-  );
+  // Earlier lives stand behind the last. A call that is cut off may count one start more, and says another time.
+  const past = [...snapshot.past].map(([id, text]) => `${id} ended ${text.split(' ', 2)[1]}`);
   return [...live, ...over, ...waiting, ...entries, ...once, ...past].sort();
 }

@@ -55,9 +55,9 @@ const SLIPS: readonly (readonly [of: string, wrong: string, words: string, inste
   ['completion', 'any entry ends a job', 'last ~= token or here ~= entry', 'last ~= token'],
   ['completion', 'a job of a call ends twice', 'if seen[member] or not last', 'if not last'],
   ['completion', 'the mark is not kept', 'tombstoneText(counter:sub(1, 1), mark,', "tombstoneText('d', '0 0',"],
-  ['completion', 'the mark is trusted when there is none', "mark ~= '' and mark or markIn(keys.jobs, member)", 'mark'],
+  ['end-mark', 'the mark is trusted when there is none', "mark ~= '' or bar and not isKept", 'true'],
   ['completion', 'tags stay when the mark says them', 'dropTags(keys.tags, member, text)', 'tostring(text)'],
-  ['completion', 'tags of a record that is read for its mark stay', 'tagged[member] = tagsOf(value)', ''],
+  ['end-mark', 'tags of a record that is read for its mark stay', 'tags or tagsOf(record)', 'tags'],
   ['cancel', 'what was seen counts for nothing', 'seenText(record, run, waits) ~= seen', 'false'],
   [
     'edit',

@@ -234,7 +234,9 @@ test('WRONGTYPE, somebody put another value under a key: calls are refused, and 
     end: () => admin.del(key('scheduled')),
   });
   expect(code).toBe('refused');
-  expect(told(log, `${key('scheduled')}: it is a string and must be a zset`).length).toBe(1);
+  // Once by whoever met it, the mover and perhaps the one that looks for damage; never per pass.
+  const lines = told(log, `${key('scheduled')}: it is a string and must be a zset`).length;
+  expect([1, 2]).toContain(lines);
   await goesOn();
 });
 
