@@ -52,12 +52,20 @@ const isOfHistory = (site: string): boolean =>
  * a later version, which the model has not. `start` and `serve` are cut off there.
  */
 const BY_OTHERS = ["0, job.entry, 'JUSTID'", 'keys.scheduled, due, job.member', 'job.member, unboundText(run, due)'];
-/** Ends in which the lists seldom meet a job with tags. The same part is cut off in `complete`, `cancel`, `bury` and others. */
-const SELDOM_TAGGED = ['promote', 'start', 'expire', 'serve', 'retry', 'defer', 'edit'];
+/** What the lists seldom meet there; the same parts are cut off in `complete`, `cancel`, `bury`, `commit` and others. */
+const SELDOM: readonly (readonly [verbs: readonly string[], words: readonly string[]])[] = [
+  // A job with tags.
+  [['promote', 'start', 'expire', 'serve', 'retry', 'defer', 'edit'], ["redis.call('ZREM', tags,"]],
+  // A job with an earlier life in the history.
+  [
+    ['start', 'serve', 'relay', 'retry', 'defer', 'expire'],
+    ["redis.call('ZADD', ended, redis.call('ZSCORE'", "redis.call('HSET', past, id, found)"],
+  ],
+];
 const lineOf = (verb: string, site: string) => luaOf(verb).split('\n')[Number(/:(\d+)/.exec(site)?.[1]) - 1] ?? '';
 const isByOthers = (verb: string, site: string) =>
   (verb === 'relay' && BY_OTHERS.some((words) => lineOf(verb, site).includes(words))) ||
-  (SELDOM_TAGGED.includes(verb) && lineOf(verb, site).includes("'ZREM', tags, unpack(gone)"));
+  SELDOM.some(([of, words]) => of.includes(verb) && words.some((some) => lineOf(verb, site).includes(some)));
 const sitesOf = (verb: string) => writesOf(verb).filter((site) => !isByOthers(verb, site) && !isOfHistory(site));
 const sites = new Map(verbs.flatMap(sitesOf).map((site) => [site, 0]));
 const missing = () => [...sites].filter(([, states]) => states < STATES).map(([site]) => site);

@@ -12,15 +12,7 @@ import type { Jobs } from '../../redis/transitions/jobs.ts';
 import type { CancelReply, Moved } from '../../redis/transitions/replies.ts';
 import { isMoved } from '../partition-calls.ts';
 import { nameIn } from './name-in.ts';
-import type { WalkParts } from './walk.ts';
 import type { Act, Outcome } from './where.ts';
-
-/** What finding jobs and changing them needs of a producer. */
-export interface FindingParts extends WalkParts {
-  readonly jobs: Pick<Jobs, 'cancel' | 'reschedule' | 'edit'>;
-  readonly horizonMs: number;
-  readonly recordBytesMax: number;
-}
 
 /** Each hashes the records it compares. */
 const JOBS_MAX = EDIT_JOBS_MAX;
