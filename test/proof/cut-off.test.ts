@@ -71,7 +71,7 @@ const sites = new Map(verbs.flatMap(sitesOf).map((site) => [site, 0]));
 const missing = () => [...sites].filter(([, states]) => states < STATES).map(([site]) => site);
 
 const isOpen = (verb: string) => missing().some((site) => site.startsWith(`${verb}:`));
-const seen = (site: string) => sites.set(site, (sites.get(site) ?? 0) + 1);
+const seen = (site: string) => sites.has(site) && sites.set(site, (sites.get(site) ?? 0) + 1);
 const cut = (list: List) => cutList(bench, list, { isOpen, luaOf, seen });
 
 /** What else there may be while a scene is played. */
