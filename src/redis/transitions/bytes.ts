@@ -14,7 +14,7 @@ export const READ_BYTES_MAX = 640 * 1024;
  * machine of two cores its p99.9 then stays below 5 ms (`npm run bench:stages`, docs/reference/script-times.md).
  */
 export const READ_JOBS_MAX = 80;
-/** `relay` completes, promotes and starts: so many of each. All of that takes 1 ms, 2 ms with records of 4 KiB. */
+/** `relay` completes, promotes and starts: so many of each, so that it takes no longer than other scripts. */
 export const RELAY_JOBS_MAX = 40;
 /** `cancel` hashes each record: 8 µs, 21 µs with 4 KiB. */
 export const CANCEL_JOBS_MAX = 50;
