@@ -40,6 +40,7 @@ local function completeAll(keys, call, words, from, to)
       local counter = isCancelled and 'cancelled' or 'done'
       ends[counter] = ends[counter] + 1
       if not isAgain then
+        -- @kept-mark
         local isKept = keys.past or isHeld or call.window > 0
         mark, tagged[member], note = endMark(keys.jobs, member, mark, isKept)
       end

@@ -11,6 +11,7 @@ local function endMark(jobs, member, word, isKept)
   local bar = mark:find('|', 1, true)
   local tags = bar and mark:sub(bar + 1)
   mark = bar and mark:sub(1, bar - 1) or mark
+  -- @known-mark
   if mark ~= '' or bar and not isKept then return mark, tags, note end
   local found, record = markIn(jobs, member)
   return found, tags or tagsOf(record), note

@@ -173,6 +173,8 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
     (mutant) =>
       [`tags @${mutant}`, 'small records are read anyway; test/redis/tags.test.ts replaces a larger one'] as const,
   ),
+  ['completion @kept-mark: turned >', 'the model keeps a history, so the mark is needed in any case'],
+  ['end-mark @known-mark: no guard', 'the record that is read instead says the same'],
   ['past @unreadable: no guard', 'nothing of ours writes a record that cannot be read'],
   ['sweep @drop-tombstones: turned >', 'every member in done has a tombstone, unless a call was cut off'],
 ]);
