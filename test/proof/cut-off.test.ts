@@ -14,6 +14,7 @@ import { cutList } from '../support/model-cutter.ts';
 import { keptIn, parse } from '../support/model-kept.ts';
 import { type Bench, startBench } from '../support/model-run.ts';
 import { reclaimCall } from '../support/model-worker-calls.ts';
+import { ELSEWHERE } from '../support/mutants.ts';
 import { isSlice } from '../tiers.mjs';
 
 const SEED = Number(process.env.PROOF_SEED ?? 7);
@@ -26,21 +27,6 @@ beforeAll(async () => {
 });
 afterAll(() => bench.stop());
 
-/** Damage and the control slot, which commands do not touch: called again, each does what is left, as its own tests say;
- * schedules are cut off in `test/redis/fire.test.ts`. */
-const ELSEWHERE = [
-  'repair',
-  'mend-tags',
-  'enrol',
-  'watch',
-  'beat',
-  'declare',
-  'identify',
-  'arm',
-  'disarm',
-  'fire',
-  'define',
-];
 const verbs = Object.keys(scriptOptions)
   .map((name) => name.replace('duestream_', ''))
   .filter((verb) => !ELSEWHERE.includes(verb) && !isReadOnly(verb));

@@ -101,7 +101,7 @@ const SLIPS: readonly (readonly [of: string, wrong: string, words: string, inste
 ];
 
 /** Damage, schedules and the control slot, which the commands of the model do not touch; their own tests do. */
-const ELSEWHERE = [
+export const ELSEWHERE = [
   'repair',
   'mend-tags',
   'enrol',
