@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError, Option } from 'commander';
 import { DuestreamError } from '../core/errors.ts';
 import { auditLs } from './commands/audit-ls.ts';
+import { completion } from './commands/completion.ts';
 import { configPrint } from './commands/config-print.ts';
 import { deadGroups } from './commands/dead/dead-groups.ts';
 import { deadLs } from './commands/dead/dead-ls.ts';
@@ -95,6 +96,7 @@ const verbs: readonly Register[] = [
   (program, runner) => {
     configPrint(program.command('config').description('show the configuration'), runner);
   },
+  completion,
 ];
 
 /** Runs one command line and returns the exit status. Nothing it is given makes it throw. */
