@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import type { Config } from '../../config/options.ts';
 import { redisOf } from '../../config/redis-options.ts';
-import { errorCatalogue } from '../../core/errors.ts';
+import { DuestreamError, errorCatalogue } from '../../core/errors.ts';
 import { createEmitter } from '../../core/events.ts';
 import { withoutCredentials } from '../../core/redact.ts';
 import type { Service } from '../../daemon/run.ts';
@@ -21,6 +21,7 @@ import { line } from '../terminal/text.ts';
 import { removeDevFile, writeDevFile } from './dev-file.ts';
 import { createDevLog, tellEvents } from './dev-log.ts';
 import { type Place, type PlaceFlags, placeOf } from './place.ts';
+import { type Watched, watchHandlers } from './watch.ts';
 
 export const dev: Register = (parent, runner) => {
   const command = parent
@@ -36,18 +37,39 @@ export const dev: Register = (parent, runner) => {
       new Option('--cluster', 'run a Redis Cluster of 3 primaries and 3 replicas instead').conflicts('sentinel'),
     )
     .option('--sentinel', 'run a primary with 2 replicas and 3 Sentinels instead')
+    .option('--watch', 'start the handlers anew when their module, or a file that it imports, changes')
+    .addOption(new Option('--handlers-only').hideHelp())
     .option('--http-port <port>', 'the port of health and metrics; default: the next free one from 7420')
     .option('--concurrency <n>', 'how many handlers of each queue run at once (default: 50)')
-    .action((module: string | undefined, flags: PlaceFlags, command: Command) =>
-      runner.run(command, (session) => run(session, module, flags)),
+    .action((module: string | undefined, _flags: unknown, command: Command) =>
+      runner.run(command, (session) => run(session, module, command.optsWithGlobals<Flags>())),
     );
-  withExamples(command, ['duestream dev', 'duestream dev handlers.mjs', 'duestream dev handlers.mjs --cluster']);
+  withExamples(command, [
+    'duestream dev',
+    'duestream dev handlers.mjs',
+    'duestream dev handlers.mjs --watch',
+    'duestream dev handlers.mjs --cluster',
+  ]);
 };
 
-async function run(session: Session, module: string | undefined, flags: PlaceFlags): Promise<Exit> {
+interface Flags extends PlaceFlags {
+  readonly watch?: boolean;
+  /** The handlers of another `dev`, which watches their files. */
+  readonly handlersOnly?: boolean;
+  readonly concurrency?: string;
+  readonly config?: string;
+}
+
+async function run(session: Session, module: string | undefined, flags: Flags): Promise<Exit> {
+  if (flags.watch === true && module === undefined) {
+    throw new DuestreamError(
+      'usage',
+      '--watch needs the module whose handlers it starts anew: duestream dev handlers.mjs --watch',
+    );
+  }
   const place = await placeOf(session, flags);
   try {
-    await serve(session, place, module);
+    await serve(session, place, { module, flags });
     return 0;
   } catch (error) {
     await place.stop();
@@ -56,26 +78,33 @@ async function run(session: Session, module: string | undefined, flags: PlaceFla
 }
 
 /** Resolves when the daemon is up; it then runs until a signal. */
-async function serve(session: Session, place: Place, module: string | undefined): Promise<void> {
+async function serve(
+  session: Session,
+  place: Place,
+  { module, flags }: { readonly module: string | undefined; readonly flags: Flags },
+): Promise<void> {
   const { out, invocation } = session;
   const looker = openCommands({ redis: place.url, name: 'dev' });
   try {
     const { createDaemonOf } = await import('../../daemon/daemon.ts');
     const { runUntilSignal } = await import('../../daemon/run.ts');
     const { loadHandlers } = await import('../../daemon/handler-module.ts');
-    const handlers = module === undefined ? undefined : await loadHandlers(resolve(invocation.cwd, module));
-    const config = await devConfig(session, { url: place.url, worker: handlers !== undefined });
+    const isHere = module !== undefined && flags.watch !== true;
+    const handlers = isHere ? await loadHandlers(resolve(invocation.cwd, module)) : undefined;
+    const config = await devConfig(session, { url: place.url, roles: rolesOf(flags, isHere) });
+    const { shutdownMs } = config.worker;
     const log = createDevLog(out);
     const around = createEmitter();
     const daemon = createDaemonOf({ config, redis: redisOf(config) }, { log, around, handlers });
     tellEvents(out, daemon.events, async (queue) => workersOf(queue, await processesOf(looker, config.namespace)) > 0);
+    let watched: Watched | undefined;
     const stop = async () => {
+      await watched?.stop(shutdownMs);
       await daemon.stop();
       close(looker);
       if (place.kind === 'started') removeDevFile(invocation.cwd, process.pid);
       await place.stop();
     };
-    const { shutdownMs } = config.worker;
     const doomed: Service['doomed'] = (end) => {
       daemon.events.on('schema.refused', ({ why }) => end(why, errorCatalogue['wrong-schema'].exit));
     };
@@ -83,7 +112,9 @@ async function serve(session: Session, place: Place, module: string | undefined)
     const address = daemon.http();
     const http = address && `http://${address.host}:${address.port}`;
     if (place.kind === 'started') writeDevFile(invocation.cwd, { url: place.url, pid: process.pid, http });
-    tell(session, { place, http, queue: Object.keys(handlers?.map ?? {})[0], namespace: config.namespace });
+    if (flags.handlersOnly === true) return;
+    tell(session, { place, http, module, queue: Object.keys(handlers?.map ?? {})[0], namespace: config.namespace });
+    if (flags.watch === true) watched = watchHandlers(argsOf(session, place, { module, flags }), invocation);
   } catch (error) {
     close(looker);
     throw error;
@@ -92,20 +123,40 @@ async function serve(session: Session, place: Place, module: string | undefined)
 
 async function devConfig(
   { config, loaded }: Session,
-  { url, worker }: { readonly url: string; readonly worker: boolean },
+  { url, roles }: { readonly url: string; readonly roles: Config['roles'] },
 ): Promise<Config> {
   const asked = loaded.origins['http.port']?.from !== 'default';
   const port = asked ? config.http.port : await freePort(config.http.port);
   return Object.freeze({
     ...withRedisUrl(config, url),
     http: Object.freeze({ ...config.http, port }),
-    roles: worker ? (['mover', 'http', 'worker'] as const) : (['mover', 'http'] as const),
+    roles,
   });
+}
+
+function rolesOf({ handlersOnly }: Flags, isHere: boolean): Config['roles'] {
+  if (handlersOnly === true) return ['worker'];
+  return isHere ? ['mover', 'http', 'worker'] : ['mover', 'http'];
+}
+
+/** The command line of the handlers: the same settings, and the Redis that is here. */
+function argsOf(
+  { config: { namespace } }: Session,
+  { url }: Place,
+  { module = '', flags }: { readonly module: string | undefined; readonly flags: Flags },
+): readonly string[] {
+  const { concurrency, config } = flags;
+  return [
+    ...['dev', module, '--handlers-only', '--redis', url, '--namespace', namespace],
+    ...(config === undefined ? [] : ['--config', config]),
+    ...(concurrency === undefined ? [] : ['--concurrency', concurrency]),
+  ];
 }
 
 interface Told {
   readonly place: Place;
   readonly http: string | undefined;
+  readonly module: string | undefined;
   readonly queue: string | undefined;
   readonly namespace: string;
 }
@@ -118,7 +169,7 @@ const SAMPLE = [
   '});',
 ];
 
-function tell({ out }: Session, { place, http, queue, namespace }: Told): void {
+function tell({ out }: Session, { place, http, module, queue, namespace }: Told): void {
   const { url, pid, kind, about, shell, servers, notice } = place;
   const seen = withoutCredentials(url);
   const name = queue ?? 'emails';
@@ -133,7 +184,7 @@ function tell({ out }: Session, { place, http, queue, namespace }: Told): void {
       ? []
       : [line`or         ${shell} ZADD '${key}' $(( ($(date +%s) + 3) * 1000 )) order-1042`]),
     ...(notice === undefined ? [] : ['', notice]),
-    ...(queue === undefined
+    ...(module === undefined
       ? ['', 'No handlers yet. Save this as handlers.mjs, then run: duestream worker handlers.mjs', ...SAMPLE]
       : []),
   ]);
