@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { doneLimits } from '../../config/done.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import { counted } from '../../core/plain-words.ts';
+import { restored } from '../../operations/doctor/check-restored.ts';
 import { examine, type Result } from '../../operations/doctor/examine.ts';
 import type { Finding } from '../../operations/doctor/finding.ts';
 import { Unreachable } from '../../redis/connection/connect-problem.ts';
@@ -16,12 +17,21 @@ export const doctor: Register = (parent, runner) => {
   const command = parent
     .command('doctor')
     .description('check whether this Redis can be trusted with jobs, and say what to do')
-    .action((_flags: unknown, command: Command) => runner.run(command, run));
-  withExamples(command, ['duestream doctor', 'duestream doctor --redis redis://10.0.0.5:6379 --json']);
+    .option('--restored', 'after a backup was restored: also list, per queue, what may run twice')
+    .action((flags: Flags, command: Command) => runner.run(command, (session) => run(session, flags)));
+  withExamples(command, [
+    'duestream doctor --restored',
+    'duestream doctor',
+    'duestream doctor --redis redis://10.0.0.5:6379 --json',
+  ]);
 };
 
-async function run(session: Session): Promise<Exit> {
-  const results = await examined(session);
+interface Flags {
+  readonly restored?: boolean;
+}
+
+async function run(session: Session, flags: Flags): Promise<Exit> {
+  const results = await examined(session, flags);
   const failed = results.some(({ status }) => status === 'fail');
   session.out.answer({ ok: !failed, checks: results }, () => [
     ...results.flatMap((result) => lines(session.out.paint, result)),
@@ -32,13 +42,14 @@ async function run(session: Session): Promise<Exit> {
 }
 
 /** Without a connection there is one finding, and nothing else can be said. */
-async function examined(session: Session): Promise<readonly Result[]> {
+async function examined(session: Session, flags: Flags): Promise<readonly Result[]> {
   try {
     const { config } = session;
     const { namespace, limits } = config;
-    return await withAnyRedis(session, (redis) =>
-      examine(redis, { namespace, horizonMs: limits.horizonMs, done: doneLimits(config) }),
-    );
+    return await withAnyRedis(session, async (redis) => [
+      ...(await examine(redis, { namespace, horizonMs: limits.horizonMs, done: doneLimits(config) })),
+      ...(flags.restored === true ? await restored(redis, namespace) : []),
+    ]);
   } catch (error) {
     if (error instanceof Unreachable) {
       return [{ check: 'reachable', status: 'fail', saw: error.saw, advice: error.remedy }];
