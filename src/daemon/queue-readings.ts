@@ -1,7 +1,9 @@
-/** What a daemon reads of whole queues at each scrape: the counts of the partitions it leads, and how many workers live. */
+/** What a daemon reads of whole queues at each scrape: the counts of the partitions it leads, how many workers live, and how Redis does. */
+import { systemClock } from '../core/clock.ts';
 import type { PartitionReading } from '../metrics/readings.ts';
 import type { Movers } from '../mover/movers.ts';
 import type { Redis } from '../redis/connection/connect.ts';
+import { readServers, type ServerReading } from '../redis/connection/server-reading.ts';
 import { oldestDueAge, stats } from '../redis/inspect.ts';
 import { presence } from '../redis/transitions/presence.ts';
 
@@ -37,5 +39,10 @@ export function queueReadings({
     return present.filter(({ identity }) => identity?.role === 'worker').length;
   }
 
-  return { queueStats, alive };
+  async function servers(): Promise<ServerReading | undefined> {
+    const { redis } = opened() ?? {};
+    return redis && readServers(redis, systemClock);
+  }
+
+  return { queueStats, alive, servers };
 }

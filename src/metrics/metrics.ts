@@ -11,6 +11,7 @@ import { Registry } from 'prom-client';
 import { DuestreamError } from '../core/errors.ts';
 import type { EventSource } from '../core/events.ts';
 import { outageOf } from '../redis/connection/outage.ts';
+import type { ServerReading } from '../redis/connection/server-reading.ts';
 import { observeEvents } from './observe.ts';
 import type { PartitionReading } from './readings.ts';
 import { type Reading, type Source, sharedOf } from './shared.ts';
@@ -24,6 +25,8 @@ export interface MetricsOptions {
   readonly queueStats?: () => Promise<readonly PartitionReading[]>;
   /** How many workers have a valid heartbeat. */
   readonly alive?: () => Promise<number | undefined>;
+  /** How full Redis is, and what time it is there. */
+  readonly servers?: () => Promise<ServerReading | undefined>;
   readonly state?: { readonly ready: () => boolean };
   /** Where the metrics are put. Default: a registry of their own. */
   readonly registry?: Registry | undefined;
@@ -74,10 +77,10 @@ export function createMetrics(options: MetricsOptions): Metrics {
 }
 
 /** What Redis says, or undefined in an outage. A bug is not outage and reaches the caller. */
-async function read({ queueStats, alive }: MetricsOptions): Promise<Reading | undefined> {
+async function read({ queueStats, alive, servers }: MetricsOptions): Promise<Reading | undefined> {
   try {
-    const [partitions, count] = await Promise.all([queueStats?.() ?? [], alive?.()]);
-    return { partitions, alive: count };
+    const [partitions, count, found] = await Promise.all([queueStats?.() ?? [], alive?.(), servers?.()]);
+    return { partitions, alive: count, servers: found };
   } catch (error) {
     if (error instanceof DuestreamError || outageOf(error) !== 'unknown') return undefined;
     throw error;

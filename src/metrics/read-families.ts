@@ -108,6 +108,16 @@ export function processReadingsOf(read: Read) {
       help: 'Worker processes with a valid heartbeat.',
       ...read,
     }),
+    redisMemoryRatio: new Gauge({
+      name: 'duestream_redis_memory_ratio',
+      help: 'Memory that Redis uses by its limit maxmemory: 1 is full; no series without a limit.',
+      ...read,
+    }),
+    redisClockOffset: new Gauge({
+      name: 'duestream_redis_clock_offset_seconds',
+      help: 'The clock of Redis minus the clock of this machine.',
+      ...read,
+    }),
     redisUp: new Gauge({
       name: 'duestream_redis_up',
       help: '1 while every part of this process reaches Redis, else 0.',

@@ -4,7 +4,8 @@
  *
  * What must always hold: a part that has ended adds nothing any more, and the reading of one scrape is one moment's.
  */
-import type { Registry } from 'prom-client';
+import type { Gauge, Registry } from 'prom-client';
+import type { ServerReading } from '../redis/connection/server-reading.ts';
 import { createFamilies, type Families } from './families.ts';
 import { fillQueues, type PartitionReading, QUEUE_WIDE } from './readings.ts';
 
@@ -12,6 +13,7 @@ export interface Reading {
   readonly partitions: readonly PartitionReading[];
   /** Workers with a valid heartbeat, where the part asks for them. */
   readonly alive: number | undefined;
+  readonly servers: ServerReading | undefined;
 }
 
 /** One part of a process, for as long as it lives. */
@@ -31,6 +33,9 @@ export interface Shared {
   readonly away: Set<ReadonlySet<string>>;
   readonly join: (source: Source) => () => void;
 }
+
+/** What daemons alone ask Redis for. */
+const OF_REDIS = ['workersAlive', 'redisMemoryRatio', 'redisClockOffset'] as const;
 
 const known = new WeakMap<Registry, Shared>();
 
@@ -64,26 +69,37 @@ function create(registry: Registry): Shared {
       families,
       readings.flatMap((reading) => reading?.partitions ?? []),
     );
-    const alive = readings.flatMap((reading) => reading?.alive ?? []);
-    if (alive.length === 0) families.workersAlive.remove();
-    else families.workersAlive.set(Math.max(...alive));
+    setOrRemove(families.workersAlive, most(readings.flatMap((reading) => reading?.alive ?? [])));
+    const servers = readings.flatMap((reading) => reading?.servers ?? []);
+    setOrRemove(families.redisMemoryRatio, most(servers.flatMap(({ memoryRatio }) => memoryRatio ?? [])));
+    const offsetMs = most(servers.map(({ clockOffsetMs }) => clockOffsetMs));
+    setOrRemove(families.redisClockOffset, offsetMs === undefined ? undefined : offsetMs / 1000);
     const isUp = readings.every((reading) => reading !== undefined) && [...away].every(({ size }) => size === 0);
-    if (asked.length === 0) families.redisUp.remove();
-    else families.redisUp.set(isUp ? 1 : 0);
+    setOrRemove(families.redisUp, asked.length === 0 ? undefined : Number(isUp));
     const ready = asked.flatMap((source) => (source.ready ? [source.ready()] : []));
-    if (ready.length === 0) families.ready.remove();
-    else families.ready.set(ready.every(Boolean) ? 1 : 0);
+    setOrRemove(families.ready, ready.length === 0 ? undefined : Number(ready.every(Boolean)));
   }
 
   return {
     families,
     away,
     join(source) {
-      const queueWide: readonly string[] = source.isQueueWide ? [] : [...QUEUE_WIDE, 'workersAlive'];
+      const queueWide: readonly string[] = source.isQueueWide ? [] : [...QUEUE_WIDE, ...OF_REDIS];
       const left = new Set<string>([...queueWide, ...source.without]);
       for (const [name, family] of Object.entries(families)) if (!left.has(name)) registry.registerMetric(family);
       sources.add(source);
       return () => sources.delete(source);
     },
   };
+}
+
+/** What nobody measured has no value. */
+function setOrRemove(gauge: Gauge, value: number | undefined): void {
+  if (value === undefined) gauge.remove();
+  else gauge.set(value);
+}
+
+/** The number that is furthest from 0. */
+function most(values: readonly number[]): number | undefined {
+  return [...values].sort((a, b) => Math.abs(b) - Math.abs(a))[0];
 }

@@ -1,6 +1,6 @@
 /**
- * Prometheus' own judge of rules. One on PATH is taken; else Debian's package is fetched once, as the embedded Redis is,
- * and its program kept in the cache of the repository. Nothing is installed.
+ * Prometheus, and its own judge of rules. Those on PATH are taken; else Debian's package is fetched once, as the embedded
+ * Redis is, and its programs kept in the cache of the repository. Nothing is installed.
  */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
@@ -14,29 +14,34 @@ const run = promisify(execFile);
 const CACHE = join(root, '.cache', 'promtool');
 const TIMEOUT_MS = 60_000;
 
-/** The path of promtool. Rejects with what to do when it cannot be had. */
-export async function promtoolPath(): Promise<string> {
-  const kept = join(CACHE, 'promtool');
-  const [found] = [...(await findOnPath('promtool', process.env.PATH)), await executable(kept)];
+type Program = 'promtool' | 'prometheus';
+
+export const promtoolPath = (): Promise<string> => pathOf('promtool');
+export const prometheusPath = (): Promise<string> => pathOf('prometheus');
+
+/** Rejects with what to do when it cannot be had. */
+async function pathOf(program: Program): Promise<string> {
+  const kept = join(CACHE, program);
+  const [found] = [...(await findOnPath(program, process.env.PATH)), await executable(kept)];
   if (found !== undefined) return found;
   try {
-    return await fetched(kept);
+    return await fetched(program, kept);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new Error(`promtool cannot be had (${why}); put it on PATH: it is in Debian's package prometheus`, {
+    throw new Error(`${program} cannot be had (${why}); put it on PATH: it is in Debian's package prometheus`, {
       cause: error,
     });
   }
 }
 
 /** The package brings a hundred megabytes besides, so only the program is kept. It appears by one rename. */
-async function fetched(kept: string): Promise<string> {
+async function fetched(program: Program, kept: string): Promise<string> {
   await mkdir(CACHE, { recursive: true });
   const draft = await mkdtemp(join(CACHE, 'draft-'));
   try {
     const dir = join(draft, 'root');
     await fetchDebianPackages({ names: ['prometheus'], dir, stateDir: join(draft, 'apt') });
-    await rename(join(dir, 'usr', 'bin', 'promtool'), kept);
+    await rename(join(dir, 'usr', 'bin', program), kept);
     return kept;
   } finally {
     await rm(draft, { recursive: true, force: true });

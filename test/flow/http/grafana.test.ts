@@ -1,0 +1,107 @@
+/**
+ * The Grafana dashboard that we hand out: a Prometheus scrapes a daemon and a worker that run jobs, and every query of
+ * every panel has an answer there. A misspelt metric or label would be an empty panel on the day that it is needed.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { createSchedules } from '../../../src/client/schedules/schedules.ts';
+import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
+import { freePort } from '../../../src/embedded/port.mjs';
+import { defineHandlers } from '../../../src/worker/handlers.ts';
+import { prometheusPath } from '../../support/promtool.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+import { read } from '../../support/repository.ts';
+
+interface Panel {
+  readonly title: string;
+  readonly targets: readonly { readonly expr: string }[];
+}
+
+const panels: readonly Panel[] = JSON.parse(read('deploy/grafana.json')).panels;
+const queries = panels.flatMap(({ title, targets }) => targets.map(({ expr }) => [title, expr] as const));
+
+let server: TestRedis;
+let daemon: Daemon;
+let producer: Producer;
+let prometheus: ChildProcess;
+let folder: string;
+let api: string;
+
+beforeAll(async () => {
+  server = await startRedis({ port: true });
+  const handlers = defineHandlers({
+    mail: (job) => {
+      if (job.id.startsWith('bad')) throw new Error('no');
+    },
+  });
+  const http = { port: 0, host: '127.0.0.1' };
+  daemon = createDaemon({ redis: { url: server.url }, roles: ['mover', 'worker', 'http'], http }, { handlers });
+  await daemon.start();
+  producer = createProducer({ redis: server.url });
+  await using schedules = createSchedules({ redis: server.url });
+  await schedules.put('tick', { queue: 'mail', every: '1s' });
+  folder = mkdtempSync(join(tmpdir(), 'duestream-prometheus-'));
+  const target = `${daemon.http()?.host}:${daemon.http()?.port}`;
+  const file = join(folder, 'prometheus.yml');
+  writeFileSync(
+    file,
+    JSON.stringify({
+      global: { scrape_interval: '1s' },
+      scrape_configs: [{ job_name: 'duestream', static_configs: [{ targets: [target] }] }],
+    }),
+  );
+  const address = `127.0.0.1:${await freePort(20_000 + Math.floor(Math.random() * 10_000))}`;
+  api = `http://${address}/api/v1`;
+  const args = [
+    `--config.file=${file}`,
+    `--storage.tsdb.path=${join(folder, 'data')}`,
+    `--web.listen-address=${address}`,
+  ];
+  prometheus = spawn(await prometheusPath(), args, { stdio: 'ignore' });
+}, 600_000);
+
+afterAll(async () => {
+  const over = new Promise((resolve) => prometheus.once('exit', resolve));
+  prometheus.kill('SIGTERM');
+  await over;
+  await producer.stop();
+  await daemon.stop();
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Answer {
+  readonly status: string;
+  readonly error?: string;
+  readonly data?: { readonly result: readonly { readonly value: readonly [number, string] }[] };
+}
+
+/** What Grafana would put in the place of its variables. */
+const filled = (expr: string): string => expr.replaceAll('$queue', '.*').replaceAll('$__rate_interval', '1m');
+
+/** How many series a query answers with that are numbers. */
+async function seriesOf(expr: string): Promise<number> {
+  const response = await fetch(`${api}/query?${new URLSearchParams({ query: filled(expr) })}`).catch(() => undefined);
+  if (response === undefined) return 0;
+  const answer: Answer = JSON.parse(await response.text());
+  if (answer.status !== 'success') throw new Error(`${expr}: ${answer.error}`);
+  return (answer.data?.result ?? []).filter(({ value }) => value[1] !== 'NaN').length;
+}
+
+test('every query of every panel has an answer while jobs flow', async () => {
+  expect(queries.length).toBeGreaterThan(20);
+  const unanswered = async () => {
+    await producer.scheduleMany('mail', [{ data: 1 }, { data: 2 }, { data: 3 }]);
+    const found = await Promise.all(queries.map(async ([title, expr]) => [title, expr, await seriesOf(expr)] as const));
+    return found.filter(([, , series]) => series === 0).map(([title, expr]) => `${title}: ${expr}`);
+  };
+  await expect.poll(unanswered, { timeout: 110_000, interval: 500 }).toEqual([]);
+});
+
+test('a query for a metric that is not there has none', async () => {
+  expect(await seriesOf('duestream_no_such_metric')).toBe(0);
+});
