@@ -26,11 +26,12 @@ export function fields(pairs: readonly (readonly [name: string, value: Cell])[])
   return known.map(([name, value]) => `${name.padEnd(width)}  ${clean(value, DATA_CHARS_MAX)}`.trimEnd());
 }
 
-/** Columns without borders, under a dim head. */
+/** Columns without borders, under a dim head. Columns of numbers are aligned at their right. */
 export function table(paint: Paint, head: readonly string[], rows: readonly (readonly Cell[])[]): readonly string[] {
   const made = new Table({
     head: head.map(paint.dim),
     chars: BORDERLESS,
+    colAligns: head.map((_, at) => (isNumeric(rows, at) ? 'right' : 'left')),
     style: { head: [], border: [], compact: true, 'padding-left': 0, 'padding-right': 0 },
   });
   made.push(...rows.map((row) => row.map((cell) => clean(cell ?? '-', CELL_CHARS_MAX))));
@@ -38,6 +39,12 @@ export function table(paint: Paint, head: readonly string[], rows: readonly (rea
     .toString()
     .split('\n')
     .map((row) => row.trimEnd());
+}
+
+/** A column of numbers, of which some may be missing. */
+function isNumeric(rows: readonly (readonly Cell[])[], at: number): boolean {
+  const cells = rows.map((row) => row[at]).filter((cell) => cell !== undefined && cell !== '-');
+  return cells.length > 0 && cells.every((cell) => typeof cell === 'number');
 }
 
 /** JSON on one line, of which no terminal obeys a part. */
