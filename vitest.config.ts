@@ -6,11 +6,16 @@ const LONG_MS = 120_000;
 
 const { include, exclude } = filesOf(tier);
 /** Files that leave nothing behind in their process; each still has a Redis of its own. */
-const SHARING = /^test\/(unit\/|redis\/|house)/;
-const some = (sharing: boolean) => ({
-  include: include.filter((path) => SHARING.test(path) === sharing),
-  exclude: [...exclude],
-});
+const SHARING = /^test\/(unit\/|redis\/|flow\/(?!chaos|deploy)|house)/;
+/** Of those, what counts the timers and handles of its process, or breaks what all of it uses. */
+const ALONE = [
+  'test/flow/client/client.test.ts',
+  'test/flow/daemon/liveness.test.ts',
+  'test/flow/http/http-routes.test.ts',
+  'test/flow/worker/worker-stop.test.ts',
+];
+const shared = include.filter((path) => SHARING.test(path) && !ALONE.includes(path));
+const alone = include.filter((path) => !SHARING.test(path));
 
 export default defineConfig({
   test: {
@@ -18,15 +23,14 @@ export default defineConfig({
     globalSetup: ['lua/assemble.mjs'],
     pool: 'forks',
     // For 2 cores: files wait for processes and clocks half of their time, and no verdict depends on speed.
-    maxWorkers: 3,
+    maxWorkers: 4,
     testTimeout: LONG_MS,
     hookTimeout: LONG_MS,
     expect: { poll: { timeout: LONG_MS / 2, interval: 10 } },
     projects: [
       // One process after the other would import the same sources again: that took longer than the tests themselves.
-      { extends: true, test: { name: 'parts', ...some(true), isolate: false } },
-      // Files start servers and processes of their own; a process each keeps their handles apart.
-      { extends: true, test: { name: 'whole', ...some(false) } },
+      { extends: true, test: { name: 'parts', include: shared, exclude: [...exclude, ...ALONE], isolate: false } },
+      { extends: true, test: { name: 'whole', include: [...alone, ...ALONE], exclude: [...exclude] } },
     ],
   },
 });

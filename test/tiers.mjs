@@ -11,12 +11,25 @@ export const ONLY_IN_ALL = {
   'test/api-reference.test.ts': 'reads the types of the whole library',
   'test/flow/chaos/chaos-smoke-processes.test.ts': 'ten rows of the fault matrix, a quarter of a minute each',
   'test/flow/chaos/chaos-smoke-redis.test.ts': 'eight more of them',
+  'test/flow/cli/dev-failover.test.ts': 'starts the servers of `dev --sentinel` and of `dev --cluster`, and stops some',
   'test/flow/deploy/container.test.ts': 'carries out the Dockerfile: installs and builds twice',
+  'test/flow/examples/demo.test.ts': '`npm run demo`, whole',
+  'test/flow/examples/examples.test.ts':
+    'three examples with processes of their own; the first lines of each are in the README tests',
+  'test/flow/http/grafana.test.ts': 'downloads Prometheus and waits for its scrapes',
+  'test/flow/redis/beyond-one.test.ts': 'all of a job on Sentinel and on Cluster, through failovers',
   'test/flow/redis/frozen.test.ts': 'Redis stands still for half a minute',
+  'test/flow/redis/sizing.test.ts': 'fills a Redis, to compare it with what `plan` says',
+  'test/flow/topology/cluster-fixture.test.ts': 'starts and breaks clusters of six servers',
+  'test/flow/topology/sentinel-fixture.test.ts': 'the same with sentinels',
+  'test/flow/topology/shares.test.ts': '64 partitions, 4 daemons, 20 workers on three primaries',
   'test/matrix.test.ts': 'downloads a newer server and runs all tests of scripts on it',
   'test/pack-docs.test.ts': 'compiles every example of README and docs against the packed package',
   'test/pack.test.ts': 'packs and installs what is published',
+  'test/redis/sentinel-watch.test.ts': 'waits for a sentinel to call a frozen primary dead',
   'test/sim/simulation.test.ts': 'ten runs of the simulation and of builds that are broken on purpose',
+  'test/unit/embedded-apt.test.ts': 'downloads and unpacks packages, as two users',
+  'test/unit/script-arguments.test.ts': 'starts every script of the repository twice',
 };
 
 /** Path → what of it is part of `npm test`. @type {Readonly<Record<string, string>>} */

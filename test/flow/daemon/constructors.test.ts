@@ -51,13 +51,6 @@ describe.each(Object.entries(makers))('%s', (name, make) => {
     await expect.poll(connections).toBe(0);
   });
 
-  test('says that Redis is away, leaves nothing behind, and tries again when it is asked again', async () => {
-    const made = make(gone());
-    await expect(made.ready()).rejects.toMatchObject({ name: 'DuestreamError', code: 'unavailable' });
-    await expect(made.ready()).rejects.toMatchObject({ code: 'unavailable' });
-    await made.stop();
-  });
-
   test('that is stopped while it waits for Redis says so', async () => {
     const made = make(gone());
     const ready = made.ready();
@@ -144,8 +137,21 @@ describe.each(Object.entries(services))('%s', (_, make) => {
     await stopped;
     await expect.poll(connections).toBe(0);
   });
+});
 
-  test('that cannot start says why, once and again', async () => {
+/** At the same time: each waits for its Redis as long as it does in earnest. */
+describe.concurrent('while Redis is away', () => {
+  test.each(Object.entries(makers))(
+    '%s says so, leaves nothing behind, and tries again when it is asked again',
+    async (_, make) => {
+      const made = make(gone());
+      await expect(made.ready()).rejects.toMatchObject({ name: 'DuestreamError', code: 'unavailable' });
+      await expect(made.ready()).rejects.toMatchObject({ code: 'unavailable' });
+      await made.stop();
+    },
+  );
+
+  test.each(Object.entries(services))('%s cannot start, and says why, once and again', async (_, make) => {
     const made = make(gone());
     await expect(made.start()).rejects.toMatchObject({ code: 'unavailable' });
     await expect(made.start()).rejects.toMatchObject({
@@ -153,7 +159,7 @@ describe.each(Object.entries(services))('%s', (_, make) => {
       message: expect.stringMatching('could not start'),
     });
     await made.stop();
-  }, 20_000);
+  });
 });
 
 test('a daemon looks for its handler module when it starts, and leaves nothing when there is none', async () => {
