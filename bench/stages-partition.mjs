@@ -12,7 +12,7 @@ import { countedAlone } from './stages-counted.mjs';
  * @property {boolean} [isLate] they are past their expiry, and become dead letters
  *
  * @typedef {{ entry: string, member: string, dueMs: number }} Delivery
- * @typedef {{ entry: string, member: string, token: string }} Claim
+ * @typedef {{ entry: string, member: string, token: string, mark?: string }} Claim
  * @typedef {{ member: string, record: string, dueMs: number }} Item
  * @typedef {Awaited<ReturnType<typeof createPartition>>} Partition
  */
@@ -41,6 +41,7 @@ export async function createPartition(socketPath) {
   const { FIRE_BYTES_MAX, READ_BYTES_MAX } = await import(`${root}dist/redis/transitions/bytes.js`);
   const { CHUNK_BYTES_MAX } = await import(`${root}dist/client/chunks.js`);
   const { encodeBody, encodeRecord } = await import(`${root}dist/core/codec.js`);
+  const { endMark } = await import(`${root}dist/core/record-header.js`);
 
   const redis = openCommands({ redis: { path: socketPath }, name: 'bench', commandTimeoutMs: 60_000 });
   await whenReady(redis);
@@ -140,9 +141,11 @@ export async function createPartition(socketPath) {
     await untilTaken(deliveries, async (rest) => {
       const options = { consumer: CONSUMER, bytesMax: READ_BYTES_MAX, windowMs: WINDOW_MS };
       const replies = await jobs.start(ref, rest, options);
-      for (const [at, { kind, token }] of replies.entries()) {
+      for (const [at, { kind, token, record }] of replies.entries()) {
         const delivery = rest[at];
-        if (kind === 'run' && delivery) claims.push({ entry: delivery.entry, member: delivery.member, token });
+        if (kind !== 'run' || !delivery) continue;
+        // As a worker does, which has the record: `complete` need not read it.
+        claims.push({ entry: delivery.entry, member: delivery.member, token, mark: endMark(record, WINDOW_MS) });
       }
       return replies;
     });

@@ -26,6 +26,7 @@ export const ONLY_IN_ALL = {
   'test/matrix.test.ts': 'downloads a newer server and runs all tests of scripts on it',
   'test/pack-docs.test.ts': 'compiles every example of README and docs against the packed package',
   'test/pack.test.ts': 'packs and installs what is published',
+  'test/proof/sealed.test.ts': 'the embedded Redis where nothing outside can be written',
   'test/redis/sentinel-watch.test.ts': 'waits for a sentinel to call a frozen primary dead',
   'test/sim/simulation.test.ts': 'ten runs of the simulation and of builds that are broken on purpose',
   'test/unit/embedded-apt.test.ts': 'downloads and unpacks packages, as two users',

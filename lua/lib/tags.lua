@@ -9,7 +9,9 @@
 --         cut off leaves is an entry too many, never one too few. Readers look at the header. A
 --         call without the key writes none. In a header = is a space, and ten tags count.
 local function tagsOf(record)
-  return record and record:match('^1%w+[^|]-;t=([^;|]+)')
+  -- Nearly all records have none: a pattern would try every place of the header first.
+  local isLikely = record and record:find(';t=', 1, true)
+  return isLikely and record:match('^1%w+[^|]-;t=([^;|]+)') or nil
 end
 
 local function addTags(tags, meta, list)

@@ -33,6 +33,8 @@ test('the embedded suite passes where only the repository and its temp folder ca
     writable: [await realpath(root), temporary],
     env: {
       ...process.env,
+      // All of it, also where this is part of a slice.
+      TEST_TIER: undefined,
       PATH: `${bin}:${process.env.PATH}`,
       TMPDIR: temporary,
       DUESTREAM_REDIS_SERVER_BIN: await testBinary(),

@@ -47,7 +47,7 @@ describe('queues stats', () => {
     expect(out).toMatch(/^oldest +due and not started for \d+ d$/m);
     expect(out).toMatch(/^workers +0$/m);
     expect(out).toMatch(
-      /^partition +scheduled +ready +running +dead +over +waits +leader\n0 +5 +0 +1 +1 +2 +\d+ d +m1$/m,
+      /^partition +scheduled +ready +running +dead +over +waits +leader\n +0 +5 +0 +1 +1 +2 +\d+ d +m1$/m,
     );
     expect(out).toMatch(/^so far +1 dead, 1 done, 3 promoted, 8 scheduled$/m);
     expect(out).toMatch(/^now +1 +█{20}\nin 1 min +1 +█{20}\nin 5 min +0\nin 1 h +0\nin 6 h +2 +█{40}\nin 1 d +0\n/m);
