@@ -40,8 +40,8 @@ end
 
 local function firstMark(record)
   -- As with tags: few records have been edited.
-  if not record:find(';m=', 1, true) then return nil end
-  local asked, digest = record:match('^1%w+[^|]-;m=(%w+)%.(%x+)')
+  local edited = record:find(';m=', 1, true) and record or ''
+  local asked, digest = edited:match('^1%w+[^|]-;m=(%w+)%.(%x+)')
   return asked and asked .. ' ' .. digest
 end
 
