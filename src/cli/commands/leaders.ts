@@ -25,18 +25,7 @@ async function run(session: Session, queue: string | undefined): Promise<Exit> {
   session.out.answer({ namespace, partitions }, () => {
     if (partitions.length === 0) return [line`no queue was used in namespace ${namespace} yet`];
     const rows = partitions.map(row);
-    const head = [
-      'queue',
-      'partition',
-      'leader',
-      'process',
-      'epoch',
-      'elected',
-      'last pass',
-      'lease left',
-      'overdue',
-      'backlog',
-    ];
+    const head = ['queue', 'partition', 'leader', 'since', 'last pass', 'overdue', 'backlog'];
     const alone = partitions.filter(({ leader }) => leader === undefined).length;
     return [
       ...table(session.out.paint, head, rows),
@@ -46,11 +35,11 @@ async function run(session: Session, queue: string | undefined): Promise<Exit> {
   return 0;
 }
 
+/** Id of the process, epoch and lease are in the JSON. */
 function row({ queue, partition, leader, lagMs, backlog, paused, nowMs }: Led) {
   const late = `${lagMs ? span(lagMs) : '-'}${paused ? ' (paused)' : ''}`;
-  if (leader === undefined) return [queue, partition, 'none', '-', '-', '-', '-', '-', late, backlog];
-  const { process, epoch, sinceMs, leaseLeftMs, lastPassAgoMs } = leader;
-  const elected = relative(sinceMs, nowMs);
+  if (leader === undefined) return [queue, partition, 'none', '-', '-', late, backlog];
+  const { sinceMs, lastPassAgoMs } = leader;
   const passed = lastPassAgoMs === undefined ? '-' : `${span(lastPassAgoMs)} ago`;
-  return [queue, partition, leaderName(leader), process, epoch, elected, passed, span(leaseLeftMs), late, backlog];
+  return [queue, partition, leaderName(leader), relative(sinceMs, nowMs), passed, late, backlog];
 }

@@ -13,6 +13,11 @@ export function iso(ms: number): string {
   return Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : String(ms);
 }
 
+/** To the second, for tables: `2026-03-01T10:00:00Z (in 3 s)` */
+export function second(ms: number, nowMs: number): string {
+  return `${iso(ms).replace(/\.\d{3}Z$/, 'Z')} (${relative(ms, nowMs)})`;
+}
+
 /** `2026-03-01T10:00:00.000Z (in 3 s)` */
 export function moment(ms: number, nowMs: number): string {
   return `${iso(ms)} (${relative(ms, nowMs)})`;

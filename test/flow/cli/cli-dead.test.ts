@@ -26,8 +26,8 @@ describe('dead ls', () => {
     const { deadLetters: found } = await answer(['dead', 'ls', 'q', '--limit', '2']);
     expect(found.map(({ deadLetter }: { readonly deadLetter: string }) => deadLetter)).toEqual([third, second]);
     const { out } = await due(['dead', 'ls', 'q']);
-    expect(out).toMatch(/^dead letter +id +name +attempts +died +reason\n/);
-    expect(out.split('\n')[1]).toMatch(new RegExp(`^${third} +c +default +1 +2025-11-21T.* ago\\) +attempts$`));
+    expect(out).toMatch(/^dead letter +id +name +died +reason\n/);
+    expect(out.split('\n')[1]).toMatch(new RegExp(`^${third} +c +default +\\d+ d ago +attempts$`));
   });
 
   test('says when there is none', async () => {

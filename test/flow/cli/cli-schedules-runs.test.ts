@@ -14,10 +14,11 @@ describe('schedules preview', () => {
     const { code, out } = await runHere(['schedules', 'preview', ...rule, '--redis', 'unix:///nowhere.sock']);
     expect(code).toBe(0);
     expect(out.split('\n')).toEqual([
-      expect.stringMatching(/^local time +UTC +offset +clock change +calendar +id$/),
-      expect.stringMatching(/^2026-03-07 02:30:00 +2026-03-07T07:30:00Z +-05:00 +- +- +\{schedule:preview\}/),
-      expect.stringMatching(/^2026-03-08 03:30:00 +2026-03-08T07:30:00Z +-04:00 +shifted, from 02:30:00 +- +\{/),
-      expect.stringMatching(/^2026-03-09 02:30:00 +2026-03-09T06:30:00Z +-04:00 +- +- +\{/),
+      expect.stringMatching(/^local time +UTC +offset +clock change +note$/),
+      expect.stringMatching(/^2026-03-07 02:30:00 +2026-03-07T07:30:00Z +-05:00 +- +-$/),
+      expect.stringMatching(/^2026-03-08 03:30:00 +2026-03-08T07:30:00Z +-04:00 +shifted, from 02:30:00 +-$/),
+      expect.stringMatching(/^2026-03-09 02:30:00 +2026-03-09T06:30:00Z +-04:00 +- +-$/),
+      'the first job will be {schedule:preview}2026-03-07T07:30:00Z',
       'ids, H and jitter follow from the name; this preview uses the name preview',
       '',
     ]);
@@ -32,8 +33,8 @@ describe('schedules preview', () => {
     const rule = ['--cron', '0 9 * * *', '--from', '2026-03-06', '--until', '2026-03-08T12:00'];
     const hours = ['--calendar', '{"hours":{"mon-fri":"09:00-17:00"}}'];
     const { out } = await say(['preview', ...rule, ...hours]);
-    expect(out).toMatch(/^2026-03-06 09:00:00 .* - +- +\{schedule:preview\}2026-03-06T09:00:00Z$/m);
-    expect(out).toMatch(/^2026-03-07 09:00:00 .* outside-hours +no job: outside-hours$/m);
+    expect(out).toMatch(/^2026-03-06 09:00:00 .* - +-$/m);
+    expect(out).toMatch(/^2026-03-07 09:00:00 .* - +no job: outside-hours$/m);
   });
 
   test('of a stored schedule reaches to a relative instant', async () => {

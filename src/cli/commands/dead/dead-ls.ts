@@ -5,7 +5,7 @@ import { writtenAs } from '../../../operations/dead-letters.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { type Session, withDeadLetters } from '../../session.ts';
 import { line, table } from '../../terminal/text.ts';
-import { moment } from '../../terminal/when.ts';
+import { relative } from '../../terminal/when.ts';
 import { type FilterFlags, filterOf, withFilter } from './dead-flags.ts';
 
 interface Flags extends FilterFlags {
@@ -54,15 +54,14 @@ interface Row {
 function linesOf(session: Session, queue: string, deadLetters: readonly Row[]): readonly string[] {
   if (deadLetters.length === 0) return [line`no dead letters in ${queue}`];
   const nowMs = systemClock.wallMs();
-  const rows = deadLetters.map(({ deadLetter, id, bare, name, reason, attempts, atMs }) => [
+  const rows = deadLetters.map(({ deadLetter, id, bare, name, reason, atMs }) => [
     deadLetter,
     id + (bare ? ' (bare)' : ''),
     name,
-    attempts,
-    moment(atMs, nowMs),
+    relative(atMs, nowMs),
     reason,
   ]);
-  return table(session.out.paint, ['dead letter', 'id', 'name', 'attempts', 'died', 'reason'], rows);
+  return table(session.out.paint, ['dead letter', 'id', 'name', 'died', 'reason'], rows);
 }
 
 const more = ({ scanned, cursor }: { readonly scanned: number; readonly cursor: string | undefined }) =>

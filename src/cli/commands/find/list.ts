@@ -4,7 +4,7 @@ import { systemClock } from '../../../core/clock.ts';
 import type { Exit } from '../../register.ts';
 import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
 import { line, table } from '../../terminal/text.ts';
-import { moment } from '../../terminal/when.ts';
+import { second } from '../../terminal/when.ts';
 import { type FilterFlags, readFilter } from './filter-flags.ts';
 
 export async function listByFilter(
@@ -18,14 +18,13 @@ export async function listByFilter(
   const answer = { queue, jobs: page.jobs.map(listed), scanned: page.scanned, cursor: page.cursor };
   session.out.answer(answer, () => {
     const nowMs = systemClock.wallMs();
-    const row = ({ id, bare, state, name, dueMs, attempts }: JobView) => [
+    const row = ({ id, bare, state, name, dueMs }: JobView) => [
       id + (bare ? ' (bare)' : ''),
       state,
       name,
-      dueMs === undefined ? undefined : moment(dueMs, nowMs),
-      attempts,
+      dueMs === undefined ? undefined : second(dueMs, nowMs),
     ];
-    const head = ['id', 'state', 'name', 'due', 'attempts'];
+    const head = ['id', 'state', 'name', 'due'];
     return [
       ...(page.jobs.length === 0
         ? [line`no such jobs among ${page.scanned} looked at`]

@@ -7,7 +7,7 @@ import { JOB_STATES, JOBS_OFFSET_MAX, jobsPage } from '../../../operations/jobs-
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { type Session, withRedis } from '../../session.ts';
 import { table } from '../../terminal/text.ts';
-import { moment } from '../../terminal/when.ts';
+import { relative, second } from '../../terminal/when.ts';
 import { type FilterFlags, isFilterGiven, withFilterFlags } from '../find/filter-flags.ts';
 import { listByFilter } from '../find/list.ts';
 
@@ -72,10 +72,10 @@ async function listState(session: Session, queue: string, { state, limit, offset
     const rows = jobs.map((job) => [
       job.id + (job.bare ? ' (bare)' : ''),
       job.name,
-      job.dueMs === undefined ? undefined : moment(job.dueMs, nowMs),
+      job.dueMs === undefined ? undefined : (job.overMs === undefined ? second : relative)(job.dueMs, nowMs),
       job.attempts,
       ...(state === 'running' ? [job.owner] : []),
-      ...(job.overMs === undefined ? [] : [moment(job.overMs, nowMs)]),
+      ...(job.overMs === undefined ? [] : [relative(job.overMs, nowMs)]),
     ]);
     const over = jobs.some(({ overMs }) => overMs !== undefined) ? ['over'] : [];
     return table(

@@ -94,16 +94,19 @@ function previewStored(session: Session, name: string | undefined, range: Previe
 
 function shown({ out }: Session, rows: readonly PreviewRow[]): readonly string[] {
   if (rows.length === 0) return ['no instant in this range'];
-  return table(
-    out.paint,
-    ['local time', 'UTC', 'offset', 'clock change', 'calendar', 'id'],
-    rows.map(({ local, atMs, offset, named, dst, calendar, dropped, id }) => [
-      local.replace('T', ' '),
-      iso(atMs).replace('.000Z', 'Z'),
-      offset,
-      dst && named !== undefined ? `${dst}, from ${named.slice(11)}` : dst,
-      calendar,
-      id ?? `no job: ${dropped}`,
-    ]),
-  );
+  const first = rows.find(({ id }) => id !== undefined);
+  return [
+    ...table(
+      out.paint,
+      ['local time', 'UTC', 'offset', 'clock change', 'note'],
+      rows.map(({ local, atMs, offset, named, dst, calendar, dropped, id }) => [
+        local.replace('T', ' '),
+        iso(atMs).replace('.000Z', 'Z'),
+        offset,
+        dst && named !== undefined ? `${dst}, from ${named.slice(11)}` : dst,
+        id === undefined ? `no job: ${dropped}` : calendar,
+      ]),
+    ),
+    ...(first?.id === undefined ? [] : [line`the first job will be ${first.id}`]),
+  ];
 }
