@@ -39,6 +39,7 @@ import { schedulesBackfill, schedulesTrigger } from './commands/schedules/schedu
 import { schedulesShow } from './commands/schedules/schedules-show.ts';
 import { start } from './commands/start.ts';
 import { tokensCreate, tokensLs, tokensRevoke } from './commands/tokens.ts';
+import { top } from './commands/top.ts';
 import { worker } from './commands/worker.ts';
 import { workers } from './commands/workers.ts';
 import { dev } from './dev/dev.ts';
@@ -80,6 +81,7 @@ const verbs: readonly Register[] = [
     const changes = [schedulesPut, schedulesRm, schedulesPause, schedulesResume, schedulesTrigger, schedulesBackfill];
     for (const verb of [...looks, ...changes]) verb(schedules, runner);
   },
+  top,
   forecast,
   leaders,
   workers,

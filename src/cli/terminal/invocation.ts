@@ -3,6 +3,8 @@
 /** What can be written to: a terminal, a pipe, a file. */
 export interface Screen {
   readonly isTTY?: boolean;
+  /** Of a terminal. */
+  readonly rows?: number;
   write(text: string): unknown;
 }
 

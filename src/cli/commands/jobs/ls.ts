@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { systemClock } from '../../../core/clock.ts';
 import { DuestreamError } from '../../../core/errors.ts';
 import type { JobState } from '../../../core/state.ts';
-import { JOB_STATES, JOBS_OFFSET_MAX, jobsPage } from '../../../operations/jobs-page.ts';
+import { JOB_STATES, JOBS_OFFSET_MAX, jobsPage, type ListedJob } from '../../../operations/jobs-page.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { type Session, withRedis } from '../../session.ts';
 import { table } from '../../terminal/text.ts';
@@ -72,7 +72,7 @@ async function listState(session: Session, queue: string, { state, limit, offset
     const rows = jobs.map((job) => [
       job.id + (job.bare ? ' (bare)' : ''),
       job.name,
-      job.dueMs === undefined ? undefined : (job.overMs === undefined ? second : relative)(job.dueMs, nowMs),
+      dueText(job, nowMs),
       job.attempts,
       ...(state === 'running' ? [job.owner] : []),
       ...(job.overMs === undefined ? [] : [relative(job.overMs, nowMs)]),
@@ -85,4 +85,10 @@ async function listState(session: Session, queue: string, { state, limit, offset
     );
   });
   return 0;
+}
+
+/** Of a job that is over nobody needs it to the second. */
+function dueText({ dueMs, overMs }: ListedJob, nowMs: number): string | undefined {
+  if (dueMs === undefined) return undefined;
+  return overMs === undefined ? second(dueMs, nowMs) : relative(dueMs, nowMs);
 }

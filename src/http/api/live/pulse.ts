@@ -8,8 +8,8 @@
 import { type Clock, systemClock } from '../../../core/clock.ts';
 import { newJobId } from '../../../core/job.ts';
 import { codeOf } from '../../../operations/failure.ts';
+import type { Look } from '../../../operations/look.ts';
 import { Problem } from '../problem.ts';
-import type { Look } from './look.ts';
 
 export type Beat =
   | { readonly kind: 'now'; readonly id: string; readonly look: Look }

@@ -2,8 +2,9 @@
  * One viewer: beats of the pulse as server-sent events. What is not read is not kept: a viewer that lags behind is cut off, and one whose
  * token was revoked is sent away. Nothing begins before somebody reads.
  */
+
+import type { LiveQueue, Look, Rates } from '../../../operations/look.ts';
 import { type Caller, mayUse } from '../caller.ts';
-import type { LiveQueue, Look, Rates } from './look.ts';
 import { BEAT_MS, type Beat, type Farewell, type Pulse } from './pulse.ts';
 
 export interface Watching {

@@ -2,13 +2,14 @@
  * What all viewers are told: one look at Redis, for all of them. Counts and rates are of the moment; Redis itself, the forecast and what
  * `doctor` finds come at slower beats, and nobody waits for them.
  */
-import type { Clock } from '../../../core/clock.ts';
-import { messageOf, oneLine } from '../../../core/errors.ts';
-import type { Log } from '../../../core/log.ts';
-import { examine, type Result } from '../../../operations/doctor/examine.ts';
-import { type QueueNow, queuesNow } from '../../../operations/queue-counts.ts';
-import { type RedisNow, redisNow } from '../../../operations/redis-now.ts';
-import type { Backend } from '../backend.ts';
+import type { Forecast, ForecastOptions } from '../client/schedules/forecast.ts';
+import type { Clock } from '../core/clock.ts';
+import { messageOf, oneLine } from '../core/errors.ts';
+import type { Log } from '../core/log.ts';
+import { type Examined, examine, type Result } from './doctor/examine.ts';
+import { type QueueNow, queuesNow } from './queue-counts.ts';
+import { type RedisNow, redisNow } from './redis-now.ts';
+import type { Place } from './refs.ts';
 
 /** What happens, per second, since the look before. */
 export interface Rates {
@@ -29,14 +30,30 @@ export interface Look {
   readonly queues: readonly LiveQueue[];
   readonly processes: { readonly daemons: number; readonly workers: number };
   readonly redis: RedisNow | undefined;
-  readonly forecast: object | undefined;
+  readonly forecast: NextHour | undefined;
   readonly doctor: { readonly atMs: number; readonly ok: boolean; readonly findings: readonly Result[] } | undefined;
+}
+
+/** What comes due within the hour. */
+export interface NextHour extends Pick<Forecast, 'atMs' | 'busiest' | 'buckets'> {
+  readonly nextHour: number;
+  /** Of these: jobs that wait in Redis. */
+  readonly scheduled: number;
+  /** Of these: jobs that schedules will make. */
+  readonly coming: number;
 }
 
 const REDIS_EVERY_MS = 5000;
 const FORECAST_EVERY_MS = 15_000;
 const DOCTOR_EVERY_MS = 60_000;
 const HOUR_MS = 3_600_000;
+
+/** What a look stands on. */
+export interface Backend {
+  readonly place: () => Promise<Place>;
+  readonly schedules: { readonly forecast: (options: ForecastOptions) => Promise<Forecast> };
+  readonly examined: Examined;
+}
 
 export interface LookParts {
   readonly backend: Backend;
@@ -115,7 +132,7 @@ function createSlower<T>(of: {
   };
 }
 
-async function nextHour({ schedules }: Backend, clock: Clock): Promise<object> {
+async function nextHour({ schedules }: Backend, clock: Clock): Promise<NextHour> {
   const until = new Date(clock.wallMs() + HOUR_MS);
   const { atMs, buckets, busiest } = await schedules.forecast({ until, by: 'minute' });
   const sum = (of: 'jobs' | 'scheduled' | 'coming') => buckets.reduce((total, one) => total + one[of], 0);
