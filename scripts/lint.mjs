@@ -7,12 +7,18 @@ import { capture } from './run.mjs';
 import { root, say } from './steps.mjs';
 
 /** @type {Readonly<Record<string, readonly string[]>>} */
-const LINTERS = { biome: ['ci', '--error-on-warnings'], eslint: [], tsc: ['--noEmit'], knip: [] };
+const LINTERS = {
+  biome: ['biome', 'ci', '--error-on-warnings'],
+  eslint: ['eslint'],
+  tsc: ['tsc', '--noEmit'],
+  'tsc of the pages': ['tsc', '--noEmit', '-p', 'src/dashboard'],
+  knip: ['knip'],
+};
 
 const codes = await Promise.all(
-  Object.entries(LINTERS).map(async ([name, args]) => {
+  Object.entries(LINTERS).map(async ([name, [program = name, ...args]]) => {
     const startedMs = performance.now();
-    const { code, output } = await capture(join(root, 'node_modules', '.bin', name), args, { cwd: root });
+    const { code, output } = await capture(join(root, 'node_modules', '.bin', program), args, { cwd: root });
     say(
       name,
       `${code === 0 ? 'nothing found' : 'found something'}, ${((performance.now() - startedMs) / 1000).toFixed(1)} s`,

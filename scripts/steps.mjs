@@ -53,6 +53,9 @@ export async function build() {
   const tsc = join(root, 'node_modules', '.bin', 'tsc');
   const { code, output } = await capture(tsc, ['-p', 'tsconfig.build.json'], { cwd: root });
   if (code !== 0) throw new Failed(code, output);
+  // It brings megabytes of tools: loaded only where something is to be built.
+  const { buildDashboard } = await import('./dashboard.mjs');
+  await buildDashboard();
   mkdirSync(dirname(buildRecord), { recursive: true });
   writeFileSync(buildRecord, sources);
   return 'dist is new';

@@ -93,6 +93,7 @@ export { type DeliveryMode, defineQueue, type NamedQueueOptions, type Queue, typ
 export type { SchemaIssue, SchemaResult, StandardSchema } from './core/standard-schema.ts';
 export type { JobState } from './core/state.ts';
 export { createDaemon, type Daemon, type DaemonInput, type DaemonParts } from './daemon/daemon.ts';
+export { createDashboard, type Dashboard, type DashboardOptions } from './daemon/dashboard.ts';
 export { createWorker, type Worker, type WorkerOptions, type WorkerQueuesOptions } from './daemon/embedded-worker.ts';
 export type { RedisAddress, RedisInput } from './redis/connection/connect.ts';
 export {

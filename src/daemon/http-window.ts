@@ -8,6 +8,7 @@ import { DuestreamError, messageOf } from '../core/errors.ts';
 import { type Log, silentLog } from '../core/log.ts';
 import { defineQueue } from '../core/queue.ts';
 import { type Api, createApi } from '../http/api/api.ts';
+import { createPages } from '../http/pages.ts';
 import { createHttp, type Http, type HttpOptions, type Tls } from '../http/server.ts';
 import type { DaemonSettings } from './input.ts';
 
@@ -20,7 +21,8 @@ export function createHttpWindow(
   const { host, port, token } = settings.config.http;
   const tls = tlsOf(settings.config);
   const api = apiOf(settings, log);
-  const http = createHttp({ host, port, token, log, tls, api: api?.fetch, ...shown });
+  const pages = api && createPages({ ...hostsOf(settings.config), isTls: tls !== undefined });
+  const http = createHttp({ host, port, token, log, tls, api: api?.fetch, pages, ...shown });
   return {
     start: http.start,
     async stop() {
@@ -31,7 +33,8 @@ export function createHttpWindow(
   };
 }
 
-function apiOf({ config, redis }: DaemonSettings, log: Log): Api | undefined {
+/** The API of a configuration; undefined where it is switched off. */
+export function apiOf({ config, redis }: DaemonSettings, log: Log): Api | undefined {
   const { namespace, http, limits, done, mover } = config;
   if (http.api === 'off') return undefined;
   return createApi({
@@ -41,11 +44,16 @@ function apiOf({ config, redis }: DaemonSettings, log: Log): Api | undefined {
     examined: { done: doneLimits(config) },
     readyMax: mover.readyMax,
     limits: { bodyBytesMax: http.bodyBytesMax, batchMax: http.batchMax, rateMax: http.rateMax },
-    ...{ host: http.host, tokens: http.tokens, isTls: http.cert !== '' },
-    allowedHosts: http.allowedHosts.map((name) => name.toLowerCase()),
-    allowedOrigins: http.allowedOrigins.map((origin) => origin.toLowerCase()),
+    ...{ tokens: http.tokens, isTls: http.cert !== '', ...hostsOf(config) },
   });
 }
+
+/** Which names and pages requests may come by. */
+export const hostsOf = ({ http: { host, allowedHosts, allowedOrigins } }: Config) => ({
+  host,
+  allowedHosts: allowedHosts.map((name) => name.toLowerCase()),
+  allowedOrigins: allowedOrigins.map((origin) => origin.toLowerCase()),
+});
 
 /** @throws DuestreamError `bad-config` for a file that cannot be read, or one without the other */
 function tlsOf({ http: { cert, key } }: Config): Tls | undefined {

@@ -14,6 +14,7 @@ import { show } from '../core/duration.ts';
 import { DuestreamError, messageOf, oneLine } from '../core/errors.ts';
 import { type Log, silentLog } from '../core/log.ts';
 import { isLoopback } from './access.ts';
+import { isOfPages } from './pages.ts';
 import { type Answers, createRoutes } from './routes.ts';
 
 export interface HttpOptions extends Omit<Answers, 'log' | 'draining'> {
@@ -27,6 +28,8 @@ export interface HttpOptions extends Omit<Answers, 'log' | 'draining'> {
   readonly drainMs?: number;
   /** What answers below `/v1`, if anything does. */
   readonly api?: ((request: Request, env: object) => Response | Promise<Response>) | undefined;
+  /** What answers `/` and the files of the dashboard, if anything does. */
+  readonly pages?: ((request: Request) => Response) | undefined;
   /** Without it the server speaks plain HTTP. */
   readonly tls?: Tls | undefined;
 }
@@ -71,10 +74,12 @@ export function createHttp(options: HttpOptions): Http {
   }
   let draining = false;
   const routes = createRoutes({ ...options, log, draining: () => draining });
-  const { api, tls } = options;
+  const { api, pages, tls } = options;
   const answer: Parameters<typeof getRequestListener>[0] = async (request, env) => {
-    if (!api || !isOfApi(request.url)) return routes.fetch(request, env);
-    const response = await api(request, env);
+    const { pathname } = new URL(request.url);
+    const ours = api && isOfApi(pathname) ? api : pages && isOfPages(pathname) ? pages : undefined;
+    if (!ours) return routes.fetch(request, env);
+    const response = await ours(request, env);
     if (draining) response.headers.set('Connection', 'close');
     return response;
   };
@@ -121,7 +126,7 @@ export function createHttp(options: HttpOptions): Http {
   };
 }
 
-const isOfApi = (url: string): boolean => /^\/v1(\/|$)/.test(new URL(url).pathname);
+const isOfApi = (pathname: string): boolean => /^\/v1(\/|$)/.test(pathname);
 
 /** @throws DuestreamError `bad-config` for a certificate or key that is none */
 function createBoundedServer(

@@ -178,7 +178,7 @@ function tell({ out }: Session, { place, http, module, queue, namespace }: Told)
   out.answer({ url: seen, pid, http, attached: kind === 'attached', embedded: kind !== 'named', ...several }, () => [
     line`Redis      ${seen} (${about})`,
     ...servers.map((server) => line`           ${server.name.padEnd(10)} ${server.address}  pid ${server.pid}`),
-    ...(http === undefined ? [] : [line`health     ${http}/readyz  ${http}/metrics`]),
+    ...(http === undefined ? [] : [line`dashboard  ${http}/`, line`health     ${http}/readyz  ${http}/metrics`]),
     line`schedule   duestream schedule ${name} --data '{"to":"a@b.c"}' --delay 3s`,
     ...(shell === undefined
       ? []

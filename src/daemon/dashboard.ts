@@ -1,0 +1,76 @@
+/**
+ * The dashboard and the HTTP API as a fetch handler, for a route of somebody's own application: Hono, Express, Fastify, or
+ * whatever has a `Request` and wants a `Response`.
+ */
+
+import { show } from '../core/duration.ts';
+import { DuestreamError } from '../core/errors.ts';
+import { silentLog } from '../core/log.ts';
+import { createPages, isOfPages } from '../http/pages.ts';
+import { apiOf, hostsOf } from './http-window.ts';
+import { type DaemonInput, readDaemonInput } from './input.ts';
+
+export interface DashboardOptions extends Omit<DaemonInput, 'roles' | 'worker' | 'mover' | 'log'> {
+  /** Below which path the handler is mounted: `/ops/jobs`. Default `/`. */
+  readonly prefix?: string | undefined;
+}
+
+/** @example app.all('/ops/jobs/*', (c) => dashboard.fetch(c.req.raw)); */
+export interface Dashboard {
+  /** Answers a request below the prefix. It never rejects. */
+  readonly fetch: (request: Request) => Promise<Response>;
+  /** Sends viewers away, waits for calls under way, and closes the connections. Twice is fine. */
+  readonly stop: () => Promise<void>;
+  /** `stop`, for `await using dashboard = createDashboard(…)`. */
+  readonly [Symbol.asyncDispose]: () => Promise<void>;
+}
+
+const PREFIX = /^(\/[\w.~-]+)*$/;
+
+/**
+ * Pages and API to be mounted in an application. It connects when it is first asked. Whoever asks needs a token that
+ * `duestream tokens create` has made: an application is not bound to this machine.
+ *
+ * @param options `redis` as for a producer; `prefix`; and of the configuration `namespace`, `queues`, `http` and limits.
+ * @throws DuestreamError `bad-config` for unknown or impossible options.
+ * @example
+ * const dashboard = createDashboard({ redis: 'redis://127.0.0.1:6379', prefix: '/ops/jobs' });
+ * const response = await dashboard.fetch(new Request('http://localhost/ops/jobs/'));
+ */
+export function createDashboard({ prefix = '', ...input }: DashboardOptions): Dashboard {
+  const below = prefix.replace(/\/$/, '');
+  if (!PREFIX.test(below)) {
+    throw new DuestreamError('bad-config', `prefix is ${show(prefix)}; allowed: a path such as /ops/jobs`);
+  }
+  const settings = readDaemonInput(input);
+  const { config } = settings;
+  // As if it listened on every address: it cannot know who reaches the application.
+  const http = Object.freeze({ ...config.http, host: '0.0.0.0', api: 'on' as const, tokens: 'always' as const });
+  const open = Object.freeze({ ...config, http });
+  const api = apiOf({ ...settings, config: open }, silentLog);
+  const pages = createPages({ ...hostsOf(open), isTls: false });
+
+  async function stop(): Promise<void> {
+    api?.drain();
+    await api?.stop();
+  }
+
+  return {
+    async fetch(request) {
+      const url = new URL(request.url);
+      // Relative addresses in the pages count from the slash.
+      if (url.pathname === below && below !== '')
+        return new Response(null, { status: 308, headers: { Location: `${below}/` } });
+      if (!url.pathname.startsWith(`${below}/`)) return missing();
+      url.pathname = url.pathname.slice(below.length);
+      const inner = new Request(url, request);
+      if (isOfPages(url.pathname)) return pages(inner);
+      return api && url.pathname.startsWith('/v1/') ? api.fetch(inner, {}) : missing();
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+const missing = (): Response =>
+  new Response('no such path\n', { status: 404, headers: { 'Content-Type': 'text/plain' } });

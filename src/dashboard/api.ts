@@ -1,0 +1,98 @@
+/**
+ * The HTTP API, which is all that the pages know of duestream. Whoever is not known is sent to the login; after it the cookie
+ * of the session goes along, and each change carries the CSRF token of the session.
+ */
+
+/** Relative to the page, so a prefix in front of both does not matter. */
+const BASE = new URL('v1/', document.baseURI);
+
+export interface Session {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly csrf: string;
+}
+
+/** An answer of 400 or more, in the words of the API. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly status: number;
+  /** Stable: what to decide by. */
+  readonly code: string;
+  readonly detail: string;
+
+  constructor(status: number, problem: { readonly code?: string; readonly title?: string; readonly detail?: string }) {
+    const detail = problem.detail ?? problem.title ?? `the answer has the status ${status}`;
+    super(detail);
+    this.status = status;
+    this.code = problem.code ?? 'failed';
+    this.detail = detail;
+  }
+}
+
+/** For people. */
+export function problemText(problem: unknown): string {
+  if (problem instanceof ApiError) return `${problem.code}: ${problem.detail}`;
+  if (problem instanceof TypeError) return 'The daemon does not answer. Is it running?';
+  return problem instanceof Error ? problem.message : String(problem);
+}
+
+let session: Session | undefined;
+const strangers = new Set<() => void>();
+
+/** The address of something in the API. @param path without a slash in front */
+export const urlOf = (path: string): string => new URL(path, BASE).href;
+
+/** Called when an answer says that nobody knows who asks. @returns what takes it back */
+export function onStranger(tell: () => void): () => void {
+  strangers.add(tell);
+  return () => strangers.delete(tell);
+}
+
+/**
+ * @param what method and path, as the reference of the API has it without `/v1/`: `GET queues/emails`
+ * @throws ApiError for an answer of 400 or more, TypeError where there is none
+ */
+export async function ask<Shape>(
+  what: string,
+  body?: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Shape> {
+  const [method = 'GET', path = ''] = what.split(/ (.*)/s);
+  const response = await fetch(urlOf(path), {
+    method,
+    credentials: 'same-origin',
+    headers: {
+      Accept: 'application/json',
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...(session === undefined || method === 'GET' ? {} : { 'X-CSRF-Token': session.csrf }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const answer: unknown = response.status === 204 ? undefined : await response.json().catch(() => ({}));
+  if (response.ok) return answer as Shape;
+  if (response.status === 401 && path !== 'session') for (const tell of strangers) tell();
+  throw new ApiError(response.status, answer as object);
+}
+
+/** Who has logged in here before, if anybody has. */
+export async function resume(): Promise<Session | undefined> {
+  try {
+    session = await ask<Session>('GET session');
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 401) throw error;
+    session = undefined;
+  }
+  return session;
+}
+
+/** @throws ApiError `unauthorized` for a token that opens nothing */
+export async function logIn(token: string): Promise<Session> {
+  session = await ask<Session>('POST session', { token });
+  return session;
+}
+
+export async function logOut(): Promise<void> {
+  await ask('DELETE session');
+  session = undefined;
+}

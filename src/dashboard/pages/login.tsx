@@ -1,0 +1,49 @@
+/** The login: a token that `duestream tokens create` has made becomes a session of this browser. */
+import { useState } from 'preact/hooks';
+import { logIn, type Session } from '../api.ts';
+import { ProblemNote } from '../parts/problem.tsx';
+
+export function Login({ enter }: { readonly enter: (session: Session) => void }) {
+  const [token, setToken] = useState('');
+  const [problem, setProblem] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+
+  async function submit(event: Event): Promise<void> {
+    event.preventDefault();
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      enter(await logIn(token.trim()));
+    } catch (error) {
+      setProblem(error);
+      setBusy(false);
+    }
+  }
+
+  return (
+    <main class="login" id="content" tabIndex={-1}>
+      <form onSubmit={(event) => void submit(event)}>
+        <h1>duestream</h1>
+        <label>
+          Token
+          <input
+            type="password"
+            name="token"
+            autoComplete="current-password"
+            required
+            value={token}
+            onInput={(event) => setToken(event.currentTarget.value)}
+          />
+        </label>
+        <ProblemNote problem={problem} />
+        <button type="submit" class="primary" disabled={isBusy || token.trim() === ''}>
+          Log in
+        </button>
+        <p class="quiet">
+          A token comes from <code>duestream tokens create --name me --scope write</code>. With the scope{' '}
+          <code>read</code> you see that jobs are there, with <code>data</code> also what is in them.
+        </p>
+      </form>
+    </main>
+  );
+}

@@ -1,0 +1,202 @@
+/** Who works and who leads: what each holds since when. */
+import { useCallback } from 'preact/hooks';
+import { useAsked } from '../parts/asked.ts';
+import { useEvery } from '../parts/every.ts';
+import { Instant } from '../parts/instant.tsx';
+import { ProblemNote } from '../parts/problem.tsx';
+import { durationText, numberText } from '../parts/words.ts';
+
+interface Worker {
+  readonly id: string;
+  readonly state: 'alive' | 'missing';
+  readonly host?: string;
+  readonly pid?: number;
+  readonly startedMs?: number;
+  readonly beatAgoMs?: number;
+  readonly queues: readonly string[];
+  readonly pending: number;
+  readonly jobs: readonly {
+    readonly queue: string;
+    readonly partition: number;
+    readonly id: string;
+    readonly bare: boolean;
+    readonly attempt?: number;
+    readonly startedMs?: number;
+  }[];
+}
+
+interface Led {
+  readonly queue: string;
+  readonly partition: number;
+  readonly leader?: {
+    readonly process: string;
+    readonly host?: string;
+    readonly pid?: number;
+    readonly epoch: number;
+    readonly sinceMs: number;
+    readonly lastPassAgoMs?: number;
+  };
+  readonly backlog: number;
+}
+
+const EVERY_MS = 5000;
+
+export function Workers() {
+  const workers = useAsked<{ readonly workers: readonly Worker[] }>('workers');
+  const leaders = useAsked<{ readonly partitions: readonly Led[] }>('leaders');
+  useEvery(
+    EVERY_MS,
+    useCallback(() => {
+      workers.reload();
+      leaders.reload();
+    }, [workers.reload, leaders.reload]),
+  );
+  return (
+    <>
+      <h1>Workers and leaders</h1>
+      <ProblemNote problem={workers.problem ?? leaders.problem} />
+      <WorkerTable workers={workers.value?.workers ?? []} />
+      <Held workers={workers.value?.workers ?? []} />
+      <LeaderTable partitions={leaders.value?.partitions ?? []} />
+    </>
+  );
+}
+
+const where = ({ host, pid }: { readonly host?: string; readonly pid?: number }): string =>
+  host === undefined ? '' : `${host}:${pid}`;
+
+function WorkerTable({ workers }: { readonly workers: readonly Worker[] }) {
+  return (
+    <section aria-label="Workers">
+      <h2>Workers</h2>
+      {workers.length === 0 ? (
+        <p>
+          No worker is alive. Start one with <code>duestream worker handlers.mjs</code>
+        </p>
+      ) : (
+        <div class="scroll" tabIndex={0} role="region" aria-label="Table of workers">
+          <table>
+            <thead>
+              <tr>
+                {['Worker', 'State', 'Where', 'Since', 'Last heartbeat', 'Queues'].map((name) => (
+                  <th key={name} scope="col">
+                    {name}
+                  </th>
+                ))}
+                <th scope="col" class="number">
+                  Holds
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {workers.map((worker) => (
+                <tr key={worker.id}>
+                  <th scope="row" class="id">
+                    {worker.id}
+                  </th>
+                  <td class={worker.state === 'alive' ? '' : 'bad'}>{worker.state}</td>
+                  <td>{where(worker)}</td>
+                  <td>
+                    <Instant atMs={worker.startedMs} />
+                  </td>
+                  <td>{worker.beatAgoMs === undefined ? '–' : `${durationText(worker.beatAgoMs)} ago`}</td>
+                  <td>{worker.queues.join(', ')}</td>
+                  <td class="number">{numberText(worker.pending)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Held({ workers }: { readonly workers: readonly Worker[] }) {
+  const jobs = workers.flatMap((worker) => worker.jobs.map((job) => ({ worker: worker.id, ...job })));
+  if (jobs.length === 0) return null;
+  return (
+    <section aria-label="Jobs that run">
+      <h2>Jobs that run</h2>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Table of jobs that run">
+        <table>
+          <thead>
+            <tr>
+              {['Job', 'Queue', 'Worker', 'Started'].map((name) => (
+                <th key={name} scope="col">
+                  {name}
+                </th>
+              ))}
+              <th scope="col" class="number">
+                Attempt
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {jobs.map(({ worker, queue, partition, id, bare, attempt, startedMs }) => (
+              <tr key={`${queue}/${partition}/${bare}/${id}`}>
+                <th scope="row">
+                  <a
+                    class="id"
+                    href={`#/job/${encodeURIComponent(queue)}/${encodeURIComponent(id)}${bare ? '?bare=true' : ''}`}
+                  >
+                    {id}
+                  </a>
+                </th>
+                <td>{queue}</td>
+                <td class="id">{worker}</td>
+                <td>{startedMs === undefined ? 'about to start' : <Instant atMs={startedMs} />}</td>
+                <td class="number">{attempt ?? ''}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function LeaderTable({ partitions }: { readonly partitions: readonly Led[] }) {
+  return (
+    <section aria-label="Leaders">
+      <h2>Leaders</h2>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Table of leaders">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Queue</th>
+              <th scope="col" class="number">
+                Partition
+              </th>
+              {['Leader', 'Process', 'Since', 'Last pass'].map((name) => (
+                <th key={name} scope="col">
+                  {name}
+                </th>
+              ))}
+              <th scope="col" class="number">
+                Backlog
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {partitions.map(({ queue, partition, leader, backlog }) => (
+              <tr key={`${queue}/${partition}`}>
+                <th scope="row">
+                  <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a>
+                </th>
+                <td class="number">{partition}</td>
+                <td class={leader === undefined ? 'bad' : ''}>{leader === undefined ? 'none' : where(leader)}</td>
+                <td class="id">{leader?.process ?? ''}</td>
+                <td>
+                  <Instant atMs={leader?.sinceMs} />
+                </td>
+                <td>{leader?.lastPassAgoMs === undefined ? '–' : `${durationText(leader.lastPassAgoMs)} ago`}</td>
+                <td class="number">{numberText(backlog)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}

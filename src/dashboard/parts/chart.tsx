@@ -1,0 +1,122 @@
+/** A chart over time, and the same numbers as a table for whoever cannot see it or wants to copy them. */
+import { useEffect, useRef } from 'preact/hooks';
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { localText } from './words.ts';
+
+export interface Line {
+  readonly name: string;
+  /** Aligned with the times; null where nothing is known. */
+  readonly values: readonly (number | null)[];
+  /** Of `--line-1` to `--line-4` in the style sheet. */
+  readonly colour: 1 | 2 | 3 | 4;
+}
+
+interface Chart {
+  readonly title: string;
+  readonly atMs: readonly number[];
+  readonly lines: readonly Line[];
+  readonly kind?: 'lines' | 'bars';
+  /** A value in words. */
+  readonly text: (value: number) => string;
+}
+
+const HEIGHT = 180;
+/** A table of more rows is nobody's help. */
+const ROWS_MAX = 200;
+
+export function TimeChart(chart: Chart) {
+  const place = useRef<HTMLDivElement>(null);
+  const { title, atMs, lines, text } = chart;
+  useEffect(() => {
+    const { current } = place;
+    if (!current) return undefined;
+    const plot = new uPlot(optionsOf(chart, current), dataOf(chart), current);
+    const observer = new ResizeObserver(() => plot.setSize({ width: current.clientWidth, height: HEIGHT }));
+    observer.observe(current);
+    return () => {
+      observer.disconnect();
+      plot.destroy();
+    };
+  }, [chart.title, JSON.stringify([atMs, lines])]);
+  const first = Math.max(0, atMs.length - ROWS_MAX);
+  return (
+    <figure class="chart">
+      <figcaption>{title}</figcaption>
+      <ul class="legend" aria-hidden="true">
+        {lines.map(({ name, colour }) => (
+          <li key={name} class={`line-${colour}`}>
+            {name}
+          </li>
+        ))}
+      </ul>
+      <div ref={place} aria-hidden="true" />
+      <details>
+        <summary>{title} as a table</summary>
+        <div class="scroll" tabIndex={0} role="region" aria-label={`Table: ${title}`}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">From</th>
+                {lines.map(({ name }) => (
+                  <th key={name} scope="col" class="number">
+                    {name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {atMs.slice(first).map((ms, at) => (
+                <tr key={ms}>
+                  <th scope="row">{localText(ms)}</th>
+                  {lines.map(({ name, values }) => (
+                    <td key={name} class="number">
+                      {cell(values[first + at], text)}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </figure>
+  );
+}
+
+const cell = (value: number | null | undefined, text: (value: number) => string): string =>
+  value === null || value === undefined ? '–' : text(value);
+
+function dataOf({ atMs, lines }: Chart): uPlot.AlignedData {
+  return [atMs.map((ms) => ms / 1000), ...lines.map(({ values }) => [...values])];
+}
+
+function optionsOf({ lines, kind = 'lines', text }: Chart, place: HTMLElement): uPlot.Options {
+  const style = getComputedStyle(place);
+  const colour = (name: string) => style.getPropertyValue(name).trim();
+  const axis = {
+    stroke: colour('--quiet'),
+    grid: { stroke: colour('--edge'), width: 1 },
+    ticks: { stroke: colour('--edge'), width: 1 },
+    font: '12px system-ui, sans-serif',
+  };
+  const bars = uPlot.paths.bars?.({ size: [0.8, 24] });
+  return {
+    width: Math.max(200, place.clientWidth),
+    height: HEIGHT,
+    legend: { show: false },
+    cursor: { show: false },
+    scales: { x: { time: true }, y: { range: (_, __, most) => [0, Math.max(1, (most ?? 1) * 1.05)] } },
+    axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map((value) => text(value)) }],
+    series: [
+      {},
+      ...lines.map(({ name, colour: number }) => ({
+        label: name,
+        stroke: colour(`--line-${number}`),
+        width: 1.5,
+        points: { show: false },
+        ...(kind === 'bars' && bars ? { paths: bars, fill: colour(`--line-${number}`) } : {}),
+      })),
+    ],
+  };
+}
