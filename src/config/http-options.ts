@@ -5,6 +5,7 @@ import { option, whole } from './table.ts';
 const PATH = { kind: 'text', allowed: 'a path of at most 4096 characters, or empty' } as const;
 const path = (doc: string) => option(z.string().max(4096).default(''), { ...PATH, doc });
 const TOKENS = ['beyond-loopback', 'always'] as const;
+const MINUTES = ['auto', 'on', 'off'] as const;
 
 export const api = {
   api: option(z.enum(['on', 'off']).default('on'), {
@@ -39,6 +40,11 @@ export const api = {
       allowed: 'at most 100 origins such as https://ops.example.com',
     },
   ),
+  minutes: option(z.enum(MINUTES).default('auto'), {
+    kind: 'text',
+    doc: 'Whether leaders keep counts and lateness by the minute for a day, for charts; auto: daemons that also answer the HTTP API do.',
+    allowed: MINUTES.join(', '),
+  }),
   cert: path('With TLS: the file with the certificate that the server shows; it needs http.key.'),
   key: path('With TLS: the file with the key of http.cert.'),
   bodyBytesMax: whole(4 * 1024 * 1024, {

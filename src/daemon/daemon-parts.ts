@@ -44,6 +44,12 @@ export async function declareQueues(redis: Redis, config: Config): Promise<void>
   }
 }
 
+/** Charts are looked at by the HTTP API; without it nothing is kept for them, unless somebody asks for it. */
+function keepsMinutes({ roles, http }: Config): boolean {
+  if (http.minutes !== 'auto') return http.minutes === 'on';
+  return roles.includes('http') && http.api === 'on';
+}
+
 function moversOf(parts: {
   config: Config;
   redis: Redis;
@@ -55,6 +61,7 @@ function moversOf(parts: {
   const { config, redis, subscriber, id, events, nearWorker } = parts;
   const { dead, mover, namespace } = config;
   return createMovers({
+    minutes: keepsMinutes(config),
     ...{ redis, subscriber, namespace, events, nearWorker, options: mover, clock: systemClock, beatTtlMs: 15_000 },
     identity: { id, role: 'daemon', host: hostname(), pid: process.pid, startedMs: systemClock.wallMs(), queues: [] },
     limits: {

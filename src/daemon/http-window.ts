@@ -24,6 +24,7 @@ export function createHttpWindow(
   return {
     start: http.start,
     async stop() {
+      api?.drain();
       await http.stop();
       await api?.stop();
     },
@@ -31,13 +32,14 @@ export function createHttpWindow(
 }
 
 function apiOf({ config, redis }: DaemonSettings, log: Log): Api | undefined {
-  const { namespace, http, limits, done } = config;
+  const { namespace, http, limits, done, mover } = config;
   if (http.api === 'off') return undefined;
   return createApi({
     ...{ redis, namespace, log, horizonMs: limits.horizonMs, dataBytesMax: limits.dataBytesMax },
     doneWindowMs: done.max === 0 ? 0 : done.windowMs,
     queueOf: (name) => defineQueue(name, queueOptions(config, name)),
     examined: { done: doneLimits(config) },
+    readyMax: mover.readyMax,
     limits: { bodyBytesMax: http.bodyBytesMax, batchMax: http.batchMax, rateMax: http.rateMax },
     ...{ host: http.host, tokens: http.tokens, isTls: http.cert !== '' },
     allowedHosts: http.allowedHosts.map((name) => name.toLowerCase()),

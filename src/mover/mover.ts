@@ -30,6 +30,8 @@ export interface Mover {
   readonly leading: () => Leadership | undefined;
   /** How many jobs it has promoted. */
   readonly promoted: () => number;
+  /** Epoch ms by the clock of Redis, as its answers have told it. */
+  readonly serverMs: () => number;
   /** After a reconnect: go on at once. */
   readonly wake: () => void;
   readonly lastProgressMs: () => number;
@@ -69,6 +71,7 @@ export function createMover(parts: MoverParts): Mover {
     },
     leading: moving.election.leading,
     promoted: () => moving.promoted,
+    serverMs: () => moving.server.nowMs(),
     wake: loop.wake,
     lastProgressMs: loop.lastProgressMs,
     lastTurnMs: loop.lastTurnMs,

@@ -1,5 +1,5 @@
 /**
- * All movers of one process: a mover, an enqueuer, a janitor and a repairer per partition of every declared queue.
+ * All movers of one process: a mover, an enqueuer, a janitor, a repairer and, if asked, a recorder per partition of every queue.
  * Watches the registry for new queues, ranks itself among the daemons, and hands the nudges of `K:wake` on.
  */
 import type { Clock } from '../core/clock.ts';
@@ -23,6 +23,7 @@ import { createLoneWorker, type LoneWorker, type NearWorker } from './lone-worke
 import { createMover, type Mover } from './mover.ts';
 import type { MoverOptions } from './moving.ts';
 import { createRanks, type Ranks } from './ranks.ts';
+import { createRecorder, type Recorder } from './recorder.ts';
 import { createRemoved, type Removed } from './removed.ts';
 import { createRepairer, type Repairer } from './repairer.ts';
 
@@ -34,6 +35,8 @@ export interface MoversParts {
   readonly beatTtlMs: number;
   readonly options: MoverOptions;
   readonly limits: SweepLimits;
+  /** Whether counts and lateness are kept by the minute. Default: no. */
+  readonly minutes?: boolean;
   readonly clock: Clock;
   readonly events: Emitter;
   /** The worker of this process, if there is one. */
@@ -57,7 +60,7 @@ export interface Movers {
 interface Led {
   readonly mover: Mover;
   readonly enqueuer: Enqueuer;
-  readonly chores: readonly (Enqueuer | Janitor | Repairer)[];
+  readonly chores: readonly (Enqueuer | Janitor | Recorder | Repairer)[];
 }
 
 interface Registry extends MoversParts {
@@ -158,7 +161,7 @@ async function pass(registry: Registry): Promise<number> {
 }
 
 async function lead(registry: Registry, ref: PartitionRef): Promise<void> {
-  const { byWake, ranks, redis, identity, options, clock, events, namespace, limits, histories } = registry;
+  const { byWake, ranks, redis, identity, options, clock, events, namespace, limits, histories, minutes } = registry;
   histories.set(ref.keys.wake, ref.history);
   if (byWake.has(ref.keys.wake) || registry.stopped) return;
   const key = ref.keys.leader;
@@ -172,7 +175,8 @@ async function lead(registry: Registry, ref: PartitionRef): Promise<void> {
   const enqueuer = createEnqueuer({ ...duty, namespace });
   const history = () => histories.get(ref.keys.wake);
   const janitor = createJanitor({ ...duty, limits, history, promoted: mover.promoted });
-  const chores = [enqueuer, janitor, createRepairer(duty)];
+  const recorders = minutes ? [createRecorder({ ...duty, serverMs: mover.serverMs })] : [];
+  const chores = [enqueuer, janitor, createRepairer(duty), ...recorders];
   await subscribe(registry, ref.keys.wake);
   if (registry.stopped) return;
   byWake.set(ref.keys.wake, { mover, enqueuer, chores });

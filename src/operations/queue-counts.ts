@@ -22,6 +22,12 @@ export interface QueueCounts {
   readonly leaders: readonly (string | undefined)[];
 }
 
+/** The same with what happened so far, and what time it was at Redis. */
+export interface QueueNow extends QueueCounts {
+  readonly counters: Readonly<Record<string, number>>;
+  readonly nowMs: number;
+}
+
 /** How many jobs come due in a span of time. */
 export interface DueSpan {
   /** Ms from now; undefined: all that is due by now, or all that comes later. */
@@ -61,11 +67,20 @@ export async function queueCounts(
   place: Place,
   wanted: (queue: string) => boolean = () => true,
 ): Promise<readonly QueueCounts[]> {
+  const { queues } = await queuesNow(place, wanted);
+  return queues.map(({ counters: _counters, nowMs: _nowMs, ...counts }) => counts);
+}
+
+/** The same with their counters, and the processes that there are. */
+export async function queuesNow(
+  place: Place,
+  wanted: (queue: string) => boolean = () => true,
+): Promise<{ readonly queues: readonly QueueNow[]; readonly processes: ProcessesById }> {
   const processes = await processesOf(place.redis, place.namespace);
   const layouts = await listQueues(place.redis, place.namespace);
-  const listed: QueueCounts[] = [];
-  for (const layout of layouts) if (wanted(layout.queue)) listed.push(await countsOf(place, layout, processes));
-  return listed;
+  const queues: QueueNow[] = [];
+  for (const layout of layouts) if (wanted(layout.queue)) queues.push(await countsOf(place, layout, processes));
+  return { queues, processes };
 }
 
 /** @throws DuestreamError `not-found` */
@@ -89,11 +104,7 @@ export async function queueStats(place: Place, queue: string): Promise<QueueStat
   };
 }
 
-async function countsOf(
-  { redis, namespace }: Place,
-  layout: QueueLayout,
-  processes: ProcessesById,
-): Promise<QueueCounts> {
+async function countsOf({ redis, namespace }: Place, layout: QueueLayout, processes: ProcessesById): Promise<QueueNow> {
   const refs = partitionsOf(namespace, layout);
   const all = await Promise.all(refs.map((ref) => stats(redis, ref)));
   const ages = await Promise.all(refs.map((ref) => oldestDueAge(redis, ref)));
@@ -112,6 +123,8 @@ async function countsOf(
       const leader = leaderOf(one, processes);
       return leader && leaderName(leader);
     }),
+    counters: countersIn(all),
+    nowMs: Math.max(...all.map(({ nowMs }) => nowMs)),
   };
 }
 
@@ -124,7 +137,6 @@ function partitionOf(
 
 function sumOf(partitions: readonly PartitionCounts[]): QueueStats['totals'] {
   const sum = (of: (one: PartitionCounts) => number) => partitions.reduce((total, one) => total + of(one), 0);
-  const names = [...new Set(partitions.flatMap(({ counters }) => Object.keys(counters)))].sort();
   return {
     scheduled: sum((one) => one.scheduled),
     ready: sum((one) => one.ready),
@@ -132,8 +144,15 @@ function sumOf(partitions: readonly PartitionCounts[]): QueueStats['totals'] {
     dead: sum((one) => one.dead),
     over: sum((one) => one.over),
     oldestDueAgeMs: Math.max(...partitions.map((one) => one.oldestDueAgeMs)),
-    counters: Object.fromEntries(names.map((name) => [name, sum(({ counters }) => counters[name] ?? 0)])),
+    counters: countersIn(partitions),
   };
+}
+
+/** Of all partitions together, by name. */
+function countersIn(all: readonly Pick<PartitionStats, 'counters'>[]): Readonly<Record<string, number>> {
+  const names = [...new Set(all.flatMap(({ counters }) => Object.keys(counters)))].sort();
+  const total = (name: string) => all.reduce((sum, { counters }) => sum + (counters[name] ?? 0), 0);
+  return Object.fromEntries(names.map((name) => [name, total(name)]));
 }
 
 /** The spans of all partitions together. */

@@ -76,6 +76,10 @@ export const partitionTable = {
     doc: 'member → how its job ended: outcome, times, worker, errors, result. Only in queues that keep a history',
   },
   ended: { type: 'zset', doc: 'member → ms when its job ended: the index of `past` by time' },
+  minutes: {
+    type: 'hash',
+    doc: 'minute of the day → the counters and the lateness when it began, for charts; a day. Only where `http.minutes` says so',
+  },
 } as const satisfies Readonly<Record<string, KeyRow>>;
 
 /** Keys of a namespace, over all queues. */

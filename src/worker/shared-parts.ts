@@ -13,6 +13,7 @@ import { createHeartbeat } from './heartbeat.ts';
 import type { HandleChain } from './middleware.ts';
 import type { Settings, Work } from './options.ts';
 import { createServedQueue } from './served-queue.ts';
+import { createTimekeeper } from './timekeeper.ts';
 
 /** One for commands, and one for each queue to wait on; in a cluster one that hears calls for all queues. */
 export function openAll(redis: Settings['redis'], names: readonly string[]): readonly [Redis, ...Redis[]] {
@@ -54,9 +55,11 @@ export function wire(
     ...{ startedMs: clock.wallMs(), queues: names },
     connections: [commands, ...readers].reduce((sum, one) => sum + membersOf(one).length, 0),
   };
+  const server = serverOf();
+  const timekeeper = createTimekeeper({ redis: commands, namespace, serverMs: server.nowMs, events });
   const heartbeat = createHeartbeat({
-    ...{ redis: commands, namespace, identity, beatTtlMs, server: serverOf(), clock, events },
-    onBeat: () => Promise.all(served.map((one) => one.declare())),
+    ...{ redis: commands, namespace, identity, beatTtlMs, server, clock, events },
+    onBeat: () => Promise.all([...served.map((one) => one.declare()), timekeeper.pass()]),
   });
   const served = works.flatMap((work, at) => {
     const blocking = readers[at];

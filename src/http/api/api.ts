@@ -20,6 +20,8 @@ import { bodyGate } from './gate/bodies.ts';
 import { type CallerOptions, callerOf, remoteOf, unauthorized } from './gate/callers.ts';
 import { checkHosts, type HostOptions } from './gate/hosts.ts';
 import { createRates } from './gate/rates.ts';
+import { createLook } from './live/look.ts';
+import { createPulse } from './live/pulse.ts';
 import { openApiOf, registerSecurity, routeOf } from './openapi.ts';
 import { answerProblem, Problem } from './problem.ts';
 import type { AnyVerb } from './verb.ts';
@@ -34,6 +36,8 @@ export interface ApiOptions extends BackendOptions, HostOptions, CallerOptions {
 
 export interface Api {
   readonly fetch: (request: Request, env: object) => Response | Promise<Response>;
+  /** Sends those who watch away, and lets nobody watch any more. */
+  readonly drain: () => void;
   /** Waits for calls under way, and closes the connections. */
   readonly stop: () => Promise<void>;
 }
@@ -55,6 +59,7 @@ export function createApi(options: ApiOptions): Api {
   const rates = createRates(options.limits.rateMax, clock);
   const failures = createRates(FAILURES_MAX, clock);
   const document = documentOf();
+  const pulse = createPulse(createLook({ backend, clock, log }), clock);
 
   app.use(headersOf(options.isTls));
   app.use(timeout(ANSWER_WITHIN_MS, lateness));
@@ -74,7 +79,8 @@ export function createApi(options: ApiOptions): Api {
     app.openapi({ ...routeOf(verb), path: `/v1${verb.at}`, middleware: mayCall }, (c) => {
       const caller = c.get('caller');
       const failed = () => failures.take(remoteOf(c));
-      return carryOut({ verb, backend, caller, log, failed, isSecure: isSecure(options, c) }, c) as never;
+      const parts = { verb, backend, caller, log, failed, pulse, isSecure: isSecure(options, c) };
+      return carryOut({ ...parts, stillMay: () => stillMay(verb, caller, c), cut: cutOf(c) }, c) as never;
     });
   }
   refuseMethods(app, verbs);
@@ -95,7 +101,31 @@ export function createApi(options: ApiOptions): Api {
     return caller;
   }
 
-  return { fetch: (request, env) => app.fetch(request, env), stop: backend.stop };
+  async function stillMay(verb: AnyVerb, { key }: Caller, c: Context): Promise<boolean> {
+    try {
+      const caller = await callerOf({ options, backend, failures }, c);
+      if (caller?.key !== key) return false;
+      checkMay(verb, caller, c);
+      return true;
+    } catch (error) {
+      return !(error instanceof Problem);
+    }
+  }
+
+  return {
+    fetch: (request, env) => app.fetch(request, env),
+    drain: pulse.stop,
+    async stop() {
+      pulse.stop();
+      await backend.stop();
+    },
+  };
+}
+
+/** Undoes the connection, where there is one to see. */
+function cutOf(c: Context): () => void {
+  const { incoming } = (c.env ?? {}) as { readonly incoming?: { readonly destroy?: () => void } };
+  return () => incoming?.destroy?.();
 }
 
 /** The OpenAPI file, without anything that could differ between two daemons. */

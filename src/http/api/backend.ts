@@ -1,7 +1,8 @@
 /**
- * What the verbs stand on: a producer, the schedules of the namespace and a connection to look. Each connects when it is
+ * What the verbs stand on: a producer, the dead letters, the schedules of the namespace and a connection to look. Each connects when it is
  * first used, so a daemon whose API nobody asks has none of these connections.
  */
+import { createDeadLetters, type DeadLetters } from '../../client/dead/dead-letters.ts';
 import { createProducer, type Producer } from '../../client/producer.ts';
 import { createSchedules, type Schedules } from '../../client/schedules/schedules.ts';
 import { systemClock } from '../../core/clock.ts';
@@ -24,6 +25,8 @@ export interface BackendOptions {
   readonly queueOf: (name: string) => Queue;
   readonly examined: Omit<Examined, 'namespace' | 'horizonMs'>;
   readonly limits: ApiLimits;
+  /** At how many undelivered entries leaders stop to promote. */
+  readonly readyMax: number;
 }
 
 export interface ApiLimits {
@@ -41,8 +44,9 @@ export interface TimedPlace extends Place {
 /** Whole ms, by the clock of Redis as far as it was measured. */
 export const nowOf = ({ server }: TimedPlace): number => Math.floor(server.nowMs());
 
-export interface Backend extends Pick<BackendOptions, 'namespace' | 'queueOf' | 'limits'> {
+export interface Backend extends Pick<BackendOptions, 'namespace' | 'queueOf' | 'limits' | 'readyMax'> {
   readonly producer: Producer;
+  readonly deadLetters: DeadLetters;
   readonly schedules: Schedules;
   /** The connection to look over. @throws DuestreamError `unavailable`, `wrong-schema` */
   readonly place: () => Promise<TimedPlace>;
@@ -55,11 +59,12 @@ const RETRY_MS = 3000;
 const WAIT_MS = 3000;
 
 export function createBackend(options: BackendOptions): Backend {
-  const { redis, namespace, horizonMs, dataBytesMax, doneWindowMs, queueOf, limits } = options;
+  const { redis, namespace, horizonMs, dataBytesMax, doneWindowMs, queueOf, limits, readyMax } = options;
   const retryBudget = doneWindowMs === 0 ? RETRY_MS : Math.min(RETRY_MS, doneWindowMs / 2);
   const producer = createProducer({
     ...{ redis, namespace, horizon: horizonMs, dataBytesMax, doneWindow: doneWindowMs, retryBudget, name: 'api' },
   });
+  const deadLetters = createDeadLetters({ redis, namespace, horizon: horizonMs, retryBudget });
   const schedules = createSchedules({ redis, namespace, retryBudget: RETRY_MS });
   const opening = createOpening({
     waitMs: WAIT_MS,
@@ -73,11 +78,11 @@ export function createBackend(options: BackendOptions): Backend {
     },
   });
   return {
-    ...{ namespace, queueOf, limits, producer, schedules },
+    ...{ namespace, queueOf, limits, readyMax, producer, deadLetters, schedules },
     place: () => opening.use(),
     examined: { ...options.examined, namespace, horizonMs },
     async stop() {
-      await Promise.all([producer.stop(), schedules.stop()]);
+      await Promise.all([producer.stop(), deadLetters.stop(), schedules.stop()]);
       opening.close();
     },
   };

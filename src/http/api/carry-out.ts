@@ -6,6 +6,7 @@ import type { Log } from '../../core/log.ts';
 import { audit } from '../../operations/audit.ts';
 import type { Backend } from './backend.ts';
 import { type Caller, checkEverywhere, checkQueue, checkScope } from './caller.ts';
+import type { Pulse } from './live/pulse.ts';
 import type { Answer, AnyVerb } from './verb.ts';
 
 interface Carried {
@@ -14,6 +15,9 @@ interface Carried {
   readonly caller: Caller;
   readonly isSecure: boolean;
   readonly failed: () => void;
+  readonly pulse: Pulse;
+  readonly stillMay: () => Promise<boolean>;
+  readonly cut: () => void;
   readonly log: Log;
 }
 
@@ -30,7 +34,7 @@ export function checkMay({ scope, queues }: AnyVerb, caller: Caller, c: Context)
 }
 
 export async function carryOut(carried: Carried, c: Context): Promise<Response> {
-  const { verb, backend, caller, isSecure, failed } = carried;
+  const { verb, backend, caller, isSecure, failed, pulse, stillMay, cut } = carried;
   const given = (target: 'param' | 'query' | 'json') => c.req.valid(target as never) as never;
   const answer = await verb.run({
     path: verb.path ? given('param') : (undefined as never),
@@ -38,7 +42,7 @@ export async function carryOut(carried: Carried, c: Context): Promise<Response> 
     body: verb.body ? given('json') : (undefined as never),
     header: (name) => c.req.header(name),
     cookie: (name) => getCookie(c, name),
-    ...{ isSecure, failed, caller, backend },
+    ...{ isSecure, failed, caller, backend, pulse, stillMay, cut },
   });
   await note(carried, c, answer);
   return send(verb, c, answer);
@@ -57,8 +61,9 @@ async function note({ verb, backend, caller, log }: Carried, c: Context, answer:
 }
 
 /** What the schema does not say leaves out of the answer. */
-function send({ answers }: AnyVerb, c: Context, { status, body, headers = {} }: Answer): Response {
+function send({ answers }: AnyVerb, c: Context, { status, body, stream, headers = {} }: Answer): Response {
   for (const [name, value] of Object.entries(headers)) c.header(name, value);
+  if (stream) return c.body(stream, 200, { 'Content-Type': answers[status]?.media ?? 'application/octet-stream' });
   const schema = answers[status]?.schema;
   if (schema === undefined || status === 204) return c.body(null, status);
   return c.body(JSON.stringify(schema.parse(body)), status, { 'Content-Type': 'application/json' });

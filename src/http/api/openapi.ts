@@ -44,9 +44,9 @@ export function routeOf(one: AnyVerb): RouteConfig {
 
 function answersOf({ answers }: AnyVerb): RouteConfig['responses'] {
   return Object.fromEntries(
-    Object.entries(answers).map(([status, { schema, doc }]) => [
+    Object.entries(answers).map(([status, { schema, media = 'application/json', doc }]) => [
       status,
-      { description: doc, ...(schema ? { content: { 'application/json': { schema } } } : {}) },
+      { description: doc, ...(schema ? { content: { [media]: { schema } } } : {}) },
     ]),
   );
 }

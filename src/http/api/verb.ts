@@ -6,6 +6,7 @@ import type { z } from '@hono/zod-openapi';
 import type { Scope } from '../../operations/tokens.ts';
 import type { Backend } from './backend.ts';
 import type { Caller } from './caller.ts';
+import type { Pulse } from './live/pulse.ts';
 import type { ProblemCode } from './problem.ts';
 
 /** A checked request. */
@@ -21,11 +22,19 @@ export interface Call<Path, Query, Body> {
   readonly failed: () => void;
   readonly caller: Caller;
   readonly backend: Backend;
+  /** For those who watch. */
+  readonly pulse: Pulse;
+  /** Whether whoever asked could ask it again now; also while Redis does not say. */
+  readonly stillMay: () => Promise<boolean>;
+  /** Closes the connection at once. */
+  readonly cut: () => void;
 }
 
 export interface Answer {
   readonly status: 200 | 201 | 202 | 204;
   readonly body?: unknown;
+  /** Instead of a body: what is sent as it comes. */
+  readonly stream?: ReadableStream<Uint8Array>;
   readonly headers?: Readonly<Record<string, string>>;
   /** How many jobs, dead letters or schedules are different now; for the audit. 0 is not written. */
   readonly changed?: number;
@@ -40,6 +49,13 @@ export interface HeaderDoc {
   readonly name: string;
   readonly doc: string;
   readonly pattern?: string;
+}
+
+interface AnswerDoc {
+  readonly schema?: z.ZodType;
+  /** Default `application/json`. */
+  readonly media?: 'text/event-stream';
+  readonly doc: string;
 }
 
 interface About {
@@ -59,7 +75,7 @@ interface About {
   /** Whether there must be one. Default: yes. */
   readonly bodyRequired?: boolean;
   readonly headers?: readonly HeaderDoc[];
-  readonly answers: Readonly<Partial<Record<Answer['status'], { readonly schema?: z.ZodType; readonly doc: string }>>>;
+  readonly answers: Readonly<Partial<Record<Answer['status'], AnswerDoc>>>;
   /** Besides those that every verb has. */
   readonly problems?: readonly ProblemCode[];
   /** Whether it is written to the audit. */

@@ -208,6 +208,7 @@ export const scripts = {
       'tags',
       'past',
       'ended',
+      'minutes',
     ],
     args: ['force'],
   }),

@@ -60,6 +60,7 @@ async function looks(): Promise<readonly string[]> {
   return verbs
     .filter(({ method, scope }) => method === 'get' && scope !== 'none')
     .flatMap(({ at, name }) => (name === 'jobs.list' ? states.map((state) => `${at}?state=${state}`) : [at]))
+    .flatMap((at) => (at.endsWith('/dead') ? [at, `${at}?group=error`] : [at === '/live' ? `${at}?events=1` : at]))
     .flatMap((at) => {
       const [, place] = /\{(?!queue)(\w+)\}/.exec(at) ?? [];
       const each = place === undefined ? [at] : (values[place] ?? []).map((value) => at.replace(`{${place}}`, value));
@@ -124,7 +125,10 @@ describe('scopes', () => {
     for (const { name, method, at, scope: needed } of verbs) {
       if (needed === 'none') continue;
       // What it names does not exist, and its body is none: it is only asked whether it may.
-      const path = at.replace('{queue}', 'nowhere').replaceAll(/\{\w+\}/g, '1-1');
+      const path = at
+        .replace('{queue}', 'nowhere')
+        .replaceAll(/\{\w+\}/g, '1-1')
+        .replace(/^\/live$/, '/live?events=1');
       const { status } = await api.ask(`${method.toUpperCase()} /v1${path}`, { token: tokens[scope] });
       expect(status === 403, `${name} for ${scope}`).toBe(!INCLUDES[scope].includes(needed));
     }

@@ -56,7 +56,15 @@ const VALUES: Readonly<Record<string, readonly unknown[]>> = {
   from: ['2026-03-01'],
   to: ['2026-03-03'],
   until: ['2026-12-24'],
+  dueFrom: ['2026-01-01T00:00:00Z'],
+  dueTo: ['2036-01-01T00:00:00Z'],
+  reason: ['no-handler'],
+  // It goes on for ever.
+  events: ['1'],
 };
+
+/** A cursor is of one list; when jobs ended only a history knows. */
+const NEVER = ['cursor', 'endedFrom', 'endedTo'];
 
 const pools: Pools = (field, random) => {
   const values = VALUES[field.replace(/^.*\./, '')];
@@ -82,7 +90,8 @@ function requestOf(random: Random, known: Known): Request {
     .replace('{name}', random.of([...known.schedules, `s${random.below(20)}`]));
   const query = (operation.spec.parameters ?? []).flatMap(
     ({ in: place, name, required, schema }: Operation['spec']) => {
-      if (place !== 'query' || name === 'cursor' || (!required && random.chance(0.7))) return [];
+      if (place !== 'query' || NEVER.includes(name)) return [];
+      if (name !== 'events' && !required && random.chance(0.7)) return [];
       return [`${name}=${encodeURIComponent(String(made(document, schema, { random, pools, field: name })))}`];
     },
   );
@@ -146,10 +155,18 @@ const SENSIBLE: Readonly<Record<string, (job: Operation['spec']) => Operation['s
 
 function sensible(id: string, body: Operation['spec'], random: Random): Operation['spec'] {
   if (id === 'dead.replayMany') return { all: true, limit: 1 + random.below(10) };
+  if (id === 'dead.purge') return { all: true, dryRun: body.dryRun, olderThan: '1d' };
+  if (/^jobs\..*Where$/.test(id)) return { ...ofWhere(id, body), filter: { tag: 'a' }, dryRun: body.dryRun };
   if (id === 'schedules.previewNew') return { schedule: simple(body.schedule), next: body.next };
   const change = SENSIBLE[id.replace(/Many$/, '')];
   if (!change) return body;
   return body.jobs === undefined ? change(body) : { ...body, jobs: body.jobs.map(change) };
+}
+
+/** Of a change by a filter. */
+function ofWhere(id: string, { limit }: Operation['spec']): Operation['spec'] {
+  if (id === 'jobs.rescheduleWhere') return { limit, due: { delay: '2h' } };
+  return id === 'jobs.editWhere' ? { limit, change: { attempts: 3 } } : { limit };
 }
 
 function simple({ queue, data, tags, paused }: Operation['spec']) {

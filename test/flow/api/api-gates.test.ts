@@ -38,6 +38,7 @@ function create(given: Partial<ApiOptions> = {}): (path: string, init?: RequestI
     ...{ redis: redis.url, namespace: 'duestream', horizonMs: 1e9, dataBytesMax: 1000, doneWindowMs: 60_000 },
     queueOf: (name) => defineQueue(name),
     examined: { done: doneLimits(defineConfig({})) },
+    readyMax: 10_000,
     limits: { bodyBytesMax: 2000, batchMax: 3, rateMax: 1_000_000 },
     ...{ host: '127.0.0.1', tokens: 'beyond-loopback', allowedHosts: [], allowedOrigins: [], isTls: false },
     ...given,

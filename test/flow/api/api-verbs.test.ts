@@ -111,6 +111,8 @@ describe('jobs', () => {
     expect(ids).toEqual(expect.arrayContaining(['a', 'b', 'c', 'd', 'e/f']));
     expect(await ask('GET /v1/queues/emails/jobs?state=late')).toMatchObject(problem(400, 'bad-input'));
     expect(await ask('GET /v1/queues/emails/jobs?cursor=nonsense')).toMatchObject(problem(400, 'bad-input'));
+    expect(await ask('GET /v1/queues/emails/count')).toMatchObject({ status: 200, body: { count: ids.length } });
+    expect(await ask('GET /v1/queues/emails/count?state=done')).toMatchObject(problem(400, 'bad-input'));
     const misspelt = await ask('GET /v1/queues/emails/jobs?limt=5');
     expect(misspelt).toMatchObject({
       ...problem(400, 'bad-input'),
@@ -210,6 +212,35 @@ describe('jobs', () => {
   });
 });
 
+describe('jobs that a filter means', () => {
+  test('are counted by a dry run, and changed', async () => {
+    const jobs = ['1', '2', '3'].map((id) => ({ id, delay: '1h', tags: ['all'] }));
+    await ask('POST /v1/queues/many/batch/schedule', { body: { jobs } });
+    const given = { dryRun: false, filter: { tag: 'all' } };
+    const [due, change] = [{ delay: '2h' }, { attempts: 7 }];
+    for (const [verb, body] of [
+      ['reschedule', { ...given, due }],
+      ['edit', { ...given, change }],
+      ['run', { ...given, limit: 1 }],
+      ['cancel', given],
+    ] as const) {
+      const at = `POST /v1/queues/many/where/${verb}`;
+      const dry = await ask(at, { body: { ...body, dryRun: true } });
+      expect(dry, verb).toMatchObject({ status: 200, body: { changed: 0, dryRun: true } });
+      expect(dry.body.matched, verb).toBe(verb === 'run' ? 1 : 3);
+      const { body: done } = await ask(at, { body });
+      expect(done.changed, verb).toBe(verb === 'run' ? 1 : 3);
+      for (const wrong of [
+        { ...body, filter: {} },
+        { ...body, dryRun: undefined },
+      ]) {
+        expect(await ask(at, { body: wrong }), verb).toMatchObject(problem(400, 'bad-input'));
+      }
+    }
+    expect((await ask('GET /v1/queues/many/count')).body.count).toBe(0);
+  });
+});
+
 describe('an Idempotency-Key', () => {
   const headers = { 'Idempotency-Key': 'order-1042' };
 
@@ -249,7 +280,7 @@ describe('an Idempotency-Key', () => {
 describe('queues', () => {
   test('are listed and shown with their counts', async () => {
     const all = await ask('GET /v1/queues');
-    expect(all.body.queues.map(({ queue }: { queue: string }) => queue)).toEqual(['emails', 'orders']);
+    expect(all.body.queues.map(({ queue }: { queue: string }) => queue)).toEqual(['emails', 'many', 'orders']);
     const one = await ask('GET /v1/queues/emails');
     expect(one).toMatchObject({
       status: 200,
@@ -257,6 +288,18 @@ describe('queues', () => {
     });
     expect(await ask('GET /v1/queues/emials')).toMatchObject(problem(404, 'not-found'));
     expect(await ask('GET /v1/queues/UPPER')).toMatchObject(problem(400, 'bad-input'));
+  });
+
+  test('say what happened by the minute, why nothing moves, and what is true now', async () => {
+    const minutes = await ask('GET /v1/queues/emails/minutes?hours=24');
+    expect(minutes).toMatchObject({ status: 200, body: { queue: 'emails', stepMs: 600_000 } });
+    expect(minutes.body.known).toHaveLength(144);
+    expect(await ask('GET /v1/queues/emails/minutes?hours=2')).toMatchObject(problem(400, 'bad-input'));
+    expect(await ask('GET /v1/queues/emails/why')).toMatchObject({ status: 200, body: { moves: false } });
+    expect(await ask('GET /v1/queues/emials/why')).toMatchObject(problem(404, 'not-found'));
+    const live = await ask('GET /v1/live?events=1');
+    expect(live).toMatchObject({ status: 200, text: expect.stringContaining('event: now') });
+    expect(await ask('GET /v1/live?events=0')).toMatchObject(problem(400, 'bad-input'));
   });
 
   test('are paused with a reason, and resumed', async () => {
@@ -304,18 +347,21 @@ describe('dead letters', () => {
     const many = await ask('POST /v1/queues/dying/dead/replay', { body: { id: 'd3', delay: '1h' } });
     expect(many).toMatchObject({
       status: 200,
-      body: { replayed: 1, deadLetters: [{ id: 'd3', status: 'scheduled' }] },
+      body: { matched: 1, replayed: 1, deadLetters: [] },
     });
     expect(await ask('POST /v1/queues/dying/dead/replay', { body: {} })).toMatchObject(problem(400, 'bad-input'));
 
-    expect(await ask('POST /v1/queues/dying/dead/purge', { body: { dryRun: true } })).toMatchObject({
+    expect(await ask('POST /v1/queues/dying/dead/purge', { body: { dryRun: true, all: true } })).toMatchObject({
       status: 200,
-      body: { matched: 2 },
+      body: { matched: 2, removed: 0 },
     });
-    expect(await ask('POST /v1/queues/dying/dead/purge', { body: {} })).toMatchObject(problem(400, 'bad-input'));
-    expect(await ask('POST /v1/queues/dying/dead/purge', { body: { dryRun: false, limit: 1 } })).toMatchObject({
+    for (const body of [{}, { dryRun: true }]) {
+      expect(await ask('POST /v1/queues/dying/dead/purge', { body })).toMatchObject(problem(400, 'bad-input'));
+    }
+    const body = { dryRun: false, all: true, limit: 1 };
+    expect(await ask('POST /v1/queues/dying/dead/purge', { body })).toMatchObject({
       status: 200,
-      body: { matched: 1, more: true },
+      body: { matched: 1, removed: 1, next: expect.any(String) },
     });
     expect((await ask('GET /v1/queues/dying/dead')).body.deadLetters).toHaveLength(1);
   });

@@ -1,21 +1,20 @@
-/** What a caller without the scope `data` does not see: data, and whatever a handler said. That a job is there it sees. */
-import type { JobView } from '../../../client/producer.ts';
+/** What a caller without the scope `data` does not see: data, results, and whatever a handler said. That a job is there it sees. */
 import type { Attempted } from '../../../core/outcome.ts';
-import { addressOf } from '../../../operations/dead-letters.ts';
-import { type Place, refsOfQueue } from '../../../operations/refs.ts';
+import type { KeptResult, PastJob } from '../../../core/past.ts';
 import type { Scope } from '../../../operations/tokens.ts';
-import { deadLetter } from '../../../redis/inspect.ts';
 
 type Scopes = ReadonlySet<Scope>;
 
 /** Reasons that are words of ours. Any other one a handler gave. */
 const OUR_REASONS: ReadonlySet<string> = new Set([
-  ...['attempts-exhausted', 'crashes-exhausted', 'no-handler', 'unreadable-record', 'record-missing'],
+  ...['attempts-exhausted', 'crashes-exhausted', 'no-handler', 'unreadable-record', 'record-missing', 'bad-data'],
   ...['expired', 'half-committed', 'bad-due', 'bad-member', 'bad-record', 'too-large'],
 ]);
 
+export const isOurs = (reason: string): boolean => OUR_REASONS.has(reason);
+
 export const seenReason = (reason: string | undefined, scopes: Scopes): string | undefined =>
-  reason === undefined || scopes.has('data') || OUR_REASONS.has(reason) ? reason : undefined;
+  reason === undefined || scopes.has('data') || isOurs(reason) ? reason : undefined;
 
 export const seenHistory = (history: readonly Attempted[], scopes: Scopes) =>
   scopes.has('data') ? history : history.map(({ message: _, stack: _stack, ...attempted }) => attempted);
@@ -24,26 +23,15 @@ export const seenHistory = (history: readonly Attempted[], scopes: Scopes) =>
 export const seenDigest = (digest: string | undefined, scopes: Scopes): string | undefined =>
   scopes.has('data') || scopes.has('write') ? digest : undefined;
 
-/** A job, and of a dead one what its dead letter says. */
-export async function seenJob(place: Place, found: JobView, scopes: Scopes) {
-  const mayRead = scopes.has('data');
-  const letter = await letterOf(place, found);
-  const history = found.history.length > 0 ? found.history : (letter?.history ?? []);
-  return {
-    ...found,
-    data: mayRead ? found.data : undefined,
-    hidden: !mayRead,
-    digest: seenDigest(found.digest, scopes),
-    history: seenHistory(history, scopes),
-    deadLetter: letter?.address,
-    reason: seenReason(letter?.reason, scopes),
-  };
+/** That there is a result, and how large it is, says nothing of what is in it. */
+export function seenResult(result: KeptResult, scopes: Scopes) {
+  if (scopes.has('data')) return result;
+  return result.kind === 'too-large' ? result : { kind: result.kind };
 }
 
-async function letterOf(place: Place, { queue, partition, deadLetter: entry }: JobView) {
-  if (entry === undefined) return undefined;
-  const refs = await refsOfQueue(place, queue);
-  const ref = refs[partition];
-  const found = ref && (await deadLetter(place.redis, ref, entry));
-  return found && { ...found, address: addressOf({ ref, deadLetter: found }, refs.length) };
-}
+/** An end as the history of the queue knows it. */
+export const seenEnd = ({ history, result, ...end }: PastJob, scopes: Scopes) => ({
+  ...end,
+  history: seenHistory(history, scopes),
+  result: seenResult(result, scopes),
+});

@@ -12,8 +12,52 @@ export const attempted = z
     attempt: count,
     kind: z.enum(['failure', 'timeout', 'crash', 'refused']),
     message: z.string().optional().openapi({ description: 'Only with the scope `data`.' }),
+    stack: z.string().optional().openapi({ description: 'In queues that keep a history; only with the scope `data`.' }),
   })
   .openapi('Attempted');
+
+const result = z
+  .object({
+    kind: z.enum(['kept', 'none', 'too-large', 'no-json']),
+    value: z.unknown().optional().openapi({ description: 'What the handler returned; only with the scope `data`.' }),
+    bytes: count.optional(),
+    why: z.string().optional().openapi({ description: 'Only with the scope `data`.' }),
+  })
+  .openapi('KeptResult');
+
+const end = z
+  .object({
+    outcome: over,
+    name: z.string().optional(),
+    tags: z.array(z.string()),
+    askedDueMs: epochMs,
+    attempts: count,
+    failures: count,
+    crashes: count,
+    generation: count,
+    owner: z.string().optional(),
+    startedMs: epochMs.optional(),
+    tookMs: z.number().optional(),
+    overMs: epochMs,
+    history: z.array(attempted),
+    result,
+    deadLetter: z.string().optional().openapi({ description: 'It may be gone by now.' }),
+  })
+  .openapi('PastJob');
+
+const moment = z
+  .object({
+    atMs: epochMs,
+    kind: z.enum([
+      ...(['asked-due', 'due', 'started', 'failure', 'timeout', 'crash', 'refused'] as const),
+      ...(['done', 'cancelled', 'expired', 'dead', 'earlier-end'] as const),
+    ]),
+    attempt: count.optional(),
+    owner: z.string().optional(),
+    tookMs: z.number().optional(),
+    message: z.string().optional().openapi({ description: 'Only with the scope `data`.' }),
+  })
+  .openapi('Moment');
 
 export const job = z
   .object({
@@ -38,7 +82,25 @@ export const job = z
     cancelRequested: z.boolean(),
     owner: z.string().optional().openapi({ description: 'The worker that runs it.' }),
     token: z.string().optional().openapi({ description: 'The fencing token of its last start.' }),
-    history: z.array(attempted),
+    tags: z.array(z.string()).optional(),
+    codec: z
+      .string()
+      .optional()
+      .openapi({ description: 'The codec that encoded the data, which are shown as stored.' }),
+    startedMs: epochMs.optional().openapi({ description: 'Its last start.' }),
+    tookMs: z
+      .number()
+      .optional()
+      .openapi({ description: 'How long its last handler ran, if its queue keeps a history.' }),
+    history: z.array(attempted).openapi({ description: 'The last failures, oldest first, at most 5.' }),
+    timeline: z
+      .array(moment)
+      .openapi({ description: 'What is known of it in the order of time, with what comes next.' }),
+    result: result.optional().openapi({ description: 'Of a job that is over, if its queue keeps a history.' }),
+    past: z
+      .array(end)
+      .openapi({ description: 'Ends that the history of the queue knows, latest first, those of earlier lives too.' }),
+    nowMs: epochMs,
     overMs: epochMs.optional(),
     deadLetter: z.string().optional(),
     reason: z
@@ -57,13 +119,24 @@ export const listed = z
     state,
     name: z.string().optional(),
     dueMs: epochMs.optional(),
+    tags: z.array(z.string()).optional(),
     attempts: count.optional(),
     owner: z.string().optional(),
+    startedMs: epochMs.optional().openapi({ description: 'Of a job that is over: when its last handler began.' }),
+    tookMs: z.number().optional(),
     overMs: epochMs.optional(),
   })
   .openapi('ListedJob');
 
-export const jobsPage = z.object({ queue: z.string(), state, jobs: z.array(listed), next }).openapi('JobsPage');
+export const jobsPage = z
+  .object({
+    queue: z.string(),
+    states: z.array(state),
+    jobs: z.array(listed),
+    scanned: count.openapi({ description: 'How many places were looked at for them.' }),
+    next,
+  })
+  .openapi('JobsPage');
 
 export const scheduled = z
   .object({

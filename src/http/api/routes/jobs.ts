@@ -1,19 +1,15 @@
 /** One job: scheduled, looked at, changed, cancelled. */
-
-import { z } from '@hono/zod-openapi';
 import type { JobChange, NewDue, ScheduleOptions } from '../../../client/producer.ts';
 import { countOf } from '../../../operations/audit.ts';
-import { JOB_STATES, JOBS_OFFSET_MAX, jobsPage as pageOf } from '../../../operations/jobs-page.ts';
 import { refsOfQueue } from '../../../operations/refs.ts';
 import { checkedIdempotency, sameCall } from '../idempotency.ts';
 import { jobChange, newDue, newJob } from '../job-options.ts';
-import { cursorOf, readCursor } from '../paging.ts';
 import { Problem } from '../problem.ts';
-import { cursor, flagText, ofJob, ofQueue, strict, wholeText } from '../schemas.ts';
+import { flagText, ofJob, ofQueue, strict } from '../schemas.ts';
 import { verb } from '../verb.ts';
-import { seenJob } from './hidden.ts';
-import { cancelled, edited, job, jobsPage, ranNow, rescheduled, scheduled } from './job-shapes.ts';
+import { cancelled, edited, job, ranNow, rescheduled, scheduled } from './job-shapes.ts';
 import { refuseUnchanged } from './statuses.ts';
+import { storyOf } from './story.ts';
 
 const bare = strict({
   bare: flagText.openapi({ description: 'The id is of a job that a foreign producer put with ZADD.' }),
@@ -53,37 +49,12 @@ const scheduleJob = verb({
   },
 });
 
-const listJobs = verb({
-  name: 'jobs.list',
-  method: 'get',
-  at: '/queues/{queue}/jobs',
-  summary: 'List the jobs in one state',
-  doc: 'Earliest due time first, or latest end first if they are over.',
-  scope: 'read',
-  queues: 'path',
-  path: ofQueue,
-  query: strict({
-    state: z.enum(JOB_STATES, { error: JOB_STATES.join(', ') }).default('scheduled'),
-    limit: wholeText(1, 1000, 50),
-    cursor,
-  }),
-  answers: { 200: { schema: jobsPage, doc: 'A page of jobs.' } },
-  async run({ path: { queue }, query: { state, limit, cursor: from }, backend }) {
-    const offset = readCursor(from, 'offset') ?? 0;
-    if (offset > JOBS_OFFSET_MAX)
-      throw new Problem('bad-input', { detail: `no list goes beyond ${JOBS_OFFSET_MAX} jobs` });
-    const jobs = await pageOf(await backend.place(), queue, { state, limit, offset });
-    const nextPage = jobs.length === limit ? cursorOf({ offset: offset + limit }) : undefined;
-    return { status: 200, body: { queue, state, jobs, next: nextPage } };
-  },
-});
-
 const getJob = verb({
   name: 'jobs.get',
   method: 'get',
   at: '/queues/{queue}/jobs/{id}',
   summary: 'Look at a job',
-  doc: 'Also after its end, within the done window. With the scope `data` or `write` the `ETag` is the digest of its content, for `If-Match`.',
+  doc: 'With its story: what happened to it in order of time, and how it ended. After its end it is known within the done window, and as long as its queue keeps a history. With the scope `data` or `write` the `ETag` is the digest of its content, for `If-Match`.',
   scope: 'read',
   queues: 'path',
   path: ofJob,
@@ -97,7 +68,7 @@ const getJob = verb({
         detail: `queue ${queue} has no job of this id: it never existed, it was over long ago, or it is in another queue`,
       });
     }
-    const body = await seenJob(await backend.place(), found, caller.scopes);
+    const body = await storyOf(await backend.place(), found, caller.scopes);
     return { status: 200, body, headers: body.digest === undefined ? {} : { ETag: `"${body.digest}"` } };
   },
 });
@@ -203,4 +174,4 @@ function ifMatchOf(header: string | undefined): string | undefined {
   });
 }
 
-export const jobVerbs = [listJobs, scheduleJob, getJob, editJob, cancelJob, rescheduleJob, runJob];
+export const jobVerbs = [scheduleJob, getJob, editJob, cancelJob, rescheduleJob, runJob];

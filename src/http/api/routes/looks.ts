@@ -8,7 +8,7 @@ import { count, epochMs, instant, queueName, strict, wholeText } from '../schema
 import { type AnyVerb, verb } from '../verb.ts';
 import { leaderShape } from './queues.ts';
 
-const bucket = z
+export const bucket = z
   .object({
     fromMs: epochMs,
     jobs: count,
@@ -73,7 +73,7 @@ const worker = z
   })
   .openapi('Worker');
 
-const finding = z
+export const finding = z
   .object({ check: z.string(), status: z.enum(['ok', 'warn', 'fail']), saw: z.string(), advice: z.string().optional() })
   .openapi('Finding');
 

@@ -1,0 +1,172 @@
+/**
+ * Jobs by what they are. Those that are not over are found by the library. Those that are over come from the history of
+ * their queue; without one, from what is remembered of them within the done window, which knows little.
+ */
+import { z } from '@hono/zod-openapi';
+import { listPast } from '../../../client/past.ts';
+import type { JobView } from '../../../client/producer.ts';
+import { systemClock } from '../../../core/clock.ts';
+import { instantMs } from '../../../core/duration.ts';
+import { JOBS_OFFSET_MAX, jobsPage } from '../../../operations/jobs-page.ts';
+import { refsOfQueue } from '../../../operations/refs.ts';
+import { keepsHistory, type PartitionRef } from '../../../redis/keys.ts';
+import type { Backend } from '../backend.ts';
+import { anyStatesText, filterFields, filterOf, statesIn, statesText } from '../job-filter.ts';
+import { cursorOf, readCursor } from '../paging.ts';
+import { Problem } from '../problem.ts';
+import { count, cursor, instant, next, ofQueue, strict, wholeText } from '../schemas.ts';
+import { type AnyVerb, verb } from '../verb.ts';
+import { jobsPage as pageShape } from './job-shapes.ts';
+
+type Over = 'done' | 'cancelled' | 'expired' | 'dead';
+
+interface OverAsk {
+  readonly state: Over;
+  readonly tag?: string | undefined;
+  readonly name?: string | undefined;
+  readonly idPrefix?: string | undefined;
+  readonly dueFrom?: string | undefined;
+  readonly dueTo?: string | undefined;
+  readonly endedFrom?: string | undefined;
+  readonly endedTo?: string | undefined;
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
+const OVER: readonly string[] = ['done', 'cancelled', 'expired', 'dead'];
+/** Records of a history that one page looks at. */
+const PAST_SCAN_MAX = 5000;
+/** Pages of the library that one request counts, and the jobs of one. */
+const COUNTED_PAGES = 10;
+const COUNTED_JOBS = 1000;
+/** As long as a caller waits for an outage to pass. */
+const RETRY_MS = 3000;
+
+const ended = (words: string) => instant.optional().openapi({ description: words, example: '2026-03-01T00:00:00Z' });
+
+const listJobs = verb({
+  name: 'jobs.list',
+  method: 'get',
+  at: '/queues/{queue}/jobs',
+  summary: 'List jobs by state, tag, name, id and due time',
+  doc: 'What stays where it is while you go from page to page is in exactly one of them. Jobs that are not over come by state, by partition and by due time, those of a tag by id; jobs that are over by their end, latest first. A page may be short, or empty, and still have a `next`.',
+  scope: 'read',
+  queues: 'path',
+  path: ofQueue,
+  query: strict({
+    state: anyStatesText.default('scheduled'),
+    ...filterFields,
+    endedFrom: ended('Of jobs that are over, in a queue that keeps a history: ended at this instant or later.'),
+    endedTo: ended('The same: ended at this instant or before.'),
+    limit: wholeText(1, 1000, 50),
+    cursor,
+  }),
+  answers: { 200: { schema: pageShape, doc: 'A page of jobs.' } },
+  async run({ path: { queue }, query: { state, ...asked }, backend }) {
+    const refs = await refsOfQueue(await backend.place(), queue);
+    if (isOver(state)) {
+      const page = await overPage(backend, { queue, refs }, { state, ...asked });
+      return { status: 200, body: { queue, states: [state], ...page } };
+    }
+    const { endedFrom, endedTo, limit, cursor: from, ...filter } = asked;
+    if (endedFrom !== undefined || endedTo !== undefined) {
+      throw new Problem('bad-input', {
+        detail: 'endedFrom and endedTo go with jobs that are over; allowed: dueFrom, dueTo',
+      });
+    }
+    const states = statesIn(state);
+    const by = { ...filterOf({ ...filter, state: states }), limit, cursor: from };
+    const page = await backend.producer.list(backend.queueOf(queue), by);
+    const body = { queue, states, jobs: page.jobs.map(rowOf), scanned: page.scanned, next: page.cursor };
+    return { status: 200, body };
+  },
+});
+
+const countJobs = verb({
+  name: 'jobs.count',
+  method: 'get',
+  at: '/queues/{queue}/count',
+  summary: 'Count the jobs that are not over, all or by a filter',
+  doc: 'How many are scheduled, also within a range of due times, is known at once. For the rest jobs are looked through, a bounded number in one request: with a `next` in the answer, ask again with it and add.',
+  scope: 'read',
+  queues: 'path',
+  path: ofQueue,
+  query: strict({ state: statesText.default('scheduled,ready,running'), ...filterFields, cursor }),
+  answers: {
+    200: {
+      schema: z.object({ queue: z.string(), count, scanned: count, next }).openapi('JobCount'),
+      doc: 'How many this request has counted.',
+    },
+  },
+  async run({ path: { queue }, query: { state, cursor: from, ...fields }, backend }) {
+    await refsOfQueue(await backend.place(), queue);
+    const to = backend.queueOf(queue);
+    const states = statesIn(state);
+    const filter = filterOf(fields);
+    const isIndexed = [fields.tag, fields.name, fields.idPrefix].every((one) => one === undefined);
+    const isKnown = isIndexed && states.includes('scheduled');
+    const others = isKnown ? states.filter((one) => one !== 'scheduled') : states;
+    let counted =
+      isKnown && from === undefined ? await backend.producer.count(to, { ...filter, state: 'scheduled' }) : 0;
+    let scanned = 0;
+    let at = from;
+    for (let pages = 0; others.length > 0 && pages < COUNTED_PAGES && (pages === 0 || at !== undefined); pages += 1) {
+      const page = await backend.producer.list(to, { ...filter, state: others, limit: COUNTED_JOBS, cursor: at });
+      counted += page.jobs.length;
+      scanned += page.scanned;
+      at = page.cursor;
+    }
+    return { status: 200, body: { queue, count: counted, scanned, next: at } };
+  },
+});
+
+const isOver = (state: string): state is Over => OVER.includes(state);
+
+/** @throws Problem `bad-input` for what cannot be known of jobs that are over */
+async function overPage(
+  backend: Backend,
+  { queue, refs }: { readonly queue: string; readonly refs: readonly PartitionRef[] },
+  asked: OverAsk,
+) {
+  if (asked.dueFrom !== undefined || asked.dueTo !== undefined) {
+    throw new Problem('bad-input', { detail: 'dueFrom and dueTo go with jobs that wait; allowed: endedFrom, endedTo' });
+  }
+  const [first] = refs;
+  return first && keepsHistory(first) ? pastPage(backend, refs, asked) : rememberedPage(backend, queue, asked);
+}
+
+async function pastPage(backend: Backend, refs: readonly PartitionRef[], asked: OverAsk) {
+  const { state: outcome, tag, name, idPrefix, endedFrom, endedTo, limit, cursor: from } = asked;
+  const { redis } = await backend.place();
+  const policy = { clock: systemClock, budgetMs: RETRY_MS };
+  const page = await listPast({ redis, policy }, refs, {
+    ...{ outcome, tag, name, idPrefix, limit, scanMax: PAST_SCAN_MAX, cursor: from },
+    endedFromMs: endedFrom === undefined ? undefined : instantMs(endedFrom, 'endedFrom'),
+    endedToMs: endedTo === undefined ? undefined : instantMs(endedTo, 'endedTo'),
+  });
+  const jobs = page.jobs.map(({ outcome: state, askedDueMs: dueMs, ...job }) => ({ ...job, state, dueMs }));
+  return { jobs, scanned: page.scanned, next: page.cursor };
+}
+
+/** Within the done window, and dead letters. */
+async function rememberedPage(backend: Backend, queue: string, { state, limit, cursor: from, ...filter }: OverAsk) {
+  const given = Object.entries(filter).find(([, value]) => value !== undefined);
+  if (given) {
+    const instead = state === 'dead' ? `; /v1/queues/${queue}/dead finds dead letters by name, tag and error` : '';
+    throw new Problem('bad-input', {
+      detail: `${given[0]} is given, and ${queue} keeps no history of jobs that are over; allowed: limit and cursor${instead}`,
+    });
+  }
+  const offset = readCursor(from, 'offset') ?? 0;
+  if (offset > JOBS_OFFSET_MAX)
+    throw new Problem('bad-input', {
+      detail: `no list goes beyond ${JOBS_OFFSET_MAX} jobs; keep a history of the queue`,
+    });
+  const jobs = await jobsPage(await backend.place(), queue, { state, limit, offset });
+  const next = jobs.length === limit ? cursorOf({ offset: offset + limit }) : undefined;
+  return { jobs, scanned: jobs.length, next };
+}
+
+const rowOf = ({ options, ...job }: JobView) => ({ ...job, tags: options.tags });
+
+export const jobListVerbs: readonly AnyVerb[] = [listJobs, countJobs];

@@ -1,0 +1,96 @@
+/** What happened in a queue by the minute, and why nothing moves there, if nothing does. */
+import { z } from '@hono/zod-openapi';
+import { queueMinutes } from '../../../operations/minutes.ts';
+import { OBSTACLES, whyNothingMoves } from '../../../operations/why.ts';
+import { nowOf } from '../backend.ts';
+import { count, epochMs, ofQueue, strict } from '../schemas.ts';
+import { type AnyVerb, verb } from '../verb.ts';
+
+const counts = z.array(count);
+const times = z.array(z.number().nullable());
+const steps = z
+  .object({ count: counts, p50Ms: times, p99Ms: times })
+  .openapi('SpreadSteps', {
+    description: 'How many there were in each step, and within which bound half and 99 % of them were.',
+  });
+const total = z
+  .object({
+    boundsMs: z.array(z.number()),
+    counts: counts.openapi({ description: 'One more than there are bounds: the last has what is above all.' }),
+    count,
+    p50Ms: z.number().nullable(),
+    p99Ms: z.number().nullable(),
+  })
+  .openapi('SpreadTotal');
+
+const minutesShape = z
+  .object({
+    queue: z.string(),
+    on: z.boolean().openapi({ description: 'Whether leaders keep them now: see `http.minutes`.' }),
+    nowMs: epochMs,
+    startMs: epochMs.openapi({ description: 'When the first step began.' }),
+    stepMs: z.number(),
+    counts: z.object({
+      ...{ scheduled: counts, promoted: counts, done: counts, retried: counts },
+      ...{ deferred: counts, dead: counts, cancelled: counts, expired: counts },
+    }),
+    known: z
+      .array(z.boolean())
+      .openapi({ description: 'Whether a leader has kept the whole step. What happened in a gap is told at its end.' }),
+    promotion: steps.openapi({ description: 'From the due time to the promotion.' }),
+    start: steps.openapi({ description: 'From the due time to the start of the handler.' }),
+    run: steps.openapi({ description: 'How long handlers ran.' }),
+    total: z.object({ promotion: total, start: total, run: total }).openapi({ description: 'Over the whole time.' }),
+  })
+  .openapi('QueueMinutes');
+
+const whyShape = z
+  .object({
+    queue: z.string(),
+    moves: z.boolean().openapi({ description: 'Jobs move, or would if there were any that are due.' }),
+    reasons: z.array(
+      z.object({
+        code: z.enum(OBSTACLES),
+        text: z.string(),
+        partitions: z.array(count).optional().openapi({ description: 'Left out: all of them.' }),
+        nextMs: epochMs.optional().openapi({ description: 'With `waiting`: when the next job is due.' }),
+      }),
+    ),
+    nowMs: epochMs,
+  })
+  .openapi('WhyNothingMoves');
+
+const minutes = verb({
+  name: 'queues.minutes',
+  method: 'get',
+  at: '/queues/{queue}/minutes',
+  summary: 'What happened in a queue by the minute',
+  doc: 'Counts, lateness and run times of the last hour by the minute, or of the last day by ten minutes, as lists of the same length, the oldest step first.',
+  scope: 'read',
+  queues: 'path',
+  path: ofQueue,
+  query: strict({ hours: z.enum(['1', '24'], { error: '1, 24' }).default('1').openapi({ example: '1' }) }),
+  answers: { 200: { schema: minutesShape, doc: 'Steps of equal length.' } },
+  async run({ path: { queue }, query: { hours }, backend }) {
+    const place = await backend.place();
+    const found = await queueMinutes(place, queue, { hours: hours === '24' ? 24 : 1, nowMs: nowOf(place) });
+    return { status: 200, body: { queue, ...found } };
+  },
+});
+
+const why = verb({
+  name: 'queues.why',
+  method: 'get',
+  at: '/queues/{queue}/why',
+  summary: 'Why nothing moves in a queue, if nothing does',
+  scope: 'read',
+  queues: 'path',
+  path: ofQueue,
+  answers: { 200: { schema: whyShape, doc: 'Each reason as a code and a sentence.' } },
+  async run({ path: { queue }, backend }) {
+    const found = await whyNothingMoves(await backend.place(), queue, backend.readyMax);
+    return { status: 200, body: { queue, ...found } };
+  },
+});
+
+export const minuteVerbs: readonly AnyVerb[] = [minutes, why];

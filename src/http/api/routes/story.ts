@@ -1,0 +1,91 @@
+/** The story of one job: what it is, what happened to it in the order of time, how it ended, and what comes next. */
+import type { JobView } from '../../../client/producer.ts';
+import type { PastJob } from '../../../core/past.ts';
+import { writtenAs } from '../../../operations/dead-letters.ts';
+import { refsOfQueue } from '../../../operations/refs.ts';
+import type { Scope } from '../../../operations/tokens.ts';
+import { type DeadLetter, deadLetter } from '../../../redis/inspect.ts';
+import type { PartitionRef } from '../../../redis/keys.ts';
+import { nowOf, type TimedPlace } from '../backend.ts';
+import { seenDigest, seenEnd, seenHistory, seenReason, seenResult } from './hidden.ts';
+
+type Scopes = ReadonlySet<Scope>;
+
+/** A job as a caller with these scopes may see it; of a dead one also what its dead letter says. */
+export async function storyOf(place: TimedPlace, found: JobView, scopes: Scopes) {
+  const refs = await refsOfQueue(place, found.queue);
+  const letter = await letterOf(place, found, refs);
+  const end = endOf(found);
+  const history = seenHistory(found.history.length > 0 ? found.history : (letter?.history ?? []), scopes);
+  const mayRead = scopes.has('data');
+  const startedMs = end ? end.startedMs : startOf(found.token);
+  const written = (entry: string | undefined) =>
+    entry === undefined ? undefined : writtenAs({ deadLetter: entry, partition: found.partition }, refs.length);
+  return {
+    ...found,
+    data: mayRead ? found.data : undefined,
+    hidden: !mayRead,
+    tags: end?.tags ?? found.options.tags,
+    digest: seenDigest(found.digest, scopes),
+    history,
+    deadLetter: letter && written(letter.entry),
+    reason: seenReason(letter?.reason, scopes),
+    ...{ startedMs, tookMs: end?.tookMs },
+    result: end && seenResult(end.result, scopes),
+    past: found.past.map((one) => ({ ...seenEnd(one, scopes), deadLetter: written(one.deadLetter) })),
+    timeline: timelineOf(found, { end, startedMs, history }),
+    nowMs: nowOf(place),
+  };
+}
+
+/** How the last life of the job ended, if that is over and its queue keeps a history. */
+function endOf({ overMs, token, past: [last] }: JobView): PastJob | undefined {
+  return overMs !== undefined && last?.token === token ? last : undefined;
+}
+
+/** Tokens grow with the clock of Redis in µs, so the token of a start says when it was. */
+const startOf = (token: string | undefined): number | undefined =>
+  token === undefined ? undefined : Math.floor(Number(token) / 1000);
+
+async function letterOf(
+  { redis }: TimedPlace,
+  { partition, deadLetter: entry }: JobView,
+  refs: readonly PartitionRef[],
+): Promise<DeadLetter | undefined> {
+  const ref = refs[partition];
+  return entry === undefined || ref === undefined ? undefined : deadLetter(redis, ref, entry);
+}
+
+interface Moment {
+  readonly atMs: number;
+  readonly kind: string;
+  readonly attempt?: number | undefined;
+  readonly owner?: string | undefined;
+  readonly tookMs?: number | undefined;
+  readonly message?: string | undefined;
+}
+
+interface Known {
+  readonly end: PastJob | undefined;
+  readonly startedMs: number | undefined;
+  readonly history: readonly (Pick<Moment, 'message'> & {
+    readonly atMs: number;
+    readonly attempt: number;
+    readonly kind: string;
+  })[];
+}
+
+function timelineOf(job: JobView, { end, startedMs, history }: Known): readonly Moment[] {
+  const { state, askedDueMs, dueMs, attempts, owner, overMs } = job;
+  const earlier = job.past.slice(end ? 1 : 0);
+  const moments: readonly (Omit<Moment, 'atMs'> & { readonly atMs: number | undefined })[] = [
+    ...earlier.map((one) => ({ atMs: one.overMs, kind: 'earlier-end', attempt: one.attempts })),
+    { atMs: askedDueMs, kind: 'asked-due' },
+    { atMs: startedMs, kind: 'started', attempt: attempts, owner, tookMs: end?.tookMs },
+    ...history.map(({ atMs, kind, attempt, message }) => ({ atMs, kind, attempt, message })),
+    ...(state === 'scheduled' ? [{ atMs: dueMs, kind: 'due', attempt: attempts + 1 }] : []),
+    ...(overMs === undefined ? [] : [{ atMs: overMs, kind: state, attempt: attempts }]),
+  ];
+  const known = moments.flatMap(({ atMs, ...moment }) => (atMs === undefined ? [] : [{ atMs, ...moment }]));
+  return known.toSorted((a, b) => a.atMs - b.atMs);
+}

@@ -1,0 +1,146 @@
+/** Jobs by what they are: listed, counted, and changed by a filter, slice after slice. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createProducer } from '../../../src/client/producer.ts';
+import { defineQueue } from '../../../src/core/queue.ts';
+import { auditEntries } from '../../../src/operations/audit.ts';
+import { createWorker } from '../../../src/worker/worker.ts';
+import { type Answered, type ServedApi, serveApi } from '../../support/api.ts';
+
+let api: ServedApi;
+const day = (nth: number) => `2030-01-0${nth}T00:00:00Z`;
+
+beforeAll(async () => {
+  api = await serveApi({ roles: ['http', 'mover'], queues: { kept: { history: true } } });
+  const jobs = Array.from({ length: 30 }, (_, nth) => ({
+    id: `${nth % 2 === 0 ? 'even' : 'odd'}-${nth}`,
+    name: nth % 3 === 0 ? 'third' : 'other',
+    at: day(1 + (nth % 5)),
+    tags: [`of:${nth % 5}`],
+  }));
+  await api.ask('POST /v1/queues/emails/batch/schedule', { body: { jobs } });
+});
+afterAll(() => api.stop());
+
+const idsOf = ({ body }: Answered): readonly string[] => body.jobs.map(({ id }: { id: string }) => id);
+
+/** Of all pages. */
+async function allOf(path: string): Promise<readonly string[]> {
+  const ids: string[] = [];
+  let page = await api.ask(`GET ${path}`);
+  for (;;) {
+    expect(page.status, page.text).toBe(200);
+    ids.push(...idsOf(page));
+    if (page.body.next === undefined) return ids;
+    page = await api.ask(`GET ${path}&cursor=${page.body.next}`);
+  }
+}
+
+describe('jobs that wait', () => {
+  test.each([
+    ['tag=of:1', 6],
+    ['name=third', 10],
+    ['idPrefix=odd-', 15],
+    [`dueFrom=${day(2)}&dueTo=${day(4)}`, 12],
+    [`idPrefix=even-&name=third&dueFrom=${day(1)}`, 5],
+    ['state=scheduled,ready,running', 30],
+    ['state=running', 0],
+  ])('are found by %s, each on one page', async (filter, wanted) => {
+    const ids = await allOf(`/v1/queues/emails/jobs?limit=4&${filter}`);
+    expect(ids).toHaveLength(wanted);
+    expect(new Set(ids).size).toBe(wanted);
+    const counted = await api.ask(`GET /v1/queues/emails/count?${filter}`);
+    expect(counted.body).toMatchObject({ queue: 'emails', count: wanted });
+    expect(counted.body.next).toBeUndefined();
+  });
+
+  test('say what is wrong with a filter', async () => {
+    for (const wrong of ['state=done,ready', 'dueFrom=tomorrow', `dueFrom=${day(2)}&dueTo=${day(1)}`, 'tag=%20']) {
+      const answered = await api.ask(`GET /v1/queues/emails/jobs?${wrong}`);
+      expect(answered, wrong).toMatchObject({ status: 400, body: { code: 'bad-input' } });
+    }
+    const ended = await api.ask(`GET /v1/queues/emails/jobs?endedFrom=${day(1)}`);
+    expect(ended.body.detail).toContain('dueFrom, dueTo');
+  });
+
+  test('have a cursor that goes with their filter alone', async () => {
+    const { body } = await api.ask('GET /v1/queues/emails/jobs?limit=4&tag=of:1');
+    const other = await api.ask(`GET /v1/queues/emails/jobs?limit=4&tag=of:2&cursor=${body.next}`);
+    expect(other).toMatchObject({ status: 400, body: { code: 'bad-input' } });
+  });
+});
+
+describe('jobs that are over', () => {
+  test('are listed without a history within the done window, by their state alone', async () => {
+    await api.ask('POST /v1/queues/short/batch/schedule', { body: { jobs: [{ id: 'a', delay: '1h' }] } });
+    await api.ask('DELETE /v1/queues/short/jobs/a');
+    const all = await api.ask('GET /v1/queues/short/jobs?state=cancelled');
+    expect(all.body).toMatchObject({ states: ['cancelled'], jobs: [{ id: 'a', state: 'cancelled' }] });
+    const named = await api.ask('GET /v1/queues/short/jobs?state=cancelled&name=x');
+    expect(named).toMatchObject({ status: 400, body: { detail: expect.stringContaining('keeps no history') } });
+    const dead = await api.ask('GET /v1/queues/short/jobs?state=dead&tag=x');
+    expect(dead.body.detail).toContain('/v1/queues/short/dead');
+  });
+
+  test('are found by name, tag, id and end in the history of their queue', async () => {
+    const queue = defineQueue('kept', { history: { keep: '1d' } });
+    const worker = createWorker(queue, () => undefined, { redis: api.redis.url });
+    const producer = createProducer({ redis: api.redis.url });
+    const ended = new Promise<void>((resolve) => {
+      let left = 6;
+      worker.events.on('job.completed', () => {
+        left -= 1;
+        if (left === 0) resolve();
+      });
+    });
+    await worker.start();
+    for (let nth = 0; nth < 6; nth += 1) {
+      await producer.schedule(queue, null, { id: `k${nth}`, name: nth < 4 ? 'first' : 'last', tags: [`t${nth % 2}`] });
+    }
+    await ended;
+    await worker.stop();
+    await producer.stop();
+    const of = (filter: string) => allOf(`/v1/queues/kept/jobs?state=done&limit=2&${filter}`);
+    expect((await of('')).toSorted()).toEqual(['k0', 'k1', 'k2', 'k3', 'k4', 'k5']);
+    expect((await of('name=first&tag=t1')).toSorted()).toEqual(['k1', 'k3']);
+    expect(await of('idPrefix=k5')).toEqual(['k5']);
+    expect(await of(`endedFrom=${day(1)}`)).toEqual([]);
+    const one = await api.ask('GET /v1/queues/kept/jobs?state=done&idPrefix=k5');
+    expect(one.body.jobs[0]).toMatchObject({ state: 'done', tags: ['t1'], attempts: 1, overMs: expect.any(Number) });
+    const due = await api.ask(`GET /v1/queues/kept/jobs?state=done&dueFrom=${day(1)}`);
+    expect(due).toMatchObject({ status: 400, body: { detail: expect.stringContaining('endedFrom') } });
+  });
+});
+
+describe('a change by a filter', () => {
+  test('goes on from slice to slice, and the audit says to how many', async () => {
+    const filter = { idPrefix: 'odd-', state: ['scheduled'] };
+    const dry = await api.ask('POST /v1/queues/emails/where/cancel', { body: { filter, dryRun: true } });
+    expect(dry.body).toMatchObject({ dryRun: true, matched: 15, changed: 0 });
+    expect(dry.body.ids).toHaveLength(15);
+    const changed: number[] = [];
+    let next: string | undefined;
+    do {
+      const body = { filter, dryRun: false, limit: 6, cursor: next };
+      const done = await api.ask('POST /v1/queues/emails/where/cancel', { body });
+      expect(done.status, done.text).toBe(200);
+      changed.push(done.body.changed);
+      next = done.body.next;
+    } while (next !== undefined);
+    expect(changed.reduce((sum, one) => sum + one, 0)).toBe(15);
+    expect(changed[0]).toBe(6);
+    expect(await allOf('/v1/queues/emails/jobs?idPrefix=odd-')).toEqual([]);
+    const entries = await auditEntries(api.place, { limit: 100 });
+    const told = entries.filter(({ verb }) => verb === 'jobs.cancelWhere');
+    expect(told.reduce((sum, { count }) => sum + count, 0)).toBe(15);
+    expect(told[0]).toMatchObject({ queue: 'emails', target: 'state scheduled, idPrefix odd-' });
+  });
+
+  test('that says nothing, or is of an unknown queue, is refused', async () => {
+    const all = await api.ask('POST /v1/queues/emails/where/cancel', { body: { filter: {}, dryRun: false } });
+    expect(all).toMatchObject({ status: 400, body: { code: 'bad-input' } });
+    const body = { filter: { tag: 'x' }, dryRun: false };
+    expect((await api.ask('POST /v1/queues/emials/where/cancel', { body })).status).toBe(404);
+    const running = { filter: { state: 'running' }, dryRun: false, due: { delay: '1h' } };
+    expect((await api.ask('POST /v1/queues/emails/where/reschedule', { body: running })).status).toBe(400);
+  });
+});

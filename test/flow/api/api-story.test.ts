@@ -1,0 +1,139 @@
+/** The story of a job, and dead letters by what they died of: what they tell, and what they hide from a token without `data`. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createProducer } from '../../../src/client/producer.ts';
+import { defineQueue } from '../../../src/core/queue.ts';
+import { createWorker } from '../../../src/worker/worker.ts';
+import { type ServedApi, serveApi } from '../../support/api.ts';
+import { buryJobs } from '../../support/buried.ts';
+
+const CANARY = 'canary-9b1c';
+const queue = defineQueue('kept', { history: { keep: '1d', result: true } });
+let api: ServedApi;
+let read: string;
+let data: string;
+let write: string;
+
+beforeAll(async () => {
+  api = await serveApi({ roles: ['http', 'mover'], http: { tokens: 'always' } });
+  [read, data, write] = [
+    await api.tokenOf({ scopes: ['read'] }),
+    await api.tokenOf({ scopes: ['data', 'write', 'admin'] }),
+    await api.tokenOf({ scopes: ['write'] }),
+  ];
+  await runTwice();
+  await buryJobs(api.redis.url, [
+    { queue: 'dying', id: 'a', reason: `${CANARY} 4711 is gone` },
+    { queue: 'dying', id: 'b', reason: `${CANARY} 4712 is gone` },
+    { queue: 'dying', id: 'c', reason: 'customer is gone' },
+  ]);
+});
+afterAll(() => api.stop());
+
+/** A job that fails once and then returns a result; and another life of its id. */
+async function runTwice(): Promise<void> {
+  let starts = 0;
+  const worker = createWorker(
+    queue,
+    () => {
+      starts += 1;
+      if (starts === 1) throw new Error(CANARY);
+      return { secret: CANARY };
+    },
+    { redis: api.redis.url },
+  );
+  const producer = createProducer({ redis: api.redis.url });
+  const over = () => new Promise<void>((resolve) => worker.events.on('job.completed', () => resolve()));
+  await worker.start();
+  for (let life = 0; life < 2; life += 1) {
+    const ended = over();
+    const backoff = { kind: 'fixed', delayMs: 1, jitter: 'none' } as const;
+    await producer.schedule(queue, { life }, { id: 'twice', tags: ['a'], backoff, ifExists: 'replace' });
+    await ended;
+  }
+  await worker.stop();
+  await producer.stop();
+}
+
+describe('the story of a job', () => {
+  test('has its result, its earlier life, and what happened in order of time', async () => {
+    const { body } = await api.ask('GET /v1/queues/kept/jobs/twice', { token: data });
+    expect(body).toMatchObject({ state: 'done', tags: ['a'], result: { kind: 'kept', value: { secret: CANARY } } });
+    expect(body.past).toHaveLength(2);
+    expect(body.past[1]).toMatchObject({ outcome: 'done', attempts: 2, history: [{ message: CANARY }] });
+    expect(body.past[1].history[0].stack).toContain('Error');
+    expect(body.timeline.map(({ kind }: { kind: string }) => kind)).toEqual(
+      expect.arrayContaining(['earlier-end', 'asked-due', 'started', 'done']),
+    );
+    const times = body.timeline.map(({ atMs }: { atMs: number }) => atMs);
+    expect(times).toEqual(times.toSorted((a: number, b: number) => a - b));
+    expect(body.timeline.at(-1)).toMatchObject({ kind: 'done', atMs: body.overMs });
+  });
+
+  test('hides results, errors and stacks from a token without data', async () => {
+    const { text, body } = await api.ask('GET /v1/queues/kept/jobs/twice', { token: read });
+    expect(text).not.toContain(CANARY);
+    expect(body).toMatchObject({ hidden: true, result: { kind: 'kept' }, past: [{}, { result: { kind: 'kept' } }] });
+    const list = await api.ask('GET /v1/queues/kept/jobs?state=done', { token: read });
+    expect(list.body.jobs).toHaveLength(2);
+    expect(list.text).not.toContain(CANARY);
+  });
+});
+
+describe('dead letters', () => {
+  test('are counted by what they died of', async () => {
+    const { body } = await api.ask('GET /v1/queues/dying/dead?group=error', { token: data });
+    const errors = body.groups.map(({ error }: { error: string }) => error);
+    expect(new Set(errors)).toEqual(new Set(['canary-#b#c # is gone', 'customer is gone']));
+    expect(body).toMatchObject({ others: 0, scanned: 3 });
+  });
+
+  test('are one group for a token that may not see by what they differ', async () => {
+    const { body, text } = await api.ask('GET /v1/queues/dying/dead?group=error', { token: read });
+    expect(text).not.toContain(CANARY.slice(0, 6));
+    expect(body.groups).toMatchObject([{ name: 'default', count: 3 }]);
+  });
+
+  test('cannot be asked for by a guess without the scope data', async () => {
+    for (const guess of ['error=customer%20is%20gone', 'reason=customer%20is%20gone']) {
+      expect((await api.ask(`GET /v1/queues/dying/dead?${guess}`, { token: read })).status).toBe(403);
+      expect((await api.ask(`GET /v1/queues/dying/dead?${guess}`, { token: data })).body.deadLetters).toHaveLength(1);
+    }
+    const body = { error: 'customer is gone', dryRun: true };
+    expect((await api.ask('POST /v1/queues/dying/dead/replay', { token: write, body })).status).toBe(403);
+    const own = await api.ask('GET /v1/queues/dying/dead?reason=bad-data', { token: read });
+    expect(own).toMatchObject({ status: 200, body: { deadLetters: [] } });
+  });
+
+  test('are replayed over a time, the same count as the dry run says', async () => {
+    const body = { error: 'canary-#b#c # is gone', delay: '1h', spread: '10h' };
+    const at = 'POST /v1/queues/dying/dead/replay';
+    const dry = await api.ask(at, { token: data, body: { ...body, dryRun: true } });
+    expect(dry.body).toMatchObject({ dryRun: true, matched: 2, replayed: 0 });
+    const done = await api.ask(at, { token: data, body });
+    expect(done.body).toMatchObject({ matched: 2, replayed: 2, live: 0, deadLetters: [] });
+    const { body: page } = await api.ask('GET /v1/queues/dying/jobs', { token: data });
+    const dues = page.jobs.map(({ dueMs }: { dueMs: number }) => dueMs);
+    expect(new Set(dues).size).toBe(2);
+    const { nowMs } = (await api.ask('GET /v1/queues/dying/jobs/a', { token: data })).body;
+    for (const dueMs of dues) {
+      expect(dueMs).toBeGreaterThan(nowMs);
+      expect(dueMs).toBeLessThanOrEqual(nowMs + 11 * 3_600_000 + 60_000);
+    }
+  });
+
+  test('that are named have an answer each', async () => {
+    const { body } = await api.ask('GET /v1/queues/dying/dead', { token: data });
+    const [left] = body.deadLetters;
+    const asked = { deadLetters: [left.deadLetter, '1-1'], delay: '1h' };
+    const done = await api.ask('POST /v1/queues/dying/dead/replay', { token: data, body: asked });
+    expect(done.body).toMatchObject({
+      ...{ matched: 2, replayed: 1, gone: 1 },
+      deadLetters: [
+        { id: 'c', status: 'scheduled' },
+        { deadLetter: '1-1', status: 'gone' },
+      ],
+    });
+    const wrong = { ...asked, spread: '1h' };
+    expect((await api.ask('POST /v1/queues/dying/dead/replay', { token: data, body: wrong })).status).toBe(400);
+  });
+});

@@ -1,0 +1,59 @@
+/** States of minutes: as text and back, and what happened between two of them. */
+import { describe, expect, test } from 'vitest';
+import {
+  BOUNDS_MS,
+  between,
+  bucketOf,
+  markText,
+  noBuckets,
+  quantileOf,
+  readMark,
+  readState,
+  stateText,
+} from '../../src/core/minutes.ts';
+
+const buckets = (...given: readonly (readonly [at: number, count: number])[]) => {
+  const list = noBuckets();
+  for (const [at, count] of given) list[at] = count;
+  return list;
+};
+const state = {
+  counters: [1, 0, 123_456_789, 0, 0, 0, 0, 8],
+  ...{ promotion: buckets([0, 5]), start: buckets(), run: buckets([12, 1_000_000]) },
+};
+
+describe('a state', () => {
+  test('is the same after it was written and read', () => {
+    const text = `${markText({ minute: 29_395_316, since: 29_395_000 })} ${stateText(state)}`;
+    expect(readState(text)).toEqual({ minute: 29_395_316, since: 29_395_000, ...state });
+    expect(text.length).toBeLessThan(70);
+  });
+
+  test.each(['', '1', '1 2', 'x y a b c d', '1 2 3', null, undefined])('is none: %s', (text) => {
+    expect(readState(text)).toBeUndefined();
+  });
+
+  test('of nonsense counts nothing', () => {
+    expect(readState('5 4 §§,-,zzzzzzzzzzzzzzzzz  x ')?.counters).toEqual([0, 0, 0, 0, 0, 0, 0, 0]);
+    expect(readMark('5 4 anything')).toEqual({ minute: 5, since: 4 });
+  });
+});
+
+describe('between two states', () => {
+  test('is what grew, and nothing where a counter was lost', () => {
+    expect(between([1, 5, 9], [4, 5, 2])).toEqual([3, 0, 0]);
+  });
+});
+
+describe('times', () => {
+  test('are in the bucket of the first bound that is not less', () => {
+    expect([0, 1, 2, 3, 300_000, 300_001, 1e12].map(bucketOf)).toEqual([0, 0, 1, 2, 11, 12, 12]);
+  });
+
+  test('have quantiles by bounds, the last one for what is above all', () => {
+    expect(quantileOf(noBuckets(), 0.5)).toBeUndefined();
+    expect(quantileOf(buckets([0, 50], [3, 49], [12, 1]), 0.5)).toBe(1);
+    expect(quantileOf(buckets([0, 50], [3, 49], [12, 1]), 0.99)).toBe(10);
+    expect(quantileOf(buckets([0, 50], [3, 49], [12, 1]), 1)).toBe(BOUNDS_MS.at(-1));
+  });
+});
