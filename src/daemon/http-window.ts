@@ -8,6 +8,8 @@ import { DuestreamError, messageOf } from '../core/errors.ts';
 import { type Log, silentLog } from '../core/log.ts';
 import { defineQueue } from '../core/queue.ts';
 import { type Api, createApi } from '../http/api/api.ts';
+import type { HostOptions } from '../http/api/gate/hosts.ts';
+import { createPages } from '../http/pages.ts';
 import { createHttp, type Http, type HttpOptions, type Tls } from '../http/server.ts';
 import type { DaemonSettings } from './input.ts';
 
@@ -20,7 +22,7 @@ export function createHttpWindow(
   const { host, port, token } = settings.config.http;
   const tls = tlsOf(settings.config);
   const api = apiOf(settings, log);
-  const http = createHttp({ host, port, token, log, tls, api: api?.fetch, ...shown });
+  const http = createHttp({ host, port, token, log, tls, api: api?.fetch, pages: pagesOf(settings.config), ...shown });
   return {
     start: http.start,
     async stop() {
@@ -41,11 +43,20 @@ function apiOf({ config, redis }: DaemonSettings, log: Log): Api | undefined {
     examined: { done: doneLimits(config) },
     readyMax: mover.readyMax,
     limits: { bodyBytesMax: http.bodyBytesMax, batchMax: http.batchMax, rateMax: http.rateMax },
-    ...{ host: http.host, tokens: http.tokens, isTls: http.cert !== '' },
-    allowedHosts: http.allowedHosts.map((name) => name.toLowerCase()),
-    allowedOrigins: http.allowedOrigins.map((origin) => origin.toLowerCase()),
+    ...{ ...hostsOf(config), tokens: http.tokens, isTls: http.cert !== '' },
   });
 }
+
+/** The dashboard shows what the API answers: without it there is none. */
+function pagesOf(config: Config): HttpOptions['pages'] {
+  return config.http.api === 'off' ? undefined : createPages(hostsOf(config));
+}
+
+const hostsOf = ({ http }: Config): HostOptions => ({
+  host: http.host,
+  allowedHosts: http.allowedHosts.map((name) => name.toLowerCase()),
+  allowedOrigins: http.allowedOrigins.map((origin) => origin.toLowerCase()),
+});
 
 /** @throws DuestreamError `bad-config` for a file that cannot be read, or one without the other */
 function tlsOf({ http: { cert, key } }: Config): Tls | undefined {

@@ -27,6 +27,8 @@ export interface HttpOptions extends Omit<Answers, 'log' | 'draining'> {
   readonly drainMs?: number;
   /** What answers below `/v1`, if anything does. */
   readonly api?: ((request: Request, env: object) => Response | Promise<Response>) | undefined;
+  /** What answers `/` and the files of the dashboard; undefined: nothing of it is asked for. */
+  readonly pages?: ((request: Request) => Response | undefined) | undefined;
   /** Without it the server speaks plain HTTP. */
   readonly tls?: Tls | undefined;
 }
@@ -71,10 +73,11 @@ export function createHttp(options: HttpOptions): Http {
   }
   let draining = false;
   const routes = createRoutes({ ...options, log, draining: () => draining });
-  const { api, tls } = options;
+  const { api, pages, tls } = options;
   const answer: Parameters<typeof getRequestListener>[0] = async (request, env) => {
-    if (!api || !isOfApi(request.url)) return routes.fetch(request, env);
-    const response = await api(request, env);
+    const isApi = api !== undefined && isOfApi(request.url);
+    const response = isApi ? await api(request, env) : pages?.(request);
+    if (response === undefined) return routes.fetch(request, env);
     if (draining) response.headers.set('Connection', 'close');
     return response;
   };
