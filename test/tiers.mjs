@@ -49,7 +49,7 @@ export const tier = tierOf(process.env.TEST_TIER);
 export const isSlice = tier === 'quick';
 
 /** Folders of tests. */
-const FOLDERS = ['unit', 'redis', 'flow', 'proof', 'sim'];
+const FOLDERS = ['unit', 'redis', 'flow', 'proof', 'sim', 'browser'];
 
 /**
  * For vitest: what is run.

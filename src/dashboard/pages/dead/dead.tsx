@@ -1,0 +1,177 @@
+/**
+ * The dead letters of a queue, grouped by error, so that one cause with thousands of jobs is one row. What is chosen
+ * stands in the address; replay and purge act on what is chosen.
+ */
+import { Instant } from '../../parts/instant.tsx';
+import { useAsked, useList } from '../../parts/asked.ts';
+import { at, queryOf } from '../../parts/at.ts';
+import { ProblemNote } from '../../parts/problem.tsx';
+import { countText, numberText } from '../../parts/words.ts';
+import type { Route } from '../../router.ts';
+import { DeadActions } from './dead-actions.tsx';
+
+/** Which dead letters; empty: all. */
+export type Choice = Readonly<Partial<Record<'reason' | 'error' | 'name', string>>>;
+
+interface Group {
+  readonly reason?: string;
+  readonly error?: string;
+  readonly name?: string;
+  readonly count: number;
+  readonly firstMs: number;
+  readonly lastMs: number;
+}
+
+interface Groups {
+  readonly groups: readonly Group[];
+  readonly others: number;
+  readonly scanned: number;
+  readonly next?: string;
+}
+
+interface Letter {
+  readonly deadLetter: string;
+  readonly id: string;
+  readonly bare: boolean;
+  readonly name?: string;
+  readonly reason?: string;
+  readonly error?: string;
+  readonly attempts: number;
+  readonly atMs: number;
+}
+
+const LIMIT = 50;
+const FIELDS = ['reason', 'error', 'name'] as const;
+
+export function Dead({ path: [queue = ''], query }: Route) {
+  const choice: Choice = Object.fromEntries(
+    FIELDS.flatMap((field) => (query.has(field) ? [[field, query.get(field) ?? '']] : [])),
+  );
+  const groups = useAsked<Groups>(`${at`queues/${queue}/dead`}?group=error`);
+  const list = useList<Letter>({
+    path: `${at`queues/${queue}/dead`}${queryOf({ ...choice, limit: LIMIT })}`,
+    rowsOf: (page) => (page as { readonly deadLetters: readonly Letter[] }).deadLetters,
+    keyOf: ({ deadLetter }) => deadLetter,
+  });
+  const reload = () => {
+    groups.reload();
+    list.reload();
+  };
+  return (
+    <>
+      <h1>
+        Dead letters of <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a>
+      </h1>
+      <ProblemNote problem={groups.problem} />
+      {groups.value === undefined ? null : <GroupTable queue={queue} groups={groups.value} />}
+      <section aria-labelledby="letters">
+        <h2 id="letters">{choiceText(choice)}</h2>
+        <DeadActions key={JSON.stringify([queue, choice])} queue={queue} choice={choice} done={reload} />
+        <Letters queue={queue} letters={list.rows} />
+        <ProblemNote problem={list.problem} />
+        <p role="status">{list.isBusy ? 'Looking …' : `${countText(list.rows.length, 'dead letter')} shown`}</p>
+        <p class="actions">
+          <button type="button" onClick={reload}>
+            Look again
+          </button>
+          {list.next === undefined ? null : (
+            <button type="button" onClick={list.more} disabled={list.isBusy}>
+              Show more
+            </button>
+          )}
+        </p>
+      </section>
+    </>
+  );
+}
+
+const choiceText = (choice: Choice): string => {
+  const parts = FIELDS.flatMap((field) => (choice[field] === undefined ? [] : [`${field} ${choice[field]}`]));
+  return parts.length === 0 ? 'All dead letters' : `Dead letters with ${parts.join(', ')}`;
+};
+
+function GroupTable({ queue, groups: { groups, others, scanned, next } }: { readonly queue: string; readonly groups: Groups }) {
+  const base = `#/dead/${encodeURIComponent(queue)}`;
+  return (
+    <section aria-labelledby="groups">
+      <h2 id="groups">By error</h2>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Table of errors">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Error</th>
+              <th scope="col">Reason</th>
+              <th scope="col">Name</th>
+              <th scope="col" class="number">
+                Jobs
+              </th>
+              <th scope="col">First</th>
+              <th scope="col">Last</th>
+            </tr>
+          </thead>
+          <tbody>
+            {groups.map(({ reason, error, name, count, firstMs, lastMs }) => (
+              <tr key={JSON.stringify([reason, error, name])}>
+                <th scope="row">
+                  <a href={`${base}${queryOf({ reason, error, name })}`}>{error ?? reason ?? 'any reason'}</a>
+                </th>
+                <td>{reason ?? ''}</td>
+                <td>{name ?? ''}</td>
+                <td class="number">{numberText(count)}</td>
+                <td>
+                  <Instant atMs={firstMs} />
+                </td>
+                <td>
+                  <Instant atMs={lastMs} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <p>
+        {countText(scanned, 'dead letter')} looked at{next === undefined ? '' : ', the newest; there are more'}
+        {others === 0 ? '.' : `; ${numberText(others)} with rarer errors are not listed.`} <a href={base}>Show all</a>
+      </p>
+    </section>
+  );
+}
+
+function Letters({ queue, letters }: { readonly queue: string; readonly letters: readonly Letter[] }) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Table of dead letters">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Job</th>
+            <th scope="col">Name</th>
+            <th scope="col">Died</th>
+            <th scope="col" class="number">
+              Attempts
+            </th>
+            <th scope="col">Reason</th>
+            <th scope="col">Error</th>
+          </tr>
+        </thead>
+        <tbody>
+          {letters.map(({ deadLetter, id, bare, name, atMs, attempts, reason, error }) => (
+            <tr key={deadLetter}>
+              <th scope="row">
+                <a class="id" href={`#/job/${encodeURIComponent(queue)}/${encodeURIComponent(id)}${bare ? '?bare=true' : ''}`}>
+                  {id}
+                </a>
+              </th>
+              <td>{name ?? ''}</td>
+              <td>
+                <Instant atMs={atMs} />
+              </td>
+              <td class="number">{attempts}</td>
+              <td>{reason ?? ''}</td>
+              <td>{error ?? ''}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

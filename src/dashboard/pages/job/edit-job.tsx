@@ -1,0 +1,65 @@
+/** Changes name, attempts and data of a job that waits: only if it still is what was shown. */
+import { useState } from 'preact/hooks';
+import { ask } from '../../api.ts';
+import { at } from '../../parts/at.ts';
+import { Confirm } from '../../parts/confirm.tsx';
+import type { Job } from './job-shape.ts';
+
+interface Edit {
+  readonly job: Job;
+  readonly finish: (told: string) => void;
+  readonly close: () => void;
+}
+
+export function EditJob({ job, finish, close }: Edit) {
+  const before = job.data === undefined ? '' : JSON.stringify(job.data, undefined, 2);
+  const [data, setData] = useState(before);
+  const [attempts, setAttempts] = useState(String(job.options.attempts ?? ''));
+  const [name, setName] = useState(job.name ?? '');
+
+  async function act(): Promise<void> {
+    const change = {
+      ...(data === before || job.hidden ? {} : { data: parsed(data) }),
+      ...(name === (job.name ?? '') || name === '' ? {} : { name }),
+      ...(attempts === String(job.options.attempts ?? '') ? {} : { attempts: attempts === '' ? null : Number(attempts) }),
+    };
+    if (Object.keys(change).length === 0) {
+      finish('Nothing was changed.');
+      return;
+    }
+    const headers: Record<string, string> = job.digest === undefined ? {} : { 'If-Match': `"${job.digest}"` };
+    await ask(`PATCH ${at`queues/${job.queue}/jobs/${job.id}`}`, change, headers);
+    finish('Changed.');
+  }
+
+  return (
+    <Confirm title="Edit the job" yes="Save" act={act} close={close}>
+      <div class="fields">
+        <label>
+          Name
+          <input value={name} onInput={(event) => setName(event.currentTarget.value)} />
+        </label>
+        <label>
+          Attempts, empty: as the queue says
+          <input inputMode="numeric" value={attempts} onInput={(event) => setAttempts(event.currentTarget.value.trim())} />
+        </label>
+        {job.hidden ? (
+          <p>Your token may not see the data, so they stay as they are.</p>
+        ) : (
+          <label>
+            Data (JSON)
+            <textarea rows={10} spellcheck={false} value={data} onInput={(event) => setData(event.currentTarget.value)} />
+          </label>
+        )}
+      </div>
+    </Confirm>
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`the data are no JSON: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,102 @@
+/** What can be done with one job, as its state allows. */
+import { useState } from 'preact/hooks';
+import { ask } from '../../api.ts';
+import { at } from '../../parts/at.ts';
+import { Confirm } from '../../parts/confirm.tsx';
+import { DueField, dueOf } from '../jobs/bulk.tsx';
+import { EditJob } from './edit-job.tsx';
+import { isOver, isWaiting, type Job } from './job-shape.ts';
+
+interface Actions {
+  readonly job: Job;
+  readonly done: (told: string) => void;
+}
+
+type Action = 'edit' | 'reschedule' | 'run' | 'cancel' | 'replay';
+
+export function JobActions({ job, done }: Actions) {
+  const [action, setAction] = useState<Action>();
+  const close = () => setAction(undefined);
+  const finish = (told: string) => {
+    close();
+    done(told);
+  };
+  const open = (one: Action, label: string) => (
+    <button key={one} type="button" onClick={() => setAction(one)}>
+      {label} …
+    </button>
+  );
+  const canEdit = isWaiting(job) && !job.bare && job.readable;
+  return (
+    <div class="actions">
+      {canEdit ? open('edit', 'Edit') : null}
+      {isWaiting(job) && !job.bare ? [open('reschedule', 'Reschedule'), open('run', 'Run now')] : null}
+      {isOver(job) ? null : open('cancel', 'Cancel')}
+      {job.state === 'dead' && job.deadLetter !== undefined ? open('replay', 'Replay') : null}
+      {action === 'edit' ? <EditJob {...{ job, finish, close }} /> : null}
+      {action === undefined || action === 'edit' ? null : <Question {...{ job, action, finish, close }} />}
+    </div>
+  );
+}
+
+interface Questions {
+  readonly job: Job;
+  readonly action: Exclude<Action, 'edit'>;
+  readonly finish: (told: string) => void;
+  readonly close: () => void;
+}
+
+function Question({ job, action, finish, close }: Questions) {
+  const [due, setDue] = useState('');
+  const asksDue = action === 'reschedule' || action === 'replay';
+  const { title, yes, told, what } = wordsOf(action, job);
+  return (
+    <Confirm
+      title={title}
+      yes={yes}
+      no={action === 'cancel' ? 'Keep it' : 'Back'}
+      isDangerous={action === 'cancel'}
+      canConfirm={action !== 'reschedule' || due !== ''}
+      close={close}
+      act={async () => {
+        await ask(what, bodyOf(action, due));
+        finish(told);
+      }}
+    >
+      <p class="id">{job.id}</p>
+      {action === 'cancel' && job.state === 'running' ? <p>It runs: its handler is asked to stop.</p> : null}
+      {action === 'replay' ? <p>Without a delay it is due at once.</p> : null}
+      {asksDue ? <DueField due={due} setDue={setDue} /> : null}
+    </Confirm>
+  );
+}
+
+function bodyOf(action: Questions['action'], due: string): object | undefined {
+  if (action === 'reschedule') return dueOf(due);
+  if (action !== 'replay') return undefined;
+  return due === '' ? {} : dueOf(due);
+}
+
+function wordsOf(action: Questions['action'], { queue, id, bare, deadLetter = '' }: Job) {
+  const path = at`queues/${queue}/jobs/${id}`;
+  switch (action) {
+    case 'reschedule':
+      return { title: 'Give it another due time', yes: 'Reschedule', told: 'Rescheduled.', what: `POST ${path}/reschedule` };
+    case 'run':
+      return { title: 'Run it now?', yes: 'Run now', told: 'It is due now.', what: `POST ${path}/run` };
+    case 'cancel':
+      return {
+        title: 'Cancel this job?',
+        yes: 'Cancel the job',
+        told: 'Cancelled, or asked to stop.',
+        what: `DELETE ${path}${bare ? '?bare=true' : ''}`,
+      };
+    case 'replay':
+      return {
+        title: 'Replay this dead letter?',
+        yes: 'Replay',
+        told: 'It is scheduled again.',
+        what: `POST ${at`queues/${queue}/dead/${deadLetter}/replay`}`,
+      };
+  }
+}

@@ -1,0 +1,132 @@
+/** One job: where it stands, what happened, what it carries, and what can be done with it. */
+import { useState } from 'preact/hooks';
+import { at } from '../../parts/at.ts';
+import { useAsked } from '../../parts/asked.ts';
+import { Instant } from '../../parts/instant.tsx';
+import { ProblemNote } from '../../parts/problem.tsx';
+import { Tree } from '../../parts/tree.tsx';
+import { durationText } from '../../parts/words.ts';
+import type { Route } from '../../router.ts';
+import { JobActions } from './job-actions.tsx';
+import type { Job as JobShape, Result } from './job-shape.ts';
+import { Timeline } from './timeline.tsx';
+
+export function Job({ path: [queue = '', id = ''], query }: Route) {
+  const bare = query.get('bare') === 'true' ? '?bare=true' : '';
+  const { value: job, problem, reload } = useAsked<JobShape>(`${at`queues/${queue}/jobs/${id}`}${bare}`);
+  const [told, setTold] = useState('');
+  return (
+    <>
+      <h1>
+        Job <span class="id">{id}</span>
+      </h1>
+      <p>
+        in <a href={`#/jobs/${encodeURIComponent(queue)}`}>{queue}</a>
+      </p>
+      <ProblemNote problem={problem} />
+      <p role="status">{told}</p>
+      {job === undefined ? null : (
+        <>
+          <JobActions
+            job={job}
+            done={(text) => {
+              setTold(text);
+              reload();
+            }}
+          />
+          <Facts job={job} />
+          <Timeline job={job} />
+          <Data job={job} />
+          <Past job={job} />
+        </>
+      )}
+      <p class="actions">
+        <button type="button" onClick={reload}>
+          Look again
+        </button>
+      </p>
+    </>
+  );
+}
+
+function Facts({ job }: { readonly job: JobShape }) {
+  const facts = [
+    ['Name', job.name],
+    ['Tags', job.tags?.join(', ')],
+    ['Attempts', `${job.attempts} started, ${job.failures} failed, ${job.crashes} crashed`],
+    ['Worker', job.owner],
+    ['Reason', job.reason],
+    ['Partition', String(job.partition)],
+  ].filter(([, value]) => value !== undefined && value !== '');
+  return (
+    <dl class="facts">
+      <div>
+        <dt>State</dt>
+        <dd>{job.state}</dd>
+      </div>
+      <div>
+        <dt>Due</dt>
+        <dd>
+          <Instant atMs={job.dueMs} isLong />
+        </dd>
+      </div>
+      {facts.map(([term, value]) => (
+        <div key={term}>
+          <dt>{term}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function Data({ job }: { readonly job: JobShape }) {
+  return (
+    <section aria-labelledby="data">
+      <h2 id="data">Data</h2>
+      {job.hidden ? (
+        <p class="hidden-data">The data are hidden: your token does not have the scope data.</p>
+      ) : (
+        <Tree value={job.data ?? null} />
+      )}
+      {Object.keys(job.options).length === 0 ? null : (
+        <>
+          <h3>Options of this job</h3>
+          <Tree value={job.options} />
+        </>
+      )}
+      {job.result === undefined ? null : (
+        <>
+          <h3>Result</h3>
+          <ResultOf result={job.result} hidden={job.hidden} />
+        </>
+      )}
+    </section>
+  );
+}
+
+function ResultOf({ result, hidden }: { readonly result: Result; readonly hidden: boolean }) {
+  if (result.kind === 'none') return <p>It returned nothing.</p>;
+  if (result.kind === 'too-large') return <p>It was too large to be kept: {result.bytes} bytes.</p>;
+  if (hidden) return <p class="hidden-data">The result is hidden: your token does not have the scope data.</p>;
+  return result.kind === 'kept' ? <Tree value={result.value} /> : <p>It is no JSON. {result.why}</p>;
+}
+
+function Past({ job: { past = [], hidden } }: { readonly job: JobShape }) {
+  if (past.length === 0) return null;
+  return (
+    <section aria-labelledby="past">
+      <h2 id="past">Earlier ends of this id</h2>
+      <ol>
+        {past.map(({ outcome, overMs, attempts, owner, tookMs, result }) => (
+          <li key={`${overMs} ${outcome}`}>
+            {outcome} <Instant atMs={overMs} isLong /> after {attempts} {attempts === 1 ? 'start' : 'starts'}
+            {owner === undefined ? '' : `, worker ${owner}`}
+            {tookMs === undefined ? '' : `, took ${durationText(tookMs)}`}
+            {result === undefined ? null : <ResultOf result={result} hidden={hidden} />}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

@@ -1,0 +1,160 @@
+/**
+ * Cancel, reschedule or run all jobs that the filter finds. First a dry run says how many and which; only then there is
+ * a button that does it, and it names the number.
+ */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { at } from '../../parts/at.ts';
+import { Confirm } from '../../parts/confirm.tsx';
+import { countText } from '../../parts/words.ts';
+import { bodyOf, instantOf, type JobFilter } from './filters.ts';
+import { eachSlice, NOTHING, type Sum } from './slices.ts';
+
+const ACTIONS = {
+  cancel: { label: 'Cancel', done: 'cancelled' },
+  run: { label: 'Run now', done: 'due now' },
+  reschedule: { label: 'Reschedule', done: 'rescheduled' },
+} as const;
+type Action = keyof typeof ACTIONS;
+
+interface Bulks {
+  readonly queue: string;
+  readonly filter: JobFilter;
+  readonly done: () => void;
+}
+
+export function Bulk({ queue, filter, done }: Bulks) {
+  const [action, setAction] = useState<Action>();
+  const [told, setTold] = useState('');
+  const finish = (text: string) => {
+    setAction(undefined);
+    setTold(text);
+    done();
+  };
+  return (
+    <section aria-label="All jobs of this filter" class="bulk">
+      <p class="actions">
+        <span>All of them:</span>
+        {(Object.keys(ACTIONS) as Action[]).map((one) => (
+          <button key={one} type="button" onClick={() => setAction(one)}>
+            {ACTIONS[one].label} …
+          </button>
+        ))}
+      </p>
+      <p role="status">{told}</p>
+      {action === undefined ? null : (
+        <Question {...{ queue, filter, action, finish }} close={() => setAction(undefined)} />
+      )}
+    </section>
+  );
+}
+
+interface Questions extends Omit<Bulks, 'done'> {
+  readonly action: Action;
+  readonly finish: (told: string) => void;
+  readonly close: () => void;
+}
+
+function Question({ queue, filter, action, finish, close }: Questions) {
+  const [due, setDue] = useState('');
+  const [dry, setDry] = useState<Sum>();
+  const [sum, setSum] = useState(NOTHING);
+  const left = useRef(new AbortController());
+  useEffect(() => () => left.current.abort(), []);
+  const what = `POST ${at`queues/${queue}/where/${action}`}`;
+  const body = { filter: bodyOf(filter), ...(action === 'reschedule' ? { due: dueOf(due) } : {}) };
+  const { signal } = left.current;
+
+  async function act(): Promise<void> {
+    if (dry === undefined) {
+      setDry(await eachSlice({ what, body: { ...body, dryRun: true }, signal, onSum: setSum }));
+      return;
+    }
+    const result = await eachSlice({ what, body: { ...body, dryRun: false }, signal, onSum: setSum });
+    finish(resultText(action, result));
+  }
+
+  return (
+    <Confirm
+      title={`${ACTIONS[action].label}: all jobs of the filter`}
+      yes={dry === undefined ? 'Show which' : `${ACTIONS[action].label}: ${countText(dry.matched, 'job')}`}
+      isDangerous={dry !== undefined && action === 'cancel'}
+      canConfirm={(action !== 'reschedule' || due !== '') && dry?.matched !== 0}
+      act={act}
+      close={close}
+    >
+      {action === 'reschedule' ? (
+        <DueField
+          due={due}
+          setDue={(text) => {
+            setDue(text);
+            setDry(undefined);
+          }}
+        />
+      ) : null}
+      {dry === undefined ? <p>The next step changes nothing. It shows which jobs are meant.</p> : <DryRun sum={dry} />}
+      <p role="status">{sum.matched > 0 ? `${countText(sum.matched, 'job')} looked at` : ''}</p>
+    </Confirm>
+  );
+}
+
+interface Due {
+  readonly due: string;
+  readonly setDue: (due: string) => void;
+}
+
+/** A delay from now, or a local time. */
+export function DueField({ due, setDue }: Due) {
+  return (
+    <div class="fields">
+      <label>
+        Delay from now, such as 2h
+        <input value={/^\d{4}-/.test(due) ? '' : due} onInput={(event) => setDue(event.currentTarget.value.trim())} />
+      </label>
+      <label>
+        or at
+        <input type="datetime-local" onInput={(event) => setDue(instantOf(event.currentTarget.value))} />
+      </label>
+    </div>
+  );
+}
+
+/** For a body: an instant, else a delay. */
+export const dueOf = (due: string): Readonly<Record<string, string>> => (/^\d{4}-/.test(due) ? { at: due } : { delay: due });
+
+function DryRun({ sum }: { readonly sum: Sum }) {
+  return (
+    <>
+      <p>
+        <strong>{countText(sum.matched, 'job')}</strong>
+        {sum.matched > sum.ids.length ? `, of them the first ${sum.ids.length}:` : ':'}
+      </p>
+      <ul class="ids scroll">
+        {sum.ids.map((id) => (
+          <li key={id} class="id">
+            {id}
+          </li>
+        ))}
+      </ul>
+      <Skipped skipped={sum.skipped} />
+    </>
+  );
+}
+
+function Skipped({ skipped }: { readonly skipped: Sum['skipped'] }) {
+  const text = skippedText(skipped);
+  return text === '' ? null : <p>Left alone: {text}.</p>;
+}
+
+const skippedText = (skipped: Sum['skipped']): string =>
+  Object.entries(skipped)
+    .filter(([, count]) => count > 0)
+    .map(([reason, count]) => `${count} ${reason}`)
+    .join(', ');
+
+function resultText(action: Action, { changed, requested, skipped }: Sum): string {
+  const parts = [`${countText(changed, 'job')} ${ACTIONS[action].done}`];
+  if (requested > 0) parts.push(`${countText(requested, 'running job')} asked to stop`);
+  const left = skippedText(skipped);
+  if (left !== '') parts.push(`left alone: ${left}`);
+  return `${parts.join('; ')}.`;
+}

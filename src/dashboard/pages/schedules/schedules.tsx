@@ -1,0 +1,148 @@
+/** All schedules, and the calendar of what they make in the next days. */
+import { useEffect, useState } from 'preact/hooks';
+import { ask } from '../../api.ts';
+import { useAsked } from '../../parts/asked.ts';
+import { at } from '../../parts/at.ts';
+import { Instant } from '../../parts/instant.tsx';
+import { ProblemNote } from '../../parts/problem.tsx';
+import { numberText } from '../../parts/words.ts';
+import { decisionOf, type Preview, type PreviewRow, ruleOf, type Schedule } from './schedule-shape.ts';
+
+interface SchedulesPage {
+  readonly schedules: readonly Schedule[];
+  readonly more: number;
+  readonly unreadable: readonly { readonly name: string; readonly why: string }[];
+}
+
+/** A calendar of more would be no calendar. */
+const CALENDAR_SCHEDULES = 25;
+const RUNS_EACH = 10;
+
+export function Schedules() {
+  const { value, problem, reload } = useAsked<SchedulesPage>('schedules');
+  return (
+    <>
+      <h1>Schedules</h1>
+      <ProblemNote problem={problem} />
+      {value === undefined ? null : (
+        <>
+          <List page={value} />
+          <Calendar schedules={value.schedules} />
+        </>
+      )}
+      <p class="actions">
+        <button type="button" onClick={reload}>
+          Look again
+        </button>
+      </p>
+    </>
+  );
+}
+
+function List({ page: { schedules, more, unreadable } }: { readonly page: SchedulesPage }) {
+  return (
+    <section aria-label="All schedules">
+      <div class="scroll" tabIndex={0} role="region" aria-label="Table of schedules">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              <th scope="col">Queue</th>
+              <th scope="col">Rule</th>
+              <th scope="col">Next</th>
+              <th scope="col">Last</th>
+              <th scope="col" class="number">
+                Runs
+              </th>
+              <th scope="col" class="number">
+                Missed or skipped
+              </th>
+              <th scope="col">State</th>
+            </tr>
+          </thead>
+          <tbody>
+            {schedules.map((schedule) => (
+              <tr key={schedule.name}>
+                <th scope="row">
+                  <a href={`#/schedule/${encodeURIComponent(schedule.name)}`}>{schedule.name}</a>
+                </th>
+                <td>{schedule.queue}</td>
+                <td>
+                  <code>{ruleOf(schedule)}</code>
+                </td>
+                <td>
+                  <Instant atMs={schedule.nextMs} />
+                </td>
+                <td>
+                  <Instant atMs={schedule.lastMs} />
+                </td>
+                <td class="number">{numberText(schedule.runs)}</td>
+                <td class="number">{numberText(schedule.skipped)}</td>
+                <td>{schedule.paused === undefined ? 'fires' : `paused ${schedule.paused}`}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {more > 0 ? <p>{numberText(more)} more are not listed.</p> : null}
+      {unreadable.map(({ name, why }) => (
+        <p key={name} class="problem">
+          {name}: {why}
+        </p>
+      ))}
+    </section>
+  );
+}
+
+interface Run extends PreviewRow {
+  readonly name: string;
+}
+
+function Calendar({ schedules }: { readonly schedules: readonly Schedule[] }) {
+  const [runs, setRuns] = useState<readonly Run[]>([]);
+  const [problem, setProblem] = useState<unknown>();
+  useEffect(() => {
+    let isGone = false;
+    runsOf(schedules).then(
+      (found) => isGone || setRuns(found),
+      (error: unknown) => isGone || setProblem(error),
+    );
+    return () => {
+      isGone = true;
+    };
+  }, [schedules]);
+  const days = Map.groupBy(runs, ({ atMs }) => new Date(atMs).toLocaleDateString('en-CA'));
+  return (
+    <section aria-labelledby="calendar">
+      <h2 id="calendar">Next runs</h2>
+      <p>The next {RUNS_EACH} of each schedule, in your zone.</p>
+      <ProblemNote problem={problem} />
+      {[...days].map(([day, ofDay]) => (
+        <section key={day} aria-label={day}>
+          <h3>{day}</h3>
+          <ul class="calendar">
+            {ofDay.map((run) => (
+              <li key={`${run.name} ${run.atMs} ${run.local}`}>
+                <Instant atMs={run.atMs} isLong /> <a href={`#/schedule/${encodeURIComponent(run.name)}`}>{run.name}</a>
+                <Decision row={run} />
+              </li>
+            ))}
+          </ul>
+        </section>
+      ))}
+    </section>
+  );
+}
+
+export function Decision({ row }: { readonly row: PreviewRow }) {
+  const text = decisionOf(row);
+  return text === '' ? null : <em class="decision"> {text}</em>;
+}
+
+async function runsOf(schedules: readonly Schedule[]): Promise<readonly Run[]> {
+  const asked = schedules.slice(0, CALENDAR_SCHEDULES).map(async ({ name }) => {
+    const { rows }: Preview = await ask(`GET ${at`schedules/${name}/preview`}?next=${RUNS_EACH}`);
+    return rows.map((row) => ({ ...row, name }));
+  });
+  return (await Promise.all(asked)).flat().sort((a, b) => a.atMs - b.atMs);
+}

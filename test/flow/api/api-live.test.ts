@@ -1,0 +1,131 @@
+/** The live view over a real connection: what it says, who may watch, and how it ends. */
+import { createConnection } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { revokeToken } from '../../../src/operations/tokens.ts';
+import { type ServedApi, serveApi } from '../../support/api.ts';
+
+const served: ServedApi[] = [];
+afterEach(async () => {
+  await Promise.all(served.splice(0).map((api) => api.stop()));
+});
+
+async function serve(given: Parameters<typeof serveApi>[0] = {}): Promise<ServedApi> {
+  const api = await serveApi({ roles: ['http', 'mover'], ...given });
+  served.push(api);
+  return api;
+}
+
+interface Event {
+  readonly event: string;
+  readonly id: string | undefined;
+  readonly data: ReturnType<typeof JSON.parse>;
+}
+
+/** Events as they come, until the stream ends. */
+async function* eventsOf(api: ServedApi, token?: string): AsyncGenerator<Event, void> {
+  const headers: Record<string, string> = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+  const response = await fetch(`${api.url}/v1/live`, { headers });
+  expect(response.status).toBe(200);
+  expect(response.headers.get('content-type')).toBe('text/event-stream');
+  let text = '';
+  for await (const chunk of response.body ?? []) {
+    text += Buffer.from(chunk).toString();
+    const blocks = text.split('\n\n');
+    text = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1];
+      const event = field('event');
+      if (event !== undefined) yield { event, id: field('id'), data: JSON.parse(field('data') ?? 'null') };
+    }
+  }
+}
+
+/** The first event that is as wanted. */
+async function until(events: AsyncGenerator<Event, void>, isIt: (event: Event) => boolean): Promise<Event> {
+  for (;;) {
+    const { done, value } = await events.next();
+    if (done === true || value === undefined) throw new Error('the stream ended before');
+    if (isIt(value)) return value;
+  }
+}
+
+test('it tells counts as the lists do, with ids that grow by one, and with Redis, forecast and doctor soon', async () => {
+  const api = await serve();
+  const jobs = ['a', 'b', 'c'].map((id) => ({ id, delay: '30m' }));
+  await api.ask('POST /v1/queues/emails/batch/schedule', { body: { jobs } });
+  const events = eventsOf(api);
+  const first = await until(events, () => true);
+  expect(first).toMatchObject({
+    event: 'now',
+    data: { queues: [{ queue: 'emails', scheduled: 3, leaders: [expect.any(String)] }], total: { scheduled: 3 } },
+  });
+  const second = await until(events, () => true);
+  const [name, number] = (first.id ?? '').split('-');
+  expect(second.id).toBe(`${name}-${Number(number) + 1}`);
+  await api.ask('POST /v1/queues/emails/jobs', { body: { id: 'd', delay: '30m' } });
+  await until(events, ({ data }) => data.total.scheduled === 4);
+  const whole = await until(events, ({ data }) => data.redis && data.forecast && data.doctor);
+  expect(whole.data).toMatchObject({
+    redis: { usedBytes: expect.any(Number), policy: 'noeviction' },
+    forecast: { nextHour: expect.any(Number) },
+    processes: { daemons: 1, workers: 0, partitions: 1, led: 1 },
+  });
+  expect(whole.data.forecast.nextHour).toBeGreaterThanOrEqual(3);
+  await events.return();
+});
+
+test('a token of some queues sees those, and one that is revoked is sent away', async () => {
+  const api = await serve({ http: { tokens: 'always' } });
+  const admin = await api.tokenOf({ scopes: ['admin'] });
+  const mine = await api.tokenOf({ name: 'mine', scopes: ['read'], queues: ['sms'] });
+  for (const queue of ['emails', 'sms']) {
+    await api.ask(`POST /v1/queues/${queue}/jobs`, { token: admin, body: { delay: '1h' } });
+  }
+  expect((await api.ask('GET /v1/live')).status).toBe(401);
+  const events = eventsOf(api, mine);
+  const { data } = await until(events, () => true);
+  expect(data.queues.map(({ queue }: { queue: string }) => queue)).toEqual(['sms']);
+  expect(JSON.stringify(data)).not.toContain('emails');
+  await revokeToken(api.place, 'mine');
+  expect((await until(events, ({ event }) => event === 'bye')).data).toEqual({ code: 'revoked' });
+  expect((await events.next()).done).toBe(true);
+});
+
+test('a stop of the daemon says so and does not wait for those who watch', async () => {
+  const api = await serve();
+  const events = eventsOf(api);
+  await until(events, () => true);
+  const stopped = api.daemon.stop();
+  expect((await until(events, ({ event }) => event === 'bye')).data).toEqual({ code: 'stopping' });
+  await stopped;
+});
+
+test('a viewer that went away, and one that asks for the head alone, leave nothing behind', async () => {
+  const api = await serve();
+  await api.ask('POST /v1/queues/emails/jobs', { body: { delay: '1h' } });
+  expect((await api.ask('HEAD /v1/live')).status).toBe(200);
+  const { hostname, port } = new URL(api.url);
+  const socket = createConnection({ host: hostname, port: Number(port) });
+  socket.write('GET /v1/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+  await new Promise<void>((resolve) => {
+    socket.on('data', (chunk) => {
+      if (chunk.toString().includes('event: now')) resolve();
+    });
+  });
+  socket.destroy();
+  const looks = async () =>
+    Number(/cmdstat_evalsha:calls=(\d+)/.exec(await api.place.redis.info('commandstats'))?.[1] ?? 0);
+  // The leader looks too; those who watched have looked twice a second, for the oldest job and the counts.
+  let before = Number.NEGATIVE_INFINITY;
+  await expect
+    .poll(
+      async () => {
+        const now = await looks();
+        const grown = now - before;
+        before = now;
+        return grown;
+      },
+      { timeout: 60_000, interval: 3000 },
+    )
+    .toBeLessThan(4);
+});

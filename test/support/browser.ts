@@ -1,0 +1,145 @@
+/**
+ * A real browser for the tests of the dashboard. Each window is a stranger of its own (no cookies of others) and is
+ * watched: a dialog, an error of a script, a message on the console, something that the Content-Security-Policy refused,
+ * a request to another site. `noises` names them all.
+ *
+ * A canary is markup or script that calls `alert` or sets `window.canary`: where one runs, the window says so.
+ */
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { chromium } from 'playwright-core';
+import { testChromium } from './chromium.ts';
+
+/** Far above need: a busy machine is no failure. */
+export const PATIENCE_MS = 60_000;
+export const PHONE = { width: 360, height: 740 };
+export const DESKTOP = { width: 1280, height: 900 };
+
+export interface WindowOptions {
+  readonly theme?: 'light' | 'dark';
+  readonly size?: { readonly width: number; readonly height: number };
+  readonly zone?: string;
+}
+
+export interface Window {
+  readonly page: Page;
+  /** All that the window should not have seen or done. */
+  readonly noises: () => Promise<readonly string[]>;
+  /** What axe finds wrong for people who cannot see, hear or point: one line each. */
+  readonly inaccessible: () => Promise<readonly string[]>;
+  /** By how many pixels the page is wider than the window. */
+  readonly overflow: () => Promise<number>;
+  readonly close: () => Promise<void>;
+}
+
+export interface TestBrowser {
+  readonly version: string;
+  /** @param origin the one site that the window may ask */
+  readonly open: (origin: string, options?: WindowOptions) => Promise<Window>;
+  readonly stop: () => Promise<void>;
+}
+
+interface Finding {
+  readonly id: string;
+  readonly help: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+/** Runs in the page before anything of the page does. */
+const WATCH = `
+  globalThis.refused = [];
+  document.addEventListener('securitypolicyviolation', (event) => {
+    globalThis.refused.push(event.effectiveDirective + ' ' + event.blockedURI + ' ' + event.sample);
+  });
+`;
+
+const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+const AXE = "axe.run({ resultTypes: ['violations'] })";
+
+export async function startBrowser(): Promise<TestBrowser> {
+  const { path, env, version } = await testChromium();
+  const browser = await chromium.launch({
+    executablePath: path,
+    // It sees our own pages alone, and in a container the sandbox of Chromium cannot be had.
+    chromiumSandbox: false,
+    args: ['--disable-gpu', '--disable-dev-shm-usage'],
+    env: { ...definedOf(process.env), ...env },
+    timeout: PATIENCE_MS,
+  });
+  const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+  return {
+    version,
+    open: (origin, options = {}) => openWindow(browser, { origin, axe, options }),
+    stop: () => browser.close(),
+  };
+}
+
+interface Opening {
+  readonly origin: string;
+  readonly axe: string;
+  readonly options: WindowOptions;
+}
+
+async function openWindow(browser: Browser, { origin, axe, options }: Opening): Promise<Window> {
+  const context = await browser.newContext(contextOf(options));
+  context.setDefaultTimeout(PATIENCE_MS);
+  await context.addInitScript(WATCH);
+  await context.addInitScript(axe);
+  const page = await context.newPage();
+  const seen = watch(page, origin);
+  return {
+    page,
+    async noises() {
+      const refused = await page.evaluate<readonly string[]>('globalThis.refused');
+      const isCanary = await page.evaluate<boolean>('globalThis.canary !== undefined');
+      const ofPolicy = refused.map((what) => `refused by the policy: ${what}`);
+      return [...seen, ...ofPolicy, ...(isCanary ? ['a canary ran'] : [])];
+    },
+    inaccessible: () => inaccessible(page),
+    overflow: () => page.evaluate<number>(OVERFLOW),
+    close: () => context.close(),
+  };
+}
+
+const contextOf = ({ theme = 'light', size = DESKTOP, zone = 'Europe/Berlin' }: WindowOptions) =>
+  ({
+    viewport: size,
+    colorScheme: theme,
+    timezoneId: zone,
+    locale: 'en-GB',
+    reducedMotion: 'reduce',
+    serviceWorkers: 'block',
+  }) satisfies BrowserContextOptions;
+
+/** A refusal of the API is no fault of the page: the browser notes each answer from 400 on its console. */
+const ANSWERED = /^Failed to load resource: the server responded with a status of/;
+
+function watch(page: Page, origin: string): readonly string[] {
+  const seen: string[] = [];
+  page.on('dialog', (dialog) => {
+    seen.push(`dialog: ${dialog.message()}`);
+    // A window that closes meanwhile has closed its dialog, too.
+    dialog.dismiss().catch(() => undefined);
+  });
+  page.on('pageerror', (error) => seen.push(`error: ${error.message}`));
+  page.on('console', (message) => {
+    const isBad = message.type() === 'error' || message.type() === 'warning';
+    if (isBad && !ANSWERED.test(message.text())) seen.push(`console: ${message.text()}`);
+  });
+  page.on('request', (request) => {
+    const url = request.url();
+    if (!url.startsWith(`${origin}/`) && !url.startsWith('data:')) seen.push(`request to another site: ${url}`);
+  });
+  return seen;
+}
+
+async function inaccessible(page: Page): Promise<readonly string[]> {
+  const { violations } = await page.evaluate<{ readonly violations: readonly Finding[] }>(AXE);
+  return violations.flatMap(({ id, help, nodes }) =>
+    nodes.map(({ html, failureSummary = '' }) => `${id} (${help}): ${html.slice(0, 200)} ${failureSummary}`),
+  );
+}
+
+const definedOf = (env: NodeJS.ProcessEnv): Record<string, string> =>
+  Object.fromEntries(Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
