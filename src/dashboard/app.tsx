@@ -63,9 +63,9 @@ export function App() {
   const page = PAGES[route.name];
   return (
     <>
-      <a class="skip" href="#content" onClick={skip}>
+      <button type="button" class="skip" onClick={skip}>
         Skip to the content
-      </a>
+      </button>
       <header class="top">
         <a class="brand" href="#/now">
           duestream
@@ -89,8 +89,7 @@ export function App() {
 }
 
 /** The address has the page behind its #, so the browser cannot jump by itself. */
-function skip(event: Event): void {
-  event.preventDefault();
+function skip(): void {
   document.getElementById('content')?.focus();
 }
 

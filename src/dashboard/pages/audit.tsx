@@ -1,6 +1,7 @@
 /** Who changed what, newest first. */
-import { Instant } from '../parts/instant.tsx';
+
 import { useList } from '../parts/asked.ts';
+import { Instant } from '../parts/instant.tsx';
 import { ProblemNote } from '../parts/problem.tsx';
 import { countText, numberText } from '../parts/words.ts';
 

@@ -12,7 +12,11 @@ export interface Asked<Shape> {
 
 /** @param path what is asked for: another path, another answer; undefined asks for nothing */
 export function useAsked<Shape>(path: string | undefined): Asked<Shape> {
-  const [state, setState] = useState<Omit<Asked<Shape>, 'reload'>>({ value: undefined, problem: undefined, isBusy: true });
+  const [state, setState] = useState<Omit<Asked<Shape>, 'reload'>>({
+    value: undefined,
+    problem: undefined,
+    isBusy: true,
+  });
   const [round, setRound] = useState(0);
   const asked = useRef<string | undefined>(undefined);
   useEffect(() => {

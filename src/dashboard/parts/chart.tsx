@@ -87,6 +87,9 @@ export function TimeChart(chart: Chart) {
 const cell = (value: number | null | undefined, text: (value: number) => string): string =>
   value === null || value === undefined ? '–' : text(value);
 
+const CLOCK = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const clockText = (seconds: number): string => CLOCK.format(seconds * 1000);
+
 function dataOf({ atMs, lines }: Chart): uPlot.AlignedData {
   return [atMs.map((ms) => ms / 1000), ...lines.map(({ values }) => [...values])];
 }
@@ -107,14 +110,17 @@ function optionsOf({ lines, kind = 'lines', text }: Chart, place: HTMLElement): 
     legend: { show: false },
     cursor: { show: false },
     scales: { x: { time: true }, y: { range: (_, __, most) => [0, Math.max(1, (most ?? 1) * 1.05)] } },
-    axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map((value) => text(value)) }],
+    axes: [
+      { ...axis, values: (_, ticks) => ticks.map(clockText) },
+      { ...axis, size: 64, values: (_, ticks) => ticks.map((value) => text(value)) },
+    ],
     series: [
       {},
       ...lines.map(({ name, colour: number }) => ({
         label: name,
         stroke: colour(`--line-${number}`),
         width: 1.5,
-        points: { show: false },
+        points: { size: 4, fill: colour(`--line-${number}`) },
         ...(kind === 'bars' && bars ? { paths: bars, fill: colour(`--line-${number}`) } : {}),
       })),
     ],

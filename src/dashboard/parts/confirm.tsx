@@ -19,7 +19,16 @@ interface Question {
   readonly close: () => void;
 }
 
-export function Confirm({ title, yes, no = 'Back', isDangerous = false, canConfirm = true, children, act, close }: Question) {
+export function Confirm({
+  title,
+  yes,
+  no = 'Back',
+  isDangerous = false,
+  canConfirm = true,
+  children,
+  act,
+  close,
+}: Question) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<unknown>();

@@ -51,7 +51,9 @@ function Branches({ name, depth, size, entries }: Entries) {
         {name === undefined ? null : <span class="key">{name}: </span>}
         <code class="size">{size}</code>
       </summary>
-      {isOpen ? entries.slice(0, shown).map(([key, one]) => <Tree key={key} name={key} value={one} depth={depth + 1} />) : null}
+      {isOpen
+        ? entries.slice(0, shown).map(([key, one]) => <Tree key={key} name={key} value={one} depth={depth + 1} />)
+        : null}
       {isOpen && entries.length > shown ? (
         <button type="button" onClick={() => setShown(shown + ENTRIES_SHOWN)}>
           {entries.length - shown} more

@@ -47,7 +47,8 @@ const LOCAL = new Intl.DateTimeFormat('en-CA', {
 });
 
 /** `2026-11-22 23:14:05 GMT+1`: in the zone of whoever looks. */
-export const localText = (atMs: number): string => (isInstant(atMs) ? LOCAL.format(atMs).replace(', ', ' ') : String(atMs));
+export const localText = (atMs: number): string =>
+  isInstant(atMs) ? LOCAL.format(atMs).replace(', ', ' ') : String(atMs);
 
 /** `2026-11-22T22:14:05.000Z` */
 export const utcText = (atMs: number): string => (isInstant(atMs) ? new Date(atMs).toISOString() : String(atMs));

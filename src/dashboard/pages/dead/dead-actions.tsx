@@ -106,7 +106,10 @@ async function eachSlice(what: string, body: object, signal: AbortSignal): Promi
   let sum: Sum = { matched: 0, replayed: 0, live: 0, empty: 0, gone: 0, removed: 0 };
   let cursor: string | undefined;
   do {
-    const slice: Partial<Sum> & { readonly next?: string } = await ask(what, cursor === undefined ? body : { ...body, cursor });
+    const slice: Partial<Sum> & { readonly next?: string } = await ask(
+      what,
+      cursor === undefined ? body : { ...body, cursor },
+    );
     const added = Object.entries(sum).map(([name, count]) => [name, count + (slice[name as keyof Sum] ?? 0)]);
     sum = Object.fromEntries(added);
     cursor = slice.next;

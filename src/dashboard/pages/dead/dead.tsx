@@ -2,9 +2,10 @@
  * The dead letters of a queue, grouped by error, so that one cause with thousands of jobs is one row. What is chosen
  * stands in the address; replay and purge act on what is chosen.
  */
-import { Instant } from '../../parts/instant.tsx';
+
 import { useAsked, useList } from '../../parts/asked.ts';
 import { at, queryOf } from '../../parts/at.ts';
+import { Instant } from '../../parts/instant.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
 import { countText, numberText } from '../../parts/words.ts';
 import type { Route } from '../../router.ts';
@@ -90,7 +91,13 @@ const choiceText = (choice: Choice): string => {
   return parts.length === 0 ? 'All dead letters' : `Dead letters with ${parts.join(', ')}`;
 };
 
-function GroupTable({ queue, groups: { groups, others, scanned, next } }: { readonly queue: string; readonly groups: Groups }) {
+function GroupTable({
+  queue,
+  groups: { groups, others, scanned, next },
+}: {
+  readonly queue: string;
+  readonly groups: Groups;
+}) {
   const base = `#/dead/${encodeURIComponent(queue)}`;
   return (
     <section aria-labelledby="groups">
@@ -157,7 +164,10 @@ function Letters({ queue, letters }: { readonly queue: string; readonly letters:
           {letters.map(({ deadLetter, id, bare, name, atMs, attempts, reason, error }) => (
             <tr key={deadLetter}>
               <th scope="row">
-                <a class="id" href={`#/job/${encodeURIComponent(queue)}/${encodeURIComponent(id)}${bare ? '?bare=true' : ''}`}>
+                <a
+                  class="id"
+                  href={`#/job/${encodeURIComponent(queue)}/${encodeURIComponent(id)}${bare ? '?bare=true' : ''}`}
+                >
                   {id}
                 </a>
               </th>

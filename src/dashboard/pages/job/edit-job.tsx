@@ -20,8 +20,7 @@ export function EditJob({ job, finish, close }: Edit) {
   async function act(): Promise<void> {
     const change = {
       ...(data === before || job.hidden ? {} : { data: parsed(data) }),
-      ...(name === (job.name ?? '') || name === '' ? {} : { name }),
-      ...(attempts === String(job.options.attempts ?? '') ? {} : { attempts: attempts === '' ? null : Number(attempts) }),
+      ...changeOf(job, { name, attempts }),
     };
     if (Object.keys(change).length === 0) {
       finish('Nothing was changed.');
@@ -41,14 +40,23 @@ export function EditJob({ job, finish, close }: Edit) {
         </label>
         <label>
           Attempts, empty: as the queue says
-          <input inputMode="numeric" value={attempts} onInput={(event) => setAttempts(event.currentTarget.value.trim())} />
+          <input
+            inputMode="numeric"
+            value={attempts}
+            onInput={(event) => setAttempts(event.currentTarget.value.trim())}
+          />
         </label>
         {job.hidden ? (
           <p>Your token may not see the data, so they stay as they are.</p>
         ) : (
           <label>
             Data (JSON)
-            <textarea rows={10} spellcheck={false} value={data} onInput={(event) => setData(event.currentTarget.value)} />
+            <textarea
+              rows={10}
+              spellcheck={false}
+              value={data}
+              onInput={(event) => setData(event.currentTarget.value)}
+            />
           </label>
         )}
       </div>
@@ -60,6 +68,18 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Error(`the data are no JSON: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new Error(`the data are no JSON: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
   }
+}
+
+/** What differs from the job as it was shown. */
+function changeOf(job: Job, { name, attempts }: { readonly name: string; readonly attempts: string }): object {
+  const isRenamed = name !== '' && name !== (job.name ?? '');
+  const isSame = attempts === String(job.options.attempts ?? '');
+  return {
+    ...(isRenamed ? { name } : {}),
+    ...(isSame ? {} : { attempts: attempts === '' ? null : Number(attempts) }),
+  };
 }

@@ -81,7 +81,12 @@ function wordsOf(action: Questions['action'], { queue, id, bare, deadLetter = ''
   const path = at`queues/${queue}/jobs/${id}`;
   switch (action) {
     case 'reschedule':
-      return { title: 'Give it another due time', yes: 'Reschedule', told: 'Rescheduled.', what: `POST ${path}/reschedule` };
+      return {
+        title: 'Give it another due time',
+        yes: 'Reschedule',
+        told: 'Rescheduled.',
+        what: `POST ${path}/reschedule`,
+      };
     case 'run':
       return { title: 'Run it now?', yes: 'Run now', told: 'It is due now.', what: `POST ${path}/run` };
     case 'cancel':

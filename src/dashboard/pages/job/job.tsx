@@ -1,7 +1,7 @@
 /** One job: where it stands, what happened, what it carries, and what can be done with it. */
 import { useState } from 'preact/hooks';
-import { at } from '../../parts/at.ts';
 import { useAsked } from '../../parts/asked.ts';
+import { at } from '../../parts/at.ts';
 import { Instant } from '../../parts/instant.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
 import { Tree } from '../../parts/tree.tsx';

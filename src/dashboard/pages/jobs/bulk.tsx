@@ -119,7 +119,8 @@ export function DueField({ due, setDue }: Due) {
 }
 
 /** For a body: an instant, else a delay. */
-export const dueOf = (due: string): Readonly<Record<string, string>> => (/^\d{4}-/.test(due) ? { at: due } : { delay: due });
+export const dueOf = (due: string): Readonly<Record<string, string>> =>
+  /^\d{4}-/.test(due) ? { at: due } : { delay: due };
 
 function DryRun({ sum }: { readonly sum: Sum }) {
   return (

@@ -2,9 +2,10 @@
  * The jobs of a queue: filtered by what stands in the address, page by page. The list does not change under the eyes of
  * whoever reads it: `Look again` does that.
  */
-import { Instant } from '../../parts/instant.tsx';
+
 import { type Listed, useList } from '../../parts/asked.ts';
 import { at, queryOf } from '../../parts/at.ts';
+import { Instant } from '../../parts/instant.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
 import { countText } from '../../parts/words.ts';
 import { go, type Route } from '../../router.ts';
@@ -37,7 +38,11 @@ const keyOf = ({ partition, bare, id, state, overMs }: ListedJob) =>
 
 export function Jobs({ path: [queue = ''], query }: Route) {
   const filter = filterFrom(query);
-  const list = useList<ListedJob>({ path: `${at`queues/${queue}/jobs`}${queryOf({ ...filter, limit: LIMIT })}`, rowsOf, keyOf });
+  const list = useList<ListedJob>({
+    path: `${at`queues/${queue}/jobs`}${queryOf({ ...filter, limit: LIMIT })}`,
+    rowsOf,
+    keyOf,
+  });
   return (
     <>
       <h1>

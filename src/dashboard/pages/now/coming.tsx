@@ -1,9 +1,11 @@
 /** What comes due in the next hour and the next day; jobs that wait now and those that schedules will make apart. */
-import { useCallback } from 'preact/hooks';
+import { useCallback, useState } from 'preact/hooks';
 import type { Bucket, Now } from '../../live.ts';
 import { useAsked } from '../../parts/asked.ts';
+import { queryOf } from '../../parts/at.ts';
 import { TimeChart } from '../../parts/chart.tsx';
 import { useEvery } from '../../parts/every.ts';
+import { ProblemNote } from '../../parts/problem.tsx';
 import { countText, numberText } from '../../parts/words.ts';
 
 const DAY_MS = 86_400_000;
@@ -26,12 +28,23 @@ export function Coming({ forecast }: { readonly forecast: Now['forecast'] }) {
 }
 
 function NextDay() {
-  const { value, reload } = useAsked<{ readonly buckets: readonly Bucket[] }>('forecast?until=%2B24h&by=hour');
-  useEvery(EVERY_MS, useCallback(reload, [reload]));
-  if (value === undefined) return null;
-  const until = Date.now() + DAY_MS;
-  return <Bars title="The next day, by hour" buckets={value.buckets.filter(({ fromMs }) => fromMs <= until)} />;
+  const [until, setUntil] = useState(dayFromNow);
+  const { value, problem } = useAsked<{ readonly buckets: readonly Bucket[] }>(
+    `forecast${queryOf({ until, by: 'hour' })}`,
+  );
+  useEvery(
+    EVERY_MS,
+    useCallback(() => setUntil(dayFromNow()), []),
+  );
+  return (
+    <>
+      <ProblemNote problem={problem} />
+      {value === undefined ? null : <Bars title="The next day, by hour" buckets={value.buckets} />}
+    </>
+  );
 }
+
+const dayFromNow = (): string => new Date(Date.now() + DAY_MS).toISOString();
 
 /** The bars of what waits stand in front of those of all. */
 function Bars({ title, buckets }: { readonly title: string; readonly buckets: readonly Bucket[] }) {

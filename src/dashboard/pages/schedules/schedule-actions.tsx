@@ -3,8 +3,7 @@ import { useState } from 'preact/hooks';
 import { ask } from '../../api.ts';
 import { at } from '../../parts/at.ts';
 import { Confirm } from '../../parts/confirm.tsx';
-import { localText } from '../../parts/words.ts';
-import { countText } from '../../parts/words.ts';
+import { countText, localText } from '../../parts/words.ts';
 import { instantOf } from '../jobs/filters.ts';
 import type { Schedule } from './schedule-shape.ts';
 
@@ -102,7 +101,10 @@ function Trigger({ schedule: { name }, finish, close }: Question) {
       yes="Run one now"
       close={close}
       act={async () => {
-        const job = await ask<{ readonly id: string; readonly status: string }>(`POST ${at`schedules/${name}/trigger`}`, { id });
+        const job = await ask<{ readonly id: string; readonly status: string }>(
+          `POST ${at`schedules/${name}/trigger`}`,
+          { id },
+        );
         finish(`Job ${job.id}: ${job.status}.`);
       }}
     >

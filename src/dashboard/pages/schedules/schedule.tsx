@@ -42,7 +42,9 @@ export function Schedule({ path: [name = ''] }: Route) {
       {value === undefined ? null : (
         <section aria-labelledby="definition">
           <h2 id="definition">Definition</h2>
-          {value.hidden ? <p class="hidden-data">The data are hidden: your token does not have the scope data.</p> : null}
+          {value.hidden ? (
+            <p class="hidden-data">The data are hidden: your token does not have the scope data.</p>
+          ) : null}
           <Tree value={value.input} />
         </section>
       )}
