@@ -8,11 +8,9 @@ import { type AnyVerb, verb } from '../verb.ts';
 
 const counts = z.array(count);
 const times = z.array(z.number().nullable());
-const steps = z
-  .object({ count: counts, p50Ms: times, p99Ms: times })
-  .openapi('SpreadSteps', {
-    description: 'How many there were in each step, and within which bound half and 99 % of them were.',
-  });
+const steps = z.object({ count: counts, p50Ms: times, p99Ms: times }).openapi('SpreadSteps', {
+  description: 'How many there were in each step, and within which bound half and 99 % of them were.',
+});
 const total = z
   .object({
     boundsMs: z.array(z.number()),
