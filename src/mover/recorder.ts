@@ -4,6 +4,9 @@
  *
  *     elected ──▶ what is the state? ──▶ minute begins ──▶ state ──▶ written if it differs from the last, and `at` ──▶ …
  *
+ * Many jobs are due when a minute begins. So the look is a moment before, each partition at its own: those jobs belong to the
+ * minute that begins, and nothing of ours stands in their way.
+ *
  * A state that did not change is not written; when the next differs, it is written beside that, as it was one minute
  * before. A leader that dies takes the lateness of a minute with it, and nothing else. Nobody is told of a failure: the chart
  * has a gap, and whatever failed is told by those who need Redis for jobs.
@@ -12,6 +15,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Emitter, EventSource } from '../core/events.ts';
 import { createLoop, type Idle, idle } from '../core/loop.ts';
 import { bucketOf, MINUTE_MS, type MinuteMark, noBuckets } from '../core/minutes.ts';
+import { spreadMs } from '../core/spread.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { addTimes, stateNow, type WrittenState, writeStates, writtenState } from '../redis/minutes.ts';
@@ -41,12 +45,17 @@ interface Seen extends WrittenState {
 
 /** How often somebody who does not lead looks whether it does. */
 const IDLE_MS = 5000;
-/** Behind the beginning of a minute, so that a clock that is a little behind has reached it. */
-const BEHIND_MS = 20;
+/** The state of a minute is taken at least so long before it begins, */
+const AHEAD_MIN_MS = 100;
+/** and at most so much earlier: each partition has its own moment. */
+const AHEAD_SPREAD_MS = 900;
+/** A clock that is a little behind has come so far when the timer fires. */
+const SLACK_MS = 20;
 
 export function createRecorder(parts: RecorderParts): Recorder {
   const { ref, leading, serverMs, clock, events } = parts;
   const late = noBuckets();
+  const aheadMs = AHEAD_MIN_MS + spreadMs(`${ref.queue}:${ref.partition}`, AHEAD_SPREAD_MS);
   let seen: Seen | undefined;
   let stopListening: (() => void) | undefined;
 
@@ -56,14 +65,14 @@ export function createRecorder(parts: RecorderParts): Recorder {
       late.fill(0);
       return idle(IDLE_MS);
     }
-    const minute = Math.floor(serverMs() / MINUTE_MS);
+    const minute = Math.floor((serverMs() + aheadMs) / MINUTE_MS);
     try {
       if (!seen || seen.minute > minute) seen = await firstSeen(parts, minute);
       else if (seen.minute < minute) seen = await looked(parts, { seen, minute, late });
     } catch {
       // The next minute is another one.
     }
-    return idle(Math.max(BEHIND_MS, (minute + 1) * MINUTE_MS - serverMs() + BEHIND_MS));
+    return idle(Math.max(0, (minute + 1) * MINUTE_MS - serverMs() - aheadMs) + SLACK_MS);
   }
 
   const loop = createLoop({ who: `recorder of ${ref.queue}:${ref.partition}`, pass, clock, events });
@@ -80,14 +89,30 @@ export function createRecorder(parts: RecorderParts): Recorder {
   };
 }
 
-function listen(events: EventSource, ref: PartitionRef, late: number[]): () => void {
-  return events.on('jobs.promoted', ({ queue, partition, lateness }) => {
-    if (queue !== ref.queue || partition !== ref.partition) return;
+/** One listener for all partitions of a process, because each of their passes is told to every listener. */
+const heard = new WeakMap<EventSource, Map<string, number[]>>();
+
+function listen(events: EventSource, { queue, partition }: PartitionRef, late: number[]): () => void {
+  const lists = heard.get(events) ?? hear(events);
+  const key = `${queue}:${partition}`;
+  lists.set(key, late);
+  return () => {
+    if (lists.get(key) === late) lists.delete(key);
+  };
+}
+
+function hear(events: EventSource): Map<string, number[]> {
+  const lists = new Map<string, number[]>();
+  heard.set(events, lists);
+  events.on('jobs.promoted', ({ queue, partition, lateness }) => {
+    const late = lists.get(`${queue}:${partition}`);
+    if (!late) return;
     for (const [lateMs, count] of lateness) {
       const at = bucketOf(lateMs);
       late[at] = (late[at] ?? 0) + count;
     }
   });
+  return lists;
 }
 
 /** The state with which the leader before has begun this minute, or that of now. */

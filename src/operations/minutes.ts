@@ -70,7 +70,7 @@ export async function queueMinutes(
   const read = { from: now - Math.min(span + 1, MINUTES_MAX - 1), to: now };
   const found = await Promise.all(refs.map((ref) => readMinutes(place.redis, ref, read)));
   // The minute that has just ended counts once its state is written.
-  const ends = found.every(({ at }) => at?.minute === now) ? now : now - 1;
+  const ends = found.every(({ at }) => at !== undefined && at.minute >= now) ? now : now - 1;
   const first = ends - span;
   const minutes = found.map((one) => minutesOf(one, { first, ends }));
   const all = Array.from({ length: span }, (_, at) => together(minutes.map((list) => list[at])));

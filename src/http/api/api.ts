@@ -14,12 +14,13 @@ import { type Clock, systemClock } from '../../core/clock.ts';
 import { type Log, silentLog } from '../../core/log.ts';
 import { createLook } from '../../operations/look.ts';
 import { type BackendOptions, createBackend } from './backend.ts';
-import type { ApiEnv, Caller } from './caller.ts';
+import type { ApiEnv } from './caller.ts';
 import { carryOut, checkMay } from './carry-out.ts';
 import { refuseFaults } from './faults.ts';
 import { bodyGate } from './gate/bodies.ts';
-import { type CallerOptions, callerOf, remoteOf, unauthorized } from './gate/callers.ts';
+import { type CallerOptions, remoteOf } from './gate/callers.ts';
 import { checkHosts, type HostOptions } from './gate/hosts.ts';
+import { createIdentity } from './gate/identity.ts';
 import { createRates } from './gate/rates.ts';
 import { createPulse } from './live/pulse.ts';
 import { openApiOf, registerSecurity, routeOf } from './openapi.ts';
@@ -50,14 +51,13 @@ const SHOWN = ['ETag', 'Location', 'Retry-After'];
 /** Tokens that open nothing, per second and address. */
 const FAILURES_MAX = 10;
 
-const nobody: Caller = { name: 'nobody', key: 'nobody', scopes: new Set(), queues: undefined, way: 'api' };
-
 export function createApi(options: ApiOptions): Api {
   const { log = silentLog, clock = systemClock } = options;
   const backend = createBackend(options);
   const app = new OpenAPIHono<ApiEnv>({ defaultHook: refuseFaults });
   const rates = createRates(options.limits.rateMax, clock);
   const failures = createRates(FAILURES_MAX, clock);
+  const { identified, stillMay } = createIdentity({ options, backend, failures }, rates);
   const document = documentOf();
   const pulse = createPulse(createLook({ backend, clock, log }), clock);
 
@@ -88,29 +88,6 @@ export function createApi(options: ApiOptions): Api {
     throw new Problem('not-found', { detail: 'there is no such path; GET /v1/openapi.json lists them' });
   });
   app.onError((error, c) => answerProblem(c, error, log));
-
-  async function identified(verb: AnyVerb, c: Context): Promise<Caller> {
-    if (verb.scope === 'none') {
-      rates.take(remoteOf(c));
-      return nobody;
-    }
-    const caller = await callerOf({ options, backend, failures }, c);
-    if (!caller)
-      throw unauthorized('send a token as Authorization: Bearer <token>; "duestream tokens create" makes one');
-    rates.take(caller.key);
-    return caller;
-  }
-
-  async function stillMay(verb: AnyVerb, { key }: Caller, c: Context): Promise<boolean> {
-    try {
-      const caller = await callerOf({ options, backend, failures }, c);
-      if (caller?.key !== key) return false;
-      checkMay(verb, caller, c);
-      return true;
-    } catch (error) {
-      return !(error instanceof Problem);
-    }
-  }
 
   return {
     fetch: (request, env) => app.fetch(request, env),

@@ -23,7 +23,7 @@ export interface CallerOptions {
   readonly tokens: 'beyond-loopback' | 'always';
 }
 
-interface Parts {
+export interface CallerParts {
   readonly options: CallerOptions;
   readonly backend: Backend;
   /** Of requests with a token that opens nothing. */
@@ -31,7 +31,7 @@ interface Parts {
 }
 
 /** Undefined: nobody who is known. @throws Problem `unauthorized`, `forbidden`, `too-many` */
-export async function callerOf(parts: Parts, c: Context): Promise<Caller | undefined> {
+export async function callerOf(parts: CallerParts, c: Context): Promise<Caller | undefined> {
   const header = c.req.header('Authorization');
   if (header !== undefined) return ofToken(parts, c, header);
   const secret = getCookie(c, COOKIE);
@@ -49,7 +49,7 @@ export function remoteOf(c: Context): string {
   return incoming?.socket?.remoteAddress ?? 'unknown';
 }
 
-async function ofToken({ backend, failures }: Parts, c: Context, header: string): Promise<Caller> {
+async function ofToken({ backend, failures }: CallerParts, c: Context, header: string): Promise<Caller> {
   const text = /^Bearer +(\S{1,256})$/i.exec(header)?.[1] ?? '';
   const place = await backend.place();
   const token = await verifyToken(place, text, nowOf(place));
@@ -58,7 +58,7 @@ async function ofToken({ backend, failures }: Parts, c: Context, header: string)
   throw unauthorized('this token opens nothing: it was never created, was revoked, or has expired');
 }
 
-async function ofSession({ backend }: Parts, c: Context, secret: string): Promise<Caller | undefined> {
+async function ofSession({ backend }: CallerParts, c: Context, secret: string): Promise<Caller | undefined> {
   const place = await backend.place();
   const session = await findSession(place, secret, nowOf(place));
   if (!session) return undefined;

@@ -96,8 +96,17 @@ async function beatWhile(pulsing: Pulsing, signal: AbortSignal): Promise<void> {
     const startedMs = clock.monotonicMs();
     const beat = await beatOf(pulsing);
     if (signal.aborted) return;
-    for (const viewer of [...viewers.keys()]) viewer(beat);
+    for (const viewer of [...viewers.keys()]) tell(pulsing, viewer, beat);
     await clock.sleep(Math.max(REST_MIN_MS, startedMs + BEAT_MS - clock.monotonicMs()), signal);
+  }
+}
+
+/** One that is broken must not hold up the others. */
+function tell(pulsing: Pulsing, viewer: Viewer, beat: Beat): void {
+  try {
+    viewer(beat);
+  } catch {
+    leave(pulsing, viewer);
   }
 }
 

@@ -109,7 +109,7 @@ const countJobs = verb({
     let counted =
       isKnown && from === undefined ? await backend.producer.count(to, { ...filter, state: 'scheduled' }) : 0;
     let scanned = 0;
-    let at = from;
+    let at = others.length > 0 ? from : undefined;
     for (let pages = 0; others.length > 0 && pages < COUNTED_PAGES && (pages === 0 || at !== undefined); pages += 1) {
       const page = await backend.producer.list(to, { ...filter, state: others, limit: COUNTED_JOBS, cursor: at });
       counted += page.jobs.length;

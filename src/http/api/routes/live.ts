@@ -66,7 +66,9 @@ const live = verb({
   problems: ['too-many', 'stopped'],
   async run({ query: { events }, caller, pulse, stillMay, cut }) {
     pulse.check();
-    return { status: 200, stream: streamOf({ pulse, caller, stillMay, cut, eventsMax: events }) };
+    const stream = streamOf({ pulse, caller, stillMay, cut, eventsMax: events });
+    // Proxies hold back what they could send in larger pieces, unless they are told.
+    return { status: 200, stream, headers: { 'X-Accel-Buffering': 'no' } };
   },
 });
 
