@@ -7,6 +7,7 @@ import { jobOptions, type OptionsOfFires, type ScheduleOptions } from '../core/j
 import type { InputOf, NameOf } from '../core/job-types.ts';
 import { hintOf } from '../core/nearest.ts';
 import type { Queue } from '../core/queue.ts';
+import { refuseRedacted } from '../core/redaction.ts';
 import { checkList } from './bulk.ts';
 import type { Calls } from './calls.ts';
 import type { Edited, EditRequest } from './edit.ts';
@@ -187,6 +188,7 @@ export function requestOf(
   }
   const hasData = data !== undefined;
   if (queue.jobs && name !== undefined && !hasData) throw nameAlone(name, queue.name);
+  refuseRedacted(data, queue.redact);
   if (hasData) checkBytes(dataJson(data), dataBytesMax);
   return {
     id: parseAnyId(id, false),

@@ -105,7 +105,10 @@ export class Run {
     let result: unknown;
     try {
       result = opening
-        ? opening.then(({ data }) => handler({ ...job, data: data as never }, context))
+        ? opening.then((record) => {
+            this.verdict = { ...this.verdict, record };
+            return handler({ ...job, data: record.data as never }, context);
+          })
         : handler(job, context);
       pending = isPromise(result) ? Promise.resolve(result) : undefined;
     } catch (thrown) {
@@ -203,7 +206,8 @@ export class Run {
   }
 
   #rulings(): EndParts<Handler<never>> {
-    const { rules, random } = this.#executing;
+    const { random } = this.#executing;
+    const rules = rulesFor(this.#executing, this.held);
     const { record } = this.verdict;
     const stacks = keepsHistory(this.held.ref);
     return { life: this.#life, record, rules, nowMs: nowMs(this.#executing, this.held), random, stacks };
@@ -219,6 +223,10 @@ export function endedUnstarted(held: Held, name: string, record: string): Ended 
 function noteOf({ ref: { history } }: Held, note: Note, returned?: unknown): string | undefined {
   return history?.isOn ? encodeNote(note, returned, history) : undefined;
 }
+
+/** What holds for a start: also what views of the queue do not show, which somebody may set while the worker runs. */
+export const rulesFor = ({ rules }: Executing, { ref: { redact } }: Held): Rules<Handler<never>> =>
+  redact ? { ...rules, redact } : rules;
 
 const RETURNED: Ending = { kind: 'returned' };
 
