@@ -22,6 +22,16 @@ export {
   type ReplayMany,
 } from './client/dead/dead-letters.ts';
 export {
+  createErasure,
+  type Erased,
+  type ErasedEverywhere,
+  type ErasedQueue,
+  type EraseFilter,
+  type EraseOptions,
+  type Erasure,
+  type ErasureOptions,
+} from './client/erase/erasure.ts';
+export {
   type BulkJob,
   type Cancelled,
   type CancelledWhere,

@@ -11,6 +11,7 @@ import { planAll, scheduleAll } from './bulk.ts';
 import { type Cancel, createCancel } from './cancel.ts';
 import { createLetters } from './dead/letters.ts';
 import { createEdit, type Edit } from './edit.ts';
+import type { ErasingParts } from './erase/erase.ts';
 import { readerOf } from './find/walk.ts';
 import type { FindingParts } from './find/where.ts';
 import { createGet, type Get } from './job-view.ts';
@@ -135,6 +136,8 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
   });
   const callPartitions = partitionCalls();
   const finding: FindingParts = { reader: readerOf(redis), jobs, callPartitions, horizonMs, recordBytesMax };
+  const letters = createLetters({ redis, jobs, callPartitions });
+  const erasing: ErasingParts = { redis, namespace, finding, letters, callPartitions, windowMs };
   return {
     server,
     writing,
@@ -154,5 +157,6 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
     reschedule: createReschedule({ redis, jobs, callPartitions, horizonMs }),
     edit: createEdit({ redis, jobs, callPartitions, recordBytesMax }),
     finding,
+    erasing,
   };
 }

@@ -2,6 +2,7 @@
  * What the verbs stand on: a producer, the schedules of the namespace and a connection to look. Each connects when it is
  * first used, so a daemon whose API nobody asks has none of these connections.
  */
+import { createErasure, type Erasure } from '../../client/erase/erasure.ts';
 import { createProducer, type Producer } from '../../client/producer.ts';
 import { createSchedules, type Schedules } from '../../client/schedules/schedules.ts';
 import { systemClock } from '../../core/clock.ts';
@@ -44,6 +45,7 @@ export const nowOf = ({ server }: TimedPlace): number => Math.floor(server.nowMs
 export interface Backend extends Pick<BackendOptions, 'namespace' | 'queueOf' | 'limits'> {
   readonly producer: Producer;
   readonly schedules: Schedules;
+  readonly erasure: Erasure;
   /** The connection to look over. @throws DuestreamError `unavailable`, `wrong-schema` */
   readonly place: () => Promise<TimedPlace>;
   readonly examined: Examined;
@@ -61,6 +63,7 @@ export function createBackend(options: BackendOptions): Backend {
     ...{ redis, namespace, horizon: horizonMs, dataBytesMax, doneWindow: doneWindowMs, retryBudget, name: 'api' },
   });
   const schedules = createSchedules({ redis, namespace, retryBudget: RETRY_MS });
+  const erasure = createErasure({ redis, namespace, retryBudget, doneWindow: doneWindowMs });
   const opening = createOpening({
     waitMs: WAIT_MS,
     open: () => [openCommands({ redis, name: 'api:look' })] as const,
@@ -73,11 +76,11 @@ export function createBackend(options: BackendOptions): Backend {
     },
   });
   return {
-    ...{ namespace, queueOf, limits, producer, schedules },
+    ...{ namespace, queueOf, limits, producer, schedules, erasure },
     place: () => opening.use(),
     examined: { ...options.examined, namespace, horizonMs },
     async stop() {
-      await Promise.all([producer.stop(), schedules.stop()]);
+      await Promise.all([producer.stop(), schedules.stop(), erasure.stop()]);
       opening.close();
     },
   };

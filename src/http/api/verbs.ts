@@ -2,6 +2,7 @@
 import { auditVerbs } from './routes/audit.ts';
 import { batchVerbs } from './routes/batches.ts';
 import { deadVerbs } from './routes/dead.ts';
+import { eraseVerbs } from './routes/erase.ts';
 import { jobVerbs } from './routes/jobs.ts';
 import { lookVerbs } from './routes/looks.ts';
 import { queueVerbs } from './routes/queues.ts';
@@ -15,6 +16,7 @@ export const verbs: readonly AnyVerb[] = [
   ...jobVerbs,
   ...batchVerbs,
   ...deadVerbs,
+  ...eraseVerbs,
   ...scheduleVerbs,
   ...scheduleRunVerbs,
   ...lookVerbs,
