@@ -101,6 +101,7 @@ async function carryOut(parts: EndsParts, job: Kept, outcome: Outcome): Promise<
 async function again(parts: EndsParts, job: Kept, delayMs: number): Promise<void> {
   const { agenda, inline, begin } = parts;
   job.nextDueMs = agenda.nowMs() + delayMs;
+  job.startedMs = undefined;
   if (inline && job.attempts >= INLINE_STARTS_MAX)
     await bury(parts, job, 'the handler deferred the job without end', undefined);
   else await begin(job, job.nextDueMs);
