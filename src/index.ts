@@ -106,6 +106,7 @@ export { createDaemon, type Daemon, type DaemonInput, type DaemonParts } from '.
 export { createWorker, type Worker, type WorkerOptions, type WorkerQueuesOptions } from './daemon/embedded-worker.ts';
 export type { RedisAddress, RedisInput } from './redis/connection/connect.ts';
 export {
+  type CommitJobOptions,
   defineHandlers,
   type HandleMiddleware,
   type Handler,

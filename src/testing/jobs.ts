@@ -39,8 +39,8 @@ export interface JobBookParts extends Omit<RunnerParts, 'deadLetters'> {
 export function createJobBook(parts: JobBookParts) {
   const { agenda, queueOf } = parts;
   const deadLetters: DeadLetter[] = [];
-  const runner = createRunner({ ...parts, deadLetters }, (queue, { id, record }) =>
-    add(queue, { id, record, dueMs: agenda.nowMs(), mode: 'keep', strict: false }),
+  const runner = createRunner({ ...parts, deadLetters }, (queue, { id, record, dueMs = agenda.nowMs() }) =>
+    add(queue, { id, record, dueMs, mode: 'keep', strict: false }),
   );
   const kept = new Map<string, Kept>();
 

@@ -160,6 +160,8 @@ function contextOf(
       log: silentLog,
       token: job.token,
       effects: verdict.isOver ? undefined : effects,
+      queue: job.queue,
+      serverOf: () => ({ nowMs: playing.agenda.nowMs }),
     },
     ref: partitionRef('test', { queue: job.queue.name, partition: 0, layoutGeneration: 0 }),
     deadlineMs: clock.monotonicMs() + verdict.timeoutMs,

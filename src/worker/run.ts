@@ -19,6 +19,7 @@ import type { AbortReason, Outcome } from '../core/outcome.ts';
 import { encodeNote, type Note } from '../core/past.ts';
 import type { ServerOf } from '../redis/connection/server-clock.ts';
 import { keepsHistory } from '../redis/keys.ts';
+import { effectsOf } from './commit-jobs.ts';
 import type { Ended } from './conclude.ts';
 import { Effects, JobContext, LazyAbort } from './context.ts';
 import type { FullWatch } from './full-watch.ts';
@@ -81,7 +82,7 @@ export class Run {
 
   /** Calls the handler, and tells once how it ended, whether it throws, returns or resolves. */
   begin(): void {
-    const { inflight, clock, serverOf, events, queue, log, calls } = this.#executing;
+    const { inflight, clock, serverOf, events, queue, log, calls, rules } = this.#executing;
     const { handler, timeoutMs, isOver } = this.verdict;
     const { ref, delivery } = this.held;
     const { opening } = this.verdict;
@@ -99,6 +100,8 @@ export class Run {
       clock,
       log,
       calls,
+      serverOf,
+      queue: rules.queue,
       effects: isOver ? undefined : this.#effects,
     });
     let pending: PromiseLike<unknown> | undefined;
@@ -198,7 +201,9 @@ export class Run {
     const { settle, clock } = this.#executing;
     const returned = ending.kind === 'returned' ? ending.value : undefined;
     const ended = this.endedAfter(clock.monotonicMs() - this.#startedMs, returned);
-    const effects = this.#effects.close();
+    const asked = this.#effects.close();
+    const { jobs } = this.#effects;
+    const effects = jobs ? [...asked, ...effectsOf(this.held.ref.keys, jobs)] : asked;
     const judged = judgeEnd(ending, this.#rulings());
     if (judged.kind === 'told') settle.tellOnce(ended, judged.error);
     else if (judged.outcome.kind !== 'done' || effects.length === 0) settle.settle(ended, judged.outcome);
