@@ -28,8 +28,8 @@ const tasks = read('docs/how-to/twelve-tasks.md')
   .split(/^## /m)
   .slice(1)
   .map((section): Task => {
-    const [, language = '', code = ''] = /^```(js|ts)\n([^]*?)^```/m.exec(section) ?? [];
-    const [, printed = ''] = /^```text\n([^]*?)^```/m.exec(section) ?? [];
+    const [, language = '', code = ''] = /^```(js|ts)\n([\s\S]*?)^```/m.exec(section) ?? [];
+    const [, printed = ''] = /^```text\n([\s\S]*?)^```/m.exec(section) ?? [];
     return { title: section.split('\n')[0] ?? '', language, code, printed };
   });
 
