@@ -22,6 +22,16 @@ export {
   type ReplayMany,
 } from './client/dead/dead-letters.ts';
 export {
+  createErasure,
+  type Erased,
+  type ErasedEverywhere,
+  type ErasedQueue,
+  type EraseFilter,
+  type EraseOptions,
+  type Erasure,
+  type ErasureOptions,
+} from './client/erase/erasure.ts';
+export {
   type BulkJob,
   type Cancelled,
   type CancelledWhere,
@@ -97,6 +107,7 @@ export { createDashboard, type Dashboard, type DashboardOptions } from './daemon
 export { createWorker, type Worker, type WorkerOptions, type WorkerQueuesOptions } from './daemon/embedded-worker.ts';
 export type { RedisAddress, RedisInput } from './redis/connection/connect.ts';
 export {
+  type CommitJobOptions,
   defineHandlers,
   type HandleMiddleware,
   type Handler,

@@ -13,6 +13,7 @@ import { deadLs } from './commands/dead/dead-ls.ts';
 import { deadPurge } from './commands/dead/dead-purge.ts';
 import { deadReplay } from './commands/dead/dead-replay.ts';
 import { deadShow } from './commands/dead/dead-show.ts';
+import { erase } from './commands/erase.ts';
 import { count } from './commands/find/count.ts';
 import { fsck } from './commands/fsck.ts';
 import { cancel } from './commands/jobs/cancel.ts';
@@ -71,6 +72,7 @@ const verbs: readonly Register[] = [
   (program, runner) => {
     historyLs(program.command('history').description('list jobs that are over'), runner);
   },
+  erase,
   (program, runner) => {
     const queues = program.command('queues').description('list, set, pause and remove queues');
     for (const verb of [queuesLs, queuesStats, queuesSet, queuesPause, queuesResume, queuesRm]) verb(queues, runner);

@@ -7,8 +7,10 @@ import { jobOptions, type OptionsOfFires, type ScheduleOptions } from '../core/j
 import type { InputOf, NameOf } from '../core/job-types.ts';
 import { hintOf } from '../core/nearest.ts';
 import type { Queue } from '../core/queue.ts';
+import { refuseRedacted } from '../core/redaction.ts';
 import { checkList } from './bulk.ts';
 import type { Calls } from './calls.ts';
+import { createLevels, type DurabilityOption } from './durability.ts';
 import type { Edited, EditRequest } from './edit.ts';
 import { dueOf } from './plan.ts';
 import type { Parts } from './producer-parts.ts';
@@ -47,6 +49,8 @@ export interface RunNow {
   readonly over?: Rescheduled['over'];
 }
 
+type How = DurabilityOption;
+
 /** Changes of jobs that wait: for their time, for a retry, or for a worker. Id, attempts and history stay. */
 export interface Changes {
   /**
@@ -56,16 +60,21 @@ export interface Changes {
    * @example
    * const { status } = await producer.reschedule(reminders, 'payment:42', { delay: '1d', only: 'later' });
    */
-  reschedule(queue: QueueInput<unknown>, id: string, due: NewDue): Promise<Rescheduled>;
+  reschedule(queue: QueueInput<unknown>, id: string, due: NewDue, options?: DurabilityOption): Promise<Rescheduled>;
   /** Up to a million, results in their order. @example await producer.rescheduleMany(mail, ids.map((id) => ({ id, delay: '1h' }))); */
   rescheduleMany(
     queue: QueueInput<unknown>,
     jobs: readonly (NewDue & { readonly id: string })[],
+    options?: DurabilityOption,
   ): Promise<readonly Rescheduled[]>;
   /** Due now, also before the end of a backoff. @example await producer.runNow(reminders, 'payment:42'); */
-  runNow(queue: QueueInput<unknown>, id: string): Promise<RunNow>;
+  runNow(queue: QueueInput<unknown>, id: string, options?: DurabilityOption): Promise<RunNow>;
   /** Up to a million, results in their order. @example await producer.runNowMany(reminders, ids); */
-  runNowMany(queue: QueueInput<unknown>, ids: readonly string[]): Promise<readonly RunNow[]>;
+  runNowMany(
+    queue: QueueInput<unknown>,
+    ids: readonly string[],
+    options?: DurabilityOption,
+  ): Promise<readonly RunNow[]>;
   /**
    * Another content: data, name, options. It is compared and set, so an edit never undoes another one; with `ifDigest` it
    * is refused (`changed`) unless the job is what you have seen.
@@ -74,11 +83,12 @@ export interface Changes {
    * @example
    * await producer.edit(reminders, 'payment:42', { data: { to: 'new@example.org' }, attempts: 3 });
    */
-  edit<Data>(queue: QueueInput<Data>, id: string, change: ChangeIn<Data>): Promise<Edited>;
+  edit<Data>(queue: QueueInput<Data>, id: string, change: ChangeIn<Data>, options?: DurabilityOption): Promise<Edited>;
   /** Up to a million, results in their order. @example await producer.editMany(mail, ids.map((id) => ({ id, attempts: 1 }))); */
   editMany<Data>(
     queue: QueueInput<Data>,
     jobs: readonly (ChangeIn<Data> & { readonly id: string })[],
+    options?: DurabilityOption,
   ): Promise<readonly Edited[]>;
 }
 
@@ -87,13 +97,12 @@ const OPTION_NAMES: readonly string[] = [...bodyFields, ...headerFields].map(({ 
 const CHANGE_NAMES = ['data', 'name', ...OPTION_NAMES, 'ifDigest'];
 const DIGEST = /^[0-9a-f]{16}$/;
 
-export function changesOf(
-  { clock, dataBytesMax }: ProducerSettings,
-  { runChecked }: Pick<Calls, 'runChecked'>,
-): Changes {
+export function changesOf(settings: ProducerSettings, { runChecked }: Pick<Calls, 'runChecked'>): Changes {
+  const { clock, dataBytesMax } = settings;
+  const levelIn = createLevels(settings);
   const to = (queue: QueueInput<unknown>) => queueOf(queue);
 
-  function rescheduleAll(queue: QueueInput<unknown>, list: readonly (NewDue & { readonly id: string })[]) {
+  function rescheduleAll(queue: QueueInput<unknown>, list: readonly (NewDue & { readonly id: string })[], how: How) {
     const read = () => {
       const jobs = list.map((due) => ({ ...due, id: parseAnyId(due.id, false), mode: modeOf(due) }));
       return { queue: to(queue), jobs, calledMs: clock.monotonicMs() };
@@ -107,36 +116,38 @@ export function changesOf(
       const requests = jobs.map((due): Request => ({ id: due.id, mode: due.mode, dueMs: dueOf(due, within) }));
       return reschedule(found, requests);
     };
-    return runChecked(read, work);
+    return runChecked(read, work, () => levelIn(how, []));
   }
 
-  function runAll(queue: QueueInput<unknown>, ids: readonly string[]) {
+  function runAll(queue: QueueInput<unknown>, ids: readonly string[], how: How) {
     return runChecked(
       () => ({ queue: to(queue), ids: ids.map((id) => parseAnyId(id, false)) }),
       async ({ reschedule }, given) => {
         const requests = given.ids.map((id): Request => ({ id, dueMs: 0, mode: 'earlier' }));
         return (await reschedule(given.queue, requests)).map(runNowOf);
       },
+      () => levelIn(how, []),
     );
   }
 
-  function editAll(queue: QueueInput<unknown>, list: readonly (JobChange & { readonly id: string })[]) {
+  function editAll(queue: QueueInput<unknown>, list: readonly (JobChange & { readonly id: string })[], how: How) {
     return runChecked(
       () => {
         const found = to(queue);
         return { queue: found, requests: list.map((job) => requestOf(job, { queue: found, dataBytesMax })) };
       },
       ({ edit }, { queue: found, requests }) => edit(found, requests),
+      () => levelIn(how, []),
     );
   }
 
   return {
-    reschedule: async (queue, id, due) => first(await rescheduleAll(queue, [{ ...due, id }])),
-    rescheduleMany: async (queue, jobs) => rescheduleAll(queue, checked(jobs, 'jobs')),
-    runNow: async (queue, id) => first(await runAll(queue, [id])),
-    runNowMany: async (queue, ids) => runAll(queue, checked(ids, 'ids')),
-    edit: async (queue, id, change) => first(await editAll(queue, [{ ...change, id }])),
-    editMany: async (queue, jobs) => editAll(queue, checked(jobs, 'jobs')),
+    reschedule: async (queue, id, due, how = {}) => first(await rescheduleAll(queue, [{ ...due, id }], how)),
+    rescheduleMany: async (queue, jobs, how = {}) => rescheduleAll(queue, checked(jobs, 'jobs'), how),
+    runNow: async (queue, id, how = {}) => first(await runAll(queue, [id], how)),
+    runNowMany: async (queue, ids, how = {}) => runAll(queue, checked(ids, 'ids'), how),
+    edit: async (queue, id, change, how = {}) => first(await editAll(queue, [{ ...change, id }], how)),
+    editMany: async (queue, jobs, how = {}) => editAll(queue, checked(jobs, 'jobs'), how),
   };
 }
 
@@ -187,6 +198,7 @@ export function requestOf(
   }
   const hasData = data !== undefined;
   if (queue.jobs && name !== undefined && !hasData) throw nameAlone(name, queue.name);
+  refuseRedacted(data, queue.redact);
   if (hasData) checkBytes(dataJson(data), dataBytesMax);
   return {
     id: parseAnyId(id, false),

@@ -9,6 +9,7 @@ import { DuestreamError } from '../core/errors.ts';
 import type { Queue } from '../core/queue.ts';
 import { editRecord, type RecordChange } from '../core/record-edit.ts';
 import { decodeHeader, digestOf } from '../core/record-header.ts';
+import { refuseRedacted } from '../core/redaction.ts';
 import type { OverState } from '../core/state.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
@@ -70,6 +71,7 @@ interface Asked extends Some<EditRequest> {
 async function inPartition(parts: EditParts, { ref, some, queue }: Asked, policy: RetryPolicy) {
   const results = new Map<EditRequest, Edited>();
   let open = some;
+  for (const { change } of some) refuseRedacted(change.data, ref.redact);
   for (let looks = 1; open.length > 0; looks += 1) {
     const round = await lookAndCall(parts, { ref, queue, some: open.slice(0, EDIT_JOBS_MAX) }, policy);
     if (isMoved(round)) return round;

@@ -11,6 +11,7 @@ import { planAll, scheduleAll } from './bulk.ts';
 import { type Cancel, createCancel } from './cancel.ts';
 import { createLetters } from './dead/letters.ts';
 import { createEdit, type Edit } from './edit.ts';
+import type { ErasingParts } from './erase/erase.ts';
 import { readerOf } from './find/walk.ts';
 import type { FindingParts } from './find/where.ts';
 import { createGet, type Get } from './job-view.ts';
@@ -124,6 +125,15 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
       cancel: createCancel({ jobs: made, callPartitions, windowMs }),
       replay: createReplay({ redis, jobs: made, callPartitions }),
       letters: createLetters({ redis, jobs: made, callPartitions }),
+      reschedule: createReschedule({ redis, jobs: made, callPartitions, horizonMs }),
+      edit: createEdit({ redis, jobs: made, callPartitions, recordBytesMax }),
+      finding: {
+        reader: readerOf(redis),
+        jobs: made,
+        callPartitions,
+        horizonMs,
+        recordBytesMax,
+      } satisfies FindingParts,
     };
   };
   await withReadRetry('read the clock', server.measure, { clock, budgetMs });
@@ -134,7 +144,8 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
     void refusal.look();
   });
   const callPartitions = partitionCalls();
-  const finding: FindingParts = { reader: readerOf(redis), jobs, callPartitions, horizonMs, recordBytesMax };
+  const written = writing(jobs, callPartitions);
+  const erasing: ErasingParts = { redis, namespace, callPartitions, windowMs, ...written };
   return {
     server,
     writing,
@@ -148,11 +159,9 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
       await refusal.look();
       await refusal.check();
     },
-    ...writing(jobs, callPartitions),
+    ...written,
     get: createGet({ redis, callPartitions }),
     past: createPast({ redis, callPartitions }),
-    reschedule: createReschedule({ redis, jobs, callPartitions, horizonMs }),
-    edit: createEdit({ redis, jobs, callPartitions, recordBytesMax }),
-    finding,
+    erasing,
   };
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Backoff } from '../core/backoff.ts';
 import type { HistoryOptions } from '../core/history.ts';
 import { historyRanges, queueRanges } from '../core/ranges.ts';
+import { parseRedact, REDACT_ALLOWED } from '../core/redaction.ts';
 import { duration, milliseconds, number, option } from './table.ts';
 
 const YEAR = 365 * 86_400_000;
@@ -67,6 +68,15 @@ const history = z.union([
     .transform((given): HistoryOptions => given),
 ]);
 
+function isRedact(paths: unknown): boolean {
+  try {
+    parseRedact(paths);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 const DELIVERIES = ['at-least-once', 'at-most-once', 'effectively-once'] as const;
 
 export const queue = z.strictObject({
@@ -102,5 +112,10 @@ export const queue = z.strictObject({
     doc: 'What is kept of jobs that are over.',
     allowed:
       'true, false, or keep (1s to 365d), max (1 to 10000000), result (true or false) and resultBytesMax (1 to 262144)',
+  }).exactOptional(),
+  redact: option(z.array(z.string()).refine(isRedact), {
+    kind: 'list',
+    doc: 'Fields of the data that views, messages of errors and the log do not show.',
+    allowed: REDACT_ALLOWED,
   }).exactOptional(),
 });

@@ -16,7 +16,9 @@ import { DEFAULT_NAME } from './job.ts';
 import { isBadData, openedRecord } from './opened-record.ts';
 import { type AbortReason, type Attempted, Defer, type Outcome } from './outcome.ts';
 import type { Queue } from './queue.ts';
+import type { Redaction } from './redaction.ts';
 import { stackOf, wishOf } from './thrown.ts';
+import { toldMessage } from './told-message.ts';
 
 /** One start of one job, as Redis counts it. */
 export interface Life {
@@ -31,6 +33,8 @@ export interface Rules<Handler> {
   readonly handlerOf: (name: string) => Handler | undefined;
   /** Whether anybody takes half-done work back. */
   readonly compensations: boolean;
+  /** Fields whose values no message of an error may hold. */
+  readonly redact?: Redaction | undefined;
 }
 
 type Dead = Extract<Outcome, { kind: 'dead' }>;
@@ -76,7 +80,7 @@ export function judgeStart<Handler>(life: Life, rules: Rules<Handler>, nowMs: nu
     return refused(whole, 'crashes-exhausted', `the worker died ${timesOf(crashes)} under this job`);
   }
   const record = readable(text);
-  if (typeof record === 'string') return refused(whole, 'unreadable-record', record);
+  if (typeof record === 'string') return refused(whole, 'unreadable-record', rules.redact ? UNQUOTED : record);
   const { name } = record;
   if (failures >= (record.attempts ?? queue.attempts)) {
     return refused(whole, 'attempts-exhausted', `failed ${timesOf(failures)}`, name);
@@ -87,7 +91,9 @@ export function judgeStart<Handler>(life: Life, rules: Rules<Handler>, nowMs: nu
   const run = { kind: 'run' as const, record, opening: undefined, handler, timeoutMs, isOver: isOverFirst(rules) };
   if (!hasContent(queue) && record.codec === undefined) return run;
   const opened = openedRecord(queue, record);
-  if (opened instanceof BadData) return refused(whole, BAD_DATA, opened.message, name);
+  if (opened instanceof BadData) {
+    return refused(whole, BAD_DATA, toldMessage(opened.message, { record, life, rules }), name);
+  }
   return opened instanceof Promise ? { ...run, opening: opened } : { ...run, record: opened };
 }
 
@@ -102,6 +108,9 @@ function refused<Handler>(
   const error = { atMs: whole.nowMs, attempt: whole.life.started.attempts, kind: 'refused' as const, message };
   return { kind: 'refused', name, outcome: withCompensation({ kind: 'dead', reason, error }, whole) };
 }
+
+/** The parser quotes what it cannot read. */
+const UNQUOTED = 'the record cannot be read, and is not quoted because its queue redacts data';
 
 /** The record, or why it cannot be read. */
 function readable(text: string): JobRecord | string {
@@ -174,13 +183,14 @@ function outcomeOf<Handler>(
   if (aborted === 'lease lost' || aborted === 'shutdown') return { kind: 'defer', delayMs: 0 };
   const isBad = isBadData(thrown);
   const kind = isBad ? 'refused' : aborted === 'timeout' ? 'timeout' : 'failure';
-  const message = oneLine(messageOf(thrown));
-  const stack = stacks && !isBad ? stackOf(thrown) : undefined;
+  const told = (text: string) => toldMessage(text, { record, life, rules });
+  const message = oneLine(told(messageOf(thrown)));
+  const stack = stacks && !isBad ? stackOf(thrown, told) : undefined;
   const error = { atMs: nowMs, attempt: life.started.attempts, kind, message, ...(stack && { stack }) } as const;
   if (isBad) return { kind: 'dead', reason: BAD_DATA, error };
   const wish = wishOf(thrown);
   if (wish instanceof Defer) return { kind: 'defer', delayMs: jittered(bounded(wish.delayMs), random()) };
-  if (wish) return { kind: 'dead', reason: oneLine(messageOf(wish), 200), error };
+  if (wish) return { kind: 'dead', reason: oneLine(told(messageOf(wish)), 200), error };
   const failures = life.started.failures + 1;
   const { attempts = rules.queue.attempts, backoff = rules.queue.backoff } = record;
   if (failures >= attempts) return { kind: 'dead', reason: 'attempts-exhausted', error };
@@ -188,11 +198,13 @@ function outcomeOf<Handler>(
 }
 
 /** Of a job that is over already: what went wrong, for those who listen. */
-function failureOf<Handler>(ending: Ending, { life, nowMs }: EndParts<Handler>): Attempted | undefined {
+function failureOf<Handler>(ending: Ending, parts: EndParts<Handler>): Attempted | undefined {
   if (ending.kind === 'returned') return undefined;
+  const { life, nowMs } = parts;
   const { thrown, aborted } = ending;
   const kind = aborted === 'timeout' ? 'timeout' : 'failure';
-  const message = oneLine(aborted === undefined ? messageOf(thrown) : `${aborted}: ${messageOf(thrown)}`);
+  const said = toldMessage(messageOf(thrown), parts);
+  const message = oneLine(aborted === undefined ? said : `${aborted}: ${said}`);
   return { atMs: nowMs, attempt: life.started.attempts, kind, message };
 }
 

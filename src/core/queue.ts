@@ -11,6 +11,7 @@ import { parseName } from './job.ts';
 import type { DataBySchemas } from './job-types.ts';
 import { checkNames } from './option-names.ts';
 import { durationIn, queueRanges, type Range } from './ranges.ts';
+import { parseRedact } from './redaction.ts';
 
 /** How the jobs of a queue are run, unless a job says otherwise. Producers and workers take the same object. */
 export interface QueueOptions {
@@ -42,6 +43,13 @@ export interface QueueOptions {
    * command line, dead letters and logs show what is stored. Producers and workers need the same one.
    */
   readonly codec?: Codec | undefined;
+  /**
+   * Fields of the data that people do not see: paths such as `card.number` or `items.*.email`. The command line, the HTTP
+   * API, the messages of errors and the log have `[redacted]` in their place; handlers and programs get the whole data. It
+   * is stored in Redis and holds for every process: whoever says something sets it, `[]` takes it back. Default: as it is
+   * stored, which at first is nothing.
+   */
+  readonly redact?: readonly string[] | undefined;
 }
 
 /** Options of a queue whose jobs have names, with a schema each. */
@@ -61,7 +69,18 @@ type AnyQueueOptions = QueueOptions & { readonly jobs?: JobSchemas | undefined }
 export type DeliveryMode = 'at-least-once' | 'at-most-once' | 'effectively-once';
 
 const QUEUE_OPTIONS: readonly string[] = Object.keys({
-  ...{ attempts: 0, crashes: 0, backoff: 0, timeout: 0, delivery: 0, partitions: 0, history: 0, jobs: 0, codec: 0 },
+  ...{
+    attempts: 0,
+    crashes: 0,
+    backoff: 0,
+    timeout: 0,
+    delivery: 0,
+    partitions: 0,
+    history: 0,
+    jobs: 0,
+    codec: 0,
+    redact: 0,
+  },
 } satisfies Record<keyof NamedQueueOptions, number>);
 
 const DELIVERIES: readonly DeliveryMode[] = ['at-least-once', 'at-most-once', 'effectively-once'];
@@ -82,6 +101,8 @@ export interface Queue<Data = unknown, Name extends string = string> {
   readonly codec?: Codec | undefined;
   /** Undefined: as it is stored. */
   readonly history?: History | undefined;
+  /** Paths of fields that views do not show. Undefined: as it is stored. */
+  readonly redact?: readonly string[] | undefined;
   /** Never present: it lets the compiler carry the data type. */
   readonly data?: Data;
 }
@@ -113,6 +134,7 @@ export function defineQueue(name: string, options: AnyQueueOptions = {}): Queue 
 export function queueFrom(name: string, options: AnyQueueOptions): Queue {
   checkNames(options, QUEUE_OPTIONS, 'defineQueue', 'bad-input');
   const history = parseHistory(options.history);
+  const redact = parseRedact(options.redact);
   return Object.freeze({
     name: parseName(name, 'queue'),
     attempts: wholeNumber(options.attempts ?? 5, { what: 'attempts', ...queueRanges.attempts }),
@@ -124,6 +146,7 @@ export function queueFrom(name: string, options: AnyQueueOptions): Queue {
     ...(options.jobs === undefined ? {} : { jobs: parseJobs(options.jobs) }),
     ...(options.codec === undefined ? {} : { codec: parseCodec(options.codec) }),
     ...(history && { history }),
+    ...(redact && { redact }),
   });
 }
 

@@ -3,10 +3,15 @@ import { Defer, Unrecoverable } from './outcome.ts';
 
 const STACK_CHARS = 2000;
 
-/** Where it was thrown. Anything can be thrown, also an object that throws when it is looked at. */
-export function stackOf(thrown: unknown): string | undefined {
+/**
+ * Where it was thrown. Anything can be thrown, also an object that throws when it is looked at.
+ *
+ * @param told what may be told of it; the stack begins with the message
+ */
+export function stackOf(thrown: unknown, told: (text: string) => string): string | undefined {
   try {
-    return thrown instanceof Error && typeof thrown.stack === 'string' ? thrown.stack.slice(0, STACK_CHARS) : undefined;
+    const isStack = thrown instanceof Error && typeof thrown.stack === 'string';
+    return isStack ? told(thrown.stack ?? '').slice(0, STACK_CHARS) : undefined;
   } catch {
     return undefined;
   }

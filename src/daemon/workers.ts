@@ -49,7 +49,9 @@ function definitionOf(name: string, { handlers, config }: { handlers: Handlers; 
   const timeout = coded ? timeoutMs : config.worker.timeoutMs;
   const content = { ...(jobs && { jobs }), ...(codec && { codec }) };
   const defined = queueFrom(name, { attempts, crashes, backoff, partitions, delivery, timeout, ...content, ...said });
-  return said.history === undefined && coded?.history ? Object.freeze({ ...defined, history: coded.history }) : defined;
+  const history = said.history === undefined && coded?.history;
+  const redact = said.redact === undefined && coded?.redact;
+  return Object.freeze({ ...defined, ...(history && { history }), ...(redact && { redact }) });
 }
 
 function workerOptions({ worker, done, namespace }: Config) {

@@ -7,6 +7,7 @@ import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { HeaderOptions, JobOverrides } from '../core/job-fields.ts';
 import { decodeHeader } from '../core/record-header.ts';
+import { type Redaction, redactedJob } from '../core/redaction.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { type DeadLetter, deadLetter } from '../redis/inspect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
@@ -76,9 +77,14 @@ export async function findDeadLetter(redis: Redis, refs: readonly PartitionRef[]
   throw new DuestreamError('bad-input', `several partitions have a dead letter ${show(address)}; allowed: ${choices}`);
 }
 
-/** What a record says, as far as it can be read. */
-export function contentOf(record: string | undefined): {
+/** What a record says to people, as far as it can be read. */
+export function contentOf(
+  record: string | undefined,
+  redact?: Redaction | undefined,
+): {
   readonly readable: boolean;
+  /** Also what cannot be read is not shown. */
+  readonly isHidden?: boolean;
   readonly askedDueMs?: number;
   readonly name?: string;
   readonly data?: unknown;
@@ -90,9 +96,9 @@ export function contentOf(record: string | undefined): {
   if (record === undefined || record === '') return { readable: false };
   try {
     const { askedDueMs, name, data, codec, bare: _, ...options } = decodeRecord(record);
-    return { readable: true, askedDueMs, name, data, codec, options };
+    return { readable: true, askedDueMs, name, data: redactedJob({ name, data }, redact), codec, options };
   } catch {
     const askedDueMs = decodeHeader(record)?.askedDueMs;
-    return { readable: false, ...(askedDueMs === undefined ? {} : { askedDueMs }) };
+    return { readable: false, isHidden: redact !== undefined, ...(askedDueMs === undefined ? {} : { askedDueMs }) };
   }
 }

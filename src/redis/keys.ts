@@ -9,6 +9,7 @@
  */
 
 import type { History } from '../core/history.ts';
+import type { Redaction } from '../core/redaction.ts';
 
 /** The consumer group of every ready stream. */
 export const GROUP = 'workers';
@@ -86,7 +87,7 @@ export const partitionTable = {
 export const controlTable = {
   queues: {
     type: 'hash',
-    doc: 'queue → its partitions and generation as JSON; `:schema` → the number of the layout of the namespace',
+    doc: 'queue → its partitions and generation as JSON; `<queue>:history` → what it keeps; `<queue>:redact` → what views do not show; `:schema` → the number of the layout of the namespace',
   },
   schedules: { type: 'hash', doc: 'schedule → its definition as JSON' },
   alive: { type: 'set', doc: 'ids of the processes that sent a heartbeat and did not leave' },
@@ -135,6 +136,8 @@ export interface PartitionRef {
   readonly keys: PartitionKeys;
   /** What its queue keeps of jobs that are over: of the number, the share of this partition. */
   readonly history?: History | undefined;
+  /** Fields of the data of its jobs that views do not show. */
+  readonly redact?: Redaction | undefined;
 }
 
 /** Whether what ends there is kept. */

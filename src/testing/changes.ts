@@ -9,11 +9,8 @@ import { partitionOf } from '../core/routing.ts';
 import type { Peek } from '../redis/inspect.ts';
 import { type EditReply, type RescheduleReply, seenText } from '../redis/transitions/edits.ts';
 import type { CancelReply } from '../redis/transitions/replies.ts';
-import { type JobBook, overOf } from './jobs.ts';
-import type { Kept } from './kept.ts';
-
-/** Who runs the jobs of the kit. */
-const OWNER = 'kit';
+import type { JobBook } from './jobs.ts';
+import { type Kept, OWNER, overOf } from './kept.ts';
 
 /** Undefined: it may be changed, as far as its state goes. */
 function notWaiting(job: Kept | undefined) {

@@ -19,8 +19,11 @@ export interface Begun {
   readonly effects: Effects;
 }
 
-/** A job that comes into being because another one died. */
-export type Put = (queue: Queue, job: { readonly id: string; readonly record: string }) => Promise<unknown>;
+/** A job that comes into being because another one died, or is done. */
+export type Put = (
+  queue: Queue,
+  job: { readonly id: string; readonly record: string; readonly dueMs?: number },
+) => Promise<unknown>;
 
 interface EndsParts {
   readonly agenda: Agenda;
@@ -82,6 +85,8 @@ async function settle(parts: EndsParts, begun: Begun, verdict: EndVerdict): Prom
   runs.push(runOf(begun, outcome.kind, error));
   if (error) job.history = [...job.history, error].slice(-HISTORY_MAX);
   await carryOut(parts, job, outcome);
+  if (outcome.kind !== 'done') return;
+  for (const { id, record, dueMs } of begun.effects.jobs ?? []) await parts.put(job.queue, { id, record, dueMs });
 }
 
 async function carryOut(parts: EndsParts, job: Kept, outcome: Outcome): Promise<void> {
@@ -101,6 +106,7 @@ async function carryOut(parts: EndsParts, job: Kept, outcome: Outcome): Promise<
 async function again(parts: EndsParts, job: Kept, delayMs: number): Promise<void> {
   const { agenda, inline, begin } = parts;
   job.nextDueMs = agenda.nowMs() + delayMs;
+  job.startedMs = undefined;
   if (inline && job.attempts >= INLINE_STARTS_MAX)
     await bury(parts, job, 'the handler deferred the job without end', undefined);
   else await begin(job, job.nextDueMs);

@@ -17,8 +17,8 @@ import type { Found, LiveState } from '../redis/find/look.ts';
 import type { Place, Source } from '../redis/find/places.ts';
 import { type PartitionRef, partitionRef } from '../redis/keys.ts';
 import { cancel, peekOf, refOf, reschedule, rewrite, seenOf } from './changes.ts';
-import { type JobBook, overOf } from './jobs.ts';
-import type { Kept } from './kept.ts';
+import type { JobBook } from './jobs.ts';
+import { type Kept, overOf } from './kept.ts';
 
 export function findingIn(book: JobBook, settings: ProducerSettings): FindingParts {
   const { horizonMs, dataBytesMax } = settings;

@@ -6,9 +6,10 @@ import type { Plan } from '../client/plan.ts';
 import { type Scheduled, scheduledOf } from '../client/scheduled.ts';
 import type { Queue } from '../core/queue.ts';
 import { decodeHeader, markOf } from '../core/record-header.ts';
-import type { JobState, OverState } from '../core/state.ts';
+import type { JobState } from '../core/state.ts';
 import type { CancelReply, ScheduleReply } from '../redis/transitions/replies.ts';
-import { type DeadLetter, endJob, freshJob, type Kept } from './kept.ts';
+import { type DeadLetter, endJob, freshJob, type Kept, overOf } from './kept.ts';
+import { endsOf } from './past.ts';
 import { createRunner, type RunnerParts } from './runner.ts';
 
 /** A job that is not over, or how it ended. */
@@ -38,8 +39,8 @@ export interface JobBookParts extends Omit<RunnerParts, 'deadLetters'> {
 export function createJobBook(parts: JobBookParts) {
   const { agenda, queueOf } = parts;
   const deadLetters: DeadLetter[] = [];
-  const runner = createRunner({ ...parts, deadLetters }, (queue, { id, record }) =>
-    add(queue, { id, record, dueMs: agenda.nowMs(), mode: 'keep', strict: false }),
+  const runner = createRunner({ ...parts, deadLetters }, (queue, { id, record, dueMs = agenda.nowMs() }) =>
+    add(queue, { id, record, dueMs, mode: 'keep', strict: false }),
   );
   const kept = new Map<string, Kept>();
 
@@ -55,7 +56,7 @@ export function createJobBook(parts: JobBookParts) {
     before?.strike();
     const generation = reply.kind === 'replaced' ? before?.generation : undefined;
     await begin({
-      ...freshJob(queueOf(queue), plan),
+      ...freshJob(queueOf(queue), { ...plan, past: before ? endsOf(before) : [] }),
       generation: generation === undefined ? undefined : generation + 1,
     });
     return told;
@@ -106,8 +107,4 @@ function replyTo(before: Kept, { record, mode }: Wanted): Exclude<ScheduleReply,
   if (mode === 'replace') return { kind: state === 'running' ? 'running' : 'replaced' };
   const askedMs = decodeHeader(before.record)?.askedDueMs ?? dueMs;
   return { kind: 'exists', dueMs: state === 'scheduled' ? dueMs : askedMs };
-}
-
-export function overOf(state: JobState): OverState | undefined {
-  return state === 'scheduled' || state === 'ready' || state === 'running' ? undefined : state;
 }

@@ -5,11 +5,14 @@ import { readRecord } from '../core/compensation.ts';
 import { DEFAULT_NAME, type Job } from '../core/job.ts';
 import type { Life } from '../core/judge.ts';
 import type { AbortReason, Attempted } from '../core/outcome.ts';
-import type { KeptResult } from '../core/past.ts';
+import type { KeptResult, PastJob } from '../core/past.ts';
 import type { Queue } from '../core/queue.ts';
 import type { JobState, OverState } from '../core/state.ts';
 import type { Effect } from '../redis/transitions/replies.ts';
 import type { Effects } from '../worker/context.ts';
+
+/** Who runs the jobs of the kit. */
+export const OWNER = 'kit';
 
 export interface Kept {
   readonly queue: Queue;
@@ -27,8 +30,12 @@ export interface Kept {
   reason: string | undefined;
   /** Grows when the job is replaced or replayed; undefined until a start or a change, of what is not counted yet. */
   generation: number | undefined;
+  /** When its last handler began; undefined while it waits for another start. */
+  startedMs: number | undefined;
   /** When it ended. */
   overMs: number | undefined;
+  /** How earlier lives of its id ended, the latest first. */
+  readonly past: readonly PastJob[];
   /** What its handler returned, where its queue keeps that. */
   result: KeptResult;
   /** The address of its dead letter. */
@@ -66,14 +73,25 @@ export interface DeadLetter extends Pick<Kept, 'queue' | 'id' | 'record' | 'toke
 }
 
 /** A job as it comes into being. */
-export function freshJob(queue: Queue, { id, record, dueMs }: Pick<Kept, 'id' | 'record' | 'dueMs'>): Kept {
+export function freshJob(
+  queue: Queue,
+  { id, record, dueMs, past = [] }: Pick<Kept, 'id' | 'record' | 'dueMs'> & Partial<Pick<Kept, 'past'>>,
+): Kept {
   return {
     ...{ queue, id, record, state: 'scheduled', dueMs, nextDueMs: undefined, token: '0', generation: undefined },
     ...{ attempts: 0, failures: 0, history: [], reason: undefined, cancelRequested: false, turn: 0 },
-    ...{ overMs: undefined, result: { kind: 'none' }, deadLetter: undefined },
+    ...{ startedMs: undefined, overMs: undefined, past, result: { kind: 'none' }, deadLetter: undefined },
     ...{ abort: undefined, strike: () => undefined },
   };
 }
+
+/** How it ended, if it has. */
+export function overOf(state: JobState): OverState | undefined {
+  return state === 'scheduled' || state === 'ready' || state === 'running' ? undefined : state;
+}
+
+/** The name in its record, as far as that can be read. */
+export const nameOf = (job: Kept): string => contentOf(job).name;
 
 /** The job is over. */
 export function endJob(job: Kept, state: OverState, nowMs: number): void {

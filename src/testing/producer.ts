@@ -22,6 +22,7 @@ import { edit, peekOf, refOf, reschedule } from './changes.ts';
 import { findingIn } from './finding.ts';
 import type { JobBook } from './jobs.ts';
 import { type DeadLetter, freshJob, type Kept } from './kept.ts';
+import { endsOf } from './past.ts';
 
 /** Nobody dials it. */
 const NOWHERE = 'redis://127.0.0.1:6379';
@@ -41,7 +42,7 @@ export function createKitProducer(book: JobBook, clock: Clock, chain?: ScheduleC
     replay: (queue, request) => replay(book, queue, request),
     async get(queue, id, { bare }) {
       const job = bare ? undefined : book.find(queue.name, id);
-      return job && viewOf(refOf(job), { id, bare, past: [] }, peekOf(job, book.nowMs()));
+      return job && viewOf(refOf(job), { id, bare, past: endsOf(job) }, peekOf(job, book.nowMs()));
     },
     past: {
       async result(queue, id, { bare }) {
@@ -123,7 +124,9 @@ async function replay(book: JobBook, queue: Queue, { target, dueMs, partition }:
   if (book.isLive(queue.name, id)) return { deadLetter, status: 'live', id, dueMs: undefined };
   found.isGone = true;
   const { token, attempts, generation } = found;
-  const job = { ...freshJob(found.queue, { id, record: withoutLateness(found.record), dueMs }), token, attempts };
+  const before = book.find(queue.name, id);
+  const past = before ? endsOf(before) : [];
+  const job = { ...freshJob(found.queue, { id, record: withoutLateness(found.record), dueMs, past }), token, attempts };
   await book.begin({ ...job, generation: (generation ?? 0) + 1, nextDueMs: dueMs });
   return { deadLetter, status: 'scheduled', id, dueMs };
 }

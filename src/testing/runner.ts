@@ -113,6 +113,7 @@ async function run(playing: Playing, begun: Begun, verdict: Running, rules: Rule
   const lazyAbort = new LazyAbort();
   job.abort = (why) => lazyAbort.abort(why);
   const startedMs = agenda.nowMs();
+  job.startedMs = startedMs;
   const lastsMs = inline ? 0 : playing.lastsMs(view);
   const context = contextOf(playing, view, { begun, verdict, lazyAbort });
   const handled = ended(() =>
@@ -159,6 +160,8 @@ function contextOf(
       log: silentLog,
       token: job.token,
       effects: verdict.isOver ? undefined : effects,
+      queue: job.queue,
+      serverOf: () => ({ nowMs: playing.agenda.nowMs }),
     },
     ref: partitionRef('test', { queue: job.queue.name, partition: 0, layoutGeneration: 0 }),
     deadlineMs: clock.monotonicMs() + verdict.timeoutMs,

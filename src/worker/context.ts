@@ -2,7 +2,9 @@
  * What a handler is given beside its job. Made lazily where it costs: most handlers never look at the signal, the
  * deadline or the log.
  */
+import type { Plan } from '../client/plan.ts';
 import type { Clock } from '../core/clock.ts';
+import type { Content } from '../core/content.ts';
 import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { Job } from '../core/job.ts';
@@ -10,6 +12,7 @@ import type { Log } from '../core/log.ts';
 import type { AbortReason } from '../core/outcome.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { Effect } from '../redis/transitions/replies.ts';
+import { planCommitted } from './commit-jobs.ts';
 import type { HandlerCalls, HandlerContext } from './handlers.ts';
 
 /** An AbortController that is only made when somebody looks at the signal. */
@@ -37,6 +40,10 @@ export class LazyAbort {
 /** The effects a handler asked for, until its start has ended. */
 export class Effects {
   list: Effect[] | undefined = undefined;
+  /** Jobs that come into being with the end. */
+  jobs: Plan[] | undefined = undefined;
+  /** How many jobs were asked for. */
+  asked = 0;
   isClosed = false;
 
   close(): readonly Effect[] {
@@ -58,6 +65,9 @@ export interface ContextParts {
   readonly log: Log;
   /** Of the worker, for all its jobs. */
   readonly calls: () => HandlerCalls;
+  /** What is said of the data of jobs that are committed, and the clock by which they are due. */
+  readonly queue: Content;
+  readonly serverOf: (ref: PartitionRef) => { readonly nowMs: () => number };
   /** Where `commit` collects; undefined where a job cannot commit. */
   readonly effects: Effects | undefined;
 }
@@ -108,16 +118,25 @@ export class JobContext implements HandlerContext {
   get commit(): HandlerContext['commit'] {
     return (command, key, ...args) => collect(this.#parts.effects, { command, key, args }, this.tag);
   }
+
+  get commitJob(): HandlerContext['commitJob'] {
+    return async (data, options = {}) => {
+      const { job, token, queue, ref, serverOf } = this.#parts;
+      const effects = openIn(this.#parts.effects, 'commitJob');
+      const nth = effects.asked;
+      effects.asked += 1;
+      const nowMs = Math.round(serverOf(ref).nowMs());
+      const plan = await planCommitted(data, options, { job, token, nth, queue, nowMs });
+      // The handler may have ended while a codec or a schema took its time.
+      openIn(effects, 'commitJob');
+      effects.jobs = [...(effects.jobs ?? []), plan];
+      return { id: plan.id, dueMs: plan.dueMs };
+    };
+  }
 }
 
-function collect(effects: Effects | undefined, effect: Effect, tag: string): void {
-  if (!effects) {
-    throw new DuestreamError(
-      'bad-input',
-      'commit cannot be used in a queue that delivers at most once: its jobs are over before the handler runs',
-    );
-  }
-  if (effects.isClosed) throw new DuestreamError('bad-input', 'commit was called after the handler had ended');
+function collect(given: Effects | undefined, effect: Effect, tag: string): void {
+  const effects = openIn(given, 'commit');
   effects.list ??= [];
   if (effects.list.length >= EFFECTS_MAX) {
     throw new DuestreamError(
@@ -128,9 +147,27 @@ function collect(effects: Effects | undefined, effect: Effect, tag: string): voi
   effects.list.push(effectOf(effect, tag));
 }
 
+/** @throws DuestreamError `bad-input` where nothing more can be committed */
+function openIn(effects: Effects | undefined, what: 'commit' | 'commitJob'): Effects {
+  if (!effects) {
+    throw new DuestreamError(
+      'bad-input',
+      `${what} cannot be used in a queue that delivers at most once: its jobs are over before the handler runs`,
+    );
+  }
+  if (effects.isClosed) throw new DuestreamError('bad-input', `${what} was called after the handler had ended`);
+  if (what === 'commit' || effects.asked < JOBS_MAX) return effects;
+  throw new DuestreamError(
+    'bad-input',
+    `commitJob was called more than ${JOBS_MAX} times; allowed: ${JOBS_MAX} jobs per job`,
+  );
+}
+
 /** Most commands of one job, and most words of one command: they run inside one script, which blocks all others. */
 const EFFECTS_MAX = 100;
 const WORDS_MAX = 1000;
+/** Most jobs that come into being with the end of one. */
+const JOBS_MAX = 100;
 const EFFECTS_KEY = /^[^{]*\{([^}]+)\}/;
 
 function effectOf(effect: Effect, tag: string): Effect {

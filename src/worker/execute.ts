@@ -10,7 +10,7 @@ import type { Started } from '../redis/transitions/replies.ts';
 import { type Handler, handlerFor, type PlainHandlers } from './handlers.ts';
 import type { Held } from './inflight.ts';
 import type { HandleChain } from './middleware.ts';
-import { type Executing, endedUnstarted, nowMs, Run, type Stations } from './run.ts';
+import { type Executing, endedUnstarted, nowMs, Run, rulesFor, type Stations } from './run.ts';
 import { within } from './within.ts';
 
 export interface ExecuteParts extends Stations {
@@ -36,7 +36,8 @@ export function createExecute(parts: ExecuteParts): Execute {
 }
 
 function execute(executing: Executing, held: Held, started: Started): void {
-  const { settle, inflight, rules } = executing;
+  const { settle, inflight } = executing;
+  const rules = rulesFor(executing, held);
   const life = { member: held.delivery.member, started };
   const verdict = judgeStart(life, rules, nowMs(executing, held));
   if (verdict.kind === 'run' && verdict.isOver && verdict.opening) {

@@ -15,6 +15,9 @@ import type { Log } from '../core/log.ts';
 import { hintOf } from '../core/nearest.ts';
 import { checkNames } from '../core/option-names.ts';
 import type { Queue, Untyped } from '../core/queue.ts';
+import type { CommitJobOptions } from './commit-jobs.ts';
+
+export type { CommitJobOptions };
 
 /** What a handler can do to other jobs. */
 export type HandlerCalls = Pick<Producer, 'schedule' | 'reschedule' | 'cancel'>;
@@ -40,6 +43,18 @@ export interface HandlerContext extends HandlerCalls {
    * @example context.commit('HINCRBY', `${context.tag}:balances`, account, 10);
    */
   readonly commit: (command: string, key: string, ...args: readonly (string | number)[]) => void;
+  /**
+   * Schedules one more job of the same queue in the step in which this one is completed: either both happen or none. It goes
+   * into the partition of this job, so its id is made here; without `delay` and `at` it is due when this one ends.
+   *
+   * @throws DuestreamError `bad-input` for an `id`, for data that the queue refuses, for a bare job, or in a queue that
+   * delivers at most once; after the handler has ended
+   * @example const { id } = await context.commitJob({ step: 2 }, { delay: '3d' });
+   */
+  readonly commitJob: (
+    data: unknown,
+    options?: CommitJobOptions,
+  ) => Promise<{ readonly id: string; readonly dueMs: number }>;
   /**
    * As a producer does, on the worker's connection. A handler may run twice: give the job an id that follows from this one,
    * so that the second run finds it there. It counts at once, whatever becomes of this job; `durability` is not for it.

@@ -19,6 +19,7 @@ import type { AbortReason, Outcome } from '../core/outcome.ts';
 import { encodeNote, type Note } from '../core/past.ts';
 import type { ServerOf } from '../redis/connection/server-clock.ts';
 import { keepsHistory } from '../redis/keys.ts';
+import { effectsOf } from './commit-jobs.ts';
 import type { Ended } from './conclude.ts';
 import { Effects, JobContext, LazyAbort } from './context.ts';
 import type { FullWatch } from './full-watch.ts';
@@ -81,7 +82,7 @@ export class Run {
 
   /** Calls the handler, and tells once how it ended, whether it throws, returns or resolves. */
   begin(): void {
-    const { inflight, clock, serverOf, events, queue, log, calls } = this.#executing;
+    const { inflight, clock, serverOf, events, queue, log, calls, rules } = this.#executing;
     const { handler, timeoutMs, isOver } = this.verdict;
     const { ref, delivery } = this.held;
     const { opening } = this.verdict;
@@ -99,13 +100,18 @@ export class Run {
       clock,
       log,
       calls,
+      serverOf,
+      queue: rules.queue,
       effects: isOver ? undefined : this.#effects,
     });
     let pending: PromiseLike<unknown> | undefined;
     let result: unknown;
     try {
       result = opening
-        ? opening.then(({ data }) => handler({ ...job, data: data as never }, context))
+        ? opening.then((record) => {
+            this.verdict = { ...this.verdict, record };
+            return handler({ ...job, data: record.data as never }, context);
+          })
         : handler(job, context);
       pending = isPromise(result) ? Promise.resolve(result) : undefined;
     } catch (thrown) {
@@ -195,7 +201,9 @@ export class Run {
     const { settle, clock } = this.#executing;
     const returned = ending.kind === 'returned' ? ending.value : undefined;
     const ended = this.endedAfter(clock.monotonicMs() - this.#startedMs, returned);
-    const effects = this.#effects.close();
+    const asked = this.#effects.close();
+    const { jobs } = this.#effects;
+    const effects = jobs ? [...asked, ...effectsOf(this.held.ref.keys, jobs)] : asked;
     const judged = judgeEnd(ending, this.#rulings());
     if (judged.kind === 'told') settle.tellOnce(ended, judged.error);
     else if (judged.outcome.kind !== 'done' || effects.length === 0) settle.settle(ended, judged.outcome);
@@ -203,7 +211,8 @@ export class Run {
   }
 
   #rulings(): EndParts<Handler<never>> {
-    const { rules, random } = this.#executing;
+    const { random } = this.#executing;
+    const rules = rulesFor(this.#executing, this.held);
     const { record } = this.verdict;
     const stacks = keepsHistory(this.held.ref);
     return { life: this.#life, record, rules, nowMs: nowMs(this.#executing, this.held), random, stacks };
@@ -219,6 +228,10 @@ export function endedUnstarted(held: Held, name: string, record: string): Ended 
 function noteOf({ ref: { history } }: Held, note: Note, returned?: unknown): string | undefined {
   return history?.isOn ? encodeNote(note, returned, history) : undefined;
 }
+
+/** What holds for a start: also what views of the queue do not show, which somebody may set while the worker runs. */
+export const rulesFor = ({ rules }: Executing, { ref: { redact } }: Held): Rules<Handler<never>> =>
+  redact ? { ...rules, redact } : rules;
 
 const RETURNED: Ending = { kind: 'returned' };
 

@@ -6,7 +6,6 @@
  * `refs` is one list that changes in place: the parts of the worker look into it in each of their passes. What was taken
  * from a partition that is gone keeps its own reference, and is settled there.
  */
-import type { History } from '../core/history.ts';
 import type { Log } from '../core/log.ts';
 import type { Queue } from '../core/queue.ts';
 import type { Redis } from '../redis/connection/connect.ts';
@@ -23,7 +22,7 @@ export interface ServedPartitions {
 export function createServedPartitions(parts: {
   readonly redis: Redis;
   readonly namespace: string;
-  readonly queue: Pick<Queue, 'name' | 'partitions' | 'history'>;
+  readonly queue: Pick<Queue, 'name' | 'partitions' | 'history' | 'redact'>;
   readonly consumer: string;
   readonly log: Log;
 }): ServedPartitions {
@@ -33,11 +32,11 @@ export function createServedPartitions(parts: {
   async function declare(): Promise<void> {
     const { name, partitions } = queue;
     // Said once: what somebody sets later, for all processes, must not be undone by the next look.
-    const history = refs.length === 0 ? queue.history : undefined;
-    const layout = await declareQueue(redis, { namespace, queue: name, partitions, history });
+    const said = refs.length === 0 ? { history: queue.history, redact: queue.redact } : {};
+    const layout = await declareQueue(redis, { namespace, queue: name, partitions, ...said });
     const next = partitionsOf(namespace, layout);
     const isSame = layout.partitions === refs.length && layout.layoutGeneration === refs[0]?.layoutGeneration;
-    if (isSame && isSameHistory(next[0]?.history, refs[0]?.history)) return;
+    if (isSame && isSameSaid(next[0], refs[0])) return;
     if (isSame) {
       refs.splice(0, refs.length, ...next);
       return;
@@ -55,5 +54,5 @@ export function createServedPartitions(parts: {
   return { refs, declare };
 }
 
-const isSameHistory = (one: History | undefined, other: History | undefined): boolean =>
-  JSON.stringify(one) === JSON.stringify(other);
+const isSameSaid = (one: PartitionRef | undefined, other: PartitionRef | undefined): boolean =>
+  JSON.stringify([one?.history, one?.redact]) === JSON.stringify([other?.history, other?.redact]);

@@ -100,7 +100,7 @@ const SLIPS: readonly (readonly [of: string, wrong: string, words: string, inste
   ['delivery', 'a missing group fails the call', "redis.pcall('XREADGROUP'", "redis.call('XREADGROUP'"],
 ];
 
-/** Damage, schedules and the control slot, which the commands of the model do not touch; their own tests do. */
+/** Damage, schedules, the control slot and erased history, which the commands of the model do not touch; their own tests do. */
 export const ELSEWHERE = [
   'repair',
   'mend-tags',
@@ -113,6 +113,7 @@ export const ELSEWHERE = [
   'disarm',
   'fire',
   'define',
+  'erase',
 ];
 /** The history of the model is too long to be swept; `test/redis/past.test.ts` sweeps one. */
 const PARTS_ELSEWHERE = ['sweep-past'];

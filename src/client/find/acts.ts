@@ -3,6 +3,7 @@ import { hasContent, seal } from '../../core/content.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import type { Queue } from '../../core/queue.ts';
 import { editRecord, type RecordChange } from '../../core/record-edit.ts';
+import { refuseRedacted } from '../../core/redaction.ts';
 import { type RetryPolicy, withRetry } from '../../redis/connection/outage.ts';
 import type { Found } from '../../redis/find/look.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
@@ -96,6 +97,7 @@ export function editing(jobs: Pick<Jobs, 'edit'>, { queue, change, bytesMax }: E
     outcomeOf: editOutcome,
   });
   return async (ref, some, policy) => {
+    refuseRedacted(change.data, ref.redact);
     made.clear();
     for (const job of some) made.set(job, await madeOf(job, { queue, change }));
     const sent = some.filter((job) => typeof made.get(job) === 'string' && made.get(job) !== job.record);

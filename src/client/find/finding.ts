@@ -6,6 +6,7 @@ import { checkNames } from '../../core/option-names.ts';
 import { wholeNumber } from '../../core/queue.ts';
 import type { Calls } from '../calls.ts';
 import { type ChangeIn, modeOf, type NewDue, requestOf } from '../changes.ts';
+import { createLevels } from '../durability.ts';
 import type { JobView } from '../job-view.ts';
 import { dueOf } from '../plan.ts';
 import type { Parts } from '../producer-parts.ts';
@@ -75,7 +76,7 @@ export interface Finding {
 }
 
 const LIST_NAMES = ['limit', 'cursor'];
-const WHERE_NAMES = ['dryRun', 'limit', 'cursor', 'onProgress', 'signal'];
+const WHERE_NAMES = ['dryRun', 'limit', 'cursor', 'onProgress', 'signal', 'durability'];
 const PAGE_MAX = 1000;
 const WAITING: readonly ListState[] = ['scheduled', 'ready'];
 
@@ -112,6 +113,7 @@ function looksOf({ runChecked }: Run): Pick<Finding, Looks> {
 }
 
 function changesOf(settings: ProducerSettings, { runChecked }: Run): Omit<Finding, Looks> {
+  const levelIn = createLevels(settings);
   const changed = async (call: Promise<CancelledWhere>): Promise<ChangedWhere> => {
     const { requested: _, ...result } = await call;
     return result;
@@ -121,6 +123,7 @@ function changesOf(settings: ProducerSettings, { runChecked }: Run): Omit<Findin
       runChecked(
         () => whereOf({ queue, filter, options, owner: 'cancelWhere' }),
         ({ finding }, ask) => changeWhere(finding, { ...ask, act: cancelling(finding.jobs, settings.windowMs) }),
+        () => levelIn(options),
       ),
     rescheduleWhere: (queue, filter, due, options = {}) => {
       const calledMs = settings.clock.monotonicMs();
@@ -128,14 +131,14 @@ function changesOf(settings: ProducerSettings, { runChecked }: Run): Omit<Findin
         ask: whereOf({ queue, filter, options, owner: 'rescheduleWhere', states: WAITING }),
         ...{ due, mode: modeOf(due), calledMs },
       });
-      return changed(runChecked(read, rescheduleAll));
+      return changed(runChecked(read, rescheduleAll, () => levelIn(options)));
     },
     editWhere: (queue, filter, change, options = {}) => {
       const read = () => ({
         ask: whereOf({ queue, filter, options, owner: 'editWhere', states: WAITING }),
         change: changeOf(change, { queue: queueOf(queue), dataBytesMax: settings.dataBytesMax }),
       });
-      return changed(runChecked(read, editAll));
+      return changed(runChecked(read, editAll, () => levelIn(options)));
     },
     runNowWhere: (queue, filter, options = {}) =>
       changed(
@@ -145,6 +148,7 @@ function changesOf(settings: ProducerSettings, { runChecked }: Run): Omit<Findin
             const act = rescheduling(finding.jobs, { dueMs: 0, mode: 'earlier', horizonMs: finding.horizonMs });
             return changeWhere(finding, { ...ask, act });
           },
+          () => levelIn(options),
         ),
       ),
   };

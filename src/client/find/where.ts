@@ -12,6 +12,7 @@ import type { Found } from '../../redis/find/look.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { Jobs } from '../../redis/transitions/jobs.ts';
 import type { Moved } from '../../redis/transitions/replies.ts';
+import type { DurabilityOption } from '../durability.ts';
 import { isMoved } from '../partition-calls.ts';
 import { sameKind } from '../scheduled.ts';
 import { parseCursor } from './cursor.ts';
@@ -68,7 +69,7 @@ export interface CancelledWhere extends ChangedWhere {
 }
 
 /** How a change of many goes on. */
-export interface WhereOptions {
+export interface WhereOptions extends DurabilityOption {
   /** Changes nothing, and says how many jobs are meant and which. */
   readonly dryRun?: boolean | undefined;
   /** Ends after so many jobs that were meant. Default: none, all of them. */

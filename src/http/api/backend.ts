@@ -3,6 +3,7 @@
  * first used, so a daemon whose API nobody asks has none of these connections.
  */
 import { createDeadLetters, type DeadLetters } from '../../client/dead/dead-letters.ts';
+import { createErasure, type Erasure } from '../../client/erase/erasure.ts';
 import { createProducer, type Producer } from '../../client/producer.ts';
 import { createSchedules, type Schedules } from '../../client/schedules/schedules.ts';
 import { systemClock } from '../../core/clock.ts';
@@ -48,6 +49,7 @@ export interface Backend extends Pick<BackendOptions, 'namespace' | 'queueOf' | 
   readonly producer: Producer;
   readonly deadLetters: DeadLetters;
   readonly schedules: Schedules;
+  readonly erasure: Erasure;
   /** The connection to look over. @throws DuestreamError `unavailable`, `wrong-schema` */
   readonly place: () => Promise<TimedPlace>;
   readonly examined: Examined;
@@ -66,6 +68,7 @@ export function createBackend(options: BackendOptions): Backend {
   });
   const deadLetters = createDeadLetters({ redis, namespace, horizon: horizonMs, retryBudget });
   const schedules = createSchedules({ redis, namespace, retryBudget: RETRY_MS });
+  const erasure = createErasure({ redis, namespace, retryBudget, doneWindow: doneWindowMs });
   const opening = createOpening({
     waitMs: WAIT_MS,
     open: () => [openCommands({ redis, name: 'api:look' })] as const,
@@ -78,11 +81,11 @@ export function createBackend(options: BackendOptions): Backend {
     },
   });
   return {
-    ...{ namespace, queueOf, limits, readyMax, producer, deadLetters, schedules },
+    ...{ namespace, queueOf, limits, readyMax, producer, deadLetters, schedules, erasure },
     place: () => opening.use(),
     examined: { ...options.examined, namespace, horizonMs },
     async stop() {
-      await Promise.all([producer.stop(), deadLetters.stop(), schedules.stop()]);
+      await Promise.all([producer.stop(), deadLetters.stop(), schedules.stop(), erasure.stop()]);
       opening.close();
     },
   };

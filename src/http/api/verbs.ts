@@ -3,6 +3,7 @@ import { auditVerbs } from './routes/audit.ts';
 import { batchVerbs } from './routes/batches.ts';
 import { deadVerbs } from './routes/dead.ts';
 import { deadWorkVerbs } from './routes/dead-work.ts';
+import { eraseVerbs } from './routes/erase.ts';
 import { jobListVerbs } from './routes/job-lists.ts';
 import { jobVerbs } from './routes/jobs.ts';
 import { liveVerbs } from './routes/live.ts';
@@ -24,6 +25,7 @@ export const verbs: readonly AnyVerb[] = [
   ...whereVerbs,
   ...deadVerbs,
   ...deadWorkVerbs,
+  ...eraseVerbs,
   ...scheduleVerbs,
   ...scheduleRunVerbs,
   ...lookVerbs,

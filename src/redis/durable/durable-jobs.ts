@@ -7,11 +7,11 @@ import { isCluster, memberOf, membersOf } from '../connection/cluster/members.ts
 import { describe, type Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
 import { createJobs, type Jobs } from '../transitions/jobs.ts';
-import type { CancelReply, Moved, ReplayReply, ScheduleReply } from '../transitions/replies.ts';
+import type { Moved, ReplayReply } from '../transitions/replies.ts';
 import { type Level, lackOf } from './level.ts';
 import { createLine, type Effect, type Line } from './line.ts';
 
-export type DurableJobs = Pick<Jobs, 'schedule' | 'cancel' | 'replay'>;
+export type DurableJobs = Pick<Jobs, 'schedule' | 'cancel' | 'replay' | 'reschedule' | 'edit'>;
 
 interface Node {
   readonly line: Line;
@@ -42,8 +42,10 @@ export function createDurableJobs(redis: Redis, level: Level): DurableJobs {
   }
 
   return {
-    schedule: (ref, ...call) => carry(ref, (jobs) => jobs.schedule(ref, ...call), scheduleEffect),
-    cancel: (ref, ...call) => carry(ref, (jobs) => jobs.cancel(ref, ...call), cancelEffect),
+    schedule: (ref, ...call) => carry(ref, (jobs) => jobs.schedule(ref, ...call), listEffect),
+    cancel: (ref, ...call) => carry(ref, (jobs) => jobs.cancel(ref, ...call), listEffect),
+    reschedule: (ref, ...call) => carry(ref, (jobs) => jobs.reschedule(ref, ...call), listEffect),
+    edit: (ref, ...call) => carry(ref, (jobs) => jobs.edit(ref, ...call), listEffect),
     replay: (ref, ...call) => carry(ref, (jobs) => jobs.replay(ref, ...call), replayEffect),
   };
 }
@@ -65,9 +67,6 @@ function listEffect(reply: readonly { readonly kind: string }[] | Moved): Effect
   if ('kind' in reply) return 'elsewhere';
   return reply.some(({ kind }) => WRITTEN.has(kind)) ? 'written' : 'met';
 }
-
-const scheduleEffect = (reply: readonly ScheduleReply[] | Moved) => listEffect(reply);
-const cancelEffect = (reply: readonly CancelReply[] | Moved) => listEffect(reply);
 
 function replayEffect({ kind }: ReplayReply): Effect {
   if (kind === 'moved') return 'elsewhere';

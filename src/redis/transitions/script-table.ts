@@ -192,6 +192,7 @@ export const scripts = {
     args: ['now', 'age', 'reason', 'after', 'limit', 'mode'],
     each: ['deadLetter'],
   }),
+  erase: define({ keys: ['past', 'ended'], args: ['tag', 'mode', 'score', 'limit'], each: ['id'], reply: 'list' }),
   remove: define({
     keys: [
       'scheduled',

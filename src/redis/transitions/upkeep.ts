@@ -1,6 +1,6 @@
 /**
- * What a person does to a whole partition: let it rest and go on, remove old dead letters, remove it. Each is one script, so
- * it may be repeated after a lost reply.
+ * What a person does to a whole partition: let it rest and go on, remove old dead letters, erase a person from its history,
+ * remove it. Each is one script, so it may be repeated after a lost reply.
  */
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
@@ -22,7 +22,7 @@ export interface PauseReply {
 export interface PurgeReply {
   readonly matched: number;
   readonly looked: number;
-  /** Where the next batch goes on; undefined when there are no more dead letters of that age. */
+  /** Where the next batch goes on; undefined when there are no more. */
   readonly next: string | undefined;
 }
 
@@ -70,6 +70,26 @@ export async function forget(redis: Redis, ref: PartitionRef, deadLetters: reado
   const args = { now: '', age: 0, reason: '', after: '', limit: 0, mode: 'named' };
   const [gone] = list(await run(redis, 'purge', { keys: ref.keys, args, each: deadLetters })).map(text);
   return Number(gone);
+}
+
+/** Looks at no more than `limit` records of the history, the earliest end first, or from behind the place named. */
+export async function erase(
+  redis: Redis,
+  { keys }: PartitionRef,
+  which: {
+    readonly tag: string;
+    readonly mode: 'count' | 'remove';
+    readonly limit: number;
+    readonly after?: string | undefined;
+  },
+): Promise<PurgeReply> {
+  const { tag, mode, limit, after } = which;
+  const [, score = '', id = ''] = /^(\S+) (.*)$/s.exec(after ?? '') ?? [];
+  const each = after === undefined ? [] : [Buffer.from(id, 'latin1')];
+  const reply = await run(redis, 'erase', { keys, args: { tag, mode, score, limit }, each, bytes: true });
+  const [matched, looked, atScore, atId] = list(reply);
+  const next = atId === undefined ? undefined : `${text(atScore)} ${text(atId)}`;
+  return { matched: Number(matched), looked: Number(looked), next };
 }
 
 /** Removes a partition with all its keys. Without `force` only if it holds neither jobs nor dead letters. */

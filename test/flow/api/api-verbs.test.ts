@@ -430,6 +430,16 @@ describe('schedules', () => {
   });
 });
 
+describe('an erase', () => {
+  test('removes what has the tag, from every queue', async () => {
+    await ask('POST /v1/queues/letters/jobs', { body: { id: 'a', delay: '1h', tags: ['user:42'] } });
+    const { status, body } = await ask('POST /v1/erase', { body: { tag: 'user:42' } });
+    expect([status, body.left, body.cursor]).toEqual([200, 0, undefined]);
+    expect(body.queues).toContainEqual(expect.objectContaining({ queue: 'letters', jobs: 1 }));
+    expect(await ask('POST /v1/erase', { body: { tag: 'a b' } })).toMatchObject(problem(400, 'bad-input'));
+  });
+});
+
 describe('what people look at', () => {
   test('is what comes due, who leads, who works and what doctor finds', async () => {
     const forecast = await ask('GET /v1/forecast?queue=emails');

@@ -1,5 +1,6 @@
-/** Finding jobs in a cluster, each partition on a node of its own. Real nodes. */
+/** Finding jobs in a cluster, and erasing by tag, each partition on a node of its own. Real nodes. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createErasure } from '../../../src/client/erase/erasure.ts';
 import { createProducer } from '../../../src/client/producer.ts';
 import { defineQueue } from '../../../src/core/queue.ts';
 import { type ClusterOfTests, startCluster } from '../../support/topology-lite.ts';
@@ -37,5 +38,41 @@ test('jobs are listed, counted and changed over all nodes', { timeout: 120_000 }
   expect(await producer.cancelWhere(queue, { tag: 'third' })).toMatchObject({ matched: 30, changed: 30, skipped: {} });
   expect(await producer.count(queue, { tag: 'third' })).toBe(0);
   expect(await producer.count(queue)).toBe(60);
+  await producer.stop();
+});
+
+test('a person is erased from all nodes, in steps', { timeout: 120_000 }, async () => {
+  const letters = defineQueue('letters', { partitions: 6, history: { keep: '1d' }, redact: ['to'] });
+  const producer = createProducer({ redis: cluster.url, retryBudget: '60s' });
+  const erasure = createErasure({ redis: cluster.url, retryBudget: '60s' });
+  const ids = Array.from({ length: 60 }, (_, nth) => `l${nth}`);
+  const list = ids.map((id, nth) => ({
+    id,
+    data: { to: id },
+    delay: '1h',
+    tags: [nth % 2 === 0 ? 'user:42' : 'other'],
+  }));
+  await producer.scheduleMany(letters, list);
+  // Their ends are in the history of every partition.
+  await producer.cancelMany(letters, ids.slice(0, 20));
+  const masters = await Promise.all(cluster.masters.map(({ client }) => client.keys('duestream:v1:{letters:*:past')));
+  expect(masters.filter((keys) => keys.length > 0).length).toBeGreaterThan(1);
+
+  const sum = { jobs: 0, history: 0 };
+  let cursor: string | undefined;
+  do {
+    const one = await erasure.erase(letters, { tag: 'user:42' }, { cursor, scanMax: 9 });
+    sum.jobs += one.jobs;
+    sum.history += one.history;
+    cursor = one.cursor;
+  } while (cursor !== undefined);
+  expect(sum).toEqual({ jobs: 20, history: 30 });
+  expect(await erasure.eraseEverywhere({ tag: 'user:42' }, { dryRun: true })).toMatchObject({ left: 0 });
+  expect(await producer.count(letters)).toBe(20);
+  expect((await producer.get(letters, 'l1'))?.past).toHaveLength(1);
+  await expect(producer.edit(letters, 'l21', { data: { to: '[redacted]' } })).rejects.toMatchObject({
+    code: 'bad-input',
+  });
+  await erasure.stop();
   await producer.stop();
 });

@@ -93,6 +93,34 @@ describe('replicated', () => {
     expect(await client.zscore(key('scheduled'), 'j:one')).toBeNull();
   });
 
+  test('changes of one, of many and by filter resolve when the replica has them', async () => {
+    const replica = await openReplica();
+    const producer = open();
+    const later = new Date(at.getTime() + 1000);
+    const list = ['a', 'b', 'c'].map((id) => ({ id, data: {}, at, tags: ['user:42'] }));
+    await producer.scheduleMany(QUEUE, list);
+    const client = await replica.client();
+    const dueMs = async (id: string) => Number(await client.zscore(key('scheduled'), `j:${id}`));
+    const record = async (id: string) => String(await client.hget(key('jobs'), `j:${id}`));
+    await producer.reschedule(QUEUE, 'a', { at: later });
+    expect(await dueMs('a')).toBe(later.getTime());
+    await producer.edit(QUEUE, 'a', { attempts: 3 });
+    expect(await record('a')).toContain('"o":{');
+    await producer.rescheduleWhere(QUEUE, { tag: 'user:42' }, { at: later });
+    expect([await dueMs('b'), await dueMs('c')]).toEqual([later.getTime(), later.getTime()]);
+    await producer.editWhere(QUEUE, { tag: 'user:42' }, { name: 'other' });
+    expect(await record('c')).toContain('"n":"other"');
+    const waits = await calls('wait');
+    await producer.runNow(QUEUE, 'c', { durability: 'memory' });
+    await producer.cancelWhere(QUEUE, { idPrefix: 'c' }, { durability: 'memory' });
+    expect(await calls('wait')).toBe(waits);
+    await producer.cancelWhere(QUEUE, { tag: 'user:42' });
+    expect(await client.zcard(key('scheduled'))).toBe(0);
+    const misspelt = { durabilty: 'replicated' } as object;
+    await expect(producer.reschedule(QUEUE, 'a', { at }, misspelt)).rejects.toThrow(/did you mean durability\?/);
+    await expect(producer.cancelWhere(QUEUE, { tag: 'x' }, misspelt)).rejects.toThrow(/did you mean durability\?/);
+  });
+
   test('a replay resolves when the replica has the job again', async () => {
     const replica = await openReplica();
     const producer = open();

@@ -1,6 +1,7 @@
-/** What the five constructors have in common: synchronous, connected when first used, started, stopped and disposed alike. */
+/** What the six constructors have in common: synchronous, connected when first used, started, stopped and disposed alike. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDeadLetters } from '../../../src/client/dead/dead-letters.ts';
+import { createErasure } from '../../../src/client/erase/erasure.ts';
 import { createProducer } from '../../../src/client/producer.ts';
 import { createSchedules } from '../../../src/client/schedules/schedules.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
@@ -22,6 +23,7 @@ const connections = async () =>
 const makers = {
   createProducer: (options: object) => createProducer({ redis: server.url, retryBudget: 0, ...options }),
   createDeadLetters: (options: object) => createDeadLetters({ redis: server.url, retryBudget: 0, ...options }),
+  createErasure: (options: object) => createErasure({ redis: server.url, retryBudget: 0, ...options }),
   createSchedules: (options: object) => createSchedules({ redis: server.url, retryBudget: 0, ...options }),
   createWorker: (options: object) => createWorker('mail', () => undefined, { redis: server.url, ...options }),
   createDaemon: (options: object) => createDaemon({ redis: server.url, roles: ['mover'], ...options }),
@@ -83,7 +85,7 @@ describe.each(Object.entries(makers))('%s', (name, make) => {
 
   test('refuses options that are none', () => {
     const makeIt: Readonly<Record<string, (options: never) => unknown>> = {
-      ...{ createProducer, createDeadLetters, createSchedules, createDaemon },
+      ...{ createProducer, createDeadLetters, createErasure, createSchedules, createDaemon },
       createWorker: (options) => createWorker('mail', () => undefined, options),
     };
     for (const options of [undefined, null, 5, []]) {

@@ -25,8 +25,8 @@ async function run(session: Session, queue: string, address: string): Promise<Ex
     return { placed, address: addressOf(placed, refs.length) };
   });
   const { record, entry: _entry, ...deadLetter } = found.placed.deadLetter;
-  const { partition } = found.placed.ref;
-  const content = contentOf(record);
+  const { partition, redact } = found.placed.ref;
+  const content = contentOf(record, redact);
   const value = {
     queue,
     partition,

@@ -7,6 +7,7 @@ import { durationMs } from '../../../core/duration.ts';
 import { DuestreamError } from '../../../core/errors.ts';
 import { span } from '../../../core/plain-words.ts';
 import type { OverState } from '../../../core/state.ts';
+import { redactedPast } from '../../../operations/redacted.ts';
 import { stats } from '../../../redis/inspect.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
@@ -59,7 +60,8 @@ async function run(session: Session, queue: string, { newerThan, state: outcome,
     const policy = { clock: systemClock, budgetMs: 10_000 };
     const ageMs = newerThan === undefined ? undefined : durationMs(newerThan, '--newer-than');
     const endedFromMs = ageMs === undefined ? undefined : (await stats(redis, first)).nowMs - ageMs;
-    return listPast({ redis, policy }, refs, { ...flags, outcome, endedFromMs });
+    const found = await listPast({ redis, policy }, refs, { ...flags, outcome, endedFromMs });
+    return { ...found, jobs: found.jobs.map((job) => redactedPast(job, first.redact)) };
   });
   session.out.answer({ queue, ...page }, () => [...linesOf(session, page), ...more(page)]);
   return 0;

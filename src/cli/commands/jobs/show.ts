@@ -8,6 +8,7 @@ import type { Token } from '../../../core/job.ts';
 import { span } from '../../../core/plain-words.ts';
 import { partitionOf } from '../../../core/routing.ts';
 import { addressOf } from '../../../operations/dead-letters.ts';
+import { redactedPast } from '../../../operations/redacted.ts';
 import type { Redis } from '../../../redis/connection/connect.ts';
 import { type DeadLetter, deadLetter, type Peek, peek, stats } from '../../../redis/inspect.ts';
 import type { PartitionRef } from '../../../redis/keys.ts';
@@ -68,7 +69,8 @@ const ENDS_MAX = 5;
 
 /** Asked for only where a history is or was kept. */
 async function pastIn(redis: Redis, ref: PartitionRef, { id, bare }: Pick<Asked, 'id' | 'bare'>) {
-  return ref.history ? pastOf(redis, ref, { member: memberOf(id, { bare }), max: ENDS_MAX }) : [];
+  const past = ref.history ? await pastOf(redis, ref, { member: memberOf(id, { bare }), max: ENDS_MAX }) : [];
+  return past.map((end) => redactedPast(end, ref.redact));
 }
 
 /** A job whose tombstone is gone, as the history knows it. */
@@ -96,6 +98,7 @@ async function storyOf(
     deadLetter: found,
     deadLetterAddress: found === undefined ? undefined : addressOf({ ref, deadLetter: found }, refs.length),
     past: await pastIn(redis, ref, asked),
+    redact: ref.redact,
     led: leaseTtlMs > 0,
     paused,
   };

@@ -5,6 +5,7 @@ import type { Attempted } from '../../../core/outcome.ts';
 import type { PastJob } from '../../../core/past.ts';
 import { span } from '../../../core/plain-words.ts';
 import { digestOf } from '../../../core/record-header.ts';
+import type { Redaction } from '../../../core/redaction.ts';
 import type { OverState } from '../../../core/state.ts';
 import { contentOf } from '../../../operations/dead-letters.ts';
 import type { DeadLetter, Peek } from '../../../redis/inspect.ts';
@@ -25,6 +26,8 @@ export interface Story {
   readonly deadLetterAddress: string | undefined;
   /** How it ended, and earlier lives of its id, the latest first, if the queue keeps a history. */
   readonly past: readonly PastJob[];
+  /** Fields of its data that are not shown. */
+  readonly redact: Redaction | undefined;
   /** Whether the partition has a leader that promotes. */
   readonly led: boolean;
   readonly paused: boolean;
@@ -35,7 +38,7 @@ export function storyValue(story: Story): object {
   const { id, bare, queue, partition, peek, deadLetter, deadLetterAddress, past } = story;
   const end = endOf(story);
   const record = peek.record ?? deadLetter?.record;
-  const { readable, askedDueMs, name, data, codec, options } = contentOf(record);
+  const { readable, askedDueMs, name, data, codec, options } = contentOf(record, story.redact);
   const { run, tombstone } = peek;
   return {
     id,
@@ -76,7 +79,7 @@ export function endOf({ peek: { tombstone }, past: [end] }: Story): PastJob | un
 export function storyLines(story: Story): readonly string[] {
   const { id, bare, queue, partition, peek, deadLetter } = story;
   const record = peek.record ?? deadLetter?.record;
-  const content = contentOf(record);
+  const content = contentOf(record, story.redact);
   return [
     ...jobFields({ id, bare, queue, partition, content, record: peek.tombstone && !deadLetter ? undefined : record }),
     ...pastFields(endOf(story)),
@@ -128,10 +131,11 @@ function optionTexts(options: Options): readonly (readonly [string, string | und
   return Object.values(texts);
 }
 
-function dataText({ readable, data, codec }: Content, record: string | undefined): string | undefined {
+function dataText({ readable, data, codec, isHidden }: Content, record: string | undefined): string | undefined {
   if (readable && codec !== undefined) return `${json(data)}, encoded by ${json(codec)}`;
   if (readable) return data === undefined ? undefined : json(data);
   if (record === undefined) return undefined;
+  if (isHidden) return 'unreadable, and not shown because its queue redacts data';
   return record === '' ? 'the record is missing' : `unreadable: ${record.slice(0, 200)}`;
 }
 

@@ -4,6 +4,8 @@ import type { ScheduleView } from '../../../client/schedules/schedules.ts';
 import { span } from '../../../core/plain-words.ts';
 import type { Schedule } from '../../../core/recurring/schedule.ts';
 import { parseZone } from '../../../core/recurring/zone.ts';
+import { redactedSchedules } from '../../../operations/redacted.ts';
+import { type Session, withRedis } from '../../session.ts';
 
 /** `30 2 * * *`, or `every 15 min`. */
 export function ruleText({ rule }: Schedule): string {
@@ -28,6 +30,16 @@ export function stateText({
   if (unreadable !== undefined) return `does not fire: ${unreadable}`;
   if (paused !== undefined) return paused === '' ? 'paused' : `paused: ${paused}`;
   return nextMs === undefined ? 'over' : 'on';
+}
+
+/** As people may see their data. */
+export async function shownSchedules(
+  session: Session,
+  views: readonly ScheduleView[],
+): Promise<readonly ScheduleView[]> {
+  if (views.every(({ input }) => input.data === undefined)) return views;
+  const { namespace } = session.config;
+  return withRedis(session, (redis) => redactedSchedules(views, async () => ({ redis, namespace })));
 }
 
 /** Without the parsed form: the input says the same as people wrote it. */

@@ -6,7 +6,7 @@ import { type Exit, type Register, wholeNumber, withExamples } from '../../regis
 import { newQueueHint, type Session, withSchedules } from '../../session.ts';
 import { line, table } from '../../terminal/text.ts';
 import { relative } from '../../terminal/when.ts';
-import { ruleText, shownView, stateText, wallText } from './schedule-lines.ts';
+import { ruleText, shownSchedules, shownView, stateText, wallText } from './schedule-lines.ts';
 
 interface Flags {
   readonly queue?: string;
@@ -49,7 +49,8 @@ async function run(session: Session, { limit, ...filter }: Flags): Promise<Exit>
     schedules.list({ ...filter, limit: most, onUnreadable, onMore }),
   );
   const nothing = views.length + unreadable.length === 0 ? await whyNone(session, filter) : '';
-  const value = { namespace: session.config.namespace, schedules: views.map(shownView), unreadable };
+  const shown = session.out.json ? await shownSchedules(session, views) : views;
+  const value = { namespace: session.config.namespace, schedules: shown.map(shownView), unreadable };
   session.out.answer(value, () => {
     if (views.length + unreadable.length === 0) {
       return [nothing];

@@ -6,7 +6,7 @@ import { type Exit, type Register, withExamples } from '../../register.ts';
 import { noSchedule, type Session, withSchedules } from '../../session.ts';
 import { type Cell, fields } from '../../terminal/text.ts';
 import { moment } from '../../terminal/when.ts';
-import { shownView, stateText, wallText } from './schedule-lines.ts';
+import { shownSchedules, shownView, stateText, wallText } from './schedule-lines.ts';
 
 export const schedulesShow: Register = (parent, runner) => {
   const command = parent
@@ -17,8 +17,9 @@ export const schedulesShow: Register = (parent, runner) => {
 };
 
 async function run(session: Session, name: string): Promise<Exit> {
-  const view = await withSchedules(session, (schedules) => schedules.get(name));
-  if (view === undefined) throw await noSchedule(session, name);
+  const found = await withSchedules(session, (schedules) => schedules.get(name));
+  if (found === undefined) throw await noSchedule(session, name);
+  const [view = found] = await shownSchedules(session, [found]);
   session.out.answer(shownView(view), () => fields([...definitionPairs(view), ...firedPairs(view)]));
   return 0;
 }

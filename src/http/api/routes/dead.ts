@@ -1,6 +1,7 @@
 /** Dead letters: listed, grouped by error, and shown. */
 import { z } from '@hono/zod-openapi';
 import type { DeadLetterGroup, DeadLetterRow } from '../../../client/dead/dead-letters.ts';
+import { redactedJob } from '../../../core/redaction.ts';
 import { parseAddress, writtenAs } from '../../../operations/dead-letters.ts';
 import { refsOfQueue } from '../../../operations/refs.ts';
 import type { Scope } from '../../../operations/tokens.ts';
@@ -68,14 +69,22 @@ const showDead = verb({
   path: ofDeadLetter,
   answers: { 200: { schema: shown, doc: 'The dead letter with its history.' } },
   async run({ path: { queue, deadLetter: address }, caller: { scopes }, backend }) {
-    const { length: partitions } = await refsOfQueue(await backend.place(), queue);
+    const refs = await refsOfQueue(await backend.place(), queue);
     const { deadLetter, partition } = parseAddress(address);
     const found = await backend.deadLetters.get(backend.queueOf(queue), deadLetter, { partition });
     if (!found) throw goneLetter();
     const mayRead = scopes.has('data');
     const { readable, askedDueMs, codec, options, data } = found;
-    const body = { ...seenRow(found, { partitions, scopes }), queue, readable, askedDueMs, codec, options };
-    return { status: 200, body: { ...body, hidden: !mayRead, data: mayRead ? data : undefined } };
+    const shown = mayRead ? redactedJob({ name: found.name, data }, refs[found.partition]?.redact) : undefined;
+    const body = {
+      ...seenRow(found, { partitions: refs.length, scopes }),
+      queue,
+      readable,
+      askedDueMs,
+      codec,
+      options,
+    };
+    return { status: 200, body: { ...body, hidden: !mayRead, data: shown } };
   },
 });
 

@@ -1,6 +1,8 @@
 /** What a caller without the scope `data` does not see: data, results, and whatever a handler said. That a job is there it sees. */
 import type { Attempted } from '../../../core/outcome.ts';
 import type { KeptResult, PastJob } from '../../../core/past.ts';
+import type { Redaction } from '../../../core/redaction.ts';
+import { redactedPast } from '../../../operations/redacted.ts';
 import type { Scope } from '../../../operations/tokens.ts';
 
 type Scopes = ReadonlySet<Scope>;
@@ -20,8 +22,8 @@ export const seenHistory = (history: readonly Attempted[], scopes: Scopes) =>
   scopes.has('data') ? history : history.map(({ message: _, stack: _stack, ...attempted }) => attempted);
 
 /** A digest lets one test a guess, so a mere reader gets none; who may write needs it to edit. */
-export const seenDigest = (digest: string | undefined, scopes: Scopes): string | undefined =>
-  scopes.has('data') || scopes.has('write') ? digest : undefined;
+export const seenDigest = (digest: string | undefined, scopes: Scopes, isRedacted: boolean): string | undefined =>
+  (scopes.has('data') && !isRedacted) || scopes.has('write') ? digest : undefined;
 
 /** That there is a result, and how large it is, says nothing of what is in it. */
 export function seenResult(result: KeptResult, scopes: Scopes) {
@@ -30,8 +32,7 @@ export function seenResult(result: KeptResult, scopes: Scopes) {
 }
 
 /** An end as the history of the queue knows it. */
-export const seenEnd = ({ history, result, ...end }: PastJob, scopes: Scopes) => ({
-  ...end,
-  history: seenHistory(history, scopes),
-  result: seenResult(result, scopes),
-});
+export function seenEnd(past: PastJob, scopes: Scopes, redact: Redaction | undefined) {
+  const { history, result, ...end } = redactedPast(past, redact);
+  return { ...end, history: seenHistory(history, scopes), result: seenResult(result, scopes) };
+}

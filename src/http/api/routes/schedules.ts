@@ -3,6 +3,7 @@ import { z } from '@hono/zod-openapi';
 import type { ScheduleInput, ScheduleView } from '../../../client/schedules/schedules.ts';
 import { systemClock } from '../../../core/clock.ts';
 import { parseSchedule } from '../../../core/recurring/schedule-input.ts';
+import { redactedSchedules } from '../../../operations/redacted.ts';
 import type { Scope } from '../../../operations/tokens.ts';
 import { declareQueue } from '../../../redis/transitions/queues.ts';
 import type { Backend } from '../backend.ts';
@@ -59,7 +60,7 @@ const listSchedules = verb({
       },
     });
     const mine = all.filter(({ queue }) => mayUse(caller, queue));
-    const schedules = mine.slice(0, query.limit).map((view) => seenSchedule(view, caller.scopes));
+    const schedules = await seenSchedules(backend, mine.slice(0, query.limit), caller.scopes);
     const whole = caller.queues === undefined ? unreadable : [];
     const body = { namespace: backend.namespace, schedules, more: more + mine.length - schedules.length };
     // What nobody can read may hold anything.
@@ -80,7 +81,8 @@ const getSchedule = verb({
   path: ofSchedule,
   answers: { 200: { schema: schedule, doc: 'Its definition, how far it was fired, and what comes next.' } },
   async run({ path: { name }, caller, backend }) {
-    return { status: 200, body: seenSchedule(await visibleSchedule(backend, caller, name), caller.scopes) };
+    const [seen] = await seenSchedules(backend, [await visibleSchedule(backend, caller, name)], caller.scopes);
+    return { status: 200, body: seen };
   },
 });
 
@@ -191,6 +193,11 @@ async function afterwards(
   const view = await schedules.get(name);
   const body = { name, status, queue, nextMs: view?.nextMs, paused: view?.paused };
   return { status: 200 as const, body, changed: status === 'unchanged' ? 0 : 1, target: name, queue };
+}
+
+async function seenSchedules(backend: Backend, views: readonly ScheduleView[], scopes: ReadonlySet<Scope>) {
+  const shown = scopes.has('data') ? await redactedSchedules(views, backend.place) : views;
+  return shown.map((view) => seenSchedule(view, scopes));
 }
 
 function seenSchedule({ schedule: _, ...view }: ScheduleView, scopes: ReadonlySet<Scope>) {

@@ -1,7 +1,9 @@
 /** The story of one job: what it is, what happened to it in the order of time, how it ended, and what comes next. */
 import type { JobView } from '../../../client/producer.ts';
 import type { PastJob } from '../../../core/past.ts';
+import { redactedJob } from '../../../core/redaction.ts';
 import { writtenAs } from '../../../operations/dead-letters.ts';
+import { redactedPast } from '../../../operations/redacted.ts';
 import { refsOfQueue } from '../../../operations/refs.ts';
 import type { Scope } from '../../../operations/tokens.ts';
 import { type DeadLetter, deadLetter } from '../../../redis/inspect.ts';
@@ -15,7 +17,9 @@ type Scopes = ReadonlySet<Scope>;
 export async function storyOf(place: TimedPlace, found: JobView, scopes: Scopes) {
   const refs = await refsOfQueue(place, found.queue);
   const letter = await letterOf(place, found, refs);
-  const end = endOf(found);
+  const redact = refs[found.partition]?.redact;
+  const last = endOf(found);
+  const end = last && redactedPast(last, redact);
   const history = seenHistory(found.history.length > 0 ? found.history : (letter?.history ?? []), scopes);
   const mayRead = scopes.has('data');
   const startedMs = end ? end.startedMs : startOf(found.token);
@@ -23,16 +27,16 @@ export async function storyOf(place: TimedPlace, found: JobView, scopes: Scopes)
     entry === undefined ? undefined : writtenAs({ deadLetter: entry, partition: found.partition }, refs.length);
   return {
     ...found,
-    data: mayRead ? found.data : undefined,
+    data: mayRead ? redactedJob(found, redact) : undefined,
     hidden: !mayRead,
     tags: end?.tags ?? found.options.tags,
-    digest: seenDigest(found.digest, scopes),
+    digest: seenDigest(found.digest, scopes, redact !== undefined),
     history,
     deadLetter: letter && written(letter.entry),
     reason: seenReason(letter?.reason, scopes),
     ...{ startedMs, tookMs: end?.tookMs },
     result: end && seenResult(end.result, scopes),
-    past: found.past.map((one) => ({ ...seenEnd(one, scopes), deadLetter: written(one.deadLetter) })),
+    past: found.past.map((one) => ({ ...seenEnd(one, scopes, redact), deadLetter: written(one.deadLetter) })),
     timeline: timelineOf(found, { end, startedMs, history }),
     nowMs: nowOf(place),
   };

@@ -1,0 +1,144 @@
+/**
+ * What a job of a queue without tags and history costs Redis, beside the frozen package of 0.1.0: `npm run bench:frozen`.
+ * Both builds make the same calls on the same Redis, round by round in turns: jobs are scheduled, promoted, started and
+ * completed in batches of the default sizes. Commands per job are counted and have to be equal; the time of Redis per job
+ * is the median of the rounds. Writes `bench/results/against-frozen.json`; with fewer jobs or rounds than the default it only prints.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { argumentsFor, wholeNumber } from '../scripts/arguments.mjs';
+import { root } from '../scripts/steps.mjs';
+import { keep, median, prepare, rounded, withRedis } from './parts.mjs';
+
+/** @typedef {import('ioredis').Redis} Redis */
+/** @typedef {{ commands: number, micros: number }} Cost */
+
+/** @type {readonly ('frozen' | 'now')[]} */
+const BUILDS = ['frozen', 'now'];
+const TARBALL = 'test/fixtures/0.1.0/duestream-0.1.0.tgz';
+const JOBS = 20_000;
+const ROUNDS = 7;
+const BATCH = { schedule: 250, promote: 300, serve: 80 };
+const LEASE_MS = 600_000;
+const WINDOW_MS = 600_000;
+/** What the bench asks itself. */
+const OWN = ['info', 'config|resetstat', 'flushall', 'client|setname', 'client|setinfo', 'select', 'ping'];
+
+const file = import.meta.filename;
+const given = argumentsFor(file, { jobs: { type: 'string' }, rounds: { type: 'string' } });
+const jobsCount = wholeNumber(file, 'jobs', { given: given.jobs, otherwise: JOBS, from: 100, to: 1_000_000 });
+const rounds = wholeNumber(file, 'rounds', { given: given.rounds, otherwise: ROUNDS, from: 1, to: 99 });
+
+const { binary } = await prepare();
+const folder = mkdtempSync(join(tmpdir(), 'due-frozen-'));
+try {
+  execFileSync('tar', ['xzf', join(root, TARBALL), '-C', folder]);
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  await withRedis(binary, async ({ redis, socketPath }) => {
+    const builds = {
+      frozen: await opened(join(folder, 'package/dist'), socketPath),
+      now: await opened(join(root, 'dist'), socketPath),
+    };
+    await compare(redis, builds);
+    for (const { close } of Object.values(builds)) close();
+  });
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** @param {Redis} redis @param {Record<'frozen' | 'now', Awaited<ReturnType<typeof opened>>>} builds */
+async function compare(redis, builds) {
+  /** @type {Record<'frozen' | 'now', Cost[]>} */
+  const seen = { frozen: [], now: [] };
+  // The first round loads the scripts, and counts for nothing.
+  for (let round = 0; round <= rounds; round += 1) {
+    const order = round % 2 === 0 ? BUILDS : BUILDS.toReversed();
+    for (const build of order) {
+      const cost = await measured(redis, builds[build]);
+      if (round > 0) seen[build].push(cost);
+    }
+  }
+  const rows = BUILDS.map((build) => ({
+    build,
+    commandsPerJob: median(seen[build].map(({ commands }) => commands)),
+    microsPerJob: rounded(median(seen[build].map(({ micros }) => micros))),
+  }));
+  const [before, after] = rows;
+  if (!before || !after) throw new Error('two builds were measured');
+  const ratio = rounded(after.microsPerJob / before.microsPerJob);
+  const what = `${jobsCount} jobs of 200 bytes scheduled, promoted, started and completed, medians of ${rounds} rounds in turns; now / frozen: ${ratio}`;
+  const isWhole = jobsCount >= JOBS && rounds >= ROUNDS;
+  if (isWhole) keep('against-frozen', { what, rows });
+  else console.table(rows);
+  console.log(what);
+  if (after.commandsPerJob === before.commandsPerJob) return;
+  console.error('the commands per job are not equal');
+  process.exitCode = 1;
+}
+
+/** @param {Redis} redis @param {Awaited<ReturnType<typeof opened>>} build @returns {Promise<Cost>} */
+async function measured(redis, build) {
+  await redis.flushall();
+  await build.begin();
+  await redis.config('RESETSTAT');
+  await build.play();
+  const stats = await redis.info('commandstats');
+  const rows = [...stats.matchAll(/cmdstat_([^:]+):calls=(\d+),usec=(\d+)/g)];
+  const counted = rows.filter(([, name = '']) => !OWN.includes(name));
+  const scripts = counted.filter(([, name = '']) => name.startsWith('eval'));
+  return {
+    commands: counted.reduce((sum, [, , calls]) => sum + Number(calls), 0) / jobsCount,
+    // The commands within a script are part of its time.
+    micros: scripts.reduce((sum, [, , , micros]) => sum + Number(micros), 0) / jobsCount,
+  };
+}
+
+/** A build, with its own connection. @param {string} dist @param {string} socketPath */
+async function opened(dist, socketPath) {
+  const { openCommands, whenReady } = await import(join(dist, 'redis/connection/connect.js'));
+  const { createJobs } = await import(join(dist, 'redis/transitions/jobs.js'));
+  const { partitionRef } = await import(join(dist, 'redis/keys.js'));
+  const { elect } = await import(join(dist, 'redis/transitions/lease.js'));
+  const { join: enrol } = await import(join(dist, 'redis/transitions/ready.js'));
+  const { encodeBody, encodeRecord } = await import(join(dist, 'core/codec.js'));
+  const commands = openCommands({ redis: { path: socketPath }, name: 'bench', commandTimeoutMs: 60_000 });
+  await whenReady(commands);
+  const jobs = createJobs(commands);
+  const ref = partitionRef('bench', { queue: 'q', partition: 0, layoutGeneration: 0 });
+  const settings = { consumer: 'w1', bytesMax: 640 * 1024, windowMs: WINDOW_MS };
+  const body = encodeBody({ name: 'default', data: 'x'.repeat(198) });
+  let term = '';
+
+  async function begin() {
+    ({ term } = await elect(commands, ref, { processId: 'bench', leaseMs: LEASE_MS }));
+    await enrol(commands, ref.keys, 'w1');
+  }
+
+  async function play() {
+    const dueMs = Date.now() - 1000;
+    const all = Array.from({ length: jobsCount }, (_, at) => ({
+      ...{ member: `j:job-${String(at).padStart(12, '0')}`, record: encodeRecord(dueMs, body), dueMs },
+    }));
+    for (let from = 0; from < all.length; from += BATCH.schedule) {
+      const some = all.slice(from, from + BATCH.schedule);
+      await jobs.schedule(ref, some, { mode: 'keep', horizonMs: 1e10, bytesMax: 1e6, layout: 'fresh' });
+    }
+    for (let from = 0; from < all.length; from += BATCH.promote) {
+      await jobs.promote(ref, { term, leaseMs: LEASE_MS, limit: BATCH.promote, cap: 1e7 });
+    }
+    /** @type {{ entry: string, member: string, token: string, mark: string }[]} */
+    let ended = [];
+    for (let over = 0; over < all.length; over += ended.length) {
+      const { taken } = await jobs.serve(ref, { ended, given: [], take: BATCH.serve }, settings);
+      ended = taken.map((/** @type {any} */ one) => ({
+        ...{ entry: one.entry, member: one.member, token: one.token, mark: `${dueMs.toString(36)} 0123456789abcdef` },
+      }));
+      if (ended.length === 0) throw new Error('nothing was started');
+    }
+    await jobs.serve(ref, { ended, given: [], take: 0 }, settings);
+  }
+
+  return { begin, play, close: () => commands.disconnect() };
+}

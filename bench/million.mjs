@@ -1,0 +1,196 @@
+/**
+ * Work on a million jobs: `npm run bench:million`. Purge, replay, cancel by tag and erase run as commands of their own, are
+ * killed in the middle with SIGKILL and begun again. Redis counts (`INFO latencystats`) how long its scripts and its longest
+ * other command took at p99.9. Writes `bench/results/million.json` and `docs/reference/large-work.md`; with fewer jobs
+ * (`--jobs 20000`) it only prints.
+ */
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { argumentsFor, wholeNumber } from '../scripts/arguments.mjs';
+import { root } from '../scripts/steps.mjs';
+import { keep, prepare, rounded, withRedis } from './parts.mjs';
+
+/** @typedef {import('ioredis').Redis} Redis */
+
+const JOBS = 1_000_000;
+const TAG = 'campaign:7';
+const CHUNK = 500;
+const LOOK_MS = 20;
+const DUE_MS = Date.UTC(2040, 0, 1);
+
+const given = argumentsFor(import.meta.filename, { jobs: { type: 'string' } });
+const count = wholeNumber(import.meta.filename, 'jobs', { given: given.jobs, otherwise: JOBS, from: 1000, to: JOBS });
+
+const { binary } = await prepare();
+const { openCommands, whenReady } = await import(`${root}dist/redis/connection/connect.js`);
+const { createJobs } = await import(`${root}dist/redis/transitions/jobs.js`);
+const { partitionRef } = await import(`${root}dist/redis/keys.js`);
+const { declareQueue } = await import(`${root}dist/redis/transitions/queues.js`);
+const { parseHistory } = await import(`${root}dist/core/history.js`);
+const { encodeBody, encodeRecord } = await import(`${root}dist/core/codec.js`);
+
+const history = parseHistory({ keep: '7d', max: 10_000_000 });
+const ref = partitionRef('duestream', { queue: 'q', partition: 0, layoutGeneration: 0 });
+const { scheduled, dead, past } = ref.keys;
+const record = encodeRecord(DUE_MS, encodeBody({ name: 'welcome', data: { to: 'someone@example.org' } }), {
+  tags: [TAG],
+});
+const memberOf = (/** @type {number} */ at) => `j:job-${String(at).padStart(12, '0')}`;
+
+/** What is measured: what there is before, the command, and how much of it is left. */
+const WORK = {
+  purge: {
+    fill: fillDead,
+    args: ['dead', 'purge', 'q', '--reason', 'attempts-exhausted', '--limit', '10000000', '--yes'],
+    left: (/** @type {Redis} */ redis) => redis.xlen(dead),
+  },
+  replay: {
+    fill: fillDead,
+    args: ['dead', 'replay', 'q', '--all', '--limit', '1000000', '--delay', '100d'],
+    left: (/** @type {Redis} */ redis) => redis.xlen(dead),
+  },
+  'cancel by tag': {
+    fill: fillJobs,
+    args: ['cancel', 'q', '--tag', TAG, '--yes'],
+    left: (/** @type {Redis} */ redis) => redis.zcard(scheduled),
+  },
+  'erase, half of them jobs with a history, half dead letters': {
+    fill: async (/** @type {Redis} */ redis, /** @type {any} */ jobs, /** @type {number} */ all) => {
+      const half = all >> 1;
+      await declareQueue(redis, { namespace: 'duestream', queue: 'q', partitions: 1, history });
+      await fillJobs(redis, jobs, half);
+      await fillDead(redis, jobs, half);
+    },
+    args: ['erase', '--tag', TAG, '--yes'],
+    left: async (/** @type {Redis} */ redis) =>
+      (await redis.zcard(scheduled)) + (await redis.xlen(dead)) + (await redis.hlen(past)),
+  },
+};
+
+await withRedis(binary, async ({ redis, url, socketPath }) => {
+  const commands = openCommands({ redis: { path: socketPath }, name: 'bench', commandTimeoutMs: 60_000 });
+  await whenReady(commands);
+  await redis.config('SET', 'latency-tracking-info-percentiles', '50 99.9 100');
+  const rows = [];
+  for (const [work, how] of Object.entries(WORK))
+    rows.push({ work, ...(await measured({ redis, commands, url }, how)) });
+  commands.disconnect();
+  const what = `${count} each, killed in the middle and begun again; times of single commands in ms at p99.9, by Redis itself`;
+  if (count < JOBS) console.table(rows);
+  else writePage(keep('million', { what, rows }));
+});
+
+/** @param {{ redis: Redis, commands: any, url: string }} at @param {(typeof WORK)['purge']} how */
+async function measured({ redis, commands, url }, { fill, args, left }) {
+  await redis.flushall();
+  await declareQueue(commands, { namespace: 'duestream', queue: 'q', partitions: 1 });
+  await redis.hset(ref.keys.meta, 'generation', '0');
+  const emptyBytes = await usedBytes(redis);
+  await fill(commands, createJobs(commands), count);
+  const [fullBytes, all] = [await usedBytes(redis), await left(redis)];
+  await redis.config('RESETSTAT');
+  const begun = performance.now();
+  const first = running(url, args);
+  // In the middle, however fast the machine is: it looks at how much is left, and at no clock.
+  while ((await left(redis)) > all / 2 && first.child.exitCode === null) await sleep(LOOK_MS);
+  first.child.kill('SIGKILL');
+  await first.ended;
+  const atKill = await left(redis);
+  const { code, said } = await running(url, args).ended;
+  const seconds = (performance.now() - begun) / 1000;
+  const over = await left(redis);
+  if (code !== 0 || over > 0) throw new Error(`${args.join(' ')} ended with ${code}, ${over} left: ${said}`);
+  const { scripts, longest } = await latencies(redis);
+  return {
+    ...{ items: all, doneWhenKilled: all - atKill, seconds: rounded(seconds), perSecond: Math.round(all / seconds) },
+    ...{ scriptsMs: scripts, longestCommand: longest.name, longestMs: longest.ms },
+    bytesPerItem: Math.round((fullBytes - emptyBytes) / all),
+  };
+}
+
+/** @param {string} url @param {readonly string[]} args */
+function running(url, args) {
+  const child = spawn(process.execPath, [join(root, 'dist/main.js'), ...args, '--redis', url], {
+    env: { PATH: process.env.PATH },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  child.stderr.on('data', (chunk) => {
+    said = String(chunk);
+  });
+  child.stdout.resume();
+  /** @type {Promise<{ code: number | null, said: string }>} */
+  const ended = new Promise((resolve) => child.once('close', (code) => resolve({ code, said })));
+  return { child, ended };
+}
+
+/** The p99.9 of all scripts, and of the command that took longest. @param {Redis} redis */
+async function latencies(redis) {
+  const stats = await redis.info('latencystats');
+  const all = [...stats.matchAll(/latency_percentiles_usec_([^:]+):.*p99\.9=([\d.]+)/g)]
+    .map(([, name = '', micros]) => ({ name, ms: rounded(Number(micros) / 1000) }))
+    .filter(({ name }) => !/^(flushall|config|info|debug)/.test(name));
+  const scripts = Math.max(0, ...all.filter(({ name }) => name.startsWith('eval')).map(({ ms }) => ms));
+  const longest = all.toSorted((a, b) => b.ms - a.ms)[0] ?? { name: '-', ms: 0 };
+  return { scripts, longest };
+}
+
+/** @param {Redis} redis */
+async function usedBytes(redis) {
+  return Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
+}
+
+/** @param {Redis} _ @param {any} jobs @param {number} all */
+async function fillJobs(_, jobs, all) {
+  for (let from = 0; from < all; from += CHUNK) {
+    const size = Math.min(CHUNK, all - from);
+    const items = Array.from({ length: size }, (_, at) => ({ member: memberOf(from + at), record, dueMs: DUE_MS }));
+    for (let rest = items; rest.length > 0; ) {
+      const replies = await jobs.schedule(ref, rest, { mode: 'keep', horizonMs: 1e12, bytesMax: 1e6 });
+      rest = rest.filter((_, at) => replies[at]?.kind === 'later');
+    }
+  }
+}
+
+/** @param {Redis} redis @param {any} _ @param {number} all */
+async function fillDead(redis, _, all) {
+  const history = JSON.stringify({ t: 1, a: 5, k: 'failure', m: 'connect ECONNREFUSED 127.0.0.1:25' });
+  const fields = { reason: 'attempts-exhausted', history, token: 7, attempts: 5, generation: 0, at: 1 };
+  const beginMs = Date.now() - 60_000;
+  for (let from = 0; from < all; from += CHUNK) {
+    const pipeline = redis.pipeline();
+    for (let at = from; at < Math.min(all, from + CHUNK); at += 1) {
+      const parts = { member: memberOf(all + at), record, ...fields };
+      pipeline.xadd(dead, `${beginMs + Math.floor(at / 1000)}-${at % 1000}`, ...Object.entries(parts).flat());
+    }
+    await pipeline.exec();
+  }
+}
+
+/** @param {ReturnType<typeof keep>} kept */
+function writePage({ what, host, node, date, rows }) {
+  const cells = rows.map((row) => {
+    const { work, items, doneWhenKilled, seconds, perSecond, scriptsMs, longestCommand, longestMs } =
+      /** @type {any} */ (row);
+    return `| ${work} | ${items} | ${doneWhenKilled} | ${seconds} | ${perSecond} | ${scriptsMs} | \`${longestCommand}\` ${longestMs} |`;
+  });
+  const head =
+    '| work | items | done when it was killed | seconds in all | per second | scripts, p99.9 ms | longest command, p99.9 ms |';
+  const lines = [
+    '<!-- Made by `npm run bench:million`. -->',
+    '# Work on a million jobs',
+    '',
+    'Each runs as a command, is killed with SIGKILL in the middle and begun again; then nothing is left. Redis serves everybody else',
+    'between two calls, so the longest call is the longest that others wait.',
+    '',
+    head,
+    '|---|--:|--:|--:|--:|--:|--:|',
+    ...cells,
+    '',
+    `${what}. ${host}, Node.js ${node}, ${date}.`,
+    '',
+  ];
+  writeFileSync(join(root, 'docs/reference/large-work.md'), lines.join('\n'));
+}

@@ -1,0 +1,124 @@
+/**
+ * `erase --tag <tag>`: what is stored of a person goes for ever: jobs, dead letters, history. In bounded steps; a run that
+ * was cut short is simply repeated. The tag may name that person, so the audit says how many went, and not by which tag.
+ */
+import type { Command } from 'commander';
+import { createErasure, type ErasedEverywhere, type ErasedQueue } from '../../client/erase/erasure.ts';
+import { redisOf } from '../../config/redis-options.ts';
+import { parseTag } from '../../core/job-tags.ts';
+import { counted } from '../../core/plain-words.ts';
+import { type Exit, type Register, withExamples } from '../register.ts';
+import { partitionsOfQueue, type Session, withRedis, withSchedules } from '../session.ts';
+import { line } from '../terminal/text.ts';
+import { checkConsent } from './dead/dead-flags.ts';
+
+interface Flags {
+  readonly tag: string;
+  readonly queue?: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+const PROGRESS_EVERY = 5000;
+const RETRY_MS = 10_000;
+
+export const erase: Register = (parent, runner) => {
+  const command = parent
+    .command('erase')
+    .description('remove what is stored of a person, by tag: jobs, dead letters and history of all queues')
+    .requiredOption('--tag <tag>', 'what names the person, such as user:42')
+    .option('--queue <name>', 'only of this queue')
+    .option('--dry-run', 'only count it')
+    .option('--yes', 'really remove it; give either this or --dry-run')
+    .action((flags: Flags, command: Command) => runner.run(command, (session) => run(session, flags)));
+  withExamples(command, [
+    'duestream erase --tag user:42 --dry-run',
+    'duestream erase --tag user:42 --yes',
+    'duestream erase --tag user:42 --queue emails --yes --json',
+  ]);
+};
+
+async function run(session: Session, flags: Flags): Promise<Exit> {
+  checkConsent(flags, 'this removes jobs, dead letters and history for ever');
+  const { queue } = flags;
+  const tag = parseTag(flags.tag, '--tag');
+  const dryRun = flags.dryRun === true;
+  // Reading first: what is no queue is said before anything goes.
+  if (queue !== undefined) await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
+  else await withRedis(session, (redis) => redis.ping());
+  const done = await eraseAll(session, { tag, dryRun, queue });
+  const schedules = await schedulesOf(session, { tag, queue });
+  for (const one of done.queues) {
+    if (!dryRun) session.changes.push({ verb: 'erase', queue: one.queue, count: goneOf(one) });
+  }
+  session.out.answer({ ...done, schedules }, () => [...done.queues.flatMap(sentence), ...rest(done, schedules)]);
+  return done.left === 0 ? 0 : 1;
+}
+
+async function eraseAll(
+  session: Session,
+  { tag, dryRun, queue }: { readonly tag: string; readonly dryRun: boolean; readonly queue: string | undefined },
+): Promise<ErasedEverywhere> {
+  const { config } = session;
+  const windowMs = config.done.max === 0 ? 0 : config.done.windowMs;
+  const erasure = createErasure({
+    ...{ redis: redisOf(config), namespace: config.namespace, doneWindow: windowMs },
+    retryBudget: windowMs === 0 ? RETRY_MS : Math.min(RETRY_MS, windowMs / 2),
+  });
+  const queues = queue === undefined ? {} : { queues: [queue] };
+  let told = 0;
+  const onProgress = (progress: ErasedQueue) => {
+    const step = Math.floor(progress.scanned / PROGRESS_EVERY);
+    if (step > told)
+      session.out.note(line`${progress.queue}: ${progress.scanned} looked at, ${goneOf(progress)} found`);
+    told = step;
+  };
+  try {
+    return await erasure.eraseEverywhere({ tag }, { ...queues, dryRun, onProgress });
+  } finally {
+    await erasure.stop();
+  }
+}
+
+/** They make jobs with the tag again; whether they should is for somebody to decide. */
+async function schedulesOf(
+  session: Session,
+  { tag, queue }: { readonly tag: string; readonly queue: string | undefined },
+): Promise<readonly string[]> {
+  const list = await withSchedules(session, (schedules) =>
+    schedules.list({ tag, ...(queue !== undefined && { queue }), onUnreadable: () => undefined }),
+  );
+  return list.map(({ name }) => name);
+}
+
+const goneOf = ({ jobs, running, deadLetters, history }: ErasedQueue): number => jobs + running + deadLetters + history;
+
+function sentence(one: ErasedQueue): readonly string[] {
+  if (goneOf(one) + one.left === 0) return [];
+  const { queue, dryRun, jobs, running, deadLetters, history, left } = one;
+  const what = [
+    counted(jobs, 'job'),
+    counted(deadLetters, 'dead letter'),
+    `${counted(history, 'record')} of the history`,
+  ];
+  return [
+    line`${queue}: ${what.join(', ')} ${dryRun ? 'would be removed' : 'removed'}`,
+    ...(running > 0 ? [line`${queue}: ${counted(running, 'job')} running, asked to stop`] : []),
+    ...(left > running ? [line`${queue}: ${counted(left, 'job')} there still`] : []),
+  ];
+}
+
+function rest({ dryRun, queues, left }: ErasedEverywhere, schedules: readonly string[]): readonly string[] {
+  const isNothing = queues.every((one) => goneOf(one) + one.left === 0);
+  return [
+    ...(isNothing ? ['nothing has this tag'] : []),
+    ...(left > 0 ? ['some jobs run or were scheduled meanwhile: repeat the command when they have ended'] : []),
+    ...schedules.map(
+      (name) => line`schedule ${name} has this tag and stays: "duestream schedules rm ${name}" removes it`,
+    ),
+    ...(dryRun || isNothing ? [] : [KEPT]),
+  ];
+}
+
+const KEPT =
+  'Redis may keep the bytes in memory and in its files until it writes them anew: see docs/how-to/privacy.md';

@@ -1,0 +1,97 @@
+/** What the API shows of a queue that redacts fields, and how a person is erased over it. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { type ServedApi, serveApi } from '../../support/api.ts';
+import { buryJobs } from '../../support/buried.ts';
+
+let api: ServedApi;
+const SECRET = 'ann@example.org';
+const data = { email: SECRET, n: 7 };
+
+beforeAll(async () => {
+  api = await serveApi({ roles: ['http', 'mover'] });
+  await declareQueue(api.place.redis, { namespace: 'duestream', queue: 'mail', partitions: 1, redact: ['email'] });
+});
+afterAll(() => api.stop());
+
+describe('fields that a queue redacts', () => {
+  test('are shown to no token, and neither is what tells a guess from a miss', async () => {
+    await api.ask('POST /v1/queues/mail/jobs', { body: { id: 'a', data, delay: '1h' } });
+    const seen = await api.ask('GET /v1/queues/mail/jobs/a');
+    expect(seen.body).toMatchObject({ data: { email: '[redacted]', n: 7 }, hidden: false });
+    expect(seen.text).not.toContain(SECRET);
+    const reader = await api.tokenOf({ scopes: ['read', 'data'] });
+    const read = await api.ask('GET /v1/queues/mail/jobs/a', { token: reader });
+    expect(read.body).toMatchObject({ data: { email: '[redacted]' } });
+    expect(read.body.digest).toBeUndefined();
+    expect(read.headers.get('etag')).toBeNull();
+    const writer = await api.tokenOf({ scopes: ['read', 'data', 'write'] });
+    expect((await api.ask('GET /v1/queues/mail/jobs/a', { token: writer })).body.digest).toMatch(/^[0-9a-f]{16}$/);
+  });
+
+  test('are not written back by an edit of what was shown', async () => {
+    const { body } = await api.ask('GET /v1/queues/mail/jobs/a');
+    const edited = await api.ask('PATCH /v1/queues/mail/jobs/a', { body: { data: body.data } });
+    expect(edited).toMatchObject({ status: 400, body: { code: 'bad-input' } });
+    expect(edited.text).toContain('stands in views for a value that its queue hides');
+    expect((await api.ask('PATCH /v1/queues/mail/jobs/a', { body: { data: { ...data, n: 8 } } })).status).toBe(200);
+  });
+
+  test('are not shown of dead letters and of schedules', async () => {
+    await buryJobs(api.redis.url, [{ queue: 'mail', id: 'd', data, reason: `no mail to ${SECRET}` }]);
+    const { body, text } = await api.ask('GET /v1/queues/mail/dead');
+    expect(body.deadLetters).toMatchObject([{ id: 'd', reason: 'no mail to [redacted]' }]);
+    expect(text).not.toContain(SECRET);
+    for (const { deadLetter } of body.deadLetters) {
+      const seen = await api.ask(`GET /v1/queues/mail/dead/${deadLetter}`);
+      expect(seen.body.data).toEqual({ email: '[redacted]', n: 7 });
+    }
+    await api.ask('PUT /v1/schedules/nightly', { body: { queue: 'mail', every: '1h', data } });
+    for (const path of ['/v1/schedules', '/v1/schedules/nightly']) {
+      const seen = await api.ask(`GET ${path}`);
+      expect(seen.text).toContain('[redacted]');
+      expect(seen.text).not.toContain(SECRET);
+    }
+  });
+});
+
+describe('POST /v1/erase', () => {
+  const put = (queue: string, id: string, tags: readonly string[]) =>
+    api.ask(`POST /v1/queues/${queue}/jobs`, { body: { id, delay: '1h', tags } });
+  const erase = (body: object, token?: string) => api.ask('POST /v1/erase', { body, token });
+
+  test('counts, removes from every queue, and leaves the tag out of the audit', async () => {
+    await put('one', 'a', ['user:42']);
+    await put('one', 'b', ['other']);
+    await put('two', 'c', ['user:42', 'vip']);
+    const dry = await erase({ tag: 'user:42', dryRun: true });
+    expect(dry).toMatchObject({ status: 200, body: { dryRun: true, left: 0 } });
+    const jobsOf = (body: typeof dry.body) =>
+      body.queues.filter(({ jobs }: { jobs: number }) => jobs > 0).map(({ queue }: { queue: string }) => queue);
+    expect(jobsOf(dry.body)).toEqual(['one', 'two']);
+    const done = await erase({ tag: 'user:42' });
+    expect(jobsOf(done.body)).toEqual(['one', 'two']);
+    expect(done.body.cursor).toBeUndefined();
+    expect((await api.ask('GET /v1/queues/one/jobs/a')).body.state).toBe('cancelled');
+    expect((await api.ask('GET /v1/queues/one/jobs/b')).body.state).toBe('scheduled');
+    const audit = await api.ask('GET /v1/audit');
+    expect(audit.body.entries[0]).toMatchObject({ verb: 'erase', count: 2 });
+    expect(audit.text).not.toContain('user:42');
+  });
+
+  test('is for admins; a token of some queues names one of them', async () => {
+    const writer = await api.tokenOf({ scopes: ['write', 'data'] });
+    expect((await erase({ tag: 'user:42' }, writer)).status).toBe(403);
+    const admin = await api.tokenOf({ scopes: ['admin'], queues: ['one'] });
+    expect((await erase({ tag: 'user:42' }, admin)).status).toBe(403);
+    expect((await erase({ tag: 'user:42', queue: 'two' }, admin)).status).toBe(403);
+    expect((await erase({ tag: 'user:42', queue: 'one' }, admin)).status).toBe(200);
+  });
+
+  test('refuses what is given wrongly', async () => {
+    for (const body of [{}, { tag: 'a b' }, { tag: 'x', cursor: 'x' }, { tag: 'x', dryrun: true }, { tag: '=x' }]) {
+      expect(await erase(body), JSON.stringify(body)).toMatchObject({ status: 400, body: { code: 'bad-input' } });
+    }
+    expect((await erase({ tag: 'x', queue: 'nobody' })).status).toBe(404);
+  });
+});

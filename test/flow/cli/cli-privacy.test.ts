@@ -1,0 +1,177 @@
+/** A queue that redacts fields: nobody sees them on the command line, and no edit writes a view back. And erase by tag. */
+import { beforeEach, describe, expect, test } from 'vitest';
+import { createProducer } from '../../../src/client/producer.ts';
+import { parseHistory } from '../../../src/core/history.ts';
+import { encodeNote } from '../../../src/core/past.ts';
+import { defineQueue } from '../../../src/core/queue.ts';
+import { controlKeys } from '../../../src/redis/keys.ts';
+import { declareQueue, findQueue } from '../../../src/redis/transitions/queues.ts';
+import { useCli } from '../../support/cli.ts';
+import { T0, usePartition } from '../../support/partition.ts';
+
+const history = parseHistory({ result: true });
+if (!history) throw new Error('no history');
+const cli = useCli();
+const the = usePartition({ history });
+const SECRET = 'ann@example.org';
+const redact = ['email', 'card.number'];
+const data = { email: SECRET, card: { number: '4111111111111111', last4: '1111' }, n: 7 };
+
+beforeEach(async () => {
+  await declareQueue(the.redis, { namespace: 't', queue: 'q', partitions: 1, history, redact });
+});
+
+const due = (...args: readonly string[]) => cli.run([...args, '--redis', the.server.url, '--namespace', 't']);
+const answer = async (...args: readonly string[]) => JSON.parse((await due(...args, '--json')).out);
+const hidden = { email: '[redacted]', card: { number: '[redacted]', last4: '1111' }, n: 7 };
+
+async function done(id: string, returned: unknown, tags = ''): Promise<void> {
+  const note = { name: 'welcome', record: `1a${tags}|{}`, startedMs: T0, tookMs: 5 };
+  const claim = await the.running(id, { data });
+  const mark = `${T0.toString(36)} 0123456789abcdef\n${encodeNote(note, returned, history ?? never())}`;
+  await the.complete([{ ...claim, mark }], { nowMs: T0 });
+}
+const never = () => {
+  throw new Error('no history');
+};
+
+describe('fields that a queue redacts', () => {
+  test('are shown by no verb, in lines or in JSON', async () => {
+    await done('over', { email: SECRET, sent: true });
+    await the.bury(await the.running('died', { data }), { reason: 'no-handler' });
+    await the.schedule('waits', { data });
+    expect((await answer('show', 'q', 'waits')).data).toEqual(hidden);
+    expect((await answer('history', 'ls', 'q', '--state', 'done')).jobs[0].result).toEqual({
+      ...{ kind: 'kept', value: { email: '[redacted]', sent: true } },
+    });
+    const { deadLetters } = await answer('dead', 'ls', 'q');
+    expect((await answer('dead', 'show', 'q', deadLetters[0].deadLetter)).data).toEqual(hidden);
+    for (const id of ['waits', 'over', 'died']) {
+      for (const flags of [[], ['--json']]) expect((await due('show', 'q', id, ...flags)).out).not.toContain(SECRET);
+    }
+    for (const verb of [
+      ['ls', 'q'],
+      ['history', 'ls', 'q'],
+      ['dead', 'ls', 'q'],
+      ['dead', 'groups', 'q'],
+    ]) {
+      for (const flags of [[], ['--json']]) expect((await due(...verb, ...flags)).out).not.toContain(SECRET);
+    }
+    expect((await due('dead', 'show', 'q', deadLetters[0].deadLetter)).out).toContain('[redacted]');
+  });
+
+  test('are not shown of a record that nobody can read', async () => {
+    await the.schedule('broken');
+    await the.redis.hset(the.keys.jobs, 'j:broken', `1a|{"d":{"email":"${SECRET}"`);
+    const { out } = await due('show', 'q', 'broken');
+    expect(out).toContain('unreadable, and not shown because its queue redacts data');
+    expect(out).not.toContain(SECRET);
+  });
+
+  test('are not shown of the data of a schedule', async () => {
+    await due('schedules', 'put', 'nightly', '--queue', 'q', '--every', '1h', '--data', JSON.stringify(data));
+    const shown = await answer('schedules', 'show', 'nightly');
+    expect(shown.input.data).toEqual(hidden);
+    for (const verb of [
+      ['show', 'nightly'],
+      ['ls', '--json'],
+      ['show', 'nightly', '--json'],
+    ]) {
+      expect((await due('schedules', ...verb)).out).not.toContain(SECRET);
+    }
+    await due('schedules', 'rm', 'nightly');
+  });
+
+  test('are whole for code, and an edit that would write a view back is refused', async () => {
+    await the.schedule('waits', { data });
+    const producer = createProducer({ redis: the.server.url, namespace: 't' });
+    expect((await producer.get('q', 'waits'))?.data).toEqual(data);
+    const shown = await answer('show', 'q', 'waits');
+    const back = JSON.stringify(shown.data);
+    for (const flags of [['waits'], ['--where-state', 'scheduled', '--yes']]) {
+      const { code, err } = await due('edit', 'q', ...flags, '--data', back);
+      expect(code).not.toBe(0);
+      expect(err).toMatch(/data\.\S+ is "\[redacted\]", which stands in views for a value that its queue hides/);
+    }
+    const coded = defineQueue<object>('q', { redact });
+    await expect(producer.edit(coded, 'waits', { data: shown.data })).rejects.toMatchObject({ code: 'bad-input' });
+    expect((await producer.edit('q', 'waits', { data: { ...data, n: 8 } })).status).toBe('edited');
+    expect((await producer.edit('q', 'waits', { attempts: 2 })).status).toBe('edited');
+    await producer.stop();
+  });
+
+  test('are set for every process: by a definition, by the command line, and taken back', async () => {
+    const stored = async () => (await findQueue(the.redis, 't', 'q'))?.redact;
+    expect(await stored()).toEqual(['card.number', 'email']);
+    expect((await due('queues', 'set', 'q', '--redact', 'email, items.*.to')).out).toBe(
+      'views show [redacted] in the place of these fields of q: email, items.*.to\nall processes follow within half a minute\n',
+    );
+    expect(await stored()).toEqual(['email', 'items.*.to']);
+    const producer = createProducer({ redis: the.server.url, namespace: 't' });
+    await producer.count(defineQueue('q'));
+    expect(await stored()).toEqual(['email', 'items.*.to']);
+    await producer.count(defineQueue('q', { redact: ['to'] }));
+    expect(await stored()).toEqual(['email', 'items.*.to']);
+    await producer.stop();
+    const other = createProducer({ redis: the.server.url, namespace: 't' });
+    await other.count(defineQueue('q', { redact: ['to'] }));
+    expect(await stored()).toEqual(['to']);
+    await other.stop();
+    expect((await due('queues', 'set', 'q', '--redact', 'none')).out).toContain('views show all data of q');
+    expect(await the.redis.hexists(controlKeys('t').queues, 'q:redact')).toBe(0);
+    expect((await due('queues', 'set', 'q', '--redact', 'a..b')).code).toBe(64);
+    expect((await answer('queues', 'ls')).queues).toHaveLength(1);
+  });
+});
+
+describe('erase', () => {
+  const tags = ';t=user:42';
+
+  async function furnish(): Promise<void> {
+    const record = `1${T0.toString(36)}${tags}|{"d":1}`;
+    await done('b', {}, tags);
+    await done('c', {});
+    await the.scheduleAll([{ member: 'j:a', record, dueMs: T0 }]);
+  }
+
+  test('counts with --dry-run, removes with --yes, and tells how many by place', async () => {
+    await furnish();
+    expect((await due('erase', '--tag', 'user:42')).code).toBe(64);
+    expect((await due('erase', '--tag', 'user:42', '--dry-run')).out).toBe(
+      'q: 1 job, 0 dead letters, 1 record of the history would be removed\n',
+    );
+    const { code, out } = await due('erase', '--tag', 'user:42', '--yes');
+    expect(code).toBe(0);
+    expect(out).toContain('q: 1 job, 0 dead letters, 2 records of the history removed\nRedis may keep the bytes');
+    expect(await answer('erase', '--tag', 'user:42', '--queue', 'q', '--yes')).toEqual({
+      dryRun: false,
+      queues: [{ queue: 'q', dryRun: false, jobs: 0, running: 0, deadLetters: 0, history: 0, left: 0, scanned: 1 }],
+      ...{ left: 0, schedules: [] },
+    });
+    expect((await due('erase', '--tag', 'user:42', '--yes')).out).toBe('nothing has this tag\n');
+  });
+
+  test('is in the audit by its count, without the tag', async () => {
+    await furnish();
+    await due('erase', '--tag', 'user:42', '--yes');
+    const { entries } = await answer('audit', 'ls');
+    expect(entries[0]).toMatchObject({ verb: 'erase', queue: 'q', count: 3 });
+    expect(JSON.stringify(entries)).not.toContain('user:42');
+  });
+
+  test('names schedules that make jobs with the tag, and exits with 1 while a job runs', async () => {
+    await due('schedules', 'put', 'daily', '--queue', 'q', '--every', '1h', '--tag', 'user:42');
+    const record = `1${T0.toString(36)}${tags}|{"d":1}`;
+    await the.scheduleAll([{ member: 'j:a', record, dueMs: T0 }]);
+    await the.run();
+    const { code, out } = await due('erase', '--tag', 'user:42', '--yes');
+    expect(out).toContain('q: 1 job running, asked to stop');
+    expect(out).toContain('schedule daily has this tag and stays');
+    expect(code).toBe(1);
+  });
+
+  test('refuses a queue that there is not, and a tag that can be none', async () => {
+    expect((await due('erase', '--tag', 'user:42', '--queue', 'nobody', '--yes')).code).not.toBe(0);
+    expect((await due('erase', '--tag', 'a b', '--yes')).code).toBe(64);
+  });
+});

@@ -1,0 +1,127 @@
+/** `context.commitJob`: a job that comes into being in the same step in which another one is completed, or not at all. */
+import { describe, expect, it } from 'vitest';
+import { createProducer } from '../../../src/client/producer.ts';
+import { decodeTombstone } from '../../../src/core/codec.ts';
+import { defineQueue } from '../../../src/core/queue.ts';
+import { createTestKit } from '../../../src/testing/index.ts';
+import type { Handler, HandlerContext } from '../../../src/worker/handlers.ts';
+import { openLossyLine } from '../../support/lossy-line.ts';
+import { eventually, NAMESPACE, useLine } from '../../support/worker-line.ts';
+
+const line = useLine();
+const EFFECTIVELY = { delivery: 'effectively-once' } as const;
+const DAY_MS = 86_400_000;
+
+const key = (name: string) => `t:v1:{${line.queue}:0}:${name}`;
+const waiting = () => line.redis.zrange(key('scheduled'), '0', '-1');
+const outcome = async (id = 'a') => decodeTombstone((await line.stored(id)) ?? '')?.outcome;
+const next: Handler = (_job, { commitJob }) => commitJob({ step: 2 }, { delay: '3d', tags: ['user:42'] });
+
+function producer() {
+  const made = createProducer({ redis: { path: line.server.socketPath }, namespace: NAMESPACE });
+  line.onEnd(() => made.stop());
+  return made;
+}
+
+describe('the new job', () => {
+  it('is there when the first one is done: with its data, its due time and its tags', async () => {
+    const told: unknown[] = [];
+    const worker = await line.worker(async (_job, { commitJob }) => {
+      told.push(await commitJob({ step: 2 }, { delay: '3d', tags: ['user:42', 'vip'], name: 'second' }));
+      expect(await waiting()).toEqual([]);
+    }, EFFECTIVELY);
+    await line.plan({});
+    await eventually(() => worker.heard.of('job.completed').length).toBe(1);
+    const [{ id, dueMs }] = told as [{ id: string; dueMs: number }];
+    expect(id).toMatch(/^\{a\}then:\d+\.0$/);
+    const made = producer();
+    expect(await made.get(line.queue, id)).toMatchObject({
+      ...{ state: 'scheduled', name: 'second', data: { step: 2 }, dueMs, options: { tags: ['user:42', 'vip'] } },
+    });
+    expect(dueMs).toBeGreaterThan(Date.now() + 2 * DAY_MS);
+    expect(await made.count(line.queue, { tag: 'user:42' })).toBe(1);
+    expect(await line.count('scheduled')).toBe(2);
+    expect((await made.cancel(line.queue, id)).status).toBe('cancelled');
+  });
+
+  it('that is due at once runs too, and may have one of its own', async () => {
+    const seen: unknown[] = [];
+    const worker = await line.worker(async ({ data }, { commitJob }: HandlerContext) => {
+      const { step = 1 } = (data ?? {}) as { step?: number };
+      seen.push(step);
+      if (step < 3) await commitJob({ step: step + 1 });
+    }, EFFECTIVELY);
+    await line.plan({ data: { step: 1 } });
+    await eventually(() => worker.heard.of('job.completed').length).toBe(3);
+    expect(seen).toEqual([1, 2, 3]);
+  });
+
+  it('is made once although the reply to the commit was lost', async () => {
+    const lossy = await openLossyLine(line.server);
+    line.onEnd(lossy.close);
+    const worker = await line.worker(next, { ...EFFECTIVELY, redis: lossy.url });
+    lossy.loseReplyTo('commit');
+    await line.plan({});
+    await eventually(() => outcome()).toBe('done');
+    await eventually(() => worker.running()).toBe(0);
+    expect([lossy.lost(), (await waiting()).length, await line.count('scheduled')]).toEqual([1, 1, 2]);
+  });
+
+  it('is not made when the handler fails, and when another command of the commit is refused', async () => {
+    const worker = await line.worker(
+      async ({ id }, context) => {
+        await next({ id } as never, context);
+        if (id === 'a') throw new Error('no');
+        context.commit('HSET', `${context.tag}:text`, 'f', 1);
+      },
+      { ...EFFECTIVELY, attempts: 1 },
+    );
+    await line.redis.set(`{${line.queue}:0}:text`, 'x');
+    await line.plan({ id: 'a' }, { id: 'b' });
+    await eventually(() => worker.heard.of('job.dead').length).toBe(2);
+    expect(await waiting()).toEqual([]);
+    expect(await line.count('scheduled')).toBe(2);
+  });
+});
+
+it('is refused with the reason: an id, a bare job, an option that there is not, after the end', async () => {
+  const refused: string[] = [];
+  let late: HandlerContext['commitJob'] | undefined;
+  const worker = await line.worker(async (_job, { commitJob }) => {
+    late = commitJob;
+    for (const options of [{ id: 'x' }, { ifExists: 'replace' }, { durability: 'memory' }, { dealy: '1d' }]) {
+      await commitJob({}, options as object).catch((error: Error) => refused.push(error.message));
+    }
+  }, EFFECTIVELY);
+  await line.plan({});
+  await eventually(() => worker.heard.of('job.completed').length).toBe(1);
+  expect(refused).toMatchObject([
+    expect.stringContaining('no option id;'),
+    expect.stringContaining('no option ifExists;'),
+    expect.stringContaining('no option durability;'),
+    expect.stringContaining('did you mean delay?'),
+  ]);
+  await expect(late?.({})).rejects.toThrow('commitJob was called after the handler had ended');
+  expect(await waiting()).toEqual([]);
+});
+
+it('in the test kit happens with the end, too', async () => {
+  const ladder = defineQueue<{ step: number }>('ladder', EFFECTIVELY);
+  const kit = createTestKit({
+    queues: [ladder],
+    handlers: {
+      ladder: async (job, { commitJob }) => {
+        if (job.data.step < 3) await commitJob({ step: job.data.step + 1 }, { delay: '1d' });
+        if (job.data.step === 2 && job.attempt === 1) throw new Error('once');
+      },
+    },
+  });
+  await kit.producer.schedule(ladder, { step: 1 }, { id: 'a' });
+  await kit.advance('7d');
+  expect(kit.runs.map(({ data, outcome }) => [(data as { step: number }).step, outcome])).toEqual([
+    [1, 'done'],
+    [2, 'retry'],
+    [2, 'done'],
+    [3, 'done'],
+  ]);
+});

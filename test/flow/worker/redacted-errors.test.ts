@@ -1,0 +1,105 @@
+/** What handlers throw goes into histories, dead letters, events and logs: without the values of fields that a queue redacts. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createProducer, type Producer } from '../../../src/client/producer.ts';
+import { fixed } from '../../../src/core/backoff.ts';
+import type { Codec } from '../../../src/core/content.ts';
+import type { Attempted } from '../../../src/core/outcome.ts';
+import { Unrecoverable } from '../../../src/core/outcome.ts';
+import { defineQueue, type QueueOptions } from '../../../src/core/queue.ts';
+import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
+import { createWorker, type Worker } from '../../../src/daemon/embedded-worker.ts';
+import { partitionKeys } from '../../../src/redis/keys.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
+
+const SECRET = 'ann@example.org';
+const patience = { timeout: 30_000, interval: 20 };
+let server: TestRedis;
+let daemon: Daemon;
+let producer: Producer;
+let worker: Worker | undefined;
+
+beforeAll(async () => {
+  server = await startRedis();
+});
+beforeEach(async () => {
+  await (await server.client()).flushall();
+  daemon = createDaemon({ redis: { url: server.url }, roles: ['mover'], http: { port: 0 } });
+  await daemon.start();
+  producer = createProducer({ redis: server.url });
+});
+afterEach(async () => {
+  await worker?.stop();
+  worker = undefined;
+  await producer.stop();
+  await daemon.stop();
+});
+afterAll(() => server.stop());
+
+const mails = (more: QueueOptions = {}) =>
+  defineQueue<{ to: string }>('mails', { redact: ['to'], history: true, attempts: 2, backoff: fixed(0), ...more });
+
+/** Runs one job whose handler throws until it is dead; what was told of it meanwhile. */
+async function dies(queue = mails(), thrown: (to: string) => unknown = (to) => new Error(`no mail to ${to} now`)) {
+  const errors: Attempted[] = [];
+  worker = createWorker(
+    queue,
+    ({ data }) => {
+      throw thrown(data.to);
+    },
+    { redis: server.url },
+  );
+  worker.events.on('job.retried', ({ error }) => errors.push(error));
+  worker.events.on('job.dead', ({ error }) => errors.push(error));
+  await worker.start();
+  await producer.schedule(queue, { to: SECRET }, { id: 'a' });
+  await expect.poll(async () => (await producer.result(queue, 'a')).status, patience).toBe('dead');
+  const { dead, past } = partitionKeys({ namespace: 'duestream', queue: 'mails', partition: 0 });
+  const redis = await server.client();
+  const [[, fields = []] = []] = await redis.xrange(dead, '-', '+');
+  const stored = { history: fields[fields.indexOf('history') + 1], reason: fields[fields.indexOf('reason') + 1] };
+  return { errors, stored, past: await redis.hget(past, 'j:a') };
+}
+
+test('messages and stacks have [redacted] in the place of the value, wherever they are told', async () => {
+  const { errors, stored, past } = await dies();
+  expect(errors.map(({ message }) => message)).toEqual(Array(2).fill('no mail to [redacted] now'));
+  expect(errors[0]?.stack).toContain('no mail to [redacted] now');
+  for (const text of [JSON.stringify(errors), stored.history, past]) {
+    expect(text).toContain('[redacted]');
+    expect(text).not.toContain(SECRET);
+  }
+}, 60_000);
+
+test('so has the reason of a dead letter that the handler gave', async () => {
+  const { stored } = await dies(mails(), (to) => new Unrecoverable(`${to} is gone`));
+  expect(stored.reason).toBe('[redacted] is gone');
+}, 60_000);
+
+test('a value that a codec has hidden in Redis is known too, also where decoding takes its time', async () => {
+  const codec: Codec = {
+    encode: (text) => Buffer.from(text).toString('base64'),
+    decode: async (text) => Buffer.from(text, 'base64').toString(),
+  };
+  const { errors } = await dies(mails({ codec }));
+  expect(errors[0]?.message).toBe('no mail to [redacted] now');
+}, 60_000);
+
+test('a queue that redacts nothing tells what was thrown', async () => {
+  const { errors } = await dies(mails({ redact: [] }));
+  expect(errors[0]?.message).toBe(`no mail to ${SECRET} now`);
+}, 60_000);
+
+test('of a record that cannot be read nothing is quoted', async () => {
+  await producer.count(mails());
+  const { jobs, scheduled } = partitionKeys({ namespace: 'duestream', queue: 'mails', partition: 0 });
+  const redis = await server.client();
+  await redis.hset(jobs, 'j:a', `1${Date.now().toString(36)}|{"d":{"to":"${SECRET}"`);
+  await redis.zadd(scheduled, Date.now(), 'j:a');
+  worker = createWorker(mails(), () => undefined, { redis: server.url });
+  await worker.start();
+  await expect.poll(async () => (await producer.result(mails(), 'a')).status, patience).toBe('dead');
+  expect(await producer.result(mails(), 'a')).toMatchObject({
+    ...{ reason: 'unreadable-record' },
+    error: { message: 'the record cannot be read, and is not quoted because its queue redacts data' },
+  });
+}, 60_000);

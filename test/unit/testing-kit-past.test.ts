@@ -1,0 +1,75 @@
+/** How jobs ended, as `get` of the test kit tells it in a queue that keeps a history. */
+import { expect, test } from 'vitest';
+import { fixed } from '../../src/core/backoff.ts';
+import { Unrecoverable } from '../../src/core/outcome.ts';
+import { defineQueue } from '../../src/core/queue.ts';
+import { createTestKit } from '../../src/testing/index.ts';
+
+const options = { attempts: 3, backoff: fixed('1m') };
+const reports = defineQueue<{ fails: number }>('reports', { ...options, history: { result: true } });
+const plain = defineQueue<{ fails: number }>('plain', options);
+
+function work({ attempt, data, name }: { attempt: number; data: { fails: number }; name: string }) {
+  if (name === 'die') throw new Unrecoverable('no');
+  if (attempt <= data.fails) throw new Error(`no luck ${attempt}`);
+  return { attempt };
+}
+const kitOf = () =>
+  createTestKit({ handlers: { reports: work, plain: work }, queues: [reports, plain], lasts: () => 5 });
+
+test('a job that failed and then succeeded tells its errors, its times and its result', async () => {
+  const kit = kitOf();
+  const startMs = kit.nowMs;
+  await kit.producer.schedule(reports, { fails: 2 }, { id: 'a', name: 'monthly', tags: ['user:42'] });
+  await kit.advance('1h');
+  const seen = await kit.producer.get(reports, 'a');
+  expect(seen).toMatchObject({ state: 'done', name: 'monthly', attempts: 3, failures: 2, owner: 'kit' });
+  expect(seen?.past).toMatchObject([
+    {
+      ...{
+        id: 'a',
+        bare: false,
+        outcome: 'done',
+        name: 'monthly',
+        tags: ['user:42'],
+        attempts: 3,
+        failures: 2,
+        crashes: 0,
+      },
+      ...{ owner: 'kit', startedMs: startMs + 120_010, tookMs: 5, overMs: startMs + 120_015 },
+      history: [{ message: 'no luck 1' }, { message: 'no luck 2' }],
+      result: { kind: 'kept', value: { attempt: 3 } },
+    },
+  ]);
+});
+
+test('earlier lives of an id follow, also behind a replay, and while it lives again', async () => {
+  const kit = kitOf();
+  const put = (name: string) => kit.producer.schedule(reports, { fails: 0 }, { id: 'a', name, delay: '1s' });
+  await put('die');
+  await kit.advance('1m');
+  await kit.producer.replay(reports, { id: 'a' });
+  expect((await kit.producer.get(reports, 'a'))?.past.map(({ outcome }) => outcome)).toEqual(['dead']);
+  await kit.producer.cancel(reports, 'a');
+  await put('monthly');
+  const outcomes = async () => (await kit.producer.get(reports, 'a'))?.past.map(({ outcome }) => outcome);
+  expect(await outcomes()).toEqual(['cancelled', 'dead']);
+  await kit.advance('1m');
+  expect(await outcomes()).toEqual(['done', 'cancelled', 'dead']);
+});
+
+test('a job that is cancelled before its start has neither worker nor token', async () => {
+  const kit = kitOf();
+  await kit.producer.schedule(reports, { fails: 0 }, { id: 'a', delay: '1h' });
+  await kit.producer.cancel(reports, 'a');
+  expect((await kit.producer.get(reports, 'a'))?.past).toMatchObject([
+    { outcome: 'cancelled', token: undefined, owner: undefined, startedMs: undefined, tookMs: undefined, attempts: 0 },
+  ]);
+});
+
+test('a queue that keeps no history tells no past', async () => {
+  const kit = kitOf();
+  await kit.producer.schedule(plain, { fails: 1 }, { id: 'a' });
+  await kit.advance('1h');
+  expect(await kit.producer.get(plain, 'a')).toMatchObject({ state: 'done', past: [] });
+});
