@@ -80,6 +80,14 @@ export const transitions: readonly Transition[] = [
       running: ['running'],
     },
   },
+  // Of a broadcast queue: what is due goes to every subscriber and is over, also what another leader made ready before.
+  {
+    verb: 'cast',
+    moves: {
+      scheduled: ['done', 'expired', 'dead', 'none', 'scheduled'],
+      ready: ['done', 'expired', 'dead', 'none', 'scheduled'],
+    },
+  },
   {
     verb: 'start',
     moves: {

@@ -3,6 +3,7 @@
  * its first use; whoever is first decides the number of partitions, everybody else takes what is there. Whoever reads it
  * reads the schema of the namespace with it, and goes no further if it is another one.
  */
+import { type Broadcast, broadcastShare, decodeBroadcast, encodeBroadcast } from '../../core/broadcast.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import { decodeHistory, encodeHistory, type History, shareOf } from '../../core/history.ts';
 import { parseName } from '../../core/job.ts';
@@ -18,7 +19,12 @@ export interface QueueLayout {
   readonly layoutGeneration: number;
   /** What it keeps of jobs that are over; undefined: nothing, and it never did. */
   readonly history?: History | undefined;
+  /** Whether its jobs go to every subscriber; undefined: they do not, and never did. */
+  readonly broadcast?: Broadcast | undefined;
 }
+
+/** What is stored beside a layout. */
+export type QueueSettings = Pick<QueueLayout, 'history' | 'broadcast'>;
 
 /** The layout of a queue, declaring it with `partitions` when it is new. */
 export async function declareQueue(
@@ -27,37 +33,66 @@ export async function declareQueue(
     namespace,
     queue,
     partitions,
-    history: wanted,
+    history,
+    broadcast,
+    isRepeated = false,
   }: {
     readonly namespace: string;
     readonly queue: string;
     readonly partitions: number;
     /** Is stored, unless it is stored already. Undefined: what is stored stays. */
     readonly history?: History | undefined;
+    /** The same. */
+    readonly broadcast?: Broadcast | undefined;
+    /** Both count only if this call declares the queue: what somebody has set since must not be undone. */
+    readonly isRepeated?: boolean | undefined;
   },
 ): Promise<QueueLayout> {
-  const { known, schema, history } = await look(redis, namespace, queue);
-  const holds =
-    known !== null && schema !== null
-      ? known
-      : await declare(redis, namespace, { queue, layout: JSON.stringify({ partitions, generation: 0 }) });
-  const text = wanted === undefined ? history : encodeHistory(wanted);
-  if (wanted !== undefined && text !== history) await setHistory(redis, { namespace, queue, history: wanted });
-  return decode(queue, holds, text);
+  const { known, schema, ...stored } = await look(redis, namespace, queue);
+  const isNew = known === null || schema === null;
+  const wanted = isRepeated && !isNew ? {} : encoded({ history, broadcast });
+  // Before the queue itself: no leader may take the first jobs of a broadcast queue for those of workers.
+  for (const setting of SETTINGS) {
+    const text = wanted[setting];
+    if (text !== undefined && text !== stored[setting]) await store(redis, { namespace, queue }, { setting, text });
+  }
+  const layout = JSON.stringify({ partitions, generation: 0 });
+  const holds = isNew ? await declare(redis, namespace, { queue, layout }) : known;
+  return decode(queue, holds, { ...stored, ...wanted });
 }
 
-/** What a queue keeps from now on. Every process follows within half a minute. */
-export async function setHistory(
+/** What a queue keeps from now on, and whom its jobs go to. Every process follows within half a minute. */
+export async function setQueue(
   redis: Redis,
-  { namespace, queue, history }: { readonly namespace: string; readonly queue: string; readonly history: History },
+  { namespace, queue, ...settings }: QueueSettings & { readonly namespace: string; readonly queue: string },
+): Promise<void> {
+  for (const [setting, text] of Object.entries(encoded(settings))) {
+    await store(redis, { namespace, queue }, { setting, text });
+  }
+}
+
+async function store(
+  redis: Redis,
+  { namespace, queue }: { readonly namespace: string; readonly queue: string },
+  { setting, text }: { readonly setting: string; readonly text: string },
 ): Promise<void> {
   const keys = controlKeys(namespace);
-  await naming(redis, [keys], redis.hset(keys.queues, historyField(queue), encodeHistory(history)));
+  await naming(redis, [keys], redis.hset(keys.queues, fieldOf(queue, setting), text));
 }
 
+/** As they stand in the registry, each in a field of its own. */
+type Stored = { readonly [Name in (typeof SETTINGS)[number]]?: string | null | undefined };
+
+const SETTINGS = ['history', 'broadcast'] as const;
+
+const encoded = ({ history, broadcast }: QueueSettings): { history?: string; broadcast?: string } => ({
+  ...(history && { history: encodeHistory(history) }),
+  ...(broadcast && { broadcast: encodeBroadcast(broadcast) }),
+});
+
 /** No queue can have a name with a colon, so an earlier release passes it over. */
-const HISTORY = ':history';
-const historyField = (queue: string): string => `${queue}${HISTORY}`;
+const fieldOf = (queue: string, setting: string): string => `${queue}:${setting}`;
+const fieldsOf = (queue: string): readonly string[] => SETTINGS.map((setting) => fieldOf(queue, setting));
 
 /** The namespace says from now on which schema it has, unless it does already. @throws DuestreamError `wrong-schema` */
 export async function claimNamespace(redis: Redis, namespace: string): Promise<void> {
@@ -67,7 +102,7 @@ export async function claimNamespace(redis: Redis, namespace: string): Promise<v
 /** Takes a queue out of the registry and tells the movers, which let its partitions go. */
 export async function undeclareQueue(redis: Redis, namespace: string, queue: string): Promise<void> {
   const keys = controlKeys(namespace);
-  await redis.hdel(keys.queues, queue, historyField(queue));
+  await redis.hdel(keys.queues, queue, ...fieldsOf(queue));
   await redis.spublish(keys.wake, `gone ${queue}`);
 }
 
@@ -76,33 +111,38 @@ export async function listQueues(redis: Redis, namespace: string): Promise<reado
   const keys = controlKeys(namespace);
   const { [SCHEMA_FIELD]: schema, ...all } = await naming(redis, [keys], redis.hgetall(keys.queues));
   refuseOther(`namespace ${namespace}`, schema);
+  const storedOf = (queue: string) => ({
+    history: all[fieldOf(queue, 'history')],
+    broadcast: all[fieldOf(queue, 'broadcast')],
+  });
   return Object.entries(all)
-    .flatMap(([queue, value]) =>
-      queue.endsWith(HISTORY) ? [] : (readable(queue, value, all[historyField(queue)]) ?? []),
-    )
+    .flatMap(([queue, value]) => (queue.includes(':') ? [] : (readable(queue, value, storedOf(queue)) ?? [])))
     .sort((a, b) => (a.queue < b.queue ? -1 : 1));
 }
 
 /** The layout of a queue if it was declared. */
 export async function findQueue(redis: Redis, namespace: string, queue: string): Promise<QueueLayout | undefined> {
-  const { known, history } = await look(redis, namespace, queue);
-  return known === null ? undefined : decode(queue, known, history);
+  const { known, schema: _, ...stored } = await look(redis, namespace, queue);
+  return known === null ? undefined : decode(queue, known, stored);
 }
 
 export function partitionsOf(namespace: string, layout: QueueLayout): readonly PartitionRef[] {
   const { queue, partitions, layoutGeneration } = layout;
-  const history = layout.history && shareOf(layout.history, partitions);
+  const settings = {
+    ...(layout.history && { history: shareOf(layout.history, partitions) }),
+    ...(layout.broadcast && { broadcast: broadcastShare(layout.broadcast, partitions) }),
+  };
   return Array.from({ length: partitions }, (_, partition) =>
-    partitionRef(namespace, { queue, partition, layoutGeneration, ...(history && { history }) }),
+    partitionRef(namespace, { queue, partition, layoutGeneration, ...settings }),
   );
 }
 
 async function look(redis: Redis, namespace: string, queue: string) {
   const keys = controlKeys(namespace);
-  const asked = redis.hmget(keys.queues, queue, SCHEMA_FIELD, historyField(queue));
-  const [known = null, schema = null, history = null] = await naming(redis, [keys], asked);
+  const asked = redis.hmget(keys.queues, queue, SCHEMA_FIELD, ...fieldsOf(queue));
+  const [known = null, schema = null, history = null, broadcast = null] = await naming(redis, [keys], asked);
   refuseOther(`namespace ${namespace}`, schema);
-  return { known, schema, history };
+  return { known, schema, history, broadcast };
 }
 
 /** @returns the layout that holds */
@@ -117,8 +157,8 @@ async function declare(
   return text(holds);
 }
 
-function decode(queue: string, value: string, history: string | null): QueueLayout {
-  const layout = readable(queue, value, history);
+function decode(queue: string, value: string, stored: Stored): QueueLayout {
+  const layout = readable(queue, value, stored);
   if (layout) return layout;
   throw new DuestreamError(
     'refused',
@@ -126,15 +166,17 @@ function decode(queue: string, value: string, history: string | null): QueueLayo
   );
 }
 
-function readable(queue: string, value: string, kept: string | null | undefined): QueueLayout | undefined {
+function readable(queue: string, value: string, stored: Stored): QueueLayout | undefined {
   try {
     const { partitions, generation } = JSON.parse(value) as { partitions: unknown; generation: unknown };
-    const history = decodeHistory(kept);
+    const history = decodeHistory(stored.history);
+    const broadcast = decodeBroadcast(stored.broadcast);
     const layout = {
       queue: parseName(queue, 'queue'),
       partitions: Number(partitions),
       layoutGeneration: Number(generation),
       ...(history && { history }),
+      ...(broadcast && { broadcast }),
     };
     const sane = Number.isInteger(partitions) && layout.partitions >= 1 && layout.partitions <= PARTITIONS_MAX;
     return sane && Number.isInteger(generation) && layout.layoutGeneration >= 0 ? layout : undefined;

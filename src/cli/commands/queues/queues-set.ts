@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { durationText } from '../../../core/duration.ts';
 import { DuestreamError } from '../../../core/errors.ts';
 import { type History, parseHistory } from '../../../core/history.ts';
-import { setHistory } from '../../../redis/transitions/queues.ts';
+import { setQueue } from '../../../redis/transitions/queues.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { line } from '../../terminal/text.ts';
@@ -37,7 +37,7 @@ async function run(session: Session, queue: string, flags: Flags): Promise<Exit>
   await withRedis(session, async (redis) => {
     const { namespace } = session.config;
     await partitionsOfQueue(session, redis, queue);
-    await setHistory(redis, { namespace, queue, history });
+    await setQueue(redis, { namespace, queue, history });
   });
   session.out.answer({ queue, history }, () => [sentence(queue, history), 'all processes follow within half a minute']);
   return 0;
