@@ -14,7 +14,7 @@ export interface Events {
   'leader.elected': { readonly queue: string; readonly partition: number; readonly epoch: number };
   /** This process leads a partition no longer. */
   'leader.lost': { readonly queue: string; readonly partition: number; readonly epoch: number; readonly why: string };
-  /** A pass of the leader made jobs ready. Not of a pass that moved nothing. The log warns of dead letters. */
+  /** A pass of the leader made jobs ready, or sent them to all subscribers. Not of a pass that moved nothing. The log warns of dead letters. */
   'jobs.promoted': {
     readonly queue: string;
     readonly partition: number;
@@ -101,7 +101,10 @@ export interface Events {
     readonly tookMs: number;
     readonly error: Attempted;
   };
-  /** A job that is delivered at most once failed: it was acknowledged before and is not tried again. */
+  /**
+   * A job that is delivered at most once, or one that went to all subscribers, failed here: it was over before and is not
+   * tried again.
+   */
   'job.failed': {
     readonly queue: string;
     readonly id: string;
@@ -126,6 +129,15 @@ export interface Events {
     readonly verb: string;
     /** `fenced` or `gone`. */
     readonly reply: string;
+  };
+  /** A subscriber did not get jobs of its queue. */
+  'jobs.missed': {
+    readonly queue: string;
+    readonly partition: number;
+    /** `bounds`: they left the stream before it read them. `lost-writes`: Redis lost what it had sent. */
+    readonly reason: string;
+    /** Undefined where nobody can know how many. */
+    readonly count: number | undefined;
   };
   /** Records of a later version went back into scheduled, for a worker that can read them. */
   'jobs.parked': { readonly queue: string; readonly partition: number; readonly count: number };

@@ -102,7 +102,7 @@ const PASSED_OVER = [
   ] as const),
   ...(['job.fenced', 'jobs.parked', 'parked.waiting', 'suspects.waiting', 'worker.exhausted'] as const),
   ...(['entries.reclaimed', 'entries.adopted', 'consumer.retired', 'partition.repaired'] as const),
-  ...(['redis.evicts', 'redis.keeps'] as const),
+  ...(['redis.evicts', 'redis.keeps', 'jobs.missed'] as const),
 ] as const;
 
 const HINT_EVERY_MS = 10_000;
