@@ -11,7 +11,9 @@ local function keepBounds(cast, now, call, most)
   -- @endless-bounds
   while length > 0 do
     local oldest = redis.call('XRANGE', cast, '-', '+', 'COUNT', 1)[1]
+    -- @too-old
     local isOld = tonumber(oldest[1]:match('^%d+')) < now - most.age
+    -- @too-much
     local isTooMuch = length > most.entries or call.total - tonumber(oldest[2][4]) > most.bytes
     -- @within-bounds
     if not (isOld or length > 1 and isTooMuch) then return false end

@@ -44,11 +44,14 @@ local function castDue(keys, call, limit)
     local found = redis.call('ZRANGEBYSCORE', keys.scheduled, '-inf', now, 'WITHSCORES',
       'LIMIT', 0, step)
     local list, gone = {}, {}
-    call.adopted, more = 0, #found == 2 * step
+    call.adopted = 0
+    -- @endless-found
+    more = #found == 2 * step
     for at = 1, #found, 2 do
       local member = found[at]
       local size = #member + redis.call('HSTRLEN', keys.jobs, member)
       largest = math.max(largest, size)
+      -- @room-left
       if taken == limit or taken > 0 and bytes + largest > 1048576 then
         more = false
         break

@@ -84,8 +84,15 @@ export const transitions: readonly Transition[] = [
   {
     verb: 'cast',
     moves: {
-      scheduled: ['done', 'expired', 'dead', 'none', 'scheduled'],
+      // A bare member that is refused goes back to what it was, and one that runs waits for its turn.
+      scheduled: ['done', 'expired', 'dead', 'none', 'scheduled', 'cancelled'],
       ready: ['done', 'expired', 'dead', 'none', 'scheduled'],
+      running: ['running'],
+      // Without a done window the entry that a tombstone waited for takes it along.
+      done: ['none'],
+      cancelled: ['none'],
+      expired: ['none'],
+      dead: ['none'],
     },
   },
   {
