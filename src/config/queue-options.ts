@@ -1,8 +1,9 @@
 /** The options of one queue, below `queues.<name>`: what a definition in code leaves out or the file overrides. */
 import { z } from 'zod';
 import type { Backoff } from '../core/backoff.ts';
+import type { BroadcastOptions } from '../core/broadcast.ts';
 import type { HistoryOptions } from '../core/history.ts';
-import { historyRanges, queueRanges } from '../core/ranges.ts';
+import { broadcastRanges, historyRanges, queueRanges } from '../core/ranges.ts';
 import { duration, milliseconds, number, option } from './table.ts';
 
 const YEAR = 365 * 86_400_000;
@@ -67,6 +68,17 @@ const history = z.union([
     .transform((given): HistoryOptions => given),
 ]);
 
+const broadcast = z.union([
+  z.boolean(),
+  z
+    .strictObject({
+      max: inRange(broadcastRanges.max).exactOptional(),
+      bytes: inRange(broadcastRanges.bytes).exactOptional(),
+      age: milliseconds(broadcastRanges.ageMs).exactOptional(),
+    })
+    .transform((given): BroadcastOptions => given),
+]);
+
 const DELIVERIES = ['at-least-once', 'at-most-once', 'effectively-once'] as const;
 
 export const queue = z.strictObject({
@@ -102,5 +114,10 @@ export const queue = z.strictObject({
     doc: 'What is kept of jobs that are over.',
     allowed:
       'true, false, or keep (1s to 365d), max (1 to 10000000), result (true or false) and resultBytesMax (1 to 262144)',
+  }).exactOptional(),
+  broadcast: option(broadcast, {
+    kind: 'broadcast',
+    doc: 'Whether every subscriber gets each job, and how much of what was sent is kept for them.',
+    allowed: 'true, false, or max (1 to 1000000), bytes (1024 to 1073741824) and age (1s to 7d)',
   }).exactOptional(),
 });

@@ -106,7 +106,11 @@ export function createMovers(parts: MoversParts): Movers {
       registry.stopped ??= end(registry, listeners, loop);
       return registry.stopped;
     },
-    partitions: () => movers().map(({ ref, leading }) => ({ ref, leadership: leading() })),
+    partitions: () =>
+      movers().map(({ ref, leading }) => ({
+        ref: registry.current.get(ref.keys.wake) ?? ref,
+        leadership: leading(),
+      })),
     // The registry rests for longer than a mover: until its next pass is due, it is on time.
     lastProgressMs: () =>
       Math.min(loop.lastProgressMs() + beatTtlMs / 3, ...movers().map(({ lastProgressMs }) => lastProgressMs())),

@@ -96,13 +96,13 @@ async function refuse(
   }
   refuseHeld(queue, total(held) === 0 ? undefined : held);
   const workers = (await presence(redis, namespace)).flatMap(({ identity }) =>
-    identity?.role === 'worker' && identity.queues.includes(queue) ? [identity] : [],
+    identity !== undefined && identity.role !== 'daemon' && identity.queues.includes(queue) ? [identity] : [],
   );
   const [first] = workers;
   if (first === undefined) return;
   throw new DuestreamError(
     'failed',
-    `${queue} is served by ${counted(workers.length, 'living worker')}, such as ${first.host}:${first.pid}; stop what serves it, or add --force`,
+    `${queue} is served by ${counted(workers.length, 'living worker or subscriber', 'living workers or subscribers')}, such as ${first.host}:${first.pid}; stop what serves it, or add --force`,
   );
 }
 
