@@ -15,7 +15,6 @@ local function keepBounds(cast, now, call, most)
     local isOld = tonumber(oldest[1]:match('^%d+')) < now - most.age
     -- @too-much
     local isTooMuch = length > most.entries or call.total - tonumber(oldest[2][4]) > most.bytes
-    -- @within-bounds
     if not (isOld or length > 1 and isTooMuch) then return false end
     -- @enough-dropped
     if rest == 0 then return true end

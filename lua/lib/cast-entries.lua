@@ -13,7 +13,6 @@ local function addEntries(keys, call, list)
       job.run.token, sent[#sent + 1] = ('%.0f'):format(call.count), job
     end
   end
-  -- @nothing-sent
   if #sent == 0 then return end
   redis.call('HSET', keys.meta, 'cast', ('%.0f %.0f'):format(call.count, call.total))
   for _, job in ipairs(sent) do

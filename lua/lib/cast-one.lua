@@ -8,7 +8,6 @@
 -- RULE    The same judgement as that of a start, which these jobs never have. A record of a later
 --         version waits for a leader that can read its header.
 local function withoutRecord(keys, call, member)
-  -- @known-stale
   if not redis.call('ZSCORE', keys.stale, member) then
     addDeadLetter(keys.dead, call.now, { member = member, record = '', reason = 'record-missing' })
     redis.call('HINCRBY', keys.meta, 'n.refused', 1)

@@ -25,7 +25,6 @@ local keys = { scheduled = scheduled, ready = ready, jobs = jobs, runs = runs, d
 local now, term, lease = clock(ARGV[1]), ARGV[2], ARGV[3]
 local limit, window = tonumber(ARGV[4]), tonumber(ARGV[5])
 local entries, bytes, age = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
--- @fence
 if redis.call('GET', leader) ~= term then return { 'fenced' } end
 if lease ~= '' then
   redis.call('PEXPIRE', leader, lease)
@@ -41,7 +40,6 @@ if limit > 0 and not isPaused then
   castDue(keys, call, limit)
 end
 local isMore = keepBounds(cast, now, call, { entries = entries, bytes = bytes, age = age })
--- @only-bounds
 if limit == 0 then return { 'moved', now, '', isMore and 1 or 0, 0, 0 } end
 if call.moved > 0 then
   redis.call('SPUBLISH', work, call.moved)

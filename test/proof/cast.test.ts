@@ -18,7 +18,7 @@ import { takeSnapshot } from '../support/invariants.ts';
 import { castOf, type Held, heldIn } from '../support/model-cast.ts';
 import { cutOff, luaOf } from '../support/model-cut.ts';
 import { movesOf, rows } from '../support/model-moves.ts';
-import { mutantsOfCast } from '../support/mutants.ts';
+import { EQUIVALENT_OF_CAST, mutantsOfCast } from '../support/mutants.ts';
 import { item, T0 } from '../support/partition.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { isSlice } from '../tiers.mjs';
@@ -339,17 +339,6 @@ test('cut off before any of its writes and called again, it brings every job to 
   expect(seen.size).toBeGreaterThan(isSlice ? 5 : 12);
 });
 
-/** Mutants that change nothing that could be told, with the reason. */
-const EQUIVALENT: ReadonlyMap<string, string> = new Map([
-  ['cast-one @forget-run: no write', 'a run without a record is not left by anything of ours'],
-  ['casting @room-left: turned > (2 of 2)', 'only how much is read: the records of the model are small'],
-  ['casting @room-left: turned > (1 of 2)', 'only how much is read: the records of the model are small'],
-  ['cast-bounds @enough-dropped: no guard', 'test/redis/cast.test.ts has more entries'],
-  ['cast-bounds @too-old: turned <', 'ids are of the server: test/redis/cast.test.ts has the very millisecond'],
-  ['cast-bounds @too-much: turned > (2 of 2)', 'test/redis/cast.test.ts has the very byte'],
-  ['take-back @nothing-ready: no guard', 'of a stream without entries none is read'],
-]);
-
 const all = mutantsOfCast();
 const planted = isSlice ? all.filter((_, nth) => nth % 4 === 0) : all;
 
@@ -359,14 +348,14 @@ test(`each of ${planted.length} planted bugs is noticed`, { timeout: 1_800_000 }
     redis.defineCommand('duestream_cast', numberOfKeys === undefined ? { lua } : { lua, numberOfKeys });
   const survivors: string[] = [];
   for (const mutant of planted) {
-    if (EQUIVALENT.has(mutant.name)) continue;
+    if (EQUIVALENT_OF_CAST.has(mutant.name)) continue;
     define(mutant.scripts.get('cast') ?? '');
     if (!(await isNoticed(mutant.scripts.get('cast') ?? ''))) survivors.push(mutant.name);
     define(luaOf('cast'));
   }
   expect(survivors).toEqual([]);
   const names = new Set(all.map(({ name }) => name));
-  expect([...EQUIVALENT.keys()].filter((name) => !names.has(name))).toEqual([]);
+  expect([...EQUIVALENT_OF_CAST.keys()].filter((name) => !names.has(name))).toEqual([]);
 });
 
 /** The list that noticed the last one comes first. */

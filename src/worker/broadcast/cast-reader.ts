@@ -174,6 +174,7 @@ async function check(reading: Reading, nowMs: number): Promise<void> {
 
 function tell({ ref, events, onMissed }: Reading, missed: Pick<Missed, 'reason' | 'count'>): void {
   const { queue, partition } = ref;
-  events.emit('jobs.missed', { queue, partition, ...missed });
+  const { reason, count } = missed;
+  events.emit('jobs.missed', { queue, reason, ...(count === undefined ? {} : { count }) });
   onMissed({ queue, partition, ...missed });
 }

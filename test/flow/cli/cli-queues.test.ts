@@ -311,7 +311,7 @@ describe('a broadcast queue', () => {
       subscribers: [{ lag: 12 }, { lag: 3 }],
     });
     const refused = await due(['queues', 'rm', 'q']);
-    expect(refused.err).toMatch(/served by 2 living workers or subscribers, such as mill:7/);
+    expect(refused.err).toMatch(/served by 2 living subscribers, such as mill:7/);
   });
 
   test('is removed with what it has sent and its setting', async () => {

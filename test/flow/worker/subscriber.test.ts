@@ -139,7 +139,7 @@ describe('every subscriber', () => {
     await eventually(() => got.length).toBe(31);
     const [{ count, reason } = { count: 0, reason: '' }] = missed;
     expect({ count, reason, of: missed.length }).toEqual({ count: 70, reason: 'bounds', of: 1 });
-    expect(heard.of('jobs.missed')).toEqual(missed);
+    expect(heard.of('jobs.missed')).toEqual([{ queue: queue.name, reason, count }]);
   });
 
   test('says how far behind it is, to its process and to others', async () => {

@@ -68,7 +68,9 @@ function broadcastLines(paint: Paint, broadcast: BroadcastCounts | undefined): r
   const { kept, max, bytes, ageMs, subscribers } = broadcast;
   const rows = subscribers.map(({ id, host, pid, lag }) => [id, line`${host}:${pid}`, lag]);
   return [
-    ...fields([['broadcast', `keeps ${counted(kept, 'job')}; at most ${max}, of ${bytes} bytes, for ${durationText(ageMs)}`]]),
+    ...fields([
+      ['broadcast', `keeps ${counted(kept, 'job')}; at most ${max}, of ${bytes} bytes, for ${durationText(ageMs)}`],
+    ]),
     '',
     ...(rows.length === 0 ? ['nobody subscribes now'] : table(paint, ['subscriber', 'where', 'jobs behind'], rows)),
   ];
