@@ -74,7 +74,8 @@ export interface TestKit {
    * @returns ends the subscription
    * @throws DuestreamError `bad-config` for a queue that is no broadcast
    * @example
-   * const end = kit.subscribe(prices, (job) => seen.push(job.data));
+   * const prices = defineQueue<{ cents: number }>('prices', { broadcast: true });
+   * const end = kit.subscribe(prices, (job) => console.log(job.data.cents));
    */
   subscribe<Data>(queue: Queue<Data>, handlers: QueueHandlers<NoInfer<Data>>): () => void;
   /** As `use` of a worker: around handlers, and around what they schedule. Those of `handlers` count too. */

@@ -75,7 +75,7 @@ const END_MS = 500;
  * @throws DuestreamError `bad-config` for an option that there is not, or one outside its range
  * @example
  * const prices = defineQueue<{ item: string; cents: number }>('prices', { broadcast: true });
- * const subscriber = createSubscriber(prices, (job) => push(job.data), { redis: 'redis://127.0.0.1:6379' });
+ * const subscriber = createSubscriber(prices, (job) => console.log(job.data.item), { redis: 'redis://127.0.0.1:6379' });
  * await subscriber.start();
  */
 export function createSubscriber<Data = Untyped>(
