@@ -44,7 +44,7 @@ export function tellEvents(out: Output, events: EventSource, isServed: (queue: s
     {
       'jobs.promoted': ({ queue, count, deadLetters }) => {
         if (count > 0) {
-          say(out, line`${queue}  ${count} due, ready for a worker`);
+          say(out, line`${queue}  ${count} due, on the way`);
           // Without an answer nobody knows; the outage has lines of its own.
           hint(queue).catch(() => undefined);
         }

@@ -13,8 +13,9 @@ import { withoutCredentials } from '../../core/redact.ts';
 import type { Service } from '../../daemon/run.ts';
 import { freePort } from '../../embedded/port.mjs';
 import { processesOf, workersOf } from '../../operations/processes.ts';
-import { close, openCommands } from '../../redis/connection/connect.ts';
+import { close, openCommands, type Redis } from '../../redis/connection/connect.ts';
 import { partitionKeys } from '../../redis/keys.ts';
+import { findQueue } from '../../redis/transitions/queues.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../register.ts';
 import { type Session, withRedisUrl } from '../session.ts';
 import { line } from '../terminal/text.ts';
@@ -68,7 +69,7 @@ async function serve(session: Session, place: Place, module: string | undefined)
     const log = createDevLog(out);
     const around = createEmitter();
     const daemon = createDaemonOf({ config, redis: redisOf(config) }, { log, around, handlers });
-    tellEvents(out, daemon.events, async (queue) => workersOf(queue, await processesOf(looker, config.namespace)) > 0);
+    tellEvents(out, daemon.events, (queue) => isServed(looker, config.namespace, queue));
     const stop = async () => {
       await daemon.stop();
       close(looker);
@@ -137,4 +138,10 @@ function tell({ out }: Session, { place, http, queue, namespace }: Told): void {
       ? ['', 'No handlers yet. Save this as handlers.mjs, then run: duestream worker handlers.mjs', ...SAMPLE]
       : []),
   ]);
+}
+
+/** A broadcast queue needs nobody: its jobs are sent, whoever gets them. */
+async function isServed(redis: Redis, namespace: string, queue: string): Promise<boolean> {
+  if (workersOf(queue, await processesOf(redis, namespace)) > 0) return true;
+  return (await findQueue(redis, namespace, queue))?.broadcast?.isOn === true;
 }

@@ -4,6 +4,7 @@ import { createProducer } from '../../../src/client/producer.ts';
 import { defineQueue } from '../../../src/core/queue.ts';
 import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { createSubscriber, type Missed } from '../../../src/worker/broadcast/subscriber.ts';
+import type { Handler } from '../../../src/worker/handlers.ts';
 import { replicated, startCluster, startSentinel, until } from '../../support/topology-lite.ts';
 
 const ends: (() => unknown)[] = [];
@@ -23,14 +24,17 @@ async function play(url: string, partitions: number) {
     [1, 2].map(async () => {
       const got: string[] = [];
       const missed: Missed[] = [];
-      const subscriber = createSubscriber(queue, (job) => void got.push(job.id), {
-        redis: url,
-        onMissed: (one) => missed.push(one),
-        shutdown: 500,
-      });
+      /** The jobs of each partition, in their order. */
+      const orders: Record<string, string[]> = {};
+      const handler: Handler<unknown> = ({ id }, { tag }) => {
+        got.push(id);
+        orders[tag] = [...(orders[tag] ?? []), id];
+      };
+      const options = { redis: url, onMissed: (one: Missed) => missed.push(one), shutdown: 500 };
+      const subscriber = createSubscriber(queue, handler, options);
       ends.push(subscriber.stop);
       await subscriber.start();
-      return { subscriber, got, missed };
+      return { subscriber, got, missed, orders };
     }),
   );
   const send = (some: readonly string[]) =>
@@ -55,6 +59,9 @@ test('in a cluster each gets the jobs of all partitions, in the order of each', 
     expect(missed).toEqual([]);
     expect([await subscriber.lag(), subscriber.isReady()]).toEqual([0, true]);
   }
+  const [one, other] = subscribers;
+  expect(Object.keys(one?.orders ?? {}).length).toBe(9);
+  expect(one?.orders).toEqual(other?.orders);
 });
 
 test('behind sentinels each goes on with the new primary, without a job twice', { timeout: 240_000 }, async () => {
