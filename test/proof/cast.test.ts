@@ -252,12 +252,13 @@ const KEPT: readonly List[] = [
     ['cast', 0, 0],
   ],
 ];
-const lists = [...KEPT, ...listsOf(SEED, RUNS)];
+/** Planted bugs are looked for with all of them. */
+const lists = [...KEPT, ...listsOf(SEED, Math.max(RUNS, 60))];
 const keepsIn = (at: number) => at % 3 === 0;
 
 test(`every call in ${RUNS} lists does what the model of it says (seed ${SEED})`, { timeout: 600_000 }, async () => {
   watches = true;
-  for (const [at, list] of lists.entries()) {
+  for (const [at, list] of lists.slice(0, KEPT.length + RUNS).entries()) {
     await runList(list, keepsIn(at)).catch((error: unknown) => {
       throw new Error(`list ${at} of PROOF_SEED=${SEED}: ${JSON.stringify(list)}`, { cause: error });
     });
@@ -325,7 +326,7 @@ async function cutEverywhere(list: List, keeps: boolean, lua: string): Promise<r
   return wrong;
 }
 const seen = new Set<string>();
-const cuts = [...listsOf(SEED + 100, isSlice ? 4 : 25)].map((list) =>
+const cuts = [...listsOf(SEED + 100, 25)].map((list) =>
   // Numbers that begin anew are not those of a cut.
   list.filter(([verb]) => verb !== 'restart').slice(0, 12),
 );
@@ -334,7 +335,8 @@ test('cut off before any of its writes and called again, it brings every job to 
   timeout: 600_000,
 }, async () => {
   const wrong: string[] = [];
-  for (const [at, list] of cuts.entries()) wrong.push(...(await cutEverywhere(list, keepsIn(at), luaOf('cast'))));
+  for (const [at, list] of cuts.slice(0, isSlice ? 4 : 25).entries())
+    wrong.push(...(await cutEverywhere(list, keepsIn(at), luaOf('cast'))));
   expect(wrong).toEqual([]);
   expect(seen.size).toBeGreaterThan(isSlice ? 5 : 12);
 });
