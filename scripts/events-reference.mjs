@@ -19,6 +19,7 @@ const EVERYWHERE = {
   consumer: 'the name of the consumer',
   delayMs: 'until its next start',
   tookMs: 'how long it took',
+  reason: 'why; of jobs that were missed `bounds` or `lost-writes`',
   awayMs: 'how long it lasted',
   lagMs: 'how much later than asked',
   limitBytes: 'its `maxmemory`',

@@ -87,6 +87,7 @@ export {
 } from './client/schedules/schedules.ts';
 export type { ConfigInput } from './config/options.ts';
 export { type Backoff, type BackoffPolicy, exponential, fixed, type Jitter, ladder, linear } from './core/backoff.ts';
+export type { BroadcastOptions } from './core/broadcast.ts';
 export type { Abandoned } from './core/compensation.ts';
 export type { Codec, CodecContext, JobSchemas } from './core/content.ts';
 export type { DurationInput, InstantInput } from './core/duration.ts';
@@ -106,6 +107,12 @@ export { createDaemon, type Daemon, type DaemonInput, type DaemonParts } from '.
 export { createDashboard, type Dashboard, type DashboardOptions } from './daemon/dashboard.ts';
 export { createWorker, type Worker, type WorkerOptions, type WorkerQueuesOptions } from './daemon/embedded-worker.ts';
 export type { RedisAddress, RedisInput } from './redis/connection/connect.ts';
+export {
+  createSubscriber,
+  type Missed,
+  type Subscriber,
+  type SubscriberOptions,
+} from './worker/broadcast/subscriber.ts';
 export {
   type CommitJobOptions,
   defineHandlers,

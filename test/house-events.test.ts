@@ -29,6 +29,7 @@ const SAMPLES: Events = {
   'job.expired': { queue: 'emails', id: 'order-1042', dead: false },
   'job.cancelled': named,
   'job.fenced': { queue: 'emails', id: 'order-1042', verb: 'complete', reply: 'fenced' },
+  'jobs.missed': { queue: 'emails', reason: 'bounds', count: 3 },
   'jobs.parked': { ...placed, count: 1 },
   'parked.waiting': { queue: 'emails', waiting: 1 },
   'suspects.waiting': { queue: 'emails', waiting: 1 },

@@ -1,7 +1,7 @@
 -- dead-letter: jobs that cannot go on, kept for people.
 -- GIVES   addDeadLetter(dead, now, job): its id; newestDeadLetters(dead): the newest 8, or
 --         256 KiB of them, each {id, fields}
--- USED BY  bury, commit, expire, promote, relay, serve, start
+-- USED BY  bury, cast, commit, expire, promote, relay, serve, start
 -- RULE    The dead letter is added before anything is removed. A call that was cut off after that
 --         finds it among the newest by position: member 2, record 4, reason 6, token 10.
 local function addDeadLetter(dead, now, job)

@@ -1,7 +1,7 @@
 -- past: the records of jobs that are over, in queues that keep a history.
 -- GIVES   keepPast(past, ended, now, over): keeps a record of each. `over` has for each job member,
 --         outcome, mark, run, deadLetter or nothing, and the note of its worker, or else record
--- USED BY  bury, cancel, commit, complete, defer, expire, relay, retry, serve, start
+-- USED BY  bury, cancel, cast, commit, complete, defer, expire, relay, retry, serve, start
 -- RULE    A caller that does not name past keeps no history. The index comes first and goes last,
 --         so nothing is kept that no sweep finds. An id has one record, its last end; an earlier
 --         one moves to the id, a zero byte and its token. The same call once more is known by its

@@ -89,8 +89,7 @@ function entryOf({ entries }: Remembering, queue: Queue): Entry {
 function read(remembering: Remembering, entry: Entry): Promise<Layout> {
   entry.readMs = remembering.clock.monotonicMs();
   // Said once: what somebody sets later, for all processes, must not be undone by the next look.
-  const queue = entry.layout ? { ...entry.queue, history: undefined, redact: undefined } : entry.queue;
-  entry.reading ??= declare(remembering, queue)
+  entry.reading ??= declare(remembering, entry.queue, entry.layout !== undefined)
     .then((layout) => {
       entry.layout = layout;
       return layout;
@@ -108,10 +107,12 @@ function refresh(remembering: Remembering, entry: Entry): void {
   });
 }
 
-async function declare(remembering: Remembering, { name, partitions, history, redact }: Queue): Promise<Layout> {
+async function declare(remembering: Remembering, queue: Queue, isRepeated: boolean): Promise<Layout> {
+  const { name, partitions, history, redact, broadcast } = queue;
   const { redis, namespace, clock, budgetMs, signal } = remembering;
   // Whether a lost call has declared the queue does not matter: the next one finds it, and no job was sent yet.
-  const call = () => declareQueue(redis, { namespace, queue: name, partitions, history, redact });
+  const settings = { history, redact, broadcast, isRepeated };
+  const call = () => declareQueue(redis, { namespace, queue: name, partitions, ...settings });
   return partitionsOf(namespace, await withReadRetry(`look up queue ${name}`, call, { clock, budgetMs, signal }));
 }
 

@@ -98,11 +98,14 @@ function fromText({ kind }: Option, text: string): unknown {
   return kind === 'number' && /^-?\d+$/.test(text) ? Number(text) : text;
 }
 
+/** Options that are objects themselves: what they are given to reads them. */
+const WHOLE: readonly string[] = ['queues.*.backoff', 'queues.*.history', 'queues.*.broadcast'];
+
 /** Durations get their unit into their names: `mover.lease` → `mover.leaseMs`. */
 function withUnits(parsed: unknown, origins: Readonly<Record<string, Origin>>): Config {
   const durations = new Set(options.filter(({ kind }) => kind === 'duration').map(({ key }) => key));
   const renamed = (node: unknown, key: string): unknown => {
-    if (!isTree(node) || Array.isArray(node) || key === 'queues.*.backoff' || key === 'queues.*.history') {
+    if (!isTree(node) || Array.isArray(node) || WHOLE.includes(key)) {
       return node;
     }
     return Object.fromEntries(

@@ -1,8 +1,9 @@
 /** The options of one queue, below `queues.<name>`: what a definition in code leaves out or the file overrides. */
 import { z } from 'zod';
 import type { Backoff } from '../core/backoff.ts';
+import type { BroadcastOptions } from '../core/broadcast.ts';
 import type { HistoryOptions } from '../core/history.ts';
-import { historyRanges, queueRanges } from '../core/ranges.ts';
+import { broadcastRanges, historyRanges, queueRanges } from '../core/ranges.ts';
 import { parseRedact, REDACT_ALLOWED } from '../core/redaction.ts';
 import { duration, milliseconds, number, option } from './table.ts';
 
@@ -76,6 +77,16 @@ function isRedact(paths: unknown): boolean {
     return false;
   }
 }
+const broadcast = z.union([
+  z.boolean(),
+  z
+    .strictObject({
+      max: inRange(broadcastRanges.max).exactOptional(),
+      bytes: inRange(broadcastRanges.bytes).exactOptional(),
+      age: milliseconds(broadcastRanges.ageMs).exactOptional(),
+    })
+    .transform((given): BroadcastOptions => given),
+]);
 
 const DELIVERIES = ['at-least-once', 'at-most-once', 'effectively-once'] as const;
 
@@ -117,5 +128,10 @@ export const queue = z.strictObject({
     kind: 'list',
     doc: 'Fields of the data that views, messages of errors and the log do not show.',
     allowed: REDACT_ALLOWED,
+  }).exactOptional(),
+  broadcast: option(broadcast, {
+    kind: 'broadcast',
+    doc: 'Whether every subscriber gets each job, and how much of what was sent is kept for them.',
+    allowed: 'true, false, or max (1 to 1000000), bytes (1024 to 1073741824) and age (1s to 7d)',
   }).exactOptional(),
 });

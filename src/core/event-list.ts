@@ -22,6 +22,7 @@ export const eventLevels: Readonly<Record<EventName, 'debug' | 'info' | 'warn' |
   'job.expired': 'info',
   'job.cancelled': 'debug',
   'job.fenced': 'warn',
+  'jobs.missed': 'warn',
   'jobs.parked': 'warn',
   'parked.waiting': 'none',
   'suspects.waiting': 'warn',

@@ -5,16 +5,15 @@
 import type { Attempted } from './outcome.ts';
 
 /**
- * Event name → its payload. Ids are values of events and of logs, never labels of metrics. The comments are the page of
- * events (`docs/reference/events.md`), so each event says when it is told, and each field what it holds; `event-list.ts`
- * has the names at run time.
+ * Event name → its payload; `event-list.ts` has the names at run time. Ids are never labels of metrics. The comments are the
+ * page of events (`docs/reference/events.md`): each event says when it is told, and each field what it holds.
  */
 export interface Events {
   /** This process leads a partition from now on. */
   'leader.elected': { readonly queue: string; readonly partition: number; readonly epoch: number };
   /** This process leads a partition no longer. */
   'leader.lost': { readonly queue: string; readonly partition: number; readonly epoch: number; readonly why: string };
-  /** A pass of the leader made jobs ready. Not of a pass that moved nothing. The log warns of dead letters. */
+  /** A pass of the leader made jobs ready, or sent them to all subscribers. Not of a pass that moved nothing. The log warns of dead letters. */
   'jobs.promoted': {
     readonly queue: string;
     readonly partition: number;
@@ -101,7 +100,7 @@ export interface Events {
     readonly tookMs: number;
     readonly error: Attempted;
   };
-  /** A job that is delivered at most once failed: it was acknowledged before and is not tried again. */
+  /** A job that was over before its handler, at most once or in a subscriber, failed here and is not tried again. */
   'job.failed': {
     readonly queue: string;
     readonly id: string;
@@ -127,6 +126,8 @@ export interface Events {
     /** `fenced` or `gone`. */
     readonly reply: string;
   };
+  /** A subscriber did not get so many jobs: past the bounds of the queue, or Redis lost what it sent (then nobody can count them). */
+  'jobs.missed': { readonly queue: string; readonly reason: string; readonly count?: number };
   /** Records of a later version went back into scheduled, for a worker that can read them. */
   'jobs.parked': { readonly queue: string; readonly partition: number; readonly count: number };
   /** The number of jobs that this worker has parked has changed. */

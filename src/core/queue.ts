@@ -3,6 +3,7 @@
  * the definition, which is why a job's record does not have to carry it.
  */
 import { type BackoffPolicy, defaultBackoff, storable } from './backoff.ts';
+import { type Broadcast, type BroadcastOptions, parseBroadcast } from './broadcast.ts';
 import { type Codec, type JobSchemas, parseCodec, parseJobs } from './content.ts';
 import { type DurationInput, show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
@@ -38,6 +39,13 @@ export interface QueueOptions {
    * Default: as it is stored, which at first is off.
    */
   readonly history?: HistoryOptions | boolean;
+  /**
+   * Every process that subscribes gets each job, and no worker does: `true`, or how much of what was sent is kept for those
+   * who are behind. A job is done when it was sent: no attempts, no retries. It is stored in Redis and holds for every
+   * process: whoever says something sets it, `false` makes it a queue of workers again. Default: as it is stored, which at
+   * first is off.
+   */
+  readonly broadcast?: BroadcastOptions | boolean;
   /**
    * What data goes through on its way into Redis, for encryption or compression. Only handlers see it decoded: `get`, the
    * command line, dead letters and logs show what is stored. Producers and workers need the same one.
@@ -80,6 +88,7 @@ const QUEUE_OPTIONS: readonly string[] = Object.keys({
     jobs: 0,
     codec: 0,
     redact: 0,
+    broadcast: 0,
   },
 } satisfies Record<keyof NamedQueueOptions, number>);
 
@@ -103,6 +112,8 @@ export interface Queue<Data = unknown, Name extends string = string> {
   readonly history?: History | undefined;
   /** Paths of fields that views do not show. Undefined: as it is stored. */
   readonly redact?: readonly string[] | undefined;
+  /** Undefined: as it is stored. */
+  readonly broadcast?: Broadcast | undefined;
   /** Never present: it lets the compiler carry the data type. */
   readonly data?: Data;
 }
@@ -135,6 +146,7 @@ export function queueFrom(name: string, options: AnyQueueOptions): Queue {
   checkNames(options, QUEUE_OPTIONS, 'defineQueue', 'bad-input');
   const history = parseHistory(options.history);
   const redact = parseRedact(options.redact);
+  const broadcast = parseBroadcast(options.broadcast);
   return Object.freeze({
     name: parseName(name, 'queue'),
     attempts: wholeNumber(options.attempts ?? 5, { what: 'attempts', ...queueRanges.attempts }),
@@ -147,6 +159,7 @@ export function queueFrom(name: string, options: AnyQueueOptions): Queue {
     ...(options.codec === undefined ? {} : { codec: parseCodec(options.codec) }),
     ...(history && { history }),
     ...(redact && { redact }),
+    ...(broadcast && { broadcast }),
   });
 }
 

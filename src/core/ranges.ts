@@ -33,6 +33,13 @@ export const historyRanges = {
   resultBytesMax: { default: 16_384, min: 1, max: 262_144 },
 } as const satisfies Readonly<Record<string, Range & { readonly default: number }>>;
 
+/** What a broadcast queue keeps of what was sent, for subscribers that are behind. */
+export const broadcastRanges = {
+  max: { default: 10_000, min: 1, max: 1_000_000 },
+  bytes: { default: 16 * 1024 * 1024, min: 1024, max: 1024 * 1024 * 1024 },
+  ageMs: { default: 3_600_000, min: 1000, max: 7 * DAY_MS },
+} as const satisfies Readonly<Record<string, Range & { readonly default: number }>>;
+
 /** @throws DuestreamError `bad-input` */
 export function wholeNumberIn(value: unknown, what: string, { min, max }: Range): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;

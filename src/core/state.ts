@@ -80,6 +80,21 @@ export const transitions: readonly Transition[] = [
       running: ['running'],
     },
   },
+  // Of a broadcast queue: what is due goes to every subscriber and is over, also what another leader made ready before.
+  {
+    verb: 'cast',
+    moves: {
+      // A bare member that is refused goes back to what it was, and one that runs waits for its turn.
+      scheduled: ['done', 'expired', 'dead', 'none', 'scheduled', 'cancelled'],
+      ready: ['done', 'expired', 'dead', 'none', 'scheduled'],
+      running: ['running'],
+      // Without a done window the entry that a tombstone waited for takes it along.
+      done: ['none'],
+      cancelled: ['none'],
+      expired: ['none'],
+      dead: ['none'],
+    },
+  },
   {
     verb: 'start',
     moves: {

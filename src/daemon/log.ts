@@ -99,7 +99,7 @@ function ofJobs({ log, rare }: Lines) {
     'job.failed': ({ error, ...e }) =>
       log.warn(
         { ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) },
-        'job failed and is not tried again: its queue delivers at most once',
+        'job failed and is not tried again: it was over before its handler began',
       ),
     'job.expired': (e) =>
       log.info(e, e.dead ? 'job was too late: it became a dead letter' : 'job was too late: it was dropped'),
@@ -117,6 +117,7 @@ function ofWorkers({ log, few, rare }: Lines) {
     'jobs.parked': sparing(PARKED_EVERY_MS, ({ queue, partition, count }, missed) =>
       log.warn({ queue, partition, count, missed }, 'jobs of a later version wait: update the workers'),
     ),
+    'jobs.missed': (e) => rare.warn(e, 'a subscriber did not get all jobs of its queue'),
     'suspects.waiting': (e) => {
       if (e.waiting > 0) suspects(e);
     },

@@ -2,9 +2,11 @@
 import { systemClock } from '../core/clock.ts';
 import type { PartitionReading } from '../metrics/readings.ts';
 import type { Movers } from '../mover/movers.ts';
+import { processesOf, subscribersOf } from '../operations/processes.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { readServers, type ServerReading } from '../redis/connection/server-reading.ts';
 import { oldestDueAge, stats } from '../redis/inspect.ts';
+import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
 import { presence } from '../redis/transitions/presence.ts';
 
 interface Opened {
@@ -23,11 +25,17 @@ export function queueReadings({
   async function queueStats(): Promise<readonly PartitionReading[]> {
     const { redis, movers } = opened() ?? {};
     if (!redis) return [];
-    const all = (movers?.partitions() ?? []).map(async ({ ref, leadership }) => {
+    const partitions = movers?.partitions() ?? [];
+    // Who leads the first partition tells of the subscribers of the whole queue.
+    const tells = (ref: PartitionRef) => ref.partition === 0 && isBroadcast(ref);
+    const isTelling = partitions.some(({ ref, leadership }) => leadership !== undefined && tells(ref));
+    const processes = isTelling ? await processesOf(redis, namespace) : undefined;
+    const all = partitions.map(async ({ ref, leadership }) => {
       const { queue, partition } = ref;
+      const lags = processes && tells(ref) ? subscribersOf(queue, processes).map(({ lag }) => lag) : undefined;
       if (!leadership) return { queue, partition, leading: false as const };
       const [counts, oldestAgeMs] = await Promise.all([stats(redis, ref), oldestDueAge(redis, ref)]);
-      return { queue, partition, leading: true as const, epoch: leadership.epoch, stats: counts, oldestAgeMs };
+      return { queue, partition, leading: true as const, epoch: leadership.epoch, stats: counts, oldestAgeMs, lags };
     });
     return Promise.all(all);
   }

@@ -74,6 +74,7 @@ const PASSED_OVER = [
     'consumer.retired',
     'partition.repaired',
     'worker.exhausted',
+    'jobs.missed',
     'redis.changed',
     'schema.refused',
   ] as const),

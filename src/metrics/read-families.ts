@@ -85,6 +85,18 @@ export function queueReadingsOf(read: Read) {
       labelNames: ['queue'],
       ...read,
     }),
+    subscribers: new Gauge({
+      name: 'duestream_subscribers',
+      help: 'Subscribers of a broadcast queue with a valid heartbeat.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+    subscriberLag: new Gauge({
+      name: 'duestream_subscriber_lag_jobs',
+      help: 'Jobs sent by a broadcast queue that its slowest subscriber had not begun at its last heartbeat.',
+      labelNames: ['queue'],
+      ...read,
+    }),
   };
 }
 

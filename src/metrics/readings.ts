@@ -25,6 +25,8 @@ interface Led {
   readonly stats: PartitionStats;
   /** For how long the oldest job that is due has waited for its start. */
   readonly oldestAgeMs: number;
+  /** Of one partition of a broadcast queue: how many jobs each of its subscribers is behind. */
+  readonly lags?: readonly number[] | undefined;
 }
 
 type QueueWide =
@@ -54,6 +56,8 @@ const EACH: Readonly<Record<QueueWide, true>> = {
   deadJobs: true,
   oldestDueAge: true,
   doneEvictedAge: true,
+  subscribers: true,
+  subscriberLag: true,
   moverLeader: true,
   moverEpoch: true,
 };
@@ -68,6 +72,10 @@ export function fillQueues(families: Families, readings: readonly PartitionReadi
   for (const one of led) {
     families.moverEpoch.set({ queue: one.queue, partition: one.partition }, one.epoch);
     addPartition(families, one);
+    const { queue, lags } = one;
+    if (!lags) continue;
+    families.subscribers.set({ queue }, lags.length);
+    families.subscriberLag.set({ queue }, Math.max(0, ...lags));
   }
   for (const [queue, ageMs] of oldest(led)) families.oldestDueAge.set({ queue }, ageMs / 1000);
   for (const [queue, ageMs] of youngestEvicted(led)) families.doneEvictedAge.set({ queue }, ageMs / 1000);

@@ -1,15 +1,15 @@
 /**
- * Keeps a led partition small: tombstones that left the done window, dead letters past their retention and old history go, a bounded
- * batch at a time, so that no command of Redis waits behind a big deletion. Nothing else is ever deleted.
+ * Keeps a led partition small: tombstones that left the done window, dead letters past their retention, old history and what
+ * a broadcast queue sent long ago go, a bounded batch at a time, so that no command of Redis waits behind a big deletion. Nothing else is ever deleted.
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
-import type { History } from '../core/history.ts';
 import { createLoop, type Idle, idle } from '../core/loop.ts';
 import { memberOf } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
+import { createJobs } from '../redis/transitions/jobs.ts';
 import { type SweepLimits, sweep } from '../redis/transitions/lease.ts';
 import type { Leadership } from './election.ts';
 
@@ -17,8 +17,8 @@ export interface JanitorParts {
   readonly redis: Redis;
   readonly ref: PartitionRef;
   readonly limits: SweepLimits;
-  /** What the queue keeps of jobs that are over, now. */
-  readonly history?: () => History | undefined;
+  /** The partition with the settings of its queue as they are now. */
+  readonly current?: () => PartitionRef;
   readonly leading: () => Leadership | undefined;
   /** How many jobs this process has promoted in the partition. */
   readonly promoted: () => number;
@@ -43,12 +43,13 @@ export function createJanitor({
   redis,
   ref,
   limits,
-  history = () => ref.history,
+  current = () => ref,
   leading,
   promoted,
   clock,
   events,
 }: JanitorParts): Janitor {
+  const jobs = createJobs(redis);
   /** What had been promoted before a sweep that found nothing, and when that was. */
   let quiet: { readonly promoted: number; readonly sinceMs: number } | undefined;
 
@@ -59,13 +60,24 @@ export function createJanitor({
     const before = promoted();
     const isQuiet = quiet?.promoted === before && nowMs - quiet.sinceMs < QUIET_REST_MS;
     if (!leadership || isQuiet) return idle(IDLE_REST_MS);
-    const swept = await sweep(redis, ref, { term: leadership.term, limits, history: history() });
+    const { history } = current();
+    const swept = await sweep(redis, ref, { term: leadership.term, limits, history });
     if (swept === 'fenced') return IDLE_REST_MS;
-    if (swept.more) return BUSY_REST_MS;
+    if (swept.more || (await hasMoreSent(leadership.term))) return BUSY_REST_MS;
     const isNothing = swept.tombstones + swept.deadLetters + swept.past === 0;
     quiet = isNothing ? { promoted: before, sinceMs: nowMs } : undefined;
     return isNothing ? IDLE_REST_MS : REST_MS;
   }
+
+  /** What was sent goes in its time, also when nothing more is, and when the queue is no broadcast any more. */
+  async function hasMoreSent(term: string): Promise<boolean> {
+    const { broadcast } = current();
+    if (!broadcast) return false;
+    const bounds = { term, leaseMs: undefined, limit: 0, windowMs: limits.windowMs, broadcast };
+    const kept = await jobs.cast(ref, bounds);
+    return kept.kind !== 'fenced' && kept.backlog > 0;
+  }
+
   const who = `janitor of ${ref.queue}:${ref.partition}`;
   const loop = createLoop({ who, pass, probe: () => memberOf(redis, ref.keys.meta).ping(), clock, events, pauseAfter });
   return { start: loop.start, stop: loop.stop, pass };

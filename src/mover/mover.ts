@@ -1,5 +1,5 @@
 /**
- * Moves due jobs of one partition from `scheduled` to `ready`, while this process leads it.
+ * Moves due jobs of one partition from `scheduled` to `ready`, or of a broadcast queue to `cast`, while this process leads it.
  *
  * It sleeps until the next due time, which every pass replies. A producer that adds a sooner job nudges it through
  * `K:wake`; if that nudge is lost, the safety tick finds the job at most a second late. The alarm clock is a Node timer
@@ -13,7 +13,7 @@ import { createLoop, type Idle, idle } from '../core/loop.ts';
 import { memberOf } from '../redis/connection/cluster/members.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
 import { headDue } from '../redis/due-next.ts';
-import type { PartitionRef } from '../redis/keys.ts';
+import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
 import type { LeadersPass, Passed, PromoteReply } from '../redis/transitions/passes.ts';
 import type { Leadership } from './election.ts';
 import { type MoverParts, type Moving, movingOf } from './moving.ts';
@@ -150,8 +150,14 @@ async function promote(moving: Moving, { term }: Leadership): Promise<number> {
   return plan(moving, reply, { receivedMs, isFull: reply.count + reply.deadLetters >= limit });
 }
 
-/** With a worker in this process that has room, as a part of its turn. */
-async function sent({ jobs, ref, clock, relay }: Moving, pass: LeadersPass): Promise<Passed> {
+/** With a worker in this process that has room, as a part of its turn. What is broadcast has no worker. */
+async function sent({ jobs, ref, clock, relay, current, windowMs }: Moving, pass: LeadersPass): Promise<Passed> {
+  const { broadcast } = current();
+  if (broadcast?.isOn) {
+    const limit = Math.min(pass.limit, broadcast.max);
+    const reply = await jobs.cast(current(), { ...pass, limit, broadcast, windowMs });
+    return { reply, receivedMs: clock.monotonicMs(), limit };
+  }
   const relayed = relay(ref, pass);
   if (relayed) return relayed;
   const reply = await jobs.promote(ref, pass);
@@ -165,7 +171,7 @@ function plan(
 ): number {
   const { pace, options, standstill } = moving;
   moving.promoted += reply.count;
-  if (reply.count > 0 && moving.calls) callWorkers(moving, reply.count);
+  if (reply.count > 0 && moving.calls && !isBroadcast(moving.current())) callWorkers(moving, reply.count);
   pace.promoted(reply.count, receivedMs);
   if (reply.kind === 'capped') {
     return look(moving, reply.nowMs + Math.min(options.safetyTickMs, standstill.restMs(reply.backlog)));

@@ -5,7 +5,6 @@
 import type { Clock } from '../core/clock.ts';
 import { messageOf } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
-import type { History } from '../core/history.ts';
 import { createLoop, type Loop } from '../core/loop.ts';
 import { isCluster } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
@@ -70,8 +69,8 @@ interface Registry extends MoversParts {
   readonly loneWorker: LoneWorker;
   /** Channel of nudges → who works for its partition. */
   readonly byWake: Map<string, Led>;
-  /** Channel of nudges → what is kept there of jobs that are over. */
-  readonly histories: Map<string, History | undefined>;
+  /** Channel of nudges → its partition with the settings of its queue as they are now. */
+  readonly current: Map<string, PartitionRef>;
   /** Process → monotonic ms since when it has no heartbeat. */
   readonly missingSince: Map<string, number>;
   subscribed: boolean;
@@ -94,7 +93,7 @@ export function createMovers(parts: MoversParts): Movers {
     removed: createRemoved({ redis, namespace }),
     ranks: createRanks({ redis, namespace, processId: identity.id, clock }),
     loneWorker: createLoneWorker(nearWorker),
-    ...{ byWake: new Map(), histories: new Map(), missingSince: new Map(), subscribed: false },
+    ...{ byWake: new Map(), current: new Map(), missingSince: new Map(), subscribed: false },
     ...{ deaf: undefined, starting: undefined, stopped: undefined },
   };
   const run = () => pass(registry);
@@ -110,7 +109,11 @@ export function createMovers(parts: MoversParts): Movers {
       registry.stopped ??= end(registry, listeners, loop);
       return registry.stopped;
     },
-    partitions: () => movers().map(({ ref, leading }) => ({ ref, leadership: leading() })),
+    partitions: () =>
+      movers().map(({ ref, leading }) => ({
+        ref: registry.current.get(ref.keys.wake) ?? ref,
+        leadership: leading(),
+      })),
     // The registry rests for longer than a mover: until its next pass is due, it is on time.
     lastProgressMs: () =>
       Math.min(loop.lastProgressMs() + beatTtlMs / 3, ...movers().map(({ lastProgressMs }) => lastProgressMs())),
@@ -161,20 +164,21 @@ async function pass(registry: Registry): Promise<number> {
 }
 
 async function lead(registry: Registry, ref: PartitionRef): Promise<void> {
-  const { byWake, ranks, redis, identity, options, clock, events, namespace, limits, histories, minutes } = registry;
-  histories.set(ref.keys.wake, ref.history);
+  const { byWake, ranks, redis, identity, options, clock, events, namespace, limits, current, minutes } = registry;
+  current.set(ref.keys.wake, ref);
   if (byWake.has(ref.keys.wake) || registry.stopped) return;
   const key = ref.keys.leader;
   const standing = {
     rank: () => ranks.betterFor(key).length,
     betterBeatSince: (sinceMs: number) => ranks.betterBeatSince(key, sinceMs),
     relay: registry.loneWorker.relay,
+    current: () => current.get(ref.keys.wake) ?? ref,
+    windowMs: limits.windowMs,
   };
   const mover = createMover({ redis, ref, processId: identity.id, options, clock, events, ...standing });
   const duty = { redis, ref, leading: mover.leading, clock, events };
   const enqueuer = createEnqueuer({ ...duty, namespace });
-  const history = () => histories.get(ref.keys.wake);
-  const janitor = createJanitor({ ...duty, limits, history, promoted: mover.promoted });
+  const janitor = createJanitor({ ...duty, limits, current: standing.current, promoted: mover.promoted });
   const recorders = minutes ? [createRecorder({ ...duty, serverMs: mover.serverMs })] : [];
   const chores = [enqueuer, janitor, createRepairer(duty), ...recorders];
   await subscribe(registry, ref.keys.wake);
@@ -185,9 +189,9 @@ async function lead(registry: Registry, ref: PartitionRef): Promise<void> {
 
 /** A queue that was removed is led no more. If it is declared again, it gets a mover of its own again. */
 async function letGo(registry: Registry, wake: string): Promise<void> {
-  const { byWake, histories, subscriber } = registry;
+  const { byWake, current, subscriber } = registry;
   const gone = byWake.get(wake);
-  for (const map of [byWake, histories]) map.delete(wake);
+  for (const map of [byWake, current]) map.delete(wake);
   if (gone) await stopAll(gone);
   await subscriber.sunsubscribe(wake).catch(() => undefined);
 }

@@ -32,6 +32,10 @@ export interface MoverParts {
   readonly events: Emitter;
   /** A worker in this process that takes what a pass promotes, in the same call. */
   readonly relay?: Relay;
+  /** The partition with the settings of its queue as they are now. */
+  readonly current?: () => PartitionRef;
+  /** How long the end of a job that a broadcast queue has sent is remembered. Default 10 min. */
+  readonly windowMs?: number;
   readonly rank?: () => number;
   /** Whether a process of better rank has sent a heartbeat after this monotonic time. */
   readonly betterBeatSince?: (sinceMs: number) => Promise<boolean>;
@@ -71,13 +75,15 @@ export function movingOf(parts: MoverParts, wake: () => void): Moving {
     options,
     rank = () => 0,
     relay = () => undefined,
+    current = () => ref,
+    windowMs = 600_000,
     betterBeatSince = async () => true,
   } = parts;
   const election = createElection({ ...parts, leaseMs: options.leaseMs, rank });
   return {
     ...parts,
     calls: isCluster(redis),
-    ...{ rank, relay, betterBeatSince, wake, jobs: createJobs(redis), pace: createPace() },
+    ...{ rank, relay, current, windowMs, betterBeatSince, wake, jobs: createJobs(redis), pace: createPace() },
     server: createServers(redis, clock)(ref),
     standstill: createStandstill(options),
     election,

@@ -44,6 +44,26 @@ export function workersOf(queue: string, processes: ProcessesById): number {
   return [...processes.values()].filter((one) => one?.role === 'worker' && one.queues.includes(queue)).length;
 }
 
+/** A subscriber that lives. */
+export interface Subscribed {
+  readonly id: string;
+  readonly host: string;
+  readonly pid: number;
+  /** How many jobs were sent that it had not begun at its last heartbeat. */
+  readonly lag: number;
+}
+
+/** Who subscribes to a queue, the furthest behind first. */
+export function subscribersOf(queue: string, processes: ProcessesById): readonly Subscribed[] {
+  return [...processes]
+    .flatMap(([id, one]) =>
+      one?.role === 'subscriber' && one.queues.includes(queue)
+        ? [{ id, host: one.host, pid: one.pid, lag: one.lag ?? 0 }]
+        : [],
+    )
+    .sort((a, b) => b.lag - a.lag || (a.id < b.id ? -1 : 1));
+}
+
 /** `host:pid`, or the id of a process without a heartbeat. */
 export function leaderName({ process, host, pid }: Leader): string {
   return host === undefined ? process : `${host}:${pid}`;

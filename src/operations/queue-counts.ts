@@ -1,9 +1,21 @@
 /** Queues as a person looks at them: what they hold, how long jobs have waited, who leads and who serves. */
+import type { Broadcast } from '../core/broadcast.ts';
+import type { Redis } from '../redis/connection/connect.ts';
 import { DUE_SPANS_MS, dueNext } from '../redis/due-next.ts';
 import { oldestDueAge, type PartitionStats, stats } from '../redis/inspect.ts';
+import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
 import { listQueues, partitionsOf, type QueueLayout } from '../redis/transitions/queues.ts';
 import type { Pause } from '../redis/transitions/upkeep.ts';
-import { type Leader, leaderName, leaderOf, type ProcessesById, processesOf, workersOf } from './processes.ts';
+import {
+  type Leader,
+  leaderName,
+  leaderOf,
+  type ProcessesById,
+  processesOf,
+  type Subscribed,
+  subscribersOf,
+  workersOf,
+} from './processes.ts';
 import { type Place, refsOfQueue } from './refs.ts';
 
 export interface QueueCounts {
@@ -59,7 +71,20 @@ export interface QueueStats {
   readonly dueNext: readonly DueSpan[];
   readonly pause: Pause | undefined;
   readonly workers: number;
+  /** Of a broadcast queue. */
+  readonly broadcast: BroadcastCounts | undefined;
   readonly nowMs: number;
+}
+
+/** What a broadcast queue has sent, and to whom. */
+export interface BroadcastCounts {
+  /** Jobs that are kept for subscribers that are behind. */
+  readonly kept: number;
+  /** The bounds of what is kept, of all partitions together. */
+  readonly max: number;
+  readonly bytes: number;
+  readonly ageMs: number;
+  readonly subscribers: readonly Subscribed[];
 }
 
 /** Every queue that was ever used, by name. @param wanted which of them are looked at */
@@ -100,7 +125,27 @@ export async function queueStats(place: Place, queue: string): Promise<QueueStat
     dueNext: spansOf(spans),
     pause: all.find(({ paused }) => paused)?.pause,
     workers: workersOf(queue, processes),
+    broadcast: await broadcastOf(redis, refs, processes),
     nowMs: Math.max(...all.map((one) => one.nowMs)),
+  };
+}
+
+async function broadcastOf(
+  redis: Redis,
+  refs: readonly PartitionRef[],
+  processes: ProcessesById,
+): Promise<BroadcastCounts | undefined> {
+  const [first] = refs;
+  if (first?.broadcast === undefined || !isBroadcast(first)) return undefined;
+  const kept = await Promise.all(refs.map(({ keys }) => redis.xlen(keys.cast)));
+  const sum = (of: (broadcast: Broadcast) => number) =>
+    refs.reduce((total, { broadcast }) => total + (broadcast ? of(broadcast) : 0), 0);
+  return {
+    kept: kept.reduce((total, one) => total + one, 0),
+    max: sum(({ max }) => max),
+    bytes: sum(({ bytes }) => bytes),
+    ageMs: first.broadcast.ageMs,
+    subscribers: subscribersOf(first.queue, processes),
   };
 }
 

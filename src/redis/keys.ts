@@ -8,6 +8,7 @@
  * itself, `lua/verbs/remove.lua` and the pages that name keys, is compared with it by `test/house-keys.test.ts`.
  */
 
+import type { Broadcast } from '../core/broadcast.ts';
 import type { History } from '../core/history.ts';
 import type { Redaction } from '../core/redaction.ts';
 
@@ -55,10 +56,13 @@ export const partitionTable = {
   leader: { type: 'string', ttl: 'as its value says', doc: 'the lease of the leader: `<process>:<epoch>:<leaseMs>`' },
   meta: {
     type: 'hash',
-    doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, whether there were jobs with tags (`traits`), durable counters `n.*`",
+    doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, whether there were jobs with tags (`traits`), how many entries and bytes were `cast`, durable counters `n.*`",
   },
   wake: { type: 'channel', doc: 'nudges to the leader: "a sooner job was added", "the leader resigned"' },
-  work: { type: 'channel', doc: 'of a cluster: how many jobs became ready, to workers that take them' },
+  work: {
+    type: 'channel',
+    doc: 'how many jobs became ready, to workers of a cluster that take them; or were cast, to subscribers',
+  },
   fires: { type: 'zset', doc: 'schedule → ms when the leader looks at it next; 0 = at once' },
   fired: {
     type: 'hash',
@@ -80,6 +84,10 @@ export const partitionTable = {
   minutes: {
     type: 'hash',
     doc: 'minute of the day → the counters and the lateness when it began, for charts; a day. Only where `http.minutes` says so',
+  },
+  cast: {
+    type: 'stream',
+    doc: 'of a broadcast queue: `{count, before, member, due, record}`, no group. Bounded by entries, bytes and age',
   },
 } as const satisfies Readonly<Record<string, KeyRow>>;
 
@@ -138,7 +146,12 @@ export interface PartitionRef {
   readonly history?: History | undefined;
   /** Fields of the data of its jobs that views do not show. */
   readonly redact?: Redaction | undefined;
+  /** Its jobs go to every subscriber, and these are the bounds of `cast`. */
+  readonly broadcast?: Broadcast | undefined;
 }
+
+/** Whether its jobs go to every subscriber, and not to one worker each. */
+export const isBroadcast = ({ broadcast }: Pick<PartitionRef, 'broadcast'>): boolean => broadcast?.isOn === true;
 
 /** Whether what ends there is kept. */
 export const keepsHistory = ({ history }: PartitionRef): boolean => history?.isOn === true;

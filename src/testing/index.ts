@@ -23,6 +23,7 @@ import {
   type HandlerMap,
   type Handlers,
   type Middleware,
+  type QueueHandlers,
 } from '../worker/handlers.ts';
 import { createHandleChain } from '../worker/middleware.ts';
 import { checkDelivery } from '../worker/options.ts';
@@ -31,7 +32,7 @@ import { createJobBook, type TestJob } from './jobs.ts';
 import type { Run } from './kept.ts';
 import { createKitProducer } from './producer.ts';
 import { createScheduleBook } from './schedules.ts';
-import { servedBy } from './served.ts';
+import { createSubscriptions, servedBy } from './served.ts';
 
 export type { Run, TestJob };
 
@@ -67,6 +68,16 @@ export interface TestKit {
   schedule<Data>(queue: Queue<Data> | string, data: Data, options?: ScheduleOptions): Promise<Scheduled>;
   /** Cancels a job; one that runs is settled as cancelled instead of tried again. */
   cancel(queue: Queue<unknown> | string, id: string): 'cancelled' | 'requested' | 'over' | 'unknown';
+  /**
+   * Gets every job of a broadcast queue from now on, as a process with `createSubscriber` does; nothing is ever missed here.
+   *
+   * @returns ends the subscription
+   * @throws DuestreamError `bad-config` for a queue that is no broadcast
+   * @example
+   * const prices = defineQueue<{ cents: number }>('prices', { broadcast: true });
+   * const end = kit.subscribe(prices, (job) => console.log(job.data.cents));
+   */
+  subscribe<Data>(queue: Queue<Data>, handlers: QueueHandlers<NoInfer<Data>>): () => void;
   /** As `use` of a worker: around handlers, and around what they schedule. Those of `handlers` count too. */
   use(middleware: Middleware): void;
   readonly schedules: ReturnType<typeof createScheduleBook>;
@@ -108,10 +119,12 @@ export function createTestKit(options: TestKitOptions): TestKit {
   for (const name of Object.keys(handlers.onAbandoned)) {
     checkDelivery(queueOf(name).delivery, { windowMs: WINDOW_MS, onAbandoned: handlers.onAbandoned[name] });
   }
+  const subscriptions = createSubscriptions(chains.handle.around);
   const jobs = createJobBook({
     ...{ agenda, random, runs, inline, clock },
     queueOf: (given) => known.get(given.name) ?? given,
     servedBy: servedBy(handlers, chains.handle.around),
+    subscribersOf: subscriptions.of,
     calls: () => calls,
     lastsMs: (job) => durationMs(lasts(job), 'lasts'),
   });
@@ -126,7 +139,7 @@ export function createTestKit(options: TestKitOptions): TestKit {
   }
 
   return {
-    ...{ producer, use },
+    ...{ producer, use, subscribe: subscriptions.subscribe },
     schedule: (queue, data, given = {}) =>
       producer.schedule(typeof queue === 'string' ? queueOf(queue) : queue, data, given),
     cancel: (queue, id) => jobs.cancel(typeof queue === 'string' ? queue : queue.name, id).kind,

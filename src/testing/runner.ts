@@ -29,6 +29,8 @@ export interface RunnerParts {
   readonly clock: Clock;
   /** Undefined where no worker serves the queue. */
   readonly servedBy: (queue: string) => Served | undefined;
+  /** Who subscribes to a broadcast queue, in the order of their coming. */
+  readonly subscribersOf: (queue: string) => readonly Served[];
   /** How long the run of a job lasts in virtual time. */
   readonly lastsMs: (job: Job<unknown>) => number;
   readonly random: () => number;
@@ -77,6 +79,7 @@ async function start(playing: Playing, job: Kept): Promise<void> {
   const { servedBy, inline, ends, agenda } = playing;
   playing.turns += 1;
   job.turn = playing.turns;
+  if (job.queue.broadcast?.isOn) return cast(playing, job);
   const served = servedBy(job.queue.name);
   if (!served) {
     job.state = 'ready';
@@ -101,6 +104,25 @@ async function start(playing: Playing, job: Kept): Promise<void> {
   } catch (thrown) {
     const parts = { life: lifeOf(job), record: verdict.record, rules, nowMs: agenda.nowMs(), random: playing.random };
     await ends.settle(begun, { kind: 'settled', outcome: judgeThrown({ thrown }, parts) });
+  }
+}
+
+/** Each subscriber gets it, and it is over before: what a handler throws is told and not tried again. */
+async function cast(playing: Playing, job: Kept): Promise<void> {
+  const { subscribersOf, agenda, ends, inline } = playing;
+  if (!inline && ends.isLate(job)) return ends.expire(job, false);
+  playing.tokens += 1;
+  job.token = String(playing.tokens);
+  endJob(job, 'done', agenda.nowMs());
+  for (const served of subscribersOf(job.queue.name)) {
+    const begun = { job: { ...job, attempts: 1 }, atMs: agenda.nowMs(), effects: new Effects() };
+    const rules = { ...served, queue: { ...job.queue, delivery: 'at-most-once' as const } };
+    const verdict = judgeStart(lifeOf(begun.job), rules, agenda.nowMs());
+    if (verdict.kind === 'refused') {
+      await ends.settle(begun, { kind: 'told', error: verdict.outcome.error });
+      continue;
+    }
+    await run(playing, begun, verdict, rules);
   }
 }
 

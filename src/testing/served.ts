@@ -1,6 +1,8 @@
 /** Who runs the jobs of a queue: its handlers, and whoever takes half-done work back, as a worker of the module has them. */
+import { DuestreamError } from '../core/errors.ts';
 import type { Rules } from '../core/judge.ts';
-import { type Handler, type Handlers, handlerFor } from '../worker/handlers.ts';
+import type { Queue } from '../core/queue.ts';
+import { checkHandlers, type Handler, type Handlers, handlerFor, type QueueHandlers } from '../worker/handlers.ts';
 import type { HandleChain } from '../worker/middleware.ts';
 
 export type Served = Omit<Rules<Handler<never>>, 'queue'>;
@@ -18,5 +20,30 @@ export function servedBy(
       handlerOf: (name) => handlerFor({ handlers, onAbandoned: compensation, around }, name),
       compensations: compensation !== undefined,
     };
+  };
+}
+
+/** Who subscribes to broadcast queues. */
+export function createSubscriptions(around: HandleChain['around']) {
+  const all: { readonly queue: string; readonly served: Served }[] = [];
+
+  function subscribe<Data>(queue: Queue<Data>, handlers: QueueHandlers<NoInfer<Data>>): () => void;
+  function subscribe({ name, jobs, broadcast }: Queue, handlers: QueueHandlers<never>): () => void {
+    if (!broadcast?.isOn) {
+      throw new DuestreamError('bad-config', `queue ${name} is no broadcast: define it with broadcast: true`);
+    }
+    checkHandlers(name, handlers, jobs);
+    const handlerOf = (job: string) => handlerFor({ handlers, onAbandoned: undefined, around }, job);
+    const one = { queue: name, served: { handlerOf, compensations: false } };
+    all.push(one);
+    return () => {
+      const at = all.indexOf(one);
+      if (at >= 0) all.splice(at, 1);
+    };
+  }
+
+  return {
+    of: (queue: string): readonly Served[] => all.flatMap((one) => (one.queue === queue ? [one.served] : [])),
+    subscribe,
   };
 }

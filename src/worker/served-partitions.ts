@@ -6,10 +6,11 @@
  * `refs` is one list that changes in place: the parts of the worker look into it in each of their passes. What was taken
  * from a partition that is gone keeps its own reference, and is settled there.
  */
+import { DuestreamError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import type { Queue } from '../core/queue.ts';
 import type { Redis } from '../redis/connection/connect.ts';
-import type { PartitionRef } from '../redis/keys.ts';
+import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
 import { declareQueue, partitionsOf } from '../redis/transitions/queues.ts';
 import { join } from '../redis/transitions/ready.ts';
 
@@ -22,7 +23,7 @@ export interface ServedPartitions {
 export function createServedPartitions(parts: {
   readonly redis: Redis;
   readonly namespace: string;
-  readonly queue: Pick<Queue, 'name' | 'partitions' | 'history' | 'redact'>;
+  readonly queue: Pick<Queue, 'name' | 'partitions' | 'history' | 'redact' | 'broadcast'>;
   readonly consumer: string;
   readonly log: Log;
 }): ServedPartitions {
@@ -30,11 +31,12 @@ export function createServedPartitions(parts: {
   const refs: PartitionRef[] = [];
 
   async function declare(): Promise<void> {
-    const { name, partitions } = queue;
+    const { name, partitions, history, redact, broadcast } = queue;
     // Said once: what somebody sets later, for all processes, must not be undone by the next look.
-    const said = refs.length === 0 ? { history: queue.history, redact: queue.redact } : {};
-    const layout = await declareQueue(redis, { namespace, queue: name, partitions, ...said });
+    const settings = { history, redact, broadcast, isRepeated: refs.length > 0 };
+    const layout = await declareQueue(redis, { namespace, queue: name, partitions, ...settings });
     const next = partitionsOf(namespace, layout);
+    if (refs.length === 0 && next.some(isBroadcast)) throw ofSubscribers(name);
     const isSame = layout.partitions === refs.length && layout.layoutGeneration === refs[0]?.layoutGeneration;
     if (isSame && isSameSaid(next[0], refs[0])) return;
     if (isSame) {
@@ -53,6 +55,12 @@ export function createServedPartitions(parts: {
 
   return { refs, declare };
 }
+
+const ofSubscribers = (queue: string): DuestreamError =>
+  new DuestreamError(
+    'bad-config',
+    `queue ${queue} is a broadcast: its jobs go to every subscriber; use createSubscriber, or set broadcast: false in defineQueue`,
+  );
 
 const isSameSaid = (one: PartitionRef | undefined, other: PartitionRef | undefined): boolean =>
   JSON.stringify([one?.history, one?.redact]) === JSON.stringify([other?.history, other?.redact]);

@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { DuestreamError } from '../../src/core/errors.ts';
 import type { Caller } from '../../src/http/api/caller.ts';
-import type { Look } from '../../src/operations/look.ts';
 import { type Beat, createPulse, VIEWERS_MAX } from '../../src/http/api/live/pulse.ts';
 import { seenLook, streamOf } from '../../src/http/api/live/stream.ts';
+import type { Look } from '../../src/operations/look.ts';
 
 const counts = {
   scheduled: 1,

@@ -62,6 +62,22 @@ describe('whole queues', () => {
     forgotten: 16,
   };
 
+  test('subscribers are counted, and the furthest behind is told', async () => {
+    const metrics = createMetrics({
+      version: '1.2.3',
+      queueStats: async () => [
+        { ...reading({}), lags: [3, 12] },
+        reading({ partition: 1 }),
+        { ...reading({ queue: 'idle' }), lags: [] },
+      ],
+    });
+    const found = await samples(metrics);
+    expect(found.get('duestream_subscribers{queue="emails"}')).toBe(2);
+    expect(found.get('duestream_subscriber_lag_jobs{queue="emails"}')).toBe(12);
+    expect(found.get('duestream_subscribers{queue="idle"}')).toBe(0);
+    expect(found.get('duestream_subscriber_lag_jobs{queue="idle"}')).toBe(0);
+  });
+
   test('durable counters and counts become the values of the queue', async () => {
     const stats = { scheduled: 11, ready: 12, running: 13, dead: 14, counters };
     const metrics = createMetrics({

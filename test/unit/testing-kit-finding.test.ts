@@ -237,7 +237,7 @@ describe('a change by filter in the kit', () => {
     const clock = virtualClock(agenda.nowMs);
     const book = createJobBook({
       ...{ agenda, clock, runs: [], inline: false, random: () => 0.5, lastsMs: () => 0 },
-      ...{ queueOf: (given) => given, servedBy: () => undefined, calls: () => producer },
+      ...{ queueOf: (given) => given, servedBy: () => undefined, subscribersOf: () => [], calls: () => producer },
     });
     const producer = createKitProducer(book, clock);
     const finding = findingIn(book, settingsOf({ redis: 'redis://127.0.0.1:6379', clock }));

@@ -44,7 +44,7 @@ export function tellEvents(out: Output, events: EventSource, isServed: (queue: s
     {
       'jobs.promoted': ({ queue, count, deadLetters }) => {
         if (count > 0) {
-          say(out, line`${queue}  ${count} due, ready for a worker`);
+          say(out, line`${queue}  ${count} due, on the way`);
           // Without an answer nobody knows; the outage has lines of its own.
           hint(queue).catch(() => undefined);
         }
@@ -102,7 +102,7 @@ const PASSED_OVER = [
   ] as const),
   ...(['job.fenced', 'jobs.parked', 'parked.waiting', 'suspects.waiting', 'worker.exhausted'] as const),
   ...(['entries.reclaimed', 'entries.adopted', 'consumer.retired', 'partition.repaired'] as const),
-  ...(['redis.evicts', 'redis.keeps'] as const),
+  ...(['redis.evicts', 'redis.keeps', 'jobs.missed'] as const),
 ] as const;
 
 const HINT_EVERY_MS = 10_000;

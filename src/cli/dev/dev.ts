@@ -13,8 +13,9 @@ import { withoutCredentials } from '../../core/redact.ts';
 import type { Service } from '../../daemon/run.ts';
 import { freePort } from '../../embedded/port.mjs';
 import { processesOf, workersOf } from '../../operations/processes.ts';
-import { close, openCommands } from '../../redis/connection/connect.ts';
+import { close, openCommands, type Redis } from '../../redis/connection/connect.ts';
 import { partitionKeys } from '../../redis/keys.ts';
+import { findQueue } from '../../redis/transitions/queues.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../register.ts';
 import { type Session, withRedisUrl } from '../session.ts';
 import { line } from '../terminal/text.ts';
@@ -96,7 +97,7 @@ async function serve(
     const log = createDevLog(out);
     const around = createEmitter();
     const daemon = createDaemonOf({ config, redis: redisOf(config) }, { log, around, handlers });
-    tellEvents(out, daemon.events, async (queue) => workersOf(queue, await processesOf(looker, config.namespace)) > 0);
+    tellEvents(out, daemon.events, (queue) => isServed(looker, config.namespace, queue));
     let watched: Watched | undefined;
     const stop = async () => {
       await watched?.stop(shutdownMs);
@@ -188,4 +189,10 @@ function tell({ out }: Session, { place, http, module, queue, namespace }: Told)
       ? ['', 'No handlers yet. Save this as handlers.mjs, then run: duestream worker handlers.mjs', ...SAMPLE]
       : []),
   ]);
+}
+
+/** A broadcast queue needs nobody: its jobs are sent, whoever gets them. */
+async function isServed(redis: Redis, namespace: string, queue: string): Promise<boolean> {
+  if (workersOf(queue, await processesOf(redis, namespace)) > 0) return true;
+  return (await findQueue(redis, namespace, queue))?.broadcast?.isOn === true;
 }

@@ -50,7 +50,8 @@ async function idleIn(
   );
   const since = ageMs > 0 ? `, the oldest due for ${span(ageMs)}` : '';
   const found: Idle[] = [];
-  if (workersOf(queue, of.processes) === 0 && (entries > 0 || ageMs > 0)) {
+  if (of.layout.broadcast?.isOn) found.push(...leftForWorkers(queue, entries, workersOf(queue, of.processes)));
+  else if (workersOf(queue, of.processes) === 0 && (entries > 0 || ageMs > 0)) {
     const what = entries > 0 ? `${counted(entries, 'job')} ready` : 'jobs that are due';
     found.push({
       text: `${show(queue)} has ${what} but no worker${since}`,
@@ -64,4 +65,19 @@ async function idleIn(
     });
   }
   return found;
+}
+
+/** Of a broadcast queue: what only processes of an older release do. */
+function leftForWorkers(queue: string, entries: number, serving: number): readonly Idle[] {
+  if (entries === 0 && serving === 0) return [];
+  const what = [
+    ...(entries > 0 ? [`${counted(entries, 'job')} ready for workers`] : []),
+    ...(serving > 0 ? [counted(serving, 'worker')] : []),
+  ];
+  return [
+    {
+      text: `${show(queue)} is a broadcast and has ${what.join(' and ')}`,
+      advice: 'update all daemons, and stop the workers of a queue that is a broadcast',
+    },
+  ];
 }

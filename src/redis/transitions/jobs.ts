@@ -7,7 +7,7 @@ import type { Redis } from '../connection/connect.ts';
 import { keepsHistory, type PartitionRef } from '../keys.ts';
 import { changed } from './edits.ts';
 import { ended, given, together } from './held-jobs.ts';
-import { type LeadersPass, type PromoteReply, promoteReply } from './passes.ts';
+import { type CastPass, type LeadersPass, type PromoteReply, promoteReply } from './passes.ts';
 import {
   type CancelReply,
   cancelReply,
@@ -76,6 +76,16 @@ function waiting(redis: Redis) {
     ): Promise<PromoteReply> {
       const args = { now: nowMs ?? '', term, lease: leaseMs ?? '', limit, cap };
       return promoteReply(list(await run(redis, 'promote', { keys: ref.keys, args })));
+    },
+
+    /** What `promote` is to other queues: due jobs go to every subscriber, and are over. */
+    async cast(
+      ref: PartitionRef,
+      { term, leaseMs, limit, windowMs, broadcast, nowMs }: CastPass & { readonly nowMs?: number },
+    ): Promise<PromoteReply> {
+      const bounds = { entries: broadcast.max, bytes: broadcast.bytes, age: broadcast.ageMs };
+      const args = { now: nowMs ?? '', term, lease: leaseMs ?? '', limit, window: windowMs, ...bounds };
+      return promoteReply(list(await run(redis, 'cast', { keys: ref.keys, keeps: keepsHistory(ref), args })));
     },
 
     async replay(

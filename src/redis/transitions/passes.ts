@@ -1,4 +1,5 @@
 /** A leader's pass: what it asks, what `promote` and `relay` answer, and how a worker in its process takes part in it. */
+import type { Broadcast } from '../../core/broadcast.ts';
 import type { PartitionRef } from '../keys.ts';
 import type { Reply } from './scripts.ts';
 
@@ -11,6 +12,12 @@ export interface LeadersPass {
   readonly limit: number;
   /** Most undelivered entries. */
   readonly cap: number;
+}
+
+/** The same of a broadcast queue: its bounds, and how long the end of a job is remembered. */
+export interface CastPass extends Omit<LeadersPass, 'cap'> {
+  readonly broadcast: Broadcast;
+  readonly windowMs: number;
 }
 
 export type PromoteReply =

@@ -14,7 +14,7 @@ import { run, text } from './scripts.ts';
 export interface Identity {
   /** Random per process start; for workers it is the consumer's name. */
   readonly id: string;
-  readonly role: 'daemon' | 'worker';
+  readonly role: 'daemon' | 'worker' | 'subscriber';
   readonly host: string;
   readonly pid: number;
   /** Epoch ms by the process's own clock; for people. */
@@ -22,6 +22,8 @@ export interface Identity {
   readonly queues: readonly string[];
   /** Of a worker: how many it has to Redis, all nodes together. Older versions left it out. */
   readonly connections?: number;
+  /** Of a subscriber: how many jobs were sent that it had not begun when it said so, which it does with each beat. */
+  readonly lag?: number;
   /** How long each of its beats is valid; what is left of it says when the last one was. Older versions left it out. */
   readonly beatTtlMs?: number;
 }
@@ -38,6 +40,26 @@ export async function beat(
   const args = { process: identity.id, identity: JSON.stringify({ ...identity, beatTtlMs: ttlMs }), ttl: ttlMs };
   const reply = await run(redis, 'beat', { keys: { ...keys, beat: keys.beat(identity.id) }, args });
   return text(reply) === 'kept' ? 'kept' : 'anew';
+}
+
+/** A subscriber says how far behind it is, beside a heartbeat that is there. */
+export async function noteLag(
+  redis: Redis,
+  {
+    namespace,
+    identity,
+    beatTtlMs,
+    lag,
+  }: {
+    readonly namespace: string;
+    readonly identity: Identity;
+    readonly beatTtlMs: number;
+    readonly lag: number;
+  },
+): Promise<void> {
+  const value = JSON.stringify({ ...identity, beatTtlMs, lag });
+  // A full Redis refuses it; the heartbeat stays, with an older number.
+  await redis.set(controlKeys(namespace).beat(identity.id), value, 'KEEPTTL', 'XX').catch(() => undefined);
 }
 
 /** Leaves in an orderly way: nobody has to wait for a TTL. */

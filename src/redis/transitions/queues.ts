@@ -3,6 +3,7 @@
  * its first use; whoever is first decides the number of partitions, everybody else takes what is there. Whoever reads it
  * reads the schema of the namespace with it, and goes no further if it is another one.
  */
+import { type Broadcast, broadcastShare, decodeBroadcast, encodeBroadcast } from '../../core/broadcast.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import { decodeHistory, encodeHistory, type History, shareOf } from '../../core/history.ts';
 import { parseName } from '../../core/job.ts';
@@ -21,14 +22,12 @@ export interface QueueLayout {
   readonly history?: History | undefined;
   /** Fields of data that views do not show; undefined: none. */
   readonly redact?: Redaction | undefined;
+  /** Whether its jobs go to every subscriber; undefined: they do not, and never did. */
+  readonly broadcast?: Broadcast | undefined;
 }
 
-/** What is said once about a queue, for all processes. Undefined: what is stored stays. */
-export interface QueueSaid {
-  readonly history?: History | undefined;
-  /** An empty list: what is stored goes. */
-  readonly redact?: Redaction | undefined;
-}
+/** What is stored beside a layout. Undefined: what is stored stays. Of `redact` an empty list: nothing is hidden any more. */
+export type QueueSettings = Pick<QueueLayout, 'history' | 'redact' | 'broadcast'>;
 
 /** The layout of a queue, declaring it with `partitions` when it is new. */
 export async function declareQueue(
@@ -37,54 +36,66 @@ export async function declareQueue(
     namespace,
     queue,
     partitions,
+    isRepeated = false,
     ...said
-  }: QueueSaid & { readonly namespace: string; readonly queue: string; readonly partitions: number },
+  }: QueueSettings & {
+    readonly namespace: string;
+    readonly queue: string;
+    readonly partitions: number;
+    /** What is said counts only if this call declares the queue: what somebody has set since must not be undone. */
+    readonly isRepeated?: boolean | undefined;
+  },
 ): Promise<QueueLayout> {
-  const { known, schema, kept } = await look(redis, namespace, queue);
-  const holds =
-    known !== null && schema !== null
-      ? known
-      : await declare(redis, namespace, { queue, layout: JSON.stringify({ partitions, generation: 0 }) });
-  const history = said.history ? encodeHistory(said.history) : kept.history;
-  const redact = said.redact ? textOf(said.redact) : kept.redact;
-  if (said.history && history !== kept.history) await setHistory(redis, { namespace, queue, history: said.history });
-  if (said.redact && redact !== kept.redact) await setRedact(redis, { namespace, queue, redact: said.redact });
-  return decode(queue, holds, { history, redact });
+  const { known, schema, ...stored } = await look(redis, namespace, queue);
+  const isNew = known === null || schema === null;
+  const wanted = isRepeated && !isNew ? {} : encoded(said);
+  // Before the queue itself: no leader may take the first jobs of a broadcast queue for those of workers.
+  for (const setting of SETTINGS) {
+    const text = wanted[setting];
+    if (text !== undefined && text !== stored[setting]) await store(redis, { namespace, queue }, { setting, text });
+  }
+  const layout = JSON.stringify({ partitions, generation: 0 });
+  const holds = isNew ? await declare(redis, namespace, { queue, layout }) : known;
+  return decode(queue, holds, { ...stored, ...wanted });
 }
 
-/** No paths are no field. */
-const textOf = (redact: Redaction): string | null => (redact.length === 0 ? null : encodeRedact(redact));
-
-/** As it stands in the registry beside the layout of a queue. */
-interface Kept {
-  readonly history: string | null | undefined;
-  readonly redact: string | null | undefined;
-}
-
-/** What a queue keeps from now on. Every process follows within half a minute. */
-export async function setHistory(
+/** What a queue keeps from now on, and whom its jobs go to. Every process follows within half a minute. */
+export async function setQueue(
   redis: Redis,
-  { namespace, queue, history }: { readonly namespace: string; readonly queue: string; readonly history: History },
+  { namespace, queue, ...settings }: QueueSettings & { readonly namespace: string; readonly queue: string },
+): Promise<void> {
+  for (const [setting, text] of Object.entries(encoded(settings))) {
+    await store(redis, { namespace, queue }, { setting, text });
+  }
+}
+
+async function store(
+  redis: Redis,
+  { namespace, queue }: { readonly namespace: string; readonly queue: string },
+  { setting, text }: { readonly setting: string; readonly text: string },
 ): Promise<void> {
   const keys = controlKeys(namespace);
-  await naming(redis, [keys], redis.hset(keys.queues, historyField(queue), encodeHistory(history)));
+  await naming(redis, [keys], redis.hset(keys.queues, fieldOf(queue, setting), text));
 }
 
-/** Which fields of its data a queue hides from now on. Every process follows within half a minute. */
-export async function setRedact(
-  redis: Redis,
-  { namespace, queue, redact }: { readonly namespace: string; readonly queue: string; readonly redact: Redaction },
-): Promise<void> {
-  const keys = controlKeys(namespace);
-  const field = redactField(queue);
-  const set =
-    redact.length === 0 ? redis.hdel(keys.queues, field) : redis.hset(keys.queues, field, encodeRedact(redact));
-  await naming<unknown>(redis, [keys], set);
-}
+/** As they stand in the registry, each in a field of its own. */
+type Stored = { readonly [Name in (typeof SETTINGS)[number]]?: string | null | undefined };
+
+const SETTINGS = ['history', 'redact', 'broadcast'] as const;
+
+const encoded = ({
+  history,
+  redact,
+  broadcast,
+}: QueueSettings): { history?: string; redact?: string; broadcast?: string } => ({
+  ...(history && { history: encodeHistory(history) }),
+  ...(redact && { redact: encodeRedact(redact) }),
+  ...(broadcast && { broadcast: encodeBroadcast(broadcast) }),
+});
 
 /** No queue can have a name with a colon, so an earlier release passes it over. */
-const historyField = (queue: string): string => `${queue}:history`;
-const redactField = (queue: string): string => `${queue}:redact`;
+const fieldOf = (queue: string, setting: string): string => `${queue}:${setting}`;
+const fieldsOf = (queue: string): readonly string[] => SETTINGS.map((setting) => fieldOf(queue, setting));
 
 /** The namespace says from now on which schema it has, unless it does already. @throws DuestreamError `wrong-schema` */
 export async function claimNamespace(redis: Redis, namespace: string): Promise<void> {
@@ -94,7 +105,7 @@ export async function claimNamespace(redis: Redis, namespace: string): Promise<v
 /** Takes a queue out of the registry and tells the movers, which let its partitions go. */
 export async function undeclareQueue(redis: Redis, namespace: string, queue: string): Promise<void> {
   const keys = controlKeys(namespace);
-  await redis.hdel(keys.queues, queue, historyField(queue), redactField(queue));
+  await redis.hdel(keys.queues, queue, ...fieldsOf(queue));
   await redis.spublish(keys.wake, `gone ${queue}`);
 }
 
@@ -103,41 +114,44 @@ export async function listQueues(redis: Redis, namespace: string): Promise<reado
   const keys = controlKeys(namespace);
   const { [SCHEMA_FIELD]: schema, ...all } = await naming(redis, [keys], redis.hgetall(keys.queues));
   refuseOther(`namespace ${namespace}`, schema);
+  const storedOf = (queue: string) => ({
+    history: all[fieldOf(queue, 'history')],
+    redact: all[fieldOf(queue, 'redact')],
+    broadcast: all[fieldOf(queue, 'broadcast')],
+  });
   return Object.entries(all)
-    .flatMap(([queue, value]) =>
-      queue.includes(':')
-        ? []
-        : (readable(queue, value, { history: all[historyField(queue)], redact: all[redactField(queue)] }) ?? []),
-    )
+    .flatMap(([queue, value]) => (queue.includes(':') ? [] : (readable(queue, value, storedOf(queue)) ?? [])))
     .sort((a, b) => (a.queue < b.queue ? -1 : 1));
 }
 
 /** The layout of a queue if it was declared. */
 export async function findQueue(redis: Redis, namespace: string, queue: string): Promise<QueueLayout | undefined> {
-  const { known, kept } = await look(redis, namespace, queue);
-  return known === null ? undefined : decode(queue, known, kept);
+  const { known, schema: _, ...stored } = await look(redis, namespace, queue);
+  return known === null ? undefined : decode(queue, known, stored);
 }
 
 export function partitionsOf(namespace: string, layout: QueueLayout): readonly PartitionRef[] {
-  const { queue, partitions, layoutGeneration, redact } = layout;
-  const history = layout.history && shareOf(layout.history, partitions);
+  const { queue, partitions, layoutGeneration } = layout;
+  const settings = {
+    ...(layout.history && { history: shareOf(layout.history, partitions) }),
+    ...(layout.redact && { redact: layout.redact }),
+    ...(layout.broadcast && { broadcast: broadcastShare(layout.broadcast, partitions) }),
+  };
   return Array.from({ length: partitions }, (_, partition) =>
-    partitionRef(namespace, {
-      queue,
-      partition,
-      layoutGeneration,
-      ...(history && { history }),
-      ...(redact && { redact }),
-    }),
+    partitionRef(namespace, { queue, partition, layoutGeneration, ...settings }),
   );
 }
 
 async function look(redis: Redis, namespace: string, queue: string) {
   const keys = controlKeys(namespace);
-  const asked = redis.hmget(keys.queues, queue, SCHEMA_FIELD, historyField(queue), redactField(queue));
-  const [known = null, schema = null, history = null, redact = null] = await naming(redis, [keys], asked);
+  const asked = redis.hmget(keys.queues, queue, SCHEMA_FIELD, ...fieldsOf(queue));
+  const [known = null, schema = null, history = null, redact = null, broadcast = null] = await naming(
+    redis,
+    [keys],
+    asked,
+  );
   refuseOther(`namespace ${namespace}`, schema);
-  return { known, schema, kept: { history, redact } };
+  return { known, schema, history, redact, broadcast };
 }
 
 /** @returns the layout that holds */
@@ -152,8 +166,8 @@ async function declare(
   return text(holds);
 }
 
-function decode(queue: string, value: string, kept: Kept): QueueLayout {
-  const layout = readable(queue, value, kept);
+function decode(queue: string, value: string, stored: Stored): QueueLayout {
+  const layout = readable(queue, value, stored);
   if (layout) return layout;
   throw new DuestreamError(
     'refused',
@@ -161,16 +175,19 @@ function decode(queue: string, value: string, kept: Kept): QueueLayout {
   );
 }
 
-function readable(queue: string, value: string, kept: Kept): QueueLayout | undefined {
+function readable(queue: string, value: string, stored: Stored): QueueLayout | undefined {
   try {
     const { partitions, generation } = JSON.parse(value) as { partitions: unknown; generation: unknown };
-    const [history, redact] = [decodeHistory(kept.history), decodeRedact(kept.redact)];
+    const history = decodeHistory(stored.history);
+    const redact = decodeRedact(stored.redact);
+    const broadcast = decodeBroadcast(stored.broadcast);
     const layout = {
       queue: parseName(queue, 'queue'),
       partitions: Number(partitions),
       layoutGeneration: Number(generation),
       ...(history && { history }),
       ...(redact && { redact }),
+      ...(broadcast && { broadcast }),
     };
     const sane = Number.isInteger(partitions) && layout.partitions >= 1 && layout.partitions <= PARTITIONS_MAX;
     return sane && Number.isInteger(generation) && layout.layoutGeneration >= 0 ? layout : undefined;

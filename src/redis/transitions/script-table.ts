@@ -35,6 +35,15 @@ export const scripts = {
     args: ['now', 'term', 'lease', 'limit', 'cap'],
     reply: 'list',
   }),
+  cast: define({
+    keys: [
+      ...['leader', 'scheduled', 'ready', 'jobs', 'runs', 'dead', 'done', 'meta', 'stale', 'tags', 'cast', 'work'],
+      ...['past', 'ended'],
+    ] as const,
+    args: ['now', 'term', 'lease', 'limit', 'window', 'entries', 'bytes', 'age'],
+    reply: 'list',
+    mayKeep: true,
+  }),
   start: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'meta', 'stale', 'tags', 'past', 'ended'],
     args: ['now', 'consumer', 'bytes', 'window', 'suspects'],
@@ -210,6 +219,7 @@ export const scripts = {
       'past',
       'ended',
       'minutes',
+      'cast',
     ],
     args: ['force'],
   }),

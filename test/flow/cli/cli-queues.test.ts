@@ -4,8 +4,8 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { runCli } from '../../../src/cli/cli.ts';
 import { controlKeys, partitionKeys } from '../../../src/redis/keys.ts';
 import { SCHEMA_FIELD } from '../../../src/redis/schema.ts';
-import { beat } from '../../../src/redis/transitions/presence.ts';
-import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { beat, noteLag } from '../../../src/redis/transitions/presence.ts';
+import { declareQueue, findQueue } from '../../../src/redis/transitions/queues.ts';
 import { useCli } from '../../support/cli.ts';
 import { runHere } from '../../support/console.ts';
 import { item, T0, usePartition } from '../../support/partition.ts';
@@ -246,5 +246,78 @@ describe('a daemon that runs', () => {
     expect(await the.redis.keys('t:v1:{q:*')).toEqual([]);
     expect(await daemon.end()).toBe(0);
     expect(await the.redis.keys('t:v1:{q:*')).toEqual([]);
+  });
+});
+
+describe('a broadcast queue', () => {
+  const subscriber = async (id: string, lag: number) => {
+    const identity = { id, role: 'subscriber' as const, host: 'mill', pid: 7, startedMs: 1, queues: ['q'] };
+    await beat(the.redis, { namespace, identity, ttlMs: 60_000 });
+    await noteLag(the.redis, { namespace, identity, beatTtlMs: 60_000, lag });
+  };
+
+  test('is made by a setting, and unmade', async () => {
+    const on = await due([
+      'queues',
+      'set',
+      'q',
+      '--broadcast',
+      'on',
+      '--broadcast-max',
+      '500',
+      '--broadcast-age',
+      '10m',
+    ]);
+    expect(on.out).toContain(
+      'every subscriber of q gets each job; kept for those behind: 500, of 16777216 bytes, for 10m',
+    );
+    expect((await findQueue(the.redis, namespace, 'q'))?.broadcast).toMatchObject({ isOn: true, max: 500 });
+    expect((await due(['queues', 'set', 'q', '--broadcast', 'off'])).out).toContain('each job of q goes to one worker');
+    expect((await findQueue(the.redis, namespace, 'q'))?.broadcast).toMatchObject({ isOn: false });
+    for (const wrong of [
+      [],
+      ['--broadcast', 'maybe'],
+      ['--broadcast-max', '5'],
+      ['--broadcast', 'off', '--broadcast-age', '1h'],
+    ]) {
+      expect((await due(['queues', 'set', 'q', ...wrong])).code).toBe(64);
+    }
+  });
+
+  test('says who subscribes, and how far behind each is', async () => {
+    await due(['queues', 'set', 'q', '--broadcast', 'on']);
+    await subscriber('s-1', 3);
+    await subscriber('s-2', 12);
+    await the.redis.xadd(
+      the.keys.cast,
+      '*',
+      'count',
+      '1',
+      'before',
+      '0',
+      'member',
+      'j:a',
+      'due',
+      '1',
+      'record',
+      '1a|{}',
+    );
+    const { out } = await due(['queues', 'stats', 'q']);
+    expect(out).toMatch(/^workers +none: every subscriber gets each job$/m);
+    expect(out).toMatch(/^broadcast +keeps 1 job; at most 10000, of 16777216 bytes, for 1h$/m);
+    expect(out).toMatch(/^s-2 +mill:7 +12\ns-1 +mill:7 +3$/m);
+    expect((await answer(['queues', 'stats', 'q'])).broadcast).toMatchObject({
+      kept: 1,
+      subscribers: [{ lag: 12 }, { lag: 3 }],
+    });
+    const refused = await due(['queues', 'rm', 'q']);
+    expect(refused.err).toMatch(/served by 2 living subscribers, such as mill:7/);
+  });
+
+  test('is removed with what it has sent and its setting', async () => {
+    await due(['queues', 'set', 'q', '--broadcast', 'on']);
+    await the.redis.xadd(the.keys.cast, '*', 'count', '1');
+    expect((await due(['queues', 'rm', 'q'])).code).toBe(0);
+    expect([await the.redis.exists(the.keys.cast), await queueNames()]).toEqual([0, []]);
   });
 });

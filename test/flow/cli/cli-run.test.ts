@@ -80,7 +80,7 @@ describe('dev', () => {
     await dev.saying('No handlers yet');
     await cli.run(['schedule', 'sms', '--redis', server.url, '--namespace', 'lonely', '--delay', '0s']);
     await expect.poll(dev.err, { timeout: 20_000 }).toContain('sms  no worker serves it: start one with');
-    expect(dev.err()).toContain('sms  1 due, ready for a worker');
+    expect(dev.err()).toContain('sms  1 due, on the way');
     expect(await dev.end()).toBe(0);
   }, 40_000);
 

@@ -3,6 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
 import { defineQueue } from '../../../src/core/queue.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
+import { close, openCommands, whenReady } from '../../../src/redis/connection/connect.ts';
+import { beat } from '../../../src/redis/transitions/presence.ts';
+import { createSubscriber } from '../../../src/worker/broadcast/subscriber.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { runHere } from '../../support/console.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
@@ -80,4 +83,30 @@ test('with a worker nothing waits any more, and nobody is warned', async () => {
   expect((await answered('queues', 'ls')).queues).toMatchObject([{ running: 2, oldestDueAgeMs: 0, workers: 1 }]);
   release();
   await worker.stop();
+});
+
+test('a broadcast queue needs no worker, and what older processes do to it is told', async () => {
+  const prices = defineQueue<object>('prices', { broadcast: true });
+  const producer = createProducer({ redis: server.url, namespace });
+  await producer.schedule(prices, {}, { at: new Date(Date.now() - 300_000) });
+  await expect.poll(() => metric('duestream_jobs_completed_total{queue="prices",partition="0"}')).toBe(1);
+  expect(await checked()).toMatchObject({ status: 'ok' });
+  const subscriber = createSubscriber(prices, () => undefined, { redis: server.url, namespace });
+  await subscriber.start();
+  await expect.poll(() => metric('duestream_subscribers{queue="prices"}'), { timeout: 20_000 }).toBe(1);
+  expect(await metric('duestream_subscriber_lag_jobs{queue="prices"}')).toBe(0);
+  expect((await answered('queues', 'stats', 'prices')).broadcast.subscribers).toMatchObject([{ lag: 0 }]);
+  await subscriber.stop();
+
+  const redis = openCommands({ redis: server.url, name: 'old' });
+  await whenReady(redis);
+  const identity = { id: 'w-old', role: 'worker' as const, host: 'mill', pid: 7, startedMs: 1, queues: ['prices'] };
+  await beat(redis, { namespace, identity, ttlMs: 60_000 });
+  expect(await checked()).toMatchObject({
+    status: 'warn',
+    saw: '"prices" is a broadcast and has 1 worker',
+    advice: 'update all daemons, and stop the workers of a queue that is a broadcast',
+  });
+  close(redis);
+  await producer.stop();
 });

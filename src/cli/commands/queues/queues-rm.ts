@@ -95,14 +95,15 @@ async function refuse(
     );
   }
   refuseHeld(queue, total(held) === 0 ? undefined : held);
-  const workers = (await presence(redis, namespace)).flatMap(({ identity }) =>
-    identity?.role === 'worker' && identity.queues.includes(queue) ? [identity] : [],
+  const served = (await presence(redis, namespace)).flatMap(({ identity }) =>
+    identity !== undefined && identity.role !== 'daemon' && identity.queues.includes(queue) ? [identity] : [],
   );
-  const [first] = workers;
+  const [first] = served;
   if (first === undefined) return;
+  const alike = served.filter(({ role }) => role === first.role);
   throw new DuestreamError(
     'failed',
-    `${queue} is served by ${counted(workers.length, 'living worker')}, such as ${first.host}:${first.pid}; stop what serves it, or add --force`,
+    `${queue} is served by ${counted(alike.length, `living ${first.role}`)}, such as ${first.host}:${first.pid}; stop what serves it, or add --force`,
   );
 }
 

@@ -1,10 +1,14 @@
-/** `queues set <queue>`: what a queue keeps of jobs that are over, and what views do not show of its data. For every process; they follow within half a minute. */
+/**
+ * `queues set <queue>`: what a queue keeps of jobs that are over, what views do not show of its data, and whether its jobs go to
+ * every subscriber, for every process. They follow within half a minute.
+ */
 import type { Command } from 'commander';
+import { type Broadcast, parseBroadcast } from '../../../core/broadcast.ts';
 import { durationText } from '../../../core/duration.ts';
 import { DuestreamError } from '../../../core/errors.ts';
 import { type History, parseHistory } from '../../../core/history.ts';
 import { parseRedact, type Redaction } from '../../../core/redaction.ts';
-import { setHistory, setRedact } from '../../../redis/transitions/queues.ts';
+import { setQueue } from '../../../redis/transitions/queues.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { line } from '../../terminal/text.ts';
@@ -15,17 +19,27 @@ interface Flags {
   readonly historyResult?: boolean;
   readonly historyResultBytes?: number;
   readonly redact?: string;
+  readonly broadcast?: string;
+  readonly broadcastMax?: number;
+  readonly broadcastBytes?: number;
+  readonly broadcastAge?: string;
 }
 
 export const queuesSet: Register = (parent, runner) => {
   const command = parent
     .command('set <queue>')
-    .description('set what a queue keeps of jobs that are over, and which fields of its data nobody is shown')
+    .description(
+      'set what a queue keeps of jobs that are over, which fields of its data nobody is shown, and whether every subscriber gets each job',
+    )
     .option('--history <duration>', 'keep them for this long, or off: keep no more')
     .option('--history-max <n>', 'keep at most this many, the latest', wholeNumber(1, 10_000_000))
     .option('--history-result', 'keep what handlers return')
     .option('--history-result-bytes <n>', 'results of more bytes of JSON are not kept', wholeNumber(1, 262_144))
     .option('--redact <paths>', 'show [redacted] in the place of these fields of data, with commas between; or none')
+    .option('--broadcast <on|off>', 'on: every subscriber gets each job; off: each goes to one worker')
+    .option('--broadcast-max <n>', 'keep at most this many for subscribers that are behind', wholeNumber(1, 1_000_000))
+    .option('--broadcast-bytes <n>', 'keep at most this many bytes of them', wholeNumber(1024, 1_073_741_824))
+    .option('--broadcast-age <duration>', 'keep none of them for longer')
     .action((queue: string, flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, queue, flags)),
     );
@@ -33,28 +47,34 @@ export const queuesSet: Register = (parent, runner) => {
     'duestream queues set emails --history 7d --history-max 100000 --history-result',
     'duestream queues set emails --history off',
     'duestream queues set emails --redact email,card.number',
+    'duestream queues set prices --broadcast on --broadcast-max 5000 --broadcast-age 10m',
   ]);
 };
 
 async function run(session: Session, queue: string, flags: Flags): Promise<Exit> {
+  const history = historyOf(flags);
+  const broadcast = broadcastOf(flags);
   const redact = redactOf(flags.redact);
-  const history = redact === undefined || isHistoryGiven(flags) ? historyOf(flags) : undefined;
+  if (!history && !broadcast && !redact) {
+    throw new DuestreamError(
+      'usage',
+      'say what to set: --history 7d, --history off, --redact email, --broadcast on or --broadcast off',
+    );
+  }
+  const settings = { ...(history && { history }), ...(redact && { redact }), ...(broadcast && { broadcast }) };
   await withRedis(session, async (redis) => {
     const { namespace } = session.config;
     await partitionsOfQueue(session, redis, queue);
-    if (history) await setHistory(redis, { namespace, queue, history });
-    if (redact) await setRedact(redis, { namespace, queue, redact });
+    await setQueue(redis, { namespace, queue, ...settings });
   });
-  session.out.answer({ queue, history, redact }, () => [
+  session.out.answer({ queue, ...settings }, () => [
     ...(history ? [sentence(queue, history)] : []),
     ...(redact ? [redactSentence(queue, redact)] : []),
+    ...(broadcast ? [broadcastSentence(queue, broadcast)] : []),
     'all processes follow within half a minute',
   ]);
   return 0;
 }
-
-const isHistoryGiven = ({ history, historyMax, historyResult, historyResultBytes }: Flags): boolean =>
-  (history ?? historyMax ?? historyResult ?? historyResultBytes) !== undefined;
 
 /** @throws DuestreamError `bad-input` */
 function redactOf(given: string | undefined): Redaction | undefined {
@@ -68,17 +88,33 @@ const redactSentence = (queue: string, redact: Redaction): string =>
     : line`views show [redacted] in the place of these fields of ${queue}: ${redact.join(', ')}`;
 
 /** @throws DuestreamError `usage` or `bad-input` */
-function historyOf({ history, historyMax: max, historyResult: result, historyResultBytes }: Flags): History {
+function historyOf({
+  history,
+  historyMax: max,
+  historyResult: result,
+  historyResultBytes,
+}: Flags): History | undefined {
+  const more = (max ?? result ?? historyResultBytes) !== undefined;
   const off = history === 'off';
-  if (history === undefined || (off && (max ?? result ?? historyResultBytes) !== undefined)) {
-    throw new DuestreamError(
-      'usage',
-      'say for how long with --history 7d, or --history off and nothing else; or which fields with --redact',
-    );
+  if (more && (history === undefined || off)) {
+    throw new DuestreamError('usage', 'say for how long with --history 7d, or --history off and nothing else');
   }
-  const parsed = parseHistory(off ? false : { keep: history, max, result, resultBytesMax: historyResultBytes });
-  if (!parsed) throw new Error('a history that was given is known');
-  return parsed;
+  if (history === undefined) return undefined;
+  return parseHistory(off ? false : { keep: history, max, result, resultBytesMax: historyResultBytes });
+}
+
+/** @throws DuestreamError `usage` or `bad-input` */
+function broadcastOf({ broadcast, broadcastMax: max, broadcastBytes: bytes, broadcastAge: age }: Flags) {
+  const more = (max ?? bytes ?? age) !== undefined;
+  if (broadcast === undefined && !more) return undefined;
+  if (broadcast === 'on') return parseBroadcast({ max, bytes, age });
+  if (broadcast === 'off' && !more) return parseBroadcast(false);
+  throw new DuestreamError('usage', 'say --broadcast on with its bounds, or --broadcast off and nothing else');
+}
+
+function broadcastSentence(queue: string, { isOn, max, bytes, ageMs }: Broadcast): string {
+  if (!isOn) return line`each job of ${queue} goes to one worker`;
+  return line`every subscriber of ${queue} gets each job; kept for those behind: ${max}, of ${bytes} bytes, for ${durationText(ageMs)}`;
 }
 
 function sentence(queue: string, { isOn, keepMs, max, keepsResult }: History): string {

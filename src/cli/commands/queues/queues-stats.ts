@@ -1,10 +1,16 @@
 /** `queues stats <queue>`: counts per state and partition, what happened so far, who leads, and what comes due when. */
 
 import type { Command } from 'commander';
-import { span } from '../../../core/plain-words.ts';
+import { durationText } from '../../../core/duration.ts';
+import { counted, span } from '../../../core/plain-words.ts';
 import { leaderName } from '../../../operations/processes.ts';
-import { type DueSpan, type PartitionCounts, type QueueStats, queueStats } from '../../../operations/queue-counts.ts';
-import type { Pause } from '../../../redis/transitions/upkeep.ts';
+import {
+  type BroadcastCounts,
+  type DueSpan,
+  type PartitionCounts,
+  type QueueStats,
+  queueStats,
+} from '../../../operations/queue-counts.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { type Session, withRedis } from '../../session.ts';
 import type { Paint } from '../../terminal/paint.ts';
@@ -26,10 +32,12 @@ export const queuesStats: Register = (parent, runner) => {
 async function run(session: Session, queue: string): Promise<Exit> {
   const { namespace } = session.config;
   const found = await withRedis(session, (redis) => queueStats({ redis, namespace }, queue));
-  const { totals, partitions, dueNext: next, pause, nowMs, workers } = found;
-  const value = { queue, ...totals, workers, paused: pause !== undefined, pause, dueNext: next, partitions, nowMs };
+  const { totals, partitions, dueNext: next, pause, nowMs, workers, broadcast } = found;
+  const state = { workers, broadcast, paused: pause !== undefined, pause };
+  const value = { queue, ...totals, ...state, dueNext: next, partitions, nowMs };
   session.out.answer(value, () => [
-    ...head(queue, { totals, pause, nowMs, workers }),
+    ...head(queue, found),
+    ...broadcastLines(session.out.paint, broadcast),
     '',
     ...table(session.out.paint, HEAD, partitions.map(row)),
     '',
@@ -42,12 +50,7 @@ async function run(session: Session, queue: string): Promise<Exit> {
 
 function head(
   queue: string,
-  of: {
-    readonly totals: QueueStats['totals'];
-    readonly pause: Pause | undefined;
-    readonly nowMs: number;
-    readonly workers: number;
-  },
+  of: Pick<QueueStats, 'totals' | 'pause' | 'nowMs' | 'workers' | 'broadcast'>,
 ): readonly string[] {
   const { scheduled, ready, running, dead, over, oldestDueAgeMs } = of.totals;
   const counts = `${scheduled} scheduled, ${ready} ready, ${running} running, ${dead} dead`;
@@ -55,9 +58,22 @@ function head(
     ['queue', queue],
     ['jobs', `${counts}; ${over} ended within the done window`],
     ['oldest', oldestDueAgeMs === 0 ? 'no due job waits' : `due and not started for ${span(oldestDueAgeMs)}`],
-    ['workers', of.workers],
+    ['workers', of.broadcast ? 'none: every subscriber gets each job' : of.workers],
     ['paused', of.pause && pauseText(of.pause, of.nowMs)],
   ]);
+}
+
+function broadcastLines(paint: Paint, broadcast: BroadcastCounts | undefined): readonly string[] {
+  if (!broadcast) return [];
+  const { kept, max, bytes, ageMs, subscribers } = broadcast;
+  const rows = subscribers.map(({ id, host, pid, lag }) => [id, line`${host}:${pid}`, lag]);
+  return [
+    ...fields([
+      ['broadcast', `keeps ${counted(kept, 'job')}; at most ${max}, of ${bytes} bytes, for ${durationText(ageMs)}`],
+    ]),
+    '',
+    ...(rows.length === 0 ? ['nobody subscribes now'] : table(paint, ['subscriber', 'where', 'jobs behind'], rows)),
+  ];
 }
 
 const HEAD = ['partition', 'scheduled', 'ready', 'running', 'dead', 'over', 'waits', 'leader'];

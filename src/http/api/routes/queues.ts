@@ -49,6 +49,18 @@ const queueWhole = z
     ...counts,
     ...more,
     workers: count,
+    broadcast: z
+      .object({
+        kept: count,
+        max: count,
+        bytes: count,
+        ageMs: z.number(),
+        subscribers: z.array(z.object({ id: z.string(), host: z.string(), pid: z.int(), lag: count })),
+      })
+      .optional()
+      .openapi({
+        description: 'Of a broadcast queue: what is kept for subscribers, and how far behind each of them is.',
+      }),
     paused: z.boolean(),
     pause: pause.optional(),
     dueNext: z.array(

@@ -1,0 +1,17 @@
+-- take-back: what is ready and was read by nobody is scheduled again.
+-- GIVES   takeBack(keys, now, limit)
+-- USED BY  cast
+-- NEEDS   group
+-- RULE    What was read is left to who read it. A member that is scheduled already keeps its due
+--         time there; what became of it meanwhile is judged when it is cast.
+local function takeBack(keys, now, limit)
+  -- @nothing-ready
+  if redis.call('XLEN', keys.ready) == 0 then return end
+  local group = groupOf(keys.ready)
+  local from = group and '(' .. group.delivered or '-'
+  for _, entry in ipairs(redis.call('XRANGE', keys.ready, from, '+', 'COUNT', limit)) do
+    local due = ('%.0f'):format(tonumber(entry[2][4]) or now)
+    redis.call('ZADD', keys.scheduled, 'NX', due, entry[2][2])
+    redis.call('XDEL', keys.ready, entry[1])
+  end
+end

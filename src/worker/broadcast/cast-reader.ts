@@ -1,0 +1,180 @@
+/**
+ * What one partition of a broadcast queue sends, read in order by one process, from a place that it remembers.
+ *
+ *  K:work ──nudge──▶ read what comes after the place ──▶ each job: missed any? ─▶ handler ─▶ the place moves on
+ *  tick ───────────▶       │ nothing
+ *                          ▼
+ *                    is the place still there? (after every reconnection, and every few seconds)
+ *
+ * What must always hold: a job is handed to the handler once, in the order in which it was sent, or it is told that it was
+ * missed. The place is found once, as the newest entry there is, so that nothing is passed over between two reads. Each
+ * entry has a number that grows by one: a jump is what the bounds of the stream took away. A number that was seen before,
+ * or a place that is not there any more among older ones, means that a primary took over which lost writes.
+ */
+import type { Clock } from '../../core/clock.ts';
+import type { Emitter } from '../../core/events.ts';
+import { createLoop, type Loop } from '../../core/loop.ts';
+import { BEGINNING, type CastEntry, castAfter, castCount, newestCast, wentBack } from '../../redis/cast.ts';
+import { memberOf } from '../../redis/connection/cluster/members.ts';
+import type { Redis } from '../../redis/connection/connect.ts';
+import { pauseAfter } from '../../redis/connection/outage.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import type { Calls } from '../calls.ts';
+import type { CastRunner } from './cast-run.ts';
+
+/** Jobs that a subscriber did not get. */
+export interface Missed {
+  readonly queue: string;
+  readonly partition: number;
+  /**
+   * `bounds`: they left the stream before they were read. `lost-writes`: Redis has lost what it had sent, as after a
+   * failover; jobs may have been missed, and some may come twice.
+   */
+  readonly reason: 'bounds' | 'lost-writes';
+  /** How many; undefined where nobody can know. */
+  readonly count: number | undefined;
+}
+
+export interface CastReaderParts {
+  readonly redis: Redis;
+  readonly ref: PartitionRef;
+  readonly calls: Calls;
+  readonly runner: CastRunner;
+  /** Whether what is there already is read too. */
+  readonly fromOldest: boolean;
+  readonly onMissed: (missed: Missed) => void;
+  readonly clock: Clock;
+  readonly events: Emitter;
+}
+
+export interface CastReader {
+  readonly ref: PartitionRef;
+  /** Finds the place; what is sent from then on is read. May be repeated. */
+  readonly begin: () => Promise<void>;
+  readonly start: () => void;
+  /** Ends after the job whose handler runs. */
+  readonly stop: () => Promise<void>;
+  /** Connected again: the place is looked at first. */
+  readonly doubt: () => void;
+  /** How many jobs were sent and not handled yet. */
+  readonly behind: () => Promise<number>;
+  readonly pass: () => Promise<number>;
+  readonly lastProgressMs: () => number;
+}
+
+/** How often it looks without a nudge, and the same while nudges may be missed. */
+const TICK_MS = 1000;
+const DEAF_MS = 100;
+/** How often it is looked whether the place is still there, and whether the connection for nudges lives. */
+const CHECK_MS = 5000;
+/** Jobs per read: their records are held in memory until their turn. */
+const PAGE = 20;
+
+interface Reading extends CastReaderParts {
+  /** The last entry that was read; undefined until it is known. */
+  place: string | undefined;
+  /** Its number; undefined when the first entry that comes decides. */
+  count: number | undefined;
+  stopping: boolean;
+  doubtful: boolean;
+  checkedMs: number;
+}
+
+export function createCastReader(parts: CastReaderParts): CastReader {
+  const { redis, ref, calls, clock, events } = parts;
+  const reading: Reading = {
+    ...{ ...parts, place: undefined, count: undefined, stopping: false, doubtful: false },
+    checkedMs: clock.monotonicMs(),
+  };
+  const run = () => pass(reading);
+  const probe = () => memberOf(redis, ref.keys.meta).ping();
+  const who = `subscriber of ${ref.queue}:${ref.partition}`;
+  const loop: Loop = createLoop({ who, pass: run, probe, clock, events, pauseAfter });
+  let forget: (() => void) | undefined;
+  return {
+    ref,
+    begin: () => begin(reading),
+    start() {
+      forget = calls.listen(ref.keys.work, loop.wake);
+      loop.start();
+    },
+    async stop() {
+      reading.stopping = true;
+      forget?.();
+      await loop.stop();
+    },
+    doubt() {
+      reading.doubtful = true;
+      loop.wake();
+    },
+    async behind() {
+      if (reading.count === undefined) return 0;
+      return Math.max(0, (await castCount(redis, ref)) - reading.count);
+    },
+    pass: run,
+    lastProgressMs: loop.lastProgressMs,
+  };
+}
+
+/** The number first: what is sent between the two reads is then seen as an entry. */
+async function begin(reading: Reading): Promise<void> {
+  const { redis, ref, fromOldest } = reading;
+  if (reading.place !== undefined) return;
+  const sent = await castCount(redis, ref);
+  const newest = fromOldest ? undefined : await newestCast(redis, ref);
+  reading.count = fromOldest ? undefined : (newest?.count ?? sent);
+  reading.place = newest?.entry ?? BEGINNING;
+}
+
+async function pass(reading: Reading): Promise<number> {
+  const { redis, ref, runner, calls, clock } = reading;
+  await begin(reading);
+  const nowMs = clock.monotonicMs();
+  if (reading.doubtful || nowMs - reading.checkedMs >= CHECK_MS) await check(reading, nowMs);
+  const entries = await castAfter(redis, ref, { after: reading.place ?? BEGINNING, limit: PAGE });
+  for (const entry of entries) {
+    if (reading.stopping) return 0;
+    arrive(reading, entry);
+    await runner.run(ref, entry);
+  }
+  if (entries.length > 0) return 0;
+  return calls.isDeaf() ? DEAF_MS : TICK_MS;
+}
+
+/** The place moves on before the handler runs: whatever comes of it, the job is not handed over twice. */
+function arrive(reading: Reading, { entry, count }: CastEntry): void {
+  const before = reading.count;
+  reading.place = entry;
+  reading.count = count;
+  if (before === undefined || count === before + 1) return;
+  tell(reading, count > before ? { reason: 'bounds', count: count - before - 1 } : LOST);
+}
+
+const LOST = { reason: 'lost-writes', count: undefined } as const;
+
+/** A place that these data never had: what comes from now on is read, from the newest entry that there is. */
+async function check(reading: Reading, nowMs: number): Promise<void> {
+  const { redis, ref, place, count, calls } = reading;
+  reading.doubtful = false;
+  reading.checkedMs = nowMs;
+  calls.mend();
+  if (place === undefined || count === undefined) return;
+  try {
+    if (!(await wentBack(redis, ref, { after: place, count }))) return;
+    const sent = await castCount(redis, ref);
+    const newest = await newestCast(redis, ref);
+    reading.place = newest?.entry ?? BEGINNING;
+    reading.count = newest?.count ?? sent;
+    tell(reading, LOST);
+  } catch (error) {
+    reading.doubtful = true;
+    throw error;
+  }
+}
+
+function tell({ ref, events, onMissed }: Reading, missed: Pick<Missed, 'reason' | 'count'>): void {
+  const { queue, partition } = ref;
+  const { reason, count } = missed;
+  events.emit('jobs.missed', { queue, reason, ...(count === undefined ? {} : { count }) });
+  onMissed({ queue, partition, ...missed });
+}

@@ -1,0 +1,136 @@
+/**
+ * One job that was sent to everybody, in this process: judged as a start is, its handler called, its failure told. It is
+ * over already, so nothing is settled and nothing is tried again.
+ */
+import type { Clock } from '../../core/clock.ts';
+import { idOf } from '../../core/codec.ts';
+import type { Emitter } from '../../core/events.ts';
+import { judgeEnd, judgeStart, type Life, type Rules, timedOut } from '../../core/judge.ts';
+import type { Log } from '../../core/log.ts';
+import type { Attempted } from '../../core/outcome.ts';
+import type { Queue } from '../../core/queue.ts';
+import type { CastEntry } from '../../redis/cast.ts';
+import type { ServerOf } from '../../redis/connection/server-clock.ts';
+import type { PartitionRef } from '../../redis/keys.ts';
+import { JobContext, LazyAbort } from '../context.ts';
+import { type Handler, type HandlerCalls, handlerFor, type PlainHandlers } from '../handlers.ts';
+import type { HandleChain } from '../middleware.ts';
+
+export interface CastRunParts {
+  readonly queue: Queue;
+  readonly handlers: PlainHandlers<never>;
+  readonly around: HandleChain['around'];
+  readonly calls: () => HandlerCalls;
+  readonly clock: Clock;
+  readonly serverOf: ServerOf;
+  readonly events: Emitter;
+  readonly log: Log;
+}
+
+export interface CastRunner {
+  /** Resolves when the handler has ended or its time is up; never rejects. */
+  readonly run: (ref: PartitionRef, entry: CastEntry) => Promise<void>;
+  /** Handlers that run now. */
+  readonly running: () => number;
+  /** Tells those that run to stop. */
+  readonly abort: () => void;
+}
+
+type Running = Extract<ReturnType<typeof judgeStart<Handler<never>>>, { kind: 'run' }>;
+
+interface Casting extends CastRunParts {
+  readonly rules: Rules<Handler<never>>;
+  readonly open: Set<LazyAbort>;
+}
+
+export function createCastRunner(parts: CastRunParts): CastRunner {
+  const { queue, handlers, around } = parts;
+  const rules: Rules<Handler<never>> = {
+    // What is over before its handler begins is judged as what is delivered at most once.
+    queue: { ...queue, delivery: 'at-most-once' },
+    handlerOf: (name) => handlerFor({ handlers, onAbandoned: undefined, around }, name),
+    compensations: false,
+  };
+  const casting: Casting = { ...parts, rules, open: new Set() };
+  return {
+    run: (ref, entry) => run(casting, ref, entry),
+    running: () => casting.open.size,
+    abort() {
+      for (const one of casting.open) one.abort('shutdown');
+    },
+  };
+}
+
+async function run(casting: Casting, ref: PartitionRef, entry: CastEntry): Promise<void> {
+  const { clock, serverOf, rules, events, queue } = casting;
+  const sinceMs = clock.monotonicMs();
+  const { member, record, count } = entry;
+  const started = { token: String(count), attempts: 1, failures: 0, crashes: 0, history: [], record };
+  const life: Life = { member, started };
+  const nowMs = serverOf(ref).nowMs();
+  const verdict = judgeStart(life, rules, Math.round(nowMs));
+  const named = { queue: queue.name, id: idOf(member).id };
+  if (verdict.kind === 'refused') {
+    events.emit('job.failed', { ...named, name: verdict.name, tookMs: 0, error: verdict.outcome.error });
+    return;
+  }
+  const { name } = verdict.record;
+  const { attempts: attempt } = started;
+  events.emit('job.started', { ...named, name, attempt, lateMs: Math.max(0, nowMs - entry.dueMs) });
+  const error = await failureOf(casting, { ref, entry, life, verdict });
+  const tookMs = clock.monotonicMs() - sinceMs;
+  if (error) events.emit('job.failed', { ...named, name, tookMs, error });
+  else events.emit('job.completed', { ...named, name, tookMs });
+}
+
+interface Called {
+  readonly ref: PartitionRef;
+  readonly entry: CastEntry;
+  readonly life: Life;
+  readonly verdict: Running;
+}
+
+/** What went wrong, if anything did. A handler that ignores its signal goes on, and is not waited for. */
+async function failureOf(casting: Casting, called: Called): Promise<Attempted | undefined> {
+  const { rules, serverOf, clock, open } = casting;
+  const { ref, life, verdict } = called;
+  const { timeoutMs, record } = verdict;
+  const lazyAbort = new LazyAbort();
+  let callOff: (() => void) | undefined;
+  const timeIsUp = new Promise<never>((_, reject) => {
+    callOff = clock.timer(timeoutMs, () => {
+      lazyAbort.abort('timeout');
+      reject(timedOut(timeoutMs));
+    });
+  });
+  open.add(lazyAbort);
+  const ending = await Promise.race([handled(casting, called, lazyAbort), timeIsUp]).then(
+    () => ({ kind: 'returned' as const }),
+    (thrown: unknown) => ({ kind: 'threw' as const, thrown, aborted: lazyAbort.reason }),
+  );
+  callOff?.();
+  open.delete(lazyAbort);
+  const nowMs = Math.round(serverOf(ref).nowMs());
+  const judged = judgeEnd(ending, {
+    life,
+    record,
+    rules: ref.redact ? { ...rules, redact: ref.redact } : rules,
+    nowMs,
+    random: Math.random,
+  });
+  return judged.kind === 'told' ? judged.error : undefined;
+}
+
+async function handled(casting: Casting, { ref, entry, life, verdict }: Called, lazyAbort: LazyAbort): Promise<void> {
+  const { queue, clock, log, calls, serverOf } = casting;
+  const { id, bare } = idOf(entry.member);
+  const record = (await verdict.opening) ?? verdict.record;
+  const { attempts, failures, crashes, history, token } = life.started;
+  const job = {
+    ...{ id, bare, queue: queue.name, name: record.name, data: record.data as never, dueMs: entry.dueMs },
+    ...{ askedDueMs: record.askedDueMs, attempt: attempts, failures, crashes, history },
+  };
+  const deadlineMs = clock.monotonicMs() + verdict.timeoutMs;
+  const parts = { job, ref, lazyAbort, token, deadlineMs, clock, log, calls, queue, serverOf, effects: undefined };
+  await verdict.handler(job, new JobContext(parts));
+}

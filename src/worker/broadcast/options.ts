@@ -1,0 +1,79 @@
+/** What a subscriber can be told, read once and checked. */
+import { type Clock, systemClock } from '../../core/clock.ts';
+import { type DurationInput, show } from '../../core/duration.ts';
+import { DuestreamError } from '../../core/errors.ts';
+import { parseName } from '../../core/job.ts';
+import { type Log, silentLog } from '../../core/log.ts';
+import { asConfig, checkNames } from '../../core/option-names.ts';
+import { defineQueue, type Queue } from '../../core/queue.ts';
+import { workerOption, workerOptions } from '../../core/worker-options.ts';
+import { parseAddress, type RedisInput } from '../../redis/connection/address.ts';
+import { checkHandlers, type QueueHandlers } from '../handlers.ts';
+import type { Missed } from './cast-reader.ts';
+
+/** What `createSubscriber` takes. */
+export interface SubscriberOptions {
+  /** A URL, an object with its `url` and options beside it, or options of ioredis: see `RedisInput`. */
+  readonly redis: RedisInput;
+  /** Default `duestream`. */
+  readonly namespace?: string | undefined;
+  /** Where it begins: with what is sent from its start on (`now`, the default), or with the oldest job that is still kept. */
+  readonly from?: 'now' | 'oldest' | undefined;
+  /** Called when jobs were sent that this process did not get. Without it they are told by the event `jobs.missed`. */
+  readonly onMissed?: ((missed: Missed) => void) | undefined;
+  /** How long a running handler may take to end at a stop: 0 to `1d`, default `25s`. */
+  readonly shutdown?: DurationInput | undefined;
+  /** How long a heartbeat is valid, by which others see this subscriber: `100ms` to `1h`, default `10s`. */
+  readonly beatTtl?: DurationInput | undefined;
+  readonly log?: Log | undefined;
+  /** For tests. */
+  readonly clock?: Clock | undefined;
+}
+
+const SUBSCRIBER_OPTIONS: readonly string[] = Object.keys({
+  ...{ redis: 0, namespace: 0, from: 0, onMissed: 0, shutdown: 0, beatTtl: 0, log: 0, clock: 0 },
+} satisfies Record<keyof SubscriberOptions, number>);
+
+export interface SubscriberSettings {
+  readonly queue: Queue;
+  readonly handlers: QueueHandlers<never>;
+  readonly redis: RedisInput;
+  readonly namespace: string;
+  readonly fromOldest: boolean;
+  readonly onMissed: (missed: Missed) => void;
+  readonly shutdownMs: number;
+  readonly beatTtlMs: number;
+  /** As handlers' own calls need it: how long a call may be repeated. */
+  readonly windowMs: number;
+  readonly log: Log;
+  readonly clock: Clock;
+}
+
+/** @throws DuestreamError `bad-config` */
+export function readSubscriber(
+  queue: Queue | string,
+  handlers: QueueHandlers<never>,
+  options: SubscriberOptions,
+): SubscriberSettings {
+  checkNames(options, SUBSCRIBER_OPTIONS, 'createSubscriber');
+  return asConfig(() => {
+    const { from = 'now', onMissed = () => undefined, log = silentLog, clock = systemClock } = options;
+    parseAddress(options.redis);
+    const definition = typeof queue === 'string' ? defineQueue<unknown>(queue) : queue;
+    checkHandlers(definition.name, handlers, definition.jobs);
+    if (from !== 'now' && from !== 'oldest') {
+      throw new DuestreamError('bad-input', `from is ${show(from)}; allowed: now, oldest`);
+    }
+    if (typeof onMissed !== 'function') {
+      throw new DuestreamError('bad-input', `onMissed is ${show(onMissed)}; allowed: a function`);
+    }
+    return {
+      ...{ queue: definition, handlers, redis: options.redis, onMissed, log, clock },
+      namespace: parseName(options.namespace ?? 'duestream', 'namespace'),
+      fromOldest: from === 'oldest',
+      shutdownMs: workerOption('shutdown', options.shutdown),
+      beatTtlMs: workerOption('beatTtl', options.beatTtl),
+      windowMs: workerOptions.doneWindow.fallback,
+    };
+  });
+}
