@@ -7,7 +7,7 @@ import tseslint from 'typescript-eslint';
 export default [
   { ignores: ['dist/', 'coverage/', '.cache/', '.duestream/'] },
   {
-    files: ['**/*.ts', '**/*.mjs'],
+    files: ['**/*.ts', '**/*.tsx', '**/*.mjs'],
     linterOptions: { reportUnusedDisableDirectives: 'error' },
     languageOptions: {
       parser: tseslint.parser,

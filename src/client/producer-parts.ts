@@ -138,11 +138,7 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
   };
   await withReadRetry('read the clock', server.measure, { clock, budgetMs });
   await refusal.look();
-  redis.on('ready', () => {
-    server.doubt();
-    layouts.doubt();
-    void refusal.look();
-  });
+  doubtWhenReady(redis, { server, layouts, refusal });
   const callPartitions = partitionCalls();
   const written = writing(jobs, callPartitions);
   const erasing: ErasingParts = { redis, namespace, callPartitions, windowMs, ...written };
@@ -164,4 +160,20 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
     past: createPast({ redis, callPartitions }),
     erasing,
   };
+}
+
+/** Another server may answer from now on. */
+function doubtWhenReady(
+  redis: Redis,
+  known: {
+    readonly server: { readonly doubt: () => void };
+    readonly layouts: { readonly doubt: () => void };
+    readonly refusal: { readonly look: () => Promise<unknown> };
+  },
+): void {
+  redis.on('ready', () => {
+    known.server.doubt();
+    known.layouts.doubt();
+    void known.refusal.look();
+  });
 }

@@ -10,12 +10,13 @@ import { createPages, isOfPages } from '../http/pages.ts';
 import { apiOf, hostsOf } from './http-window.ts';
 import { type DaemonInput, readDaemonInput } from './input.ts';
 
+/** Where Redis is and which jobs are shown, as for a daemon, and where the handler is mounted. */
 export interface DashboardOptions extends Omit<DaemonInput, 'roles' | 'worker' | 'mover' | 'log'> {
   /** Below which path the handler is mounted: `/ops/jobs`. Default `/`. */
   readonly prefix?: string | undefined;
 }
 
-/** @example app.all('/ops/jobs/*', (c) => dashboard.fetch(c.req.raw)); */
+/** The pages and the API of duestream, below a prefix. */
 export interface Dashboard {
   /** Answers a request below the prefix. It never rejects. */
   readonly fetch: (request: Request) => Promise<Response>;
