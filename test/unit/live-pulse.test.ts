@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { DuestreamError } from '../../src/core/errors.ts';
 import type { Caller } from '../../src/http/api/caller.ts';
-import type { Look } from '../../src/http/api/live/look.ts';
+import type { Look } from '../../src/operations/look.ts';
 import { type Beat, createPulse, VIEWERS_MAX } from '../../src/http/api/live/pulse.ts';
 import { seenLook, streamOf } from '../../src/http/api/live/stream.ts';
 
