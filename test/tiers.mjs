@@ -9,6 +9,8 @@
 /** Path → why it is not part of `npm test`. @type {Readonly<Record<string, string>>} */
 export const ONLY_IN_ALL = {
   'test/api-reference.test.ts': 'reads the types of the whole library',
+  'test/browser/dashboard.test.ts': 'downloads a browser, and opens every page in it',
+  'test/browser/rig.test.ts': 'downloads a browser',
   'test/flow/chaos/chaos-smoke-processes.test.ts': 'ten rows of the fault matrix, a quarter of a minute each',
   'test/flow/chaos/chaos-smoke-redis.test.ts': 'eight more of them',
   'test/flow/cli/dev-failover.test.ts': 'starts the servers of `dev --sentinel` and of `dev --cluster`, and stops some',

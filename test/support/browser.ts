@@ -7,7 +7,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page, Request } from 'playwright-core';
 import { chromium } from 'playwright-core';
 import { testChromium } from './chromium.ts';
 
@@ -28,6 +28,8 @@ export interface Window {
   readonly noises: () => Promise<readonly string[]>;
   /** What axe finds wrong for people who cannot see, hear or point: one line each. */
   readonly inaccessible: () => Promise<readonly string[]>;
+  /** Until the page has its answers: no request is under way, but for the stream of live events. */
+  readonly settled: () => Promise<void>;
   /** By how many pixels the page is wider than the window. */
   readonly overflow: () => Promise<number>;
   readonly close: () => Promise<void>;
@@ -55,6 +57,10 @@ const WATCH = `
 `;
 
 const OVERFLOW = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+/** A page asks for more when it has drawn an answer. */
+const FRAME = 'new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))';
+const CALM_FRAMES = 5;
+const FRAMES_MAX = 5000;
 const AXE = "axe.run({ resultTypes: ['violations'] })";
 
 export async function startBrowser(): Promise<TestBrowser> {
@@ -88,6 +94,7 @@ async function openWindow(browser: Browser, { origin, axe, options }: Opening): 
   await context.addInitScript(axe);
   const page = await context.newPage();
   const seen = watch(page, origin);
+  const asked = fetches(page);
   return {
     page,
     async noises() {
@@ -97,6 +104,13 @@ async function openWindow(browser: Browser, { origin, axe, options }: Opening): 
       return [...seen, ...ofPolicy, ...(isCanary ? ['a canary ran'] : [])];
     },
     inaccessible: () => inaccessible(page),
+    async settled() {
+      for (let calm = 0, frames = 0; calm < CALM_FRAMES; calm = asked.size === 0 ? calm + 1 : 0) {
+        frames += 1;
+        if (frames > FRAMES_MAX) throw new Error(`no answer: ${[...asked].map((one) => one.url()).join(', ')}`);
+        await page.evaluate(FRAME);
+      }
+    },
     overflow: () => page.evaluate<number>(OVERFLOW),
     close: () => context.close(),
   };
@@ -132,6 +146,17 @@ function watch(page: Page, origin: string): readonly string[] {
     if (!url.startsWith(`${origin}/`) && !url.startsWith('data:')) seen.push(`request to another site: ${url}`);
   });
   return seen;
+}
+
+/** The requests of scripts that have no answer yet. */
+function fetches(page: Page): ReadonlySet<Request> {
+  const asked = new Set<Request>();
+  page.on('request', (request) => {
+    if (request.resourceType() === 'fetch') asked.add(request);
+  });
+  page.on('requestfinished', (request) => asked.delete(request));
+  page.on('requestfailed', (request) => asked.delete(request));
+  return asked;
 }
 
 async function inaccessible(page: Page): Promise<readonly string[]> {

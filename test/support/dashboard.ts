@@ -1,0 +1,118 @@
+/**
+ * A daemon with its dashboard, and jobs, dead letters and schedules in it whose every text tries to run something, or is
+ * a secret. The pages are those of the last build.
+ */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { createProducer } from '../../src/client/producer.ts';
+import { createWorker } from '../../src/worker/worker.ts';
+import { type ServedApi, serveApi } from './api.ts';
+import type { TestBrowser, Window, WindowOptions } from './browser.ts';
+import { buryJobs } from './buried.ts';
+import { root } from './repository.ts';
+
+/** Where a page takes text for markup, it runs. */
+export const MARKUP = '<img/src=x/onerror=globalThis.canary=1>';
+export const SCRIPT = '"><script>globalThis.canary=1</script>';
+/** In data and errors: a token without the scope `data` sees nothing of it. */
+export const SECRET = 'secret-7f3a';
+
+export interface Served extends ServedApi {
+  readonly admin: string;
+  readonly reader: string;
+}
+
+/** A queue `emails` with six jobs that wait, one that waits for its retry, and three dead ones; a schedule `nightly`. */
+export async function serveDashboard(): Promise<Served> {
+  if (!existsSync(join(root, 'dist', 'dashboard', 'index.html'))) {
+    throw new Error('the dashboard is not built; run "npm run build" first');
+  }
+  const api = await serveApi({ roles: ['http', 'mover'], http: { tokens: 'always' } });
+  const admin = await api.tokenOf({ name: 'ada', scopes: ['read', 'data', 'write', 'admin'] });
+  const reader = await api.tokenOf({ name: 'reader', scopes: ['read'] });
+  const jobs = [1, 2, 3, 4].map((n) => ({ id: `order/${n}`, delay: '1h', tags: ['shop'], data: { n, to: SECRET } }));
+  const hostile = {
+    id: MARKUP,
+    name: 'hostile',
+    tags: [MARKUP],
+    delay: '2h',
+    data: { [MARKUP]: SCRIPT, secret: SECRET },
+  };
+  const plain = { id: 'plain', delay: '3h', data: { deep: { list: [1, null, 'two'] }, secret: SECRET } };
+  await must(api, 'POST /v1/queues/emails/batch/schedule', admin, { jobs: [...jobs, hostile, plain] });
+  const at = `${new Date().getUTCFullYear() + 1}-03-25`;
+  const schedule = {
+    queue: 'emails',
+    cron: '30 2 * * *',
+    zone: 'Europe/Berlin',
+    start: at,
+    data: { [MARKUP]: SECRET },
+  };
+  await must(api, 'PUT /v1/schedules/nightly', admin, schedule);
+  await buryJobs(api.redis.url, [
+    { queue: 'emails', id: 'dead-1', data: SECRET, reason: `${SECRET} ${MARKUP}` },
+    { queue: 'emails', id: 'dead-2', data: SECRET, reason: `${SECRET} ${MARKUP}` },
+    { queue: 'emails', id: 'dead-3', data: SECRET, reason: `another ${SECRET}` },
+  ]);
+  await failOnce(api.redis.url);
+  return { ...api, admin, reader };
+}
+
+/** Asks, and says what was refused. */
+export async function must(api: ServedApi, what: string, token: string, body?: unknown) {
+  const answered = await api.ask(what, { token, ...(body === undefined ? {} : { body }) });
+  if (answered.status >= 300) throw new Error(`${what}: ${answered.status} ${answered.text}`);
+  return answered.body;
+}
+
+/** A job that waits for its retry, with an error in its history. */
+async function failOnce(redis: string): Promise<void> {
+  const worker = createWorker('emails', () => Promise.reject(new Error(`${SECRET} ${SCRIPT}`)), { redis });
+  const failed = new Promise<void>((resolve) => worker.events.on('job.retried', () => resolve()));
+  await worker.start();
+  const producer = createProducer({ redis });
+  const backoff = { kind: 'fixed', delayMs: 3_600_000, jitter: 'none' } as const;
+  await producer.schedule('emails', { secret: SECRET }, { id: 'retries', attempts: 5, backoff });
+  await failed;
+  await worker.stop();
+  await producer.stop();
+}
+
+/** A window that has logged in. */
+export async function enter(
+  browser: TestBrowser,
+  { url }: ServedApi,
+  { token, ...options }: WindowOptions & { readonly token: string },
+): Promise<Window> {
+  const window = await browser.open(url, options);
+  await window.page.goto(`${url}/`);
+  await window.page.getByLabel('Token').fill(token);
+  await window.page.getByRole('button', { name: 'Log in' }).click();
+  await window.page.getByRole('button', { name: 'Log out' }).waitFor();
+  return window;
+}
+
+/** Each page, by its address. */
+export const ADDRESSES: Readonly<Record<string, string>> = {
+  now: '#/now',
+  queue: '#/queue/emails',
+  workers: '#/workers',
+  jobs: '#/jobs/emails?state=scheduled,ready,running',
+  'job with markup': `#/job/emails/${encodeURIComponent(MARKUP)}`,
+  'job that retries': '#/job/emails/retries',
+  'dead job': '#/job/emails/dead-1',
+  'dead letters': '#/dead/emails',
+  schedules: '#/schedules',
+  schedule: '#/schedule/nightly',
+  audit: '#/audit',
+  nowhere: '#/nowhere',
+};
+
+/** Shows a page, and waits until it has asked for all that it shows. */
+export async function show({ page, settled }: Window, address: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(address)}`);
+  await settled();
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.waitForFunction('document.querySelector(\'[aria-busy="true"]\') === null');
+  await settled();
+}
