@@ -54,7 +54,7 @@ export async function build() {
   const { code, output } = await capture(tsc, ['-p', 'tsconfig.build.json'], { cwd: root });
   if (code !== 0) throw new Failed(code, output);
   // It brings megabytes of tools: loaded only where something is to be built.
-  const { buildDashboard } = await import('./dashboard.mjs');
+  const { buildDashboard } = await import('../src/dashboard/build.mjs');
   await buildDashboard();
   mkdirSync(dirname(buildRecord), { recursive: true });
   writeFileSync(buildRecord, sources);

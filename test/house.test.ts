@@ -25,6 +25,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   http: ['core', 'redis', 'client', 'metrics', 'operations'],
   cli: ['core', 'redis', 'client', 'config', 'operations'],
   embedded: [],
+  // In a browser: it knows duestream by its HTTP API alone.
+  dashboard: [],
   // redis: key names for the handlers' context; nothing connects.
   testing: ['core', 'redis', 'client', 'worker'],
   daemon: ['core', 'redis', 'config', 'client', 'mover', 'worker', 'metrics', 'http', 'operations'],
@@ -62,6 +64,13 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   uuid: ['core', 'client'],
 };
 
+/** The same of what is built into the pages: nobody installs it with the package. */
+const BUILT_IN: Readonly<Record<string, readonly string[]>> = {
+  preact: ['dashboard'],
+  uplot: ['dashboard'],
+  vite: ['dashboard'],
+};
+
 /** Who reads the environment. */
 const READS_ENVIRONMENT = ['config/', 'main.ts', 'embedded/'];
 
@@ -70,6 +79,7 @@ const READS_CLOCK: Readonly<Record<string, string>> = {
   'core/loop.ts': 'the wait of a service between two passes, cut short by a nudge or a stop',
   'redis/connection/connect.ts': 'gives up on a connection that does not come up; no test needs to move that time',
   'embedded/': 'runs before anything is installed, so it can import nothing of ours',
+  'dashboard/': 'runs in a browser',
 };
 
 const LINES_MAX = 250;
@@ -86,7 +96,7 @@ interface Source {
 }
 
 const sources: readonly Source[] = walk('src')
-  .filter((path) => /\.(ts|mjs)$/.test(path))
+  .filter((path) => /\.(tsx?|mjs)$/.test(path))
   .map((path) => {
     const text = read(path);
     const inside = path.slice('src/'.length);
@@ -131,7 +141,7 @@ describe('imports', () => {
       imports(code)
         .filter((to) => !to.startsWith('.') && !to.startsWith('node:'))
         .map((to) => to.split('/', to.startsWith('@') ? 2 : 1).join('/'))
-        .filter((to) => !OWNERS[to]?.includes(station))
+        .filter((to) => !(OWNERS[to] ?? BUILT_IN[to])?.includes(station))
         .map((to) => `${path} -> ${to}`),
     );
     expect(broken).toEqual([]);
@@ -149,6 +159,13 @@ describe('the edges', () => {
 
   test('only the clock of the server asks Redis for its time', () => {
     expect(using(/\.time\(\)|'TIME'/, ['redis/connection/server-clock.ts'])).toEqual([]);
+  });
+
+  test('no page makes markup of a text', () => {
+    const pages = sources.filter(({ station }) => station === 'dashboard');
+    expect(pages.length).toBeGreaterThan(20);
+    const markup = /innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|srcdoc|javascript:/i;
+    expect(pages.filter(({ code }) => markup.test(code)).map(({ path }) => path)).toEqual([]);
   });
 
   test('only the clock reads a clock or sets a timer', () => {

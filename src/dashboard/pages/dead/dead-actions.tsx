@@ -4,7 +4,9 @@ import { ask } from '../../api.ts';
 import { at } from '../../parts/at.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { countText } from '../../parts/words.ts';
-import type { Choice } from './dead.tsx';
+
+/** Which dead letters; empty: all. */
+export type Choice = Readonly<Partial<Record<'reason' | 'error' | 'name', string>>>;
 
 interface Actions {
   readonly queue: string;

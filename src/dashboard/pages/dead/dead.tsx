@@ -9,10 +9,7 @@ import { Instant } from '../../parts/instant.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
 import { countText, numberText } from '../../parts/words.ts';
 import type { Route } from '../../router.ts';
-import { DeadActions } from './dead-actions.tsx';
-
-/** Which dead letters; empty: all. */
-export type Choice = Readonly<Partial<Record<'reason' | 'error' | 'name', string>>>;
+import { type Choice, DeadActions } from './dead-actions.tsx';
 
 interface Group {
   readonly reason?: string;
