@@ -184,8 +184,8 @@ export const at: InstantInput = DateTime.now();
 }, 240_000);
 
 describe('the links that people follow', () => {
-  /** Sources and tests are in the repository only. */
-  const OUTSIDE = /^(src|test|bench)\//;
+  /** Sources, tests and pictures are in the repository only. */
+  const OUTSIDE = /^(src|test|bench|docs\/screenshots)\//;
   const linksOf = (path: string) =>
     [...page(path).matchAll(/\]\(([^)#\s]+)(#[^)]*)?\)/g)].flatMap(([, to = '']) => {
       return /^[a-z]+:/.test(to) ? [] : [{ path, to: normalize(join(dirname(path), to)) }];

@@ -32,7 +32,7 @@ export const controls = [
         file: 'lua/promote.lua',
         mark: 'move-each',
         edit: before(
-          "for at = 1, #found, 2 do if tonumber(found[at + 1]) <= now then redis.call('ZREM', scheduled, found[at]) end end",
+          "for at = 1, #found, 2 do if tonumber(found[at + 1]) <= now then redis.call('ZREM', keys.scheduled, found[at]) end end",
           "if #found > 0 and tonumber(found[2]) <= now and now % 10 == 0 then error('cut off') end",
         ),
       },

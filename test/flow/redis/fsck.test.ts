@@ -77,12 +77,14 @@ describe('what it finds', () => {
 
   test.each(LASTING)('a time to live on %s, and none on the lease', async (name) => {
     await crowd();
-    const { fires, fired, stale, past, ended } = p.keys;
+    const { fires, fired, stale, past, ended, minutes, cast } = p.keys;
     await p.redis.zadd(fires, 0, 'nightly');
     await p.redis.hset(fired, 'nightly', '0 0 0 - - 1');
     await p.redis.zadd(stale, T0, 'j:a');
     await p.redis.hset(past, 'j:over', '{}');
     await p.redis.zadd(ended, T0, 'j:over');
+    await p.redis.hset(minutes, '0', '-');
+    await p.redis.xadd(cast, '*', 'count', '1');
     expect(await flaws()).toEqual([]);
     await p.redis.pexpire(p.keys[name], 3_600_000);
     expect(await flaws()).toEqual([`I10 expiring ${p.keys[name]}`]);

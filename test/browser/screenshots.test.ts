@@ -1,0 +1,115 @@
+/**
+ * Pictures of every page, light and dark, on a desktop and on a phone. `npm run screenshots` puts them into
+ * `docs/screenshots`; here it is checked that the docs have one of each, and that together they stay small.
+ */
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { build } from '../../scripts/steps.mjs';
+import { createProducer } from '../../src/client/producer.ts';
+import { createSchedules } from '../../src/client/schedules/schedules.ts';
+import { createDaemon } from '../../src/daemon/daemon.ts';
+import { defineHandlers } from '../../src/worker/handlers.ts';
+import { DESKTOP, PATIENCE_MS, PHONE, startBrowser } from '../support/browser.ts';
+import { startRedis } from '../support/redis.ts';
+import { read, root } from '../support/repository.ts';
+
+const FOLDER = join(root, 'docs', 'screenshots');
+const BYTES_MAX = 3_000_000;
+const QUALITY = 60;
+
+const PAGES = {
+  now: '#/now',
+  queue: '#/queue/emails',
+  jobs: '#/jobs/emails',
+  job: '#/job/emails/welcome%3A3',
+  dead: '#/dead/emails',
+  schedules: '#/schedules',
+  schedule: '#/schedule/nightly',
+  workers: '#/workers',
+  audit: '#/audit',
+} as const;
+const LOOKS = [
+  { theme: 'light', screen: 'desktop', size: DESKTOP },
+  { theme: 'dark', screen: 'desktop', size: DESKTOP },
+  { theme: 'light', screen: 'phone', size: PHONE },
+  { theme: 'dark', screen: 'phone', size: PHONE },
+] as const;
+
+const names = Object.keys(PAGES).flatMap((page) => LOOKS.map(({ theme, screen }) => `${page}-${theme}-${screen}.jpg`));
+
+describe('the pictures in the docs', () => {
+  test('are one of each page, light and dark, desktop and phone, and small together', () => {
+    expect(readdirSync(FOLDER).sort()).toEqual([...names].sort());
+    const bytes = names.map((name) => statSync(join(FOLDER, name)).size);
+    expect(Math.min(...bytes)).toBeGreaterThan(2000);
+    expect(bytes.reduce((sum, one) => sum + one, 0)).toBeLessThan(BYTES_MAX);
+  });
+
+  test('are shown in the tour', () => {
+    const tour = read('docs/tour.md');
+    for (const page of Object.keys(PAGES)) expect(tour).toContain(`screenshots/${page}-light-desktop.jpg`);
+  });
+
+  test('are not shipped', () => {
+    expect(JSON.parse(read('package.json')).files).toContain('!docs/screenshots');
+  });
+});
+
+test.runIf(process.env.SCREENSHOTS === 'write')('every page has its picture taken', { timeout: 600_000 }, async () => {
+  await build();
+  const { origin, stop } = await serveSomething();
+  const browser = await startBrowser();
+  mkdirSync(FOLDER, { recursive: true });
+  for (const { theme, screen, size } of LOOKS) {
+    const window = await browser.open(origin, { theme, size });
+    await window.page.goto(`${origin}/`);
+    await window.page.getByRole('heading', { name: 'What comes due' }).waitFor({ timeout: PATIENCE_MS });
+    for (const [name, address] of Object.entries(PAGES)) {
+      await window.page.evaluate(`location.hash = ${JSON.stringify(address)}`);
+      await window.settled();
+      await window.page.getByRole('heading', { level: 1 }).waitFor();
+      await window.settled();
+      const picture = await window.page.screenshot({ type: 'jpeg', quality: QUALITY });
+      writeFileSync(join(FOLDER, `${name}-${theme}-${screen}.jpg`), picture);
+    }
+    expect(await window.noises()).toEqual([]);
+    await window.close();
+  }
+  await browser.stop();
+  await stop();
+});
+
+/** A daemon with a worker, jobs in every state, schedules, and two minutes of history for the charts. */
+async function serveSomething() {
+  const server = await startRedis({ port: true, appendonly: true });
+  const handlers = defineHandlers({
+    emails: async ({ id }) => {
+      if (id.startsWith('bounce')) throw new Error('connect ECONNREFUSED 10.0.0.25:25');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    },
+  });
+  const config = { redis: { url: server.url }, roles: ['mover', 'worker', 'http'] as const, http: { port: 0 } };
+  const daemon = createDaemon(config, { handlers });
+  await daemon.start();
+  const producer = createProducer({ redis: server.url });
+  const schedules = createSchedules({ redis: server.url });
+  await schedules.put('nightly', { queue: 'emails', cron: '30 2 * * *', zone: 'America/New_York' });
+  await schedules.put('digest', { queue: 'emails', every: '5m' });
+  for (let n = 1; n <= 40; n += 1) {
+    const data = { to: `user${n}@example.org`, template: 'welcome', order: { id: 1000 + n, items: ['book', 'pen'] } };
+    await producer.schedule('emails', data, { id: `welcome:${n}`, delay: `${n}m`, tags: [`user:${n}`] });
+  }
+  for (let n = 1; n <= 6; n += 1) await producer.schedule('emails', {}, { id: `bounce:${n}`, attempts: 1 });
+  const untilMs = Date.now() + 130_000;
+  while (Date.now() < untilMs) {
+    await producer.scheduleMany('emails', [{ data: { n: 1 } }, { data: { n: 2 } }]);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  const stop = async () => {
+    await Promise.all([producer.stop(), schedules.stop()]);
+    await daemon.stop();
+    await server.stop();
+  };
+  return { origin: `http://127.0.0.1:${daemon.http()?.port}`, stop };
+}
