@@ -15,7 +15,8 @@ const ALONE = [
   'test/flow/worker/worker-stop.test.ts',
 ];
 const shared = include.filter((path) => SHARING.test(path) && !ALONE.includes(path));
-const alone = include.filter((path) => !SHARING.test(path));
+const lone = tier === 'rest' ? ALONE.filter((path) => include.includes(path)) : ALONE;
+const alone = [...include.filter((path) => !SHARING.test(path)), ...lone];
 
 export default defineConfig({
   test: {
@@ -30,7 +31,7 @@ export default defineConfig({
     projects: [
       // One process after the other would import the same sources again: that took longer than the tests themselves.
       { extends: true, test: { name: 'parts', include: shared, exclude: [...exclude, ...ALONE], isolate: false } },
-      { extends: true, test: { name: 'whole', include: [...alone, ...ALONE], exclude: [...exclude] } },
+      { extends: true, test: { name: 'whole', include: alone, exclude: [...exclude] } },
     ],
   },
 });
