@@ -38,8 +38,10 @@ const LOOKS = [
 
 const names = Object.keys(PAGES).flatMap((page) => LOOKS.map(({ theme, screen }) => `${page}-${theme}-${screen}.jpg`));
 
+const isWriting = process.env.SCREENSHOTS === 'write';
+
 describe('the pictures in the docs', () => {
-  test('are one of each page, light and dark, desktop and phone, and small together', () => {
+  test.skipIf(isWriting)('are one of each page, light and dark, desktop and phone, and small together', () => {
     expect(readdirSync(FOLDER).sort()).toEqual([...names].sort());
     const bytes = names.map((name) => statSync(join(FOLDER, name)).size);
     expect(Math.min(...bytes)).toBeGreaterThan(2000);
@@ -56,7 +58,7 @@ describe('the pictures in the docs', () => {
   });
 });
 
-test.runIf(process.env.SCREENSHOTS === 'write')('every page has its picture taken', { timeout: 600_000 }, async () => {
+test.runIf(isWriting)('every page has its picture taken', { timeout: 600_000 }, async () => {
   await build();
   const { origin, stop } = await serveSomething();
   const browser = await startBrowser();
