@@ -48,7 +48,7 @@ export function createDashboard({ prefix = '', ...input }: DashboardOptions): Da
   // As if it listened on every address: it cannot know who reaches the application.
   const http = Object.freeze({ ...config.http, host: '0.0.0.0', api: 'on' as const, tokens: 'always' as const });
   const open = Object.freeze({ ...config, http });
-  const api = apiOf({ ...settings, config: open }, silentLog);
+  const api = apiOf({ ...settings, config: open }, silentLog, { isMounted: true });
   const pages = createPages({ ...hostsOf(open), isTls: false });
 
   async function stop(): Promise<void> {

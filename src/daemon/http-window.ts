@@ -34,7 +34,7 @@ export function createHttpWindow(
 }
 
 /** The API of a configuration; undefined where it is switched off. */
-export function apiOf({ config, redis }: DaemonSettings, log: Log): Api | undefined {
+export function apiOf({ config, redis }: DaemonSettings, log: Log, { isMounted = false } = {}): Api | undefined {
   const { namespace, http, limits, done, mover } = config;
   if (http.api === 'off') return undefined;
   return createApi({
@@ -44,7 +44,7 @@ export function apiOf({ config, redis }: DaemonSettings, log: Log): Api | undefi
     examined: { done: doneLimits(config) },
     readyMax: mover.readyMax,
     limits: { bodyBytesMax: http.bodyBytesMax, batchMax: http.batchMax, rateMax: http.rateMax },
-    ...{ tokens: http.tokens, isTls: http.cert !== '', ...hostsOf(config) },
+    ...{ tokens: http.tokens, isTls: http.cert !== '', isMounted, ...hostsOf(config) },
   });
 }
 

@@ -12,6 +12,7 @@ import { Queue } from './pages/queue/queue.tsx';
 import { Schedule } from './pages/schedules/schedule.tsx';
 import { Schedules } from './pages/schedules/schedules.tsx';
 import { Workers } from './pages/workers.tsx';
+import { ProblemNote } from './parts/problem.tsx';
 import { type Route, useRoute } from './router.ts';
 import { applyTheme, chosenTheme, THEMES, type Theme } from './theme.ts';
 
@@ -137,12 +138,14 @@ function ThemeChoice() {
 }
 
 function Who({ session, leave }: { readonly session: Session; readonly leave: () => void }) {
+  const [problem, setProblem] = useState<unknown>();
   return (
     <div class="who">
       <span title={session.scopes.join(', ')}>{session.name}</span>
-      <button type="button" onClick={() => void logOut().finally(leave)}>
+      <button type="button" onClick={() => void logOut().then(leave, setProblem)}>
         Log out
       </button>
+      <ProblemNote problem={problem} />
     </div>
   );
 }

@@ -127,10 +127,10 @@ describe('a lost reply', () => {
     const redis = open(server.url);
     await whenReady(redis);
     await redis.del('counted');
-    const slow = open(server.url, { commandTimeoutMs: 50 });
+    const slow = open(server.url, { commandTimeoutMs: 500 });
     await whenReady(slow);
     // The server sleeps for longer than the time-out, then carries INCR out for nobody.
-    const settled = await Promise.allSettled([slow.call('DEBUG', 'SLEEP', '0.2'), slow.incr('counted')]);
+    const settled = await Promise.allSettled([slow.call('DEBUG', 'SLEEP', '1.5'), slow.incr('counted')]);
     expect(settled.map((one) => one.status === 'rejected' && outageOf(one.reason))).toEqual(['lost', 'lost']);
     expect(await redis.get('counted')).toBe('1');
     await once(slow, 'ready');
@@ -140,8 +140,8 @@ describe('a lost reply', () => {
 
 describe('a server that is frozen', () => {
   test('settles every promise', async () => {
-    const commands = open(server.url, { commandTimeoutMs: 100 });
-    const subscriber = open(server.url, { commandTimeoutMs: 100, with: openSubscriber });
+    const commands = open(server.url, { commandTimeoutMs: 500 });
+    const subscriber = open(server.url, { commandTimeoutMs: 500, with: openSubscriber });
     await Promise.all([commands, subscriber].map((redis) => whenReady(redis)));
     await server.kill('SIGSTOP');
     try {
@@ -163,7 +163,7 @@ describe('a server that is frozen', () => {
   });
 
   test('dials again once, however many commands ran out of time on that socket', async () => {
-    const redis = open(server.url, { commandTimeoutMs: 100 });
+    const redis = open(server.url, { commandTimeoutMs: 500 });
     await whenReady(redis);
     const drop = vi.spyOn(redis, 'disconnect');
     await server.kill('SIGSTOP');

@@ -1,7 +1,8 @@
 /** A chart over time, and the same numbers as a table for whoever cannot see it or wants to copy them. */
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { onColours } from '../theme.ts';
 import { localText } from './words.ts';
 
 export interface Line {
@@ -28,6 +29,8 @@ const ROWS_MAX = 200;
 export function TimeChart(chart: Chart) {
   const place = useRef<HTMLDivElement>(null);
   const { title, atMs, lines, text } = chart;
+  const [colours, setColours] = useState(0);
+  useEffect(() => onColours(() => setColours((count) => count + 1)), []);
   useEffect(() => {
     const { current } = place;
     if (!current) return undefined;
@@ -38,7 +41,7 @@ export function TimeChart(chart: Chart) {
       observer.disconnect();
       plot.destroy();
     };
-  }, [chart.title, JSON.stringify([atMs, lines])]);
+  }, [chart.title, colours, JSON.stringify([atMs, lines])]);
   const first = Math.max(0, atMs.length - ROWS_MAX);
   return (
     <figure class="chart">

@@ -31,6 +31,8 @@ import { verbs } from './verbs.ts';
 export interface ApiOptions extends BackendOptions, HostOptions, CallerOptions {
   /** Whether the server speaks TLS itself. */
   readonly isTls: boolean;
+  /** In an application of somebody else: how a request came there, its URL says. */
+  readonly isMounted?: boolean;
   readonly log?: Log;
   readonly clock?: Clock;
 }
@@ -131,9 +133,11 @@ function headersOf(isTls: boolean): MiddlewareHandler {
   };
 }
 
-function hostGate(options: HostOptions): MiddlewareHandler {
+function hostGate(options: HostOptions & Pick<ApiOptions, 'isMounted'>): MiddlewareHandler {
   return async (c, next) => {
-    const [host, origin, site] = ['Host', 'Origin', 'Sec-Fetch-Site'].map((name) => c.req.header(name));
+    const [named, origin, site] = ['Host', 'Origin', 'Sec-Fetch-Site'].map((name) => c.req.header(name));
+    // A request that never was on a line has its host in its URL alone.
+    const host = named ?? (options.isMounted === true ? new URL(c.req.url).host : undefined);
     checkHosts(options, { host, origin, site });
     await next();
   };
@@ -145,8 +149,10 @@ const originsOf =
   (origin: string): string | null =>
     allowedOrigins.includes(origin.toLowerCase()) ? origin : null;
 
-const isSecure = ({ isTls }: ApiOptions, c: Context): boolean =>
-  isTls || c.req.header('X-Forwarded-Proto')?.split(',')[0]?.trim() === 'https';
+const isSecure = ({ isTls, isMounted = false }: ApiOptions, c: Context): boolean =>
+  isTls ||
+  (isMounted && new URL(c.req.url).protocol === 'https:') ||
+  c.req.header('X-Forwarded-Proto')?.split(',')[0]?.trim() === 'https';
 
 /** A path that there is, with a method that it has not. */
 function refuseMethods(app: OpenAPIHono<ApiEnv>, all: readonly AnyVerb[]): void {

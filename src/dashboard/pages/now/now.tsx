@@ -40,7 +40,13 @@ function Headline({ queues }: { readonly queues: readonly LiveQueue[] }) {
   const late = queues
     .filter(({ oldestDueAgeMs }) => oldestDueAgeMs > LATE_MS)
     .sort((a, b) => b.oldestDueAgeMs - a.oldestDueAgeMs);
-  if (late.length === 0) return <p class="headline good">Nothing is late.</p>;
+  if (late.length === 0) {
+    return (
+      <p class="headline good" role="status">
+        Nothing is late.
+      </p>
+    );
+  }
   return (
     <p class="headline bad">
       {late.length === 1 ? '1 queue is late: ' : `${late.length} queues are late: `}
