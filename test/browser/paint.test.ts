@@ -205,7 +205,7 @@ function write(found: {
     '',
     '| command | µs |',
     '|---|---|',
-    ...found.slowest.map(({ command, p999Us }) => `| ${command} | ${Math.round(p999Us)} |`),
+    ...found.slowest.map(({ command, p999Us }) => `| ${command.replace('|', ' ')} | ${Math.round(p999Us)} |`),
     '',
   ];
   writeFileSync(join(root, 'docs', 'reference', 'page-times.md'), page.join('\n'));
