@@ -179,6 +179,23 @@ export async function replicated({ client }: Server): Promise<void> {
   await until(async () => number(await client.info('replication'), /slave0:.*state=online,offset=(\d+)/) >= wanted);
 }
 
+/** Redis gives a failover that was asked for up after five seconds, as on a busy machine. */
+const FAILOVER_MS = 6000;
+
+/** Resolves when a replica of a cluster has taken over. What Redis gives up is asked for again. */
+export async function failOver({ client }: Pick<Server, 'client'>): Promise<void> {
+  let askedMs = Number.NEGATIVE_INFINITY;
+  await until(async () => {
+    if (String(await client.call('ROLE')).startsWith('master')) return true;
+    if (Date.now() - askedMs > FAILOVER_MS) {
+      askedMs = Date.now();
+      // Refused where it has taken over meanwhile.
+      await client.call('CLUSTER', 'FAILOVER').catch(() => undefined);
+    }
+    return false;
+  });
+}
+
 /** Without rest, for events of servers that nobody announces. */
 export async function until(look: () => Promise<boolean> | boolean): Promise<void> {
   const deadlineMs = Date.now() + PATIENCE_MS;

@@ -2,7 +2,9 @@
 
 import { useList } from '../parts/asked.ts';
 import { Instant } from '../parts/instant.tsx';
+import { ListActions } from '../parts/list-actions.tsx';
 import { ProblemNote } from '../parts/problem.tsx';
+import { Table } from '../parts/table.tsx';
 import { countText, numberText } from '../parts/words.ts';
 
 interface Entry {
@@ -27,49 +29,23 @@ export function Audit() {
       <h1>Audit</h1>
       <p>Who changed what, by the API, a page or the command line. Redis keeps the newest 10,000 changes.</p>
       <ProblemNote problem={problem} />
-      <div class="scroll" tabIndex={0} role="region" aria-label="Table of changes">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">When</th>
-              <th scope="col">Who</th>
-              <th scope="col">Way</th>
-              <th scope="col">What</th>
-              <th scope="col">Queue</th>
-              <th scope="col">Of</th>
-              <th scope="col" class="number">
-                How many
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(({ entry, atMs, who, way, verb, queue, target, count }) => (
-              <tr key={entry}>
-                <td>
-                  <Instant atMs={atMs} isLong />
-                </td>
-                <td>{who}</td>
-                <td>{way}</td>
-                <td>{verb}</td>
-                <td>{queue ?? ''}</td>
-                <td class="id">{target ?? ''}</td>
-                <td class="number">{numberText(count)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table of="changes" columns={['When', 'Who', 'Way', 'What', 'Queue', 'Of', { number: 'How many' }]}>
+        {rows.map(({ entry, atMs, who, way, verb, queue, target, count }) => (
+          <tr key={entry}>
+            <td>
+              <Instant atMs={atMs} isLong />
+            </td>
+            <td>{who}</td>
+            <td>{way}</td>
+            <td>{verb}</td>
+            <td>{queue ?? ''}</td>
+            <td class="id">{target ?? ''}</td>
+            <td class="number">{numberText(count)}</td>
+          </tr>
+        ))}
+      </Table>
       <p role="status">{isBusy ? 'Looking …' : `${countText(rows.length, 'change')} shown`}</p>
-      <p class="actions">
-        <button type="button" onClick={reload}>
-          Look again
-        </button>
-        {next === undefined ? null : (
-          <button type="button" onClick={more} disabled={isBusy}>
-            Show more
-          </button>
-        )}
-      </p>
+      <ListActions {...{ next, isBusy, more, reload }} />
     </>
   );
 }

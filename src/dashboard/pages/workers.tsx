@@ -1,9 +1,12 @@
 /** Who works and who leads: what each holds since when. */
+
 import { useCallback } from 'preact/hooks';
 import { useAsked } from '../parts/asked.ts';
 import { useEvery } from '../parts/every.ts';
 import { Instant } from '../parts/instant.tsx';
+import { JobLink } from '../parts/job-link.tsx';
 import { ProblemNote } from '../parts/problem.tsx';
+import { Table } from '../parts/table.tsx';
 import { durationText, numberText } from '../parts/words.ts';
 
 interface Worker {
@@ -74,39 +77,26 @@ function WorkerTable({ workers }: { readonly workers: readonly Worker[] }) {
           No worker is alive. Start one with <code>duestream worker handlers.mjs</code>
         </p>
       ) : (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Table of workers">
-          <table>
-            <thead>
-              <tr>
-                {['Worker', 'State', 'Where', 'Since', 'Last heartbeat', 'Queues'].map((name) => (
-                  <th key={name} scope="col">
-                    {name}
-                  </th>
-                ))}
-                <th scope="col" class="number">
-                  Holds
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {workers.map((worker) => (
-                <tr key={worker.id}>
-                  <th scope="row" class="id">
-                    {worker.id}
-                  </th>
-                  <td class={worker.state === 'alive' ? '' : 'bad'}>{worker.state}</td>
-                  <td>{where(worker)}</td>
-                  <td>
-                    <Instant atMs={worker.startedMs} />
-                  </td>
-                  <td>{worker.beatAgoMs === undefined ? '–' : `${durationText(worker.beatAgoMs)} ago`}</td>
-                  <td>{worker.queues.join(', ')}</td>
-                  <td class="number">{numberText(worker.pending)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table
+          of="workers"
+          columns={['Worker', 'State', 'Where', 'Since', 'Last heartbeat', 'Queues', { number: 'Holds' }]}
+        >
+          {workers.map((worker) => (
+            <tr key={worker.id}>
+              <th scope="row" class="id">
+                {worker.id}
+              </th>
+              <td class={worker.state === 'alive' ? '' : 'bad'}>{worker.state}</td>
+              <td>{where(worker)}</td>
+              <td>
+                <Instant atMs={worker.startedMs} />
+              </td>
+              <td>{worker.beatAgoMs === undefined ? '–' : `${durationText(worker.beatAgoMs)} ago`}</td>
+              <td>{worker.queues.join(', ')}</td>
+              <td class="number">{numberText(worker.pending)}</td>
+            </tr>
+          ))}
+        </Table>
       )}
     </section>
   );
@@ -118,40 +108,19 @@ function Held({ workers }: { readonly workers: readonly Worker[] }) {
   return (
     <section aria-label="Jobs that run">
       <h2>Jobs that run</h2>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Table of jobs that run">
-        <table>
-          <thead>
-            <tr>
-              {['Job', 'Queue', 'Worker', 'Started'].map((name) => (
-                <th key={name} scope="col">
-                  {name}
-                </th>
-              ))}
-              <th scope="col" class="number">
-                Attempt
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {jobs.map(({ worker, queue, partition, id, bare, attempt, startedMs }) => (
-              <tr key={`${queue}/${partition}/${bare}/${id}`}>
-                <th scope="row">
-                  <a
-                    class="id"
-                    href={`#/job/${encodeURIComponent(queue)}/${encodeURIComponent(id)}${bare ? '?bare=true' : ''}`}
-                  >
-                    {id}
-                  </a>
-                </th>
-                <td>{queue}</td>
-                <td class="id">{worker}</td>
-                <td>{startedMs === undefined ? 'about to start' : <Instant atMs={startedMs} />}</td>
-                <td class="number">{attempt ?? ''}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table of="jobs that run" columns={['Job', 'Queue', 'Worker', 'Started', { number: 'Attempt' }]}>
+        {jobs.map(({ worker, queue, partition, id, bare, attempt, startedMs }) => (
+          <tr key={`${queue}/${partition}/${bare}/${id}`}>
+            <th scope="row">
+              <JobLink queue={queue} id={id} bare={bare} />
+            </th>
+            <td>{queue}</td>
+            <td class="id">{worker}</td>
+            <td>{startedMs === undefined ? 'about to start' : <Instant atMs={startedMs} />}</td>
+            <td class="number">{attempt ?? ''}</td>
+          </tr>
+        ))}
+      </Table>
     </section>
   );
 }
@@ -160,43 +129,26 @@ function LeaderTable({ partitions }: { readonly partitions: readonly Led[] }) {
   return (
     <section aria-label="Leaders">
       <h2>Leaders</h2>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Table of leaders">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Queue</th>
-              <th scope="col" class="number">
-                Partition
-              </th>
-              {['Leader', 'Process', 'Since', 'Last pass'].map((name) => (
-                <th key={name} scope="col">
-                  {name}
-                </th>
-              ))}
-              <th scope="col" class="number">
-                Backlog
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {partitions.map(({ queue, partition, leader, backlog }) => (
-              <tr key={`${queue}/${partition}`}>
-                <th scope="row">
-                  <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a>
-                </th>
-                <td class="number">{partition}</td>
-                <td class={leader === undefined ? 'bad' : ''}>{leader === undefined ? 'none' : where(leader)}</td>
-                <td class="id">{leader?.process ?? ''}</td>
-                <td>
-                  <Instant atMs={leader?.sinceMs} />
-                </td>
-                <td>{leader?.lastPassAgoMs === undefined ? '–' : `${durationText(leader.lastPassAgoMs)} ago`}</td>
-                <td class="number">{numberText(backlog)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        of="leaders"
+        columns={['Queue', { number: 'Partition' }, 'Leader', 'Process', 'Since', 'Last pass', { number: 'Backlog' }]}
+      >
+        {partitions.map(({ queue, partition, leader, backlog }) => (
+          <tr key={`${queue}/${partition}`}>
+            <th scope="row">
+              <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a>
+            </th>
+            <td class="number">{partition}</td>
+            <td class={leader === undefined ? 'bad' : ''}>{leader === undefined ? 'none' : where(leader)}</td>
+            <td class="id">{leader?.process ?? ''}</td>
+            <td>
+              <Instant atMs={leader?.sinceMs} />
+            </td>
+            <td>{leader?.lastPassAgoMs === undefined ? '–' : `${durationText(leader.lastPassAgoMs)} ago`}</td>
+            <td class="number">{numberText(backlog)}</td>
+          </tr>
+        ))}
+      </Table>
     </section>
   );
 }

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { onColours } from '../theme.ts';
+import { Table } from './table.tsx';
 import { localText } from './words.ts';
 
 export interface Line {
@@ -56,32 +57,18 @@ export function TimeChart(chart: Chart) {
       <div ref={place} aria-hidden="true" />
       <details>
         <summary>{title} as a table</summary>
-        <div class="scroll" tabIndex={0} role="region" aria-label={`Table: ${title}`}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">From</th>
-                {lines.map(({ name }) => (
-                  <th key={name} scope="col" class="number">
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {atMs.slice(first).map((ms, at) => (
-                <tr key={ms}>
-                  <th scope="row">{localText(ms)}</th>
-                  {lines.map(({ name, values }) => (
-                    <td key={name} class="number">
-                      {cell(values[first + at], text)}
-                    </td>
-                  ))}
-                </tr>
+        <Table of={title} columns={['From', ...lines.map(({ name }) => ({ number: name }))]}>
+          {atMs.slice(first).map((ms, at) => (
+            <tr key={ms}>
+              <th scope="row">{localText(ms)}</th>
+              {lines.map(({ name, values }) => (
+                <td key={name} class="number">
+                  {cell(values[first + at], text)}
+                </td>
               ))}
-            </tbody>
-          </table>
-        </div>
+            </tr>
+          ))}
+        </Table>
       </details>
     </figure>
   );

@@ -5,7 +5,14 @@ import { defineQueue } from '../../../src/core/queue.ts';
 import { partitionOf } from '../../../src/core/routing.ts';
 import { slotOf } from '../../../src/redis/connection/cluster/slots.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
-import { type ClusterOfTests, replicated, type Server, startCluster, until } from '../../support/topology-lite.ts';
+import {
+  type ClusterOfTests,
+  failOver,
+  replicated,
+  type Server,
+  startCluster,
+  until,
+} from '../../support/topology-lite.ts';
 
 const queue = defineQueue('invoices', { partitions: 6 });
 const at = new Date(Date.UTC(2031, 0, 1));
@@ -50,8 +57,7 @@ test('a list over all partitions is on every replica when it resolves, also afte
   const [master, replica] = [cluster.masters[0], cluster.replicas[0]];
   if (!master || !replica) throw new Error('the cluster has no first shard');
   await replicated(master);
-  await replica.client.call('CLUSTER', 'FAILOVER');
-  await until(async () => String(await master.client.call('ROLE')).startsWith('slave'));
+  await failOver(replica);
   await until(async () => /slave0:.*state=online/.test(await replica.client.info('replication')));
   await producer.scheduleMany(queue, jobs('b'));
   expect(await heldByAll([master, ...cluster.replicas.slice(1)])).toBe(120);

@@ -12,6 +12,7 @@ import { createWorker } from '../../../src/worker/worker.ts';
 import { useCli } from '../../support/cli.ts';
 import {
   type ClusterOfTests,
+  failOver,
   replicated,
   type SentinelOfTests,
   startCluster,
@@ -49,8 +50,8 @@ const places: Readonly<Record<string, () => Place>> = {
         takers.map(async ({ client }) => String(await client.call('ROLE')).split(',')[0]),
       );
       const taker = takers[roles.indexOf('slave')];
-      await taker?.client.call('CLUSTER', 'FAILOVER');
-      await until(async () => String(await taker?.client.call('ROLE')).startsWith('master'));
+      if (!taker) throw new Error('the cluster has no replica');
+      await failOver(taker);
     },
   }),
 };

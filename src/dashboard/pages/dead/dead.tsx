@@ -6,7 +6,10 @@
 import { useAsked, useList } from '../../parts/asked.ts';
 import { at, queryOf } from '../../parts/at.ts';
 import { Instant } from '../../parts/instant.tsx';
+import { JobLink } from '../../parts/job-link.tsx';
+import { ListActions } from '../../parts/list-actions.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
+import { Table } from '../../parts/table.tsx';
 import { countText, numberText } from '../../parts/words.ts';
 import type { Route } from '../../router.ts';
 import { type Choice, DeadActions } from './dead-actions.tsx';
@@ -68,16 +71,7 @@ export function Dead({ path: [queue = ''], query }: Route) {
         <Letters queue={queue} letters={list.rows} />
         <ProblemNote problem={list.problem} />
         <p role="status">{list.isBusy ? 'Looking …' : `${countText(list.rows.length, 'dead letter')} shown`}</p>
-        <p class="actions">
-          <button type="button" onClick={reload}>
-            Look again
-          </button>
-          {list.next === undefined ? null : (
-            <button type="button" onClick={list.more} disabled={list.isBusy}>
-              Show more
-            </button>
-          )}
-        </p>
+        <ListActions {...list} reload={reload} />
       </section>
     </>
   );
@@ -99,40 +93,24 @@ function GroupTable({
   return (
     <section aria-labelledby="groups">
       <h2 id="groups">By error</h2>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Table of errors">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Error</th>
-              <th scope="col">Reason</th>
-              <th scope="col">Name</th>
-              <th scope="col" class="number">
-                Jobs
-              </th>
-              <th scope="col">First</th>
-              <th scope="col">Last</th>
-            </tr>
-          </thead>
-          <tbody>
-            {groups.map(({ reason, error, name, count, firstMs, lastMs }) => (
-              <tr key={JSON.stringify([reason, error, name])}>
-                <th scope="row">
-                  <a href={`${base}${queryOf({ reason, error, name })}`}>{error ?? reason ?? 'any reason'}</a>
-                </th>
-                <td>{reason ?? ''}</td>
-                <td>{name ?? ''}</td>
-                <td class="number">{numberText(count)}</td>
-                <td>
-                  <Instant atMs={firstMs} />
-                </td>
-                <td>
-                  <Instant atMs={lastMs} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table of="errors" columns={['Error', 'Reason', 'Name', { number: 'Jobs' }, 'First', 'Last']}>
+        {groups.map(({ reason, error, name, count, firstMs, lastMs }) => (
+          <tr key={JSON.stringify([reason, error, name])}>
+            <th scope="row">
+              <a href={`${base}${queryOf({ reason, error, name })}`}>{error ?? reason ?? 'any reason'}</a>
+            </th>
+            <td>{reason ?? ''}</td>
+            <td>{name ?? ''}</td>
+            <td class="number">{numberText(count)}</td>
+            <td>
+              <Instant atMs={firstMs} />
+            </td>
+            <td>
+              <Instant atMs={lastMs} />
+            </td>
+          </tr>
+        ))}
+      </Table>
       <p>
         {countText(scanned, 'dead letter')} looked at{next === undefined ? '' : ', the newest; there are more'}
         {others === 0 ? '.' : `; ${numberText(others)} with rarer errors are not listed.`} <a href={base}>Show all</a>
@@ -143,42 +121,21 @@ function GroupTable({
 
 function Letters({ queue, letters }: { readonly queue: string; readonly letters: readonly Letter[] }) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Table of dead letters">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Job</th>
-            <th scope="col">Name</th>
-            <th scope="col">Died</th>
-            <th scope="col" class="number">
-              Attempts
-            </th>
-            <th scope="col">Reason</th>
-            <th scope="col">Error</th>
-          </tr>
-        </thead>
-        <tbody>
-          {letters.map(({ deadLetter, id, bare, name, atMs, attempts, reason, error }) => (
-            <tr key={deadLetter}>
-              <th scope="row">
-                <a
-                  class="id"
-                  href={`#/job/${encodeURIComponent(queue)}/${encodeURIComponent(id)}${bare ? '?bare=true' : ''}`}
-                >
-                  {id}
-                </a>
-              </th>
-              <td>{name ?? ''}</td>
-              <td>
-                <Instant atMs={atMs} />
-              </td>
-              <td class="number">{attempts}</td>
-              <td>{reason ?? ''}</td>
-              <td>{error ?? ''}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table of="dead letters" columns={['Job', 'Name', 'Died', { number: 'Attempts' }, 'Reason', 'Error']}>
+      {letters.map(({ deadLetter, id, bare, name, atMs, attempts, reason, error }) => (
+        <tr key={deadLetter}>
+          <th scope="row">
+            <JobLink queue={queue} id={id} bare={bare} />
+          </th>
+          <td>{name ?? ''}</td>
+          <td>
+            <Instant atMs={atMs} />
+          </td>
+          <td class="number">{attempts}</td>
+          <td>{reason ?? ''}</td>
+          <td>{error ?? ''}</td>
+        </tr>
+      ))}
+    </Table>
   );
 }

@@ -6,7 +6,10 @@
 import { type Listed, useList } from '../../parts/asked.ts';
 import { at, queryOf } from '../../parts/at.ts';
 import { Instant } from '../../parts/instant.tsx';
+import { JobLink } from '../../parts/job-link.tsx';
+import { ListActions } from '../../parts/list-actions.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
+import { Table } from '../../parts/table.tsx';
 import { countText } from '../../parts/words.ts';
 import { go, type Route } from '../../router.ts';
 import { Bulk } from './bulk.tsx';
@@ -65,51 +68,22 @@ function JobTable({ queue, list }: { readonly queue: string; readonly list: List
   return (
     <section aria-label="Jobs" aria-busy={isBusy}>
       <p role="status">{isBusy ? 'Looking …' : `${countText(rows.length, 'job')} shown${end}`}</p>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Table of jobs">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Id</th>
-              <th scope="col">Name</th>
-              <th scope="col">State</th>
-              <th scope="col">Due or over</th>
-              <th scope="col" class="number">
-                Attempts
-              </th>
-              <th scope="col">Tags</th>
-              <th scope="col">Worker</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((job) => (
-              <Row key={keyOf(job)} queue={queue} job={job} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table of="jobs" columns={['Id', 'Name', 'State', 'Due or over', { number: 'Attempts' }, 'Tags', 'Worker']}>
+        {rows.map((job) => (
+          <Row key={keyOf(job)} queue={queue} job={job} />
+        ))}
+      </Table>
       <ProblemNote problem={problem} />
-      <p class="actions">
-        <button type="button" onClick={reload}>
-          Look again
-        </button>
-        {next === undefined ? null : (
-          <button type="button" onClick={more} disabled={isBusy}>
-            Show more
-          </button>
-        )}
-      </p>
+      <ListActions {...{ next, isBusy, more, reload }} />
     </section>
   );
 }
 
 function Row({ queue, job }: { readonly queue: string; readonly job: ListedJob }) {
-  const address = `#/job/${encodeURIComponent(queue)}/${encodeURIComponent(job.id)}${job.bare ? '?bare=true' : ''}`;
   return (
     <tr>
       <th scope="row">
-        <a href={address} class="id">
-          {job.id}
-        </a>
+        <JobLink queue={queue} id={job.id} bare={job.bare} />
       </th>
       <td>{job.name ?? ''}</td>
       <td>{job.state}</td>

@@ -1,8 +1,10 @@
 /** How late jobs started in the last hour, queue by queue. */
+
 import { useCallback } from 'preact/hooks';
 import { useAsked } from '../../parts/asked.ts';
 import { at } from '../../parts/at.ts';
 import { useEvery } from '../../parts/every.ts';
+import { Table } from '../../parts/table.tsx';
 import { numberText } from '../../parts/words.ts';
 import { latenessText, type Minutes } from '../queue/minutes-shape.ts';
 
@@ -15,25 +17,11 @@ export function Lateness({ queues }: { readonly queues: readonly string[] }) {
   return (
     <section aria-label="Lateness of the last hour">
       <h2>Lateness of the last hour</h2>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Table of lateness">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Queue</th>
-              {['Started', 'p50', 'p99'].map((name) => (
-                <th key={name} scope="col" class="number">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((queue) => (
-              <Row key={queue} queue={queue} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table of="lateness" columns={['Queue', { number: 'Started' }, { number: 'p50' }, { number: 'p99' }]}>
+        {shown.map((queue) => (
+          <Row key={queue} queue={queue} />
+        ))}
+      </Table>
       {queues.length > shown.length ? <p class="quiet">The other queues have it on their own pages.</p> : null}
     </section>
   );

@@ -1,5 +1,7 @@
 /** What happens now: is anything late, how fast it goes, what comes due, who works, and what `doctor` found. */
+
 import { type LiveQueue, type Now as Look, useLive } from '../../live.ts';
+import { Table } from '../../parts/table.tsx';
 import { numberText } from '../../parts/words.ts';
 import { Coming } from './coming.tsx';
 import { Health } from './health.tsx';
@@ -116,25 +118,23 @@ function Queues({ queues }: { readonly queues: readonly LiveQueue[] }) {
   return (
     <section aria-label="Queues">
       <h2>Queues</h2>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Table of queues">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Queue</th>
-              {['Scheduled', 'Ready', 'Running', 'Dead', 'Oldest waits', 'Starts/s', 'Workers'].map((name) => (
-                <th key={name} scope="col" class="number">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {queues.map((one) => (
-              <QueueRow key={one.queue} {...one} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        of="queues"
+        columns={[
+          'Queue',
+          { number: 'Scheduled' },
+          { number: 'Ready' },
+          { number: 'Running' },
+          { number: 'Dead' },
+          { number: 'Oldest waits' },
+          { number: 'Starts/s' },
+          { number: 'Workers' },
+        ]}
+      >
+        {queues.map((one) => (
+          <QueueRow key={one.queue} {...one} />
+        ))}
+      </Table>
     </section>
   );
 }

@@ -2,11 +2,13 @@
  * What became of the last instants of a schedule. The API knows which instants there were and, while Redis remembers it,
  * what became of the job of each: so a late start shows, and so does an instant without a job.
  */
+
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError, ask } from '../../api.ts';
 import { at } from '../../parts/at.ts';
 import { Instant } from '../../parts/instant.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
+import { Table } from '../../parts/table.tsx';
 import { durationText } from '../../parts/words.ts';
 import type { Job } from '../job/job-shape.ts';
 import type { Preview, PreviewRow, Schedule } from './schedule-shape.ts';
@@ -41,22 +43,11 @@ export function PastRuns({ schedule }: { readonly schedule: Schedule }) {
       <h2 id="past-runs">Past runs</h2>
       <ProblemNote problem={problem} />
       {runs?.length === 0 ? <p>None yet.</p> : null}
-      <div class="scroll" tabIndex={0} role="region" aria-label="Table of past runs">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Instant</th>
-              <th scope="col">What became of it</th>
-              <th scope="col">Started late by</th>
-            </tr>
-          </thead>
-          <tbody>
-            {runs?.map((run) => (
-              <Row key={`${run.row.atMs} ${run.row.local}`} run={run} queue={schedule.queue} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table of="past runs" columns={['Instant', 'What became of it', 'Started late by']}>
+        {runs?.map((run) => (
+          <Row key={`${run.row.atMs} ${run.row.local}`} run={run} queue={schedule.queue} />
+        ))}
+      </Table>
     </section>
   );
 }

@@ -1,9 +1,11 @@
 /** One schedule: its rule, what comes, what was, and what can be done. */
+
 import { useState } from 'preact/hooks';
 import { useAsked } from '../../parts/asked.ts';
 import { at } from '../../parts/at.ts';
 import { Instant } from '../../parts/instant.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
+import { Table } from '../../parts/table.tsx';
 import { Tree } from '../../parts/tree.tsx';
 import { numberText } from '../../parts/words.ts';
 import type { Route } from '../../router.ts';
@@ -103,32 +105,21 @@ function NextRuns({ preview: { rows } }: { readonly preview: Preview }) {
     <section aria-labelledby="next">
       <h2 id="next">Next runs</h2>
       {rows.length === 0 ? <p>None.</p> : null}
-      <div class="scroll" tabIndex={0} role="region" aria-label="Table of next runs">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">In the zone of the schedule</th>
-              <th scope="col">For you</th>
-              <th scope="col">Decision</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => (
-              <tr key={`${row.atMs} ${row.local}`}>
-                <td>
-                  {row.local.replace('T', ' ')} {row.offset}
-                </td>
-                <td>
-                  <Instant atMs={row.atMs} isLong />
-                </td>
-                <td>
-                  <Decision row={row} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table of="next runs" columns={['In the zone of the schedule', 'For you', 'Decision']}>
+        {rows.map((row) => (
+          <tr key={`${row.atMs} ${row.local}`}>
+            <td>
+              {row.local.replace('T', ' ')} {row.offset}
+            </td>
+            <td>
+              <Instant atMs={row.atMs} isLong />
+            </td>
+            <td>
+              <Decision row={row} />
+            </td>
+          </tr>
+        ))}
+      </Table>
     </section>
   );
 }

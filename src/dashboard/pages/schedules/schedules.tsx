@@ -1,10 +1,12 @@
 /** All schedules, and the calendar of what they make in the next days. */
+
 import { useEffect, useState } from 'preact/hooks';
 import { ask } from '../../api.ts';
 import { useAsked } from '../../parts/asked.ts';
 import { at } from '../../parts/at.ts';
 import { Instant } from '../../parts/instant.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
+import { Table } from '../../parts/table.tsx';
 import { numberText } from '../../parts/words.ts';
 import { decisionOf, type Preview, type PreviewRow, ruleOf, type Schedule } from './schedule-shape.ts';
 
@@ -42,48 +44,40 @@ export function Schedules() {
 function List({ page: { schedules, more, unreadable } }: { readonly page: SchedulesPage }) {
   return (
     <section aria-label="All schedules">
-      <div class="scroll" tabIndex={0} role="region" aria-label="Table of schedules">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Queue</th>
-              <th scope="col">Rule</th>
-              <th scope="col">Next</th>
-              <th scope="col">Last</th>
-              <th scope="col" class="number">
-                Runs
-              </th>
-              <th scope="col" class="number">
-                Missed or skipped
-              </th>
-              <th scope="col">State</th>
-            </tr>
-          </thead>
-          <tbody>
-            {schedules.map((schedule) => (
-              <tr key={schedule.name}>
-                <th scope="row">
-                  <a href={`#/schedule/${encodeURIComponent(schedule.name)}`}>{schedule.name}</a>
-                </th>
-                <td>{schedule.queue}</td>
-                <td>
-                  <code>{ruleOf(schedule)}</code>
-                </td>
-                <td>
-                  <Instant atMs={schedule.nextMs} />
-                </td>
-                <td>
-                  <Instant atMs={schedule.lastMs} />
-                </td>
-                <td class="number">{numberText(schedule.runs)}</td>
-                <td class="number">{numberText(schedule.skipped)}</td>
-                <td>{schedule.paused === undefined ? 'fires' : `paused ${schedule.paused}`}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        of="schedules"
+        columns={[
+          'Name',
+          'Queue',
+          'Rule',
+          'Next',
+          'Last',
+          { number: 'Runs' },
+          { number: 'Missed or skipped' },
+          'State',
+        ]}
+      >
+        {schedules.map((schedule) => (
+          <tr key={schedule.name}>
+            <th scope="row">
+              <a href={`#/schedule/${encodeURIComponent(schedule.name)}`}>{schedule.name}</a>
+            </th>
+            <td>{schedule.queue}</td>
+            <td>
+              <code>{ruleOf(schedule)}</code>
+            </td>
+            <td>
+              <Instant atMs={schedule.nextMs} />
+            </td>
+            <td>
+              <Instant atMs={schedule.lastMs} />
+            </td>
+            <td class="number">{numberText(schedule.runs)}</td>
+            <td class="number">{numberText(schedule.skipped)}</td>
+            <td>{schedule.paused === undefined ? 'fires' : `paused ${schedule.paused}`}</td>
+          </tr>
+        ))}
+      </Table>
       {more > 0 ? <p>{numberText(more)} more are not listed.</p> : null}
       {unreadable.map(({ name, why }) => (
         <p key={name} class="problem">

@@ -77,18 +77,23 @@ async function sliceOf({ queue, backend, body }: Slice, act: Act) {
   }
 }
 
-const cancelWhere = verb({
-  name: 'jobs.cancelWhere',
+/** What all of these verbs are. */
+const common = {
   method: 'post',
-  at: '/queues/{queue}/where/cancel',
-  summary: 'Cancel the jobs that a filter means',
   doc: DOC,
   scope: 'write',
   queues: 'path',
   path: ofQueue,
-  body: plain,
   answers,
   audited: true,
+} as const;
+
+const cancelWhere = verb({
+  ...common,
+  name: 'jobs.cancelWhere',
+  at: '/queues/{queue}/where/cancel',
+  summary: 'Cancel the jobs that a filter means',
+  body: plain,
   run: ({ path: { queue }, body, backend }) =>
     sliceOf({ queue, backend, body }, (options) =>
       backend.producer.cancelWhere(backend.queueOf(queue), filterOf(body.filter), options),
@@ -96,17 +101,11 @@ const cancelWhere = verb({
 });
 
 const runWhere = verb({
+  ...common,
   name: 'jobs.runWhere',
-  method: 'post',
   at: '/queues/{queue}/where/run',
   summary: 'Run the scheduled jobs that a filter means now',
-  doc: DOC,
-  scope: 'write',
-  queues: 'path',
-  path: ofQueue,
   body: plain,
-  answers,
-  audited: true,
   run: ({ path: { queue }, body, backend }) =>
     sliceOf({ queue, backend, body }, (options) =>
       backend.producer.runNowWhere(backend.queueOf(queue), filterOf(body.filter), options),
@@ -114,17 +113,12 @@ const runWhere = verb({
 });
 
 const rescheduleWhere = verb({
+  ...common,
   name: 'jobs.rescheduleWhere',
-  method: 'post',
   at: '/queues/{queue}/where/reschedule',
   summary: 'Give the jobs that a filter means another due time',
   doc: `${DOC} A \`delay\` counts from each request: to give all the same due time, use \`at\`.`,
-  scope: 'write',
-  queues: 'path',
-  path: ofQueue,
   body: strict({ ...bounds, due: newDue }).openapi('RescheduleWhereRequest'),
-  answers,
-  audited: true,
   run: ({ path: { queue }, body, backend }) =>
     sliceOf({ queue, backend, body }, (options) => {
       const [to, filter] = [backend.queueOf(queue), filterOf(body.filter)];
@@ -133,17 +127,11 @@ const rescheduleWhere = verb({
 });
 
 const editWhere = verb({
+  ...common,
   name: 'jobs.editWhere',
-  method: 'post',
   at: '/queues/{queue}/where/edit',
   summary: 'Change the content of the jobs that a filter means',
-  doc: DOC,
-  scope: 'write',
-  queues: 'path',
-  path: ofQueue,
   body: strict({ ...bounds, change: jobChange }).openapi('EditWhereRequest'),
-  answers,
-  audited: true,
   run: ({ path: { queue }, body, backend }) =>
     sliceOf({ queue, backend, body }, (options) => {
       const [to, filter] = [backend.queueOf(queue), filterOf(body.filter)];
