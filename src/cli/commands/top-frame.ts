@@ -20,7 +20,7 @@ export interface Frame {
 
 export function frameOf(look: Look, { namespace, paint, rows }: Frame): readonly string[] {
   const head = [
-    `${paint.bold(line`duestream ${namespace}`)}  ${new Date(look.nowMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`,
+    `${paint.bold(line`namespace ${namespace}`)}  ${new Date(look.nowMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`,
     '',
     `late       ${lateText(look.queues, paint)}`,
     `per second ${ratesText(look.queues)}`,

@@ -37,7 +37,7 @@ describe('a frame', () => {
 
   test('says that nothing is late, what happens, what comes, and what Redis is like', () => {
     expect(frame()).toEqual([
-      'duestream n  2026-03-01 10:00:00 UTC',
+      'namespace n  2026-03-01 10:00:00 UTC',
       '',
       'late       nothing',
       'per second 1.5 scheduled   2 promoted   2 started   2 ended',
@@ -102,7 +102,7 @@ describe('on a live Redis', () => {
   test('one frame into a pipe, and one answer as JSON', async () => {
     const { code, out } = await cli.run(['top', '--redis', server.url]);
     expect(code).toBe(0);
-    expect(out).toMatch(/^duestream duestream {2}20.* UTC\n\nlate/);
+    expect(out).toMatch(/^namespace duestream {2}20.* UTC\n\nlate/);
     expect(out).toMatch(/^processes {2}1 daemon, 0 workers; 1 of 1 partition led$/m);
     expect(out).toMatch(/^mail +1 +1 +0 +0 /m);
     const seen = JSON.parse((await cli.run(['top', '--json', '--redis', server.url])).out);
