@@ -1,6 +1,7 @@
 /**
- * Says "I live" into the control slot, and remembers when a beat last succeeded, and since when all have: a watcher whose
- * own writes fail must not judge others. Takes a sample of the server's clock on the way.
+ * Says "I live" into the control slot, and remembers when a beat last succeeded, and since when all have in time: a
+ * watcher whose own writes fail or wait must not judge others, whose writes may wait still. Takes a sample of the
+ * server's clock on the way.
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
@@ -34,7 +35,7 @@ export interface Heartbeat {
   /** Monotonic ms of the last beat that Redis confirmed. */
   readonly lastProgressMs: () => number;
   readonly lastTurnMs: () => number;
-  /** Monotonic ms since which no pass has failed; infinite while they do. */
+  /** Monotonic ms since which no pass has failed or come late; infinite while they fail. */
   readonly steadySinceMs: () => number;
 }
 
@@ -42,13 +43,18 @@ export function createHeartbeat(parts: HeartbeatParts): Heartbeat {
   const { redis, namespace, identity, beatTtlMs, server, onBeat, clock, events } = parts;
   const watch = createServerWatch({ redis, namespace, who: identity.id, events });
   let steadySinceMs = Number.POSITIVE_INFINITY;
+  let beatenMs = clock.monotonicMs();
 
   async function pass(): Promise<number> {
     const anew = (await beat(redis, { namespace, identity, ttlMs: beatTtlMs })) === 'anew';
     await watch.look(anew);
     await onBeat();
     await server.sample();
-    steadySinceMs = Math.min(steadySinceMs, clock.monotonicMs());
+    const nowMs = clock.monotonicMs();
+    // A short outage fails nothing: the beat waits for the new connection, as those of all others do.
+    const isLate = nowMs - beatenMs > (beatTtlMs * 2) / 3;
+    steadySinceMs = isLate ? nowMs : Math.min(steadySinceMs, nowMs);
+    beatenMs = nowMs;
     return beatTtlMs / 3;
   }
 

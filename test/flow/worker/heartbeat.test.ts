@@ -1,6 +1,6 @@
 /** The heartbeat of a worker while what follows it in the same pass is refused. */
 import { expect, it } from 'vitest';
-import { systemClock } from '../../../src/core/clock.ts';
+import { type Clock, systemClock } from '../../../src/core/clock.ts';
 import { createEmitter } from '../../../src/core/events.ts';
 import { createServers } from '../../../src/redis/connection/server-clock.ts';
 import { createHeartbeat } from '../../../src/worker/heartbeat.ts';
@@ -9,11 +9,11 @@ import { eventually, NAMESPACE, useLine } from '../../support/worker-line.ts';
 const line = useLine();
 
 /** Its queue cannot be declared while a key of that kind is of a wrong type. Says how often it tried in vain. */
-function heartbeatOf(id: string, beatTtlMs: number) {
+function heartbeatOf(id: string, beatTtlMs: number, clock: Clock = systemClock) {
   let refused = 0;
   const identity = { id, role: 'worker' as const, host: 'h', pid: 1, startedMs: 0, queues: [line.queue] };
   const heartbeat = createHeartbeat({
-    ...{ redis: line.redis, namespace: NAMESPACE, identity, beatTtlMs, clock: systemClock },
+    ...{ redis: line.redis, namespace: NAMESPACE, identity, beatTtlMs, clock },
     server: createServers(line.redis, systemClock)(),
     events: createEmitter(),
     async onBeat() {
@@ -45,15 +45,30 @@ it('beats as often as ever while a refusal that only a person can repair goes on
 
 it('is steady since the first pass after the last that failed', async () => {
   line.onEnd(() => line.redis.del('declared'));
-  const heartbeat = heartbeatOf('it', 150);
+  const heartbeat = heartbeatOf('it', 60_000);
   expect(heartbeat.steadySinceMs()).toBe(Number.POSITIVE_INFINITY);
   await heartbeat.start();
   const firstMs = heartbeat.steadySinceMs();
+  heartbeat.wake();
   await eventually(async () => heartbeat.lastProgressMs()).toBeGreaterThan(firstMs);
   expect(heartbeat.steadySinceMs()).toBe(firstMs);
   await line.redis.set('declared', 'x');
+  heartbeat.wake();
   await eventually(async () => heartbeat.steadySinceMs()).toBe(Number.POSITIVE_INFINITY);
   await line.redis.del('declared');
+  heartbeat.wake();
   await eventually(async () => heartbeat.steadySinceMs()).toBeLessThan(Number.POSITIVE_INFINITY);
   expect(heartbeat.steadySinceMs()).toBeGreaterThan(firstMs);
+});
+
+it('is steady anew after a beat that came late, although it did not fail', async () => {
+  let nowMs = 1000;
+  const heartbeat = heartbeatOf('late', 300, { ...systemClock, monotonicMs: () => nowMs });
+  await heartbeat.pass();
+  nowMs = 1200;
+  await heartbeat.pass();
+  expect(heartbeat.steadySinceMs()).toBe(1000);
+  nowMs = 1401;
+  await heartbeat.pass();
+  expect(heartbeat.steadySinceMs()).toBe(1401);
 });
