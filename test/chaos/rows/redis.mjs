@@ -1,7 +1,7 @@
 /** Faults of Redis and of the way to it. */
 import { ask } from '../../../src/embedded/ask.mjs';
 import { atLeast, exactly, resumed, settled } from '../judge/predicates.mjs';
-import { SLOTS, WORKERS } from '../stage/workload.mjs';
+import { GRACE_TO_DIAL, SLOTS, WORKERS } from '../stage/workload.mjs';
 
 /** @typedef {import('../stage/run.mjs').Row} Row */
 
@@ -29,6 +29,7 @@ export const redisRows = [
     how: 'SIGKILL to redis-server and a new start, 3 times',
     wanted: 'every call settles <= 15 s',
     mode: 'always',
+    env: GRACE_TO_DIAL,
     async inject({ server, sleep, random }) {
       for (let time = 0; time < 3; time += 1) {
         server.signal('SIGKILL');
@@ -45,6 +46,7 @@ export const redisRows = [
     how: 'SIGKILL to redis-server and a new start',
     wanted: 'every call settles <= 15 s',
     mode: 'everysec',
+    env: GRACE_TO_DIAL,
     async inject({ server }) {
       server.signal('SIGKILL');
       await server.ended();
@@ -58,6 +60,7 @@ export const redisRows = [
     how: 'SHUTDOWN NOSAVE and a new start',
     wanted: 'every call settles <= 15 s',
     mode: 'everysec',
+    env: GRACE_TO_DIAL,
     async inject({ server }) {
       // Not over a client that would send it again to the new server.
       await ask({ socketPath: server.socketPath }, ['SHUTDOWN', 'NOSAVE']).catch(() => {});
