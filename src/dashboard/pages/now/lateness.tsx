@@ -33,7 +33,8 @@ export function Lateness() {
         </>
       ) : (
         <p>
-          Nobody keeps it by the minute: <code>http.minutes</code> is off, or no leader is alive.
+          There is no lateness by the minute yet. The first comes within two minutes, unless <code>http.minutes</code>{' '}
+          is off or nobody leads a queue.
         </p>
       )}
     </section>
