@@ -7,6 +7,7 @@ import { systemClock } from '../core/clock.ts';
 import type { createEmitter } from '../core/events.ts';
 import { newJobId } from '../core/job.ts';
 import { defineQueue } from '../core/queue.ts';
+import { version } from '../core/version.ts';
 import { createGuard } from '../mover/guard.ts';
 import type { NearWorker } from '../mover/lone-worker.ts';
 import { createMovers } from '../mover/movers.ts';
@@ -63,7 +64,10 @@ function moversOf(parts: {
   return createMovers({
     minutes: keepsMinutes(config),
     ...{ redis, subscriber, namespace, events, nearWorker, options: mover, clock: systemClock, beatTtlMs: 15_000 },
-    identity: { id, role: 'daemon', host: hostname(), pid: process.pid, startedMs: systemClock.wallMs(), queues: [] },
+    identity: {
+      ...{ id, role: 'daemon', host: hostname(), pid: process.pid, version },
+      ...{ startedMs: systemClock.wallMs(), queues: [] },
+    },
     limits: {
       ...{ batch: 500, retentionMs: dead.retentionMs, deadLettersMax: dead.max },
       ...doneLimits(config),

@@ -14,6 +14,7 @@ import { createEmitter, type Emitter, type EventSource } from '../core/events.ts
 import { createLife, type Life } from '../core/life.ts';
 import { type Log, silentLog } from '../core/log.ts';
 import { checkNames } from '../core/option-names.ts';
+import { version } from '../core/version.ts';
 import { createMetrics, type Registry } from '../metrics/metrics.ts';
 import { labelOf } from '../redis/connection/connect.ts';
 import { createOpening, type Opening } from '../redis/connection/opening.ts';
@@ -29,7 +30,6 @@ import { type DaemonInput, type DaemonSettings, readDaemonInput } from './input.
 import { createLagWatch } from './lag.ts';
 import { queueReadings } from './queue-readings.ts';
 import { type ScheduleKeeper, scheduleKeeperOf } from './schedule-keeper.ts';
-import { version } from './version.ts';
 import { createModuleWorker } from './workers.ts';
 
 export type { DaemonInput };

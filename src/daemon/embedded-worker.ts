@@ -5,11 +5,11 @@
 
 import { checkObject } from '../core/option-names.ts';
 import type { Queue, Untyped } from '../core/queue.ts';
+import { version } from '../core/version.ts';
 import { createMetrics, type Registry } from '../metrics/metrics.ts';
 import type { PlainHandlers, QueueHandlers } from '../worker/handlers.ts';
 import type { AnyOptions, ManyQueuesOptions, WorkerOptions as PlainOptions } from '../worker/options.ts';
 import { createWatchedWorker, type Worker as Plain, type WatchedWorker } from '../worker/worker.ts';
-import { version } from './version.ts';
 
 interface WithRegistry {
   /**

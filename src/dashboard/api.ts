@@ -69,10 +69,24 @@ export async function ask<Shape>(
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-  const answer: unknown = response.status === 204 ? undefined : await response.json().catch(() => ({}));
-  if (response.ok) return answer as Shape;
+  if (!response.ok) return refuse(response, path);
+  return response.status === 204 ? (undefined as Shape) : response.json().catch(() => ({}));
+}
+
+/** The whole text of an answer. @throws as `ask`, and DOMException `TimeoutError` */
+export async function askText(path: string, withinMs: number): Promise<string> {
+  const response = await fetch(urlOf(path), {
+    credentials: 'same-origin',
+    signal: AbortSignal.timeout(withinMs),
+  });
+  return response.ok ? response.text() : refuse(response, path);
+}
+
+/** @throws ApiError in any case; whoever is not known is sent to the login */
+async function refuse(response: Response, path: string): Promise<never> {
+  const answer: object = await response.json().catch(() => ({}));
   if (response.status === 401 && path !== 'session') for (const tell of strangers) tell();
-  throw new ApiError(response.status, answer as object);
+  throw new ApiError(response.status, answer);
 }
 
 /** Who has logged in here before, if anybody has. */

@@ -1,9 +1,12 @@
 /**
- * What happens now: the daemon looks once a second for all who watch, and sends it. Looks have numbers, so a gap is seen; a
- * viewer who pauses asks for nothing.
+ * What happens now: the daemon looks once a second for all who watch, and sends it. A viewer who pauses asks for nothing.
  */
 import { useEffect, useState } from 'preact/hooks';
-import { ask, urlOf } from './api.ts';
+import { askText, problemText, urlOf } from './api.ts';
+import { createWatching, polledOf, type StreamListener, type Watched } from './watching.ts';
+
+/** A look takes longer than this where nothing answers. */
+const POLL_WITHIN_MS = 15_000;
 
 export interface Rates {
   readonly scheduled: number;
@@ -42,6 +45,12 @@ export interface Finding {
   readonly advice?: string;
 }
 
+/** Processes of one version of duestream; older versions do not say theirs. */
+export interface VersionCount {
+  readonly version?: string;
+  readonly processes: number;
+}
+
 export interface Now {
   readonly nowMs: number;
   readonly queues: readonly LiveQueue[];
@@ -52,6 +61,7 @@ export interface Now {
     readonly leaders: number;
     readonly partitions: number;
     readonly led: number;
+    readonly versions: readonly VersionCount[];
   };
   readonly redis?: {
     readonly usedBytes: number;
@@ -69,54 +79,43 @@ export interface Now {
   readonly doctor?: { readonly atMs: number; readonly ok: boolean; readonly findings: readonly Finding[] };
 }
 
-export interface Live {
-  readonly now: Now | undefined;
-  readonly state: 'connecting' | 'live' | 'paused' | 'away' | 'ended';
-  /** Looks were missed, or another daemon answers: what the page had asked for before may be old. */
-  readonly hasGap: boolean;
-  /** Why it is away or has ended, in words. */
-  readonly why: string;
-}
-
-/** After which time a stream that has ended is asked for again. */
-const AGAIN_MS = 3000;
-
-const FAREWELLS: Readonly<Record<string, string>> = {
-  stopping: 'The daemon stops. Another one may answer soon.',
-  revoked: 'The token was revoked.',
-  slow: 'This browser did not keep up.',
-};
+export type Live = Watched<Now>;
 
 let live: Live = { now: undefined, state: 'connecting', hasGap: false, why: '' };
-let source: EventSource | undefined;
-let again: ReturnType<typeof setTimeout> | undefined;
-let lastId = '';
 const watchers = new Set<(live: Live) => void>();
+const watching = createWatching<Now>({
+  ...{ openStream, tell, wordsFor: problemText },
+  poll: async () => polledOf<Now>(await askText('live?events=1', POLL_WITHIN_MS)),
+  after(ms, act) {
+    const timer = setTimeout(act, ms);
+    return () => clearTimeout(timer);
+  },
+});
 
 /** Opens the stream with the first part of a page that looks, and closes it with the last. */
 export function useLive(): Live {
   const [value, setValue] = useState(live);
   useEffect(() => {
     watchers.add(setValue);
-    if (watchers.size === 1 && live.state !== 'paused') open();
+    if (watchers.size === 1 && live.state !== 'paused') watching.open();
     setValue(live);
     return () => {
       watchers.delete(setValue);
-      if (watchers.size === 0) close();
+      if (watchers.size === 0) watching.close();
     };
   }, []);
   return value;
 }
 
 export function pauseLive(): void {
-  close();
+  watching.close();
   tell({ state: 'paused', why: '' });
 }
 
 export function resumeLive(): void {
-  lastId = '';
+  watching.forget();
   tell({ state: 'connecting', why: '' });
-  open();
+  watching.open();
 }
 
 function tell(change: Partial<Live>): void {
@@ -124,49 +123,11 @@ function tell(change: Partial<Live>): void {
   for (const watcher of watchers) watcher(live);
 }
 
-function open(): void {
-  close();
-  source = new EventSource(urlOf('live'), { withCredentials: true });
-  source.addEventListener('now', ({ data, lastEventId }) => {
-    const hasGap = live.hasGap || isGap(lastId, lastEventId);
-    lastId = lastEventId;
-    tell({ now: JSON.parse(data), state: 'live', hasGap, why: '' });
-  });
-  source.addEventListener('away', () => tell({ state: 'away', why: 'Redis does not answer the daemon.' }));
-  source.addEventListener('bye', ({ data }) => {
-    const { code } = JSON.parse(data);
-    tell({ state: 'ended', why: FAREWELLS[code] ?? '' });
-    reopen();
-  });
-  source.addEventListener('error', () => {
-    if (source?.readyState !== EventSource.CLOSED) return tell({ state: 'connecting' });
-    // A stream cannot say why it was refused: a look that is refused sends to the login.
-    ask('GET queues').catch(() => undefined);
-    tell({ state: 'away', why: 'The daemon does not answer.' });
-    reopen();
-  });
-}
-
-function close(): void {
-  clearTimeout(again);
-  source?.close();
-  source = undefined;
-}
-
-function reopen(): void {
-  close();
-  again = setTimeout(open, AGAIN_MS);
-}
-
-/** Ids are `<name of the daemon's run>-<number>`. */
-function isGap(before: string, id: string): boolean {
-  if (before === '') return false;
-  const [run, number] = split(before);
-  const [runNow, numberNow] = split(id);
-  return run !== runNow || numberNow !== number + 1;
-}
-
-function split(id: string): readonly [run: string, number: number] {
-  const at = id.lastIndexOf('-');
-  return [id.slice(0, at), Number(id.slice(at + 1))];
+function openStream({ now, away, bye, broken, refused }: StreamListener<Now>): () => void {
+  const source = new EventSource(urlOf('live'), { withCredentials: true });
+  source.addEventListener('now', ({ data, lastEventId }) => now(lastEventId, JSON.parse(data)));
+  source.addEventListener('away', away);
+  source.addEventListener('bye', ({ data }) => bye(JSON.parse(data).code));
+  source.addEventListener('error', () => (source.readyState === EventSource.CLOSED ? refused() : broken()));
+  return () => source.close();
 }

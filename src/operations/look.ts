@@ -7,6 +7,7 @@ import type { Clock } from '../core/clock.ts';
 import { messageOf, oneLine } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { type Examined, examine, type Result } from './doctor/examine.ts';
+import { type VersionCount, versionsOf } from './processes.ts';
 import { type QueueNow, queuesNow } from './queue-counts.ts';
 import { type RedisNow, redisNow } from './redis-now.ts';
 import type { Place } from './refs.ts';
@@ -28,7 +29,12 @@ export interface LiveQueue extends Omit<QueueNow, 'counters' | 'nowMs'> {
 export interface Look {
   readonly nowMs: number;
   readonly queues: readonly LiveQueue[];
-  readonly processes: { readonly daemons: number; readonly workers: number };
+  readonly processes: {
+    readonly daemons: number;
+    readonly workers: number;
+    /** Of all processes that live. */
+    readonly versions: readonly VersionCount[];
+  };
   readonly redis: RedisNow | undefined;
   readonly forecast: NextHour | undefined;
   readonly doctor: { readonly atMs: number; readonly ok: boolean; readonly findings: readonly Result[] } | undefined;
@@ -78,6 +84,7 @@ export function createLook({ backend, clock, log }: LookParts): () => Promise<Lo
       processes: {
         daemons: known.filter((one) => one?.role === 'daemon').length,
         workers: known.filter((one) => one?.role === 'worker').length,
+        versions: versionsOf(processes),
       },
       ...{ redis: redis(), forecast: forecast(), doctor: doctor() },
     };

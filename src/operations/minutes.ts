@@ -153,10 +153,16 @@ function stepsOf(steps: readonly Minute[], name: Spread): SpreadSteps {
 }
 
 function totalOf(steps: readonly Minute[], name: Spread): SpreadTotal {
-  const counts = sumOf(
-    steps.map(({ spreads }) => spreads[name]),
-    SIZE,
+  return spreadTotal(
+    sumOf(
+      steps.map(({ spreads }) => spreads[name]),
+      SIZE,
+    ),
   );
+}
+
+/** @param counts how many were within each bound, and above all */
+export function spreadTotal(counts: Buckets): SpreadTotal {
   const [p50Ms, p99Ms] = [quantileOf(counts, 0.5) ?? null, quantileOf(counts, 0.99) ?? null];
   return { boundsMs: BOUNDS_MS, counts, count: countIn(counts), p50Ms, p99Ms };
 }

@@ -2,6 +2,7 @@
  * The processes of a namespace, as their heartbeats name them, and which of them leads a partition: its lease holds the
  * term, the term holds the id of the process, and the heartbeat of that id says on which host it runs.
  */
+import { counted } from '../core/plain-words.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import type { PartitionStats } from '../redis/inspect.ts';
 import { epochOf } from '../redis/transitions/lease.ts';
@@ -16,6 +17,8 @@ export interface Leader {
   /** Where it runs; undefined when it has no heartbeat. */
   readonly host: string | undefined;
   readonly pid: number | undefined;
+  /** Of duestream; undefined when it has no heartbeat, or one of a version that does not say it. */
+  readonly version: string | undefined;
   readonly epoch: number;
   /** Its election: an epoch is a moment. */
   readonly sinceMs: number;
@@ -32,12 +35,36 @@ export async function processesOf(redis: Redis, namespace: string): Promise<Proc
 export function leaderOf({ term, leaseTtlMs }: PartitionStats, processes: ProcessesById): Leader | undefined {
   if (term === undefined) return undefined;
   const [process = '', , lease] = term.split(':');
-  const { host, pid } = processes.get(process) ?? {};
+  const { host, pid, version } = processes.get(process) ?? {};
   const epoch = epochOf(term);
   const agoMs = Number(lease) - leaseTtlMs;
   const lastPassAgoMs = leaseTtlMs >= 0 && agoMs >= 0 ? agoMs : undefined;
-  return { process, host, pid, epoch, sinceMs: epoch, leaseLeftMs: leaseTtlMs, lastPassAgoMs };
+  return { process, host, pid, version, epoch, sinceMs: epoch, leaseLeftMs: leaseTtlMs, lastPassAgoMs };
 }
+
+/** How many processes live that are of one version of duestream. */
+export interface VersionCount {
+  /** Undefined: a version that does not say it. */
+  readonly version: string | undefined;
+  readonly processes: number;
+}
+
+/** The versions that run side by side, the most frequent first. */
+export function versionsOf(
+  processes: ReadonlyMap<string, { readonly version?: string | undefined } | undefined>,
+): readonly VersionCount[] {
+  const counts = new Map<string | undefined, number>();
+  for (const one of processes.values()) if (one) counts.set(one.version, (counts.get(one.version) ?? 0) + 1);
+  return [...counts]
+    .map(([version, count]) => ({ version, processes: count }))
+    .sort((a, b) => b.processes - a.processes || ((a.version ?? '~') < (b.version ?? '~') ? -1 : 1));
+}
+
+/** `0.2.0 (3 processes), an older version (1 process)` */
+export const versionsText = (versions: readonly VersionCount[]): string =>
+  versions
+    .map(({ version = 'an older version', processes }) => `${version} (${counted(processes, 'process', 'processes')})`)
+    .join(', ');
 
 /** How many living workers serve a queue. */
 export function workersOf(queue: string, processes: ProcessesById): number {

@@ -6,6 +6,7 @@ import type { Redis } from '../redis/connection/connect.ts';
 import { type Held, holdings } from '../redis/holdings.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { beatAges, type Identity, presence } from '../redis/transitions/presence.ts';
+import { type VersionCount, versionsOf } from './processes.ts';
 import { type Place, refsOf } from './refs.ts';
 
 interface Running extends Held {
@@ -18,6 +19,8 @@ export interface SeenWorker {
   readonly state: 'alive' | 'missing';
   readonly host: string | undefined;
   readonly pid: number | undefined;
+  /** Of duestream; undefined where it is missing, or older than this was told. */
+  readonly version: string | undefined;
   readonly startedMs: number | undefined;
   /** How long ago it sent its last heartbeat. */
   readonly beatAgoMs: number | undefined;
@@ -29,11 +32,17 @@ export interface SeenWorker {
   readonly jobs: readonly Running[];
 }
 
+export interface SeenWorkers {
+  readonly workers: readonly SeenWorker[];
+  /** Of all processes that live, daemons and subscribers too. */
+  readonly versions: readonly VersionCount[];
+}
+
 /** By id. @param limit most jobs of each: the oldest @throws DuestreamError `not-found` */
 export async function workersSeen(
   place: Place,
   { queue, limit }: { readonly queue?: string | undefined; readonly limit: number },
-): Promise<readonly SeenWorker[]> {
+): Promise<SeenWorkers> {
   const { redis, namespace } = place;
   const refs = await refsOf(place, queue);
   const known = await presence(redis, namespace);
@@ -48,7 +57,8 @@ export async function workersSeen(
   for (const ref of refs) await addConsumers(redis, ref, { drafts, alive, limit });
   const processes = [...drafts.values()].flatMap(({ identity }) => identity ?? []);
   const ages = await beatAges(redis, namespace, processes);
-  return [...drafts].map(([id, draft]) => seenOf(id, draft, ages.get(id))).sort((a, b) => (a.id < b.id ? -1 : 1));
+  const workers = [...drafts].map(([id, draft]) => seenOf(id, draft, ages.get(id)));
+  return { workers: workers.sort((a, b) => (a.id < b.id ? -1 : 1)), versions: versionsOf(alive) };
 }
 
 interface Draft {
@@ -75,7 +85,8 @@ async function addConsumers(
 }
 
 function seenOf(id: string, { identity, queues, pending, jobs }: Draft, beatAgoMs: number | undefined): SeenWorker {
-  const { host, pid, startedMs, connections } = identity ?? {};
+  const { host, pid, version, startedMs, connections } = identity ?? {};
   const state = identity ? 'alive' : 'missing';
-  return { id, state, host, pid, startedMs, beatAgoMs, queues: [...queues].sort(), connections, pending, jobs };
+  const rest = { startedMs, beatAgoMs, connections, pending, jobs };
+  return { id, state, host, pid, version, queues: [...queues].sort(), ...rest };
 }

@@ -2,6 +2,7 @@
 import { hostname } from 'node:os';
 import type { ScheduleChain } from '../client/middleware.ts';
 import type { Emitter } from '../core/events.ts';
+import { version } from '../core/version.ts';
 import { isCluster, membersOf } from '../redis/connection/cluster/members.ts';
 import { openBlocking, openCommands, openSubscriber, type Redis } from '../redis/connection/connect.ts';
 import { createServers } from '../redis/connection/server-clock.ts';
@@ -51,7 +52,7 @@ export function wire(
   const [first] = readers;
   const called = first && isCluster(first) ? createCalls(first) : undefined;
   const identity = {
-    ...{ id: consumer, role: 'worker' as const, host: hostname(), pid: process.pid },
+    ...{ id: consumer, role: 'worker' as const, host: hostname(), pid: process.pid, version },
     ...{ startedMs: clock.wallMs(), queues: names },
     connections: [commands, ...readers].reduce((sum, one) => sum + membersOf(one).length, 0),
   };

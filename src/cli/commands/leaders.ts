@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import { counted, span } from '../../core/plain-words.ts';
 import { type Led, leadersOf } from '../../operations/leaders.ts';
-import { leaderName } from '../../operations/processes.ts';
+import { leaderName, versionsOf, versionsText } from '../../operations/processes.ts';
 import { type Exit, type Register, withExamples } from '../register.ts';
 import { type Session, withRedis } from '../session.ts';
 import { line, table } from '../terminal/text.ts';
@@ -26,16 +26,22 @@ async function run(session: Session, queue: string | undefined): Promise<Exit> {
     if (partitions.length === 0) return [line`no queue was used in namespace ${namespace} yet`];
     const rows = partitions.map(row);
     const head = ['queue', 'partition', 'leader', 'since', 'last pass', 'overdue', 'backlog'];
+    // Of one without a heartbeat nobody knows it.
+    const leaders = partitions.flatMap(({ leader }) => (leader?.host ? [[leader.process, leader] as const] : []));
+    const versions = versionsOf(new Map(leaders));
     const alone = partitions.filter(({ leader }) => leader === undefined).length;
     return [
       ...table(session.out.paint, head, rows),
       ...(alone === 0 ? [] : [line`${counted(alone, 'partition')} without a leader: start one with "duestream start"`]),
+      ...(versions.length > 1
+        ? [session.out.paint.yellow(line`versions of leaders differ: ${versionsText(versions)}`)]
+        : []),
     ];
   });
   return 0;
 }
 
-/** Id of the process, epoch and lease are in the JSON. */
+/** Id and version of the process, epoch and lease are in the JSON. */
 function row({ queue, partition, leader, lagMs, backlog, paused, nowMs }: Led) {
   const late = `${lagMs ? span(lagMs) : '-'}${paused ? ' (paused)' : ''}`;
   if (leader === undefined) return [queue, partition, 'none', '-', '-', late, backlog];

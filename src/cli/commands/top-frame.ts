@@ -65,12 +65,13 @@ function ratesText(queues: readonly LiveQueue[]): string {
   return (['scheduled', 'promoted', 'started', 'ended'] as const).map((name) => `${sum(name)} ${name}`).join('   ');
 }
 
-function processesText({ processes: { daemons, workers }, queues }: Look, paint: Paint): string {
+function processesText({ processes: { daemons, workers, versions }, queues }: Look, paint: Paint): string {
   const leaders = queues.flatMap((one) => one.leaders);
   const led = leaders.filter((one) => one !== undefined).length;
   const text = `${led} of ${counted(leaders.length, 'partition')} led`;
   const both = `${counted(daemons, 'daemon')}, ${counted(workers, 'worker')}`;
-  return `${workers === 0 && queues.length > 0 ? paint.yellow(both) : both}; ${led < leaders.length ? paint.red(text) : text}`;
+  const mixed = versions.length > 1 ? `; ${paint.yellow(counted(versions.length, 'version'))}` : '';
+  return `${workers === 0 && queues.length > 0 ? paint.yellow(both) : both}${mixed}; ${led < leaders.length ? paint.red(text) : text}`;
 }
 
 const KEEPS = {

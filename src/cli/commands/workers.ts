@@ -3,7 +3,8 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../core/clock.ts';
 import { span } from '../../core/plain-words.ts';
-import { type SeenWorker, workersSeen } from '../../operations/workers.ts';
+import { versionsText } from '../../operations/processes.ts';
+import { type SeenWorker, type SeenWorkers, workersSeen } from '../../operations/workers.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../register.ts';
 import { type Session, withRedis } from '../session.ts';
 import { line, table } from '../terminal/text.ts';
@@ -27,19 +28,20 @@ export const workers: Register = (parent, runner) => {
 async function run(session: Session, { queue, limit }: Flags): Promise<Exit> {
   const { namespace } = session.config;
   const seen = await withRedis(session, (redis) => workersSeen({ redis, namespace }, { queue, limit }));
-  session.out.answer({ namespace, workers: seen }, () => linesOf(session, seen));
+  session.out.answer({ namespace, ...seen }, () => linesOf(session, seen));
   return 0;
 }
 
-function linesOf({ out, config }: Session, seen: readonly SeenWorker[]): readonly string[] {
+function linesOf({ out, config }: Session, { workers: seen, versions }: SeenWorkers): readonly string[] {
   if (seen.length === 0) {
     return [line`no worker in namespace ${config.namespace}; start one with "duestream worker <module>"`];
   }
   const nowMs = systemClock.wallMs();
-  const rows = seen.map(({ id, state, host, pid, startedMs, beatAgoMs, queues, connections, pending }) => [
+  const rows = seen.map(({ id, state, host, pid, version, startedMs, beatAgoMs, queues, connections, pending }) => [
     id,
     state,
     host === undefined ? undefined : `${host}:${pid}`,
+    version,
     startedMs === undefined ? undefined : relative(startedMs, nowMs),
     beatAgoMs === undefined ? undefined : `${span(beatAgoMs)} ago`,
     queues.join(', '),
@@ -47,8 +49,13 @@ function linesOf({ out, config }: Session, seen: readonly SeenWorker[]): readonl
     pending,
   ]);
   return [
-    ...table(out.paint, ['worker', 'state', 'where', 'started', 'last beat', 'queues', 'connections', 'holds'], rows),
+    ...table(
+      out.paint,
+      ['worker', 'state', 'where', 'version', 'started', 'last beat', 'queues', 'connections', 'holds'],
+      rows,
+    ),
     ...seen.flatMap((worker) => jobLines(worker, nowMs)),
+    ...(versions.length > 1 ? ['', out.paint.yellow(line`versions differ: ${versionsText(versions)}`)] : []),
   ];
 }
 

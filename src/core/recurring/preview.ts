@@ -85,7 +85,7 @@ export function* previewOf(
     if (atMs <= fromMs) continue;
     rows += 1;
     if (!dropped) fired += 1;
-    yield rowOf(schedule, { ...occurrence, dropped: dropped ?? why }, zone.offsetMs(atMs));
+    yield previewRow(schedule, { ...occurrence, dropped: dropped ?? why }, zone.offsetMs(atMs));
   }
 }
 
@@ -151,7 +151,12 @@ interface Previewed extends Omit<Occurrence, 'dropped'> {
   readonly dropped: PreviewRow['dropped'];
 }
 
-function rowOf(schedule: Schedule, { atMs, wallMs, dst, calendar, dropped }: Previewed, offsetMs: number): PreviewRow {
+/** @param offsetMs of the zone of the schedule at that instant */
+export function previewRow(
+  schedule: Schedule,
+  { atMs, wallMs, dst, calendar, dropped }: Previewed,
+  offsetMs: number,
+): PreviewRow {
   const local = wallText(atMs + offsetMs);
   const named = wallText(wallMs);
   return {

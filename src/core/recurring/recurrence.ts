@@ -117,6 +117,13 @@ export function* fires(recurrence: Recurrence, afterMs: number): Generator<numbe
   for (const { atMs, dropped } of walk(recurrence, afterMs, { leaps: true })) if (!dropped) yield atMs;
 }
 
+/** What fires after an instant, and what a clock change took away. Of times without work there is nothing. */
+export function* planned(recurrence: Recurrence, afterMs: number): Generator<Occurrence, void, undefined> {
+  for (const one of walk(recurrence, afterMs, { leaps: true })) {
+    if (one.dropped === undefined || one.dropped === 'gap' || one.dropped === 'overlap') yield one;
+  }
+}
+
 /** The first instant that fires after one. @returns undefined when none ever will */
 export function nextFire(recurrence: Recurrence, afterMs: number): number | undefined {
   return fires(recurrence, afterMs).next().value ?? undefined;

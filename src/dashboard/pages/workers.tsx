@@ -1,19 +1,21 @@
 /** Who works and who leads: what each holds since when. */
 
 import { useCallback } from 'preact/hooks';
+import type { VersionCount } from '../live.ts';
 import { useAsked } from '../parts/asked.ts';
 import { useEvery } from '../parts/every.ts';
 import { Instant } from '../parts/instant.tsx';
 import { JobLink } from '../parts/job-link.tsx';
 import { ProblemNote } from '../parts/problem.tsx';
 import { Table } from '../parts/table.tsx';
-import { durationText, numberText } from '../parts/words.ts';
+import { countText, durationText, numberText } from '../parts/words.ts';
 
 interface Worker {
   readonly id: string;
   readonly state: 'alive' | 'missing';
   readonly host?: string;
   readonly pid?: number;
+  readonly version?: string;
   readonly startedMs?: number;
   readonly beatAgoMs?: number;
   readonly queues: readonly string[];
@@ -35,6 +37,7 @@ interface Led {
     readonly process: string;
     readonly host?: string;
     readonly pid?: number;
+    readonly version?: string;
     readonly epoch: number;
     readonly sinceMs: number;
     readonly lastPassAgoMs?: number;
@@ -45,7 +48,9 @@ interface Led {
 const EVERY_MS = 5000;
 
 export function Workers() {
-  const workers = useAsked<{ readonly workers: readonly Worker[] }>('workers');
+  const workers = useAsked<{ readonly workers: readonly Worker[]; readonly versions: readonly VersionCount[] }>(
+    'workers',
+  );
   const leaders = useAsked<{ readonly partitions: readonly Led[] }>('leaders');
   useEvery(
     EVERY_MS,
@@ -58,6 +63,7 @@ export function Workers() {
     <>
       <h1>Workers and leaders</h1>
       <ProblemNote problem={workers.problem ?? leaders.problem} />
+      <Versions versions={workers.value?.versions ?? []} />
       <WorkerTable workers={workers.value?.workers ?? []} />
       <Held workers={workers.value?.workers ?? []} />
       <LeaderTable partitions={leaders.value?.partitions ?? []} />
@@ -67,6 +73,20 @@ export function Workers() {
 
 const where = ({ host, pid }: { readonly host?: string; readonly pid?: number }): string =>
   host === undefined ? '' : `${host}:${pid}`;
+
+/** Daemons and subscribers too: while a fleet is updated, it is seen how far that is. */
+function Versions({ versions }: { readonly versions: readonly VersionCount[] }) {
+  if (versions.length === 0) return null;
+  const texts = versions.map(
+    ({ version = 'an older version', processes }) => `${version} (${countText(processes, 'process', 'processes')})`,
+  );
+  return (
+    <p class={versions.length > 1 ? 'headline bad' : 'quiet'}>
+      {versions.length > 1 ? `${versions.length} versions of duestream run: ` : 'Version of duestream: '}
+      {texts.join(', ')}
+    </p>
+  );
+}
 
 function WorkerTable({ workers }: { readonly workers: readonly Worker[] }) {
   return (
@@ -79,7 +99,7 @@ function WorkerTable({ workers }: { readonly workers: readonly Worker[] }) {
       ) : (
         <Table
           of="workers"
-          columns={['Worker', 'State', 'Where', 'Since', 'Last heartbeat', 'Queues', { number: 'Holds' }]}
+          columns={['Worker', 'State', 'Where', 'Version', 'Since', 'Last heartbeat', 'Queues', { number: 'Holds' }]}
         >
           {workers.map((worker) => (
             <tr key={worker.id}>
@@ -88,6 +108,7 @@ function WorkerTable({ workers }: { readonly workers: readonly Worker[] }) {
               </th>
               <td class={worker.state === 'alive' ? '' : 'bad'}>{worker.state}</td>
               <td>{where(worker)}</td>
+              <td>{worker.version ?? '–'}</td>
               <td>
                 <Instant atMs={worker.startedMs} />
               </td>
@@ -131,7 +152,16 @@ function LeaderTable({ partitions }: { readonly partitions: readonly Led[] }) {
       <h2>Leaders</h2>
       <Table
         of="leaders"
-        columns={['Queue', { number: 'Partition' }, 'Leader', 'Process', 'Since', 'Last pass', { number: 'Backlog' }]}
+        columns={[
+          'Queue',
+          { number: 'Partition' },
+          'Leader',
+          'Version',
+          'Process',
+          'Since',
+          'Last pass',
+          { number: 'Backlog' },
+        ]}
       >
         {partitions.map(({ queue, partition, leader, backlog }) => (
           <tr key={`${queue}/${partition}`}>
@@ -140,6 +170,7 @@ function LeaderTable({ partitions }: { readonly partitions: readonly Led[] }) {
             </th>
             <td class="number">{partition}</td>
             <td class={leader === undefined ? 'bad' : ''}>{leader === undefined ? 'none' : where(leader)}</td>
+            <td>{leader?.version ?? '–'}</td>
             <td class="id">{leader?.process ?? ''}</td>
             <td>
               <Instant atMs={leader?.sinceMs} />

@@ -53,5 +53,14 @@ export const localText = (atMs: number): string =>
 /** `2026-11-22T22:14:05.000Z` */
 export const utcText = (atMs: number): string => (isInstant(atMs) ? new Date(atMs).toISOString() : String(atMs));
 
+/** `22:14:05 UTC`, with its date where that is another; empty where the local time is the same. @param local as `localText` */
+export function utcBeside(atMs: number, local: string): string {
+  const [day = '', time = ''] = utcText(atMs)
+    .replace(/\.\d+Z$/, '')
+    .split('T');
+  if (time === '' || local.startsWith(`${day} ${time}`)) return '';
+  return local.startsWith(day) ? `${time} UTC` : `${day} ${time} UTC`;
+}
+
 /** What a calendar has: a due time may be any number. */
 const isInstant = (atMs: number): boolean => Math.abs(atMs) <= 8.64e15;

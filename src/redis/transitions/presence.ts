@@ -20,6 +20,8 @@ export interface Identity {
   /** Epoch ms by the process's own clock; for people. */
   readonly startedMs: number;
   readonly queues: readonly string[];
+  /** Of duestream. Older versions left it out. */
+  readonly version?: string;
   /** Of a worker: how many it has to Redis, all nodes together. Older versions left it out. */
   readonly connections?: number;
   /** Of a subscriber: how many jobs were sent that it had not begun when it said so, which it does with each beat. */

@@ -9,6 +9,7 @@ import { newJobId } from '../../core/job.ts';
 import { createLife } from '../../core/life.ts';
 import { checkObject } from '../../core/option-names.ts';
 import type { Queue, Untyped } from '../../core/queue.ts';
+import { version } from '../../core/version.ts';
 import { membersOf } from '../../redis/connection/cluster/members.ts';
 import { openCommands, openSubscriber, type Redis } from '../../redis/connection/connect.ts';
 import { createOpening, type Opening } from '../../redis/connection/opening.ts';
@@ -174,7 +175,7 @@ function wire(
   });
   const readers = createCastReaders({ ...settings, redis: commands, calls: createCalls(subscriber), runner, events });
   const identity = {
-    ...{ id: `s-${newJobId()}`, role: 'subscriber' as const, host: hostname(), pid: process.pid },
+    ...{ id: `s-${newJobId()}`, role: 'subscriber' as const, host: hostname(), pid: process.pid, version },
     ...{ startedMs: clock.wallMs(), queues: [queue.name] },
     connections: membersOf(commands).length + membersOf(subscriber).length,
   };

@@ -1,5 +1,6 @@
 /** Every verb of the API once as it should be, and once as it should not. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import packageJson from '../../../package.json' with { type: 'json' };
 import { verbs } from '../../../src/http/api/verbs.ts';
 import { type Answered, type AskOptions, type ServedApi, serveApi } from '../../support/api.ts';
 import { buryJobs } from '../../support/buried.ts';
@@ -295,6 +296,10 @@ describe('queues', () => {
     expect(minutes).toMatchObject({ status: 200, body: { queue: 'emails', stepMs: 600_000 } });
     expect(minutes.body.known).toHaveLength(144);
     expect(await ask('GET /v1/queues/emails/minutes?hours=2')).toMatchObject(problem(400, 'bad-input'));
+    const lateness = await ask('GET /v1/lateness');
+    expect(lateness).toMatchObject({ status: 200, body: { start: { count: 0, p50Ms: null } } });
+    expect(lateness.body.queues.map(({ queue }: { queue: string }) => queue)).toContain('emails');
+    expect(await ask('GET /v1/lateness', { token: 'nobody' })).toMatchObject(problem(401, 'unauthorized'));
     expect(await ask('GET /v1/queues/emails/why')).toMatchObject({ status: 200, body: { moves: false } });
     expect(await ask('GET /v1/queues/emials/why')).toMatchObject(problem(404, 'not-found'));
     const live = await ask('GET /v1/live?events=1');
@@ -406,6 +411,8 @@ describe('schedules', () => {
       ...['2030-03-01T02:30:00', '2030-03-02T02:30:00', '2030-03-03T02:30:00'],
     ]);
     expect(await ask('GET /v1/schedules/nightly/preview?next=0')).toMatchObject(problem(400, 'bad-input'));
+    expect(await ask('GET /v1/schedules/nightly/runs')).toMatchObject({ status: 200, body: { runs: [] } });
+    expect(await ask('GET /v1/schedules/nightly/runs?limit=101')).toMatchObject(problem(400, 'bad-input'));
     const unstored = await ask('POST /v1/schedules/preview', {
       body: { schedule: { queue: 'q', every: '1h' }, next: 2 },
     });
@@ -447,10 +454,11 @@ describe('what people look at', () => {
     expect(await ask('GET /v1/forecast?by=year')).toMatchObject(problem(400, 'bad-input'));
     expect(await ask('GET /v1/leaders?queue=emails')).toMatchObject({
       status: 200,
-      body: { partitions: [{ queue: 'emails', partition: 0 }] },
+      body: { partitions: [{ queue: 'emails', partition: 0, leader: { version: packageJson.version } }] },
     });
     expect(await ask('GET /v1/leaders?queue=emials')).toMatchObject(problem(404, 'not-found'));
-    expect(await ask('GET /v1/workers')).toMatchObject({ status: 200, body: { workers: [] } });
+    const versions = [{ version: packageJson.version, processes: 1 }];
+    expect(await ask('GET /v1/workers')).toMatchObject({ status: 200, body: { workers: [], versions } });
     expect(await ask('GET /v1/workers?queue=emials')).toMatchObject(problem(404, 'not-found'));
     const doctor = await ask('GET /v1/doctor');
     expect(doctor.body.checks.map(({ check }: { check: string }) => check)).toContain('eviction');

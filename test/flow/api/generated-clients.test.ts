@@ -40,7 +40,7 @@ test('a TypeScript client made from the file compiles, and schedules, edits and 
   const { stdout } = await run(process.execPath, [join(dir, 'out', 'program.js'), `${api.url}/v1`]);
   expect(JSON.parse(stdout)).toEqual({
     ...{ status: 'scheduled', edited: 'edited', stale: 'changed', cancelled: 'cancelled' },
-    ...{ data: { to: 'new@example.org' }, options: {} },
+    ...{ data: { to: 'new@example.org' }, options: {}, fates: [] },
   });
 });
 

@@ -1,6 +1,6 @@
 /** Who leads and who works, as the command line shows them. */
 import { beforeEach, describe, expect, test } from 'vitest';
-import { controlKeys } from '../../../src/redis/keys.ts';
+import { controlKeys, partitionRef } from '../../../src/redis/keys.ts';
 import { beat } from '../../../src/redis/transitions/presence.ts';
 import { declareQueue } from '../../../src/redis/transitions/queues.ts';
 import { useCli } from '../../support/cli.ts';
@@ -17,8 +17,13 @@ beforeEach(async () => {
 const due = (args: readonly string[]) => cli.run([...args, '--redis', the.server.url, '--namespace', namespace]);
 const answer = async (args: readonly string[]) => JSON.parse((await due([...args, '--json'])).out);
 
-async function alive(id: string, role: 'daemon' | 'worker', queues: readonly string[] = []): Promise<void> {
-  const identity = { id, role, host: 'mill', pid: 7, startedMs: Date.now() - 120_000, queues };
+async function alive(
+  id: string,
+  role: 'daemon' | 'worker',
+  queues: readonly string[] = [],
+  said: { readonly version?: string } = {},
+): Promise<void> {
+  const identity = { id, role, host: 'mill', pid: 7, startedMs: Date.now() - 120_000, queues, ...said };
   await beat(the.redis, { namespace, identity, ttlMs: 60_000 });
 }
 
@@ -52,6 +57,20 @@ describe('leaders', () => {
     expect((await due(['leaders'])).out).toMatch(/^q +0 +m1 +/m);
   });
 
+  test('says when leaders are of different versions', async () => {
+    await alive('m1', 'daemon', [], { version: '0.2.0' });
+    await alive('m2', 'daemon');
+    await the.lead();
+    const layout = await declareQueue(the.redis, { namespace, queue: 'other', partitions: 1 });
+    const other = partitionRef(namespace, { ...layout, partition: 0 });
+    await the.redis.set(other.keys.leader, 'm2:1763719000000:5000', 'PX', 60_000);
+    expect((await answer(['leaders', 'q'])).partitions).toMatchObject([{ leader: { version: '0.2.0' } }]);
+    expect((await due(['leaders', 'q'])).out).not.toContain('differ');
+    expect((await due(['leaders'])).out).toContain(
+      'versions of leaders differ: 0.2.0 (1 process), an older version (1 process)',
+    );
+  });
+
   test('of a queue that was never used ends with 1, of two queues with 64', async () => {
     expect((await due(['leaders', 'nobody'])).code).toBe(1);
     expect((await due(['leaders', 'q', 'q'])).code).toBe(64);
@@ -68,7 +87,7 @@ describe('workers', () => {
     const { code, out } = await due(['workers']);
     expect(code).toBe(0);
     expect(out).toMatch(
-      /^worker +state +where +started +last beat +queues +connections +holds\nw-1 +alive +mill:7 +2 min ago +\d+ (ms|s) ago +q +- +2\n\nw-1 holds\n/,
+      /^worker +state +where +version +started +last beat +queues +connections +holds\nw-1 +alive +mill:7 +- +2 min ago +\d+ (ms|s) ago +q +- +2\n\nw-1 holds\n/,
     );
     expect(out).toMatch(/^ {2}q {2}first {2}attempt 1, for \d+ \w+\n {2}q {2}second {2}about to start\n$/m);
     expect(out).not.toContain('d-1');
@@ -85,7 +104,7 @@ describe('workers', () => {
       { id: 'b' },
     ]);
     expect((await due(['workers', '--limit', '2'])).out).toMatch(
-      /^w-gone +missing +- +- +- +q +- +3$[\s\S]*\n {2}and 1 more\n$/m,
+      /^w-gone +missing +- +- +- +- +q +- +3$[\s\S]*\n {2}and 1 more\n$/m,
     );
   });
 
@@ -96,6 +115,19 @@ describe('workers', () => {
     expect((await answer(['workers'])).workers).toMatchObject([
       { id: 'w-1', state: 'alive', beatAgoMs: expect.any(Number), pending: 0, jobs: [] },
     ]);
+  });
+
+  test('says which versions run side by side, those of daemons too', async () => {
+    await alive('w-1', 'worker', ['q'], { version: '0.2.0' });
+    await alive('d-1', 'daemon', [], { version: '0.2.0' });
+    expect((await due(['workers'])).out).not.toContain('differ');
+    await alive('w-0', 'worker', ['q']);
+    const { out } = await due(['workers']);
+    expect(out).toMatch(/^w-1 +alive +mill:7 +0\.2\.0 +2 min ago/m);
+    expect(out).toContain('versions differ: 0.2.0 (2 processes), an older version (1 process)');
+    const { workers, versions } = await answer(['workers', '--queue', 'q']);
+    expect(workers).toMatchObject([{ id: 'w-0' }, { id: 'w-1', version: '0.2.0' }]);
+    expect(versions).toEqual([{ version: '0.2.0', processes: 2 }, { processes: 1 }]);
   });
 
   test('with a limit that is no number ends with 64', async () => {

@@ -23,7 +23,7 @@ describe('a frame', () => {
   const look: Look = {
     nowMs: Date.UTC(2026, 2, 1, 10),
     queues: [quiet],
-    processes: { daemons: 1, workers: 1 },
+    processes: { daemons: 1, workers: 1, versions: [] },
     redis: { usedBytes: 3 * 2 ** 20, maxBytes: 12 * 2 ** 20, policy: 'noeviction', durability: 'everysec' },
     forecast: {
       ...{ atMs: 0, nextHour: 12, scheduled: 10, coming: 2 },

@@ -7,9 +7,10 @@ import { systemClock } from '../../../src/core/clock.ts';
 import { createEmitter } from '../../../src/core/events.ts';
 import { MINUTE_MS } from '../../../src/core/minutes.ts';
 import { createRecorder } from '../../../src/mover/recorder.ts';
+import { lastHour } from '../../../src/operations/lateness.ts';
 import { queueMinutes } from '../../../src/operations/minutes.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
-import { partitionRef } from '../../../src/redis/keys.ts';
+import { type PartitionRef, partitionRef } from '../../../src/redis/keys.ts';
 import { declareQueue } from '../../../src/redis/transitions/queues.ts';
 import { createTimekeeper } from '../../../src/worker/timekeeper.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
@@ -35,11 +36,11 @@ beforeEach(async () => {
 });
 
 /** A leader whose minute is given. */
-function leader(minute: number, isLeading = true) {
+function leader(minute: number, isLeading = true, of: PartitionRef = ref) {
   const events = createEmitter();
   const now = { minute, isLeading };
   const recorder = createRecorder({
-    ...{ redis, ref, events, clock: systemClock, serverMs: () => now.minute * MINUTE_MS + 30 },
+    ...{ redis, ref: of, events, clock: systemClock, serverMs: () => now.minute * MINUTE_MS + 30 },
     leading: () => (now.isLeading ? { term: 'm:1:5000', epoch: 1 } : undefined),
   });
   return {
@@ -47,7 +48,7 @@ function leader(minute: number, isLeading = true) {
     recorder,
     promotes(...lateness: readonly (readonly [number, number])[]) {
       events.emit('jobs.promoted', {
-        ...{ queue: 'emails', partition: 0, count: 1, deadLetters: 0, tookMs: 1, lateness },
+        ...{ queue: of.queue, partition: 0, count: 1, deadLetters: 0, tookMs: 1, lateness },
       });
     },
     async at(next: number) {
@@ -205,6 +206,41 @@ describe('nothing is counted twice', () => {
     await does('done', 2);
     await one.at(M0 + 2);
     expect((await seen(M0 + 2)).counts.done.slice(-2)).toEqual([0, 2]);
+  });
+});
+
+describe('the last hour of all queues', () => {
+  const other = partitionRef(namespace, { queue: 'sms', partition: 0, layoutGeneration: 0 });
+  const hour = (may: (queue: string) => boolean = () => true) =>
+    lastHour({ redis, namespace }, { may, nowMs: (M0 + 1) * MINUTE_MS + 1000 });
+
+  test('adds the buckets of each, and tells each by itself', async () => {
+    await declareQueue(redis, { namespace, queue: 'sms', partitions: 1 });
+    await declareQueue(redis, { namespace, queue: 'unused', partitions: 1 });
+    const [one, two] = [leader(M0), leader(M0, true, other)];
+    for (const each of [one, two]) {
+      await each.at(M0);
+      each.recorder.start();
+    }
+    one.promotes([0, 98]);
+    two.promotes([900, 2]);
+    for (const each of [one, two]) {
+      await each.at(M0 + 1);
+      await each.recorder.stop();
+    }
+    const { on, promotion, queues } = await hour();
+    expect([on, promotion.count, promotion.p50Ms, promotion.p99Ms]).toEqual([true, 100, 1, 1000]);
+    expect(queues.map(({ queue, promotion: of }) => [queue, of.count, of.p99Ms])).toEqual([
+      ['emails', 98, 1],
+      ['sms', 2, 1000],
+      ['unused', 0, null],
+    ]);
+    const own = await hour((queue) => queue === 'sms');
+    expect([own.promotion.count, own.queues.length]).toEqual([2, 1]);
+  });
+
+  test('is nothing where nobody keeps minutes', async () => {
+    expect(await hour()).toMatchObject({ on: false, start: { count: 0, p50Ms: null }, queues: [{ queue: 'emails' }] });
   });
 });
 

@@ -20,6 +20,7 @@ export function Now() {
           {why} What you see is from before.
         </p>
       ) : null}
+      {state === 'polling' ? <p class="quiet">{why}</p> : null}
       {now === undefined ? <p role="status">Looking …</p> : <Seen now={now} />}
     </>
   );
@@ -31,7 +32,7 @@ function Seen({ now }: { readonly now: Look }) {
       <Headline queues={now.queues} />
       <Tiles now={now} />
       <Queues queues={now.queues} />
-      <Lateness queues={now.queues.map(({ queue }) => queue)} />
+      <Lateness />
       <Coming forecast={now.forecast} />
       <Health now={now} />
     </>
@@ -71,7 +72,7 @@ const seconds = (ms: number): string => {
 };
 
 function Tiles({ now: { total, processes } }: { readonly now: Look }) {
-  const { daemons, workers, led, partitions } = processes;
+  const { daemons, workers, led, partitions, versions } = processes;
   return (
     <dl class="tiles">
       <Tile name="Started per second" value={numberText(total.perSecond.started)} />
@@ -82,6 +83,7 @@ function Tiles({ now: { total, processes } }: { readonly now: Look }) {
       <Tile name="Dead letters" value={numberText(total.dead)} isBad={total.dead > 0} />
       <Tile name="Workers" value={numberText(workers)} isBad={workers === 0 && partitions > 0} />
       <Tile name="Daemons" value={numberText(daemons)} />
+      {versions.length > 1 ? <Tile name="Versions run" value={numberText(versions.length)} isBad /> : null}
       <Tile name="Partitions with a leader" value={`${led} of ${partitions}`} isBad={led < partitions} />
     </dl>
   );

@@ -1,104 +1,80 @@
-/**
- * What became of the last instants of a schedule. The API knows which instants there were and, while Redis remembers it,
- * what became of the job of each: so a late start shows, and so does an instant without a job.
- */
+/** What became of the past instants of a schedule: a late start shows, and so does an instant without a job. */
 
-import { useEffect, useState } from 'preact/hooks';
-import { ApiError, ask } from '../../api.ts';
+import { useList } from '../../parts/asked.ts';
 import { at } from '../../parts/at.ts';
 import { Instant } from '../../parts/instant.tsx';
+import { ListActions } from '../../parts/list-actions.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
 import { Table } from '../../parts/table.tsx';
-import { durationText } from '../../parts/words.ts';
-import type { Job } from '../job/job-shape.ts';
-import type { Preview, PreviewRow, Schedule } from './schedule-shape.ts';
+import { durationText, numberText } from '../../parts/words.ts';
+import { type PreviewRow, type Schedule, whatClocksDid } from './schedule-shape.ts';
 
-const SHOWN = 20;
-/** Looked back so far, until there are enough. */
-const SPANS_MS = [3_600_000, 86_400_000, 31 * 86_400_000, 366 * 86_400_000];
-/** Most rows of a preview. */
-const ROWS_MAX = 10_000;
+type Fate = 'made' | 'waits' | 'due' | 'dropped' | 'missed' | 'unknown';
 
-interface Run {
-  readonly row: PreviewRow;
-  /** Undefined: Redis knows no job of this instant. */
-  readonly job: Job | undefined;
+interface Run extends PreviewRow {
+  readonly fate: Fate;
+  readonly job?: {
+    readonly state: string;
+    readonly attempts: number;
+    readonly startedMs?: number;
+    readonly latenessMs?: number;
+  };
 }
 
-export function PastRuns({ schedule }: { readonly schedule: Schedule }) {
-  const [runs, setRuns] = useState<readonly Run[]>();
-  const [problem, setProblem] = useState<unknown>();
-  useEffect(() => {
-    let isGone = false;
-    runsOf(schedule).then(
-      (found) => isGone || setRuns(found),
-      (error: unknown) => isGone || setProblem(error),
-    );
-    return () => {
-      isGone = true;
-    };
-  }, [schedule]);
+const SHOWN = 20;
+
+export function PastRuns({ schedule: { name, queue } }: { readonly schedule: Schedule }) {
+  const { rows, next, problem, isBusy, more, reload } = useList<Run>({
+    path: `${at`schedules/${name}/runs`}?limit=${SHOWN}`,
+    rowsOf: (page) => (page as { readonly runs: readonly Run[] }).runs,
+    keyOf,
+  });
   return (
-    <section aria-labelledby="past-runs" aria-busy={runs === undefined}>
+    <section aria-labelledby="past-runs" aria-busy={isBusy}>
       <h2 id="past-runs">Past runs</h2>
       <ProblemNote problem={problem} />
-      {runs?.length === 0 ? <p>None yet.</p> : null}
-      <Table of="past runs" columns={['Instant', 'What became of it', 'Started late by']}>
-        {runs?.map((run) => (
-          <Row key={`${run.row.atMs} ${run.row.local}`} run={run} queue={schedule.queue} />
+      {rows.length === 0 && !isBusy ? (
+        <p>None is known since the rule was changed, or the schedule was paused or resumed.</p>
+      ) : null}
+      <Table of="past runs" columns={['Instant', 'What became of it', 'Started', 'Late by', { number: 'Attempts' }]}>
+        {rows.map((run) => (
+          <Row key={keyOf(run)} run={run} queue={queue} />
         ))}
       </Table>
+      <ListActions {...{ next, isBusy, more, reload }} />
     </section>
   );
 }
 
-function Row({ run: { row, job }, queue }: { readonly run: Run; readonly queue: string }) {
-  const address = `#/job/${encodeURIComponent(queue)}/${encodeURIComponent(row.id ?? '')}`;
+const keyOf = ({ atMs, local, named = local }: Run): string => `${atMs} ${named}`;
+
+function Row({ run, queue }: { readonly run: Run; readonly queue: string }) {
+  const { atMs, id = '', job } = run;
+  const address = `#/job/${encodeURIComponent(queue)}/${encodeURIComponent(id)}`;
   return (
     <tr>
       <td>
-        <Instant atMs={row.atMs} isLong />
+        <Instant atMs={atMs} isLong />
       </td>
-      <td>{job === undefined ? fateOf(row) : <a href={address}>{job.state}</a>}</td>
-      <td>{latenessOf(row, job)}</td>
+      <td class={run.fate === 'missed' || job?.state === 'dead' ? 'bad' : ''}>
+        {job === undefined ? fateText(run) : <a href={address}>{job.state}</a>}
+      </td>
+      <td>
+        <Instant atMs={job?.startedMs} />
+      </td>
+      <td>{job?.latenessMs === undefined ? '–' : durationText(job.latenessMs)}</td>
+      <td class="number">{job === undefined ? '' : numberText(job.attempts)}</td>
     </tr>
   );
 }
 
-const fateOf = ({ dropped }: PreviewRow): string =>
-  dropped === undefined ? 'no job is known: it was missed, or was over long ago' : `no job: ${dropped}`;
+const FATES: Readonly<Record<Exclude<Fate, 'dropped'>, string>> = {
+  made: 'made a job',
+  waits: 'waits until the job before it is over',
+  due: 'due; no leader has handled it yet',
+  missed: 'missed: it made no job',
+  unknown: 'no job is known: it was missed, or was over long ago',
+};
 
-function latenessOf({ dueMs, atMs }: PreviewRow, job: Job | undefined): string {
-  const startedMs = job?.timeline?.find(({ kind }) => kind === 'started')?.atMs ?? job?.startedMs;
-  return startedMs === undefined ? '' : durationText(Math.max(0, startedMs - (dueMs ?? atMs)));
-}
-
-async function runsOf({ name, queue, reachedMs, lastMs }: Schedule): Promise<readonly Run[]> {
-  const untilMs = Math.max(reachedMs ?? 0, lastMs ?? 0);
-  if (untilMs === 0) return [];
-  const rows = await rowsBefore(name, untilMs);
-  const newest = rows.slice(-SHOWN).reverse();
-  return Promise.all(newest.map(async (row) => ({ row, job: await jobOf(queue, row.id) })));
-}
-
-async function rowsBefore(name: string, untilMs: number): Promise<readonly PreviewRow[]> {
-  const until = new Date(untilMs).toISOString();
-  let rows: readonly PreviewRow[] = [];
-  for (const spanMs of SPANS_MS) {
-    const from = new Date(untilMs - spanMs).toISOString();
-    const path = `${at`schedules/${name}/preview`}?next=${ROWS_MAX}&from=${from}&until=${until}`;
-    rows = (await ask<Preview>(`GET ${path}`)).rows;
-    if (rows.length >= SHOWN) return rows;
-  }
-  return rows;
-}
-
-async function jobOf(queue: string, id: string | undefined): Promise<Job | undefined> {
-  if (id === undefined) return undefined;
-  try {
-    return await ask<Job>(`GET ${at`queues/${queue}/jobs/${id}`}`);
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return undefined;
-    throw error;
-  }
-}
+const fateText = ({ fate, dropped, dst }: Run): string =>
+  fate === 'dropped' ? `no job: ${whatClocksDid(dst) ?? dropped ?? 'dropped'}` : FATES[fate];

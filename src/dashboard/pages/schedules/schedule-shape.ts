@@ -45,6 +45,9 @@ const DST: Readonly<Record<string, string>> = {
   gap: 'lost: the clock skips the named time',
 };
 
+/** What a clock change did, in words. */
+export const whatClocksDid = (dst: string | undefined): string | undefined => (dst === undefined ? dst : DST[dst]);
+
 /** What was decided for an instant, in words; empty: nothing special. */
 export function decisionOf({ dst, calendar, dropped, named }: PreviewRow): string {
   const parts = [

@@ -4,7 +4,7 @@ import { DURABILITIES } from '../../../operations/redis-now.ts';
 import { streamOf } from '../live/stream.ts';
 import { count, epochMs, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
-import { bucket, finding } from './looks.ts';
+import { bucket, finding, versions } from './looks.ts';
 
 const EVENTS_MAX = 1_000_000;
 
@@ -32,7 +32,7 @@ const now = z
       }),
     ),
     total: z.object({ ...counts, perSecond: rates }),
-    processes: z.object({ daemons: count, workers: count, leaders: count, partitions: count, led: count }),
+    processes: z.object({ daemons: count, workers: count, leaders: count, partitions: count, led: count, versions }),
     redis: z
       .object({ usedBytes: count, maxBytes: count, policy: z.string(), durability: z.enum(DURABILITIES) })
       .optional()

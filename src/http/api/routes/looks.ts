@@ -56,6 +56,7 @@ const worker = z
     state: z.enum(['alive', 'missing']),
     host: z.string().optional(),
     pid: z.int().optional(),
+    version: z.string().optional().openapi({ description: 'Of duestream; older versions do not say it.' }),
     startedMs: epochMs.optional(),
     beatAgoMs: z.number().optional(),
     queues: z.array(z.string()),
@@ -72,6 +73,14 @@ const worker = z
     ),
   })
   .openapi('Worker');
+
+/** Of all processes that live. */
+export const versions = z
+  .array(z.object({ version: z.string().optional(), processes: count }).openapi('VersionCount'))
+  .openapi({
+    description:
+      'The versions of duestream that run side by side: daemons, workers and subscribers. Without `version`: older ones.',
+  });
 
 export const finding = z
   .object({ check: z.string(), status: z.enum(['ok', 'warn', 'fail']), saw: z.string(), advice: z.string().optional() })
@@ -127,14 +136,14 @@ const workers = verb({
   }),
   answers: {
     200: {
-      schema: z.object({ namespace: z.string(), workers: z.array(worker) }).openapi('Workers'),
+      schema: z.object({ namespace: z.string(), workers: z.array(worker), versions }).openapi('Workers'),
       doc: 'Every worker, by id.',
     },
   },
   async run({ query, caller, backend }) {
     const seen = await workersSeen(await backend.place(), query);
-    const all = seen.map((one) => ({ ...one, queues: one.queues.filter((queue) => mayUse(caller, queue)) }));
-    return { status: 200, body: { namespace: backend.namespace, workers: all } };
+    const all = seen.workers.map((one) => ({ ...one, queues: one.queues.filter((queue) => mayUse(caller, queue)) }));
+    return { status: 200, body: { namespace: backend.namespace, workers: all, versions: seen.versions } };
   },
 });
 

@@ -1,8 +1,10 @@
 /** What happened in a queue by the minute, and why nothing moves there, if nothing does. */
 import { z } from '@hono/zod-openapi';
+import { lastHour } from '../../../operations/lateness.ts';
 import { queueMinutes } from '../../../operations/minutes.ts';
 import { OBSTACLES, whyNothingMoves } from '../../../operations/why.ts';
 import { nowOf } from '../backend.ts';
+import { mayUse } from '../caller.ts';
 import { count, epochMs, ofQueue, strict } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 
@@ -42,6 +44,17 @@ const minutesShape = z
   })
   .openapi('QueueMinutes');
 
+const hourShape = z
+  .object({
+    on: z.boolean().openapi({ description: 'Whether leaders keep them now, in any queue: see `http.minutes`.' }),
+    nowMs: epochMs,
+    promotion: total.openapi({ description: 'From the due time to the promotion.' }),
+    start: total.openapi({ description: 'From the due time to the start of the handler.' }),
+    run: total.openapi({ description: 'How long handlers ran.' }),
+    queues: z.array(z.object({ queue: z.string(), promotion: total, start: total, run: total })),
+  })
+  .openapi('LastHour');
+
 const whyShape = z
   .object({
     queue: z.string(),
@@ -76,6 +89,22 @@ const minutes = verb({
   },
 });
 
+const hour = verb({
+  name: 'lateness',
+  method: 'get',
+  at: '/lateness',
+  summary: 'How late jobs were in the last hour, all queues together and each',
+  doc: 'A token of some queues gets those of its queues.',
+  scope: 'read',
+  queues: 'own',
+  answers: { 200: { schema: hourShape, doc: 'Lateness and run times, by bounds.' } },
+  async run({ caller, backend }) {
+    const place = await backend.place();
+    const may = (queue: string) => mayUse(caller, queue);
+    return { status: 200, body: await lastHour(place, { may, nowMs: nowOf(place) }) };
+  },
+});
+
 const why = verb({
   name: 'queues.why',
   method: 'get',
@@ -91,4 +120,4 @@ const why = verb({
   },
 });
 
-export const minuteVerbs: readonly AnyVerb[] = [minutes, why];
+export const minuteVerbs: readonly AnyVerb[] = [minutes, hour, why];

@@ -1,13 +1,17 @@
-/** What a schedule will do, and jobs of it out of turn. */
+/** What a schedule will do and what it did, and jobs of it out of turn. */
 import { z } from '@hono/zod-openapi';
 import type { ScheduleInput } from '../../../client/schedules/schedules.ts';
-import { instant, jobId, ofSchedule, scheduleName, strict, whole, wholeText } from '../schemas.ts';
+import { pastRuns } from '../../../operations/schedule-runs.ts';
+import { nowOf } from '../backend.ts';
+import { cursorOf, readCursor } from '../paging.ts';
+import { cursor, instant, jobId, ofSchedule, scheduleName, strict, whole, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
-import { definition, firedJob, preview } from './schedule-shapes.ts';
+import { definition, firedJob, pastRunsPage, preview } from './schedule-shapes.ts';
 import { visibleSchedule } from './schedules.ts';
 
 const PREVIEW_MAX = 10_000;
 const BACKFILL_MAX = 10_000;
+const RUNS_MAX = 100;
 const RANGE = 'ISO 8601; without an offset it is a local time of the zone, and a date means the whole day';
 const bound = instant.openapi({ description: RANGE });
 
@@ -47,6 +51,31 @@ const previewNew = verb({
   async run({ body: { schedule, next = 10, name, until, from }, backend }) {
     const rows = await backend.schedules.preview(schedule as ScheduleInput, { next, name, until, from });
     return { status: 200, body: { name: name ?? 'preview', rows } };
+  },
+});
+
+const runs = verb({
+  name: 'schedules.runs',
+  method: 'get',
+  at: '/schedules/{name}/runs',
+  summary: 'What became of the past instants of a schedule, latest first',
+  doc: 'Since its rule was changed, or it was paused or resumed; of those before only the ones whose job is known, up to the first hundred that have none. Nothing is written down per instant: the job of each is looked for, and it is known while it lives or its end is remembered (`done.window`, or the history of its queue).',
+  scope: 'read',
+  queues: 'own',
+  path: ofSchedule,
+  query: strict({ limit: wholeText(1, RUNS_MAX, 20), cursor }),
+  answers: { 200: { schema: pastRunsPage, doc: 'A page of instants.' } },
+  async run({ path: { name }, query, caller, backend }) {
+    const before = readCursor(query.cursor, 'before');
+    const { schedule, queue } = await visibleSchedule(backend, caller, name);
+    const place = await backend.place();
+    const of = backend.queueOf(queue);
+    const found = await pastRuns(place, {
+      ...{ schedule, limit: query.limit, beforeMs: before, nowMs: nowOf(place) },
+      job: (id) => backend.producer.get(of, id),
+    });
+    const next = found.beforeMs === undefined ? undefined : cursorOf({ before: found.beforeMs });
+    return { status: 200, body: { name, queue, runs: found.runs, next } };
   },
 });
 
@@ -104,4 +133,4 @@ const backfill = verb({
   },
 });
 
-export const scheduleRunVerbs: readonly AnyVerb[] = [previewStored, previewNew, trigger, backfill];
+export const scheduleRunVerbs: readonly AnyVerb[] = [previewStored, previewNew, runs, trigger, backfill];

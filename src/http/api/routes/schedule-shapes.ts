@@ -1,8 +1,10 @@
 /** What is said of schedules, by callers and to them. */
 import { z } from '@hono/zod-openapi';
 import { optionsOfFires } from '../../../core/job-fields.ts';
+import { JOB_STATES } from '../../../operations/jobs-page.ts';
+import { FATES } from '../../../operations/schedule-runs.ts';
 import { data, shapeOfFires } from '../job-options.ts';
-import { count, duration, epochMs, queueName, reason, strict, whole } from '../schemas.ts';
+import { count, duration, epochMs, next, queueName, reason, strict, whole } from '../schemas.ts';
 
 const moment = (doc: string) => z.string({ error: 'ISO 8601' }).min(1).max(64).optional().openapi({ description: doc });
 const calendar = strict({
@@ -102,6 +104,31 @@ const previewRow = z
   })
   .openapi('PreviewRow');
 export const preview = z.object({ name: z.string(), rows: z.array(previewRow) }).openapi('Preview');
+
+const pastRun = previewRow
+  .extend({
+    fate: z.enum(FATES).openapi({
+      description:
+        '`made`: its job is known. `waits`: its job comes when the job before it is over. `due`: no leader has handled it yet. `dropped`: a clock change took it away. `missed`: it made no job, because nobody was there in time or an earlier job was not over. `unknown`: Redis remembers no ends from so long ago.',
+    }),
+    job: z
+      .object({
+        state: z.enum(JOB_STATES),
+        attempts: count,
+        startedMs: epochMs.optional().openapi({ description: 'Its last start.' }),
+        latenessMs: z
+          .number()
+          .optional()
+          .openapi({ description: 'From `dueMs` to its start; left out unless it was started once.' }),
+        overMs: epochMs.optional(),
+      })
+      .optional()
+      .openapi({ description: 'With `made`.' }),
+  })
+  .openapi('PastRun');
+export const pastRunsPage = z
+  .object({ name: z.string(), queue: z.string(), runs: z.array(pastRun), next })
+  .openapi('PastRuns');
 
 export const firedJob = z
   .object({

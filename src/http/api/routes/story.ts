@@ -3,6 +3,7 @@ import type { JobView } from '../../../client/producer.ts';
 import type { PastJob } from '../../../core/past.ts';
 import { redactedJob } from '../../../core/redaction.ts';
 import { writtenAs } from '../../../operations/dead-letters.ts';
+import { endOf, startedMsOf } from '../../../operations/last-end.ts';
 import { redactedPast } from '../../../operations/redacted.ts';
 import { refsOfQueue } from '../../../operations/refs.ts';
 import type { Scope } from '../../../operations/tokens.ts';
@@ -22,7 +23,7 @@ export async function storyOf(place: TimedPlace, found: JobView, scopes: Scopes)
   const end = last && redactedPast(last, redact);
   const history = seenHistory(found.history.length > 0 ? found.history : (letter?.history ?? []), scopes);
   const mayRead = scopes.has('data');
-  const startedMs = end ? end.startedMs : startOf(found.token);
+  const startedMs = startedMsOf(found);
   const written = (entry: string | undefined) =>
     entry === undefined ? undefined : writtenAs({ deadLetter: entry, partition: found.partition }, refs.length);
   return {
@@ -41,15 +42,6 @@ export async function storyOf(place: TimedPlace, found: JobView, scopes: Scopes)
     nowMs: nowOf(place),
   };
 }
-
-/** How the last life of the job ended, if that is over and its queue keeps a history. */
-function endOf({ overMs, token, past: [last] }: JobView): PastJob | undefined {
-  return overMs !== undefined && last?.token === token ? last : undefined;
-}
-
-/** Tokens grow with the clock of Redis in µs, so the token of a start says when it was. */
-const startOf = (token: string | undefined): number | undefined =>
-  token === undefined ? undefined : Math.floor(Number(token) / 1000);
 
 async function letterOf(
   { redis }: TimedPlace,
