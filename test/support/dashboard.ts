@@ -22,14 +22,21 @@ export interface Served extends ServedApi {
   readonly reader: string;
 }
 
-/** A queue `emails` with six jobs that wait, one that waits for its retry, and three dead ones; a schedule `nightly`. */
-export async function serveDashboard(): Promise<Served> {
+/** A daemon with nothing in it, its pages, a token that may do all and one that may only look. */
+export async function servePages(given: Parameters<typeof serveApi>[0] = {}): Promise<Served> {
   if (!existsSync(join(root, 'dist', 'dashboard', 'index.html'))) {
     throw new Error('the dashboard is not built; run "npm run build" first');
   }
-  const api = await serveApi({ roles: ['http', 'mover'], http: { tokens: 'always' } });
+  const api = await serveApi({ roles: ['http', 'mover'], ...given, http: { tokens: 'always', ...given.http } });
   const admin = await api.tokenOf({ name: 'ada', scopes: ['read', 'data', 'write', 'admin'] });
   const reader = await api.tokenOf({ name: 'reader', scopes: ['read'] });
+  return { ...api, admin, reader };
+}
+
+/** A queue `emails` with six jobs that wait, one that waits for its retry, and three dead ones; a schedule `nightly`. */
+export async function serveDashboard(): Promise<Served> {
+  const api = await servePages();
+  const { admin } = api;
   const jobs = [1, 2, 3, 4].map((n) => ({ id: `order/${n}`, delay: '1h', tags: ['shop'], data: { n, to: SECRET } }));
   const hostile = {
     id: MARKUP,
@@ -55,7 +62,7 @@ export async function serveDashboard(): Promise<Served> {
     { queue: 'emails', id: 'dead-3', data: SECRET, reason: `another ${SECRET}` },
   ]);
   await failOnce(api.redis.url);
-  return { ...api, admin, reader };
+  return api;
 }
 
 /** Asks, and says what was refused. */

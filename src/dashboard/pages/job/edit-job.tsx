@@ -1,6 +1,6 @@
 /** Changes name, attempts and data of a job that waits: only if it still is what was shown. */
 import { useState } from 'preact/hooks';
-import { ask } from '../../api.ts';
+import { ApiError, ask } from '../../api.ts';
 import { at } from '../../parts/at.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import type { Job } from './job-shape.ts';
@@ -27,7 +27,7 @@ export function EditJob({ job, finish, close }: Edit) {
       return;
     }
     const headers: Record<string, string> = job.digest === undefined ? {} : { 'If-Match': `"${job.digest}"` };
-    await ask(`PATCH ${at`queues/${job.queue}/jobs/${job.id}`}`, change, headers);
+    await ask(`PATCH ${at`queues/${job.queue}/jobs/${job.id}`}`, change, headers).catch(inWords);
     finish('Changed.');
   }
 
@@ -61,6 +61,15 @@ export function EditJob({ job, finish, close }: Edit) {
         )}
       </div>
     </Confirm>
+  );
+}
+
+/** The API speaks of a header; whoever edits wants to know what to do. */
+function inWords(error: unknown): never {
+  if (!(error instanceof ApiError) || error.code !== 'changed') throw error;
+  throw new Error(
+    'Somebody has changed this job since you opened it, so nothing was saved. Go back, press "Look again", and edit it anew.',
+    { cause: error },
   );
 }
 

@@ -5,6 +5,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { at } from '../../parts/at.ts';
 import { Confirm } from '../../parts/confirm.tsx';
+import { Which } from '../../parts/which.tsx';
 import { countText } from '../../parts/words.ts';
 import { bodyOf, instantOf, type JobFilter } from './filters.ts';
 import { eachSlice, NOTHING, type Sum } from './slices.ts';
@@ -129,13 +130,13 @@ function DryRun({ sum }: { readonly sum: Sum }) {
         <strong>{countText(sum.matched, 'job')}</strong>
         {sum.matched > sum.ids.length ? `, of them the first ${sum.ids.length}:` : ':'}
       </p>
-      <ul class="ids scroll">
+      <Which of="jobs">
         {sum.ids.map((id) => (
           <li key={id} class="id">
             {id}
           </li>
         ))}
-      </ul>
+      </Which>
       <Skipped skipped={sum.skipped} />
     </>
   );

@@ -29,7 +29,8 @@ export function Charts({ queue }: { readonly queue: string }) {
         <Drawn minutes={value} />
       ) : (
         <p>
-          Nobody keeps counts by the minute: <code>http.minutes</code> is off.
+          There are no counts by the minute yet. The first come within two minutes, unless <code>http.minutes</code> is
+          off or nobody leads the queue.
         </p>
       )}
     </section>

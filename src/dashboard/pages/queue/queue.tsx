@@ -114,7 +114,7 @@ function Actions({ queue: { queue, paused } }: { readonly queue: LiveQueue }) {
   return (
     <div class="actions">
       <button type="button" onClick={() => setAsking(true)}>
-        {paused ? 'Resume' : 'Pause'}
+        {paused ? 'Resume …' : 'Pause …'}
       </button>
       <span role="status">{told}</span>
       {isAsking ? <PauseQueue queue={queue} paused={paused} finish={finish} close={() => setAsking(false)} /> : null}

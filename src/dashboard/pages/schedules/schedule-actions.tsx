@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { ask } from '../../api.ts';
 import { at } from '../../parts/at.ts';
 import { Confirm } from '../../parts/confirm.tsx';
+import { Which } from '../../parts/which.tsx';
 import { countText, localText } from '../../parts/words.ts';
 import { instantOf } from '../jobs/filters.ts';
 import type { Schedule } from './schedule-shape.ts';
@@ -119,6 +120,16 @@ interface FiredJob {
   readonly status: string;
 }
 
+/** A dry run knows the instants only; which of them have a job already shows when it is done. */
+function filledText(jobs: readonly FiredJob[]): string {
+  const of = (wanted: string) => jobs.filter(({ status }) => status === wanted).length;
+  const left = [
+    of('exists') > 0 ? `${of('exists')} wait or run already` : '',
+    of('over') > 0 ? `${of('over')} have run` : '',
+  ].filter((part) => part !== '');
+  return `${countText(of('scheduled'), 'job')} scheduled${left.length === 0 ? '' : `; left alone: ${left.join(', ')}`}.`;
+}
+
 function Backfill({ schedule: { name }, finish, close }: Question) {
   const [range, setRange] = useState({ from: '', to: '' });
   const [dry, setDry] = useState<readonly FiredJob[]>();
@@ -135,7 +146,7 @@ function Backfill({ schedule: { name }, finish, close }: Question) {
       dryRun,
     });
     if (dryRun) setDry(jobs);
-    else finish(`${countText(jobs.filter(({ status }) => status === 'scheduled').length, 'job')} scheduled.`);
+    else finish(filledText(jobs));
   }
 
   return (
@@ -163,13 +174,13 @@ function Backfill({ schedule: { name }, finish, close }: Question) {
           <p>
             {countText(dry.length, 'instant')}, of them {countText(would?.length ?? 0, 'job')} to be scheduled:
           </p>
-          <ul class="ids scroll">
+          <Which of="instants">
             {dry.slice(0, 20).map(({ id, atMs, status }) => (
               <li key={id}>
                 {atMs === undefined ? id : localText(atMs)}: {status === 'would' ? 'will be scheduled' : status}
               </li>
             ))}
-          </ul>
+          </Which>
         </>
       )}
     </Confirm>

@@ -1,0 +1,119 @@
+/** The page of dead letters: by group, replayed at once or spread over a time, purged after a count. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Unrecoverable } from '../../src/core/outcome.ts';
+import { createWorker } from '../../src/worker/worker.ts';
+import { PATIENCE_MS, startBrowser, type TestBrowser, type Window } from '../support/browser.ts';
+import { enter, must, type Served, servePages, show } from '../support/dashboard.ts';
+import { type Desk, deskOf, idsOf, listed, scheduleAll } from '../support/desk.ts';
+
+const HOOK_MS = 10 * PATIENCE_MS;
+const HOUR_MS = 3_600_000;
+let browser: TestBrowser;
+let api: Served;
+let window: Window;
+let desk: Desk;
+
+beforeAll(async () => {
+  [browser, api] = await Promise.all([startBrowser(), servePages()]);
+}, HOOK_MS);
+afterAll(async () => {
+  await browser?.stop();
+  await api?.stop();
+}, HOOK_MS);
+beforeEach(async () => {
+  window = await enter(browser, api, { token: api.admin });
+  desk = deskOf(window);
+}, HOOK_MS);
+afterEach(async () => {
+  expect(await window.noises()).toEqual([]);
+  await window.close();
+}, HOOK_MS);
+
+/** Jobs that die of what their data say. */
+async function bury(queue: string, reasons: readonly string[]): Promise<void> {
+  const worker = createWorker(queue, ({ data }) => Promise.reject(new Unrecoverable(String(data))), {
+    redis: api.redis.url,
+  });
+  await worker.start();
+  await scheduleAll(
+    api,
+    queue,
+    reasons.map((reason, n) => ({ id: `d${n}`, data: reason })),
+  );
+  const dead = async () => (await must(api, `GET /v1/queues/${queue}`, api.admin)).dead;
+  await expect.poll(dead).toBe(reasons.length);
+  await worker.stop();
+}
+
+const groups = () => window.page.getByRole('region', { name: 'Table of errors' }).locator('tbody tr');
+const letters = () => window.page.getByRole('region', { name: 'Table of dead letters' }).locator('tbody tr');
+const deadOf = async (queue: string) => {
+  const { deadLetters } = await must(api, `GET /v1/queues/${queue}/dead?limit=1000`, api.admin);
+  return idsOf(deadLetters);
+};
+
+describe('a group', { timeout: HOOK_MS }, () => {
+  const refused = Array.from({ length: 4 }, () => 'the bank has refused the card');
+  const timeouts = Array.from({ length: 12 }, () => 'no answer from the bank');
+
+  test('is replayed at once, or spread over a time, and the other groups stay', async () => {
+    await bury('cards', [...refused, ...timeouts, 'the bank is gone']);
+    await show(window, '#/dead/cards');
+    expect(await groups().count()).toBe(3);
+    await desk.told('17 dead letters shown');
+
+    // At once: the four of one group.
+    await groups().filter({ hasText: 'refused the card' }).getByRole('link').click();
+    await desk.told('4 dead letters shown');
+    expect(await letters().count()).toBe(4);
+    await desk.button('Replay them …').click();
+    await desk.inDialog('Count them').click();
+    await desk.inDialog('Replay 4 dead letters').waitFor();
+    expect(await deadOf('cards')).toHaveLength(17);
+    await desk.inDialog('Replay 4 dead letters').click();
+    await desk.told('4 dead letters replayed.');
+    await desk.told('0 dead letters shown');
+    const replayed = ['d0', 'd1', 'd2', 'd3'];
+    await expect.poll(async () => idsOf(await listed(api, 'cards', 'state=ready'))).toEqual(replayed);
+
+    // Spread: the twelve of another, over an hour.
+    await window.page.getByRole('link', { name: 'Show all' }).click();
+    await desk.told('13 dead letters shown');
+    await groups().filter({ hasText: 'no answer from the bank' }).getByRole('link').click();
+    await desk.told('12 dead letters shown');
+    await desk.button('Replay them …').click();
+    await desk.field('Spread over').fill('a while');
+    await desk.inDialog('Count them').click();
+    expect(await desk.refused('bad-input')).toContain('a text such as');
+    await desk.field('Spread over').fill('1h');
+    await desk.inDialog('Count them').click();
+    await desk.inDialog('Replay 12 dead letters').click();
+    await desk.told('12 dead letters replayed.');
+    expect(await deadOf('cards')).toEqual(['d16']);
+    const dues = (await listed(api, 'cards', 'state=scheduled')).map(({ dueMs }) => dueMs).toSorted((a, b) => a - b);
+    // The first may be ready already, and no two of the others are due at once.
+    expect(dues.length).toBeGreaterThanOrEqual(11);
+    expect(new Set(dues).size).toBe(dues.length);
+    const [first = 0, last = 0] = [dues[0], dues.at(-1)];
+    expect(last - first).toBeGreaterThan(HOUR_MS * 0.7);
+    expect(last - first).toBeLessThanOrEqual(HOUR_MS);
+  });
+
+  test('is purged after a count, and nothing else is', async () => {
+    await bury('mails', ['no such address', 'no such address', 'the box is full']);
+    await show(window, '#/dead/mails');
+    await groups().filter({ hasText: 'no such address' }).getByRole('link').click();
+    await desk.told('2 dead letters shown');
+    await desk.button('Purge them …').click();
+    await desk.inDialog('Count them').click();
+    await desk.inDialog('Purge 2 dead letters').waitFor();
+    expect(await desk.dialog.innerText()).toContain('nobody can bring them back');
+    await desk.escape();
+    expect(await deadOf('mails')).toEqual(['d0', 'd1', 'd2']);
+    await desk.button('Purge them …').click();
+    await desk.inDialog('Count them').click();
+    await desk.inDialog('Purge 2 dead letters').click();
+    await desk.told('2 dead letters removed for ever.');
+    expect(await deadOf('mails')).toEqual(['d2']);
+  });
+});

@@ -1,0 +1,283 @@
+/**
+ * Every action once by keyboard alone: Tab, Enter, Space, Escape and what is typed. At each stop the focus must be seen, by
+ * the style that the browser has computed, and a dialog gives the focus back to where it came from.
+ */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { PATIENCE_MS, startBrowser, type TestBrowser, type Window } from '../support/browser.ts';
+import { buryJobs } from '../support/buried.ts';
+import { enter, must, type Served, servePages, show } from '../support/dashboard.ts';
+import { type Desk, deskOf, idsOf, jobOf, listed, scheduleAll } from '../support/desk.ts';
+
+const HOOK_MS = 10 * PATIENCE_MS;
+const TABS_MAX = 150;
+const FORECAST = 'The next hour, by minute';
+/** What has the focus, by its name for people, and the outline around it. */
+const FOCUS = `(() => {
+  const at = document.activeElement;
+  if (at === null || at === document.body) return { name: '', outline: 'nowhere', width: 0 };
+  const label = at.labels?.[0]?.firstChild?.textContent;
+  const { outlineStyle, outlineWidth } = getComputedStyle(at);
+  const name = (label ?? at.getAttribute('aria-label') ?? at.textContent ?? '').trim();
+  return { name, outline: outlineStyle, width: Number.parseFloat(outlineWidth) };
+})()`;
+
+let browser: TestBrowser;
+let api: Served;
+let window: Window;
+let desk: Desk;
+
+beforeAll(async () => {
+  [browser, api] = await Promise.all([startBrowser(), servePages()]);
+}, HOOK_MS);
+afterAll(async () => {
+  await browser?.stop();
+  await api?.stop();
+}, HOOK_MS);
+beforeEach(async () => {
+  window = await enter(browser, api, { token: api.admin });
+  desk = deskOf(window);
+}, HOOK_MS);
+afterEach(async () => {
+  expect(await window.noises()).toEqual([]);
+  await window.close();
+}, HOOK_MS);
+
+interface Focus {
+  readonly name: string;
+  readonly outline: string;
+  readonly width: number;
+}
+
+const focus = () => window.page.evaluate<Focus>(FOCUS);
+
+/** Tab by tab until the focus is on what has this name; it is seen at each stop. */
+async function reach(name: string, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
+  const met: string[] = [];
+  for (let tabs = 0; tabs < TABS_MAX; tabs += 1) {
+    const at = await focus();
+    if (tabs > 0 && at.outline !== 'nowhere') {
+      expect(at, 'the focus is seen').toMatchObject({ outline: 'solid' });
+      expect(at.width, at.name).toBeGreaterThanOrEqual(2);
+    }
+    if (at.name === name) return;
+    met.push(at.name);
+    await window.page.keyboard.press(key);
+  }
+  throw new Error(`${TABS_MAX} tabs, and the focus never came to ${name}; it met ${[...new Set(met)].join(' | ')}`);
+}
+
+const press = async (name: string, key: 'Enter' | 'Space' = 'Enter') => {
+  await reach(name);
+  await window.page.keyboard.press(key);
+};
+/** Of a dialog whose field may have the focus already. */
+const type = async (name: string, text: string) => {
+  await reach(name);
+  await window.page.keyboard.type(text);
+};
+
+describe('by keyboard alone', { timeout: HOOK_MS }, () => {
+  test('one logs in, stops the live view and lets it go on, and logs out', async () => {
+    const stranger = await browser.open(api.url);
+    const mine = window;
+    window = stranger;
+    await stranger.page.goto(`${api.url}/`);
+    await stranger.page.getByLabel('Token').waitFor();
+    await type('Token', api.admin);
+    await stranger.page.keyboard.press('Enter');
+    await stranger.page.getByRole('button', { name: 'Log out' }).waitFor();
+    const lamp = stranger.page.locator('.lamp');
+    await press('Pause', 'Space');
+    await lamp.filter({ hasText: 'paused' }).waitFor();
+    await press('Go on', 'Space');
+    await lamp.filter({ hasText: 'live' }).waitFor();
+    await press('Log out');
+    await stranger.page.getByLabel('Token').waitFor();
+    expect(await stranger.noises()).toEqual([]);
+    await stranger.close();
+    window = mine;
+  });
+
+  test('a queue is paused with a reason and resumed, and a chart is read as a table', async () => {
+    await scheduleAll(api, 'emails', [{ id: 'a', delay: '1h' }]);
+    await show(window, '#/queue/emails');
+    await desk.button('Pause …').waitFor();
+    await press('Pause …');
+    await window.page.keyboard.press('Escape');
+    await desk.dialog.waitFor({ state: 'detached' });
+    expect((await focus()).name).toBe('Pause …');
+    await window.page.keyboard.press('Enter');
+    await type('Reason', 'the mail server moves');
+    await press('Pause');
+    await desk.told('The queue is paused.');
+    expect((await must(api, 'GET /v1/queues/emails', api.admin)).pause.reason).toBe('the mail server moves');
+    await desk.button('Resume …').waitFor();
+    await press('Resume …');
+    await press('Resume', 'Space');
+    await desk.told('The queue goes on.');
+    await show(window, '#/now');
+    await window.page.getByText(`${FORECAST} as a table`).waitFor();
+    await press(`${FORECAST} as a table`);
+    await window.page.getByRole('region', { name: `Table of ${FORECAST}` }).waitFor();
+    await reach(`Table of ${FORECAST}`);
+  });
+
+  test('a job is edited, rescheduled, run, cancelled', async () => {
+    const ids = ['edited', 'moved', 'run', 'off'];
+    await scheduleAll(
+      api,
+      'jobs',
+      ids.map((id) => ({ id, delay: '1h', data: { n: 1 } })),
+    );
+    await show(window, '#/jobs/jobs');
+    await press('edited');
+    await desk.button('Edit …').waitFor();
+    await press('Edit …');
+    await type('Attempts, empty: as the queue says', '9');
+    await press('Save');
+    await desk.told('Changed.');
+    expect((await jobOf(api, 'jobs', 'edited')).options.attempts).toBe(9);
+
+    await show(window, '#/job/jobs/moved');
+    await press('Reschedule …');
+    await type('Delay from now, such as 2h', '3d');
+    await press('Reschedule');
+    await desk.told('Rescheduled.');
+    expect((await jobOf(api, 'jobs', 'moved')).dueMs).toBeGreaterThan(Date.now() + 2 * 86_400_000);
+
+    await show(window, '#/job/jobs/run');
+    await press('Run now …', 'Space');
+    await press('Run now');
+    await desk.told('It is due now.');
+
+    await show(window, '#/job/jobs/off');
+    await press('Cancel …');
+    await press('Cancel the job');
+    await desk.told('Cancelled');
+    expect((await jobOf(api, 'jobs', 'off')).state).toBe('cancelled');
+  });
+
+  test('all jobs of a filter are rescheduled, run and cancelled', async () => {
+    const jobs = ['b1', 'b2'].map((id) => ({ id, delay: '1h', tags: ['mine'] }));
+    await scheduleAll(api, 'many', [...jobs, { id: 'b3', delay: '1h' }]);
+    await show(window, '#/jobs/many');
+    await type('Tag', 'mine');
+    await window.page.keyboard.press('Enter');
+    await desk.told('2 jobs shown');
+    await press('Reschedule …');
+    await type('Delay from now, such as 2h', '4d');
+    await press('Show which');
+    await desk.inDialog('Reschedule: 2 jobs').waitFor();
+    await press('Reschedule: 2 jobs');
+    await desk.told('2 jobs rescheduled');
+    await press('Run now …');
+    await press('Show which');
+    await desk.inDialog('Run now: 2 jobs').waitFor();
+    await press('Run now: 2 jobs');
+    await desk.told('2 jobs due now');
+    await expect.poll(async () => idsOf(await listed(api, 'many', 'state=ready'))).toEqual(['b1', 'b2']);
+    await show(window, '#/jobs/many?state=ready');
+    await press('Cancel …');
+    await press('Show which');
+    await desk.inDialog('Cancel: 2 jobs').waitFor();
+    await press('Cancel: 2 jobs');
+    await desk.told('2 jobs cancelled');
+    expect(idsOf(await listed(api, 'many', 'state=scheduled,ready'))).toEqual(['b3']);
+  });
+
+  test('dead letters are replayed, one and many, and purged', async () => {
+    await buryJobs(
+      api.redis.url,
+      ['d1', 'd2', 'd3'].map((id) => ({ queue: 'dying', id, reason: id === 'd3' ? 'no such address' : 'no answer' })),
+    );
+    const stateOf = async (id: string) => (await jobOf(api, 'dying', id)).state;
+    await show(window, '#/job/dying/d1');
+    await press('Replay …');
+    await type('Delay from now, such as 2h', '1h');
+    await press('Replay');
+    await desk.told('It is scheduled again.');
+    expect(await stateOf('d1')).toBe('scheduled');
+
+    await show(window, '#/dead/dying');
+    await press('no answer');
+    await desk.told('1 dead letter shown');
+    await press('Replay them …');
+    await type('Spread over, such as 1h; empty: all at once', '2h');
+    await press('Count them');
+    await desk.inDialog('Replay 1 dead letter').waitFor();
+    await press('Replay 1 dead letter');
+    await desk.told('1 dead letter replayed');
+    await expect.poll(() => stateOf('d2')).not.toBe('dead');
+    await press('Show all');
+    await desk.told('1 dead letter shown');
+    await press('Purge them …');
+    await press('Count them');
+    await desk.inDialog('Purge 1 dead letter').waitFor();
+    await press('Purge 1 dead letter');
+    await desk.told('removed for ever');
+  });
+
+  test('a schedule is paused, resumed, run and filled', async () => {
+    await must(api, 'PUT /v1/schedules/hourly', api.admin, { queue: 'sums', every: '1h', start: '2026-01-01' });
+    await show(window, '#/schedule/hourly');
+    await press('Pause …');
+    await type('Reason', 'holidays');
+    await press('Pause');
+    await desk.told('Paused.');
+    await desk.button('Resume …').waitFor();
+    await press('Resume …');
+    await press('Resume');
+    await desk.told('It fires again.');
+    await press('Run one now …');
+    await press('Run one now');
+    await desk.told('scheduled');
+    await press('Backfill …');
+    // Day and month are the same, so that it does not matter in which order the browser asks for them.
+    await type('From', '02022026');
+    await window.page.keyboard.press('ArrowRight');
+    await window.page.keyboard.type('0101A');
+    await type('To', '02022026');
+    await window.page.keyboard.press('ArrowRight');
+    await window.page.keyboard.type('0401A');
+    await press('Show which');
+    await desk.inDialog('Schedule 3 jobs').waitFor();
+    await press('Schedule 3 jobs');
+    await desk.told('3 jobs scheduled');
+  });
+
+  test('one comes past the navigation at once, and from a list to its next page', async () => {
+    const jobs = Array.from({ length: 60 }, (_, n) => ({ id: `p${n}`, delay: '1h' }));
+    await scheduleAll(api, 'paged', jobs);
+    await show(window, '#/jobs/paged');
+    // A new page has the focus at its content: the navigation is behind whoever reads on.
+    await window.page.keyboard.press('Tab');
+    expect((await focus()).name).toBe('paged');
+    await reach('Skip to the content', 'Shift+Tab');
+    const box = await window.page.locator('.skip').boundingBox();
+    expect(box?.x).toBeGreaterThanOrEqual(0);
+    await window.page.keyboard.press('Enter');
+    expect(await window.page.evaluate('document.activeElement.id')).toBe('content');
+    await press('Show more');
+    await desk.told('60 jobs shown');
+  });
+});
+
+/** Of all that the page shows, what moves: names of elements with a transition or an animation that takes time. */
+const MOVING = `[...document.querySelectorAll('*')].flatMap((one) => {
+  const { transitionDuration, animationName, animationDuration, scrollBehavior } = getComputedStyle(one);
+  const isMoving = /[1-9]/.test(transitionDuration) || (animationName !== 'none' && /[1-9]/.test(animationDuration));
+  return isMoving || scrollBehavior === 'smooth' ? [one.tagName] : [];
+})`;
+
+test('nothing moves for whoever wants reduced motion', { timeout: HOOK_MS }, async () => {
+  await scheduleAll(api, 'still', [{ id: 'a', delay: '1h' }]);
+  const moving = () => window.page.evaluate<readonly string[]>(MOVING);
+  for (const address of ['#/now', '#/queue/still', '#/jobs/still', '#/job/still/a', '#/schedules', '#/workers']) {
+    await show(window, address);
+    expect(await moving(), address).toEqual([]);
+    expect(await window.page.evaluate('document.getAnimations().length'), address).toBe(0);
+  }
+  // The others see buttons change softly: so it is looked at in the right place.
+  await window.page.emulateMedia({ reducedMotion: 'no-preference' });
+  expect(new Set(await moving())).toContain('BUTTON');
+});
