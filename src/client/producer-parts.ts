@@ -26,6 +26,7 @@ import { createReschedule, type Reschedule } from './reschedule.ts';
 import type { Scheduled } from './scheduled.ts';
 import type { BulkJob } from './scheduling.ts';
 import type { ProducerSettings } from './settings.ts';
+import { refusingShown } from './shown.ts';
 import { createSlots } from './slots.ts';
 
 /** Header, name and options around the data. */
@@ -121,7 +122,10 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
       },
     };
     return {
-      batch: createBatch({ jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
+      batch: refusingShown(
+        createBatch({ jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
+        layouts,
+      ),
       cancel: createCancel({ jobs: made, callPartitions, windowMs }),
       replay: createReplay({ redis, jobs: made, callPartitions }),
       letters: createLetters({ redis, jobs: made, callPartitions }),

@@ -85,6 +85,30 @@ export function queueReadingsOf(read: Read) {
       labelNames: ['queue'],
       ...read,
     }),
+    quotaJobs: new Gauge({
+      name: 'duestream_quota_jobs',
+      help: 'Jobs that wait or run in a queue with maxPending.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+    quotaJobsLimit: new Gauge({
+      name: 'duestream_quota_jobs_limit',
+      help: 'How many jobs may wait or run: maxPending of the queue.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+    quotaBytes: new Gauge({
+      name: 'duestream_quota_bytes',
+      help: 'Bytes of the records of jobs that wait or run in a queue with maxBytes, by the last count and what came since.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+    quotaBytesLimit: new Gauge({
+      name: 'duestream_quota_bytes_limit',
+      help: 'How many bytes the records may take: maxBytes of the queue.',
+      labelNames: ['queue'],
+      ...read,
+    }),
     subscribers: new Gauge({
       name: 'duestream_subscribers',
       help: 'Subscribers of a broadcast queue with a valid heartbeat.',
