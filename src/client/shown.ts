@@ -5,8 +5,7 @@
 import { decodeRecord } from '../core/codec.ts';
 import type { Queue } from '../core/queue.ts';
 import { REDACTED, type Redaction, refuseRedacted } from '../core/redaction.ts';
-import type { Answers, Batch } from './batch.ts';
-import type { Layouts } from './layouts.ts';
+import { type Answers, type Batch, type BatchParts, createBatch } from './batch.ts';
 import type { Plan } from './plan.ts';
 
 type Replacing = Pick<Plan, 'mode' | 'record'>;
@@ -16,8 +15,10 @@ export function refuseShown(plan: Replacing, redact: Redaction | undefined): voi
   if (isLikely(plan)) refuseRedacted(decodeRecord(plan.record).data, redact);
 }
 
-/** The same calls, of which those are refused. What a queue hides is asked for where a job is likely to be one. */
-export function refusingShown(batch: Batch, layouts: Pick<Layouts, 'load'>): Batch {
+/** A batch that refuses those. What a queue hides is asked for where a job is likely to be one. */
+export function createCheckedBatch(parts: BatchParts): Batch {
+  const { layouts } = parts;
+  const batch = createBatch(parts);
   const redactOf = async (queue: Queue) => (await layouts.load(queue))[0]?.redact;
 
   async function addChecked(queue: Queue, plan: Plan) {

@@ -49,6 +49,7 @@ export function countersOf(read: Read) {
 /** What is read of the queues at each scrape. */
 export function queueReadingsOf(read: Read) {
   return {
+    ...quotaReadingsOf(read),
     scheduledJobs: new Gauge({
       name: 'duestream_scheduled_jobs',
       help: 'Jobs that wait for their due time.',
@@ -85,6 +86,24 @@ export function queueReadingsOf(read: Read) {
       labelNames: ['queue'],
       ...read,
     }),
+    subscribers: new Gauge({
+      name: 'duestream_subscribers',
+      help: 'Subscribers of a broadcast queue with a valid heartbeat.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+    subscriberLag: new Gauge({
+      name: 'duestream_subscriber_lag_jobs',
+      help: 'Jobs sent by a broadcast queue that its slowest subscriber had not begun at its last heartbeat.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+  };
+}
+
+/** Of queues with limits. */
+function quotaReadingsOf(read: Read) {
+  return {
     quotaJobs: new Gauge({
       name: 'duestream_quota_jobs',
       help: 'Jobs that wait or run in a queue with maxPending.',
@@ -106,18 +125,6 @@ export function queueReadingsOf(read: Read) {
     quotaBytesLimit: new Gauge({
       name: 'duestream_quota_bytes_limit',
       help: 'How many bytes the records may take: maxBytes of the queue.',
-      labelNames: ['queue'],
-      ...read,
-    }),
-    subscribers: new Gauge({
-      name: 'duestream_subscribers',
-      help: 'Subscribers of a broadcast queue with a valid heartbeat.',
-      labelNames: ['queue'],
-      ...read,
-    }),
-    subscriberLag: new Gauge({
-      name: 'duestream_subscriber_lag_jobs',
-      help: 'Jobs sent by a broadcast queue that its slowest subscriber had not begun at its last heartbeat.',
       labelNames: ['queue'],
       ...read,
     }),
