@@ -2,7 +2,7 @@
 -- GIVES   knownAs(keys, call, job): the reply; whether the id is over and gets a new life; and the
 --         generation of the run that is replaced, and its tags. `call` is {mode, spent, isTagged:
 --         there may be tags to replace}, of which spent grows and isFull may be set; `job` is
---         {member, record}
+--         {member, record, length of what is stored}
 -- USED BY  schedule
 -- NEEDS   run, tombstone, tags
 -- RULE    What is stored is read only where its length can decide nothing, and a call ends at
@@ -22,9 +22,7 @@ local function endOf(tombstone, record)
 end
 
 local function knownAs(keys, call, job)
-  local member, record = job.member, job.record
-  local length = redis.call('HSTRLEN', keys.jobs, member)
-  if length == 0 then return 'ok' end
+  local member, record, length = job.member, job.record, job.length
   -- @alike
   local isRead = length == #record or length <= 300
   -- @later

@@ -32,7 +32,7 @@ local call = { mode = mode, spent = 0, entered = 0 }
 
 local state = redis.call('HMGET', meta, 'generation', 'wake', 'traits', 'quota')
 if (state[1] or sign ~= '=' and '0') ~= layout then return { 'moved', state[1] or '0' } end
-call.isTagged, call.room = tags and state[3], roomOf(keys, meta, state[4])
+call.isTagged, call.room = tags and state[3], state[4] and roomIn(keys, meta, state[4])
 
 local function judge(member, record, due)
   local isInstant = due and (due == 0 or due >= 1e11) and due <= now + horizon
@@ -41,14 +41,16 @@ local function judge(member, record, due)
   -- @record-version
   if not record:find('^1[0-9a-z]+[;|]') then return 'bad-record' end
   if #record > bytes then return 'too-large' end
-  return knownAs(keys, call, { member = member, record = record })
+  local length = redis.call('HSTRLEN', jobs, member)
+  if length == 0 then return 'ok' end
+  return knownAs(keys, call, { member = member, record = record, length = length })
 end
 
 local replies, added, soonest, size = {}, 0, math.huge, 0
 local scores, records, fresh, over, held, words = {}, {}, {}, {}, {}, {}
 
-local function write()
-  if size == 0 then return end
+local function write(isTime)
+  if size == 0 or not isTime then return end
   -- @index-job
   redis.call('ZADD', scheduled, unpack(scores))
   if #fresh > 0 then
@@ -70,13 +72,10 @@ end
 for at = 6, #ARGV, 3 do
   local member, record, text = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   local due, reply, isOver, generation, before = tonumber(text), 'later', false, nil, nil
-  if held[member] or size >= 500 then
-    write()
-  end
+  write(held[member] or size >= 500)
   if not call.isFull then
     reply, isOver, generation, before = judge(member, record, due)
-    local job = { member = member, record = record }
-    reply = call.room and roomFor(keys, call.room, job, reply) or reply
+    reply = call.room and call.room.takes(member, record, reply) or reply
   end
   if reply == 'ok' or reply == 'replaced' then
     local isReady = reply == 'replaced' and not redis.call('ZSCORE', scheduled, member)
@@ -101,13 +100,12 @@ for at = 6, #ARGV, 3 do
   end
   replies[#replies + 1] = reply
 end
-write()
+write(true)
 if added > 0 then
   redis.call('HINCRBY', meta, 'n.scheduled', added)
 end
 if sign == '+' and not state[1] then
   redis.call('HSET', meta, 'generation', layout)
 end
-noteRoom(meta, call.room)
 nudge(meta, wake, soonest, state[2])
-return replies
+return call.room and call.room.note(replies) or replies
