@@ -1,7 +1,7 @@
 #!lua
 -- schedule: a job comes into being, or the same call is recognised. Many jobs per call.
--- USES  clock, run, tombstone, tags, known, nudge
--- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake  7 stale  8 tags
+-- USES  clock, run, tombstone, tags, known, quota, nudge
+-- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake  7 stale  8 tags  9 ready
 -- ARGV  1 now  2 generation  3 mode  4 horizon  5 bytes  then per job: member, record, due
 --       now ms, '' = server time; generation: that of the caller's layout. With = before it the
 --       layout was read some time ago, and a partition that has no generation may have been removed
@@ -9,27 +9,30 @@
 --       mode keep | replace; horizon ms ahead of now; bytes: largest record; due ms, 0 = now, or
 --       from 1e11 (the year 1973): what is less was meant in seconds
 -- RETURN one text per job: ok | replaced | already <live or outcome letter> | exists <due> |
---        running | bad-due <now> | bad-member | bad-record | too-large | later (not looked at: too
---        many bytes, call again); or {'moved', generation} when the partition has another
---        generation
+--        running | bad-due <now> | bad-member | bad-record | too-large | full pending <limit>
+--        <there> | full bytes <limit> <there> (a limit of its queue: nothing was changed) | later
+--        (not looked at: too many bytes, call again); or {'moved', generation} when the partition
+--        has another generation
 -- Jobs are judged first and then written together: the zset first, the records last, which are the
 -- commit point. An id that comes again in the same call is judged after what came before it was
 -- written. No allow-oom: a full Redis refuses it up front. A live id is never overwritten unless
 -- mode is replace, and a running one not even then. A job that is taken out of ready by its new
 -- life leaves an entry there: stale notes it, so that start does not take it for a lost record. A
--- caller of an earlier release names six keys and notes nothing, or seven and enters no tags. Tags
--- come before the record, and those of a replaced one go after it; a call that has entered 500 of
--- them does no more.
+-- caller of an earlier release names six keys and notes nothing, or seven and enters no tags, or
+-- eight and does not see what is ready. Tags come before the record, and those of a replaced one go
+-- after it; a call that has entered 500 of them does no more. A call that was made before is
+-- recognised also where there is no room. What the jobs weigh is noted last: who is cut off before
+-- leaves it to the leader, which counts again and again.
 local scheduled, jobs, runs, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local meta, wake, stale, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local meta, wake, stale, tags, ready = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local now, sign, layout = clock(ARGV[1]), ARGV[2]:match('^([=+]?)(.*)$')
 local mode, horizon, bytes = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local keys = { scheduled = scheduled, jobs = jobs, runs = runs }
+local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready }
 local call = { mode = mode, spent = 0, entered = 0 }
 
-local state = redis.call('HMGET', meta, 'generation', 'wake', 'traits')
+local state = redis.call('HMGET', meta, 'generation', 'wake', 'traits', 'quota')
 if (state[1] or sign ~= '=' and '0') ~= layout then return { 'moved', state[1] or '0' } end
-call.isTagged = tags and state[3]
+call.isTagged, call.room = tags and state[3], state[4] and roomIn(keys, meta, state[4])
 
 local function judge(member, record, due)
   local isInstant = due and (due == 0 or due >= 1e11) and due <= now + horizon
@@ -46,8 +49,8 @@ end
 local replies, added, soonest, size = {}, 0, math.huge, 0
 local scores, records, fresh, over, held, words = {}, {}, {}, {}, {}, {}
 
-local function write()
-  if size == 0 then return end
+local function write(isTime)
+  if size == 0 or not isTime then return end
   -- @index-job
   redis.call('ZADD', scheduled, unpack(scores))
   if #fresh > 0 then
@@ -69,11 +72,10 @@ end
 for at = 6, #ARGV, 3 do
   local member, record, text = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   local due, reply, isOver, generation, before = tonumber(text), 'later', false, nil, nil
-  if held[member] or size >= 500 then
-    write()
-  end
+  write(held[member] or size >= 500)
   if not call.isFull then
     reply, isOver, generation, before = judge(member, record, due)
+    reply = call.room and call.room.takes(member, record, reply) or reply
   end
   if reply == 'ok' or reply == 'replaced' then
     local isReady = reply == 'replaced' and not redis.call('ZSCORE', scheduled, member)
@@ -98,7 +100,7 @@ for at = 6, #ARGV, 3 do
   end
   replies[#replies + 1] = reply
 end
-write()
+write(true)
 if added > 0 then
   redis.call('HINCRBY', meta, 'n.scheduled', added)
 end
@@ -106,4 +108,4 @@ if sign == '+' and not state[1] then
   redis.call('HSET', meta, 'generation', layout)
 end
 nudge(meta, wake, soonest, state[2])
-return replies
+return call.room and call.room.note(replies) or replies

@@ -25,7 +25,7 @@ import { failureOf, type Scheduled, scheduledOf } from './scheduled.ts';
 import { tooMany } from './slots.ts';
 
 export interface Batch {
-  /** @throws DuestreamError `exists`, `bad-input`, `unavailable`, `indeterminate`, `out-of-memory`, `refused`, `moved` */
+  /** @throws DuestreamError `exists`, `queue-full`, `bad-input`, `unavailable`, `indeterminate`, `out-of-memory`, `refused`, `moved` */
   readonly add: (queue: Queue, plan: Plan) => Promise<Scheduled>;
   /** As many calls at once, without a promise for each. It never rejects. */
   readonly addMany: (queue: Queue, plans: readonly Plan[]) => Promise<Answers>;

@@ -108,10 +108,10 @@ function refresh(remembering: Remembering, entry: Entry): void {
 }
 
 async function declare(remembering: Remembering, queue: Queue, isRepeated: boolean): Promise<Layout> {
-  const { name, partitions, history, redact, broadcast } = queue;
+  const { name, partitions, history, redact, broadcast, maxPending, maxBytes } = queue;
   const { redis, namespace, clock, budgetMs, signal } = remembering;
   // Whether a lost call has declared the queue does not matter: the next one finds it, and no job was sent yet.
-  const settings = { history, redact, broadcast, isRepeated };
+  const settings = { history, redact, broadcast, maxPending, maxBytes, isRepeated };
   const call = () => declareQueue(redis, { namespace, queue: name, partitions, ...settings });
   return partitionsOf(namespace, await withReadRetry(`look up queue ${name}`, call, { clock, budgetMs, signal }));
 }

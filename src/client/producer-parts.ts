@@ -6,7 +6,7 @@ import type { Redis } from '../redis/connection/connect.ts';
 import { createServers } from '../redis/connection/server-clock.ts';
 import type { DurableJobs } from '../redis/durable/durable-jobs.ts';
 import { createJobs, type Jobs } from '../redis/transitions/jobs.ts';
-import { type Batch, createBatch } from './batch.ts';
+import type { Batch } from './batch.ts';
 import { planAll, scheduleAll } from './bulk.ts';
 import { type Cancel, createCancel } from './cancel.ts';
 import { createLetters } from './dead/letters.ts';
@@ -26,6 +26,7 @@ import { createReschedule, type Reschedule } from './reschedule.ts';
 import type { Scheduled } from './scheduled.ts';
 import type { BulkJob } from './scheduling.ts';
 import type { ProducerSettings } from './settings.ts';
+import { createCheckedBatch } from './shown.ts';
 import { createSlots } from './slots.ts';
 
 /** Header, name and options around the data. */
@@ -121,7 +122,7 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
       },
     };
     return {
-      batch: createBatch({ jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
+      batch: createCheckedBatch({ jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
       cancel: createCancel({ jobs: made, callPartitions, windowMs }),
       replay: createReplay({ redis, jobs: made, callPartitions }),
       letters: createLetters({ redis, jobs: made, callPartitions }),

@@ -64,9 +64,9 @@ export interface UnconfirmedJob {
 }
 
 /** What of a plan stands in its result. */
-type Answered = Pick<Plan, 'id' | 'dueMs' | 'strict'> & { readonly bytes?: number };
+type Answered = Pick<Plan, 'id' | 'record' | 'dueMs' | 'strict'> & { readonly bytes?: number };
 
-/** A reply as the caller's result. @throws DuestreamError `exists` or `bad-input` */
+/** A reply as the caller's result. @throws DuestreamError `exists`, `queue-full` or `bad-input` */
 export function scheduledOf(
   queue: string,
   plan: Answered,
@@ -92,6 +92,8 @@ export function scheduledOf(
         'bad-input',
         `job ${id} is due ${instant(dueMs)}, past the horizon; the clock of Redis says ${instant(reply.nowMs)}`,
       );
+    case 'full':
+      throw queueFull(queue, plan, reply);
     case 'too-large':
       throw new DuestreamError(
         'bad-input',
@@ -104,6 +106,23 @@ export function scheduledOf(
         `job ${id} was refused by Redis as ${reply.kind}: it is not of wire version 1`,
       );
   }
+}
+
+/** Each partition has its share, and a job has one partition it may go to: others may have room. */
+export function queueFull(
+  queue: string,
+  { id, record }: Pick<Plan, 'id' | 'record'>,
+  { what, limit, there }: Extract<ScheduleReply, { kind: 'full' }>,
+): DuestreamError {
+  const isOf =
+    what === 'pending'
+      ? `where job ${id} belongs ${there} jobs wait or run; allowed by maxPending: ${limit}`
+      : `where job ${id} belongs the records take ${there} bytes, and its own has ${Buffer.byteLength(record)}; allowed by maxBytes: ${limit}`;
+  const flag = what === 'pending' ? '--max-pending' : '--max-bytes';
+  return new DuestreamError(
+    'queue-full',
+    `queue ${queue} is full: ${isOf}. Nothing was changed. Let jobs end, cancel some, or set the limit with "duestream queues set ${queue} ${flag} <n>"`,
+  );
 }
 
 /** A failed call as one of its jobs' error: same kind, and enough said to repeat the same call. */

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Backoff } from '../core/backoff.ts';
 import type { BroadcastOptions } from '../core/broadcast.ts';
 import type { HistoryOptions } from '../core/history.ts';
-import { broadcastRanges, historyRanges, queueRanges } from '../core/ranges.ts';
+import { broadcastRanges, historyRanges, queueRanges, quotaRanges } from '../core/ranges.ts';
 import { parseRedact, REDACT_ALLOWED } from '../core/redaction.ts';
 import { duration, milliseconds, number, option } from './table.ts';
 
@@ -133,5 +133,13 @@ export const queue = z.strictObject({
     kind: 'broadcast',
     doc: 'Whether every subscriber gets each job, and how much of what was sent is kept for them.',
     allowed: 'true, false, or max (1 to 1000000), bytes (1024 to 1073741824) and age (1s to 7d)',
+  }).exactOptional(),
+  maxPending: number({
+    ...quotaRanges.maxPending,
+    doc: 'New jobs are refused while this many wait or run.',
+  }).exactOptional(),
+  maxBytes: number({
+    ...quotaRanges.maxBytes,
+    doc: 'New jobs are refused while their records take this many bytes.',
   }).exactOptional(),
 });

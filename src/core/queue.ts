@@ -11,6 +11,7 @@ import { type History, type HistoryOptions, parseHistory } from './history.ts';
 import { parseName } from './job.ts';
 import type { DataBySchemas } from './job-types.ts';
 import { checkNames } from './option-names.ts';
+import { parseLimit } from './quota.ts';
 import { durationIn, queueRanges, type Range } from './ranges.ts';
 import { parseRedact } from './redaction.ts';
 
@@ -58,6 +59,17 @@ export interface QueueOptions {
    * stored, which at first is nothing.
    */
   readonly redact?: readonly string[] | undefined;
+  /**
+   * How many jobs may wait or run at a time: 1 to 1,000,000,000. Each partition has its share, rounded up. A new job for
+   * which there is no room is refused with `queue-full`. It is stored in Redis and holds for every process: whoever says
+   * something sets it, `false` takes it back. Default: as it is stored, which at first is no limit.
+   */
+  readonly maxPending?: number | false | undefined;
+  /**
+   * How many bytes their records may take: 1024 to 2^50. A record is the data as JSON and the options of its job; Redis
+   * needs about 200 bytes more for each. Each partition has its share, rounded up. It is stored as `maxPending` is.
+   */
+  readonly maxBytes?: number | false | undefined;
 }
 
 /** Options of a queue whose jobs have names, with a schema each. */
@@ -89,6 +101,8 @@ const QUEUE_OPTIONS: readonly string[] = Object.keys({
     codec: 0,
     redact: 0,
     broadcast: 0,
+    maxPending: 0,
+    maxBytes: 0,
   },
 } satisfies Record<keyof NamedQueueOptions, number>);
 
@@ -114,6 +128,10 @@ export interface Queue<Data = unknown, Name extends string = string> {
   readonly redact?: readonly string[] | undefined;
   /** Undefined: as it is stored. */
   readonly broadcast?: Broadcast | undefined;
+  /** 0: no limit. Undefined: as it is stored. */
+  readonly maxPending?: number | undefined;
+  /** The same of bytes. */
+  readonly maxBytes?: number | undefined;
   /** Never present: it lets the compiler carry the data type. */
   readonly data?: Data;
 }
@@ -147,6 +165,8 @@ export function queueFrom(name: string, options: AnyQueueOptions): Queue {
   const history = parseHistory(options.history);
   const redact = parseRedact(options.redact);
   const broadcast = parseBroadcast(options.broadcast);
+  const maxPending = parseLimit('maxPending', options.maxPending);
+  const maxBytes = parseLimit('maxBytes', options.maxBytes);
   return Object.freeze({
     name: parseName(name, 'queue'),
     attempts: wholeNumber(options.attempts ?? 5, { what: 'attempts', ...queueRanges.attempts }),
@@ -160,6 +180,8 @@ export function queueFrom(name: string, options: AnyQueueOptions): Queue {
     ...(history && { history }),
     ...(redact && { redact }),
     ...(broadcast && { broadcast }),
+    ...(maxPending !== undefined && { maxPending }),
+    ...(maxBytes !== undefined && { maxBytes }),
   });
 }
 

@@ -40,6 +40,12 @@ export const broadcastRanges = {
   ageMs: { default: 3_600_000, min: 1000, max: 7 * DAY_MS },
 } as const satisfies Readonly<Record<string, Range & { readonly default: number }>>;
 
+/** How much a queue may hold. */
+export const quotaRanges = {
+  maxPending: { min: 1, max: 1_000_000_000 },
+  maxBytes: { min: 1024, max: 1024 ** 5 },
+} as const satisfies Readonly<Record<string, Range>>;
+
 /** @throws DuestreamError `bad-input` */
 export function wholeNumberIn(value: unknown, what: string, { min, max }: Range): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;

@@ -40,8 +40,10 @@ export async function declareQueues(redis: Redis, config: Config): Promise<void>
   const { namespace } = config;
   await claimNamespace(redis, namespace);
   for (const name of Object.keys(config.queues)) {
-    const { partitions, history, redact, broadcast } = defineQueue(name, queueOptions(config, name));
-    await declareQueue(redis, { namespace, queue: name, partitions, history, redact, broadcast });
+    const { partitions, history, redact, broadcast, ...limits } = defineQueue(name, queueOptions(config, name));
+    const { maxPending, maxBytes } = limits;
+    const settings = { history, redact, broadcast, maxPending, maxBytes };
+    await declareQueue(redis, { namespace, queue: name, partitions, ...settings });
   }
 }
 

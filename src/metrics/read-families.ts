@@ -49,6 +49,7 @@ export function countersOf(read: Read) {
 /** What is read of the queues at each scrape. */
 export function queueReadingsOf(read: Read) {
   return {
+    ...quotaReadingsOf(read),
     scheduledJobs: new Gauge({
       name: 'duestream_scheduled_jobs',
       help: 'Jobs that wait for their due time.',
@@ -94,6 +95,36 @@ export function queueReadingsOf(read: Read) {
     subscriberLag: new Gauge({
       name: 'duestream_subscriber_lag_jobs',
       help: 'Jobs sent by a broadcast queue that its slowest subscriber had not begun at its last heartbeat.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+  };
+}
+
+/** Of queues with limits. */
+function quotaReadingsOf(read: Read) {
+  return {
+    quotaJobs: new Gauge({
+      name: 'duestream_quota_jobs',
+      help: 'Jobs that wait or run in a queue with maxPending.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+    quotaJobsLimit: new Gauge({
+      name: 'duestream_quota_jobs_limit',
+      help: 'How many jobs may wait or run: maxPending of the queue.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+    quotaBytes: new Gauge({
+      name: 'duestream_quota_bytes',
+      help: 'Bytes of the records of jobs that wait or run in a queue with maxBytes, by the last count and what came since.',
+      labelNames: ['queue'],
+      ...read,
+    }),
+    quotaBytesLimit: new Gauge({
+      name: 'duestream_quota_bytes_limit',
+      help: 'How many bytes the records may take: maxBytes of the queue.',
       labelNames: ['queue'],
       ...read,
     }),

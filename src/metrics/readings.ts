@@ -4,6 +4,7 @@
  * and what this process no longer leads disappears, because from then on another process exports it. So each partition
  * has counters of its own, which end as a whole: a sum over those that are led now would fall with each that goes.
  */
+import type { QuotaUse } from '../core/quota.ts';
 import type { PartitionStats } from '../redis/inspect.ts';
 import type { Families } from './families.ts';
 import type { countersOf, queueReadingsOf } from './read-families.ts';
@@ -56,6 +57,10 @@ const EACH: Readonly<Record<QueueWide, true>> = {
   deadJobs: true,
   oldestDueAge: true,
   doneEvictedAge: true,
+  quotaJobs: true,
+  quotaJobsLimit: true,
+  quotaBytes: true,
+  quotaBytesLimit: true,
   subscribers: true,
   subscriberLag: true,
   moverLeader: true,
@@ -100,6 +105,20 @@ function addPartition(families: Families, { queue, partition, stats }: Led): voi
   families.readyJobs.inc({ queue }, stats.ready);
   families.runningJobs.inc({ queue }, stats.running);
   families.deadJobs.inc({ queue }, stats.dead);
+  if (stats.quota) addQuota(families, queue, stats.quota);
+}
+
+/** Without a limit there is no series: a limit of 0 would be taken for one. */
+function addQuota(families: Families, queue: string, quota: QuotaUse): void {
+  const { pending, pendingMax, bytes, bytesMax } = quota;
+  if (pendingMax > 0) {
+    families.quotaJobs.inc({ queue }, pending);
+    families.quotaJobsLimit.inc({ queue }, pendingMax);
+  }
+  if (bytesMax > 0) {
+    families.quotaBytes.inc({ queue }, bytes);
+    families.quotaBytesLimit.inc({ queue }, bytesMax);
+  }
 }
 
 function oldest(led: readonly Led[]): ReadonlyMap<string, number> {

@@ -1,6 +1,6 @@
 /**
- * All movers of one process: a mover, an enqueuer, a janitor, a repairer and, if asked, a recorder per partition of every queue.
- * Watches the registry for new queues, ranks itself among the daemons, and hands the nudges of `K:wake` on.
+ * All movers of one process: for each partition of every queue a mover, an enqueuer, a janitor, a repairer, a weigher and, if
+ * asked, a recorder. Watches the registry for new queues, ranks itself among the daemons, and hands the nudges of `K:wake` on.
  */
 import type { Clock } from '../core/clock.ts';
 import { messageOf } from '../core/errors.ts';
@@ -17,14 +17,15 @@ import { listQueues, partitionsOf } from '../redis/transitions/queues.ts';
 import type { Leadership } from './election.ts';
 import { createEnqueuer, type Enqueuer } from './enqueuer.ts';
 import { forgetLost } from './forget-lost.ts';
-import { createJanitor, type Janitor } from './janitor.ts';
+import { createJanitor } from './janitor.ts';
 import { createLoneWorker, type LoneWorker, type NearWorker } from './lone-worker.ts';
 import { createMover, type Mover } from './mover.ts';
 import type { MoverOptions } from './moving.ts';
 import { createRanks, type Ranks } from './ranks.ts';
-import { createRecorder, type Recorder } from './recorder.ts';
+import { createRecorder } from './recorder.ts';
 import { createRemoved, type Removed } from './removed.ts';
-import { createRepairer, type Repairer } from './repairer.ts';
+import { createRepairer } from './repairer.ts';
+import { createWeigher } from './weigher.ts';
 
 export interface MoversParts {
   readonly redis: Redis;
@@ -59,7 +60,7 @@ export interface Movers {
 interface Led {
   readonly mover: Mover;
   readonly enqueuer: Enqueuer;
-  readonly chores: readonly (Enqueuer | Janitor | Recorder | Repairer)[];
+  readonly chores: readonly Pick<Loop, 'start' | 'stop'>[];
 }
 
 interface Registry extends MoversParts {
@@ -176,11 +177,11 @@ async function lead(registry: Registry, ref: PartitionRef): Promise<void> {
     windowMs: limits.windowMs,
   };
   const mover = createMover({ redis, ref, processId: identity.id, options, clock, events, ...standing });
-  const duty = { redis, ref, leading: mover.leading, clock, events };
+  const duty = { redis, ref, current: standing.current, leading: mover.leading, clock, events };
   const enqueuer = createEnqueuer({ ...duty, namespace });
-  const janitor = createJanitor({ ...duty, limits, current: standing.current, promoted: mover.promoted });
+  const janitor = createJanitor({ ...duty, limits, promoted: mover.promoted });
   const recorders = minutes ? [createRecorder({ ...duty, serverMs: mover.serverMs })] : [];
-  const chores = [enqueuer, janitor, createRepairer(duty), ...recorders];
+  const chores = [enqueuer, janitor, createRepairer(duty), createWeigher(duty), ...recorders];
   await subscribe(registry, ref.keys.wake);
   if (registry.stopped) return;
   byWake.set(ref.keys.wake, { mover, enqueuer, chores });

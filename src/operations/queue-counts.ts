@@ -1,5 +1,6 @@
 /** Queues as a person looks at them: what they hold, how long jobs have waited, who leads and who serves. */
 import type { Broadcast } from '../core/broadcast.ts';
+import { type QuotaUse, quotaSum } from '../core/quota.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { DUE_SPANS_MS, dueNext } from '../redis/due-next.ts';
 import { oldestDueAge, type PartitionStats, stats } from '../redis/inspect.ts';
@@ -28,6 +29,8 @@ export interface QueueCounts {
   readonly paused: boolean;
   /** For how long the oldest job that is due has waited for its start; 0 when none waits. */
   readonly oldestDueAgeMs: number;
+  /** How much it may hold, and does; undefined without limits. */
+  readonly quota?: QuotaUse | undefined;
   /** Living workers that serve it. */
   readonly workers: number;
   /** Per partition: the process that leads it, or undefined. */
@@ -59,13 +62,15 @@ export interface PartitionCounts {
   /** Jobs whose end is remembered. */
   readonly over: number;
   readonly paused: boolean;
+  /** Its share of the limits of the queue, and what is used of it. */
+  readonly quota?: QuotaUse | undefined;
   readonly counters: Readonly<Record<string, number>>;
 }
 
 export interface QueueStats {
   readonly totals: Pick<
     PartitionCounts,
-    'scheduled' | 'ready' | 'running' | 'dead' | 'over' | 'oldestDueAgeMs' | 'counters'
+    'scheduled' | 'ready' | 'running' | 'dead' | 'over' | 'oldestDueAgeMs' | 'quota' | 'counters'
   >;
   readonly partitions: readonly PartitionCounts[];
   readonly dueNext: readonly DueSpan[];
@@ -163,6 +168,7 @@ async function countsOf({ redis, namespace }: Place, layout: QueueLayout, proces
     dead: sum(({ dead }) => dead),
     paused: all.some(({ paused }) => paused),
     oldestDueAgeMs: Math.max(...ages),
+    ...quotaIn(all),
     workers: workersOf(layout.queue, processes),
     leaders: all.map((one) => {
       const leader = leaderOf(one, processes);
@@ -174,10 +180,10 @@ async function countsOf({ redis, namespace }: Place, layout: QueueLayout, proces
 }
 
 function partitionOf(
-  { scheduled, ready, running, dead, done, paused, counters }: PartitionStats,
+  { scheduled, ready, running, dead, done, paused, quota, counters }: PartitionStats,
   of: Pick<PartitionCounts, 'partition' | 'oldestDueAgeMs' | 'leader'>,
 ): PartitionCounts {
-  return { ...of, scheduled, ready, running, dead, over: done, paused, counters };
+  return { ...of, scheduled, ready, running, dead, over: done, paused, ...(quota && { quota }), counters };
 }
 
 function sumOf(partitions: readonly PartitionCounts[]): QueueStats['totals'] {
@@ -189,8 +195,14 @@ function sumOf(partitions: readonly PartitionCounts[]): QueueStats['totals'] {
     dead: sum((one) => one.dead),
     over: sum((one) => one.over),
     oldestDueAgeMs: Math.max(...partitions.map((one) => one.oldestDueAgeMs)),
+    ...quotaIn(partitions),
     counters: countersIn(partitions),
   };
+}
+
+function quotaIn(all: readonly Pick<PartitionStats, 'quota'>[]): { readonly quota?: QuotaUse } {
+  const quota = quotaSum(all.map((one) => one.quota));
+  return quota ? { quota } : {};
 }
 
 /** Of all partitions together, by name. */

@@ -12,6 +12,7 @@ import {
   type Tombstone,
 } from '../core/codec.ts';
 import type { Attempted } from '../core/outcome.ts';
+import { type QuotaUse, quotaUse } from '../core/quota.ts';
 import type { JobState } from '../core/state.ts';
 import type { Redis } from './connection/connect.ts';
 import type { PartitionRef } from './keys.ts';
@@ -37,6 +38,8 @@ export interface PartitionStats {
   readonly wakeMs: number | undefined;
   /** The youngest tombstone that went because of their number, within about the last done window, and when that was. */
   readonly evicted?: { readonly ageMs: number; readonly atMs: number };
+  /** How much there may be, and is; undefined without limits. */
+  readonly quota?: QuotaUse | undefined;
   /** Durable counters: scheduled, promoted, done, retried, deferred, dead, cancelled, replayed, adopted, reclaimed, … */
   readonly counters: Readonly<Record<string, number>>;
 }
@@ -86,6 +89,7 @@ export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionS
     paused: meta.has('paused'),
     ...(meta.has('paused') ? { pause: pauseOf(meta.get('paused') ?? '') } : {}),
     ...evictedOf(meta.get('evicted')),
+    ...quotaOf(meta, Number(scheduled) + Number(entries)),
     wakeMs: meta.has('wake') ? Number(meta.get('wake')) : undefined,
     counters: Object.fromEntries(counters) as Record<string, number>,
   };
@@ -118,6 +122,12 @@ export async function oldestDueAge(redis: Redis, ref: PartitionRef): Promise<num
 function evictedOf(value = ''): Pick<PartitionStats, 'evicted'> {
   const [, age, at] = /^(\d+) (\d+)$/.exec(value) ?? [];
   return age === undefined || at === undefined ? {} : { evicted: { ageMs: Number(age), atMs: Number(at) } };
+}
+
+/** The limits of the partition in the meta hash, and what is used of them. */
+function quotaOf(meta: ReadonlyMap<string, string>, pending: number): Pick<PartitionStats, 'quota'> {
+  const quota = quotaUse({ quota: meta.get('quota'), held: meta.get('held') }, pending);
+  return quota ? { quota } : {};
 }
 
 /** The story of one member, or undefined when nothing is known about it. */

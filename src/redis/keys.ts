@@ -10,6 +10,7 @@
 
 import type { Broadcast } from '../core/broadcast.ts';
 import type { History } from '../core/history.ts';
+import type { Quota } from '../core/quota.ts';
 import type { Redaction } from '../core/redaction.ts';
 
 /** The consumer group of every ready stream. */
@@ -56,7 +57,7 @@ export const partitionTable = {
   leader: { type: 'string', ttl: 'as its value says', doc: 'the lease of the leader: `<process>:<epoch>:<leaseMs>`' },
   meta: {
     type: 'hash',
-    doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, whether there were jobs with tags (`traits`), how many entries and bytes were `cast`, durable counters `n.*`",
+    doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, whether there were jobs with tags (`traits`), how many entries and bytes were `cast`, how many jobs and bytes there may be (`quota`), how many bytes were counted, of how many jobs (`held`), durable counters `n.*`",
   },
   wake: { type: 'channel', doc: 'nudges to the leader: "a sooner job was added", "the leader resigned"' },
   work: {
@@ -95,7 +96,7 @@ export const partitionTable = {
 export const controlTable = {
   queues: {
     type: 'hash',
-    doc: 'queue → its partitions and generation as JSON; `<queue>:history` → what it keeps; `<queue>:redact` → what views do not show; `:schema` → the number of the layout of the namespace',
+    doc: 'queue → its partitions and generation as JSON; `<queue>:history` → what it keeps; `<queue>:redact` → what views do not show; `<queue>:broadcast`, `:maxPending`, `:maxBytes` → the settings of these names; `:schema` → the number of the layout of the namespace',
   },
   schedules: { type: 'hash', doc: 'schedule → its definition as JSON' },
   alive: { type: 'set', doc: 'ids of the processes that sent a heartbeat and did not leave' },
@@ -148,6 +149,8 @@ export interface PartitionRef {
   readonly redact?: Redaction | undefined;
   /** Its jobs go to every subscriber, and these are the bounds of `cast`. */
   readonly broadcast?: Broadcast | undefined;
+  /** How much there may be: the share of this partition. Undefined: nobody ever set a limit. */
+  readonly quota?: Quota | undefined;
 }
 
 /** Whether its jobs go to every subscriber, and not to one worker each. */

@@ -4,6 +4,7 @@
  */
 import type { Plan } from '../client/plan.ts';
 import { type Scheduled, scheduledOf } from '../client/scheduled.ts';
+import { refuseShown } from '../client/shown.ts';
 import type { Queue } from '../core/queue.ts';
 import { decodeHeader, markOf } from '../core/record-header.ts';
 import type { JobState } from '../core/state.ts';
@@ -25,9 +26,14 @@ export interface TestJob {
   readonly reason: string | undefined;
 }
 
-type Wanted = Pick<Plan, 'id' | 'record' | 'dueMs' | 'mode' | 'strict'>;
+type Wanted = Pick<Plan, 'id' | 'record' | 'dueMs' | 'mode' | 'strict'> & {
+  /** Of a schedule, or of a job that died: it is never refused for want of room. */
+  readonly isOwed?: boolean;
+};
 
 export type JobBook = ReturnType<typeof createJobBook>;
+
+type Answer = Exclude<ScheduleReply, { kind: 'later' }>;
 
 const LIVE: readonly JobState[] = ['scheduled', 'ready', 'running'];
 
@@ -40,7 +46,7 @@ export function createJobBook(parts: JobBookParts) {
   const { agenda, queueOf } = parts;
   const deadLetters: DeadLetter[] = [];
   const runner = createRunner({ ...parts, deadLetters }, (queue, { id, record, dueMs = agenda.nowMs() }) =>
-    add(queue, { id, record, dueMs, mode: 'keep', strict: false }),
+    add(queue, { id, record, dueMs, mode: 'keep', strict: false, isOwed: true }),
   );
   const kept = new Map<string, Kept>();
 
@@ -49,8 +55,9 @@ export function createJobBook(parts: JobBookParts) {
 
   /** The same answers as `schedule.lua`. */
   async function add(queue: Queue, plan: Wanted): Promise<Scheduled> {
+    refuseShown(plan, queueOf(queue).redact);
     const before = kept.get(keyOf(queue.name, plan.id));
-    const reply = before ? replyTo(before, plan) : { kind: 'ok' as const };
+    const reply = roomFor(queueOf(queue), plan, before ? replyTo(before, plan) : { kind: 'ok' });
     const told = scheduledOf(queue.name, plan, reply);
     if (reply.kind !== 'ok' && reply.kind !== 'replaced') return told;
     before?.strike();
@@ -60,6 +67,22 @@ export function createJobBook(parts: JobBookParts) {
       generation: generation === undefined ? undefined : generation + 1,
     });
     return told;
+  }
+
+  /** As `lua/lib/quota.lua`, where every queue has one partition and each record was weighed. */
+  function roomFor({ name, maxPending = 0, maxBytes = 0 }: Queue, plan: Wanted, reply: Answer): Answer {
+    const isIn = reply.kind === 'ok' || reply.kind === 'replaced';
+    if (!isIn || plan.isOwed || maxPending + maxBytes === 0) return reply;
+    const live = [...inQueue(name)].filter(({ state }) => LIVE.includes(state));
+    const isNew = reply.kind === 'ok';
+    if (isNew && maxPending > 0 && live.length >= maxPending) {
+      return { kind: 'full', what: 'pending', limit: maxPending, there: live.length };
+    }
+    const there = live.reduce((sum, { record }) => sum + Buffer.byteLength(record), 0);
+    const before = isNew ? '' : (kept.get(keyOf(name, plan.id))?.record ?? '');
+    const more = Buffer.byteLength(plan.record) - Buffer.byteLength(before);
+    const isHeavy = maxBytes > 0 && more > 0 && there + more > maxBytes;
+    return isHeavy ? { kind: 'full', what: 'bytes', limit: maxBytes, there } : reply;
   }
 
   function* inQueue(queue: string): Generator<Kept, undefined, undefined> {
@@ -99,7 +122,7 @@ function cancel(job: Kept | undefined, nowMs: number): Exclude<CancelReply, { ki
 }
 
 /** What is told about a job of this id that is there already; `ok` when it is over and gets a new life. */
-function replyTo(before: Kept, { record, mode }: Wanted): Exclude<ScheduleReply, { kind: 'later' }> {
+function replyTo(before: Kept, { record, mode }: Wanted): Answer {
   const { state, dueMs } = before;
   const over = overOf(state);
   if (markOf(before.record) === markOf(record)) return { kind: 'already', over };

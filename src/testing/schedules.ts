@@ -146,7 +146,7 @@ async function fire(book: Book, armed: Armed, atMs: number): Promise<void> {
   const askedMs = dueOfFire(schedule, atMs);
   const record = encodeRecord(askedMs, schedule.body, schedule.header);
   const dueMs = waitingMs === atMs ? Math.max(askedMs, agenda.nowMs()) : askedMs;
-  await jobs.add(queueOf(schedule.queue), { id: armed.last, record, dueMs, mode: 'keep', strict: false });
+  await jobs.add(queueOf(schedule.queue), { id: armed.last, record, dueMs, mode: 'keep', strict: false, isOwed: true });
 }
 
 function armedOf(book: Book, name: string): Armed {

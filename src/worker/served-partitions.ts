@@ -11,7 +11,7 @@ import type { Log } from '../core/log.ts';
 import type { Queue } from '../core/queue.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
-import { declareQueue, partitionsOf } from '../redis/transitions/queues.ts';
+import { declareQueue, partitionsOf, type QueueSettings } from '../redis/transitions/queues.ts';
 import { join } from '../redis/transitions/ready.ts';
 
 export interface ServedPartitions {
@@ -23,7 +23,7 @@ export interface ServedPartitions {
 export function createServedPartitions(parts: {
   readonly redis: Redis;
   readonly namespace: string;
-  readonly queue: Pick<Queue, 'name' | 'partitions' | 'history' | 'redact' | 'broadcast'>;
+  readonly queue: Pick<Queue, 'name' | 'partitions' | keyof QueueSettings>;
   readonly consumer: string;
   readonly log: Log;
 }): ServedPartitions {
@@ -31,9 +31,9 @@ export function createServedPartitions(parts: {
   const refs: PartitionRef[] = [];
 
   async function declare(): Promise<void> {
-    const { name, partitions, history, redact, broadcast } = queue;
+    const { name, partitions, history, redact, broadcast, maxPending, maxBytes } = queue;
     // Said once: what somebody sets later, for all processes, must not be undone by the next look.
-    const settings = { history, redact, broadcast, isRepeated: refs.length > 0 };
+    const settings = { history, redact, broadcast, maxPending, maxBytes, isRepeated: refs.length > 0 };
     const layout = await declareQueue(redis, { namespace, queue: name, partitions, ...settings });
     const next = partitionsOf(namespace, layout);
     if (refs.length === 0 && next.some(isBroadcast)) throw ofSubscribers(name);

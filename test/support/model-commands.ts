@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { producing } from './model-calls.ts';
 import { editing } from './model-edit-calls.ts';
 import { disturbing } from './model-faults.ts';
+import { limiting } from './model-quota-calls.ts';
 import { relay } from './model-relay.ts';
 import { working } from './model-worker-calls.ts';
 import type { Call, World } from './model-world.ts';
@@ -16,7 +17,10 @@ export type Numbers = readonly [a: number, b: number, c: number];
 /** Undefined when there is nothing the command could speak of. */
 export type Resolve = (world: World, numbers: Numbers) => Call | undefined;
 
-export const words: Readonly<Record<string, Resolve>> = { ...producing, ...editing, ...working, relay, ...disturbing };
+export const words: Readonly<Record<string, Resolve>> = {
+  ...{ ...producing, ...editing, ...working, relay, ...disturbing },
+  ...limiting,
+};
 
 /** How often a word comes up; 1 unless named. What is costly comes up in scenes only. */
 const WEIGHTS: Readonly<Record<string, number>> = {
@@ -35,6 +39,9 @@ const WEIGHTS: Readonly<Record<string, number>> = {
   },
   ...{
     putHuge: 0,
+    // Limits would refuse what the others need; they have lists of their own.
+    allot: 0,
+    weigh: 0,
     bury: 4,
     reschedule: 3,
     edit: 3,

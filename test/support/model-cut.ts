@@ -27,7 +27,7 @@ const READING = [
   'ZMSCORE',
   'ZCARD',
 ];
-READING.push('ZCOUNT', 'ZRANGE', 'ZRANGEBYSCORE', 'XLEN', 'XRANGE', 'XREVRANGE', 'XPENDING', 'XINFO');
+READING.push('ZCOUNT', 'ZRANGE', 'ZRANGEBYSCORE', 'ZSCAN', 'XLEN', 'XRANGE', 'XREVRANGE', 'XPENDING', 'XINFO');
 
 /** Stands in the place of the first comment, so that lines keep their numbers. */
 const counting = (allowed: number) =>

@@ -18,13 +18,15 @@ import {
   seenOf,
   tombstoneOf,
 } from './model.ts';
+import { noteRoom, roomFor, roomOf } from './model-quota.ts';
 
 export const LIMITS = { horizonMs: 100_000, bytesMax: 200, leaseMs: 600_000 };
 
 export function schedule(model: Model, items: readonly ScheduleItem[], mode: 'keep' | 'replace'): ScheduleReply[] {
   let soonest = Number.POSITIVE_INFINITY;
+  const room = roomOf(model);
   const replies = items.map((item): ScheduleReply => {
-    const reply = judged(model, item, mode);
+    const reply = roomFor(model, item, judged(model, item, mode), room);
     if (reply.kind !== 'ok' && reply.kind !== 'replaced') return reply;
     const job = jobOf(model, item.member);
     const over = job.tombstone !== undefined && job.overMs === undefined;
@@ -37,6 +39,7 @@ export function schedule(model: Model, items: readonly ScheduleItem[], mode: 'ke
     soonest = Math.min(soonest, item.dueMs);
     return reply;
   });
+  noteRoom(model, room);
   nudge(model, soonest);
   return replies;
 }
@@ -311,7 +314,10 @@ export function remove(model: Model, force: boolean): { kind: 'ok' | 'holds'; ho
   model.jobs.clear();
   model.stale.clear();
   const { jobs, counters, stale, ...empty } = createModel(nowMs);
-  const unset = { leader: undefined, epoch: undefined, wake: undefined, paused: undefined, evicted: undefined };
+  const unset = {
+    ...{ leader: undefined, epoch: undefined, wake: undefined, paused: undefined, evicted: undefined },
+    ...{ quota: undefined, held: undefined },
+  };
   model.declared = false;
   Object.assign(model, { ...empty, ...unset, nudges, effects });
   return { kind: 'ok', holds };

@@ -84,6 +84,9 @@ export interface Model {
   readonly stale: Map<string, number>;
   /** The youngest end that went because of their number, and when. */
   evicted?: { readonly ageMs: number; readonly atMs: number } | undefined;
+  /** What its queue may hold, and what was counted of it. */
+  quota?: { readonly pending: number; readonly bytes: number } | undefined;
+  held?: { readonly weight: number; readonly count: number } | undefined;
   readonly nudges: string[];
   /** Effects of commits. */
   effects: number;
@@ -187,6 +190,8 @@ export function render(model: Model): Stored {
       ...(model.declared ? ([['generation', '0']] as const) : []),
       ...pairOf('wake', model.wake?.toFixed(0)),
       ...pairOf('paused', model.paused),
+      ...pairOf('quota', model.quota && `${model.quota.pending} ${model.quota.bytes}`),
+      ...pairOf('held', model.held && `${model.held.weight} ${model.held.count}`),
       ...pairOf('evicted', model.evicted && `${model.evicted.ageMs} ${model.evicted.atMs}`),
       ...pairOf('epoch', model.epoch?.toFixed(0)),
       ...pairOf('schema', model.epoch && '1'),

@@ -161,6 +161,8 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
   ['group @no-stream: no guard', 'promote makes the stream first; who only looks has tests of its own'],
   ['tombstone @nothing-there: turned >', 'only one more look, which finds nothing'],
   ['starting @young: turned <', 'a second is neither old nor young'],
+  ['quota @no-bytes: turned >', 'without a limit of bytes nothing is noted, so one look more finds nothing'],
+  ['quota @unreadable: no guard', 'nothing of ours writes limits that cannot be read'],
   ['serve @nothing-asked: no guard', 'nothing is started and nothing delivered all the same'],
   ['relay @nothing-there: turned >', 'where nothing waits, nothing is delivered all the same'],
   ['start-one @young-again: turned >', 'a second is neither old nor young'],

@@ -123,6 +123,16 @@ describe('whole queues', () => {
     expect(wanted.filter((name) => !lua.includes(`'n.${name}'`))).toEqual([]);
   });
 
+  test('the limits of a queue and what is used of them are those of all its partitions; without a limit there is none', async () => {
+    const quota = { pending: 3, pendingMax: 10, bytes: 0, bytesMax: 0 };
+    const stats = [{ quota }, { quota: { ...quota, pending: 4 } }];
+    const queueStats = async () => stats.map((one, partition) => ({ ...reading({ stats: one }), partition }));
+    const found = await samples(createMetrics({ version: '1.2.3', queueStats }));
+    expect(found.get('duestream_quota_jobs{queue="emails"}')).toBe(7);
+    expect(found.get('duestream_quota_jobs_limit{queue="emails"}')).toBe(20);
+    expect(found.get('duestream_quota_bytes_limit{queue="emails"}')).toBeUndefined();
+  });
+
   test('the youngest end that went because of its number is that of all partitions; without one there is no series', async () => {
     const series = 'duestream_done_evicted_age_seconds{queue="emails"}';
     let stats: readonly object[] = [{}, {}];

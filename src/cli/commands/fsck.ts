@@ -16,6 +16,7 @@ import { type Examination, examine, examineControl, growthFlaws } from '../../re
 import { type Growth, growth } from '../../redis/repair/growth.ts';
 import { repair as repairDamage } from '../../redis/repair/repair.ts';
 import { listQueues, partitionsOf } from '../../redis/transitions/queues.ts';
+import { weighAll } from '../../redis/transitions/quotas.ts';
 import { type Exit, type Register, withExamples } from '../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../session.ts';
 import type { Paint } from '../terminal/paint.ts';
@@ -104,7 +105,10 @@ async function report(
   if (!repair || !yes || plan.length === 0) return { queue, partition, ...found, flaws: found.flaws.map(told) };
   const damages = plan.flatMap(({ damage }) => damage ?? []);
   const replies = await repairDamage(redis, ref, damages);
-  const repaired = plan.filter(({ damage }) => damage !== undefined && replies.get(damage) === 'repaired');
+  const isWeighed = plan.some(({ what }) => what === 'misweighed') && (await weighAll(redis, ref, 'note'));
+  const repaired = plan.filter(({ damage, what }) =>
+    damage === undefined ? what === 'misweighed' && isWeighed : replies.get(damage) === 'repaired',
+  );
   // What is left is looked at again rather than concluded: others work on this partition as well.
   const after = await examine(redis, ref, { clock: systemClock });
   const flaws = [...repaired.map((flaw) => ({ ...told(flaw), repaired: true })), ...after.flaws.map(told)];

@@ -8,8 +8,9 @@ import { fires } from '../../core/recurring/recurrence.ts';
 import { dueOfFire, fireId, recurrenceOf, routingOf, type Schedule } from '../../core/recurring/schedule.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { Jobs } from '../../redis/transitions/jobs.ts';
-import type { ScheduleReply } from '../../redis/transitions/replies.ts';
+import type { ScheduleItem, ScheduleReply } from '../../redis/transitions/replies.ts';
 import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from '../chunks.ts';
+import { queueFull } from '../scheduled.ts';
 
 /** What became of one job. */
 export interface FiredJob {
@@ -48,7 +49,12 @@ export function instantsOfRange(schedule: Schedule, { fromMs, toMs, limit }: Bac
   return instants;
 }
 
-/** Schedules the jobs of instants that are past; they are due at once, in their order. */
+/**
+ * Schedules the jobs of instants that are past; they are due at once, in their order.
+ *
+ * @throws DuestreamError `queue-full` where the queue has no room for one of them; those before it are scheduled, and the same
+ * range once more leaves them as they are
+ */
 export async function backfill(
   jobs: Pick<Jobs, 'schedule'>,
   ref: PartitionRef,
@@ -84,7 +90,7 @@ function itemOf(schedule: Schedule, id: string, dueMs: number) {
 async function send(
   jobs: Pick<Jobs, 'schedule'>,
   ref: PartitionRef,
-  items: readonly { readonly member: string; readonly record: string; readonly dueMs: number }[],
+  items: readonly (ScheduleItem & { readonly id: string })[],
 ): Promise<readonly FiredJob['status'][]> {
   const statuses: FiredJob['status'][] = [];
   while (statuses.length < items.length) {
@@ -95,7 +101,11 @@ async function send(
     // Redis looks at the first at least, so this comes to an end.
     const looked = replies.filter(({ kind }) => kind !== 'later');
     if (looked.length === 0) throw new Error('the script replied to fewer jobs than it was sent');
-    statuses.push(...looked.map(statusOf));
+    for (const reply of looked) {
+      const item = items[statuses.length];
+      if (item && reply.kind === 'full') throw queueFull(ref.queue, item, reply);
+      statuses.push(statusOf(reply));
+    }
   }
   return statuses;
 }

@@ -41,6 +41,7 @@ const titles: Readonly<Record<ErrorCode, string>> = {
   unavailable: 'Redis is not available',
   indeterminate: 'it may or may not have been carried out',
   'out-of-memory': 'Redis is full',
+  'queue-full': 'the queue is full',
   refused: 'Redis refuses it',
 };
 
@@ -112,8 +113,11 @@ export function answerProblem(c: Context, error: unknown, log: Log): Response {
   return c.body(JSON.stringify({ ...body, ...also }), status, { 'Content-Type': 'application/problem+json' });
 }
 
-const retryOf = (code: ProblemCode): Readonly<Record<string, string>> =>
-  code === 'unavailable' || code === 'stopped' || code === 'moved' ? { 'Retry-After': '1' } : {};
+/** A full queue empties as its jobs come due: more slowly than a daemon comes back. */
+function retryOf(code: ProblemCode): Readonly<Record<string, string>> {
+  if (code === 'queue-full') return { 'Retry-After': '10' };
+  return code === 'unavailable' || code === 'stopped' || code === 'moved' ? { 'Retry-After': '1' } : {};
+}
 
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
@@ -122,8 +126,9 @@ function problemOf(error: unknown): Problem {
   if (error instanceof RangeError) return new Problem('bad-input', { detail: 'the body is nested too deeply' });
   const code = codeOf(error);
   const isCallers = errorCatalogue[code].http < 500;
-  if (isCallers) return new Problem(code, { detail: oneLine(messageOf(error)), errors: faultsIn(messageOf(error)) });
-  return new Problem(code, { detail: advice[code], also: unconfirmedOf(error) });
+  const also = unconfirmedOf(error);
+  if (!isCallers) return new Problem(code, { detail: advice[code], also });
+  return new Problem(code, { detail: oneLine(messageOf(error)), errors: faultsIn(messageOf(error)), also });
 }
 
 /** The framework refuses what is no JSON before anything of ours sees it. */

@@ -26,8 +26,8 @@ const COMMANDS: Readonly<Record<AccessRole, readonly string[]>> = {
     xack xadd xclaim xdel xgroup|create xgroup|createconsumer xgroup|delconsumer xinfo|consumers xinfo|groups xinfo|stream
     xlen xpending xrange xreadgroup xrevrange zadd zcard zcount zmscore zrange zrangebyscore zrem zrevrange zscan zscore`),
   /** An application that schedules, cancels, changes and replays jobs, and finds them. */
-  producer: words(`exists hdel hgetall hincrby hmget hset hsetnx spublish xdel xpending xrange xrevrange zadd zcount
-    zmscore zrange zrem zscore`),
+  producer: words(`exists hdel hgetall hincrby hmget hset hsetnx spublish xdel xlen xpending xrange xrevrange zadd zcard
+    zcount zmscore zrange zrem zscore`),
   /** The verbs of the command line that change nothing. */
   reader: words(`exists get hgetall hlen hmget hscan mget pttl smembers xinfo|consumers xinfo|groups xinfo|stream
     xlen xpending xrange xrevrange zcard zcount zmscore zrange zrangebyscore zrevrange zscan zscore`),

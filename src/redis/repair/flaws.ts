@@ -12,7 +12,17 @@ export interface Flaw {
   readonly damage: Damage | undefined;
 }
 
-type StateKind = 'overdue' | 'lease' | 'expiring' | 'balance' | 'immortal' | 'shrunk' | 'type' | 'hollow' | 'unswept';
+type StateKind =
+  | 'overdue'
+  | 'lease'
+  | 'expiring'
+  | 'balance'
+  | 'immortal'
+  | 'shrunk'
+  | 'type'
+  | 'hollow'
+  | 'unswept'
+  | 'misweighed';
 type Kind = Flaw['what'];
 
 const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string, repair?: string]>> = {
@@ -62,6 +72,11 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
   unswept: [
     'I16',
     'the history has records that are in no order of ends, so no sweep would ever remove them; remove both keys of the history',
+  ],
+  misweighed: [
+    'I17',
+    'the bytes that the limit of its queue is compared with are far from those of its records, so jobs may be refused or taken that should not',
+    'count them anew, as its leader does all the time',
   ],
   type: ['key', 'somebody else put another type at our key, and the partition stands still: rename or delete it'],
   hollow: [

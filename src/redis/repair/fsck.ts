@@ -6,10 +6,12 @@
  * the counters add up (I11).
  */
 import type { Clock } from '../../core/clock.ts';
+import type { QuotaUse } from '../../core/quota.ts';
 import type { Redis } from '../connection/connect.ts';
 import { wrongTypes, wrongTypeText } from '../connection/wrong-type.ts';
 import { type PartitionStats, stats } from '../inspect.ts';
 import { controlKeys, controlTable, type PartitionRef, type StoredKey, storedKeys } from '../keys.ts';
+import { weighAll } from '../transitions/quotas.ts';
 import { list, type Reply } from '../transitions/scripts.ts';
 import { type CheckedEntries, checkEntries, checkMembers, checkTags, type Damage, damageKey } from './damage.ts';
 import { damageFlaw, type Flaw, flawOf } from './flaws.ts';
@@ -46,6 +48,9 @@ const PAGE = 300;
 const FLAWS_MAX = 10_000;
 /** How late the first job may be while somebody leads. */
 const OVERDUE_MS = 5000;
+/** How far the noted bytes of a queue with a limit may be from those that are counted: the larger of both. */
+const WEIGHT_OFF_BYTES = 65_536;
+const WEIGHT_OFF_PART = 0.2;
 
 /** Looks once, and again when something was found. */
 export async function examine(redis: Redis, ref: PartitionRef, options: ExamineOptions): Promise<Examination> {
@@ -109,14 +114,30 @@ async function sight(redis: Redis, ref: PartitionRef, atomicMax: number): Promis
     ...entries.found,
     ...tags.found,
   ];
+  const weight = await misweighed(redis, ref, before.quota);
   const after = await stats(redis, ref);
   const settled = isSame(before, after) ? members.records : undefined;
   const found = new Map<string, Flaw>();
   for (const damage of damages.slice(0, FLAWS_MAX)) found.set(damageKey(damage), damageFlaw(damage));
+  // By its name alone: on a queue in use no two looks find the same bytes.
+  if (weight) found.set(weight.what, weight);
   for (const flaw of await stateFlaws(redis, ref, { now: after, records: settled })) {
     found.set(`${flaw.what} ${flaw.name} ${flaw.means}`, flaw);
   }
   return { looked: members.looked + entries.looked + tags.looked, atomic: all.kind !== 'large', found };
+}
+
+/**
+ * The bytes that are noted differ from those that are there by more than what comes and goes while both are looked at, and
+ * what the mean of many sizes may be wrong by.
+ */
+async function misweighed(redis: Redis, ref: PartitionRef, quota: QuotaUse | undefined): Promise<Flaw | undefined> {
+  if (!quota || quota.bytesMax === 0) return undefined;
+  const counted = await weighAll(redis, ref, 'look');
+  if (!counted) return undefined;
+  const off = Math.abs(counted.bytes - quota.bytes);
+  if (off <= Math.max(WEIGHT_OFF_BYTES, counted.bytes * WEIGHT_OFF_PART)) return undefined;
+  return flawOf('misweighed', '', `${quota.bytes} bytes noted, ${counted.bytes} counted`);
 }
 
 /** A partition that is too large for one moment. */

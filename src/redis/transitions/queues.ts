@@ -7,14 +7,17 @@ import { type Broadcast, broadcastShare, decodeBroadcast, encodeBroadcast } from
 import { DuestreamError } from '../../core/errors.ts';
 import { decodeHistory, encodeHistory, type History, shareOf } from '../../core/history.ts';
 import { parseName } from '../../core/job.ts';
+import { decodeLimit, NO_QUOTA, type QuotaSettings, quotaShare } from '../../core/quota.ts';
 import { decodeRedact, encodeRedact, type Redaction } from '../../core/redaction.ts';
 import type { Redis } from '../connection/connect.ts';
 import { naming } from '../connection/wrong-type.ts';
 import { controlKeys, type PartitionRef, partitionRef } from '../keys.ts';
 import { refuseOther, SCHEMA, SCHEMA_FIELD } from '../schema.ts';
+import { allot } from './quotas.ts';
 import { list, run, text } from './scripts.ts';
 
-export interface QueueLayout {
+/** With how much it may hold, in `maxPending` and `maxBytes`; 0: no limit, undefined: there never was one. */
+export interface QueueLayout extends QuotaSettings {
   readonly queue: string;
   readonly partitions: number;
   readonly layoutGeneration: number;
@@ -27,7 +30,7 @@ export interface QueueLayout {
 }
 
 /** What is stored beside a layout. Undefined: what is stored stays. Of `redact` an empty list: nothing is hidden any more. */
-export type QueueSettings = Pick<QueueLayout, 'history' | 'redact' | 'broadcast'>;
+export type QueueSettings = Pick<QueueLayout, (typeof SETTINGS)[number]>;
 
 /** The layout of a queue, declaring it with `partitions` when it is new. */
 export async function declareQueue(
@@ -56,7 +59,9 @@ export async function declareQueue(
   }
   const layout = JSON.stringify({ partitions, generation: 0 });
   const holds = isNew ? await declare(redis, namespace, { queue, layout }) : known;
-  return decode(queue, holds, { ...stored, ...wanted });
+  const declared = decode(queue, holds, { ...stored, ...wanted });
+  if (limits(wanted)) await allotAll(redis, namespace, declared);
+  return declared;
 }
 
 /** What a queue keeps from now on, and whom its jobs go to. Every process follows within half a minute. */
@@ -67,6 +72,16 @@ export async function setQueue(
   for (const [setting, text] of Object.entries(encoded(settings))) {
     await store(redis, { namespace, queue }, { setting, text });
   }
+  const layout = limits(encoded(settings)) ? await findQueue(redis, namespace, queue) : undefined;
+  if (layout) await allotAll(redis, namespace, layout);
+}
+
+const limits = ({ maxPending, maxBytes }: Stored): boolean => (maxPending ?? maxBytes) !== undefined;
+
+/** From now on, and not only when their leaders have read the registry, which does what is left undone here. */
+async function allotAll(redis: Redis, namespace: string, layout: QueueLayout): Promise<void> {
+  const each = partitionsOf(namespace, layout).map((ref) => allot(redis, ref, { quota: ref.quota ?? NO_QUOTA }));
+  await Promise.all(each);
 }
 
 async function store(
@@ -81,16 +96,20 @@ async function store(
 /** As they stand in the registry, each in a field of its own. */
 type Stored = { readonly [Name in (typeof SETTINGS)[number]]?: string | null | undefined };
 
-const SETTINGS = ['history', 'redact', 'broadcast'] as const;
+const SETTINGS = ['history', 'redact', 'broadcast', 'maxPending', 'maxBytes'] as const;
 
 const encoded = ({
   history,
   redact,
   broadcast,
-}: QueueSettings): { history?: string; redact?: string; broadcast?: string } => ({
+  maxPending,
+  maxBytes,
+}: QueueSettings): { [Name in (typeof SETTINGS)[number]]?: string } => ({
   ...(history && { history: encodeHistory(history) }),
   ...(redact && { redact: encodeRedact(redact) }),
   ...(broadcast && { broadcast: encodeBroadcast(broadcast) }),
+  ...(maxPending !== undefined && { maxPending: String(maxPending) }),
+  ...(maxBytes !== undefined && { maxBytes: String(maxBytes) }),
 });
 
 /** No queue can have a name with a colon, so an earlier release passes it over. */
@@ -114,11 +133,8 @@ export async function listQueues(redis: Redis, namespace: string): Promise<reado
   const keys = controlKeys(namespace);
   const { [SCHEMA_FIELD]: schema, ...all } = await naming(redis, [keys], redis.hgetall(keys.queues));
   refuseOther(`namespace ${namespace}`, schema);
-  const storedOf = (queue: string) => ({
-    history: all[fieldOf(queue, 'history')],
-    redact: all[fieldOf(queue, 'redact')],
-    broadcast: all[fieldOf(queue, 'broadcast')],
-  });
+  const storedOf = (queue: string): Stored =>
+    Object.fromEntries(SETTINGS.map((setting) => [setting, all[fieldOf(queue, setting)]]));
   return Object.entries(all)
     .flatMap(([queue, value]) => (queue.includes(':') ? [] : (readable(queue, value, storedOf(queue)) ?? [])))
     .sort((a, b) => (a.queue < b.queue ? -1 : 1));
@@ -132,10 +148,12 @@ export async function findQueue(redis: Redis, namespace: string, queue: string):
 
 export function partitionsOf(namespace: string, layout: QueueLayout): readonly PartitionRef[] {
   const { queue, partitions, layoutGeneration } = layout;
+  const quota = quotaShare(layout, partitions);
   const settings = {
     ...(layout.history && { history: shareOf(layout.history, partitions) }),
     ...(layout.redact && { redact: layout.redact }),
     ...(layout.broadcast && { broadcast: broadcastShare(layout.broadcast, partitions) }),
+    ...(quota && { quota }),
   };
   return Array.from({ length: partitions }, (_, partition) =>
     partitionRef(namespace, { queue, partition, layoutGeneration, ...settings }),
@@ -145,13 +163,10 @@ export function partitionsOf(namespace: string, layout: QueueLayout): readonly P
 async function look(redis: Redis, namespace: string, queue: string) {
   const keys = controlKeys(namespace);
   const asked = redis.hmget(keys.queues, queue, SCHEMA_FIELD, ...fieldsOf(queue));
-  const [known = null, schema = null, history = null, redact = null, broadcast = null] = await naming(
-    redis,
-    [keys],
-    asked,
-  );
+  const [known = null, schema = null, ...values] = await naming(redis, [keys], asked);
   refuseOther(`namespace ${namespace}`, schema);
-  return { known, schema, history, redact, broadcast };
+  const stored: Stored = Object.fromEntries(SETTINGS.map((setting, at) => [setting, values[at] ?? null]));
+  return { known, schema, ...stored };
 }
 
 /** @returns the layout that holds */
@@ -181,6 +196,7 @@ function readable(queue: string, value: string, stored: Stored): QueueLayout | u
     const history = decodeHistory(stored.history);
     const redact = decodeRedact(stored.redact);
     const broadcast = decodeBroadcast(stored.broadcast);
+    const [maxPending, maxBytes] = [decodeLimit(stored.maxPending), decodeLimit(stored.maxBytes)];
     const layout = {
       queue: parseName(queue, 'queue'),
       partitions: Number(partitions),
@@ -188,6 +204,8 @@ function readable(queue: string, value: string, stored: Stored): QueueLayout | u
       ...(history && { history }),
       ...(redact && { redact }),
       ...(broadcast && { broadcast }),
+      ...(maxPending !== undefined && { maxPending }),
+      ...(maxBytes !== undefined && { maxBytes }),
     };
     const sane = Number.isInteger(partitions) && layout.partitions >= 1 && layout.partitions <= PARTITIONS_MAX;
     return sane && Number.isInteger(generation) && layout.layoutGeneration >= 0 ? layout : undefined;

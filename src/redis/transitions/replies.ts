@@ -20,7 +20,9 @@ export type ScheduleReply =
   | { readonly kind: 'later' }
   | { readonly kind: 'already'; readonly over: OverState | undefined }
   | { readonly kind: 'exists'; readonly dueMs: number }
-  | { readonly kind: 'bad-due'; readonly nowMs: number };
+  | { readonly kind: 'bad-due'; readonly nowMs: number }
+  /** A limit of the queue, as its partition has its share: nothing was changed. */
+  | { readonly kind: 'full'; readonly what: 'pending' | 'bytes'; readonly limit: number; readonly there: number };
 
 /** The partition has another generation: the queue was resized, look it up again. */
 export interface Moved {
@@ -124,7 +126,10 @@ const OK: ScheduleReply = { kind: 'ok' };
 
 export function scheduleReply(reply: string): ScheduleReply {
   if (reply === 'ok') return OK;
-  const [kind, detail = ''] = reply.split(' ');
+  const [kind, detail = '', limit, there] = reply.split(' ');
+  if (kind === 'full') {
+    return { kind, what: detail === 'bytes' ? 'bytes' : 'pending', limit: Number(limit), there: Number(there) };
+  }
   if (kind === 'already') return { kind, over: outcomeLetters[detail] };
   if (kind === 'exists') return { kind, dueMs: score(detail) };
   if (kind === 'bad-due') return { kind, nowMs: Number(detail) };

@@ -25,7 +25,7 @@ const define = <const S extends Script>(script: S): S => script;
 /** One entry per file in `lua/verbs/`, in the order a job meets them. */
 export const scripts = {
   schedule: define({
-    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'wake', 'stale', 'tags'],
+    keys: ['scheduled', 'jobs', 'runs', 'done', 'meta', 'wake', 'stale', 'tags', 'ready'],
     args: ['now', 'generation', 'mode', 'horizon', 'bytes'],
     reply: 'per item',
     each: ['member', 'record', 'due'],
@@ -193,6 +193,12 @@ export const scripts = {
     args: ['now', 'seen', 'bytes'],
     reply: 'per item',
     each: ['kind', 'name'],
+  }),
+  allot: define({ keys: ['leader', 'meta'], args: ['term', 'pending', 'bytes'], reply: 'text' }),
+  weigh: define({
+    keys: ['scheduled', 'jobs', 'ready', 'meta'],
+    args: ['part', 'cursor', 'limit', 'bytes', 'count', 'mode'],
+    reply: 'list',
   }),
   pause: define({ keys: ['meta'], args: ['now', 'reason'] }),
   resume: define({ keys: ['meta', 'wake'], args: [] }),

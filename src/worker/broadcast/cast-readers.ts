@@ -37,8 +37,8 @@ export function createCastReaders(parts: ReadersParts): CastReaders {
   let isStopped = false;
 
   async function follow(): Promise<void> {
-    const { name, partitions, history, broadcast } = queue;
-    const settings = { history, broadcast, isRepeated: readers.length > 0 };
+    const { name, partitions, history, broadcast, maxPending, maxBytes } = queue;
+    const settings = { history, broadcast, maxPending, maxBytes, isRepeated: readers.length > 0 };
     const layout = await declareQueue(redis, { namespace, queue: name, partitions, ...settings });
     const refs = partitionsOf(namespace, layout);
     if (readers.length === 0 && !refs.every(isBroadcast)) throw ofWorkers(name);

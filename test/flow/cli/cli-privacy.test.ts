@@ -93,6 +93,13 @@ describe('fields that a queue redacts', () => {
       expect(code).not.toBe(0);
       expect(err).toMatch(/data\.\S+ is "\[redacted\]", which stands in views for a value that its queue hides/);
     }
+    const again = ['--id', 'waits', '--if-exists', 'replace', '--delay', '1h', '--data', back];
+    const replaced = await due('schedule', 'q', ...again);
+    expect(replaced.code).toBe(64);
+    expect(replaced.err).toMatch(/data\.\S+ is "\[redacted\]"/);
+    const jobs = ['waits', 'other'].map((id) => ({ id, data: shown.data, ifExists: 'replace' as const }));
+    await expect(producer.scheduleMany('q', jobs)).rejects.toMatchObject({ code: 'bad-input' });
+    expect((await producer.get('q', 'waits'))?.data).toEqual(data);
     const coded = defineQueue<object>('q', { redact });
     await expect(producer.edit(coded, 'waits', { data: shown.data })).rejects.toMatchObject({ code: 'bad-input' });
     expect((await producer.edit('q', 'waits', { data: { ...data, n: 8 } })).status).toBe('edited');

@@ -76,3 +76,21 @@ test('a person is erased from all nodes, in steps', { timeout: 120_000 }, async 
   await erasure.stop();
   await producer.stop();
 });
+
+test('limits hold in each partition, whichever node it is on', { timeout: 120_000 }, async () => {
+  const limited = defineQueue('limited', { partitions: 6, maxPending: 12, maxBytes: 1_000_000 });
+  const producer = createProducer({ redis: cluster.url, retryBudget: '60s' });
+  const jobs = Array.from({ length: 200 }, (_, nth) => ({ id: `q${nth}`, data: nth, delay: '1h' }));
+  const refused: unknown = await producer.scheduleMany(limited, jobs).catch((error: unknown) => error);
+  expect(refused).toMatchObject({ code: 'queue-full' });
+  expect(await producer.count(limited)).toBe(12);
+  const found = await Promise.all(
+    cluster.masters.map(async ({ client }) => {
+      const keys = await client.keys('duestream:v1:{limited:*:meta');
+      return Promise.all(keys.map((key) => client.hget(key, 'quota')));
+    }),
+  );
+  expect(found.filter((some) => some.length > 0).length).toBeGreaterThan(1);
+  expect(found.flat()).toEqual(Array.from({ length: 6 }, () => '2 166667'));
+  await producer.stop();
+});

@@ -189,7 +189,27 @@ describe('one flaw of each kind', () => {
   });
 });
 
+test('bytes that are far from those of the records are counted anew (I17)', async () => {
+  await p.schedule('a', { dueMs: LATER });
+  await p.redis.hset(p.keys.meta, { quota: '0 1000000', held: '900000 1' });
+  expect(await found()).toEqual(['I17 misweighed']);
+  const told = await fsck('q');
+  expect(told.code).toBe(1);
+  expect(told.out).toMatch(/I17 +misweighed: .*\(900000 bytes noted, \d+ counted\) \[can be repaired\]/);
+  const repaired = await fsck('q', '--repair', '--yes');
+  expect(repaired.code).toBe(0);
+  expect(repaired.out).toMatch(/\(900000 bytes noted, \d+ counted\) \[repaired\]/);
+  expect(await p.meta('held')).toBe(`${await p.redis.hstrlen(p.keys.jobs, 'j:a')} 1`);
+  expect(await found()).toEqual([]);
+});
+
 describe('what is no flaw', () => {
+  test('bytes that are off by as much as comes and goes (I17)', async () => {
+    await p.schedule('a', { dueMs: LATER });
+    await p.redis.hset(p.keys.meta, { quota: '0 1000000', held: '60000 1' });
+    expect(await found()).toEqual([]);
+  });
+
   test('a job that is late in a queue that is paused (I9)', async () => {
     await p.lead();
     await p.redis.hset(p.keys.meta, 'paused', '1 because');

@@ -5,6 +5,7 @@ import { span } from '../../../core/plain-words.ts';
 import { type QueueCounts, queueCounts } from '../../../operations/queue-counts.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { type Session, withRedis } from '../../session.ts';
+import { fullText } from '../../terminal/quota.ts';
 import { line, table } from '../../terminal/text.ts';
 
 export const queuesLs: Register = (parent, runner) => {
@@ -22,6 +23,7 @@ async function run(session: Session): Promise<Exit> {
     if (queues.length === 0) {
       return [line`no queue was used in namespace ${namespace} yet; the first "duestream schedule" makes one`];
     }
+    const isLimited = queues.some(({ quota }) => quota !== undefined);
     const rows = queues.map((queue) => [
       queue.queue,
       queue.partitions,
@@ -30,10 +32,11 @@ async function run(session: Session): Promise<Exit> {
       queue.running,
       queue.dead,
       queue.oldestDueAgeMs === 0 ? undefined : span(queue.oldestDueAgeMs),
+      ...(isLimited ? [queue.quota && fullText(queue.quota)] : []),
       queue.workers,
       leaderText(queue) + (queue.paused ? ' (paused)' : ''),
     ]);
-    return table(session.out.paint, HEAD, rows);
+    return table(session.out.paint, isLimited ? HEAD.toSpliced(7, 0, 'full') : HEAD, rows);
   });
   return 0;
 }

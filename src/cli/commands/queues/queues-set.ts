@@ -1,14 +1,15 @@
 /**
- * `queues set <queue>`: what a queue keeps of jobs that are over, what views do not show of its data, and whether its jobs go to
- * every subscriber, for every process. They follow within half a minute.
+ * `queues set <queue>`: what a queue keeps of jobs that are over, what views do not show of its data, whether its jobs go to
+ * every subscriber, and how many there may be, for every process. They follow within half a minute; limits hold at once.
  */
 import type { Command } from 'commander';
 import { type Broadcast, parseBroadcast } from '../../../core/broadcast.ts';
 import { durationText } from '../../../core/duration.ts';
 import { DuestreamError } from '../../../core/errors.ts';
 import { type History, parseHistory } from '../../../core/history.ts';
+import { quotaRanges } from '../../../core/ranges.ts';
 import { parseRedact, type Redaction } from '../../../core/redaction.ts';
-import { setQueue } from '../../../redis/transitions/queues.ts';
+import { type QueueSettings, setQueue } from '../../../redis/transitions/queues.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { line } from '../../terminal/text.ts';
@@ -23,13 +24,15 @@ interface Flags {
   readonly broadcastMax?: number;
   readonly broadcastBytes?: number;
   readonly broadcastAge?: string;
+  readonly maxPending?: number | 'none';
+  readonly maxBytes?: number | 'none';
 }
 
 export const queuesSet: Register = (parent, runner) => {
   const command = parent
     .command('set <queue>')
     .description(
-      'set what a queue keeps of jobs that are over, which fields of its data nobody is shown, and whether every subscriber gets each job',
+      'set what a queue keeps of jobs that are over, which fields of its data nobody is shown, whether every subscriber gets each job, and how many jobs there may be',
     )
     .option('--history <duration>', 'keep them for this long, or off: keep no more')
     .option('--history-max <n>', 'keep at most this many, the latest', wholeNumber(1, 10_000_000))
@@ -40,6 +43,8 @@ export const queuesSet: Register = (parent, runner) => {
     .option('--broadcast-max <n>', 'keep at most this many for subscribers that are behind', wholeNumber(1, 1_000_000))
     .option('--broadcast-bytes <n>', 'keep at most this many bytes of them', wholeNumber(1024, 1_073_741_824))
     .option('--broadcast-age <duration>', 'keep none of them for longer')
+    .option('--max-pending <n>', 'refuse new jobs while this many wait or run; or none', limit('maxPending'))
+    .option('--max-bytes <n>', 'refuse new jobs while records take this many bytes; or none', limit('maxBytes'))
     .action((queue: string, flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, queue, flags)),
     );
@@ -47,21 +52,20 @@ export const queuesSet: Register = (parent, runner) => {
     'duestream queues set emails --history 7d --history-max 100000 --history-result',
     'duestream queues set emails --history off',
     'duestream queues set emails --redact email,card.number',
+    'duestream queues set emails --max-pending 1000000 --max-bytes 2000000000',
     'duestream queues set prices --broadcast on --broadcast-max 5000 --broadcast-age 10m',
   ]);
 };
 
 async function run(session: Session, queue: string, flags: Flags): Promise<Exit> {
-  const history = historyOf(flags);
-  const broadcast = broadcastOf(flags);
-  const redact = redactOf(flags.redact);
-  if (!history && !broadcast && !redact) {
+  const settings = settingsOf(flags);
+  const { history, redact, broadcast } = settings;
+  if (Object.keys(settings).length === 0) {
     throw new DuestreamError(
       'usage',
-      'say what to set: --history 7d, --history off, --redact email, --broadcast on or --broadcast off',
+      'say what to set: --history 7d, --history off, --redact email, --broadcast on, --broadcast off, --max-pending 1000 or --max-bytes 1000000',
     );
   }
-  const settings = { ...(history && { history }), ...(redact && { redact }), ...(broadcast && { broadcast }) };
   await withRedis(session, async (redis) => {
     const { namespace } = session.config;
     await partitionsOfQueue(session, redis, queue);
@@ -71,9 +75,42 @@ async function run(session: Session, queue: string, flags: Flags): Promise<Exit>
     ...(history ? [sentence(queue, history)] : []),
     ...(redact ? [redactSentence(queue, redact)] : []),
     ...(broadcast ? [broadcastSentence(queue, broadcast)] : []),
-    'all processes follow within half a minute',
+    ...limitSentences(queue, settings),
+    ...(history || redact || broadcast ? ['all processes follow within half a minute'] : []),
   ]);
   return 0;
+}
+
+/** @throws DuestreamError `usage` or `bad-input` */
+function settingsOf(flags: Flags): QueueSettings {
+  const { maxPending, maxBytes } = flags;
+  const [history, redact, broadcast] = [historyOf(flags), redactOf(flags.redact), broadcastOf(flags)];
+  return {
+    ...(history && { history }),
+    ...(redact && { redact }),
+    ...(broadcast && { broadcast }),
+    ...(maxPending !== undefined && { maxPending: maxPending === 'none' ? 0 : maxPending }),
+    ...(maxBytes !== undefined && { maxBytes: maxBytes === 'none' ? 0 : maxBytes }),
+  };
+}
+
+/** For a flag: a number, or none. */
+function limit(name: keyof typeof quotaRanges): (given: string) => number | 'none' {
+  const { min, max } = quotaRanges[name];
+  const read = wholeNumber(min, max);
+  return (given) => (given === 'none' ? given : read(given));
+}
+
+function limitSentences(queue: string, { maxPending, maxBytes }: QueueSettings): readonly string[] {
+  const sentence = (most: number | undefined, what: string) => {
+    if (most === undefined) return [];
+    return [most === 0 ? line`${queue} has no limit of ${what}` : line`${queue} takes new jobs up to ${most} ${what}`];
+  };
+  return [
+    ...sentence(maxPending, 'jobs that wait or run'),
+    ...sentence(maxBytes, 'bytes of their records'),
+    ...(maxPending === undefined && maxBytes === undefined ? [] : ['limits hold from now on']),
+  ];
 }
 
 /** @throws DuestreamError `bad-input` */

@@ -14,6 +14,7 @@ import {
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { type Session, withRedis } from '../../session.ts';
 import type { Paint } from '../../terminal/paint.ts';
+import { quotaText } from '../../terminal/quota.ts';
 import { fields, line, table } from '../../terminal/text.ts';
 import { pauseText } from './queues-pauses.ts';
 
@@ -52,12 +53,13 @@ function head(
   queue: string,
   of: Pick<QueueStats, 'totals' | 'pause' | 'nowMs' | 'workers' | 'broadcast'>,
 ): readonly string[] {
-  const { scheduled, ready, running, dead, over, oldestDueAgeMs } = of.totals;
+  const { scheduled, ready, running, dead, over, oldestDueAgeMs, quota } = of.totals;
   const counts = `${scheduled} scheduled, ${ready} ready, ${running} running, ${dead} dead`;
   return fields([
     ['queue', queue],
     ['jobs', `${counts}; ${over} ended within the done window`],
     ['oldest', oldestDueAgeMs === 0 ? 'no due job waits' : `due and not started for ${span(oldestDueAgeMs)}`],
+    ['limits', quota && quotaText(quota)],
     ['workers', of.broadcast ? 'none: every subscriber gets each job' : of.workers],
     ['paused', of.pause && pauseText(of.pause, of.nowMs)],
   ]);

@@ -44,7 +44,7 @@ const scheduleBatch = verb({
   path: ofQueue,
   body: strict({ jobs: listOf(newJob) }).openapi('NewJobs'),
   answers: { 200: { schema: ofMany(scheduled), doc: 'What became of each, in the order given.' } },
-  problems: ['exists', 'out-of-memory', 'refused'],
+  problems: ['exists', 'queue-full', 'out-of-memory', 'refused'],
   async run({ path: { queue }, body, backend }) {
     const { batchMax } = backend.limits;
     if (body.jobs.length > batchMax) {

@@ -29,6 +29,15 @@ const counts = {
     .number()
     .openapi({ description: 'For how long the oldest job that is due has waited for its start; 0 when none waits.' }),
 };
+const quota = z
+  .object({
+    pending: count,
+    pendingMax: count.openapi({ description: 'Jobs that may wait or run; 0: no limit.' }),
+    bytes: count.openapi({ description: 'Bytes of their records, by the last count and what came since.' }),
+    bytesMax: count.openapi({ description: 'Bytes that these may take; 0: no limit.' }),
+  })
+  .optional()
+  .openapi({ description: 'How much it may hold, and does; left out where there is no limit.' });
 const more = { over: count, counters: z.record(z.string(), z.number()) };
 
 const queueInList = z
@@ -36,6 +45,7 @@ const queueInList = z
     queue: z.string(),
     partitions: count,
     ...counts,
+    quota,
     paused: z.boolean(),
     workers: count,
     leaders: z
@@ -49,6 +59,7 @@ const queueWhole = z
     queue: z.string(),
     ...counts,
     ...more,
+    quota,
     workers: count,
     broadcast: z
       .object({
@@ -72,7 +83,7 @@ const queueWhole = z
       }),
     ),
     partitions: z.array(
-      z.object({ partition: count, ...counts, ...more, paused: z.boolean(), leader: leader.optional() }),
+      z.object({ partition: count, ...counts, ...more, quota, paused: z.boolean(), leader: leader.optional() }),
     ),
     nowMs: epochMs,
   })

@@ -1,0 +1,33 @@
+/** A queue that is full, over HTTP. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { declareQueue } from '../../../src/redis/transitions/queues.ts';
+import { type ServedApi, serveApi } from '../../support/api.ts';
+
+let api: ServedApi;
+beforeAll(async () => {
+  api = await serveApi({ roles: ['http', 'mover'] });
+  await declareQueue(api.place.redis, { namespace: 'duestream', queue: 'mail', partitions: 1, maxPending: 2 });
+});
+afterAll(() => api.stop());
+
+test('a new job is answered 429 with queue-full, when to come again, and nothing changed', async () => {
+  const put = (id: string) => api.ask('POST /v1/queues/mail/jobs', { body: { id, delay: '1h' } });
+  expect((await put('a')).status).toBe(201);
+  const { status, body, headers } = await api.ask('POST /v1/queues/mail/batch/schedule', {
+    body: { jobs: ['a', 'b', 'c'].map((id) => ({ id, delay: '1h' })) },
+  });
+  expect({ status, code: body.code }).toEqual({ status: 429, code: 'queue-full' });
+  expect(headers.get('retry-after')).toBe('10');
+  expect(body.confirmed.map((one: { id: string }) => one.id)).toEqual(['a', 'b']);
+  expect(body.unconfirmed).toMatchObject([{ index: 2, id: 'c' }]);
+  const refused = await put('d');
+  expect(refused.body).toMatchObject({ status: 429, code: 'queue-full', title: 'the queue is full' });
+  expect(refused.body.detail).toContain('2 jobs wait or run; allowed by maxPending: 2');
+  expect((await api.ask('GET /v1/queues/mail/jobs/d')).status).toBe(404);
+});
+
+test('the queue tells its limits and what is used of them', async () => {
+  const quota = { pending: 2, pendingMax: 2, bytes: 0, bytesMax: 0 };
+  expect((await api.ask('GET /v1/queues/mail')).body).toMatchObject({ quota, partitions: [{ quota }] });
+  expect((await api.ask('GET /v1/queues')).body.queues).toMatchObject([{ queue: 'mail', quota }]);
+});

@@ -1,0 +1,39 @@
+/** The test kit refuses what a queue has no room for, by the rules of the product. */
+import { expect, test } from 'vitest';
+import { defineQueue } from '../../src/index.ts';
+import { createTestKit } from '../../src/testing/index.ts';
+
+const start = '2026-03-01T00:00:00Z';
+const full = { code: 'queue-full' };
+
+test('a new job is refused while as many wait or run as there may be', async () => {
+  const mail = defineQueue('mail', { maxPending: 2 });
+  const kit = createTestKit({ start, queues: [mail], handlers: { mail: () => undefined } });
+  await kit.schedule('mail', 1, { id: 'a', delay: '1h' });
+  await kit.schedule('mail', 2, { id: 'b', delay: '2h' });
+  await expect(kit.schedule('mail', 3, { id: 'c', delay: '1h' })).rejects.toMatchObject(full);
+  expect(await kit.schedule('mail', 4, { id: 'b', delay: '3h', ifExists: 'replace' })).toMatchObject({
+    status: 'replaced',
+  });
+  await kit.advance('1h');
+  expect(await kit.schedule('mail', 3, { id: 'c', delay: '1h' })).toMatchObject({ status: 'scheduled' });
+});
+
+test('records take as many bytes as there may be; a job that is replaced is judged by the difference', async () => {
+  const mail = defineQueue('mail', { maxBytes: 1024 });
+  const kit = createTestKit({ start, queues: [mail], handlers: { mail: () => undefined } });
+  await kit.schedule('mail', 'x'.repeat(600), { id: 'a', delay: '1h' });
+  await expect(kit.schedule('mail', 'x'.repeat(600), { id: 'b', delay: '1h' })).rejects.toThrow(/maxBytes: 1024/);
+  const again = { id: 'a', delay: '1h', ifExists: 'replace' } as const;
+  await expect(kit.schedule('mail', 'x'.repeat(1100), again)).rejects.toMatchObject(full);
+  expect(await kit.schedule('mail', 'x'.repeat(900), again)).toMatchObject({ status: 'replaced' });
+});
+
+test('what a schedule fires is not refused, and counts', async () => {
+  const mail = defineQueue('mail', { maxPending: 1 });
+  const kit = createTestKit({ start, queues: [mail], handlers: { mail: () => undefined } });
+  await kit.schedule('mail', 1, { delay: '5h' });
+  kit.schedules.put('hourly', { queue: 'mail', every: '1h' });
+  await kit.advance('2h');
+  expect(kit.runs.length).toBeGreaterThan(0);
+});
