@@ -51,7 +51,7 @@ test('slots with their keys move to a primary that comes, and away from one that
   const cluster = await startTestCluster({ replicas: 0 });
   ends.push(cluster.close);
   const names = Array.from({ length: 60 }, (_, at) => `key-${at}`);
-  const slots = await Promise.all(names.map((name) => cluster.nodes[0]?.ask('CLUSTER', 'KEYSLOT', name)));
+  const slots = await Promise.all(names.map(async (name) => cluster.nodes[0]?.ask('CLUSTER', 'KEYSLOT', name)));
   const owners = () => Promise.all(slots.map((slot) => cluster.masterOf(Number(slot))));
   for (const [at, node] of (await owners()).entries()) await node.ask('SET', names[at] ?? '', `value-${at}`);
 
