@@ -1,9 +1,10 @@
 /**
- * The tests on other servers than the one that `npm test` runs: `npm run matrix [-- --only valkey-9.1 --tier scripts]`.
+ * The tests on other servers than the one that `npm test` runs: `npm run matrix [-- --server valkey-9.1 --tier scripts]`.
  * The servers come from the suites of this system's Debian mirror, into the cache of the repository; nothing is installed.
  *
- *     --only valkey-9.1,redis-8.0  only these servers          --tier scripts,flow  only these tests
- *     --topology cluster,sentinel  only put together like this
+ *     --server valkey-9.1,redis-8.0  only these servers (--only is the same)
+ *     --tier scripts,flow            only these tests
+ *     --topology cluster,sentinel    only put together like this
  *     --few    a handful of files of the longest tier          --json   one line of JSON per cell
  *     --fresh  nothing from a run that was interrupted         --list   what there is
  *     --amend  what was run takes its place in docs/servers.json and docs/reference/servers.md
@@ -65,6 +66,7 @@ async function runAll(servers, { tiers, topologies, few, fresh, json }) {
       tiers.filter((tier) => tiersOn(topology).includes(tier)).map((tier) => ({ server, topology, tier })),
     ),
   );
+  const before = secondsBefore();
   /** @type {Cell[]} */
   const cells = [];
   /** @type {Map<string, Missing>} */
@@ -79,13 +81,28 @@ async function runAll(servers, { tiers, topologies, few, fresh, json }) {
     const isFew = few && TIERS[tier]?.few !== undefined && !TOPOLOGIES[topology]?.flow;
     const task = { server: id, version, from, topology, tier, few: isFew, binary };
     const old = kept.get(task);
-    say(`${at + 1} of ${places.length}: ${nameOf(task)}${old ? ', done before' : ''}`);
+    const took = before.get(placeOf(task));
+    const note = old ? ', done before' : took === undefined ? '' : `, up to ${took} s when it was run before`;
+    say(`${at + 1} of ${places.length}: ${nameOf(task)}${note}`);
     const cell = old ?? (await runCell(task));
     if (!old) kept.keep(cell);
     cells.push(cell);
     tell(cell, json);
   }
   return { cells, missing: [...missing.values()] };
+}
+
+/** @param {Pick<Cell, 'topology' | 'tier' | 'few'>} cell */
+const placeOf = ({ topology, tier, few }) => `${topology} ${tier} ${few}`;
+
+/** The longest that such a cell took on any server, as the committed results say. */
+function secondsBefore() {
+  /** @type {{ cells: readonly Cell[] }} */
+  const { cells } = JSON.parse(readFileSync(DATA, 'utf8'));
+  /** @type {Map<string, number>} */
+  const longest = new Map();
+  for (const cell of cells) longest.set(placeOf(cell), Math.max(cell.seconds, longest.get(placeOf(cell)) ?? 0));
+  return longest;
 }
 
 /** @param {readonly string[]} named */
@@ -142,6 +159,7 @@ function argumentsOf() {
   const text = /** @type {const} */ ({ type: 'string', default: '' });
   const flag = /** @type {const} */ ({ type: 'boolean', default: false });
   const options = {
+    server: text,
     only: text,
     tier: text,
     topology: text,
@@ -151,7 +169,7 @@ function argumentsOf() {
     fresh: flag,
     amend: flag,
   };
-  const { only, tier, topology, ...flags } = argumentsFor(import.meta.filename, options);
+  const { server, only, tier, topology, ...flags } = argumentsFor(import.meta.filename, options);
   const namesIn = (/** @type {string} */ list) => list.split(',').flatMap((name) => name.trim() || []);
   const tiers = namesIn(tier);
   const strange = tiers.filter((name) => !Object.hasOwn(TIERS, name));
@@ -159,7 +177,8 @@ function argumentsOf() {
   const topologies = namesIn(topology);
   const unknown = topologies.filter((name) => !Object.hasOwn(TOPOLOGIES, name));
   if (unknown.length > 0) return `--topology ${unknown.join(', ')}; allowed: ${Object.keys(TOPOLOGIES).join(', ')}`;
-  const whole = only === '' && tier === '' && topology === '' && !flags.few;
+  const servers = [...new Set([...namesIn(server), ...namesIn(only)])];
+  const whole = servers.length === 0 && tier === '' && topology === '' && !flags.few;
   const chosen = Object.keys(TIERS).filter((name) => tiers.length === 0 || tiers.includes(name));
-  return { ...flags, only: namesIn(only), tiers: chosen, topologies, amend: flags.amend || whole };
+  return { ...flags, only: servers, tiers: chosen, topologies, amend: flags.amend || whole };
 }

@@ -17,6 +17,7 @@ import { root } from '../steps.mjs';
  * @property {string} title for the table
  * @property {readonly string[]} paths of tests
  * @property {readonly string[]} [few] of them with `--few`
+ * @property {boolean} [whole] also what `npm test` leaves out of them, because it takes long
  */
 
 /** @type {Readonly<Record<string, Tier>>} */
@@ -27,7 +28,7 @@ export const TIERS = {
     paths: ['model', 'cut-off', 'moves', 'invariants'].map((name) => `test/proof/${name}.test.ts`),
   },
   topologies: {
-    title: 'Cluster and Sentinel',
+    ...{ title: 'Cluster and Sentinel', whole: true },
     paths: ['test/flow/topology/', 'test/flow/redis/beyond-one', 'test/flow/client/durability'],
   },
   flow: {
@@ -78,6 +79,19 @@ export const TOPOLOGIES = {
 export const tiersOn = (topology) => (TOPOLOGIES[topology]?.flow ? ['flow'] : Object.keys(TIERS));
 
 /**
+ * What a cell runs. Files that are named for it run whole, also those that `npm test` leaves out; of a folder, what is part
+ * of `npm test`.
+ *
+ * @param {{ topology: string, tier: string, few: boolean }} cell
+ * @returns {{ paths: readonly string[], tier: 'quick' | undefined }} tier: as `test/tiers.mjs` has it
+ */
+export function testsOf({ topology, tier, few }) {
+  const { flow } = TOPOLOGIES[topology] ?? {};
+  const { paths = [], few: some = paths, whole = false } = TIERS[tier] ?? {};
+  return { paths: flow ?? (few ? some : paths), tier: flow || whole ? undefined : 'quick' };
+}
+
+/**
  * @typedef {object} Cell
  * @property {string} server `valkey-9.1`
  * @property {string} version as the program says it: `9.1.2`
@@ -101,15 +115,15 @@ export async function runCell({ binary, ...cell }) {
   const report = join(folder, 'report.json');
   const startedMs = performance.now();
   try {
-    const { env: topology = {}, flow, secure } = TOPOLOGIES[cell.topology] ?? {};
-    const { paths = [], few = paths } = TIERS[cell.tier] ?? {};
-    const args = ['run', '--reporter=json', `--outputFile=${report}`, ...(flow ?? (cell.few ? few : paths))];
+    const { env: topology = {}, secure } = TOPOLOGIES[cell.topology] ?? {};
+    const { paths, tier } = testsOf(cell);
+    const args = ['run', '--reporter=json', `--outputFile=${report}`, ...paths];
     const trust = secure ? await trusted(folder) : {};
     const kept = Object.entries(process.env).filter(([name]) => !/^(DUESTREAM_|VITEST|TEST)/.test(name));
-    const of = { ...topology, ...trust, TEST_TIER: 'quick', DUESTREAM_REDIS_SERVER_BIN: binary };
+    const of = { ...topology, ...trust, ...(tier ? { TEST_TIER: tier } : {}), DUESTREAM_REDIS_SERVER_BIN: binary };
     const env = { ...Object.fromEntries(kept), ...of };
-    const { output } = await capture(join(root, 'node_modules', '.bin', 'vitest'), args, { cwd: root, env });
-    const counts = existsSync(report) ? countsOf(report) : unreported(output);
+    const ended = await capture(join(root, 'node_modules', '.bin', 'vitest'), args, { cwd: root, env });
+    const counts = judged(existsSync(report) ? countsOf(report) : unreported(ended.output), ended);
     const seconds = Math.round((performance.now() - startedMs) / 1000);
     return { ...cell, ...counts, seconds, date: new Date().toISOString().slice(0, 10) };
   } finally {
@@ -147,9 +161,33 @@ function countsOf(report) {
 
 /** @param {string} output */
 function unreported(output) {
-  const last = output.trim().split('\n').at(-1) ?? '';
-  return { files: 0, passed: 0, failed: 1, skipped: 0, failures: [`the tests ended without a report: ${last}`] };
+  return {
+    files: 0,
+    passed: 0,
+    failed: 1,
+    skipped: 0,
+    failures: [`the tests ended without a report: ${last(output)}`],
+  };
 }
+
+/** @typedef {Pick<Cell, 'files' | 'passed' | 'failed' | 'skipped' | 'failures'>} Counts */
+
+/**
+ * Nothing is green that was not run, or that ended badly although each test passed, as by an error that nobody caught.
+ *
+ * @param {Counts} counts
+ * @param {{ code: number, output: string }} ended
+ * @returns {Counts}
+ */
+export function judged(counts, { code, output }) {
+  if (counts.failed > 0) return counts;
+  if (counts.passed === 0) return { ...counts, failed: 1, failures: ['no test was run'] };
+  if (code === 0) return counts;
+  return { ...counts, failed: 1, failures: [`the tests ended with ${code}: ${last(output)}`] };
+}
+
+/** @param {string} output */
+const last = (output) => output.trim().split('\n').at(-1) ?? '';
 
 /** @param {Pick<Cell, 'server' | 'version' | 'topology' | 'tier' | 'few'>} cell */
 export const nameOf = ({ server, version, topology, tier, few }) =>

@@ -3,10 +3,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type Cell, openKept } from '../../scripts/matrix/cells.mjs';
+import { type Cell, judged, openKept, TIERS, TOPOLOGIES, testsOf, tiersOn } from '../../scripts/matrix/cells.mjs';
 import { merged, tablesOf, withTables } from '../../scripts/matrix/page.mjs';
 import { closureOf } from '../../scripts/matrix/suites.mjs';
-import { read } from '../support/repository.ts';
+import { read, walk } from '../support/repository.ts';
+import { filesOf } from '../tiers.mjs';
 
 const made = { duestream: '1.0.0', node: '20.0.0', system: 'linux x64' };
 
@@ -33,6 +34,48 @@ test('a server needs its own packages and all libraries behind them, and nothing
     'valkey-tools=1-database',
     ...['libssl3', 'libc6', 'zlib1g', 'libgcc-s1'].map((name) => `${name}=1-libs`),
   ]);
+});
+
+describe('what a cell runs', () => {
+  const cells = Object.keys(TOPOLOGIES).flatMap((topology) =>
+    tiersOn(topology).flatMap((tier) => [false, true].map((few) => ({ topology, tier, few }))),
+  );
+  const tests = walk('test').filter((path) => path.endsWith('.test.ts'));
+
+  test.each(cells)('is there, and is not left out by the tier of $topology $tier (few: $few)', (cell) => {
+    const { paths, tier } = testsOf(cell);
+    const { exclude } = filesOf(tier);
+    const run = (path: string) => tests.filter((file) => file.includes(path) && !exclude.includes(file));
+    expect(paths.filter((path) => run(path).length === 0)).toEqual([]);
+    expect(paths.length).toBeGreaterThan(0);
+  });
+
+  test('is every file about clusters and Sentinels, also those that take long', () => {
+    const { paths, tier } = testsOf({ topology: 'standalone', tier: 'topologies', few: false });
+    const left = filesOf(tier).exclude;
+    const meant = tests.filter((file) => /flow\/topology\/|beyond-one/.test(file));
+    expect(meant.filter((file) => left.includes(file) || !paths.some((path) => file.includes(path)))).toEqual([]);
+    expect(Object.keys(TIERS)).toContain('topologies');
+  });
+});
+
+describe('a cell', () => {
+  const ended = { code: 0, output: 'all is well' };
+
+  test('that ran no test is not green', () => {
+    const counts = { files: 0, passed: 0, failed: 0, skipped: 7, failures: [] };
+    expect(judged(counts, ended)).toMatchObject({ failed: 1, failures: ['no test was run'] });
+  });
+
+  test('whose tests passed and that ended badly all the same is not green', () => {
+    const counts = { files: 3, passed: 40, failed: 0, skipped: 0, failures: [] };
+    const output = 'something\nUnhandled Rejection: nobody caught it';
+    expect(judged(counts, { code: 1, output })).toMatchObject({
+      ...{ passed: 40, failed: 1 },
+      failures: ['the tests ended with 1: Unhandled Rejection: nobody caught it'],
+    });
+    expect(judged(counts, ended)).toBe(counts);
+  });
 });
 
 describe('the table', () => {

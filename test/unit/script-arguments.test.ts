@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { root } from '../support/repository.js';
 
 const scripts = [
-  ...['bench', 'own', 'idle', 'lateness', 'stages', 'fleet', 'fsck', 'done', 'schedules'].map(
+  ...['bench', 'own', 'idle', 'lateness', 'stages', 'fleet', 'fsck', 'done', 'schedules', 'beyond'].map(
     (name) => `bench/${name}.mjs`,
   ),
   ...['chaos', 'matrix', 'simulate', 'fixture'].map((name) => `scripts/${name}.mjs`),
@@ -36,6 +36,8 @@ describe.each(scripts)('%s', (script) => {
 it.each([
   ['bench/stages.mjs', '--only', 'nothing'],
   ['bench/stages.mjs', '--rounds', '0'],
+  ['bench/beyond.mjs', '--only', 'everything'],
+  ['bench/beyond.mjs', '--rounds', 'some'],
   ['scripts/simulate.mjs', '--hours', 'ever'],
   ['scripts/simulate.mjs', '--seeds', '1.5'],
   ['scripts/chaos.mjs', '--mode', 'perhaps'],

@@ -12,11 +12,18 @@ export function shuffled({ random }) {
     .map(({ partition }) => partition);
 }
 
-/** Who serves a partition of the cluster, and who would take over. @param {Scene} scene @param {number} partition */
+/** Who serves a partition of the cluster. @param {Scene} scene @param {number} partition */
+export async function servedBy(scene, partition) {
+  const cluster = scene.theCluster();
+  const anyone = nodeOf(cluster.nodes.find(({ isGone }) => !isGone));
+  const slot = Number(await anyone.ask('CLUSTER', 'KEYSLOT', keyOf(partition, 'ready')));
+  return { slot, master: await cluster.masterOf(slot) };
+}
+
+/** The same, and who would take over. @param {Scene} scene @param {number} partition */
 export async function shardOf(scene, partition) {
   const cluster = scene.theCluster();
-  const slot = Number(await nodeOf(cluster.nodes[0]).ask('CLUSTER', 'KEYSLOT', keyOf(partition, 'ready')));
-  const master = await cluster.masterOf(slot);
+  const { slot, master } = await servedBy(scene, partition);
   const followers = await Promise.all(cluster.nodes.map((node) => followsOn(node, master)));
   return { slot, master, replica: nodeOf(cluster.nodes.find((_, at) => followers[at])) };
 }

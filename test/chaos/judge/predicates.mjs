@@ -76,6 +76,40 @@ export function resumed({ calls, effects, toMs }, ms) {
   return wentOn({ calls: calls.filter(({ id }) => !begun.has(id)), effects, toMs }, ms);
 }
 
+/**
+ * The partitions that a fault strikes, for `undisturbed`.
+ *
+ * @param {readonly number[]} partitions
+ * @returns {Readonly<Record<string, number>>}
+ */
+export const struck = (partitions) => Object.fromEntries(partitions.map((one) => [`struck ${one}`, 1]));
+
+/**
+ * Jobs of the partitions that the fault did not strike start as soon as before it, in the middle: no more than a fifth or
+ * 5 ms later.
+ *
+ * @param {Pick<Outcome, 'effects' | 'fromMs' | 'toMs' | 'noted'>} outcome
+ */
+export function undisturbed({ effects, fromMs, toMs, noted }) {
+  const isOther = (/** @type {string} */ id) => noted[`struck ${routed(id, PARTITIONS.length)}`] === undefined;
+  const middle = (/** @type {number} */ from, /** @type {number} */ to) => {
+    const lates = effects
+      .filter(
+        ({ ev, id = '', due = 0, attempt }) =>
+          ev === 'start' && attempt === 1 && isOther(id) && due >= from && due < to,
+      )
+      .map(({ ms, due = 0 }) => ms - due)
+      .sort((a, b) => a - b);
+    return { count: lates.length, ms: lates[lates.length >> 1] ?? 0 };
+  };
+  const [before, during] = [middle(0, fromMs), middle(fromMs, toMs)];
+  return [
+    ...atLeast('jobs of other partitions before', before.count, 20),
+    ...atLeast('jobs of other partitions meanwhile', during.count, 20),
+    ...atMost('ms late in the middle, other partitions', during.ms, Math.max(before.ms * 1.2, before.ms + 5)),
+  ];
+}
+
 /** What every failover is asked for: calls settle, and work goes on. @param {Outcome} outcome */
 export const goesOn = (outcome) => [...settled(outcome), ...resumed(outcome, RESUME_MS)];
 

@@ -1,6 +1,6 @@
 /** Faults of a primary with two replicas and three Sentinels. */
 import { deposed, holdBack, replaced } from '../faults/failover.mjs';
-import { exactly, failedNone, forgot, goesOn } from '../judge/predicates.mjs';
+import { atMost, exactly, failedNone, forgot, goesOn } from '../judge/predicates.mjs';
 import { GRACE_TO_DIAL, STEADY } from '../stage/workload.mjs';
 
 /** @typedef {import('../stage/run.mjs').Row} Row */
@@ -10,6 +10,13 @@ import { GRACE_TO_DIAL, STEADY } from '../stage/workload.mjs';
 const LAG_MS = 1000;
 const HELD_BACK_MS = 1500;
 const BLIND_MS = 4000;
+/** So long the network is cut in two, which is longer than a failover takes. */
+const PARTED_MS = 6000;
+/** A primary that hears of no replica for longer than this takes no writes; it looks once a second. */
+const HEARD_S = 2;
+const REFUSES_MS = HEARD_S * 1000 + 1200;
+/** Work goes on beyond the time for which the network is cut. */
+const LASTING = { ...STEADY, jobs: 1500, callsMs: 11_000, farMs: 6000 };
 /**
  * Nothing is on disk: what a failover forgets is gone for good.
  *
@@ -56,6 +63,25 @@ export const sentinelRows = [
       await replaced(scene, master);
       await master.restart();
       await deposed(scene, master);
+    },
+    pass: (outcome) => [...goesOn(outcome), ...forgot(outcome)],
+  },
+  {
+    ...COMMON,
+    id: 'F48',
+    title: 'Sentinel: the master and all clients are cut off from the replicas and the Sentinels',
+    how: `relays before all servers hold what crosses the network, for ${PARTED_MS / 1000} s and until another one is master`,
+    wanted:
+      'some are lost, only of those acknowledged from 1.0 s before the cut until the old one is deposed; replicated: lost 0; each partition goes on <= 5 s',
+    topology: { kind: 'parted', downAfterMs: 3000 },
+    workload: LASTING,
+    ...ASYNCHRONOUS,
+    fsck: true,
+    async inject(scene) {
+      const master = await scene.theSentinels().master();
+      scene.note('loss.begin');
+      await parted(scene, master, async () => {});
+      scene.note('loss.end');
     },
     pass: (outcome) => [...goesOn(outcome), ...forgot(outcome)],
   },
@@ -134,4 +160,58 @@ export const sentinelRows = [
     },
     pass: goesOn,
   },
+  {
+    ...COMMON,
+    id: 'F97',
+    title: 'Sentinel: the same cut, where a master needs a replica to take writes',
+    how: `min-replicas-to-write 1, min-replicas-max-lag ${HEARD_S}; the network cut as in F48`,
+    wanted: `the master refuses writes <= ${REFUSES_MS / 1000} s after the cut; lost only of those acknowledged from 1.0 s before the cut until then; each partition goes on <= 5 s`,
+    topology: {
+      ...{ kind: 'parted', downAfterMs: 3000 },
+      settings: { 'min-replicas-to-write': '1', 'min-replicas-max-lag': String(HEARD_S) },
+    },
+    workload: LASTING,
+    declaredLossMs: { none: LAG_MS },
+    fsck: true,
+    async inject(scene) {
+      const master = await scene.theSentinels().master();
+      const begunMs = performance.now();
+      let refusedMs = 0;
+      scene.note('loss.begin');
+      await parted(scene, master, async () => {
+        await scene.until(
+          async () => (await master.info('min_slaves_good_slaves').catch(() => '')) === '0',
+          'the master misses its replicas',
+        );
+        refusedMs = performance.now() - begunMs;
+        scene.note('loss.end');
+      });
+      return { refusedMs: Math.round(refusedMs) };
+    },
+    pass: (outcome) => [
+      ...goesOn(outcome),
+      ...atMost('ms until the master refused writes', outcome.noted.refusedMs ?? Number.POSITIVE_INFINITY, REFUSES_MS),
+    ],
+  },
 ];
+
+/**
+ * Cuts the network in two until the other side has a master of its own, repairs it, and waits until there is one alone.
+ *
+ * @param {Scene} scene
+ * @param {import('../stage/topology.mjs').Node} master
+ * @param {() => Promise<void>} meanwhile
+ */
+async function parted(scene, master, meanwhile) {
+  const network = scene.theParting();
+  const untilMs = Date.now() + PARTED_MS;
+  network.cut();
+  try {
+    await meanwhile();
+    await replaced(scene, master);
+    await scene.sleep(Math.max(0, untilMs - Date.now()));
+  } finally {
+    network.repair();
+  }
+  await deposed(scene, master);
+}

@@ -166,7 +166,7 @@ async function play({ row, settings, folder, endings }) {
   const ground = row.topology
     ? await startTopology(row.topology, { binary, folder, endings })
     : await startAlone({ binary, folder, mode, special, clocks, endings });
-  const { server, redis, cluster, sentinels } = ground;
+  const { server, redis, cluster, sentinels, parting } = ground;
   const line = row.line ? await openLine({ socketPath: server.socketPath, folder, product }) : undefined;
   if (line) endings.push(() => line.close());
   const note = createRecorder(join(folder, 'nemesis.jsonl'), 'nemesis');
@@ -183,7 +183,7 @@ async function play({ row, settings, folder, endings }) {
   const random = seeded(seed);
   const workload = { ...(settings.quick ? QUICK : FULL), ...row.workload };
   const plans = planOf(workload, { random, producers: PRODUCERS });
-  const parts = { product, binary, folder, mode, redis, server, cluster, sentinels, cast, line, clocks };
+  const parts = { product, binary, folder, mode, redis, server, cluster, sentinels, parting, cast, line, clocks };
   const scene = createScene({ ...parts, random, note });
   const watchedTerms = watchTerms(redis);
   endings.push(() => watchedTerms.stop());
@@ -223,7 +223,7 @@ async function startAlone({ binary, folder, mode, special, clocks, endings }) {
   const redis = new Redis({ path: server.socketPath, ...login, maxRetriesPerRequest: null, retryStrategy: () => 50 });
   redis.on('error', () => {});
   endings.push(() => redis.disconnect());
-  return { url: server.url, server, redis, cluster: undefined, sentinels: undefined };
+  return { url: server.url, server, redis, cluster: undefined, sentinels: undefined, parting: undefined };
 }
 
 /**

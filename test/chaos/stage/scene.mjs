@@ -15,6 +15,7 @@ const PATIENCE_MS = 60_000;
  * @param {import('./server.mjs').Server} parts.server
  * @param {import('./topology.mjs').Cluster | undefined} parts.cluster
  * @param {import('./topology.mjs').Sentinels | undefined} parts.sentinels
+ * @param {import('./parted.mjs').Parting | undefined} parts.parting
  * @param {import('./cast.mjs').Cast} parts.cast
  * @param {import('../faults/line.mjs').Line | undefined} parts.line
  * @param {import('../faults/clocks.mjs').Clocks | undefined} parts.clocks
@@ -24,7 +25,7 @@ const PATIENCE_MS = 60_000;
  * @param {ReturnType<typeof import('./history.mjs').createRecorder>} parts.note
  */
 export function createScene(parts) {
-  const { redis, cast, line, clocks, random, cluster, sentinels } = parts;
+  const { redis, cast, line, clocks, random, cluster, sentinels, parting } = parts;
   /** @type {import('./history.mjs').Event[]} */
   const foreign = [];
 
@@ -93,6 +94,11 @@ export function createScene(parts) {
     theSentinels() {
       if (!sentinels) throw new Error('this row has no Sentinels');
       return sentinels;
+    },
+    /** @returns {import('./parted.mjs').Parting} */
+    theParting() {
+      if (!parting) throw new Error('the network of this row cannot be cut');
+      return parting;
     },
     /** The wrong clock of a process: `redis`, or the name of an actor. @param {string} name */
     clockOf(name) {

@@ -6,14 +6,16 @@ import { join } from 'node:path';
 import { Redis, Cluster as Routed } from 'ioredis';
 import { startCluster } from '../../../src/embedded/cluster.mjs';
 import { startSentinels } from '../../../src/embedded/sentinels.mjs';
+import { startParted } from './parted.mjs';
 
 /** @typedef {import('../../../src/embedded/cluster.mjs').Cluster} Cluster */
 /** @typedef {import('../../../src/embedded/sentinels.mjs').Sentinels} Sentinels */
 /** @typedef {import('../../../src/embedded/node.mjs').Node} Node */
 /**
  * @typedef {object} Topology
- * @property {'cluster' | 'sentinel'} kind
+ * @property {'cluster' | 'sentinel' | 'parted'} kind parted: with Sentinels, over a network that can be cut in two
  * @property {number} [replicas] default 3 in a cluster, 2 with Sentinels
+ * @property {Readonly<Record<string, string>>} [settings] of every server with data
  * @property {number} [downAfterMs] of Sentinels: without an answer for so long the primary counts as down
  */
 /**
@@ -23,6 +25,7 @@ import { startSentinels } from '../../../src/embedded/sentinels.mjs';
  * @property {Redis} redis for who looks on: it reads, and asks again until somebody answers
  * @property {Cluster | undefined} cluster
  * @property {Sentinels | undefined} sentinels
+ * @property {import('./parted.mjs').Parting | undefined} parting
  */
 
 const PAUSE_MS = 100;
@@ -36,7 +39,8 @@ const REDIRECTIONS = 3000;
  */
 export async function startTopology({ kind, ...shape }, { binary, folder, endings }) {
   const cluster = kind === 'cluster' ? await startCluster({ binary, ...shape }) : undefined;
-  const sentinels = kind === 'sentinel' ? await startSentinels({ binary, ...shape }) : undefined;
+  const parted = kind === 'parted' ? await startParted({ binary, ...shape }) : undefined;
+  const sentinels = kind === 'sentinel' ? await startSentinels({ binary, ...shape }) : parted;
   endings.push(
     () => cluster?.close(),
     () => sentinels?.close(),
@@ -45,7 +49,7 @@ export async function startTopology({ kind, ...shape }, { binary, folder, ending
   redis.on('error', () => {});
   endings.push(() => redis.disconnect());
   const url = cluster?.url ?? sentinels?.url ?? '';
-  return { url, server: nobody(url, folder), redis, cluster, sentinels };
+  return { url, server: nobody(url, folder), redis, cluster, sentinels, parting: parted };
 }
 
 /** @param {Cluster} cluster */

@@ -1,5 +1,11 @@
-/** 64 partitions on three primaries, with four daemons and twenty workers: who leads, who is called, and over how many connections. */
+/**
+ * 64 partitions on three primaries, with four daemons, and twenty workers in four processes: who leads, who is called, and
+ * over how many connections.
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { build } from '../../../scripts/steps.mjs';
 import { createProducer } from '../../../src/client/producer.ts';
 import { systemClock } from '../../../src/core/clock.ts';
 import { defineQueue } from '../../../src/core/queue.ts';
@@ -7,12 +13,13 @@ import { createDaemon } from '../../../src/daemon/daemon.ts';
 import { close, openCommands, whenReady } from '../../../src/redis/connection/connect.ts';
 import { partitionRef } from '../../../src/redis/keys.ts';
 import { createAssignment } from '../../../src/worker/assignment.ts';
-import { createWorker } from '../../../src/worker/worker.ts';
 import { useCli } from '../../support/cli.ts';
+import { root } from '../../support/repository.ts';
 import { type ClusterOfTests, startCluster, until } from '../../support/topology-lite.ts';
 
 const PARTITIONS = 64;
 const DAEMONS = 4;
+const PROCESSES = 4;
 const WORKERS = 20;
 const EVEN = 1.5;
 const queue = defineQueue('shares', { partitions: PARTITIONS });
@@ -24,8 +31,9 @@ const ends: (() => unknown)[] = [];
 let cluster: ClusterOfTests;
 
 beforeAll(async () => {
+  await build();
   cluster = await startCluster({ replicas: false });
-}, 120_000);
+}, 180_000);
 afterEach(async () => {
   for (const end of ends.splice(0)) await end();
 });
@@ -50,12 +58,12 @@ test('leadership and reading are even, and a worker has two connections to each 
   await producer.schedule(queue, {}, { delay: '1d' });
   const daemons = Array.from({ length: DAEMONS }, () => createDaemon({ redis: cluster.url, roles: ['mover'] }));
   const ran: string[] = [];
-  const workers = Array.from({ length: WORKERS }, () =>
-    createWorker(queue, (job) => void ran.push(job.id), { redis: cluster.url, concurrency: 2 }),
-  );
-  ends.push(...workers.map(({ stop }) => stop), ...daemons.map(({ stop }) => stop));
+  ends.push(...daemons.map(({ stop }) => stop));
   await Promise.all(daemons.map((daemon) => daemon.start()));
-  for (const worker of workers) await worker.start();
+  const processes = Array.from({ length: PROCESSES }, () => startWorkers((id) => ran.push(id)));
+  ends.unshift(...processes.map(({ end }) => end));
+  const workers = (await Promise.all(processes.map(({ consumers }) => consumers))).flat();
+  expect(new Set(workers).size).toBe(WORKERS);
 
   await until(async () => {
     const terms = await Promise.all(refs.map(({ keys }) => commands.get(keys.leader)));
@@ -65,7 +73,7 @@ test('leadership and reading are even, and a worker has two connections to each 
 
   // Everybody comes to the same from the same heartbeats, so it can be asked from outside.
   const shares = await Promise.all(
-    workers.map(async ({ consumer }) => {
+    workers.map(async (consumer) => {
       const of = { commands, namespace: 'duestream', queue: 'shares', consumer, refs, everyMs: 0, clock: systemClock };
       const assignment = createAssignment(of);
       await assignment.refresh();
@@ -90,8 +98,9 @@ test('leadership and reading are even, and a worker has two connections to each 
   const each = cluster.masters.map(() => WORKERS);
   expect({ worker: count('worker'), calls: count('calls') }).toEqual({ worker: each, calls: each });
   const { out } = await cli.run(['workers', '--redis', cluster.url, '--json']);
-  const shown: { connections: number }[] = JSON.parse(out).workers;
+  const shown: { connections: number; pid: number }[] = JSON.parse(out).workers;
   expect(shown.map(({ connections }) => connections)).toEqual(workers.map(() => 2 * cluster.masters.length));
+  expect(tally(shown.map(({ pid }) => String(pid)))).toEqual(processes.map(() => WORKERS / PROCESSES));
 
   const ids = Array.from({ length: 400 }, (_, at) => `s-${at}`);
   await producer.scheduleMany(
@@ -101,6 +110,27 @@ test('leadership and reading are even, and a worker has two connections to each 
   await until(() => ids.every((id) => ran.includes(id)));
   expect(ran.toSorted()).toEqual(ids.toSorted());
 }, 240_000);
+
+/** A process with its share of the workers. Rejects when it ends before all have started. */
+function startWorkers(onRun: (id: string) => void) {
+  const script = join(root, 'test', 'fixtures', 'workers-of-one-process.mjs');
+  const child: ChildProcess = fork(script, [cluster.url, 'shares', `${PARTITIONS}`, `${WORKERS / PROCESSES}`]);
+  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const consumers = new Promise<readonly string[]>((resolve, reject) => {
+    child.once('exit', () => reject(new Error('the process of the workers ended')));
+    child.on('message', (told: { readonly consumers?: readonly string[]; readonly ran?: string }) => {
+      if (told.consumers) resolve(told.consumers);
+      if (told.ran !== undefined) onRun(told.ran);
+    });
+  });
+  return {
+    consumers,
+    end() {
+      child.kill('SIGKILL');
+      return gone;
+    },
+  };
+}
 
 async function subscribersOf(channel: string): Promise<number> {
   const counts = await Promise.all(

@@ -8,6 +8,7 @@
  * last one goes; `error` when none can be reached; `end`.
  */
 import { Redis, type RedisOptions } from 'ioredis';
+import { systemClock } from '../../../core/clock.ts';
 import { urlOf } from '../address.ts';
 import type { Place } from '../address-url.ts';
 import { redial } from '../dialing.ts';
@@ -26,14 +27,28 @@ export interface ClusterParts {
   readonly subscribes: boolean;
 }
 
+/**
+ * A slot that moves drops its channels, and every subscription that an old map sends astray says so once more. All of that
+ * is one piece of news: to subscribe everything anew for each of them made more of them than were answered, without end.
+ */
+const MOVED_GAP_MS = 50;
+
 export function openCluster({ seeds, options, manner, subscribes }: ClusterParts): Redis {
   const { natMap, ...shared } = options;
   const cluster = new Redis({ ...optionsOf(shared, manner), lazyConnect: true });
+  let callOff: (() => void) | undefined;
+  const onMoved = () => {
+    callOff ??= systemClock.timer(MOVED_GAP_MS, () => {
+      callOff = undefined;
+      cluster.emit('ready');
+    });
+  };
   const nodes = createNodes({
     ...{ seeds, natMap, subscribes },
     open(place) {
       const redis = openOne({ ...shared, ...place }, manner);
-      forward(redis, cluster);
+      redis.on('smessage', (channel: string, message: string) => void cluster.emit('smessage', channel, message));
+      redis.on('moved', onMoved);
       redis.on('close', () => isDown(nodes) && setStatus(cluster, 'close'));
       return redis;
     },
@@ -47,18 +62,15 @@ export function openCluster({ seeds, options, manner, subscribes }: ClusterParts
   cluster.sendCommand = (command) => route(of, command);
   cluster.disconnect = (again = false) => {
     if (again) for (const redis of nodes.every()) redial(redis);
-    else nodes.close();
+    else {
+      nodes.close();
+      callOff?.();
+    }
     setStatus(cluster, 'close');
     if (!again) setStatus(cluster, 'end');
   };
   enlist(cluster, { all: nodes.all, of: (key) => nodes.forSlot(slotOf(key)) });
   return cluster;
-}
-
-/** Nudges; and a slot whose channels were dropped because it moved, after which everything is subscribed anew. */
-function forward(from: Redis, to: Redis): void {
-  from.on('smessage', (channel: string, message: string) => void to.emit('smessage', channel, message));
-  from.on('moved', () => void to.emit('ready'));
 }
 
 /** The library tells of a status by an event of its name. */
