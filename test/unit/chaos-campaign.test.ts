@@ -77,7 +77,7 @@ describe('a whole matrix', () => {
   });
 
   test('is not red for what is known not to be here', () => {
-    expect(redIn([of('F48', 'not run'), of('F1', 'passed')])).toEqual([]);
+    expect(redIn([of('F54', 'not run'), of('F1', 'passed')])).toEqual([]);
   });
 
   function of(id: string, verdict: 'passed' | 'failed' | 'not run') {
