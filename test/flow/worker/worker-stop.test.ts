@@ -19,6 +19,22 @@ const resources = () => {
   return counts.sort().join(' ');
 };
 
+/**
+ * Turns of the event loop until there is nothing that was not there before. Who polls with timers would count those, and
+ * a timer of the tests may end meanwhile.
+ */
+async function leftAlone(before: string): Promise<void> {
+  const sinceMs = performance.now();
+  const isMore = (kind: string) => countOf(resources(), kind) > countOf(before, kind);
+  const more = () => ['Timeout', 'PipeWrap', 'TCPSocketWrap', 'TCPWrap', 'TCPServerWrap'].filter(isMore);
+  while (more().length > 0 && performance.now() - sinceMs < 60_000) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  expect(more()).toEqual([]);
+}
+
+const countOf = (kinds: string, kind: string) => kinds.split(' ').filter((one) => one === kind).length;
+
 async function idleWorker() {
   const worker = await line.worker(() => undefined);
   await eventually(async () => String(await line.redis.client('LIST')).includes('cmd=xreadgroup')).toBe(true);
@@ -55,7 +71,7 @@ it('after a stop no timer or socket keeps the process alive', async () => {
   const worker = await idleWorker();
   expect(resources()).not.toBe(before);
   await worker.stop();
-  await eventually(resources).toBe(before);
+  await leftAlone(before);
 });
 
 it('a job that runs at the stop is finished', async () => {
@@ -119,7 +135,7 @@ it('a handler that never ends keeps neither a timer nor a connection after the s
   await mover.stop();
   await worker.stop({ shutdown: 20 });
   await eventually(connections).toBe(0);
-  await eventually(resources).toBe(before);
+  await leftAlone(before);
 });
 
 it('a handler that ends long after the stop changes nothing and breaks nothing', async () => {
@@ -201,7 +217,7 @@ it('twenty workers, one after the other, leave nothing', async () => {
     await worker.stop();
   }
   await eventually(connections).toBe(0);
-  await eventually(resources).toBe(before);
+  await leftAlone(before);
   expect(await line.redis.xinfo('CONSUMERS', line.ref.keys.ready, 'workers')).toEqual([]);
 });
 
@@ -211,7 +227,7 @@ it('a worker that cannot reach Redis says so with `unavailable`, and leaves noth
   const worker = createWorker('q', () => undefined, { redis: { path: '/nowhere/redis.sock' } });
   await expect(worker.start()).rejects.toMatchObject({ code: 'unavailable' });
   await worker.stop();
-  await eventually(resources).toBe(before);
+  await leftAlone(before);
 });
 
 it('a worker that cannot reach Redis can be stopped meanwhile', async () => {
