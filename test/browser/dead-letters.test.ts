@@ -1,33 +1,19 @@
 /** The page of dead letters: by group, replayed at once or spread over a time, purged after a count. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Unrecoverable } from '../../src/core/outcome.ts';
 import { createWorker } from '../../src/worker/worker.ts';
-import { PATIENCE_MS, startBrowser, type TestBrowser, type Window } from '../support/browser.ts';
-import { enter, must, type Served, servePages, show } from '../support/dashboard.ts';
-import { type Desk, deskOf, idsOf, listed, scheduleAll } from '../support/desk.ts';
+import type { Window } from '../support/browser.ts';
+import { must, type Served, show } from '../support/dashboard.ts';
+import { type Desk, HOOK_MS, idsOf, listed, scheduleAll, useDesk } from '../support/desk.ts';
 
-const HOOK_MS = 10 * PATIENCE_MS;
 const HOUR_MS = 3_600_000;
-let browser: TestBrowser;
 let api: Served;
 let window: Window;
 let desk: Desk;
 
-beforeAll(async () => {
-  [browser, api] = await Promise.all([startBrowser(), servePages()]);
-}, HOOK_MS);
-afterAll(async () => {
-  await browser?.stop();
-  await api?.stop();
-}, HOOK_MS);
-beforeEach(async () => {
-  window = await enter(browser, api, { token: api.admin });
-  desk = deskOf(window);
-}, HOOK_MS);
-afterEach(async () => {
-  expect(await window.noises()).toEqual([]);
-  await window.close();
-}, HOOK_MS);
+useDesk((seat) => {
+  ({ api, window, desk } = seat);
+});
 
 /** Jobs that die of what their data say. */
 async function bury(queue: string, reasons: readonly string[]): Promise<void> {

@@ -1,34 +1,20 @@
 /** The page of one job: each action in each state that has it, what is refused in which words, and the timeline. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createProducer } from '../../src/client/producer.ts';
 import { defineQueue } from '../../src/core/queue.ts';
 import { createWorker } from '../../src/worker/worker.ts';
-import { PATIENCE_MS, startBrowser, type TestBrowser, type Window } from '../support/browser.ts';
+import type { Window } from '../support/browser.ts';
 import { buryJobs } from '../support/buried.ts';
-import { enter, must, type Served, servePages, show } from '../support/dashboard.ts';
-import { type Desk, deskOf, jobOf, scheduleAll } from '../support/desk.ts';
+import { must, type Served, show } from '../support/dashboard.ts';
+import { type Desk, HOOK_MS, jobOf, scheduleAll, useDesk } from '../support/desk.ts';
 
-const HOOK_MS = 10 * PATIENCE_MS;
-let browser: TestBrowser;
 let api: Served;
 let window: Window;
 let desk: Desk;
 
-beforeAll(async () => {
-  [browser, api] = await Promise.all([startBrowser(), servePages()]);
-}, HOOK_MS);
-afterAll(async () => {
-  await browser?.stop();
-  await api?.stop();
-}, HOOK_MS);
-beforeEach(async () => {
-  window = await enter(browser, api, { token: api.admin });
-  desk = deskOf(window);
-}, HOOK_MS);
-afterEach(async () => {
-  expect(await window.noises()).toEqual([]);
-  await window.close();
-}, HOOK_MS);
+useDesk((seat) => {
+  ({ api, window, desk } = seat);
+});
 
 const fact = (term: string) => window.page.locator('.facts > div', { hasText: term }).first().locator('dd');
 const lookAgain = async () => {

@@ -1,31 +1,18 @@
 /** The list of jobs: filters that stay in the address, pages that stay while jobs move, and changes of all that a filter finds. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { PATIENCE_MS, startBrowser, type TestBrowser, type Window } from '../support/browser.ts';
-import { enter, must, type Served, servePages, show } from '../support/dashboard.ts';
-import { type Desk, deskOf, idsOf, jobOf, listed, scheduleAll } from '../support/desk.ts';
+import { describe, expect, test } from 'vitest';
+import type { TestBrowser, Window } from '../support/browser.ts';
+import { enter, must, type Served, show } from '../support/dashboard.ts';
+import { type Desk, HOOK_MS, idsOf, jobOf, listed, scheduleAll, useDesk } from '../support/desk.ts';
 
-const HOOK_MS = 10 * PATIENCE_MS;
 const MINUTE_MS = 60_000;
 let browser: TestBrowser;
 let api: Served;
 let window: Window;
 let desk: Desk;
 
-beforeAll(async () => {
-  [browser, api] = await Promise.all([startBrowser(), servePages()]);
-}, HOOK_MS);
-afterAll(async () => {
-  await browser?.stop();
-  await api?.stop();
-}, HOOK_MS);
-beforeEach(async () => {
-  window = await enter(browser, api, { token: api.admin });
-  desk = deskOf(window);
-}, HOOK_MS);
-afterEach(async () => {
-  expect(await window.noises()).toEqual([]);
-  await window.close();
-}, HOOK_MS);
+useDesk((seat) => {
+  ({ browser, api, window, desk } = seat);
+});
 
 const ids = () => window.page.locator('tbody th').allInnerTexts();
 const numbered = (prefix: string, n: number) => `${prefix}${String(n).padStart(3, '0')}`;

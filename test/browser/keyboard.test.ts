@@ -2,13 +2,12 @@
  * Every action once by keyboard alone: Tab, Enter, Space, Escape and what is typed. At each stop the focus must be seen, by
  * the style that the browser has computed, and a dialog gives the focus back to where it came from.
  */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { PATIENCE_MS, startBrowser, type TestBrowser, type Window } from '../support/browser.ts';
+import { describe, expect, test } from 'vitest';
+import type { TestBrowser, Window } from '../support/browser.ts';
 import { buryJobs } from '../support/buried.ts';
-import { enter, must, type Served, servePages, show } from '../support/dashboard.ts';
-import { type Desk, deskOf, idsOf, jobOf, listed, scheduleAll } from '../support/desk.ts';
+import { must, type Served, show } from '../support/dashboard.ts';
+import { type Desk, HOOK_MS, idsOf, jobOf, listed, scheduleAll, useDesk } from '../support/desk.ts';
 
-const HOOK_MS = 10 * PATIENCE_MS;
 const TABS_MAX = 150;
 const FORECAST = 'The next hour, by minute';
 /** What has the focus, by its name for people, and the outline around it. */
@@ -28,21 +27,9 @@ let api: Served;
 let window: Window;
 let desk: Desk;
 
-beforeAll(async () => {
-  [browser, api] = await Promise.all([startBrowser(), servePages()]);
-}, HOOK_MS);
-afterAll(async () => {
-  await browser?.stop();
-  await api?.stop();
-}, HOOK_MS);
-beforeEach(async () => {
-  window = await enter(browser, api, { token: api.admin });
-  desk = deskOf(window);
-}, HOOK_MS);
-afterEach(async () => {
-  expect(await window.noises()).toEqual([]);
-  await window.close();
-}, HOOK_MS);
+useDesk((seat) => {
+  ({ browser, api, window, desk } = seat);
+});
 
 interface Focus {
   readonly name: string;

@@ -1,34 +1,25 @@
 /** The pages of schedules: pause and resume, one job now, and past instants after a dry run. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { PATIENCE_MS, startBrowser, type TestBrowser, type Window } from '../support/browser.ts';
-import { enter, must, type Served, servePages, show } from '../support/dashboard.ts';
-import { type Desk, deskOf, listed } from '../support/desk.ts';
+import { describe, expect, test } from 'vitest';
+import type { TestBrowser, Window } from '../support/browser.ts';
+import { enter, must, type Served, show } from '../support/dashboard.ts';
+import { type Desk, HOOK_MS, listed, useDesk } from '../support/desk.ts';
 
-const HOOK_MS = 10 * PATIENCE_MS;
 let browser: TestBrowser;
 let api: Served;
 let window: Window;
 let desk: Desk;
 
-beforeAll(async () => {
-  [browser, api] = await Promise.all([startBrowser(), servePages()]);
-  const yearly = { queue: 'reports', cron: '0 6 1 1 *', zone: 'Europe/Berlin' };
-  await must(api, 'PUT /v1/schedules/yearly', api.admin, yearly);
-  const february = { queue: 'sums', cron: '0 * 1 2 *', zone: 'Europe/Berlin', start: '2026-01-01' };
-  await must(api, 'PUT /v1/schedules/february', api.admin, february);
-}, HOOK_MS);
-afterAll(async () => {
-  await browser?.stop();
-  await api?.stop();
-}, HOOK_MS);
-beforeEach(async () => {
-  window = await enter(browser, api, { token: api.admin });
-  desk = deskOf(window);
-}, HOOK_MS);
-afterEach(async () => {
-  expect(await window.noises()).toEqual([]);
-  await window.close();
-}, HOOK_MS);
+useDesk(
+  (seat) => {
+    ({ browser, api, window, desk } = seat);
+  },
+  async (api) => {
+    const yearly = { queue: 'reports', cron: '0 6 1 1 *', zone: 'Europe/Berlin' };
+    await must(api, 'PUT /v1/schedules/yearly', api.admin, yearly);
+    const february = { queue: 'sums', cron: '0 * 1 2 *', zone: 'Europe/Berlin', start: '2026-01-01' };
+    await must(api, 'PUT /v1/schedules/february', api.admin, february);
+  },
+);
 
 const fact = (term: string) => window.page.locator('.facts > div', { hasText: term }).first().locator('dd');
 

@@ -1,7 +1,19 @@
 /** What somebody does at a page, and what the page then says: buttons by their exact words, dialogs, notes of success. */
 import type { Locator } from 'playwright-core';
-import type { Window } from './browser.ts';
-import { must, type Served } from './dashboard.ts';
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
+import { PATIENCE_MS, startBrowser, type TestBrowser, type Window } from './browser.ts';
+import { enter, must, type Served, servePages } from './dashboard.ts';
+
+/** For hooks that download a browser, and for tests that go through many pages. */
+export const HOOK_MS = 10 * PATIENCE_MS;
+
+/** What a test has: the pages, and a window of its own in which an administrator has logged in. */
+export interface Seat {
+  readonly browser: TestBrowser;
+  readonly api: Served;
+  readonly window: Window;
+  readonly desk: Desk;
+}
 
 export interface Desk {
   readonly button: (name: string | RegExp) => Locator;
@@ -35,6 +47,36 @@ export function deskOf({ page }: Window): Desk {
       await dialog.waitFor({ state: 'detached' });
     },
   };
+}
+
+/**
+ * One browser and one server for all tests of a file, and a new window for each; at the end of a test its window must have
+ * logged no error.
+ *
+ * @param sit is given them before each test
+ * @param prepare what all tests find
+ */
+export function useDesk(sit: (seat: Seat) => void, prepare?: (api: Served) => Promise<unknown>): void {
+  let shared: Pick<Seat, 'browser' | 'api'> | undefined;
+  let window: Window | undefined;
+  beforeAll(async () => {
+    const [browser, api] = await Promise.all([startBrowser(), servePages()]);
+    shared = { browser, api };
+    await prepare?.(api);
+  }, HOOK_MS);
+  afterAll(async () => {
+    await shared?.browser.stop();
+    await shared?.api.stop();
+  }, HOOK_MS);
+  beforeEach(async () => {
+    if (!shared) throw new Error('there is no browser');
+    window = await enter(shared.browser, shared.api, { token: shared.api.admin });
+    sit({ ...shared, window, desk: deskOf(window) });
+  }, HOOK_MS);
+  afterEach(async () => {
+    expect(await window?.noises()).toEqual([]);
+    await window?.close();
+  }, HOOK_MS);
 }
 
 const exact = (name: string | RegExp) => ({ name, exact: typeof name === 'string' });
