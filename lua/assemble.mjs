@@ -18,7 +18,9 @@ export function partsNamed(text) {
 
 /**
  * `#!lua` and the comments below it stay first: they name the flags, and say what the script is. Of a part comes what the
- * script uses: Redis makes every function anew for each call, used or not (0.3 us each).
+ * script uses: Redis makes every function anew for each call, used or not (0.1 to 0.3 us each). What is used only in lines
+ * below a comment `-- rarely`, up to the end of their block, comes there, and is made when a call gets there. A mark names
+ * one line: of several copies the first keeps its marks.
  *
  * @param {string} own the text of a script in `lua/verbs`
  * @param {(name: string) => string} part the text of a part in `lua/lib`
@@ -27,32 +29,59 @@ export function assembled(own, part) {
   const lines = own.split('\n');
   const from = lines.findIndex((line) => !/^(#!|--)/.test(line));
   const body = lines.slice(from).join('\n');
-  const used = new Set(wordsOf(body));
-  const parts = partsNamed(own)
-    .toReversed()
-    .map((name) => usedOf(part(name), used))
-    .toReversed();
-  return [lines.slice(0, from).join('\n'), ...parts, body].join('\n\n');
+  const parts = partsNamed(own).map((name) => piecesOf(part(name)));
+  const pieces = parts.flatMap(({ pieces: some }) => some);
+  const always = neededBy(withoutRare(body), pieces, withoutRare);
+  const filled = (/** @type {string} */ text) =>
+    text.replaceAll(RARE, (_, indent, block) => `${indent}${rare(indent, block)}`);
+  const rare = (/** @type {string} */ indent, /** @type {string} */ block) => {
+    const needed = neededBy(block, pieces);
+    const late = pieces.filter((piece) => needed.has(piece) && !always.has(piece));
+    return `-- rarely\n${late.map((piece) => `${copyOf(piece, indent)}\n\n`).join('')}${block}`;
+  };
+  /** @type {Set<string>} */
+  const copied = new Set();
+  const copyOf = (/** @type {string} */ piece, /** @type {string} */ indent) => {
+    const text = copied.has(piece) ? piece.replaceAll(/^ *-- @[\w-]+\n/gm, '') : piece;
+    copied.add(piece);
+    return text.replaceAll(/^(?=.)/gm, indent);
+  };
+  const texts = parts.map(({ header, pieces: some }) => {
+    const kept = some.filter((piece) => always.has(piece)).map(filled);
+    return [header, ...kept].join('\n\n').replace('\n\n', '\n');
+  });
+  return [lines.slice(0, from).join('\n'), ...texts, filled(body)].join('\n\n');
 }
+
+/** The comment, and the lines below it that are not outside of its block. */
+const RARE = /^( +)-- rarely\n((?:\1.*\n|\n)+)/gm;
+const withoutRare = (/** @type {string} */ text) => text.replaceAll(RARE, '');
 
 /** @param {string} code */
 const wordsOf = (code) => code.replace(/--.*$/gm, '').match(/(?<![.:\w'])[A-Za-z_]\w*/g) ?? [];
 
+/** A part's header, and its functions and constants. @param {string} text */
+function piecesOf(text) {
+  const [header = '', ...pieces] = text.trim().split(/\n(?=local )/);
+  return { header, pieces: pieces.map((piece) => piece.trimEnd()) };
+}
+
 /**
- * A part without the functions and constants that nobody uses. What is used comes first in Lua, so they are looked at from
- * the last to the first.
+ * The pieces that a text uses, and those that these use. What is used comes first in Lua, so they are looked at from the last
+ * to the first.
  *
  * @param {string} text
- * @param {Set<string>} used grows by what is kept
+ * @param {readonly string[]} pieces
+ * @param {(piece: string) => string} looked at of each; all of it
  */
-function usedOf(text, used) {
-  const [header = '', ...given] = text.trim().split(/\n(?=local )/);
-  const kept = given.toReversed().filter((one) => {
-    const [, name = ''] = /^local (?:function )?(\w+)/.exec(one) ?? [];
-    if (used.has(name)) for (const word of wordsOf(one)) used.add(word);
+function neededBy(text, pieces, looked = (piece) => piece) {
+  const used = new Set(wordsOf(text));
+  const needed = pieces.toReversed().filter((piece) => {
+    const [, name = ''] = /^local (?:function )?(\w+)/.exec(piece) ?? [];
+    if (used.has(name)) for (const word of wordsOf(looked(piece))) used.add(word);
     return used.has(name);
   });
-  return [header, ...kept.toReversed().map((one) => one.trimEnd())].join('\n\n').replace('\n\n', '\n');
+  return new Set(needed);
 }
 
 /** The names of the scripts, or of the parts. @param {'verbs' | 'lib'} kind @param {string} [folder] of the product */

@@ -1,6 +1,6 @@
 /** Marks (test/chaos/marks.mjs): tests change the lines that they name, so each is there, once, and is gone by. */
 import { expect, test } from 'vitest';
-import { namesIn, partsNamed } from '../lua/assemble.mjs';
+import { assembledScript, namesIn, partsNamed } from '../lua/assemble.mjs';
 import { dropped, edited, marksIn } from './chaos/marks.mjs';
 import { marksUsed } from './support/mutants.ts';
 import { read, walk } from './support/repository.ts';
@@ -13,6 +13,12 @@ function inLua(of: string, mark: string): string {
   const parts = partsNamed(read(own)).map((name) => `lua/lib/${name}.lua`);
   return `${[own, ...parts].find(has) ?? own} @${mark}`;
 }
+
+/** Script and mark of every patch that changes a script which was put together. */
+const changedInLua = ['test/chaos', 'test/sim']
+  .flatMap(walk)
+  .flatMap((path) => [...read(path).matchAll(/file: 'lua\/([a-z-]+)\.lua',\s+mark: '([^']+)'/g)])
+  .map(([, verb, mark]) => [verb, mark]);
 
 /** `path @mark` of every patch. What is compiled or put together is named by its source. */
 const patched = ['test/chaos', 'test/sim']
@@ -38,6 +44,16 @@ test('every mark that a test goes by is there', () => {
 test('every mark that is there is one that a test goes by', () => {
   const endless = (name: string) => /^lua\/\S+ @endless/.test(name);
   expect(there.filter((name) => !used.has(name) && !endless(name))).toEqual([]);
+});
+
+test('what a test changes in a script that was put together is there once', () => {
+  for (const [verb = '', mark = ''] of changedInLua) {
+    const lines = assembledScript(verb).split('\n');
+    const before = lines.slice(0, (marksIn(lines).get(mark) ?? 0) + 1).toReversed();
+    const opening = before.find((line) => /^\s*local function/.test(line))?.trim() ?? '';
+    const places = lines.filter((line) => opening !== '' && line.trim() === opening);
+    expect(places.length, `${verb} @${mark}: ${opening}`).toBeLessThan(2);
+  }
 });
 
 test('a mark names the next line of code, whatever it says', () => {

@@ -7,6 +7,7 @@
 --         `already`, whether the job is over since or waits for its next start.
 local function refusalOf(run, jobs, entry, member, token)
   if not run then
+    -- rarely
     local _, settled = settledIn(jobs, member)
     return settled == token and 'already' or 'gone'
   end

@@ -24,12 +24,13 @@ local function completeAll(keys, call, words, from, to)
   for index, member in ipairs(members) do
     local at = from + 4 * index - 4
     local entry, token, mark = words[at], words[at + 2], words[at + 3]
-    local text, isAgain, reply, note = found[index], again[index], 'ok', nil
+    local text, isAgain, reply, note = found[index], again[index], 'ok', ''
     local last, attempts, here, cancel = token, '1', entry, '0'
     if text ~= firstStart(token, entry, call.consumer) then
       last, attempts, here, cancel = (text or ''):match(ENDING)
     end
     if seen[member] or not last then
+      -- rarely
       reply = completedBefore(keys, call, entry, member, token, seen[member] == token)
     elseif last ~= token or here ~= entry then
       reply = 'fenced'
@@ -39,7 +40,8 @@ local function completeAll(keys, call, words, from, to)
       reply = isCancelled and 'cancelled' or 'ok'
       local counter = isCancelled and 'cancelled' or 'done'
       ends[counter] = ends[counter] + 1
-      if not isAgain then
+      -- Nearly all marks stand alone.
+      if not isAgain and not mark:find('^[^|\n]+$') then
         -- @kept-mark
         local isKept = keys.past or isHeld or call.window > 0
         mark, tagged[member], note = endMark(keys.jobs, member, mark, isKept)
@@ -65,6 +67,7 @@ local function completeAll(keys, call, words, from, to)
     replies[index], areOk = reply, areOk and reply == 'ok'
   end
   if #kept > 0 then
+    -- rarely
     keepPast(keys.past, keys.ended, call.now, kept)
   end
   if #tombstones > 0 then

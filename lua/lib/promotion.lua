@@ -19,6 +19,9 @@ local function promoteDue(keys, state, now, limit, cap, ...)
   local taken, bytes, largest, step, moved, deadLetters, adopted = 0, 0, 1, 1, 0, 0, 0
   local reply, late, at, waits, first = { 'moved', now, '', 0, 0, 0 }, nil, 0, false, nil
 
+  -- Made once a call: producers of other languages have many of them.
+  local judgeOdd
+
   local function give(member, due, text)
     local entry = addReady(keys.ready, member, text)
     moved, first = moved + 1, first or entry
@@ -30,7 +33,11 @@ local function promoteDue(keys, state, now, limit, cap, ...)
   end
 
   local function odd(member, score)
-    local fate, value = settleOdd(keys, now, member, score)
+    if not judgeOdd then
+      -- rarely
+      judgeOdd = settleOdd
+    end
+    local fate, value = judgeOdd(keys, now, member, score)
     if fate == 'buried' then
       bytes, deadLetters = bytes + value, deadLetters + 1
     elseif fate == 'waits' then

@@ -33,6 +33,7 @@ end
 
 local function startEntries(keys, call, entries, idle, isNew)
   local started, writes, members, seen, from = call.started, {}, {}, {}, 1
+  local startOdd
   for at = 2, #entries, 3 do
     members[#members + 1] = entries[at]
   end
@@ -61,7 +62,11 @@ local function startEntries(keys, call, entries, idle, isNew)
       if seen[member] then
         record = redis.call('HGET', keys.jobs, member)
       end
-      startOne(keys, call, entry, member, due, record, idle)
+      if not startOdd then
+        -- rarely
+        startOdd = startOne
+      end
+      startOdd(keys, call, entry, member, due, record, idle)
     end
     seen[member] = true
   end

@@ -37,8 +37,9 @@ local function addTags(tags, meta, list)
 end
 
 local function dropTags(tags, member, text, kept)
+  if not tags or not text then return end
   local gone = {}
-  for tag in (tags and text or ''):gmatch('[^,%z]+') do
+  for tag in text:gmatch('[^,%z]+') do
     local stays = kept and (',' .. kept .. ','):find(',' .. tag .. ',', 1, true)
     -- @ten-taken-out
     if #gone < 10 and #tag <= 64 and not stays then

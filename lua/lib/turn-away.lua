@@ -47,6 +47,7 @@ local function turnAway(keys, call, job)
   if isElsewhere and isPending(keys.ready, run.entry) then return { 'dropped' } end
   if job.isMine then return nil end
   if run.cancel == '1' then
+    -- rarely
     local mark = markOf(record)
     local tombstone = tombstoneText('c', mark, run.token, run.attempts)
     if keys.past then

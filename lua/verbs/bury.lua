@@ -59,6 +59,7 @@ else
   mark = mark or markOf(record)
   local tombstone = tombstoneText(outcome, mark, token, run.attempts, deadLetter)
   if past then
+    -- rarely
     local over = { member = member, outcome = outcome, mark = mark, run = run, note = note }
     over.deadLetter = deadLetter
     keepPast(past, ended, now, { over })

@@ -43,15 +43,18 @@ local function cancel(member, record, run, waits)
   if isAgain and stale then
     redis.call('ZADD', stale, ('%.0f'):format(now), member)
   end
-  local state, mark = run or runOf(NEVER_RAN), markOf(record)
+  local mark = markOf(record)
   if past then
+    -- rarely
+    local state = run or runOf(NEVER_RAN)
     local over = { member = member, outcome = 'c', mark = mark, run = state, record = record }
     keepPast(past, ended, now, { over })
   end
   if window == 0 and waits then
     redis.call('HDEL', jobs, member)
   else
-    local tombstone = tombstoneText('c', mark, state.token, state.attempts)
+    local token, attempts = run and run.token or '0', run and run.attempts or '0'
+    local tombstone = tombstoneText('c', mark, token, attempts)
     -- @index-tombstone
     if waits then
       redis.call('ZADD', done, now, member)

@@ -21,6 +21,7 @@ if refusal then return { refusal } end
 local reply = { 'cancelled' }
 -- @first-write
 if run.cancel == '1' then
+  -- rarely
   if past then
     local mark = markIn(jobs, member)
     local over = { member = member, outcome = 'c', mark = mark, run = run, note = note }
