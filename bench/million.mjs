@@ -77,7 +77,7 @@ await withRedis(binary, async ({ redis, url, socketPath }) => {
   for (const [work, how] of Object.entries(WORK))
     rows.push({ work, ...(await measured({ redis, commands, url }, how)) });
   commands.disconnect();
-  const what = `${count} each, killed in the middle and begun again; times of single commands in ms at p99.9, by Redis itself`;
+  const what = `${count.toLocaleString('en')} each, killed in the middle and begun again; times of single commands in ms at p99.9, by Redis itself`;
   if (count < JOBS) console.table(rows);
   else writePage(keep('million', { what, rows }));
 });
@@ -174,7 +174,8 @@ function writePage({ what, host, node, date, rows }) {
   const cells = rows.map((row) => {
     const { work, items, doneWhenKilled, seconds, perSecond, scriptsMs, longestCommand, longestMs } =
       /** @type {any} */ (row);
-    return `| ${work} | ${items} | ${doneWhenKilled} | ${seconds} | ${perSecond} | ${scriptsMs} | \`${longestCommand}\` ${longestMs} |`;
+    const [all, before, rate] = [items, doneWhenKilled, perSecond].map((count) => count.toLocaleString('en'));
+    return `| ${work} | ${all} | ${before} | ${seconds} | ${rate} | ${scriptsMs} | \`${longestCommand}\` ${longestMs} |`;
   });
   const head =
     '| work | items | done when it was killed | seconds in all | per second | scripts, p99.9 ms | longest command, p99.9 ms |';
