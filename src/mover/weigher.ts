@@ -37,7 +37,7 @@ export interface Weigher {
 
 /** How often somebody who does not lead, or has nothing to count, looks whether that has changed. */
 const IDLE_MS = 5000;
-/** Between two slices: 10,000 jobs a second cost Redis half a percent of its time. */
+/** Between two slices: 10,000 jobs a second at most. */
 const SLICE_REST_MS = 50;
 /** Between two counts: how far off the bytes can be depends on it, see the decision. */
 const REST_MS = 1000;

@@ -50,7 +50,7 @@ export async function weigh(
     : { kind: 'more', part: next, cursor: at ?? '0', bytes: allBytes, count: all };
 }
 
-/** Jobs of one slice: 500 lengths take Redis a fifth of a millisecond. */
+/** Jobs of one slice, so that no call takes Redis long. */
 export const WEIGH_MAX = 500;
 
 /** All slices, one after the other. Undefined where there are no limits. */
