@@ -172,7 +172,10 @@ export function decodeRun(value: string): Run | undefined {
 
 /** One error as a line of a run or a dead letter. */
 export const encodeAttempted = (error: Attempted): string =>
-  JSON.stringify({ t: error.atMs, a: error.attempt, k: error.kind, m: error.message, s: error.stack });
+  JSON.stringify({
+    ...{ t: error.atMs, a: error.attempt, k: error.kind, m: error.message },
+    ...{ s: error.stack, w: error.worker, d: error.tookMs },
+  });
 
 interface StoredAttempted {
   readonly t: number;
@@ -180,6 +183,8 @@ interface StoredAttempted {
   readonly k: Attempted['kind'];
   readonly m: unknown;
   readonly s?: unknown;
+  readonly w?: unknown;
+  readonly d?: unknown;
 }
 
 /** The lines of a history; a line that cannot be read is shown as it is rather than lost. */
@@ -188,9 +193,14 @@ export function decodeHistory(lines: readonly string[]): readonly Attempted[] {
     .filter((line) => line !== '')
     .map((line) => {
       try {
-        const { t, a, k, m, s } = JSON.parse(line) as StoredAttempted;
+        const { t, a, k, m, s, w, d } = JSON.parse(line) as StoredAttempted;
         if (typeof m !== 'string') throw new Error('not a line of ours');
-        return { atMs: t, attempt: a, kind: k, message: m, ...(typeof s === 'string' && { stack: s }) };
+        return {
+          ...{ atMs: t, attempt: a, kind: k, message: m },
+          ...(typeof s === 'string' && { stack: s }),
+          ...(typeof w === 'string' && { worker: w }),
+          ...(typeof d === 'number' && { tookMs: d }),
+        };
       } catch {
         return { atMs: 0, attempt: 0, kind: 'failure', message: line };
       }

@@ -53,4 +53,7 @@ export interface Attempted {
   readonly message: string;
   /** Where it was thrown, in queues that keep a history. At most 2,000 characters. */
   readonly stack?: string | undefined;
+  /** Which worker ran this attempt, and for how long. Not for a crash, whose worker could not say, nor for what never ran. */
+  readonly worker?: string | undefined;
+  readonly tookMs?: number | undefined;
 }

@@ -61,16 +61,22 @@ function settle(parts: SettleParts, ended: Ended, outcome: Outcome): void {
 
 async function sendOne(parts: SettleParts, ended: Ended, outcome: Unhappy): Promise<void> {
   const verb = outcome.kind === 'dead' ? 'bury' : outcome.kind;
-  const error = outcome.kind === 'defer' ? '' : await errorLine(parts, ended.held.ref, outcome.error);
+  const error = outcome.kind === 'defer' ? '' : await errorLine(parts, ended, outcome.error);
   const reply = await persist(parts, verb, () => call(parts, ended, { outcome, error }));
   if (reply === 'ok') tellUnhappy(parts, ended, outcome);
   conclude(parts, ended, verb, reply);
 }
 
 /** Decided once, so that every repetition is the same call. */
-async function errorLine({ isFull }: SettleParts, ref: PartitionRef, error: Attempted): Promise<string> {
-  const whole = (error.message.length <= SHORT_CHARS && error.stack === undefined) || !(await isFull(ref));
-  return encodeAttempted(whole ? error : { ...error, message: oneLine(error.message, SHORT_CHARS), stack: undefined });
+async function errorLine(
+  { isFull, consumer }: SettleParts,
+  { held, tookMs }: Ended,
+  error: Attempted,
+): Promise<string> {
+  const whole = (error.message.length <= SHORT_CHARS && error.stack === undefined) || !(await isFull(held.ref));
+  const told = whole ? error : { ...error, message: oneLine(error.message, SHORT_CHARS), stack: undefined };
+  const ran = error.kind === 'failure' || error.kind === 'timeout';
+  return encodeAttempted(ran ? { ...told, worker: consumer, tookMs: Math.round(tookMs) } : told);
 }
 
 function call(

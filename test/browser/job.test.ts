@@ -224,13 +224,15 @@ describe('the timeline', { timeout: HOOK_MS }, () => {
     await expect.poll(async () => (await jobOf(api, 'orders', 'twice')).state).toBe('done');
     await show(window, '#/now');
     await show(window, '#/job/orders/twice');
-    expect(await kinds()).toEqual(['Due as asked', 'Failed', 'Failed', 'Started', 'Done']);
+    expect(await kinds()).toEqual(['Due as asked', 'Started', 'Failed', 'Started', 'Failed', 'Started', 'Done']);
     const texts = await moments().allInnerTexts();
     for (const [at, parts] of [
-      [1, ['attempt 1', 'the shop is closed, try 1']],
-      [2, ['attempt 2', 'the shop is closed, try 2']],
-      [3, ['attempt 3', `worker ${consumer}`, 'took ']],
-      [4, ['attempt 3']],
+      [1, ['attempt 1', `worker ${consumer}`]],
+      [2, ['attempt 1', 'took ', 'the shop is closed, try 1']],
+      [3, ['attempt 2', `worker ${consumer}`]],
+      [4, ['attempt 2', 'took ', 'the shop is closed, try 2']],
+      [5, ['attempt 3', `worker ${consumer}`, 'took ']],
+      [6, ['attempt 3']],
     ] as const) {
       for (const part of parts) expect(texts[at]).toContain(part);
     }

@@ -176,8 +176,9 @@ describe('a run', () => {
 describe('a history', () => {
   test('carries any message on one line', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), fc.nat(), (message, attempt) => {
-        const error = { atMs: DUE, attempt, kind: 'failure', message } as const;
+      fc.property(fc.string({ unit: 'binary' }), fc.nat(), fc.boolean(), (message, attempt, hasRun) => {
+        const ran = hasRun ? { worker: 'host:1', tookMs: attempt } : {};
+        const error = { atMs: DUE, attempt, kind: 'failure', message, ...ran } as const;
         const line = encodeAttempted(error);
         expect(line).not.toContain('\n');
         expect(decodeHistory([line])).toEqual([error]);

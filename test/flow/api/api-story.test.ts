@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-/** A job that fails once and then returns a result; and another life of its id. */
+/** A job that fails once and then returns a result; another life of its id; and one that has only the first. */
 async function runTwice(): Promise<void> {
   let starts = 0;
   const worker = createWorker(
@@ -44,10 +44,11 @@ async function runTwice(): Promise<void> {
   const producer = createProducer({ redis: api.redis.url });
   const over = () => new Promise<void>((resolve) => worker.events.on('job.completed', () => resolve()));
   await worker.start();
-  for (let life = 0; life < 2; life += 1) {
+  const backoff = { kind: 'fixed', delayMs: 1, jitter: 'none' } as const;
+  for (const id of ['twice', 'twice', 'tried']) {
+    if (id === 'tried') starts = 0;
     const ended = over();
-    const backoff = { kind: 'fixed', delayMs: 1, jitter: 'none' } as const;
-    await producer.schedule(queue, { life }, { id: 'twice', tags: ['a'], backoff, ifExists: 'replace' });
+    await producer.schedule(queue, { life: starts }, { id, tags: ['a'], backoff, ifExists: 'replace' });
     await ended;
   }
   await worker.stop();
@@ -69,12 +70,25 @@ describe('the story of a job', () => {
     expect(body.timeline.at(-1)).toMatchObject({ kind: 'done', atMs: body.overMs });
   });
 
+  test('has each start with its worker, how long it took, and its error', async () => {
+    const { body } = await api.ask('GET /v1/queues/kept/jobs/tried', { token: data });
+    const of = (kind: string) => body.timeline.filter((one: { kind: string }) => one.kind === kind);
+    const attempts = of('started').map(({ attempt, owner }: { attempt: number; owner: string }) => [attempt, owner]);
+    const [failure] = body.history;
+    expect(attempts).toEqual([
+      [1, failure.worker],
+      [2, failure.worker],
+    ]);
+    expect(of('failure')).toMatchObject([{ attempt: 1, tookMs: failure.tookMs, message: CANARY }]);
+    expect(of('started')[0].atMs).toBe(failure.atMs - failure.tookMs);
+  });
+
   test('hides results, errors and stacks from a token without data', async () => {
     const { text, body } = await api.ask('GET /v1/queues/kept/jobs/twice', { token: read });
     expect(text).not.toContain(CANARY);
     expect(body).toMatchObject({ hidden: true, result: { kind: 'kept' }, past: [{}, { result: { kind: 'kept' } }] });
     const list = await api.ask('GET /v1/queues/kept/jobs?state=done', { token: read });
-    expect(list.body.jobs).toHaveLength(2);
+    expect(list.body.jobs).toHaveLength(3);
     expect(list.text).not.toContain(CANARY);
   });
 });

@@ -143,9 +143,10 @@ function dataText({ readable, data, codec, isHidden }: Content, record: string |
 const startedToken = (token: string | undefined) => (token === '0' ? undefined : token);
 
 /** One line of a history. */
-export function attemptLine({ atMs, attempt, kind, message }: Attempted): string {
+export function attemptLine({ atMs, attempt, kind, message, worker, tookMs }: Attempted): string {
   const what = { failure: 'failed', timeout: 'timed out', crash: 'lost its worker', refused: 'was refused' }[kind];
-  return line`${iso(atMs)}  attempt ${attempt} ${what}: ${message}`;
+  const ran = worker === undefined || tookMs === undefined ? '' : ` after ${span(tookMs)} on worker ${worker}`;
+  return line`${iso(atMs)}  attempt ${attempt} ${what}${ran}: ${message}`;
 }
 
 function stateText({ peek: { state, dueMs, run, nowMs } }: Story): string {

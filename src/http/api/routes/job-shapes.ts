@@ -13,6 +13,11 @@ export const attempted = z
     kind: z.enum(['failure', 'timeout', 'crash', 'refused']),
     message: z.string().optional().openapi({ description: 'Only with the scope `data`.' }),
     stack: z.string().optional().openapi({ description: 'In queues that keep a history; only with the scope `data`.' }),
+    worker: z
+      .string()
+      .optional()
+      .openapi({ description: 'Which worker ran it. Not for a crash, nor for what never ran.' }),
+    tookMs: z.number().optional(),
   })
   .openapi('Attempted');
 

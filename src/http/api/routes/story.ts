@@ -1,5 +1,6 @@
 /** The story of one job: what it is, what happened to it in the order of time, how it ended, and what comes next. */
 import type { JobView } from '../../../client/producer.ts';
+import type { Attempted } from '../../../core/outcome.ts';
 import type { PastJob } from '../../../core/past.ts';
 import { redactedJob } from '../../../core/redaction.ts';
 import { writtenAs } from '../../../operations/dead-letters.ts';
@@ -64,11 +65,7 @@ interface Moment {
 interface Known {
   readonly end: PastJob | undefined;
   readonly startedMs: number | undefined;
-  readonly history: readonly (Pick<Moment, 'message'> & {
-    readonly atMs: number;
-    readonly attempt: number;
-    readonly kind: string;
-  })[];
+  readonly history: readonly (Partial<Attempted> & Pick<Attempted, 'atMs' | 'attempt' | 'kind'>)[];
 }
 
 function timelineOf(job: JobView, { end, startedMs, history }: Known): readonly Moment[] {
@@ -77,8 +74,13 @@ function timelineOf(job: JobView, { end, startedMs, history }: Known): readonly 
   const moments: readonly (Omit<Moment, 'atMs'> & { readonly atMs: number | undefined })[] = [
     ...earlier.map((one) => ({ atMs: one.overMs, kind: 'earlier-end', attempt: one.attempts })),
     { atMs: askedDueMs, kind: 'asked-due' },
-    { atMs: startedMs, kind: 'started', attempt: attempts, owner, tookMs: end?.tookMs },
-    ...history.map(({ atMs, kind, attempt, message }) => ({ atMs, kind, attempt, message })),
+    ...(history.some(({ attempt, tookMs }) => attempt === attempts && tookMs !== undefined)
+      ? []
+      : [{ atMs: startedMs, kind: 'started', attempt: attempts, owner, tookMs: end?.tookMs }]),
+    ...history.flatMap(({ atMs, kind, attempt, message, worker, tookMs }) => [
+      ...(tookMs === undefined ? [] : [{ atMs: atMs - tookMs, kind: 'started', attempt, owner: worker }]),
+      { atMs, kind, attempt, tookMs, message },
+    ]),
     ...(state === 'scheduled' ? [{ atMs: dueMs, kind: 'due', attempt: attempts + 1 }] : []),
     ...(overMs === undefined ? [] : [{ atMs: overMs, kind: state, attempt: attempts }]),
   ];
