@@ -68,6 +68,8 @@ export const processRows = [
       };
       const unsent = jobsIn((await theLine().hold('schedule')).request);
       killCallerOf(unsent);
+      // What it had sent before is on its way through the line, and has no caller any more.
+      await sleep(300);
       const muted = muteReplies({ marks: theLine().marksOf('schedule') });
       theLine().spoil(muted);
       const unanswered = jobsIn(await muted.caught);
