@@ -36,6 +36,17 @@ describe('a partition with a leader', () => {
     expect(reply.kind === 'held' && reply.ttlMs > 0 && reply.ttlMs <= 5000).toBe(true);
   });
 
+  test('is refused in the very millisecond of its election as well', async () => {
+    const pairs = await Promise.all(
+      Array.from({ length: 50 }, async () => {
+        void p.redis.del(p.keys.leader);
+        return Promise.all([asks('m1'), asks('m2')]);
+      }),
+    );
+    expect(new Set(pairs.map(([, second]) => second.kind))).toEqual(new Set(['held']));
+    expect(pairs.filter(([, second]) => second.kind === 'held' && second.ttlMs === 5000).length).toBeGreaterThan(0);
+  });
+
   test('is confirmed to its leader with the same epoch, without a write', async () => {
     const first = await asks('m1');
     expect(await p.withoutWrite(() => asks('m1', { nowMs: T0 + 99 }))).toEqual(first);
