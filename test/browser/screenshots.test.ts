@@ -22,7 +22,7 @@ const PAGES = {
   now: '#/now',
   queue: '#/queue/emails',
   jobs: '#/jobs/emails',
-  job: '#/job/emails/welcome%3A3',
+  job: '#/job/emails/receipt%3A1003',
   dead: '#/dead/emails',
   schedules: '#/schedules',
   schedule: '#/schedule/nightly',
@@ -67,6 +67,8 @@ test.runIf(isWriting)('every page has its picture taken', { timeout: 600_000 }, 
     const window = await browser.open(origin, { theme, size });
     await window.page.goto(`${origin}/`);
     await window.page.getByRole('heading', { name: 'What comes due' }).waitFor({ timeout: PATIENCE_MS });
+    // A browser without a desktop has a font with serifs for `system-ui`, which nobody has set.
+    await window.page.evaluate(`document.documentElement.style.fontFamily = '"DejaVu Sans", sans-serif'`);
     for (const [name, address] of Object.entries(PAGES)) {
       await window.page.evaluate(`location.hash = ${JSON.stringify(address)}`);
       await window.settled();
@@ -89,6 +91,7 @@ async function serveSomething() {
     emails: async ({ id }) => {
       if (id.startsWith('bounce')) throw new Error('connect ECONNREFUSED 10.0.0.25:25');
       await new Promise((resolve) => setTimeout(resolve, 20));
+      if (id.startsWith('receipt')) throw new Error('421 the mailbox is busy, try again later');
     },
   });
   const config = { redis: { url: server.url }, roles: ['mover', 'worker', 'http'] as const, http: { port: 0 } };
@@ -103,6 +106,10 @@ async function serveSomething() {
     await producer.schedule('emails', data, { id: `welcome:${n}`, delay: `${n}m`, tags: [`user:${n}`] });
   }
   for (let n = 1; n <= 6; n += 1) await producer.schedule('emails', {}, { id: `bounce:${n}`, attempts: 1 });
+  // Its picture is taken after the third try, and before the fourth.
+  const backoff = { kind: 'exponential', delayMs: 30_000, factor: 2, maxMs: 600_000, jitter: 'none' } as const;
+  const receipt = { to: 'user3@example.org', template: 'receipt', order: { id: 1003, items: ['book', 'pen'] } };
+  await producer.schedule('emails', receipt, { id: 'receipt:1003', attempts: 5, backoff, tags: ['user:3'] });
   const untilMs = Date.now() + 130_000;
   while (Date.now() < untilMs) {
     await producer.scheduleMany('emails', [{ data: { n: 1 } }, { data: { n: 2 } }]);
