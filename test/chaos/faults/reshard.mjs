@@ -28,7 +28,7 @@ export async function grow(cluster) {
     let moved = { slots: 0, keys: 0 };
     for (const from of givers) {
       const owned = await slotsOf(from, clients);
-      const share = [...everyNth(owned.full, givers.length + 1), ...everyNth(owned.empty, givers.length + 1)];
+      const share = [...everyNth(owned.full, givers.length + 1), ...partOf(owned.empty, 0, givers.length + 1)];
       moved = sum(moved, await move(clients, { from, to: node, slots: share }));
     }
     return { ...moved, node };
@@ -49,8 +49,9 @@ export async function shrink(cluster, node) {
     let moved = { slots: 0, keys: 0 };
     const owned = await slotsOf(node, clients);
     for (const [nth, to] of takers.entries()) {
-      const mine = (/** @type {readonly number[]} */ slots) => slots.filter((_, at) => at % takers.length === nth);
-      moved = sum(moved, await move(clients, { from: node, to, slots: [...mine(owned.full), ...mine(owned.empty)] }));
+      const mine = owned.full.filter((_, at) => at % takers.length === nth);
+      const share = [...mine, ...partOf(owned.empty, nth, takers.length)];
+      moved = sum(moved, await move(clients, { from: node, to, slots: share }));
     }
     const id = String(await theClient(clients, node).call('CLUSTER', 'MYID'));
     const others = [...clients].filter(([one]) => one !== node);
@@ -108,6 +109,16 @@ async function slotsOf(node, clients) {
 
 /** The first one and each nth after it: of few slots with keys, one at least. @param {readonly number[]} slots @param {number} nth */
 const everyNth = (slots, nth) => slots.filter((_, at) => at % nth === 0);
+
+/**
+ * The nth of so many parts that lie side by side: a table of slots full of holes is a megabyte to every client.
+ *
+ * @param {readonly number[]} slots
+ * @param {number} nth
+ * @param {number} parts
+ */
+const partOf = (slots, nth, parts) =>
+  slots.slice(Math.round((slots.length * nth) / parts), Math.round((slots.length * (nth + 1)) / parts));
 
 /**
  * Slots with keys first and one by one; of those without, many at a time.

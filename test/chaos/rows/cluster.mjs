@@ -12,6 +12,7 @@ import {
   stateOf,
   takenOver,
 } from '../faults/failover.mjs';
+import { grow, shrink } from '../faults/reshard.mjs';
 import { PARTITIONS } from '../judge/dump.mjs';
 import { atLeast, failedNone, forgot, goesOn, struck, undisturbed } from '../judge/predicates.mjs';
 import { GRACE_TO_DIAL, STEADY } from '../stage/workload.mjs';
@@ -27,6 +28,8 @@ const HELD_BACK_MS = 1500;
 const MINORITY_MS = 3000;
 /** Between the keys of a slot that moves. */
 const KEY_PAUSE_MS = 100;
+/** 400 jobs per second while a master comes; of those, a third is due while another one goes, and later. */
+const FLOW = { ...STEADY, jobs: 10_000, callsMs: 25_000, nearMs: 1000, farMs: 40_000 };
 const REDIRECTIONS = ['ASK', 'MOVED', 'TRYAGAIN'];
 const MOVES = 3;
 /**
@@ -149,6 +152,27 @@ export const clusterRows = [
       await deposed(scene, shard.master);
     },
     pass: (outcome) => [...goesOn(outcome), ...forgot(outcome)],
+  },
+  {
+    ...COMMON,
+    id: 'F98',
+    title: 'Cluster: a master is added and one removed under load',
+    how: 'at 400 jobs/s a fourth master gets its share of the slots; then the master of a partition gives all of its slots away, is forgotten and ends; at 2,000 jobs/s in docs/reference/beyond-one.md',
+    wanted: 'lost 0; calls that fail 0; each partition goes on <= 5 s',
+    workload: FLOW,
+    severs: false,
+    async inject(scene) {
+      const cluster = scene.theCluster();
+      const added = await grow(cluster);
+      const { master } = await servedBy(scene, shuffled(scene)[0] ?? 0);
+      const removed = await shrink(cluster, master);
+      return { slots: added.slots + removed.slots, keys: added.keys + removed.keys };
+    },
+    pass: (outcome) => [
+      ...goesOn(outcome),
+      ...failedNone(outcome),
+      ...atLeast('keys that moved', outcome.noted.keys ?? 0, 1),
+    ],
   },
   {
     ...COMMON,

@@ -7,7 +7,6 @@ const TAGS = 'refused by Redis itself: `npx vitest run test/redis/one-slot.test.
 const ORACLES = 'nothing breaks: compared with two other libraries by `npm run oracle`';
 const TZDATA = 'instants are computed anew at every fire; the rules are part of the Node.js that runs';
 const COSTLY = 'refused before anything is stored: `npx vitest run test/unit/cron.test.ts`';
-const RESHARDED = 'counted and timed by `npm run bench:beyond -- --only resharding`';
 const shown = (/** @type {string} */ path) => `nothing breaks: shown by \`npx vitest run ${path}\``;
 
 /** @type {readonly { id: string, title: string, reason: string }[]} */
@@ -24,5 +23,4 @@ export const notHere = [
   { id: 'F85', title: 'webhooks to addresses inside', reason: 'there are no webhooks' },
   { id: 'F89', title: 'cron expressions that cost much', reason: COSTLY },
   { id: 'F90', title: 'slow clients and idle sockets', reason: shown('test/flow/http/http-lifecycle.test.ts') },
-  { id: 'F98', title: 'Cluster: a master is added and one removed under load', reason: RESHARDED },
 ];

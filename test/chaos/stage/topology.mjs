@@ -29,6 +29,8 @@ import { startParted } from './parted.mjs';
  */
 
 const PAUSE_MS = 100;
+/** Who has which slots, for one that only reads and so may not be told. */
+const LOOKS_MS = 1000;
 /** So many pauses are longer than a row may take. */
 const REDIRECTIONS = 3000;
 
@@ -45,22 +47,27 @@ export async function startTopology({ kind, ...shape }, { binary, folder, ending
     () => cluster?.close(),
     () => sentinels?.close(),
   );
-  const redis = cluster ? throughCluster(cluster) : throughSentinels(sentinels?.sentinels ?? [], sentinels?.name ?? '');
+  const redis = cluster
+    ? throughCluster(cluster, endings)
+    : throughSentinels(sentinels?.sentinels ?? [], sentinels?.name ?? '');
   redis.on('error', () => {});
   endings.push(() => redis.disconnect());
   const url = cluster?.url ?? sentinels?.url ?? '';
   return { url, server: nobody(url, folder), redis, cluster, sentinels, parting: parted };
 }
 
-/** @param {Cluster} cluster */
-function throughCluster({ nodes }) {
+/** @param {Cluster} cluster @param {(() => unknown)[]} endings */
+function throughCluster({ nodes }, endings) {
   const routed = new Routed(
     nodes.map(({ host, port }) => ({ host, port })),
     {
-      ...{ maxRedirections: REDIRECTIONS, clusterRetryStrategy: () => PAUSE_MS, slotsRefreshInterval: 1000 },
+      ...{ maxRedirections: REDIRECTIONS, clusterRetryStrategy: () => PAUSE_MS },
       ...{ retryDelayOnClusterDown: PAUSE_MS, retryDelayOnFailover: PAUSE_MS, retryDelayOnTryAgain: PAUSE_MS },
     },
   );
+  // Its own option for this starts another timer when it is closed meanwhile, and no process would end.
+  const looks = setInterval(() => routed.refreshSlotsCache(), LOOKS_MS);
+  endings.push(() => clearInterval(looks));
   // It has every command that one key goes with, and the judge sends no others.
   return /** @type {Redis} */ (/** @type {unknown} */ (routed));
 }
