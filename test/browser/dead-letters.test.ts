@@ -77,11 +77,12 @@ describe('a group', { timeout: HOOK_MS }, () => {
     await desk.told('12 dead letters replayed.');
     expect(await deadOf('cards')).toEqual(['d16']);
     const dues = (await listed(api, 'cards', 'state=scheduled')).map(({ dueMs }) => dueMs).toSorted((a, b) => a - b);
-    // The first may be ready already, and no two of the others are due at once.
-    expect(dues.length).toBeGreaterThanOrEqual(11);
-    expect(new Set(dues).size).toBe(dues.length);
+    // The hash is of entry ids, which tell the time: the first two may be ready already, and two may meet. One run in a
+    // hundred thousand has them all within a quarter of the hour.
+    expect(dues.length).toBeGreaterThanOrEqual(10);
+    expect(new Set(dues).size).toBeGreaterThanOrEqual(dues.length - 1);
     const [first = 0, last = 0] = [dues[0], dues.at(-1)];
-    expect(last - first).toBeGreaterThan(HOUR_MS * 0.7);
+    expect(last - first).toBeGreaterThan(HOUR_MS / 4);
     expect(last - first).toBeLessThanOrEqual(HOUR_MS);
   });
 
