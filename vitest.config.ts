@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
-import { filesOf, tier } from './test/tiers.mjs';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { BEGUN_FIRST, filesOf, tier } from './test/tiers.mjs';
 
 /** Far above need: a machine that does something else as well must not make a test red. */
 const LONG_MS = 120_000;
@@ -18,11 +19,27 @@ const shared = include.filter((path) => SHARING.test(path) && !ALONE.includes(pa
 const lone = tier === 'rest' ? ALONE.filter((path) => include.includes(path)) : ALONE;
 const alone = [...include.filter((path) => !SHARING.test(path)), ...lone];
 
+/** The order of vitest, but what takes minutes is first among the files of its project. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const names = [...new Set(sorted.map(({ project }) => project.name))];
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const place = BEGUN_FIRST.findIndex((path) => moduleId.endsWith(`/${path}`));
+      return place === -1 ? BEGUN_FIRST.length : place;
+    };
+    return names.flatMap((name) =>
+      sorted.filter(({ project }) => project.name === name).toSorted((a, b) => rank(a) - rank(b)),
+    );
+  }
+}
+
 export default defineConfig({
   test: {
     // The scripts that the repository keeps in parts, as Redis gets them.
     globalSetup: ['lua/assemble.mjs'],
     pool: 'forks',
+    sequence: { sequencer: LongestFirst },
     // For 2 cores: files wait for processes and clocks half of their time, and no verdict depends on speed.
     maxWorkers: 4,
     testTimeout: LONG_MS,

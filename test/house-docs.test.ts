@@ -9,7 +9,7 @@ import { options } from '../src/config/options.ts';
 import { SIGNS } from '../src/redis/connection/outage.ts';
 import { scripts } from '../src/redis/transitions/script-table.ts';
 import { read, root, walk } from './support/repository.ts';
-import { ONLY_IN_ALL, SLICED } from './tiers.mjs';
+import { BEGUN_FIRST, ONLY_IN_ALL, SLICED } from './tiers.mjs';
 
 test('every option is in the reference', () => {
   const reference = read('docs/reference/configuration.md');
@@ -96,8 +96,8 @@ describe('the README says what shows each promise', () => {
   });
 });
 
-test('every test that has a tier of its own is there', () => {
-  const paths = [...Object.keys(ONLY_IN_ALL), ...Object.keys(SLICED)];
+test('every test that has a tier or a place of its own is there', () => {
+  const paths = [...BEGUN_FIRST, ...Object.keys(ONLY_IN_ALL), ...Object.keys(SLICED)];
   expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
 

@@ -69,6 +69,20 @@ export const SLICED = {
   'test/proof/oracles.test.ts': 'around the clock changes of every eighth zone',
 };
 
+/** What takes minutes, longest first: begun last, it would keep one core busy while the other has nothing left to do. */
+export const BEGUN_FIRST = [
+  'test/flow/chaos/chaos-smoke-processes.test.ts',
+  'test/matrix.test.ts',
+  'test/proof/cut-off.test.ts',
+  'test/flow/chaos/chaos-smoke-redis.test.ts',
+  'test/sim/simulation.test.ts',
+  'test/browser/draining.test.ts',
+  'test/flow/deploy/container.test.ts',
+  'test/proof/oracles.test.ts',
+  'test/proof/model.test.ts',
+  'test/proof/cast.test.ts',
+];
+
 /** What is run now; undefined: what was named. */
 export const tier = tierOf(process.env.TEST_TIER);
 
