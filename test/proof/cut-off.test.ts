@@ -58,7 +58,8 @@ const missing = () => [...sites].filter(([, states]) => states < STATES).map(([s
 
 const isOpen = (verb: string) => missing().some((site) => site.startsWith(`${verb}:`));
 const seen = (site: string) => sites.has(site) && sites.set(site, (sites.get(site) ?? 0) + 1);
-const cut = (list: List) => cutList(bench, list, { isOpen, luaOf, seen });
+const done = new Set<string>();
+const cut = (list: List) => cutList(bench, list, { isOpen, luaOf, seen, done });
 
 /** What else there may be while a scene is played. */
 const CROWDS: readonly List[] = [

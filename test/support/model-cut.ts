@@ -29,9 +29,12 @@ const READING = [
 ];
 READING.push('ZCOUNT', 'ZRANGE', 'ZRANGEBYSCORE', 'ZSCAN', 'XLEN', 'XRANGE', 'XREVRANGE', 'XPENDING', 'XINFO');
 
-/** Stands in the place of the first comment, so that lines keep their numbers. */
-const counting = (allowed: number) =>
-  `local real, left, reading = redis, ${allowed}, { ${READING.map((name) => `${name} = 1`).join(', ')} } ` +
+/**
+ * Stands in the place of the first comment, so that lines keep their numbers. How many writes are allowed comes behind the
+ * arguments: a text of its own for each number would stay in Redis, whose Lua then collects its garbage ever more slowly.
+ */
+const COUNTING =
+  `local real, left, reading = redis, tonumber(table.remove(ARGV)), { ${READING.map((name) => `${name} = 1`).join(', ')} } ` +
   `local function cut(how) return function(command, ...) if not reading[command] then ` +
   `if left == 0 then error('cut off at ' .. command, 2) end left = left - 1 end return how(command, ...) end end ` +
   `local redis = { sha1hex = real.sha1hex, call = cut(real.call), pcall = cut(real.pcall) }`;
@@ -43,10 +46,10 @@ export async function cutOff(
 ): Promise<string | undefined> {
   const name = `duestream_${verb}`;
   const { numberOfKeys } = scriptOptions[name] ?? {};
-  const script = lua.split('\n').with(1, counting(allowed)).join('\n');
+  const script = lua.split('\n').with(1, COUNTING).join('\n');
   const whole: unknown = Reflect.get(redis, name);
   const fixed = numberOfKeys === undefined ? [] : [numberOfKeys];
-  Reflect.set(redis, name, (...parts: (string | number)[]) => redis.call('EVAL', script, ...fixed, ...parts));
+  Reflect.set(redis, name, (...parts: (string | number)[]) => redis.call('EVAL', script, ...fixed, ...parts, allowed));
   try {
     await call();
     return undefined;

@@ -14,6 +14,8 @@ export interface Cutting {
   readonly luaOf: (verb: string) => string;
   /** A write before which a call was cut off. */
   readonly seen?: (site: string) => void;
+  /** Beginnings of lists whose last call was cut off already: lists that begin alike need not be cut off alike. */
+  readonly done?: Set<string>;
 }
 
 /** Calls that find what they did themselves, so that their second call is cut off as well. */
@@ -26,9 +28,12 @@ export async function cutList(bench: Bench, list: List, cutting: Cutting): Promi
   for (const [at, command] of list.entries()) {
     const call = resolve(world, command);
     if (!call) continue;
-    if (cutting.isOpen(call.verb) && (await writes(world, call, cutting))) {
+    const begun = show(list.slice(0, at + 1));
+    const isNew = !cutting.done?.has(begun);
+    cutting.done?.add(begun);
+    if (isNew && cutting.isOpen(call.verb) && (await writes(world, call, cutting))) {
       const wrong = await cutEverywhere(world, call, cutting);
-      if (wrong.length > 0) return [...wrong, `  ${show(list.slice(0, at + 1))}`];
+      if (wrong.length > 0) return [...wrong, `  ${begun}`];
     }
     await make(world, call);
   }
