@@ -183,7 +183,7 @@ function writePage({ what, host, node, date, rows }) {
     '<!-- Made by `npm run bench:million`. -->',
     '# Work on a million jobs',
     '',
-    'Each runs as a command, is killed with SIGKILL in the middle and begun again; then nothing is left. Redis serves everybody else',
+    'Each command is killed with SIGKILL half-way and run again. After that, no item is left. Redis serves everybody else',
     'between two calls, so the longest call is the longest that others wait.',
     '',
     head,

@@ -56,7 +56,7 @@ function section(command, examplesOf) {
     const text = `${argument.name()}${argument.variadic ? '...' : ''}`;
     return argument.required ? `<${text}>` : `[${text}]`;
   });
-  const own = command.options;
+  const own = command.options.filter(({ hidden }) => !hidden);
   return `## ${words}
 
 ${sentence(command.description())}
@@ -79,9 +79,9 @@ function flagTable(options) {
 }
 
 /** @param {Option} option */
-function flagRow({ flags, description, defaultValue, argChoices }) {
+function flagRow({ flags, description, defaultValue, defaultValueDescription, argChoices }) {
   const choices = argChoices === undefined ? '' : `: ${argChoices.map((choice) => `\`${choice}\``).join(', ')}`;
-  const fallback = defaultValue === undefined ? '–' : `\`${defaultValue}\``;
+  const fallback = defaultValue === undefined ? '–' : `\`${defaultValueDescription ?? defaultValue}\``;
   return `| \`${flags}\` | ${cell(description)}${choices} | ${fallback} |`;
 }
 

@@ -95,7 +95,7 @@ const done = z.strictObject({
   retryBudget: ms(
     10_000,
     { min: 0, max: 300_000 },
-    'The longest retryBudget of your producers. Whatever their number, ends are kept for twice the sum of this and redis.commandTimeout.',
+    'The longest retryBudget of your producers. However many ends there are, each is kept for at least twice the sum of this and redis.commandTimeout.',
   ),
 });
 

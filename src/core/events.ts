@@ -184,7 +184,7 @@ export interface Events {
     readonly stopped?: boolean;
   };
   /**
-   * The data behind our address are not those we knew: another server answers (the run id differs), or the one we knew
+   * The data behind our address are not those we knew: another server answers (the id of its data differs), or the one we knew
    * has lost the namespace. A restart that kept its data is not told.
    */
   'redis.changed': {
