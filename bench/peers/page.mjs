@@ -76,7 +76,9 @@ brackets. In each round every system does each workload in turn, with real proce
 data, a handler that does nothing and a concurrency of 100. The ratio (×) is to BullMQ of the same round. A job that was
 lost, started twice or started early would have ended the run. Jobs are scheduled before a burst or a steady minute begins,
 so those figures hold from promotion to settlement.`,
-    'Absolute figures move from machine to machine; ratios hold. Again: `npm run bench`.',
+    `Absolute figures move from machine to machine; ratios hold. Again: \`npm run bench\`. Whether a change made anything worse:
+\`npm run bench -- --quick --against bench/baseline.json\`, which compares commands, scripts and bytes per job, and Redis CPU
+per job in relation to the floor.`,
     ['| system | settings |', '|---|---|', ...systems.map(({ name, settings }) => `| ${name} | ${settings} |`)].join(
       '\n',
     ),
