@@ -33,6 +33,7 @@ export const ONLY_IN_ALL = {
   'test/flow/daemon/shutdown-process.test.ts': 'daemons and workers as processes, through signals',
   'test/flow/deploy/container.test.ts': 'carries out the Dockerfile: installs and builds twice',
   'test/flow/examples/demo.test.ts': '`npm run demo`, whole',
+  'test/flow/examples/examples.test.ts': 'runs each example with workers and daemons as processes, and kills some',
   'test/flow/examples/mounted.test.ts': 'runs applications of Express and Fastify as processes',
   'test/flow/examples/twelve-tasks.test.ts': 'runs each program of the how-to as a process',
   'test/flow/http/grafana.test.ts': 'downloads Prometheus and waits for its scrapes',
@@ -66,7 +67,7 @@ export const SLICED = {
   'test/proof/cut-off.test.ts': 'the scenes; without the search for every other write',
   'test/proof/model.test.ts': '200 of 1000 lists',
   'test/proof/mutants.test.ts': 'every fourth planted bug',
-  'test/proof/oracles.test.ts': 'around the clock changes of every eighth zone',
+  'test/proof/oracles.test.ts': 'around the clock changes of every sixteenth zone',
 };
 
 /** What takes minutes, longest first: begun last, it would keep one core busy while the other has nothing left to do. */
