@@ -7,11 +7,14 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { assemble } from '../lua/assemble.mjs';
+import { withLock } from '../src/embedded/lock.mjs';
 import { resolveRedis } from '../src/embedded/resolve.mjs';
 import { capture, Failed } from './run.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 const buildRecord = join(root, '.cache', 'built-from');
+/** Test files that start processes all build first: one does, and the others wait for it. */
+const BUILD_MS = 600_000;
 
 /** Puts `node_modules` in step with `package-lock.json`. */
 export async function dependencies() {
@@ -44,7 +47,9 @@ export async function redis(env) {
 }
 
 /** Compiles `src` into `dist`, and puts the scripts together. */
-export async function build() {
+export const build = () => withLock({ path: join(root, '.cache', 'building'), timeoutMs: BUILD_MS }, builtNow);
+
+async function builtNow() {
   assemble();
   const sources = fingerprint();
   if (existsSync(join(root, 'dist')) && read(buildRecord) === sources) return 'there already';
