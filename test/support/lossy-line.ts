@@ -11,6 +11,8 @@ import type { Redis } from '../../src/redis/connection/connect.ts';
 import type { TestRedis } from './redis.ts';
 
 let lines = 0;
+/** A digest is the longest. */
+const MARK_MAX = 39;
 
 export async function openLossyLine(server: TestRedis) {
   lines += 1;
@@ -38,10 +40,17 @@ export async function openLossyLine(server: TestRedis) {
       });
     }
     let doomed = false;
+    let before = Buffer.alloc(0);
     client.on('data', (request) => {
-      if (unanswered.some((mark) => request.includes(mark))) {
+      // A mark may begin in one piece and end in the next.
+      const both = Buffer.concat([before, request]);
+      const from = (mark: string) => Math.max(0, before.length - mark.length + 1);
+      const isMarked = unanswered.some((mark) => both.includes(mark, from(mark)));
+      before = both.subarray(-MARK_MAX);
+      if (isMarked) {
         doomed = true;
         unanswered = [];
+        before = Buffer.alloc(0);
       }
       upstream.write(request);
     });
