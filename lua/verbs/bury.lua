@@ -2,7 +2,7 @@
 -- bury: a running job ran out of budget, cannot succeed or cannot be read: it becomes a dead
 -- letter.
 -- USES  clock, run, history, tombstone, tags, claim, dead-letter, compensate, settle, nudge,
---       let-go, past
+--       head, let-go, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 wake
 --       9 tags  10 past  11 ended
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 reason  7 error  8 compensation

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- release: entries a consumer holds and has not started go back to scheduled at their due time; no
 -- attempt is used.
--- USES  clock, run, tombstone, pending, nudge, let-go
+-- USES  clock, run, tombstone, pending, nudge, head, let-go
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake
 -- ARGV  1 now  2 consumer  then per entry: entry, member, due
 --       now ms, '' = server time; due ms

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- start: entries a consumer was given become running jobs, each with a token of its own. Lets
 -- exactly one of several entries of a member through.
--- USES  clock, run, tombstone, tags, mint, let-go, lateness, pending, dead-letter, past,
+-- USES  clock, run, tombstone, tags, mint, head, let-go, lateness, pending, dead-letter, past,
 --       turn-away, start-one, starting
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale
 --       9 tags  10 past  11 ended

@@ -47,7 +47,7 @@ export const partitionTable = {
   },
   ready: {
     type: 'stream',
-    doc: '`{member, due}`, consumer group `workers`. Acknowledged and deleted in one script, never trimmed',
+    doc: '`{member, due}`, consumer group `workers`. Acknowledged and deleted in one script',
   },
   dead: {
     type: 'stream',

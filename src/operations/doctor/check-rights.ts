@@ -19,7 +19,7 @@ export function commandsUsed(namespace: string): readonly Command[] {
     zscore ${k.scheduled} m; zmscore ${k.scheduled} m; zrange ${k.scheduled} 0 1; zrevrange ${k.done} 0 1
     zrangebyscore ${k.scheduled} 0 1; hget ${k.jobs} m; hset ${k.jobs} m x; hdel ${k.jobs} m; hmget ${k.jobs} m
     hgetall ${k.meta}; hincrby ${k.meta} m 1; hlen ${k.runs}; hstrlen ${k.jobs} m; hscan ${k.jobs} 0; zscan ${k.done} 0; hsetnx ${c.queues} m x
-    xadd ${k.ready} * m x; xack ${k.ready} ${GROUP} 1-1; xdel ${k.ready} 1-1; xlen ${k.ready}
+    xadd ${k.ready} * m x; xack ${k.ready} ${GROUP} 1-1; xdel ${k.ready} 1-1; xlen ${k.ready}; xtrim ${k.ready} minid 0
     xrange ${k.ready} - +; xrevrange ${k.dead} + -; xpending ${k.ready} ${GROUP}; xclaim ${k.ready} ${GROUP} c 0 1-1
     xgroup create ${k.ready} ${GROUP} 0 mkstream; xgroup createconsumer ${k.ready} ${GROUP} c; xgroup delconsumer ${k.ready} ${GROUP} c
     xinfo groups ${k.ready}; xinfo stream ${k.ready}; xinfo consumers ${k.ready} ${GROUP}; xreadgroup group ${GROUP} c streams ${k.ready} >

@@ -24,7 +24,7 @@ const COMMANDS: Readonly<Record<AccessRole, readonly string[]>> = {
   service: words(`client|id client|unblock del exists get hdel hgetall hincrby hlen hmget hscan hset hsetnx mget
     pexpire pttl sadd set smembers spublish srem ssubscribe sunsubscribe unlink
     xack xadd xclaim xdel xgroup|create xgroup|createconsumer xgroup|delconsumer xinfo|consumers xinfo|groups xinfo|stream
-    xlen xpending xrange xreadgroup xrevrange zadd zcard zcount zmscore zrange zrangebyscore zrem zrevrange zscan zscore`),
+    xlen xpending xrange xreadgroup xrevrange xtrim zadd zcard zcount zmscore zrange zrangebyscore zrem zrevrange zscan zscore`),
   /** An application that schedules, cancels, changes and replays jobs, and finds them. */
   producer: words(`exists hdel hgetall hincrby hmget hset hsetnx spublish xdel xlen xpending xrange xrevrange zadd zcard
     zcount zmscore zrange zrem zscore`),

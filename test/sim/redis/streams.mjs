@@ -47,6 +47,13 @@ export const streams = {
   },
   XLEN: (db, key) => db.find(Stream, key)?.entries.length ?? 0,
   XDEL: (db, key, ...ids) => ids.filter((id) => db.find(Stream, key)?.remove(id)).length,
+  XTRIM: (db, key, how, id) => {
+    if (how.toUpperCase() !== 'MINID') throw new Refusal('ERR syntax error');
+    const stream = db.find(Stream, key);
+    const gone = stream?.entries.filter((one) => compare(one.key, idOf(id)) < 0) ?? [];
+    for (const one of gone) stream?.remove(one.id);
+    return gone.length;
+  },
   XRANGE: (db, key, from, to, ...options) => between(db, key, from, to).slice(0, countIn(options)).map(shown),
   XREVRANGE: (db, key, to, from, ...options) =>
     between(db, key, from, to).reverse().slice(0, countIn(options)).map(shown),
