@@ -54,7 +54,8 @@ const lineOf = (verb: string, site: string) => luaOf(verb).split('\n')[Number(/:
 const isByOthers = (verb: string, site: string) =>
   (verb === 'relay' && BY_OTHERS.some((words) => lineOf(verb, site).includes(words))) ||
   SELDOM.some(([of, words]) => of.includes(verb) && words.some((some) => lineOf(verb, site).includes(some)));
-const sitesOf = (verb: string) => writesOf(verb).filter((site) => !isByOthers(verb, site) && !isOfHistory(site) && !isTrim(site));
+const sitesOf = (verb: string) =>
+  writesOf(verb).filter((site) => !isByOthers(verb, site) && !isOfHistory(site) && !isTrim(site));
 const sites = new Map(verbs.flatMap(sitesOf).map((site) => [site, 0]));
 const missing = () => [...sites].filter(([, states]) => states < STATES).map(([site]) => site);
 
