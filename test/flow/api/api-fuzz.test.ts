@@ -20,7 +20,7 @@ import {
 } from '../../support/fuzz.ts';
 import { isSlice } from '../../tiers.mjs';
 
-const REQUESTS = isSlice ? 500 : 10_000;
+const REQUESTS = isSlice ? 500 : 4000;
 const SEED = Number(process.env.FUZZ_SEED ?? 20261122);
 const AT_ONCE = 8;
 const SPOILT_SHARE = 0.3;
