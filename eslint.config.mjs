@@ -11,11 +11,7 @@ export default [
     linterOptions: { reportUnusedDisableDirectives: 'error' },
     languageOptions: {
       parser: tseslint.parser,
-      // Each project read once as a whole: a fifth quicker than the service, which looks for the project of each file.
-      parserOptions: {
-        project: ['tsconfig.json', 'src/dashboard/tsconfig.json'],
-        tsconfigRootDir: import.meta.dirname,
-      },
+      parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
     },
     plugins: { '@typescript-eslint': tseslint.plugin },
     rules: {
