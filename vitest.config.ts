@@ -7,7 +7,7 @@ const LONG_MS = 120_000;
 
 const { include, exclude } = filesOf(tier);
 /** Files that leave nothing behind in their process; each still has a Redis of its own. */
-const SHARING = /^test\/(unit\/|redis\/|flow\/(?!chaos|deploy)|house)/;
+const SHARING = /^test\/(unit\/|redis\/|browser\/(?!draining)|flow\/(?!chaos|deploy)|house)/;
 /** Of those, what counts the timers and handles of its process, or breaks what all of it uses. */
 const ALONE = [
   'test/flow/client/client.test.ts',
