@@ -1,5 +1,5 @@
 /**
- * `npm run lint`: biome, eslint, tsc and knip at the same time, each with its output when it has ended. Exits with 1 when
+ * `npm run lint`: biome, oxlint, tsc and knip at the same time, each with its output when it has ended. Exits with 1 when
  * one of them found something.
  */
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { root, say } from './steps.mjs';
 /** @type {Readonly<Record<string, readonly string[]>>} */
 const LINTERS = {
   biome: ['biome', 'ci', '--error-on-warnings'],
-  eslint: ['eslint'],
+  oxlint: ['oxlint'],
   tsc: ['tsc', '--noEmit'],
   'tsc of the pages': ['tsc', '--noEmit', '-p', 'src/dashboard'],
   knip: ['knip'],

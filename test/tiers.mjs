@@ -47,7 +47,6 @@ export const ONLY_IN_ALL = {
   'test/flow/worker/delivery-killed.test.ts': 'kills worker processes in each delivery mode',
   'test/flow/worker/delivery-recipes.test.ts': 'the recipes for exactly one effect, with killed processes',
   'test/flow/worker/misbehaving-process.test.ts': 'handlers that block or exit their process',
-  'test/lint.test.ts': 'plants faults, and has ESLint read the whole project for each',
   'test/matrix.test.ts': 'downloads a newer server and runs all tests of scripts on it',
   'test/pack-docs.test.ts': 'compiles every example of README and docs against the packed package',
   'test/pack.test.ts': 'packs and installs what is published',

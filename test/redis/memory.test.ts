@@ -21,7 +21,11 @@ const relax = () => p.redis.config('SET', 'maxmemory', '0');
 /** Runs with a full Redis, and gives it room again whatever happens. */
 async function whileFull<T>(call: () => Promise<T>): Promise<T> {
   await fill();
-  return call().finally(relax);
+  try {
+    return await call();
+  } finally {
+    await relax();
+  }
 }
 
 describe('a producer', () => {
