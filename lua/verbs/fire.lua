@@ -1,6 +1,6 @@
 #!lua
 -- fire: instants of schedules become jobs, once each, and their next looks are set.
--- USES  clock, tombstone, tags, overlap, nudge
+-- USES  clock, tombstone, tags, overlap, progress, lists, nudge
 -- KEYS  1 leader  2 fires  3 fired  4 scheduled  5 jobs  6 meta  7 wake  8 tags
 -- ARGV  1 now  2 term  then per schedule: name, state, reached, look, overlap, most, count
 --       and after each schedule its jobs, so many as count says: member, record, due
@@ -17,84 +17,84 @@
 -- every call that fires, so a call that is sent twice fires once; and an id that is known, live or
 -- over, is never scheduled again. Each schedule is judged by its own state: of a call that comes
 -- late, those that nobody touched since are fired, and the others are left as they are.
--- The look may have been at a definition that is being replaced, by a call that dies before it arms
--- again: within a minute of armed no look is the last one, and the next is a minute after it at the
--- latest.
--- Of each schedule jobs first, the state last: a call that was cut off finds its own jobs. The
--- caller bounds jobs and bytes of a call. No allow-oom: a full Redis refuses it up front.
+-- All are judged before anything is written. Then jobs come first, states after them and looks
+-- last: a call that was cut off finds its own jobs. The caller bounds jobs and bytes of a call. No
+-- allow-oom: a full Redis refuses it up front.
 local leader, fires, fired, scheduled = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local jobs, meta, wake, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local now, term = clock(ARGV[1]), ARGV[2]
 if redis.call('GET', leader) ~= term then return { 'fenced' } end
-local pattern = '^(%d+) (%d+) (%d+) ([!-~]+) ([!-~]+) (%d+)$'
-local added, soonest = 0, math.huge
+if #ARGV < 3 then return { 'fired', now } end
+local dues, records, tagged, states, looks, unlooked = {}, {}, {}, {}, {}, {}
+local soonest, names, members, ranges, first = math.huge, {}, {}, {}, 3
+
+while first < #ARGV do
+  local last = first + 6 + 3 * tonumber(ARGV[first + 6])
+  put(ranges, first, last)
+  names[#names + 1] = ARGV[first]
+  for at = first + 7, last, 3 do
+    members[#members + 1] = ARGV[at]
+  end
+  first = last + 1
+end
+local stateOf = byName(names, redis.call('HMGET', fired, unpack(names)))
+local known = #members > 0 and byName(members, redis.call('HMGET', jobs, unpack(members))) or {}
 
 local function place(one, member, record, due)
-  local reply = placeFor(jobs, one, member)
+  local reply = meet(jobs, known, one, member)
   if reply == 'ok' then
-    redis.call('ZADD', scheduled, ('%.0f'):format(due), member)
-    addTags(tags, meta, { { member = member, text = tagsOf(record) } })
-    redis.call('HSET', jobs, member, record)
-    added, one.runs, soonest = added + 1, one.runs + 1, math.min(soonest, due)
-  end
-  if reply == 'ok' or reply == 'already' then
-    one.last = member
-  end
-  if reply == 'skipped' or reply == 'waiting' and one.waiting ~= '-' and one.waiting ~= member then
-    one.skipped = one.skipped + 1
-  end
-  if reply == 'waiting' or one.waiting == member then
-    one.waiting = reply == 'waiting' and member or '-'
+    put(dues, due, member)
+    put(records, member, record)
+    tagged[#tagged + 1] = { member = member, text = tagsOf(record) }
+    soonest = math.min(soonest, tonumber(due))
   end
   return reply
 end
 
-local function setLook(one, name, look)
-  local fresh = math.abs(now - one.armed) < 60000
-  if fresh then
-    look = math.min(look or math.huge, one.armed + 60000)
-  end
-  local isLast = not fresh and one.waiting == '-' and one.most > 0 and one.runs >= one.most
-  if not look or isLast then
-    redis.call('ZREM', fires, name)
-  else
-    redis.call('ZADD', fires, ('%.0f'):format(look), name)
-  end
-end
-
-local function fire(name, expected, reached, look, overlap, most, from, to)
-  local state = redis.call('HGET', fired, name)
-  local before, runs, skipped, waiting, last, armed = tostring(state):match(pattern)
-  if state and not reached and (state == expected or not before) then
-    redis.call('ZADD', fires, ('%.0f'):format(look), name)
+local function fire(name, from, to)
+  local expected, reached, look, overlap, most = unpack(ARGV, from + 1, from + 5)
+  local state, one = stateOf[name], progressOf(stateOf[name])
+  look = tonumber(look)
+  if state and reached == '' and (state == expected or not one) then
+    put(looks, ('%.0f'):format(look), name)
     return { 'postponed' }
   end
-  if state ~= expected or not reached or not before then return { 'passed' } end
-  if reached > math.max(now, tonumber(before)) then return { 'early' } end
-  local one = { runs = tonumber(runs), skipped = tonumber(skipped), waiting = waiting, last = last }
-  one.armed, one.overlap, one.most = tonumber(armed), overlap, most
+  if state ~= expected or reached == '' or not one then return { 'passed' } end
+  if tonumber(reached) > math.max(now, one.before) then return { 'early' } end
+  one.overlap, one.most = overlap, tonumber(most)
   local replies = { 'fired', '' }
-  for at = from, to, 3 do
-    replies[#replies + 1] = place(one, ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]))
+  for at = from + 7, to, 3 do
+    replies[#replies + 1] = place(one, ARGV[at], ARGV[at + 1], ARGV[at + 2])
   end
-  local counts = ('%.0f %d %d'):format(reached, one.runs, one.skipped)
-  replies[2] = ('%s %s %s %s'):format(counts, one.waiting, one.last, armed)
-  redis.call('HSET', fired, name, replies[2])
-  local isWaiting = one.waiting ~= '-' and (look or to > from)
-  setLook(one, name, isWaiting and math.min(look or math.huge, now + 500) or look)
+  replies[2] = progressText(reached, one)
+  stateOf[name] = replies[2]
+  put(states, name, replies[2])
+  if one.waiting ~= '-' and (look or to > from + 6) then
+    look = math.min(look or math.huge, now + 500)
+  end
+  look = nextLook(now, one, look)
+  put(look and looks or unlooked, look and ('%.0f'):format(look) or name, look and name)
   return replies
 end
 
-local replies, at = { 'fired', now }, 3
-while at < #ARGV do
-  local name, state, overlap = ARGV[at], ARGV[at + 1], ARGV[at + 4]
-  local reached, look, most = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), tonumber(ARGV[at + 5])
-  local to = at + 6 + 3 * tonumber(ARGV[at + 6])
-  replies[#replies + 1] = fire(name, state, reached, look, overlap, most, at + 7, to)
-  at = to + 1
+local replies = { 'fired', now }
+for nth, name in ipairs(names) do
+  replies[nth + 2] = fire(name, ranges[2 * nth - 1], ranges[2 * nth])
 end
-if added > 0 then
-  redis.call('HINCRBY', meta, 'n.scheduled', added)
+if #dues > 0 then
+  redis.call('ZADD', scheduled, unpack(dues))
+  addTags(tags, meta, tagged)
+  redis.call('HSET', jobs, unpack(records))
+  redis.call('HINCRBY', meta, 'n.scheduled', #dues / 2)
+end
+if #states > 0 then
+  redis.call('HSET', fired, unpack(states))
+end
+if #looks > 0 then
+  redis.call('ZADD', fires, unpack(looks))
+end
+if #unlooked > 0 then
+  redis.call('ZREM', fires, unpack(unlooked))
 end
 nudge(meta, wake, soonest)
 return replies

@@ -53,10 +53,13 @@ const READ_MAX = 300;
 const READ_CHARS = 2 * 1024 * 1024;
 /** After so much a pass ends, so that who stops waits for seconds at most. */
 const PASS_CHARS = 16 * 1024 * 1024;
-/** Schedules are decided so long before their instant, and so many. */
+/** Schedules are decided so long before their instant, or longer where they are many, and so many of them. */
 const AHEAD_MS = 2000;
-const AHEAD_MAX = 10_000;
-const AHEAD_SIZE = 8 * 1024 * 1024;
+const AHEAD_MS_EACH = 0.2;
+const AHEAD_MAX = 100_000;
+const AHEAD_SIZE = 32 * 1024 * 1024;
+/** Of those that were decided ahead, a pass fires so many. */
+const FIRED_AT_ONCE = 5000;
 /** Longest rest, for a lost nudge. */
 const REST_MS = 5000;
 const FOLLOWING_REST_MS = 250;
@@ -125,8 +128,9 @@ async function pass(enqueuing: Enqueuing): Promise<number | Idle> {
   enqueuing.names = names.length < limit ? NAMES_MIN : Math.min(NAMES_MAX, limit * 4);
   const { ahead } = enqueuing;
   if (ahead && nowMs >= ahead.atMs) {
-    enqueuing.ahead = undefined;
-    await sendErrands(enqueuing, term, ahead.errands);
+    const some = ahead.errands.splice(0, FIRED_AT_ONCE);
+    if (ahead.errands.length === 0) enqueuing.ahead = undefined;
+    await sendErrands(enqueuing, term, some);
     return 0;
   }
   if (names.length > 0) {
@@ -136,8 +140,16 @@ async function pass(enqueuing: Enqueuing): Promise<number | Idle> {
   if (nextMs === undefined) return REST_MS;
   const waitMs = nextMs - nowMs;
   if (!looked.crowded) return Math.min(REST_MS, waitMs);
-  if (waitMs > AHEAD_MS) return Math.min(REST_MS, waitMs - AHEAD_MS);
+  const leadMs = await leadFor(enqueuing, nextMs, waitMs);
+  if (waitMs > leadMs) return Math.min(REST_MS, waitMs - leadMs);
   return (await prepareSome(enqueuing, nextMs)) ? 0 : waitMs;
+}
+
+/** How long before an instant its schedules are to be decided. */
+async function leadFor({ redis, ref }: Enqueuing, atMs: number, waitMs: number): Promise<number> {
+  if (waitMs <= AHEAD_MS || waitMs > AHEAD_MAX * AHEAD_MS_EACH + REST_MS) return AHEAD_MS;
+  const many = Math.min(AHEAD_MAX, await redis.zcount(ref.keys.fires, atMs, atMs));
+  return Math.max(AHEAD_MS, many * AHEAD_MS_EACH);
 }
 
 /** Decides some of the schedules of an instant to come. @returns whether there may be more */

@@ -31,13 +31,19 @@ const REPLACED_WINDOW_MS = 600_000;
 
 /** Few calls are on their way at a time: the mover of this process shares the connection. */
 export async function sendErrands(parts: FiresParts, term: string, errands: readonly Errand[]): Promise<void> {
-  const calls = callsOf(errands);
-  for (let from = 0; from < calls.length; from += CALLS_AT_ONCE) {
-    const some = calls.slice(from, from + CALLS_AT_ONCE);
-    const ended = await Promise.allSettled(some.map((call) => sendCall(parts, term, call)));
-    const failed = ended.find((one) => one.status === 'rejected');
-    if (failed) throw failed.reason;
-  }
+  const calls = [...callsOf(errands)].reverse();
+  const oneByOne = async () => {
+    for (let call = calls.pop(); call; call = calls.pop()) {
+      await sendCall(parts, term, call).catch((error: unknown) => {
+        // The others end with the calls that they have sent.
+        calls.length = 0;
+        throw error;
+      });
+    }
+  };
+  const ended = await Promise.allSettled(Array.from({ length: CALLS_AT_ONCE }, oneByOne));
+  const failed = ended.find((one) => one.status === 'rejected');
+  if (failed) throw failed.reason;
 }
 
 function callsOf(errands: readonly Errand[]): readonly (readonly Errand[])[] {

@@ -137,13 +137,14 @@ export async function lookedAt(
   return { names: due.map(({ name }) => name), nowMs: time, nextMs, crowded };
 }
 
-/** Some of the schedules that are looked at at just this moment. */
+/** Some of the schedules that are looked at next, all at just this moment; found by rank, since there may be thousands. */
 export async function lookedAtThen(
   redis: Redis,
   ref: PartitionRef,
   { atMs, from, limit }: { readonly atMs: number; readonly from: number; readonly limit: number },
 ): Promise<readonly string[]> {
-  return redis.zrangebyscore(ref.keys.fires, atMs, atMs, 'LIMIT', from, limit);
+  const found = await redis.zrange(ref.keys.fires, String(from), String(from + limit - 1), 'WITHSCORES');
+  return found.filter((_, at) => at % 2 === 0 && Number(found[at + 1]) === atMs);
 }
 
 /** How far schedules were fired; undefined for one that is not armed. */

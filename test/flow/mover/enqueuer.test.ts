@@ -2,7 +2,7 @@
  * The enqueuer on a real Redis, pass by pass: definitions that are missing, unreadable, paused or moved, jobs that overlap,
  * a full Redis, and replies that get lost. Its clock only moves when told to; the time of Redis is given.
  */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { encodeRecord, idOf } from '../../../src/core/codec.ts';
 import { createEmitter, type Events } from '../../../src/core/events.ts';
 import { firedBy, fireMember } from '../../../src/core/recurring/schedule.ts';
@@ -621,10 +621,13 @@ describe('many schedules of one instant', () => {
 
   /** Reads of definitions while it acts. */
   async function readsDuring(act: () => Promise<unknown>): Promise<number> {
-    const calls = async () => Number(/cmdstat_hmget:calls=(\d+)/.exec(await p.redis.info('commandstats'))?.[1] ?? 0);
-    const before = await calls();
-    await act();
-    return (await calls()) - before;
+    const reads = vi.spyOn(p.redis, 'hmget');
+    try {
+      await act();
+      return reads.mock.calls.length;
+    } finally {
+      reads.mockRestore();
+    }
   }
 
   test('are read and decided ahead, and fired at their instant without being read again', async () => {
@@ -640,6 +643,19 @@ describe('many schedules of one instant', () => {
     expect(await scheduled()).toEqual(names.map((name) => fireMember(name, START + HOUR_MS)));
     expect(enqueuer.outcomes()).toEqual(names.map(() => 'ok'));
     expect(enqueuer.missed).toEqual([]);
+  });
+
+  test('are decided the sooner the more there are, and fired in parts', async () => {
+    const enqueuer = await open();
+    const names = await putMany(12_000);
+    expect(await enqueuer.at(0, HOUR_MS - 5000)).toBe(5000 - 2400);
+    expect(await readsDuring(() => enqueuer.at(0, HOUR_MS - 2400))).toBeGreaterThan(0);
+    const calls = await firesDuring(async () => {
+      expect(await readsDuring(() => enqueuer.at(1))).toBe(0);
+    });
+    expect(calls).toHaveLength(120);
+    expect(await p.redis.zcard(p.keys.scheduled)).toBe(names.length);
+    expect(enqueuer.outcomes()).toEqual(names.map(() => 'ok'));
   });
 
   test.each(CHANGES)(
