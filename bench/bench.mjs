@@ -10,6 +10,7 @@
  *     --systems duestream,floor   these systems; nothing is written
  *     --against file         compares counts and ratios with those of a file, and ends with 1 when they got worse
  *     --keep file            writes the results there as well
+ *     --page                 measures nothing: writes the page again from `bench/results`
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
@@ -29,7 +30,13 @@ const values = argumentsFor(import.meta.filename, {
   systems: { type: 'string' },
   against: { type: 'string' },
   keep: { type: 'string' },
+  page: { type: 'boolean', default: false },
 });
+const RESULTS = join(root, 'bench/results/peers.json');
+if (values.page) {
+  await writePage(JSON.parse(readFileSync(RESULTS, 'utf8')));
+  process.exit();
+}
 const rounds = wholeNumber(import.meta.filename, 'rounds', {
   given: values.rounds,
   otherwise: values.quick ? 2 : 5,
@@ -68,7 +75,7 @@ for (let round = 1; round <= rounds; round += 1) {
   }
 }
 
-const { chartsOf, pageOf, report } = await import('./peers/page.mjs');
+const { report } = await import('./peers/page.mjs');
 const made = {
   what: 'duestream beside BullMQ, bee-queue and the floor; medians over rounds, ratios within a round',
   host: `${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB`,
@@ -85,12 +92,18 @@ console.table(
 if (values.keep !== undefined) writeFileSync(values.keep, `${JSON.stringify(made, null, 2)}\n`);
 const whole = !values.quick && values.only === undefined && values.systems === undefined;
 if (whole) {
-  writeFileSync(join(root, 'bench/results/peers.json'), `${JSON.stringify(made, null, 2)}\n`);
-  writeFileSync(join(root, 'docs/benchmarks.md'), pageOf(made));
-  mkdirSync(join(root, 'docs/charts'), { recursive: true });
-  for (const [name, svg] of chartsOf(made.rows)) writeFileSync(join(root, 'docs/charts', name), svg);
+  writeFileSync(RESULTS, `${JSON.stringify(made, null, 2)}\n`);
+  await writePage(made);
 }
 if (values.against !== undefined) await compare(values.against);
+
+/** @param {Parameters<typeof import('./peers/page.mjs').pageOf>[0]} run */
+async function writePage(run) {
+  const { chartsOf, pageOf } = await import('./peers/page.mjs');
+  writeFileSync(join(root, 'docs/benchmarks.md'), pageOf(run));
+  mkdirSync(join(root, 'docs/charts'), { recursive: true });
+  for (const [name, svg] of chartsOf(run.rows)) writeFileSync(join(root, 'docs/charts', name), svg);
+}
 
 /** @template {{ name: string }} T @param {string} flag @param {readonly T[]} list @param {string | undefined} text @returns {readonly T[]} */
 function chosen(flag, list, text) {

@@ -83,11 +83,10 @@ per job in relation to the floor.`,
       '\n',
     ),
     '![How late jobs start](charts/lateness.svg)\n\n![Jobs per second](charts/rates.svg)\n\n![Memory](charts/memory.svg)',
-    `## What we want, and what this run shows
-
-${['| work | figure | wanted | is | |', '|---|---|---:|---:|---|', ...targetsIn(rows, FIGURES)].join('\n')}
-
-[Decision 12](decisions/0012-one-call-per-batch.md) has the profiles behind the misses, and what was tried.`,
+    '## What we want, and what this run shows',
+    'Schedules and scripts are measured by `npm run bench:schedules` and `npm run bench:stages`.',
+    ...targetsIn(rows, FIGURES),
+    '[Decision 12](decisions/0012-one-call-per-batch.md) has the profiles, and what else was tried.',
     ...workloads.map(([workload, title]) =>
       section(
         rows.filter((row) => row.workload === workload),
