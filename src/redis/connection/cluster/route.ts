@@ -45,7 +45,8 @@ function send(of: Route, trip: Trip, node: Redis, asking = false): void {
   const { command } = trip;
   if (trip.over) return;
   // Each connection, and each script, hangs something of its own on it.
-  command.reject = (error) => answered(of, trip, node, error);
+  const refuse = (error: Error) => answered(of, trip, node, error);
+  command.reject = refuse;
   if (isDialling(node)) {
     whenUp(of, node, () => send(of, trip, node, asking));
     return;
