@@ -20,8 +20,8 @@ export const benchFigures: BenchFigures = {
   from: '2 × AMD EPYC, 24 GiB, Redis 7.0.15, 2026-11-23',
   scheduleMicros: 12,
   run: [
-    { perSecond: 500, redisMicros: 209, workerMicros: 455 },
-    { perSecond: 2_000, redisMicros: 97, workerMicros: 146 },
-    { perSecond: 19_335, redisMicros: 37, workerMicros: 36 },
+    { perSecond: 500, redisMicros: 220, workerMicros: 493 },
+    { perSecond: 2_000, redisMicros: 102, workerMicros: 153 },
+    { perSecond: 23_607, redisMicros: 32, workerMicros: 33 },
   ],
 };
