@@ -93,7 +93,9 @@ async function runAll(servers, { tiers, topologies, few, fresh, json }) {
 }
 
 /** @param {Pick<Cell, 'topology' | 'tier' | 'few'>} cell */
-const placeOf = ({ topology, tier, few }) => `${topology} ${tier} ${few}`;
+function placeOf({ topology, tier, few }) {
+  return `${topology} ${tier} ${few}`;
+}
 
 /** The longest that such a cell took on any server, as the committed results say. */
 function secondsBefore() {
