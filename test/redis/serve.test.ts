@@ -79,3 +79,12 @@ test('has one bound of bytes for what it was given and what it brings', async ()
   await p.promote();
   expect(kindsIn(await serve({ given, take: 1 }, { bytesMax: 500 }))).toEqual(['j:a run', 'j:b later']);
 });
+
+test('starts an entry that a person wrote, with its fields in another order and more of them', async () => {
+  await p.schedule('a');
+  await ensureGroup(p.redis, p.keys);
+  await p.redis.xadd(p.keys.ready, '*', 'due', T0, 'by', 'hand', 'member', 'j:a');
+  await p.redis.zrem(p.keys.scheduled, 'j:a');
+  const { taken } = await serve({ take: 1 });
+  expect(taken).toMatchObject([{ member: 'j:a', dueMs: T0, kind: 'run' }]);
+});
