@@ -78,6 +78,12 @@ describe('a story without a flaw', () => {
       'DUP-START',
       'ATTEMPT-REGRESS',
     ]);
+    // Redis made the start, and ended before the worker had read the reply and written its line.
+    const late = run('a', `${DUE * 1000 + 3000}`, { us: 4500 });
+    const forgot = withEffects([...late, ...run('a', `${DUE * 1000 + 9000}`, { us: 9000, pid: OTHER })]);
+    const members = [done('a', `${DUE * 1000 + 9000}`)];
+    expect(kindsIn({ ...forgot, members, loss })).toEqual([]);
+    expect(kindsIn({ ...forgot, members, loss: { ...loss, toUs: 2000 } })).toEqual(['DUP-START', 'ATTEMPT-REGRESS']);
     // The worker that had it may go on under the same token, and nobody else.
     const resumed = (pid: number) => [...run('a', '5'), ...run('a', '5', { us: 5000, pid })];
     expect(kindsIn({ ...story, effects: resumed(WORKER), members: [done('a', '5')] })).toEqual([]);

@@ -22,7 +22,7 @@
 
 import { countsOf } from './counts.mjs';
 import { hasEnded, takenOutside } from './loss.mjs';
-import { hasDied, isExplained, isForgotten, isNewer, isUnderway, isWithin, startsOf } from './starts.mjs';
+import { hasDied, isExplained, isForgotten, isNewer, isUnderway, isWithin, madeUs, startsOf } from './starts.mjs';
 
 /** @typedef {import('../stage/history.mjs').Event} Event */
 /**
@@ -184,7 +184,7 @@ function* regress(id, before, start, story) {
   const isSame = before.pid === start.pid && isForgotten(before, story);
   if (before.token === start.token) {
     if (!isSame) yield anomaly('TOKEN-REGRESS', id, `two starts with the token ${start.token}`);
-  } else if ((start.attempt ?? 0) <= (before.attempt ?? 0) && !isWithin(story.loss, before.us)) {
+  } else if ((start.attempt ?? 0) <= (before.attempt ?? 0) && !isWithin(story.loss, madeUs(before))) {
     yield anomaly('ATTEMPT-REGRESS', id, `attempt ${start.attempt} after attempt ${before.attempt}`);
   }
   if (before.pid === start.pid && before.us > start.us) {

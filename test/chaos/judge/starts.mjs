@@ -96,8 +96,19 @@ export function isUnderway({ us, finish }, stretch = { fromUs: 0, toUs: Number.P
 }
 
 /** Redis was told of its end in a time of which it may have forgotten all. @param {Start} start @param {import('./checker.mjs').Story} story */
-export function isForgotten({ us, finish }, { loss }) {
-  return loss !== undefined && us <= loss.toUs && settledUs(finish) >= loss.fromUs;
+export function isForgotten(start, { loss }) {
+  return loss !== undefined && madeUs(start) <= loss.toUs && settledUs(start.finish) >= loss.fromUs;
+}
+
+/**
+ * When Redis made a start: its token says so. The worker writes its line when the reply comes, on a busy machine after the
+ * end of Redis that forgot it.
+ *
+ * @param {Pick<Start, 'us' | 'ms' | 'token'>} start
+ */
+export function madeUs({ us, ms, token }) {
+  const lagUs = ms * 1000 - Number(token);
+  return lagUs > 0 && lagUs < SETTLING_US ? us - lagUs : us;
 }
 
 /** @param {Loss | undefined} loss @param {number} us */
