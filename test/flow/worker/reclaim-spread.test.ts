@@ -9,8 +9,13 @@ const ENTRIES = 400;
 const SUSPECTS = 20;
 /** Who looks three times before another one has looked once takes more than its share: not on any machine. */
 const PATIENT = { beatTtl: 10_000, grace: 2000 };
-/** Of the survivors' shares, the greatest to the mean. By chance alone it is about 1.1. */
+/**
+ * Of the survivors' shares, the greatest to the mean. By chance alone it is about 1.1. But each looks at moments of its own,
+ * and who is late by three rounds has lost its share by right. That happens once in some dozens of runs, and three times
+ * in a row where nobody shares.
+ */
 const SPREAD_MAX = 1.6;
+const UNEVEN = { retry: 2 };
 
 const beatOf = (consumer: string | undefined): string => `t:v1:{control}:beat:${consumer}`;
 
@@ -49,7 +54,7 @@ async function survivors(concurrency: number, times = {}) {
 const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
 const spread = (shares: readonly number[]) => Math.max(...shares) / (sum(shares) / shares.length);
 
-it('four survivors with free slots share the entries in their first round', async () => {
+it('four survivors with free slots share the entries in their first round', UNEVEN, async () => {
   await leave({ started: SUSPECTS });
   const { shares, starts, completed, rounds } = await survivors(ENTRIES, PATIENT);
   await eventually(completed).toBe(ENTRIES);
@@ -60,7 +65,7 @@ it('four survivors with free slots share the entries in their first round', asyn
   expect([await line.count('crashed'), await line.count('reclaimed')]).toEqual([SUSPECTS, ENTRIES]);
 });
 
-it('four survivors with few slots share them as well, over many rounds', async () => {
+it('four survivors with few slots share them as well, over many rounds', UNEVEN, async () => {
   await leave({ started: SUSPECTS });
   const { shares, starts, completed, workers } = await survivors(15, PATIENT);
   await eventually(completed).toBe(ENTRIES);
