@@ -22,7 +22,8 @@ export function createHttpWindow(
   const tls = tlsOf(settings.config);
   const api = apiOf(settings, log);
   const pages = api && createPages({ ...hostsOf(settings.config), isTls: tls !== undefined });
-  const http = createHttp({ host, port, token, log, tls, api: api?.fetch, pages, ...shown });
+  const { orNextPort } = settings;
+  const http = createHttp({ host, port, orNextPort, token, log, tls, api: api?.fetch, pages, ...shown });
   return {
     start: http.start,
     async stop() {

@@ -15,6 +15,8 @@ export type DaemonInput = Omit<ConfigInput, 'redis'> & { readonly redis?: RedisI
 export interface DaemonSettings {
   readonly config: Config;
   readonly redis: RedisInput;
+  /** Where `http.port` is taken: the next one that is free. */
+  readonly orNextPort?: boolean;
 }
 
 /** @throws DuestreamError `bad-config` */

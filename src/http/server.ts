@@ -22,6 +22,8 @@ export interface HttpOptions extends Omit<Answers, 'log' | 'draining'> {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
+  /** Where the port is taken: the next one that is free, of a hundred. */
+  readonly orNextPort?: boolean | undefined;
   readonly log?: Log;
   readonly clock?: Clock;
   /** How long answers under way may take once `stop` was called. Default 2 s. */
@@ -58,6 +60,8 @@ const HEADER_BYTES_MAX = 8192;
 const CONNECTIONS_MAX = 128;
 /** Where programs and pages ask as well. */
 const CONNECTIONS_MAX_API = 1024;
+const PORTS_TRIED_MAX = 100;
+const PORT_MAX = 65_535;
 const DRAIN_MS = 2000;
 const DRAIN_STEP_MS = 20;
 /** An old prober may send no Host header; and the globals of the host program stay what they are. */
@@ -89,7 +93,8 @@ export function createHttp(options: HttpOptions): Http {
 
   async function start(): Promise<{ readonly host: string; readonly port: number }> {
     if (stopped) throw new DuestreamError('stopped', 'the HTTP server was stopped and does not start again');
-    await listen(server, { host, port });
+    const last = options.orNextPort ? Math.min(port + PORTS_TRIED_MAX - 1, PORT_MAX) : port;
+    await listen(server, { host, port, last });
     const address = server.address();
     return { host, port: address !== null && typeof address === 'object' ? address.port : port };
   }
@@ -163,11 +168,28 @@ function secureServer(
   }
 }
 
-function listen(server: Server, { host, port }: { readonly host: string; readonly port: number }): Promise<void> {
+/** From `port` to `last`, until one is free. A port that was free when somebody looked may be taken a moment later. */
+async function listen(
+  server: Server,
+  { host, port, last }: { readonly host: string; readonly port: number; readonly last: number },
+): Promise<void> {
+  for (let at = port; ; at += 1) {
+    try {
+      return await listenOn(server, { host, port: at });
+    } catch (error) {
+      if (isTaken(error) && at < last) continue;
+      throw new DuestreamError('bad-config', refusal({ host, port: at }, messageOf(error)), { cause: error });
+    }
+  }
+}
+
+const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+
+function listenOn(server: Server, { host, port }: { readonly host: string; readonly port: number }): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (error: Error) => {
       server.off('listening', onListening);
-      reject(new DuestreamError('bad-config', refusal({ host, port }, messageOf(error)), { cause: error }));
+      reject(error);
     };
     const onListening = () => {
       server.off('error', onError);

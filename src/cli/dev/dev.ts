@@ -11,7 +11,6 @@ import { DuestreamError, errorCatalogue } from '../../core/errors.ts';
 import { createEmitter } from '../../core/events.ts';
 import { withoutCredentials } from '../../core/redact.ts';
 import type { Service } from '../../daemon/run.ts';
-import { freePort } from '../../embedded/port.mjs';
 import { processesOf, workersOf } from '../../operations/processes.ts';
 import { close, openCommands, type Redis } from '../../redis/connection/connect.ts';
 import { partitionKeys } from '../../redis/keys.ts';
@@ -92,11 +91,14 @@ async function serve(
     const { loadHandlers } = await import('../../daemon/handler-module.ts');
     const isHere = module !== undefined && flags.watch !== true;
     const handlers = isHere ? await loadHandlers(resolve(invocation.cwd, module)) : undefined;
-    const config = await devConfig(session, { url: place.url, roles: rolesOf(flags, isHere) });
+    const config = devConfig(session, { url: place.url, roles: rolesOf(flags, isHere) });
     const { shutdownMs } = config.worker;
     const log = createDevLog(out);
     const around = createEmitter();
-    const daemon = createDaemonOf({ config, redis: redisOf(config) }, { log, around, handlers });
+    const daemon = createDaemonOf(
+      { config, redis: redisOf(config), orNextPort: session.loaded.origins['http.port']?.from === 'default' },
+      { log, around, handlers },
+    );
     tellEvents(out, daemon.events, (queue) => isServed(looker, config.namespace, queue));
     let watched: Watched | undefined;
     const stop = async () => {
@@ -122,17 +124,11 @@ async function serve(
   }
 }
 
-async function devConfig(
-  { config, loaded }: Session,
+function devConfig(
+  { config }: Session,
   { url, roles }: { readonly url: string; readonly roles: Config['roles'] },
-): Promise<Config> {
-  const asked = loaded.origins['http.port']?.from !== 'default';
-  const port = asked ? config.http.port : await freePort(config.http.port);
-  return Object.freeze({
-    ...withRedisUrl(config, url),
-    http: Object.freeze({ ...config.http, port }),
-    roles,
-  });
+): Config {
+  return Object.freeze({ ...withRedisUrl(config, url), roles });
 }
 
 function rolesOf({ handlersOnly }: Flags, isHere: boolean): Config['roles'] {

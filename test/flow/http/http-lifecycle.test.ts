@@ -27,6 +27,18 @@ function create(given: Partial<HttpOptions> = {}): Http {
   return http;
 }
 
+test('a port that is taken is refused, or the next one that is free is taken where that was asked for', async () => {
+  const { port } = await create().start();
+  await expect(create({ port }).start()).rejects.toThrow(`http.port ${port}: listen EADDRINUSE`);
+  // All at once, so that a port which one of them saw free is taken by another.
+  const all = await Promise.all(Array.from({ length: 5 }, () => create({ port, orNextPort: true }).start()));
+  const ports = all.map((address) => address.port);
+  expect(new Set([port, ...ports]).size).toBe(6);
+  expect(Math.min(...ports)).toBeGreaterThan(port);
+  const answers = await Promise.all(ports.map((each) => fetch(`http://127.0.0.1:${each}/livez`)));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+});
+
 test('a keep-alive connection that is busy when stop is called gets its answer and does not hold the server open', async () => {
   const scraping = gate();
   // The grace is long: a stop that waited for it would fail this test by its time-out.
