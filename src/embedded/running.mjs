@@ -53,6 +53,17 @@ export async function waitUntil(condition, timeoutMs) {
   return true;
 }
 
+/**
+ * Whether the server at an address says that this folder is its own. Another one may have taken the port.
+ *
+ * @param {import('./ask.mjs').Address} address
+ * @param {string} dir the real path
+ */
+export async function claims(address, dir) {
+  const reply = await ask(address, ['CONFIG', 'GET', 'dir']).catch(() => undefined);
+  return Array.isArray(reply) && reply[1] === dir;
+}
+
 /** @param {string} dir */
 async function pidOf(dir) {
   const text = await readFile(join(dir, 'redis.pid'), 'utf8').catch(() => '');
@@ -71,9 +82,7 @@ async function ours(dir, pid) {
   try {
     const record = JSON.parse(await readFile(join(dir, 'server.json'), 'utf8'));
     const address = record.socketPath ? { socketPath: String(record.socketPath) } : { port: Number(record.port) };
-    const reply = await ask(address, ['CONFIG', 'GET', 'dir']);
-    const claimed = Array.isArray(reply) ? reply[1] : undefined;
-    return record.pid === pid && claimed === dir ? { pid, address } : undefined;
+    return record.pid === pid && (await claims(address, dir)) ? { pid, address } : undefined;
   } catch {
     return undefined;
   }

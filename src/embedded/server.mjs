@@ -18,7 +18,7 @@ import { spawnGuarded } from './guard.mjs';
 import { withLock } from './lock.mjs';
 import { freePort } from './port.mjs';
 import { replaceFile } from './replace.mjs';
-import { findRunning, waitUntil } from './running.mjs';
+import { claims, findRunning, waitUntil } from './running.mjs';
 
 /** For logs and output, wherever an embedded server is used. */
 export const EMBEDDED_NOTICE =
@@ -28,6 +28,10 @@ export const DEFAULT_PORT = 6379;
 /** A big append-only file takes its time to load. */
 const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
+/** As many others may take the port that we saw free. */
+const LAUNCHES_MAX = 20;
+/** How Redis and Valkey say it. */
+const TAKEN = /Address already in use/;
 const LOCK_TIMEOUT_MS = READY_TIMEOUT_MS + 30_000;
 /** The kernel's limit for the path of a socket is 108 bytes on Linux and 104 elsewhere, with the final zero. */
 const SOCKET_PATH_BYTES_MAX = 103;
@@ -62,9 +66,27 @@ export async function startEmbedded({ binary, dataDir, port = DEFAULT_PORT, sock
   return withLock({ path: join(dir, 'start.lock'), timeoutMs: LOCK_TIMEOUT_MS }, async () => {
     const running = await findRunning(dir);
     if (running) return describe({ ...running, reused: true, stop: async () => {} });
-    const address = socket === undefined ? { port: await freePort(port) } : { socketPath: socket };
-    return launch({ binary, dir, address, persistence });
+    if (socket !== undefined) return launch({ binary, dir, address: { socketPath: socket }, persistence });
+    return launchFrom(port, { binary, dir, persistence });
   });
+}
+
+/**
+ * A port that was free when we looked may be taken before the server listens there: then the next one.
+ *
+ * @param {number} port
+ * @param {{ binary: string, dir: string, persistence: boolean }} settings
+ * @returns {Promise<EmbeddedServer>}
+ */
+async function launchFrom(port, settings) {
+  for (let tries = 1; ; tries += 1) {
+    const address = { port: await freePort(port) };
+    try {
+      return await launch({ ...settings, address });
+    } catch (error) {
+      if (tries === LAUNCHES_MAX || !TAKEN.test(String(error))) throw error;
+    }
+  }
 }
 
 /**
@@ -85,9 +107,10 @@ async function launch({ binary, dir, address, persistence }) {
     child.once('exit', onEnd).once('error', onEnd);
   });
 
-  await waitUntil(async () => ended || (await answersPing(address)), READY_TIMEOUT_MS);
+  const isUp = async () => (await answersPing(address)) && (await claims(address, dir));
+  await waitUntil(async () => ended || (await isUp()), READY_TIMEOUT_MS);
   const { pid } = child;
-  if (ended || pid === undefined || !(await answersPing(address))) {
+  if (ended || pid === undefined || !(await isUp())) {
     child.kill('SIGKILL');
     throw new EmbeddedRedisError('unavailable', `${binary} did not start in ${dir}:\n${output()}`);
   }

@@ -139,6 +139,22 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
+test('servers of several folders that want one port at once get one each, and nobody takes another for its own', async () => {
+  const port = 20_000 + Math.floor(Math.random() * 10_000);
+  const folders = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => join(dir, name));
+  const binary = await testBinary();
+  const servers = await Promise.all(
+    folders.map(async (dataDir) => {
+      const server = await startEmbedded({ binary, dataDir, port });
+      cleanUp.push(() => server.stop());
+      return server;
+    }),
+  );
+  expect(new Set(servers.map((server) => server.port)).size).toBe(folders.length);
+  const claimed = servers.map((server) => ask({ port: server.port ?? 0 }, ['CONFIG', 'GET', 'dir']));
+  expect(await Promise.all(claimed)).toEqual(folders.map((folder) => ['dir', folder]));
+});
+
 test('it keeps every write, drops nothing when memory is short, and listens on this machine alone', async () => {
   const server = await start({ port: await freePort() });
   const address = { port: server.port ?? 0 };
