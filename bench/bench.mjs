@@ -44,14 +44,14 @@ const rounds = wholeNumber(import.meta.filename, 'rounds', {
   to: 100,
 });
 
+// What was asked for is looked at before anything is installed or measured; the systems are known when they are there.
+const { workloads: every } = await import('./peers/workloads.mjs');
+const workloads = chosen('--only', every, values.only);
+const before = values.against === undefined ? undefined : rowsOf(values.against);
 await installPeers();
 const { binary } = await prepare();
-const [{ systems: all }, { workloads: every }] = await Promise.all([
-  import('./peers/systems.mjs'),
-  import('./peers/workloads.mjs'),
-]);
+const { systems: all } = await import('./peers/systems.mjs');
 const systems = chosen('--systems', all, values.systems);
-const workloads = chosen('--only', every, values.only);
 const size = (/** @type {number} */ jobs) => Math.max(1, Math.round(values.quick ? jobs / 5 : jobs));
 
 /** @type {Result[]} */
@@ -95,7 +95,7 @@ if (whole) {
   writeFileSync(RESULTS, `${JSON.stringify(made, null, 2)}\n`);
   await writePage(made);
 }
-if (values.against !== undefined) await compare(values.against);
+if (before !== undefined) await compare(before);
 
 /** @param {Parameters<typeof import('./peers/page.mjs').pageOf>[0]} run */
 async function writePage(run) {
@@ -140,10 +140,24 @@ async function versionOfRedis(path) {
   return /(\S+) server v=(\S+)/.exec(output)?.slice(1).join(' ') ?? 'unknown';
 }
 
-/** @param {string} file */
-async function compare(file) {
+/** @param {string} file the results of a run before */
+function rowsOf(file) {
+  try {
+    const { rows } = JSON.parse(readFileSync(file, 'utf8'));
+    if (Array.isArray(rows)) return rows;
+  } catch {
+    // It is not there, or no JSON: said below.
+  }
+  return refuse(
+    import.meta.filename,
+    `--against ${file}; allowed: a file that --keep wrote, such as bench/baseline.json`,
+  );
+}
+
+/** @param {readonly import('./peers/page.mjs').Row[]} before */
+async function compare(before) {
   const { worse } = await import('./peers/baseline.mjs');
-  const complaints = worse({ now: made.rows, before: JSON.parse(readFileSync(file, 'utf8')).rows });
+  const complaints = worse({ now: made.rows, before });
   for (const line of complaints) process.stdout.write(`worse: ${line}\n`);
   if (complaints.length > 0) process.exitCode = 1;
   else process.stdout.write('nothing that is stable got worse\n');

@@ -72,7 +72,7 @@ async function measure({ redis, url }, workers) {
 
 /** @param {string} url @param {number} count */
 async function forked(url, count) {
-  const child = fork(fileURLToPath(import.meta.url), ['workers', url, String(count)]);
+  const child = fork(fileURLToPath(import.meta.url), ['workers', url, String(count)], { execArgv: [] });
   await new Promise((resolve, reject) => {
     child.once('message', resolve);
     child.once('exit', () => reject(new Error('the workers ended')));

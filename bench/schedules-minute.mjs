@@ -149,7 +149,7 @@ function reportOf(worker) {
 
 /** @param {string} address */
 async function forked(address) {
-  const child = fork(fileURLToPath(import.meta.url), ['worker', address], { serialization: 'advanced' });
+  const child = fork(fileURLToPath(import.meta.url), ['worker', address], { serialization: 'advanced', execArgv: [] });
   child.setMaxListeners(0);
   await new Promise((resolve, reject) => {
     child.once('message', resolve);

@@ -69,7 +69,7 @@ export async function onStage(wanted, act) {
 
 /** @param {Role} role */
 async function startChild(role) {
-  const child = fork(CHILD, [JSON.stringify(role)], { serialization: 'advanced' });
+  const child = fork(CHILD, [JSON.stringify(role)], { serialization: 'advanced', execArgv: [] });
   /** @typedef {{ nth: number, told?: unknown, failed?: string }} Told */
   /** @type {Map<number, (told: Told) => void>} */
   const waiting = new Map();

@@ -224,7 +224,7 @@ async function slowest({ redis }) {
 
 /** @param {string} url */
 async function probing(url) {
-  const child = fork(PROBE, [url], { serialization: 'advanced' });
+  const child = fork(PROBE, [url], { serialization: 'advanced', execArgv: [] });
   const said = () =>
     new Promise((resolve, reject) => {
       child.once('message', resolve);

@@ -47,7 +47,7 @@ export async function openGround({ binary, fsync = 'none' }) {
 
 /** @param {readonly string[]} args */
 async function startProcess(args) {
-  const child = fork(PROCESS, args, { serialization: 'advanced' });
+  const child = fork(PROCESS, args, { serialization: 'advanced', execArgv: [] });
   let count = 0;
   let gone = false;
   /** @type {((told: Told) => void) | undefined} */

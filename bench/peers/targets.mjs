@@ -34,7 +34,7 @@ object per start; a quarter of the worker's time is V8 that compiles and collect
 third of the slots, smaller passes more often, due times as texts, no turn of the event loop between two reads.`,
   alone: `**At a low rate** a job has a call of its own. It wakes Redis and the worker up, and each finds its caches cold: the same
 script takes three times as long as in a row of calls. BullMQ starts jobs 40 ms late and works through a row of them with warm
-caches. A faster processor makes that row cheaper, but a wake-up costs the same. Tried without a gain: passes 2.5 and 3 ms apart.`,
+caches. Tried without a gain: passes 2.5 and 3 ms apart.`,
   late: `**Lateness** is counted by the clocks of processes that share two cores with Redis, the producer and each other. The floor
 has the same way to go with less to do, and its lateness in the same run says how much of it is the machine.`,
   minute: `**Schedules of one minute** share two cores: one daemon that fires them, Redis, and two workers that run their jobs.`,

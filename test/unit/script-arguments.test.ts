@@ -34,6 +34,9 @@ describe.each(scripts)('%s', (script) => {
 });
 
 it.each([
+  ['bench/bench.mjs', '--only', 'brust'],
+  ['bench/bench.mjs', '--against', 'no-such-file.json'],
+  ['bench/bench.mjs', '--against', 'package.json'],
   ['bench/stages.mjs', '--only', 'nothing'],
   ['bench/stages.mjs', '--rounds', '0'],
   ['bench/beyond.mjs', '--only', 'everything'],
