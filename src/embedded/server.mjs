@@ -12,6 +12,7 @@
  */
 import { mkdir, realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { answersPing } from './ask.mjs';
 import { EmbeddedRedisError } from './error.mjs';
 import { spawnGuarded } from './guard.mjs';
@@ -33,6 +34,8 @@ const LAUNCHES_MAX = 20;
 /** How Redis and Valkey say it. */
 const TAKEN = /Address already in use/;
 const LOCK_TIMEOUT_MS = READY_TIMEOUT_MS + 30_000;
+/** A program that left a child behind keeps its output open: then what it said so far must do. */
+const LAST_WORDS_TIMEOUT_MS = 2000;
 /** The kernel's limit for the path of a socket is 108 bytes on Linux and 104 elsewhere, with the final zero. */
 const SOCKET_PATH_BYTES_MAX = 103;
 
@@ -107,11 +110,15 @@ async function launch({ binary, dir, address, persistence }) {
     child.once('exit', onEnd).once('error', onEnd);
   });
 
+  // The exit can be told before the last output is read.
+  const silence = new Promise((resolve) => child.once('close', resolve));
+
   const isUp = async () => (await answersPing(address)) && (await claims(address, dir));
   await waitUntil(async () => ended || (await isUp()), READY_TIMEOUT_MS);
   const { pid } = child;
   if (ended || pid === undefined || !(await isUp())) {
     child.kill('SIGKILL');
+    await Promise.race([silence, sleep(LAST_WORDS_TIMEOUT_MS, undefined, { ref: false })]);
     throw new EmbeddedRedisError('unavailable', `${binary} did not start in ${dir}:\n${output()}`);
   }
   const record = join(dir, 'server.json');

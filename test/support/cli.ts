@@ -113,7 +113,7 @@ function untilSaid(child: ChildProcess, text: string | RegExp, texts: () => { ou
   return new Promise<string>((resolve, reject) => {
     const done = () => {
       child.stdout?.off('data', look);
-      child.off('exit', gone);
+      child.off('close', gone);
     };
     const look = () => {
       const { out } = texts();
@@ -126,14 +126,15 @@ function untilSaid(child: ChildProcess, text: string | RegExp, texts: () => { ou
       reject(new Error(`ended before it said ${text}:\n${texts().out}\n${texts().err}`));
     };
     child.stdout?.on('data', look);
-    child.once('exit', gone);
+    // The exit can be told before the last lines are read; `close` comes after them.
+    child.once('close', gone);
     look();
   });
 }
 
 async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
   if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
-  const exit = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  const closed = new Promise<number | null>((resolve) => child.once('close', resolve));
   child.kill(signal);
-  return exit;
+  return closed;
 }

@@ -109,13 +109,15 @@ function follow(name: string, child: ReturnType<typeof spawnGuarded>) {
     lines.push(...parts.flatMap(parsed));
     for (const look of watchers) look();
   });
-  // `close` comes when everything that was said has been read; a watcher of the guard may hold the pipes a moment.
+  let closed = false;
+  child.once('exit', (code, signal) => {
+    exit = { code, signal };
+  });
+  // The exit can be told before the last lines are read; `close` comes after them.
   const exited = new Promise<Exit>((resolve) => {
-    child.once('exit', (code, signal) => {
-      exit = { code, signal };
-      resolve(exit);
-    });
-    child.once('close', () => {
+    child.once('close', (code, signal) => {
+      closed = true;
+      resolve({ code, signal });
       for (const look of watchers) look();
     });
   });
@@ -127,7 +129,7 @@ function follow(name: string, child: ReturnType<typeof spawnGuarded>) {
     new Promise<Line>((resolve, reject) => {
       const look = () => {
         const found = lines.find(fits);
-        if (found === undefined && exit === undefined) return;
+        if (found === undefined && !closed) return;
         watchers.delete(look);
         if (found) resolve(found);
         else reject(new Error(`${name} ended without the line that was waited for:\n${said}`));

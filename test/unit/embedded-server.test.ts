@@ -143,13 +143,14 @@ test('servers of several folders that want one port at once get one each, and no
   const port = 20_000 + Math.floor(Math.random() * 10_000);
   const folders = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => join(dir, name));
   const binary = await testBinary();
-  const servers = await Promise.all(
-    folders.map(async (dataDir) => {
-      const server = await startEmbedded({ binary, dataDir, port });
-      cleanUp.push(() => server.stop());
-      return server;
-    }),
-  );
+  const starts = folders.map(async (dataDir) => {
+    const server = await startEmbedded({ binary, dataDir, port });
+    cleanUp.push(() => server.stop());
+    return server;
+  });
+  // Where one fails, the others are waited for, so that they are stopped before their folder is removed.
+  await Promise.allSettled(starts);
+  const servers = await Promise.all(starts);
   expect(new Set(servers.map((server) => server.port)).size).toBe(folders.length);
   const claimed = servers.map((server) => ask({ port: server.port ?? 0 }, ['CONFIG', 'GET', 'dir']));
   expect(await Promise.all(claimed)).toEqual(folders.map((folder) => ['dir', folder]));
@@ -181,6 +182,14 @@ test('a program that is no server ends in an error that shows what it said', asy
   await writeFile(binary, '#!/bin/sh\necho no such luck >&2\nexit 1\n', { mode: 0o755 });
   await expect(startEmbedded({ binary, dataDir: dir, socket: join(dir, 'r.sock') })).rejects.toMatchObject({
     exitCode: 69,
+    message: expect.stringContaining('no such luck'),
+  });
+});
+
+test('what a program says last is in the error, also where its end is told first', async () => {
+  const binary = join(dir, 'no-server');
+  await writeFile(binary, '#!/bin/sh\n(sleep 0.3; echo no such luck >&2) &\nexit 1\n', { mode: 0o755 });
+  await expect(startEmbedded({ binary, dataDir: dir, socket: join(dir, 'r.sock') })).rejects.toMatchObject({
     message: expect.stringContaining('no such luck'),
   });
 });
