@@ -44,7 +44,11 @@ export interface TestRedis {
   stop(): Promise<void>;
 }
 
-const START_TIMEOUT_MS = 10_000;
+const START_TIMEOUT_MS = 60_000;
+/** As many others may take the port that was seen free. */
+const LAUNCHES_MAX = 20;
+/** How Redis and Valkey say it. */
+const TAKEN = /Address already in use/;
 
 /** One server; or several where the environment asks for a topology. */
 export async function startRedis(options: StartOptions = {}): Promise<TestRedis> {
@@ -53,16 +57,17 @@ export async function startRedis(options: StartOptions = {}): Promise<TestRedis>
   const binary = await testBinary();
   const dir = await mkdtemp(join(tmpdir(), 'due-'));
   const socketPath = join(dir, 'r.sock');
-  const port = options.port ? await freePort() : undefined;
-  const address = port === undefined ? { path: socketPath } : { host: '127.0.0.1', port };
-  const args = serverArgs({ dir, socketPath, port: port ?? 0, appendonly: options.appendonly ?? false });
-  const launch = async () => {
+  const launchOn = async (port: number) => {
+    const args = serverArgs({ dir, socketPath, port, appendonly: options.appendonly ?? false });
     const child = spawnGuarded({ path: binary, args: [...args, ...(options.args ?? [])] });
     await whenReady(child, socketPath);
     return child;
   };
+  const first = options.port ? await onFreePort(launchOn) : { port: undefined, child: await launchOn(0) };
+  const { port } = first;
+  const address = port === undefined ? { path: socketPath } : { host: '127.0.0.1', port };
   const clients: Redis[] = [];
-  let child = await launch();
+  let { child } = first;
   let stopped = false;
 
   return {
@@ -77,7 +82,7 @@ export async function startRedis(options: StartOptions = {}): Promise<TestRedis>
     kill: (signal) => kill(child, signal),
     async restart() {
       await kill(child, 'SIGKILL');
-      child = await launch();
+      child = await launchOn(port ?? 0);
     },
     async client() {
       const client = new Redis({ ...address, lazyConnect: true, maxRetriesPerRequest: null });
@@ -123,6 +128,7 @@ function serverArgs({ dir, socketPath, port, appendonly }: Placement): string[] 
 
 async function whenReady(child: ChildProcess, socketPath: string): Promise<void> {
   let output = '';
+  const closed = once(child, 'close').catch(() => undefined);
   child.stdout?.on('data', (chunk) => {
     if (output.length < 10_000) output += String(chunk);
   });
@@ -132,7 +138,12 @@ async function whenReady(child: ChildProcess, socketPath: string): Promise<void>
   const deadlineMs = Date.now() + START_TIMEOUT_MS;
   while (!(await answersPing({ socketPath }))) {
     const ended = child.exitCode !== null || child.signalCode !== null;
-    if (ended || Date.now() > deadlineMs) throw new Error(`redis-server did not start:\n${output}`);
+    if (ended || Date.now() > deadlineMs) {
+      child.kill('SIGKILL');
+      // What it said last may still be on its way.
+      await closed;
+      throw new Error(`redis-server did not start:\n${output}`);
+    }
     await sleep(5);
   }
 }
@@ -149,6 +160,18 @@ async function kill(child: ChildProcess, signal: NodeJS.Signals): Promise<void> 
 function pidOf(child: ChildProcess): number {
   if (child.pid === undefined) throw new Error('the server never started');
   return child.pid;
+}
+
+/** Between our look and the start of the server somebody may have taken the port. */
+async function onFreePort(launchOn: (port: number) => Promise<ChildProcess>) {
+  for (let tries = 1; ; tries += 1) {
+    const port = await freePort();
+    try {
+      return { port, child: await launchOn(port) };
+    } catch (error) {
+      if (tries === LAUNCHES_MAX || !TAKEN.test(String(error))) throw error;
+    }
+  }
 }
 
 /** From 20000–29999: a cluster bus needs the port plus 10000, and the system gives its own ports from 32768. */
