@@ -40,7 +40,7 @@ beforeAll(async () => {
   server = await startRedis({ port: true });
   const dockerfile = read('Dockerfile');
   image = await buildImage({ dockerfile, dockerignore, context: root, folder, env: await npmSettings(), fillCache });
-}, 180_000);
+}, 600_000);
 
 afterEach(async () => {
   for (const child of running) if (child.exitCode === null) await ended(child, 'SIGKILL');
