@@ -9,15 +9,12 @@ import { join } from 'node:path';
 import { answersPing, ask } from './ask.mjs';
 import { EmbeddedRedisError } from './error.mjs';
 import { spawnGuarded } from './guard.mjs';
+import { onFreePort } from './port.mjs';
 import { waitUntil } from './running.mjs';
 
 /** Far above need; a server is up in 20 ms on an idle machine. */
 const READY_TIMEOUT_MS = 60_000;
-const PORTS_TRIED_MAX = 20;
 const OUTPUT_CHARS_MAX = 4000;
-
-/** What a server says that found its port, or its bus, in use. */
-const TAKEN = /Address already in use|Failed listening on port/i;
 
 /** @typedef {import('./ask.mjs').Login} Login */
 /** @typedef {Readonly<Record<string, string>>} Settings names and values as in redis.conf */
@@ -63,7 +60,7 @@ export async function startNode(plan) {
   await mkdir(dir);
   const launch = () => launchServer({ path: plan.binary, args: [config, ...(plan.args ?? [])] }, address);
 
-  const { port, child: first } = await onFreePort(plan, async (candidate) => {
+  const { port, started: first } = await onFreePort(plan.nextPort, async (candidate) => {
     const places = { dir: JSON.stringify(dir), unixsocket: JSON.stringify(socketPath) };
     await writeFile(config, textOf({ ...places, ...plan.settings(candidate) }, plan.lines));
     return launch();
@@ -102,24 +99,6 @@ export async function startNode(plan) {
       child = await launch();
     },
   };
-}
-
-/**
- * Tries ports until one is really free: between our look and the start of the server somebody may have taken it.
- *
- * @template T
- * @param {NodePlan} plan
- * @param {(port: number) => Promise<T>} start
- */
-async function onFreePort({ nextPort }, start) {
-  for (let tries = 1; ; tries += 1) {
-    const port = await nextPort();
-    try {
-      return { port, child: await start(port) };
-    } catch (error) {
-      if (tries === PORTS_TRIED_MAX || !TAKEN.test(String(error))) throw error;
-    }
-  }
 }
 
 /**

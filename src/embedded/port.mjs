@@ -4,6 +4,11 @@ import { EmbeddedRedisError } from './error.mjs';
 
 const PORTS_TRIED_MAX = 100;
 
+/** As many others may take a port that we saw free. */
+const STARTS_MAX = 20;
+/** How a server of Redis or Valkey says that its port, or its bus, is in use. */
+const TAKEN = /Address already in use|Failed listening on port/i;
+
 /** A node of a cluster talks to the others at its port plus this. */
 export const BUS_OFFSET = 10_000;
 
@@ -23,8 +28,27 @@ export async function freePort(wanted) {
 }
 
 /**
+ * Starts a server on a free port. Somebody may take the port between our look and its start; then another one is tried.
+ *
+ * @template T
+ * @param {() => Promise<number>} nextPort one that is free now
+ * @param {(port: number) => Promise<T>} start rejects with what the server said when it did not start
+ * @returns {Promise<{ port: number, started: T }>}
+ */
+export async function onFreePort(nextPort, start) {
+  for (let tries = 1; ; tries += 1) {
+    const port = await nextPort();
+    try {
+      return { port, started: await start(port) };
+    } catch (error) {
+      if (tries === STARTS_MAX || !TAKEN.test(String(error))) throw error;
+    }
+  }
+}
+
+/**
  * A source of ports for servers of one topology: each call gives another one that is free now, and whose bus is free.
- * Somebody may take it before a server listens; then the next one is asked for.
+ * Somebody may take it before a server listens: see `onFreePort`.
  *
  * @param {number} [first] the lowest one wanted; default: any
  * @returns {() => Promise<number>}

@@ -17,7 +17,7 @@ import { answersPing } from './ask.mjs';
 import { EmbeddedRedisError } from './error.mjs';
 import { spawnGuarded } from './guard.mjs';
 import { withLock } from './lock.mjs';
-import { freePort } from './port.mjs';
+import { freePort, onFreePort } from './port.mjs';
 import { replaceFile } from './replace.mjs';
 import { claims, findRunning, waitUntil } from './running.mjs';
 
@@ -29,10 +29,6 @@ export const DEFAULT_PORT = 6379;
 /** A big append-only file takes its time to load. */
 const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
-/** As many others may take the port that we saw free. */
-const LAUNCHES_MAX = 20;
-/** How Redis and Valkey say it. */
-const TAKEN = /Address already in use/;
 const LOCK_TIMEOUT_MS = READY_TIMEOUT_MS + 30_000;
 /** A program that left a child behind keeps its output open: then what it said so far must do. */
 const LAST_WORDS_TIMEOUT_MS = 2000;
@@ -70,26 +66,9 @@ export async function startEmbedded({ binary, dataDir, port = DEFAULT_PORT, sock
     const running = await findRunning(dir);
     if (running) return describe({ ...running, reused: true, stop: async () => {} });
     if (socket !== undefined) return launch({ binary, dir, address: { socketPath: socket }, persistence });
-    return launchFrom(port, { binary, dir, persistence });
+    const launchOn = (/** @type {number} */ free) => launch({ binary, dir, address: { port: free }, persistence });
+    return (await onFreePort(() => freePort(port), launchOn)).started;
   });
-}
-
-/**
- * A port that was free when we looked may be taken before the server listens there: then the next one.
- *
- * @param {number} port
- * @param {{ binary: string, dir: string, persistence: boolean }} settings
- * @returns {Promise<EmbeddedServer>}
- */
-async function launchFrom(port, settings) {
-  for (let tries = 1; ; tries += 1) {
-    const address = { port: await freePort(port) };
-    try {
-      return await launch({ ...settings, address });
-    } catch (error) {
-      if (tries === LAUNCHES_MAX || !TAKEN.test(String(error))) throw error;
-    }
-  }
 }
 
 /**

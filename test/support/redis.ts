@@ -12,6 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { answersPing } from '../../src/embedded/ask.mjs';
 import { spawnGuarded } from '../../src/embedded/guard.mjs';
+import { onFreePort } from '../../src/embedded/port.mjs';
 import { testBinary } from './redis-binary.ts';
 import { startTopology, topologyWanted } from './redis-topology.ts';
 
@@ -45,10 +46,6 @@ export interface TestRedis {
 }
 
 const START_TIMEOUT_MS = 60_000;
-/** As many others may take the port that was seen free. */
-const LAUNCHES_MAX = 20;
-/** How Redis and Valkey say it. */
-const TAKEN = /Address already in use/;
 
 /** One server; or several where the environment asks for a topology. */
 export async function startRedis(options: StartOptions = {}): Promise<TestRedis> {
@@ -63,11 +60,11 @@ export async function startRedis(options: StartOptions = {}): Promise<TestRedis>
     await whenReady(child, socketPath);
     return child;
   };
-  const first = options.port ? await onFreePort(launchOn) : { port: undefined, child: await launchOn(0) };
+  const first = options.port ? await onFreePort(freePort, launchOn) : { port: undefined, started: await launchOn(0) };
   const { port } = first;
   const address = port === undefined ? { path: socketPath } : { host: '127.0.0.1', port };
   const clients: Redis[] = [];
-  let { child } = first;
+  let child = first.started;
   let stopped = false;
 
   return {
@@ -160,18 +157,6 @@ async function kill(child: ChildProcess, signal: NodeJS.Signals): Promise<void> 
 function pidOf(child: ChildProcess): number {
   if (child.pid === undefined) throw new Error('the server never started');
   return child.pid;
-}
-
-/** Between our look and the start of the server somebody may have taken the port. */
-async function onFreePort(launchOn: (port: number) => Promise<ChildProcess>) {
-  for (let tries = 1; ; tries += 1) {
-    const port = await freePort();
-    try {
-      return { port, child: await launchOn(port) };
-    } catch (error) {
-      if (tries === LAUNCHES_MAX || !TAKEN.test(String(error))) throw error;
-    }
-  }
 }
 
 /** From 20000–29999: a cluster bus needs the port plus 10000, and the system gives its own ports from 32768. */
