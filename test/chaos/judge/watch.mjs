@@ -17,6 +17,9 @@ import { keyOf, PARTITIONS } from './dump.mjs';
 export async function watchPromotes(redis, product) {
   const lua = readFileSync(join(product, 'lua', 'promote.lua'), 'utf8');
   const digest = createHash('sha1').update(lua).digest('hex');
+  // A client's first call carries the text, and MONITOR escapes its lines; the name in its header stays as it is.
+  const header = '-- promote: ';
+  if (!lua.includes(header)) throw new Error(`lua/promote.lua has no line that begins with ${header}`);
   const leaders = new Map(PARTITIONS.map((partition) => [keyOf(partition, 'leader'), partition]));
   const readies = new Set(PARTITIONS.map((partition) => keyOf(partition, 'ready')));
   /** @type {Pass[]} */
@@ -35,7 +38,7 @@ export async function watchPromotes(redis, product) {
         }
         return;
       }
-      const isPromote = script === digest || script === lua;
+      const isPromote = script === digest || script.includes(header);
       current = undefined;
       if (!/^eval(sha)?$/i.test(command) || !isPromote) return;
       const partition = leaders.get(leader);
