@@ -7,6 +7,7 @@
  * it may be what killed the workers.
  */
 import { decodeHistory, decodeRecord, encodeAttempted, encodeRecord, idOf, type JobRecord, memberOf } from './codec.ts';
+import { derivedId } from './derived-id.ts';
 import { ABANDONED, DEFAULT_NAME } from './job.ts';
 import type { Attempted, Outcome } from './outcome.ts';
 import type { Untyped } from './queue.ts';
@@ -50,10 +51,11 @@ export function compensationOf(
   const { id } = idOf(member);
   const told = { id, token: started.token, reason, history: history.slice(-5).map(encodeAttempted) };
   const body = started.record.slice(started.record.indexOf('|') + 1);
-  // Ids of users have no braces; one that has keeps its own, so that the compensation job is routed to the same partition.
-  const compensationId = `${id.includes('{') ? `${id}!` : `{${id}}`}abandoned:${started.token}`;
   const data = `{"told":${JSON.stringify(told)},"body":${body}}`;
-  return { member: memberOf(compensationId), record: encodeRecord(dueMs, `${COMPENSATION},"d":${data}}`) };
+  return {
+    member: memberOf(derivedId(id, `abandoned:${started.token}`)),
+    record: encodeRecord(dueMs, `${COMPENSATION},"d":${data}}`),
+  };
 }
 
 /** Compensations have none of their own: one that kills its workers would otherwise leave another one that does, for ever. */

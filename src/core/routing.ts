@@ -15,9 +15,13 @@ export function partitionOf(id: string, partitions: number): number {
   return partitions === 1 ? 0 : crc16(Buffer.from(routingText(id), 'utf8')) % partitions;
 }
 
-/** CRC16-XMODEM: polynomial 0x1021, start 0, no reflection. crc16("123456789") is 0x31c3. */
-export function crc16(bytes: Uint8Array): number {
-  let crc = 0;
+/**
+ * CRC16-XMODEM: polynomial 0x1021, start 0, no reflection. crc16("123456789") is 0x31c3.
+ *
+ * @param before the sum of the bytes in front of these
+ */
+export function crc16(bytes: Uint8Array, before = 0): number {
+  let crc = before;
   for (const byte of bytes) crc = ((crc << 8) ^ (TABLE[((crc >> 8) ^ byte) & 0xff] ?? 0)) & 0xffff;
   return crc;
 }

@@ -6,10 +6,11 @@
 import { type Plan, planJob } from '../client/plan.ts';
 import { memberOf } from '../core/codec.ts';
 import { type Content, hasContent, seal } from '../core/content.ts';
+import { derivedId } from '../core/derived-id.ts';
 import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { tagsIn } from '../core/header-letter.ts';
-import type { Job, JobId } from '../core/job.ts';
+import type { Job } from '../core/job.ts';
 import type { ScheduleOptions } from '../core/job-options.ts';
 import { dataBytesMaxRange } from '../core/ranges.ts';
 import type { PartitionKeys } from '../redis/keys.ts';
@@ -48,7 +49,7 @@ export async function planCommitted(data: unknown, options: CommitJobOptions, fr
   }
   const sealed = hasContent(queue) ? await seal(queue, { name: options.name, data }) : data;
   const limits = { horizonMs: HORIZON_MS, dataBytesMax: dataBytesMaxRange.default, nowMs };
-  const id = `${job.id.includes('{') ? `${job.id}!` : `{${job.id}}`}then:${token}.${nth}` as JobId;
+  const id = derivedId(job.id, `then:${token}.${nth}`);
   return { ...planJob(sealed, options, limits), id, member: memberOf(id) };
 }
 

@@ -54,6 +54,24 @@ describe('the new job', () => {
     expect(seen).toEqual([1, 2, 3]);
   });
 
+  it.each(['a', 'z'.repeat(128), '{schedule:nightly}2026-03-08T01:30:00Z'])(
+    'may be the 20th step of a chain that began with %s: its id is as long as that of the first one',
+    async (id) => {
+      const ids: string[] = [];
+      const worker = await line.worker(async (job, { commitJob }: HandlerContext) => {
+        const { step } = job.data as { step: number };
+        if (step > 1) ids.push(job.id);
+        if (step < 20) await commitJob({ step: step + 1 });
+      }, EFFECTIVELY);
+      await line.plan({ id, data: { step: 1 } });
+      await eventually(() => worker.heard.of('job.completed').length).toBe(20);
+      expect(new Set(ids.map(({ length }) => length)).size).toBe(1);
+      expect([new Set(ids).size, Math.max(...ids.map(({ length }) => length)) <= 128]).toEqual([19, true]);
+      const made = producer();
+      expect(await made.get(line.queue, ids.at(-1) ?? '')).toMatchObject({ state: 'done' });
+    },
+  );
+
   it('is made once although the reply to the commit was lost', async () => {
     const lossy = await openLossyLine(line.server);
     line.onEnd(lossy.close);

@@ -272,24 +272,45 @@ describe('four partitions', () => {
     line.onEnd(() => producer.stop());
     const queue = defineQueue(line.queue, { partitions: 4 });
     const ids = [...Array.from({ length: 8 }, (_, nth) => `order-${nth}`), 'x'.repeat(128)];
-    const compensations: string[] = [];
-    const worker = await line.worker(hang, {
-      ...{ timeout: 15, attempts: 1 },
-      onAbandoned: (job) => compensations.push(job.id),
-    });
+    const compensations: { readonly id: string; readonly of: string }[] = [];
+    const onAbandoned: Handler<Abandoned> = ({ id, data }) => compensations.push({ id, of: data.id });
+    const worker = await line.worker(hang, { timeout: 15, attempts: 1, onAbandoned });
     await producer.scheduleMany(
       queue,
       ids.map((id) => ({ id, data: null })),
     );
     await eventually(() => worker.heard.of('job.completed').length).toBe(ids.length);
     expect(new Set(ids.map((id) => partitionOf(id, 4))).size).toBeGreaterThan(1);
-    for (const compensation of compensations) {
-      const id = compensation.slice(1, compensation.indexOf('}'));
-      expect(await producer.get(queue, compensation)).toMatchObject({ state: 'done', partition: partitionOf(id, 4) });
-      expect(await producer.get(queue, id)).toMatchObject({ state: 'dead', partition: partitionOf(id, 4) });
+    for (const { id, of } of compensations) {
+      expect(await producer.get(queue, id)).toMatchObject({ state: 'done', partition: partitionOf(of, 4) });
+      expect(await producer.get(queue, of)).toMatchObject({ state: 'dead', partition: partitionOf(of, 4) });
     }
-    expect(compensations.map((compensation) => compensation.slice(1, compensation.indexOf('}'))).toSorted()).toEqual(
-      ids.toSorted(),
-    );
+    expect(compensations.map(({ of }) => of).toSorted()).toEqual(ids.toSorted());
   });
+
+  it.each(['invoice:7', 'y'.repeat(128), '{acme}order-7'])(
+    'a step late in the chain of %s has a compensation job in its partition',
+    async (id) => {
+      const compensations: { readonly id: string; readonly of: string }[] = [];
+      const worker = await line.worker(
+        async ({ data }, context) => {
+          const { step } = data as { step: number };
+          return step < 12 ? context.commitJob({ step: step + 1 }) : hang(undefined, context);
+        },
+        {
+          ...{ timeout: 500, attempts: 1, delivery: 'effectively-once' },
+          onAbandoned: ({ id, data }) => compensations.push({ id, of: data.id }),
+        },
+      );
+      await line.plan({ id, data: { step: 1 } });
+      await eventually(() => worker.heard.of('job.completed').length).toBe(12);
+      const [made] = compensations;
+      expect([made?.of, made?.id].map((one) => partitionOf(one ?? '', 4))).toEqual(
+        [id, id].map((one) => partitionOf(one, 4)),
+      );
+      expect((await line.deadLetters()).map(({ member, reason }) => [member, reason])).toEqual([
+        [`j:${made?.of}`, 'attempts-exhausted'],
+      ]);
+    },
+  );
 });
