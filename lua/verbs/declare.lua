@@ -6,13 +6,19 @@
 --       queue: its name, '' = none, only the schema; layout: partitions and generation, as JSON;
 --       schema: the number of the layout of keys and values that the caller knows
 -- RETURN {layout that holds, schema that holds}: the caller's, or those of whoever was first. With
---        another schema than the caller's nothing is written, and the layout is ''
+--        another schema than the caller's nothing is written, and the layout is ''. For a name or a
+--        layout that nobody could read nothing is written either, and the layout is 'bad'
 -- A few bytes per queue, allowed at the memory limit as well: without its line nobody would drain
 -- the queue. A registry without the number counts as schema 1. No queue can have the name of that
 -- field.
 local queues, wake, queue, layout, schema = KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3]
 local found = redis.call('HGET', queues, ':schema')
 if found and found ~= schema then return { '', found } end
+if queue ~= '' then
+  local partitions = tonumber(layout:match('^{"partitions":(%d+),"generation":%d+}$')) or 0
+  local named = queue:find('^[a-z0-9][a-z0-9._-]*$') and #queue <= 64
+  if not named or partitions < 1 or partitions > 1024 then return { 'bad', schema } end
+end
 redis.call('HSETNX', queues, ':schema', schema)
 if queue == '' then return { '', schema } end
 if redis.call('HSETNX', queues, queue, layout) == 1 then

@@ -6,7 +6,7 @@ import { bodyFields, headerFields } from '../core/job-fields.ts';
 import { jobOptions, type OptionsOfFires, type ScheduleOptions } from '../core/job-options.ts';
 import type { InputOf, NameOf } from '../core/job-types.ts';
 import { hintOf } from '../core/nearest.ts';
-import type { Queue } from '../core/queue.ts';
+import { type Queue, type QueueInput, queueOf } from '../core/queue.ts';
 import { refuseRedacted } from '../core/redaction.ts';
 import { checkList } from './bulk.ts';
 import type { Calls } from './calls.ts';
@@ -15,7 +15,7 @@ import type { Edited, EditRequest } from './edit.ts';
 import { dueOf } from './plan.ts';
 import type { Parts } from './producer-parts.ts';
 import type { Request, Rescheduled } from './reschedule.ts';
-import { type ProducerSettings, parseAnyId, type QueueInput, queueOf } from './settings.ts';
+import { type ProducerSettings, parseAnyId } from './settings.ts';
 
 /** When a job that waits is to be due instead: `delay` from now, or `at`. */
 export type NewDue = Pick<ScheduleOptions, 'delay' | 'at' | 'zone'> & {

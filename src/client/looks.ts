@@ -1,10 +1,12 @@
 /** The methods of a producer that look at one job. */
+
 import type { InputOf } from '../core/job-types.ts';
 import { checkNames } from '../core/option-names.ts';
+import { type QueueInput, queueOf } from '../core/queue.ts';
 import type { Calls } from './calls.ts';
 import type { JobView } from './job-view.ts';
 import type { JobResult } from './past.ts';
-import { parseAnyId, type QueueInput, queueOf } from './settings.ts';
+import { parseAnyId } from './settings.ts';
 
 export interface Looks {
   /**

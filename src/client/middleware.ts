@@ -3,8 +3,8 @@
  * at its results. It stands outside of everything else, so what it adds is checked and encoded like what the caller gave.
  * Without one, a call goes its way without a look.
  */
-import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
+import { checkFunction } from '../core/function.ts';
 import { checkNames } from '../core/option-names.ts';
 import type { Queue, Untyped } from '../core/queue.ts';
 import type { Scheduled } from './scheduled.ts';
@@ -32,10 +32,9 @@ export interface ProducerMiddleware {
 export function checkMiddleware(middleware: object): void {
   checkNames(middleware, ['schedule', 'handle'], 'a middleware', 'bad-input');
   const given = Object.entries(middleware).filter(([, part]) => part !== undefined);
-  const wrong = given.find(([, part]) => typeof part !== 'function');
-  if (given.length > 0 && !wrong) return;
-  const what = wrong ? `${wrong[0]} of the middleware is ${show(wrong[1])}` : 'the middleware has neither';
-  throw new DuestreamError('bad-input', `${what}; allowed: functions schedule or handle`);
+  for (const [name, part] of given) checkFunction(part, `${name} of a middleware`);
+  if (given.length > 0) return;
+  throw new DuestreamError('bad-input', 'a middleware has neither schedule nor handle; allowed: one of them, or both');
 }
 
 /** Those of one producer, the first one outermost. */

@@ -3,7 +3,9 @@
  * into absolute due times, and hands over to the parts beside this file. It owns one connection, made at the first call, and
  * nothing else of the process: no signal handlers, no timers, no output. Every promise it gives settles, none waits for ever.
  */
+
 import type { ScheduleOptions } from '../core/job-options.ts';
+import { type QueueInput, queueOf } from '../core/queue.ts';
 import { checkList } from './bulk.ts';
 import { type Calls, createCalls } from './calls.ts';
 import type { Cancelled } from './cancel.ts';
@@ -30,14 +32,7 @@ import type { Rescheduled } from './reschedule.ts';
 import { schedulingOf } from './schedule-calls.ts';
 import type { Scheduled } from './scheduled.ts';
 import type { BulkJob, NamedJob, NamedOptions, Scheduling } from './scheduling.ts';
-import {
-  type ProducerOptions,
-  type ProducerSettings,
-  parseAnyId,
-  producerSettings,
-  type QueueInput,
-  queueOf,
-} from './settings.ts';
+import { type ProducerOptions, type ProducerSettings, parseAnyId, producerSettings } from './settings.ts';
 
 export type {
   BulkJob,

@@ -1,7 +1,9 @@
 /** How a producer schedules: what is given is read and checked, then planned by the clock of Redis, then sent. */
+
 import { hasContent, isPromise, seal } from '../core/content.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { ScheduleOptions } from '../core/job-options.ts';
+import { type QueueInput, queueOf } from '../core/queue.ts';
 import type { Level } from '../redis/durable/level.ts';
 import { checkList } from './bulk.ts';
 import type { Calls } from './calls.ts';
@@ -11,7 +13,7 @@ import { planJob } from './plan.ts';
 import { limitsOf, type OneJob, scheduleList, scheduleOne } from './producer-parts.ts';
 import type { Scheduled } from './scheduled.ts';
 import type { BulkJob, Scheduling } from './scheduling.ts';
-import { type ProducerSettings, type QueueInput, queueOf } from './settings.ts';
+import type { ProducerSettings } from './settings.ts';
 
 /** The calls, through the middleware where there is any. */
 export function schedulingOf(settings: ProducerSettings, calls: Calls, chain: ScheduleChain): Scheduling {

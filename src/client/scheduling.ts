@@ -1,10 +1,9 @@
 /** The calls that put jobs into queues, as the compiler sees them: of a queue whose jobs have names, the name decides about the data. */
 import type { ScheduleOptions } from '../core/job-options.ts';
 import type { InputIn, NamedData, NameIn } from '../core/job-types.ts';
-import type { Queue } from '../core/queue.ts';
+import type { Queue, QueueInput } from '../core/queue.ts';
 import type { DurabilityOption } from './durability.ts';
 import type { Scheduled } from './scheduled.ts';
-import type { QueueInput } from './settings.ts';
 
 /** One job of `scheduleMany`. */
 export type BulkJob<Data> = ScheduleOptions & { readonly data: Data };

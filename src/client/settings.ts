@@ -4,8 +4,8 @@ import { type DurationInput, show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { parseJobId, parseName } from '../core/job.ts';
 import { asConfig, checkNames } from '../core/option-names.ts';
-import { defineQueue, type Queue, wholeNumber } from '../core/queue.ts';
-import { dataBytesMaxRange, durationIn, queueRanges } from '../core/ranges.ts';
+import { wholeNumber } from '../core/queue.ts';
+import { dataBytesMaxRange, durationIn } from '../core/ranges.ts';
 import { workerOption } from '../core/worker-options.ts';
 import { CONNECT_TIMEOUT_MS, parseAddress, type RedisInput } from '../redis/connection/address.ts';
 import type { Level } from '../redis/durable/level.ts';
@@ -53,9 +53,6 @@ export interface ProducerSettings {
   readonly name: string;
   readonly clock: Clock;
 }
-
-/** A queue as `defineQueue` made it, or its name: then it has the defaults. */
-export type QueueInput<Data> = Queue<Data> | string;
 
 const DAY_MS = 86_400_000;
 const BARE_CHARS_MAX = 1024;
@@ -107,22 +104,6 @@ function checked(options: ProducerOptions): ProducerSettings {
     name,
     clock,
   };
-}
-
-/** What was checked once and cannot change. */
-const checkedQueues = new WeakSet<object>();
-
-/** The queue that a call names. @throws DuestreamError `bad-input` */
-export function queueOf<Data>(input: QueueInput<Data>): Queue<Data> {
-  if (typeof input === 'string') return defineQueue<Data>(input);
-  if (checkedQueues.has(input)) return input;
-  if (typeof input !== 'object' || input === null) {
-    throw new DuestreamError('bad-input', `queue is ${show(input)}; allowed: what defineQueue returned, or a name`);
-  }
-  parseName(input.name, 'queue');
-  wholeNumber(input.partitions, { what: 'partitions', ...queueRanges.partitions });
-  if (Object.isFrozen(input)) checkedQueues.add(input);
-  return input;
 }
 
 /** The id of a job to look up: also those that duestream made itself, and with `bare` those of foreign producers. */

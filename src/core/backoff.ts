@@ -4,6 +4,7 @@
  */
 import { type DurationInput, durationMs, show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
+import { checkNames } from './option-names.ts';
 
 /** `full` spreads over 0…delay, `equal` over half…delay, `none` not at all. */
 export type Jitter = 'none' | 'full' | 'equal';
@@ -26,16 +27,23 @@ export type BackoffPolicy = Backoff | ((failures: number) => DurationInput);
 
 const JITTERS: readonly Jitter[] = ['none', 'full', 'equal'];
 
-/** The same delay after every failure. @example fixed('30s') */
-export function fixed(delay: DurationInput, options: { readonly jitter?: Jitter } = {}): Backoff {
+/** What `fixed` and `ladder` take beside their delays. */
+interface SpreadOptions {
+  readonly jitter?: Jitter | undefined;
+}
+
+/** The same delay after every failure. @throws DuestreamError `bad-input` @example fixed('30s') */
+export function fixed(delay: DurationInput, options: SpreadOptions = {}): Backoff {
+  checkNames(options, ['jitter'], 'fixed', 'bad-input');
   return { kind: 'fixed', delayMs: durationMs(delay, 'fixed delay'), jitter: jitterOf(options.jitter, 'none') };
 }
 
-/** delay × failures, at most `max` (default 1 h). @example linear('10s', { max: '5m' }) */
+/** delay × failures, at most `max` (default 1 h). @throws DuestreamError `bad-input` @example linear('10s', { max: '5m' }) */
 export function linear(
   delay: DurationInput,
-  options: { readonly max?: DurationInput; readonly jitter?: Jitter } = {},
+  options: SpreadOptions & { readonly max?: DurationInput | undefined } = {},
 ): Backoff {
+  checkNames(options, ['max', 'jitter'], 'linear', 'bad-input');
   return {
     kind: 'linear',
     delayMs: durationMs(delay, 'linear delay'),
@@ -44,14 +52,20 @@ export function linear(
   };
 }
 
-/** base × factor^(failures − 1), at most `max` (default 1 h), full jitter by default. @example exponential('10s', { max: '1h' }) */
+/**
+ * base × factor^(failures − 1), at most `max` (default 1 h), full jitter by default. The factor is 1 to 100, default 2.
+ *
+ * @throws DuestreamError `bad-input`
+ * @example exponential('10s', { max: '1h' })
+ */
 export function exponential(
   base: DurationInput,
-  options: { readonly factor?: number; readonly max?: DurationInput; readonly jitter?: Jitter } = {},
+  options: SpreadOptions & { readonly factor?: number | undefined; readonly max?: DurationInput | undefined } = {},
 ): Backoff {
-  const factor = options.factor ?? 2;
-  if (!(factor >= 1 && factor <= 100)) {
-    throw new DuestreamError('bad-input', `exponential factor is ${show(factor)}; allowed: 1 to 100`);
+  checkNames(options, ['factor', 'max', 'jitter'], 'exponential', 'bad-input');
+  const factor: unknown = options.factor ?? 2;
+  if (!(typeof factor === 'number' && factor >= 1 && factor <= 100)) {
+    throw new DuestreamError('bad-input', `exponential factor is ${show(factor)}; allowed: a number from 1 to 100`);
   }
   return {
     kind: 'exponential',
@@ -62,10 +76,13 @@ export function exponential(
   };
 }
 
-/** The listed delays in order; the last one repeats. @example ladder(['1m', '10m', '1h']) */
-export function ladder(steps: readonly DurationInput[], options: { readonly jitter?: Jitter } = {}): Backoff {
-  if (!Array.isArray(steps) || steps.length === 0 || steps.length > 100) {
-    throw new DuestreamError('bad-input', `ladder has ${show(steps?.length)} steps; allowed: 1 to 100`);
+/** The listed delays in order; the last one repeats. @throws DuestreamError `bad-input` @example ladder(['1m', '10m', '1h']) */
+export function ladder(steps: readonly DurationInput[], options: SpreadOptions = {}): Backoff {
+  checkNames(options, ['jitter'], 'ladder', 'bad-input');
+  if (!Array.isArray(steps))
+    throw new DuestreamError('bad-input', `ladder is ${show(steps)}; allowed: a list of delays`);
+  if (steps.length === 0 || steps.length > 100) {
+    throw new DuestreamError('bad-input', `ladder has ${steps.length} steps; allowed: 1 to 100`);
   }
   return {
     kind: 'ladder',
@@ -95,14 +112,22 @@ export function isBackoff(value: unknown): value is Backoff {
  */
 export function storable(backoff: Backoff): Backoff {
   switch (backoff?.kind) {
-    case 'fixed':
-      return fixed(backoff.delayMs, backoff);
-    case 'linear':
-      return linear(backoff.delayMs, { max: backoff.maxMs, jitter: backoff.jitter });
-    case 'exponential':
-      return exponential(backoff.delayMs, { factor: backoff.factor, max: backoff.maxMs, jitter: backoff.jitter });
-    case 'ladder':
-      return ladder(backoff.stepsMs, backoff);
+    case 'fixed': {
+      const { kind: _, delayMs, ...rest } = backoff;
+      return fixed(delayMs, rest);
+    }
+    case 'linear': {
+      const { kind: _, delayMs, maxMs, ...rest } = backoff;
+      return linear(delayMs, { ...rest, max: maxMs });
+    }
+    case 'exponential': {
+      const { kind: _, delayMs, maxMs, ...rest } = backoff;
+      return exponential(delayMs, { ...rest, max: maxMs });
+    }
+    case 'ladder': {
+      const { kind: _, stepsMs, ...rest } = backoff;
+      return ladder(stepsMs, rest);
+    }
     default:
       throw unknownBackoff(backoff);
   }

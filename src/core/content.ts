@@ -11,6 +11,7 @@
 import { dataJson, isCarried } from './data-json.ts';
 import { show } from './duration.ts';
 import { DuestreamError, messageOf, oneLine } from './errors.ts';
+import { checkFunction } from './function.ts';
 import { ABANDONED, DEFAULT_NAME, parseJobName } from './job.ts';
 import { hintOf } from './nearest.ts';
 import { checkNames } from './option-names.ts';
@@ -88,9 +89,8 @@ export function parseJobs(jobs: JobSchemas): JobSchemas {
 export function parseCodec(codec: Codec): Codec {
   checkNames(codec, ['name', 'encode', 'decode'], 'a codec', 'bad-input');
   const { name = DEFAULT_CODEC, encode, decode } = codec;
-  if (typeof encode !== 'function' || typeof decode !== 'function') {
-    throw new DuestreamError('bad-input', 'a codec lacks encode or decode; allowed: both, functions from text to text');
-  }
+  checkFunction(encode, 'encode of a codec');
+  checkFunction(decode, 'decode of a codec');
   if (typeof name === 'string' && CODEC_NAME.test(name)) return Object.freeze({ ...codec, name });
   throw new DuestreamError('bad-input', `the codec's name is ${show(name)}; allowed: 1 to 32 of a-z 0-9 . _ -`);
 }

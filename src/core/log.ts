@@ -2,6 +2,8 @@
  * What the stations need of a logger; pino fits. The default says nothing, so a library never writes to anybody's
  * terminal. Payloads and credentials are never passed to it.
  */
+import { show } from './duration.ts';
+import { DuestreamError } from './errors.ts';
 
 type Write = (fields: Readonly<Record<string, unknown>>, message: string) => void;
 
@@ -16,6 +18,23 @@ export interface Log {
   /** Calls back when all that was said is written, or cannot be. */
   readonly flush?: (over: () => void) => void;
 }
+
+/**
+ * A logger that a caller gives, or one that says nothing.
+ *
+ * @throws DuestreamError `bad-input` for one that lacks a method, such as `console`, which has no `child`
+ */
+export function parseLog(log: Log | undefined): Log {
+  if (log === undefined) return silentLog;
+  const given: unknown = log;
+  const isObject = (typeof given === 'object' || typeof given === 'function') && given !== null;
+  const lacks = METHODS.filter((name) => !isObject || typeof Reflect.get(given, name) !== 'function');
+  if (lacks.length === 0) return log;
+  const what = isObject ? `has no method ${lacks.join(', ')}` : `is ${show(given)}`;
+  throw new DuestreamError('bad-input', `log ${what}; allowed: a logger of pino, or one with ${METHODS.join(', ')}`);
+}
+
+const METHODS = ['debug', 'info', 'warn', 'error', 'child'] as const;
 
 export const silentLog: Log = {
   debug: () => undefined,

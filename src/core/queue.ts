@@ -7,6 +7,7 @@ import { type Broadcast, type BroadcastOptions, parseBroadcast } from './broadca
 import { type Codec, type JobSchemas, parseCodec, parseJobs } from './content.ts';
 import { type DurationInput, show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
+import { checkFunction } from './function.ts';
 import { type History, type HistoryOptions, parseHistory } from './history.ts';
 import { parseName } from './job.ts';
 import type { DataBySchemas } from './job-types.ts';
@@ -159,6 +160,32 @@ export function defineQueue(name: string, options: AnyQueueOptions = {}): Queue 
   return queueFrom(name, options);
 }
 
+/** A queue as `defineQueue` made it, or its name: then it has the defaults. */
+export type QueueInput<Data> = Queue<Data> | string;
+
+/**
+ * The queue that a caller names: all that takes a queue asks here. An object that `defineQueue` did not make is refused, a
+ * copy of one too: it was never checked, and what it lacks would stop its jobs half-way.
+ *
+ * @throws DuestreamError `bad-input`
+ */
+export function queueOf<Data>(input: QueueInput<Data>, what = 'queue'): Queue<Data> {
+  if (typeof input === 'string') return defineQueue<Data>(input);
+  if (typeof input === 'object' && input !== null && Object.hasOwn(input, DEFINED)) return input;
+  throw new DuestreamError(
+    'bad-input',
+    `${what} is ${shownQueue(input)}; allowed: what defineQueue returned, or a name`,
+  );
+}
+
+function shownQueue(input: unknown): string {
+  if (typeof input !== 'object' || input === null || !('name' in input)) return show(input);
+  return `an object with the name ${show(input.name)} that defineQueue did not return, or a copy of one`;
+}
+
+/** Known to every copy of this package in a process. It is not enumerable, so a spread does not take it along. */
+const DEFINED = Symbol.for('duestream.queue');
+
 /** The same where the types are not known. @throws DuestreamError `bad-input` */
 export function queueFrom(name: string, options: AnyQueueOptions): Queue {
   checkNames(options, QUEUE_OPTIONS, 'defineQueue', 'bad-input');
@@ -167,7 +194,7 @@ export function queueFrom(name: string, options: AnyQueueOptions): Queue {
   const broadcast = parseBroadcast(options.broadcast);
   const maxPending = parseLimit('maxPending', options.maxPending);
   const maxBytes = parseLimit('maxBytes', options.maxBytes);
-  return Object.freeze({
+  const queue: Queue = {
     name: parseName(name, 'queue'),
     attempts: wholeNumber(options.attempts ?? 5, { what: 'attempts', ...queueRanges.attempts }),
     crashes: wholeNumber(options.crashes ?? 3, { what: 'crashes', ...queueRanges.crashes }),
@@ -182,8 +209,12 @@ export function queueFrom(name: string, options: AnyQueueOptions): Queue {
     ...(broadcast && { broadcast }),
     ...(maxPending !== undefined && { maxPending }),
     ...(maxBytes !== undefined && { maxBytes }),
-  });
+  };
+  return asDefined(queue);
 }
+
+/** Marks what was checked, or made from what was. */
+export const asDefined = (queue: Queue): Queue => Object.freeze(Object.defineProperty(queue, DEFINED, { value: true }));
 
 /** A whole number within a range, or an error that says both. @throws DuestreamError `bad-input` */
 export function wholeNumber(value: unknown, { what, min, max }: Range & { readonly what: string }): number {
@@ -192,7 +223,9 @@ export function wholeNumber(value: unknown, { what, min, max }: Range & { readon
 }
 
 function backoffOf(policy: BackoffPolicy): BackoffPolicy {
-  return typeof policy === 'function' ? policy : storable(policy);
+  if (typeof policy !== 'function') return storable(policy);
+  checkFunction(policy, 'backoff');
+  return policy;
 }
 
 function deliveryOf(value: DeliveryMode): DeliveryMode {

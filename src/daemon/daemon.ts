@@ -8,19 +8,20 @@
  */
 import type { Config } from '../config/options.ts';
 import { systemClock } from '../core/clock.ts';
+import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { forward } from '../core/event-list.ts';
 import { createEmitter, type Emitter, type EventSource } from '../core/events.ts';
 import { createLife, type Life } from '../core/life.ts';
-import { type Log, silentLog } from '../core/log.ts';
-import { checkNames } from '../core/option-names.ts';
+import { type Log, parseLog } from '../core/log.ts';
+import { asConfig, checkNames } from '../core/option-names.ts';
 import { version } from '../core/version.ts';
 import { createMetrics, type Registry } from '../metrics/metrics.ts';
 import { labelOf } from '../redis/connection/connect.ts';
 import { createOpening, type Opening } from '../redis/connection/opening.ts';
 import { withRetry } from '../redis/connection/outage.ts';
 import { checkSchema } from '../redis/schema.ts';
-import type { Handlers } from '../worker/handlers.ts';
+import { type Handlers, isHandlers } from '../worker/handlers.ts';
 import type { WatchedWorker } from '../worker/worker.ts';
 import { declareQueues, type Furnished, furnish, openAll } from './daemon-parts.ts';
 import { loadHandlers } from './handler-module.ts';
@@ -119,8 +120,7 @@ interface Made {
 
 /** The same of a configuration that was loaded. @throws DuestreamError `bad-config` */
 export function createDaemonOf(settings: DaemonSettings, parts: DaemonParts = {}): Daemon {
-  checkNames(parts, PARTS, 'createDaemon');
-  const made = madeOf(settings, parts);
+  const made = madeOf(settings, checkParts(parts));
   const { events, opening } = made;
   const lag = createLagWatch({ clock: systemClock, events });
   const isRunning = () => life.state() === 'running';
@@ -131,7 +131,7 @@ export function createDaemonOf(settings: DaemonSettings, parts: DaemonParts = {}
     ...{ worker: () => made.worker, redis: () => opening.opened()?.redis, state: () => life.state() },
   });
   const shown = { ...health, scrape: metrics.scrape, contentType: metrics.contentType };
-  const http = has(settings.config, 'http') ? createHttpWindow(settings, shown, parts.log) : undefined;
+  const http = has(settings.config, 'http') ? createHttpWindow(settings, shown, made.parts.log) : undefined;
   const life: Life<undefined> = createLife({
     what: 'daemon',
     async begin(signal) {
@@ -172,6 +172,18 @@ export function createDaemonOf(settings: DaemonSettings, parts: DaemonParts = {}
   };
 }
 
+/** @throws DuestreamError `bad-config` */
+function checkParts(parts: DaemonParts): DaemonParts {
+  checkNames(parts, PARTS, 'createDaemon');
+  if (parts.handlers !== undefined && !isHandlers(parts.handlers)) {
+    throw new DuestreamError(
+      'bad-config',
+      `handlers is ${show(parts.handlers)}; allowed: what defineHandlers returned`,
+    );
+  }
+  return { ...parts, log: asConfig(() => parseLog(parts.log)) };
+}
+
 function madeOf(settings: DaemonSettings, parts: DaemonParts): Made {
   const { config } = settings;
   if (has(config, 'worker') && !parts.handlers && config.worker.module === '') {
@@ -193,7 +205,8 @@ function madeOf(settings: DaemonSettings, parts: DaemonParts): Made {
 const has = (config: Config, role: Config['roles'][number]) => config.roles.includes(role);
 
 function workerOf({ settings, parts, events, unforwards }: Made, handlers: Handlers): WatchedWorker {
-  const { log = silentLog, only } = parts;
+  const { only } = parts;
+  const log = parseLog(parts.log);
   const worker = createModuleWorker(handlers, { ...settings, log, only });
   unforwards.push(forward(worker.events, events));
   return worker;
@@ -213,7 +226,7 @@ async function begin(made: Made, signal: AbortSignal): Promise<void> {
   const { settings, parts, events, opening } = made;
   const { config } = settings;
   if (has(config, 'worker')) made.worker ??= workerOf(made, await loadHandlers(config.worker.module));
-  made.keeper = scheduleKeeperOf(config, { log: parts.log ?? silentLog, events, clock: systemClock });
+  made.keeper = scheduleKeeperOf(config, { log: parseLog(parts.log), events, clock: systemClock });
   signal.throwIfAborted();
   const { redis, movers, guard } = await opening.use(signal);
   await (movers ? declareQueues(redis, config) : checkSchema(redis, config.namespace));

@@ -7,7 +7,7 @@ import { basename, dirname, extname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { DuestreamError, messageOf, oneLine } from '../core/errors.ts';
 import { hintOf } from '../core/nearest.ts';
-import type { Handlers } from '../worker/handlers.ts';
+import { type Handlers, isHandlers } from '../worker/handlers.ts';
 import { syntaxPlace } from './syntax-place.ts';
 
 /**
@@ -98,8 +98,4 @@ const unloadable = (modulePath: string, why: string, cause?: unknown) =>
 function fieldOf(value: unknown, field: string): unknown {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return undefined;
   return field in value ? Reflect.get(value, field) : undefined;
-}
-
-function isHandlers(value: unknown): value is Handlers {
-  return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'duestream.handlers';
 }

@@ -7,7 +7,7 @@ import type { Config } from '../config/options.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
 import { hintOf } from '../core/nearest.ts';
-import { type Queue, queueFrom } from '../core/queue.ts';
+import { asDefined, type Queue, queueFrom } from '../core/queue.ts';
 import type { RedisInput } from '../redis/connection/connect.ts';
 import type { Handlers } from '../worker/handlers.ts';
 import type { AnyWork } from '../worker/options.ts';
@@ -51,7 +51,7 @@ function definitionOf(name: string, { handlers, config }: { handlers: Handlers; 
   const defined = queueFrom(name, { attempts, crashes, backoff, partitions, delivery, timeout, ...content, ...said });
   const history = said.history === undefined && coded?.history;
   const redact = said.redact === undefined && coded?.redact;
-  return Object.freeze({ ...defined, ...(history && { history }), ...(redact && { redact }) });
+  return asDefined({ ...defined, ...(history && { history }), ...(redact && { redact }) });
 }
 
 function workerOptions({ worker, done, namespace }: Config) {

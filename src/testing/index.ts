@@ -15,13 +15,14 @@ import { type DurationInput, durationMs, type InstantInput, instantMs } from '..
 import type { Job } from '../core/job.ts';
 import type { ScheduleOptions } from '../core/job-options.ts';
 import { checkNames } from '../core/option-names.ts';
-import { defineQueue, type Queue, type Untyped } from '../core/queue.ts';
+import { defineQueue, type Queue, queueOf, type Untyped } from '../core/queue.ts';
 import type { ScheduleInput } from '../core/recurring/schedule-input.ts';
 import {
   defineHandlers,
   type HandlerCalls,
   type HandlerMap,
   type Handlers,
+  isHandlers,
   type Middleware,
   type QueueHandlers,
 } from '../worker/handlers.ts';
@@ -110,14 +111,15 @@ export function createTestKit(options: TestKitOptions): TestKit {
   const { start = '2026-01-01T00:00:00Z', lasts = () => 0, random = () => 0.5, inline = false } = options;
   const handlers = handlersIn(options.handlers);
   const agenda = createAgenda(instantMs(start, 'start'));
-  const known = new Map([...handlers.queues, ...(options.queues ?? [])].map((queue) => [queue.name, queue]));
-  const queueOf = (name: string) => known.get(name) ?? defineQueue(name);
+  const coded = (options.queues ?? []).map((queue, at) => queueOf(queue, `queues[${at}]`));
+  const known = new Map([...handlers.queues, ...coded].map((queue) => [queue.name, queue]));
+  const knownAs = (name: string) => known.get(name) ?? defineQueue(name);
   const runs: Run[] = [];
   const chains = { handle: createHandleChain(), schedule: createScheduleChain() };
   handlers.use.forEach(use);
   const clock = virtualClock(agenda.nowMs);
   for (const name of Object.keys(handlers.onAbandoned)) {
-    checkDelivery(queueOf(name).delivery, { windowMs: WINDOW_MS, onAbandoned: handlers.onAbandoned[name] });
+    checkDelivery(knownAs(name).delivery, { windowMs: WINDOW_MS, onAbandoned: handlers.onAbandoned[name] });
   }
   const subscriptions = createSubscriptions(chains.handle.around);
   const jobs = createJobBook({
@@ -130,7 +132,7 @@ export function createTestKit(options: TestKitOptions): TestKit {
   });
   const producer = createKitProducer(jobs, clock);
   const calls: HandlerCalls = createKitProducer(jobs, clock, chains.schedule);
-  const schedules = createScheduleBook({ agenda, jobs, queueOf });
+  const schedules = createScheduleBook({ agenda, jobs, queueOf: knownAs });
   for (const [name, input] of Object.entries(options.schedules ?? {})) schedules.put(name, input);
 
   function use(middleware: Middleware): void {
@@ -141,8 +143,8 @@ export function createTestKit(options: TestKitOptions): TestKit {
   return {
     ...{ producer, use, subscribe: subscriptions.subscribe },
     schedule: (queue, data, given = {}) =>
-      producer.schedule(typeof queue === 'string' ? queueOf(queue) : queue, data, given),
-    cancel: (queue, id) => jobs.cancel(typeof queue === 'string' ? queue : queue.name, id).kind,
+      producer.schedule(typeof queue === 'string' ? knownAs(queue) : queue, data, given),
+    cancel: (queue, id) => jobs.cancel(queueOf(queue).name, id).kind,
     schedules,
     advance: (by) => agenda.advanceTo(agenda.nowMs() + durationMs(by, 'advance')),
     advanceTo: (instant) => agenda.advanceTo(instantMs(instant, 'advanceTo')),
@@ -172,8 +174,4 @@ const WINDOW_MS = 600_000;
 
 function handlersIn(given: TestKitOptions['handlers']): Handlers {
   return isHandlers(given) ? given : defineHandlers(given);
-}
-
-function isHandlers(given: TestKitOptions['handlers']): given is Handlers {
-  return 'kind' in given && given.kind === 'duestream.handlers';
 }

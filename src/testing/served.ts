@@ -1,8 +1,9 @@
 /** Who runs the jobs of a queue: its handlers, and whoever takes half-done work back, as a worker of the module has them. */
 import { DuestreamError } from '../core/errors.ts';
 import type { Rules } from '../core/judge.ts';
-import type { Queue } from '../core/queue.ts';
-import { checkHandlers, type Handler, type Handlers, handlerFor, type QueueHandlers } from '../worker/handlers.ts';
+import { type Queue, queueOf } from '../core/queue.ts';
+import { handlerFor } from '../worker/handler-for.ts';
+import { checkHandlers, type Handler, type Handlers, type QueueHandlers } from '../worker/handlers.ts';
 import type { HandleChain } from '../worker/middleware.ts';
 
 export type Served = Omit<Rules<Handler<never>>, 'queue'>;
@@ -28,7 +29,8 @@ export function createSubscriptions(around: HandleChain['around']) {
   const all: { readonly queue: string; readonly served: Served }[] = [];
 
   function subscribe<Data>(queue: Queue<Data>, handlers: QueueHandlers<NoInfer<Data>>): () => void;
-  function subscribe({ name, jobs, broadcast }: Queue, handlers: QueueHandlers<never>): () => void {
+  function subscribe(queue: Queue, handlers: QueueHandlers<never>): () => void {
+    const { name, jobs, broadcast } = queueOf(queue);
     if (!broadcast?.isOn) {
       throw new DuestreamError('bad-config', `queue ${name} is no broadcast: define it with broadcast: true`);
     }

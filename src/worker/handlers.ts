@@ -9,12 +9,13 @@ import type { Abandoned } from '../core/compensation.ts';
 import type { JobSchemas } from '../core/content.ts';
 import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
-import { ABANDONED, DEFAULT_NAME, type Job, parseName } from '../core/job.ts';
+import { checkFunction } from '../core/function.ts';
+import { type Job, parseJobName, parseName } from '../core/job.ts';
 import type { AnyJobOf, InputOf, NamedData, OutputIn } from '../core/job-types.ts';
 import type { Log } from '../core/log.ts';
 import { hintOf } from '../core/nearest.ts';
-import { checkNames } from '../core/option-names.ts';
-import type { Queue, Untyped } from '../core/queue.ts';
+import { checkNames, checkObject } from '../core/option-names.ts';
+import { type Queue, queueOf, type Untyped } from '../core/queue.ts';
 import type { CommitJobOptions } from './commit-jobs.ts';
 
 export type { CommitJobOptions };
@@ -174,14 +175,16 @@ export function defineHandlers(
   } = {},
 ): Handlers {
   checkNames(options, OPTIONS, 'defineHandlers', 'bad-input');
-  const { queues = [], use = [] } = options;
+  const use = listOf(options.use, 'use');
+  const queues = listOf(options.queues, 'queues').map((queue, at) => queueOf(queue, `queues[${at}]`));
   use.forEach(checkMiddleware);
-  const map: Handlers['map'] = Object.fromEntries(Object.entries(given));
+  const map: Handlers['map'] = Object.fromEntries(Object.entries(checkObject(given, 'defineHandlers', 'bad-input')));
   for (const [queue, handlers] of Object.entries(map)) {
     parseName(queue, 'queue');
     checkHandlers(queue, handlers, queues.find(({ name }) => name === queue)?.jobs);
   }
   const onAbandoned: Handlers['onAbandoned'] = Object.fromEntries(Object.entries(options.onAbandoned ?? {}));
+  for (const [queue, handler] of Object.entries(onAbandoned)) checkAbandoned(queue, handler);
   const stray = Object.keys(onAbandoned).find((queue) => !Object.hasOwn(map, queue));
   if (stray !== undefined) {
     throw new DuestreamError(
@@ -192,20 +195,39 @@ export function defineHandlers(
   return Object.freeze({ kind: 'duestream.handlers', map, queues, use, onAbandoned });
 }
 
+/** Whether it is what `defineHandlers` returned, of whichever copy of this package. */
+export const isHandlers = (value: unknown): value is Handlers =>
+  typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'duestream.handlers';
+
 const OPTIONS: readonly string[] = ['queues', 'use', 'onAbandoned'];
+
+function listOf<Item>(given: readonly Item[] | undefined, what: string): readonly Item[] {
+  if (given === undefined || Array.isArray(given)) return given ?? [];
+  throw new DuestreamError('bad-input', `${what} of defineHandlers is ${show(given)}; allowed: a list`);
+}
 
 /** @throws DuestreamError `bad-input` */
 export function checkHandlers(queue: string, handlers: QueueHandlers<never>, jobs?: JobSchemas): void {
-  const named = typeof handlers === 'function' ? { [DEFAULT_NAME]: handlers } : handlers;
-  const entries = typeof named === 'object' && named !== null ? Object.entries(named) : [];
-  const wrong = entries.find(([, handler]) => typeof handler !== 'function');
-  const stray = jobs && typeof handlers === 'object' && entries.find(([name]) => !Object.hasOwn(jobs, name));
-  if (jobs && stray) throw strayHandler(queue, stray[0], Object.keys(jobs));
-  if (entries.length > 0 && !wrong) return;
-  throw new DuestreamError(
-    'bad-input',
-    `handlers of queue ${queue} are ${wrong ? `{ ${wrong[0]}: ${show(wrong[1])} }` : show(handlers)}; allowed: a function, or an object of functions by job name`,
-  );
+  if (typeof handlers === 'function') {
+    checkFunction(handlers, `the handler of queue ${queue}`);
+    return;
+  }
+  const isObject = typeof handlers === 'object' && handlers !== null && !Array.isArray(handlers);
+  const entries: readonly (readonly [string, unknown])[] = isObject ? Object.entries(handlers) : [];
+  if (entries.length === 0) {
+    const allowed = 'a function, or an object of functions by job name';
+    throw new DuestreamError('bad-input', `handlers of queue ${queue} are ${show(handlers)}; allowed: ${allowed}`);
+  }
+  for (const [name, handler] of entries) {
+    parseJobName(name);
+    if (jobs && !Object.hasOwn(jobs, name)) throw strayHandler(queue, name, Object.keys(jobs));
+    checkFunction(handler, `the handler ${name} of queue ${queue}`);
+  }
+}
+
+/** @throws DuestreamError `bad-input` */
+export function checkAbandoned(queue: string, handler: unknown): void {
+  if (handler !== undefined) checkFunction(handler, `onAbandoned of queue ${queue}`);
 }
 
 const strayHandler = (queue: string, name: string, names: readonly string[]): DuestreamError =>
@@ -213,29 +235,3 @@ const strayHandler = (queue: string, name: string, names: readonly string[]): Du
     'bad-input',
     `queue ${queue} has no jobs named ${name}${hintOf(name, names) || ';'} allowed as names of handlers: ${names.join(', ')}`,
   );
-
-/** The handler for a job name. A single function takes every name. */
-function pickHandler(handlers: PlainHandlers<never>, name: string): Handler<never> | undefined {
-  if (typeof handlers === 'function') return handlers;
-  return Object.hasOwn(handlers, name) ? handlers[name] : undefined;
-}
-
-/**
- * The handler for a job, inside of all middleware. A compensation job's data has its own shape: a handler that takes every
- * name must not take it for an order of its own.
- */
-export function handlerFor(
-  {
-    handlers,
-    onAbandoned,
-    around,
-  }: {
-    readonly handlers: PlainHandlers<never>;
-    readonly onAbandoned: Handler<Abandoned> | undefined;
-    readonly around: (handler: Handler<never>) => Handler<never>;
-  },
-  name: string,
-): Handler<never> | undefined {
-  const handler = name === ABANDONED ? onAbandoned : pickHandler(handlers, name);
-  return handler && around(handler);
-}

@@ -8,12 +8,12 @@ import { type DurationInput, durationText } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { parseName } from '../core/job.ts';
 import type { InputOf } from '../core/job-types.ts';
-import { type Log, silentLog } from '../core/log.ts';
+import { type Log, parseLog } from '../core/log.ts';
 import { asConfig, checkNames } from '../core/option-names.ts';
-import { type DeliveryMode, defineQueue, type Queue } from '../core/queue.ts';
+import { type DeliveryMode, type Queue, queueOf } from '../core/queue.ts';
 import { type WorkerOptionInputs, type WorkerOptionName, workerOption, workerOptions } from '../core/worker-options.ts';
 import { parseAddress, type RedisInput } from '../redis/connection/address.ts';
-import { checkHandlers, type Handler, type QueueHandlers } from './handlers.ts';
+import { checkAbandoned, checkHandlers, type Handler, type QueueHandlers } from './handlers.ts';
 
 /** Options of a whole worker. `concurrency` counts for each of its queues that says nothing else. */
 export interface WorkerSettings extends WorkerOptionInputs {
@@ -93,7 +93,7 @@ export function readWorkerOptions(options: WorkerSettings) {
       abortGraceMs: valueFor('abortGrace'),
       recycleAtPercent: valueFor('recycleAtPercent'),
       windowMs: valueFor('doneWindow'),
-      log: options.log ?? silentLog,
+      log: parseLog(options.log),
       clock: options.clock ?? systemClock,
     };
   });
@@ -122,8 +122,9 @@ export function readWork(works: readonly AnyWork[], settings: Settings): readonl
 }
 
 function workOf({ queue, handler, concurrency, onAbandoned }: AnyWork, settings: Settings): Work {
-  const definition = typeof queue === 'string' ? defineQueue<unknown>(queue) : queue;
+  const definition = queueOf<unknown>(queue);
   checkHandlers(definition.name, handler, definition.jobs);
+  checkAbandoned(definition.name, onAbandoned);
   checkDelivery(definition.delivery, { windowMs: settings.windowMs, onAbandoned });
   return {
     queue: definition,

@@ -1,7 +1,13 @@
 /** The registry: a queue comes into being by its first use. */
 import { expect, test } from 'vitest';
 import { controlKeys } from '../../src/redis/keys.ts';
-import { declareQueue, findQueue, listQueues, partitionsOf } from '../../src/redis/transitions/queues.ts';
+import {
+  declareQueue,
+  findQueue,
+  listQueues,
+  partitionsOf,
+  unreadableQueues,
+} from '../../src/redis/transitions/queues.ts';
 import { usePartition } from '../support/partition.ts';
 
 const p = usePartition();
@@ -53,6 +59,30 @@ test('the partitions of a queue carry its generation and keys of one hash tag ea
   expect(new Set(Object.values(refs[1]?.keys ?? {}).map((key) => /\{.*\}/.exec(key)?.[0]))).toEqual(
     new Set(['{emails:1}']),
   );
+});
+
+test.each([
+  ['emails', Number.NaN],
+  ['emails', 0],
+  ['emails', 1.5],
+  ['emails', 1025],
+  ['emails', undefined],
+  ['Emails', 1],
+  ['a:b', 1],
+  ['e'.repeat(65), 1],
+])('no caller can declare queue %s with %s partitions, whatever it checked itself', async (queue, partitions) => {
+  const call = () => p.withoutWrite(() => declare(queue, partitions as number));
+  await expect(call()).rejects.toMatchObject({ code: 'bad-input', message: expect.stringContaining('allowed') });
+});
+
+test('entries that nobody can read are left out of the list, and named where they are asked for', async () => {
+  await declare('emails', 2);
+  await p.redis.hset(controlKeys(namespace).queues, 'odd', '{"partitions":null,"generation":0}', 'Bad name', 'x');
+  expect((await listQueues(p.redis, namespace)).map(({ queue }) => queue)).toEqual(['emails']);
+  expect(await unreadableQueues(p.redis, namespace)).toEqual([
+    { queue: 'odd', text: '{"partitions":null,"generation":0}' },
+    { queue: 'Bad name', text: 'x' },
+  ]);
 });
 
 test.each(['not json', '{}', '{"partitions":"two","generation":0}', '{"partitions":1.5,"generation":0}'])(

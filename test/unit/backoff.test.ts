@@ -10,6 +10,7 @@ import {
   isBackoff,
   ladder,
   linear,
+  storable,
 } from '../../src/core/backoff.ts';
 
 const plain = (backoff: Backoff, upTo = 6) => Array.from({ length: upTo }, (_, at) => backoffMs(backoff, at + 1, 0.5));
@@ -87,7 +88,25 @@ describe('jitter', () => {
 
 test.each([
   [() => fixed('soon'), /^fixed delay is "soon"/],
-  [() => exponential('1s', { factor: 0.5 }), /^exponential factor is 0.5; allowed: 1 to 100/],
+  [() => exponential('1s', { factor: 0.5 }), /^exponential factor is 0.5; allowed: a number from 1 to 100/],
+  [
+    () => Reflect.apply(exponential, undefined, ['1s', { factor: '2' }]),
+    /^exponential factor is "2"; allowed: a number/,
+  ],
+  [
+    () => Reflect.apply(exponential, undefined, ['1s', { maxDelay: '5s' }]),
+    /^maxDelay is not an option of exponential/,
+  ],
+  [() => Reflect.apply(exponential, undefined, ['1s', '1h']), /^the options of exponential are "1h"/],
+  [() => Reflect.apply(linear, undefined, ['1s', { maxx: '5s' }]), /^maxx is not .* of linear; did you mean max\?/],
+  [
+    () => Reflect.apply(fixed, undefined, ['1s', { Jitter: 'full' }]),
+    /^Jitter is not .* of fixed; did you mean jitter\?/,
+  ],
+  [() => Reflect.apply(ladder, undefined, ['1m', {}]), /^ladder is "1m"; allowed: a list of delays/],
+  [() => Reflect.apply(ladder, undefined, [['1m'], { max: '1h' }]), /^max is not an option of ladder/],
+  [() => storable(Object.assign(fixed('1s'), { maxMs: 5 })), /^maxMs is not an option of fixed/],
+  [() => storable(Object.assign(exponential('1s'), { factor: '3' })), /^exponential factor is "3"/],
   [() => exponential('1s', { factor: Number.NaN }), /^exponential factor is NaN/],
   [() => linear(-1), /^linear delay is -1/],
   [() => ladder([]), /^ladder has 0 steps; allowed: 1 to 100/],

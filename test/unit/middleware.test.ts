@@ -135,9 +135,11 @@ test('next may be called once', async () => {
 });
 
 test.each([
-  [{}, /has neither; allowed: functions schedule or handle/],
+  [{}, /a middleware has neither schedule nor handle; allowed: one of them, or both/],
   [{ shedule: () => undefined }, /shedule is not an option of a middleware; did you mean schedule\?/],
-  [{ handle: 5 }, /handle of the middleware is 5/],
+  [{ handle: 5 }, /handle of a middleware is 5; allowed: a function/],
+  [{ handle: async function* () {} }, /handle of a middleware is a generator/],
+  [{ schedule: class {} }, /schedule of a middleware is a class/],
   [5, /the options of a middleware are 5/],
 ])('%o is refused', (wrong, message) => {
   const kit = kitOf(() => undefined);

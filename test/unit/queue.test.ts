@@ -1,7 +1,7 @@
 /** What a queue is defined with: nothing that nobody knows, and no backoff that would be ignored. */
 import { expect, test } from 'vitest';
 import { fixed } from '../../src/core/backoff.ts';
-import { defineQueue } from '../../src/core/queue.ts';
+import { defineQueue, type Queue, queueOf } from '../../src/core/queue.ts';
 
 test.each([
   [{ atempts: 3 }, /atempts is not an option of defineQueue; did you mean attempts\?/],
@@ -19,4 +19,45 @@ test('a backoff may be a function, or data of its own functions', () => {
   const policy = (failures: number) => failures * 1000;
   expect(defineQueue('emails', { backoff: policy }).backoff).toBe(policy);
   expect(defineQueue('emails', { backoff: fixed('5s') }).backoff).toEqual(fixed('5s'));
+});
+
+const emails = defineQueue('emails', { attempts: 3 });
+
+test.each([
+  ['what defineQueue returned', emails],
+  [
+    'what defineQueue of another copy of the package returned',
+    Object.defineProperty({ ...emails }, Symbol.for('duestream.queue'), { value: true }),
+  ],
+])('%s is taken where a queue is', (_, given) => expect(queueOf(given)).toBe(given));
+
+test('a name is a queue with the defaults', () => expect(queueOf('emails')).toEqual(defineQueue('emails')));
+
+test.each([
+  [{ name: 'emails' }, /queue is an object with the name "emails" that defineQueue did not return, or a copy of one/],
+  [{ ...emails }, /with the name "emails" that defineQueue did not return, or a copy of one/],
+  [{ ...emails, attempts: 9 }, /or a copy of one/],
+  [Object.assign({}, emails), /or a copy of one/],
+  [structuredClone({ ...emails }), /or a copy of one/],
+  [Object.create(emails), /or a copy of one/],
+  [Object.assign(new (class Emails {})(), { name: 'emails', partitions: 1 }), /or a copy of one/],
+  [{}, /queue is a value of type object; allowed: what defineQueue returned, or a name/],
+  [['emails'], /queue is an array/],
+  [[emails], /queue is an array/],
+  [() => emails, /queue is a value of type function/],
+  [new String('emails'), /queue is a value of type object/],
+  [42, /queue is 42/],
+  [null, /queue is null/],
+  [undefined, /queue is undefined/],
+])('%o is no queue', (given, message) => {
+  expect(() => queueOf(given as Queue)).toThrow(
+    expect.objectContaining({ code: 'bad-input', message: expect.stringMatching(message) }),
+  );
+});
+
+test('a policy of waiting that nobody could call is refused', () => {
+  const generator = function* () {
+    yield 1;
+  };
+  expect(() => defineQueue('emails', { backoff: generator as never })).toThrow(/backoff is a generator/);
 });

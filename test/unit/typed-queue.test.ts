@@ -311,7 +311,8 @@ describe('a queue with a codec', () => {
 
   test.each([
     [{ name: 'A' }, /the codec's name is "A"/],
-    [{ decode: undefined }, /lacks encode or decode/],
+    [{ decode: undefined }, /decode of a codec is undefined; allowed: a function/],
+    [{ encode: function* () {} }, /encode of a codec is a generator/],
     [{ decoed: reversed }, /decoed is not an option of a codec; did you mean decode\?/],
   ])('is refused with %o', (wrong, message) => {
     expect(() => defineQueue('q', { codec: { ...mirror, ...wrong } as Codec })).toThrow(message);

@@ -1,10 +1,14 @@
 /** A name that nobody knows is refused wherever options are taken, with the name that was most likely meant. */
 import { expect, test } from 'vitest';
+import { createDeadLetters } from '../../src/client/dead/dead-letters.ts';
+import { createErasure } from '../../src/client/erase/erasure.ts';
 import { createProducer, type ScheduleOptions } from '../../src/client/producer.ts';
 import { createSchedules } from '../../src/client/schedules/schedules.ts';
+import { defineQueue, type Queue } from '../../src/core/queue.ts';
 import { createDaemon } from '../../src/daemon/daemon.ts';
 import { createWorker, type WorkerQueuesOptions } from '../../src/daemon/embedded-worker.ts';
 import { createTestKit } from '../../src/testing/index.ts';
+import { createSubscriber } from '../../src/worker/broadcast/subscriber.ts';
 import { defineHandlers } from '../../src/worker/handlers.ts';
 
 /** Nobody listens there: what is refused is refused before anything is sent. */
@@ -36,6 +40,79 @@ test.each([
 ])('%s refuses it as %s', (_, code, make, meant) => {
   const message = expect.stringContaining(`did you mean ${meant}?`);
   expect(make).toThrow(expect.objectContaining({ code, message }));
+});
+
+test.each([
+  ['console', console, /log has no method child; allowed: a logger of pino/],
+  ['a text', 'info', /log is "info"; allowed/],
+  ['a number', 7, /log is 7; allowed/],
+  ['null', null, /log is null; allowed/],
+  ['a logger without levels', { child: () => undefined }, /log has no method debug, info, warn, error/],
+])('%s is no log, wherever one is taken', (_, log, message) => {
+  const refusal = expect.objectContaining({ code: 'bad-config', message: expect.stringMatching(message) });
+  expect(() => createWorker('q', handler, loose({ redis, log }))).toThrow(refusal);
+  expect(() => createSubscriber('q', handler, loose({ redis, log }))).toThrow(refusal);
+  expect(() => createDaemon({ redis }, loose({ log }))).toThrow(refusal);
+});
+
+test.each([
+  ['a generator', function* () {}, /is a generator, whose body nobody would run; allowed: a function/],
+  ['an async generator', async function* () {}, /is a generator/],
+  ['a method that is a generator', { *[Symbol.iterator]() {} }[Symbol.iterator], /is a generator/],
+  ['a class', class Mailer {}, /is a class, which cannot be called/],
+  ['a promise', Promise.resolve(), /is a value of type object|handlers of queue q are/],
+])('%s is no handler, wherever one is taken', (_, given, message) => {
+  const refusal = expect.objectContaining({ message: expect.stringMatching(message) });
+  for (const handlers of [given, { default: given }]) {
+    expect(() => createWorker('q', loose<typeof handler>(handlers), { redis })).toThrow(refusal);
+    expect(() =>
+      createWorker(loose<WorkerQueuesOptions<[]>>({ redis, queues: [{ queue: 'q', handler: handlers }] })),
+    ).toThrow(refusal);
+    expect(() => createSubscriber('q', loose<typeof handler>(handlers), { redis })).toThrow(refusal);
+    expect(() => defineHandlers({ q: loose(handlers) })).toThrow(refusal);
+  }
+  expect(() => createWorker('q', handler, { redis, onAbandoned: loose(given) })).toThrow(/onAbandoned of queue q is/);
+  expect(() => defineHandlers({ q: handler }, { onAbandoned: { q: loose(given) } })).toThrow(
+    /onAbandoned of queue q is/,
+  );
+});
+
+test('an object that defineQueue did not return is refused wherever a queue is taken', async () => {
+  const copy = loose<Queue>({ ...defineQueue('q', { broadcast: true }) });
+  const refusal = { message: expect.stringContaining('that defineQueue did not return, or a copy of one') };
+  for (const make of [
+    () => createWorker(copy, handler, { redis }),
+    () => createWorker({ redis, queues: [{ queue: copy, handler }] }),
+    () => createSubscriber(copy, handler, { redis }),
+    () => defineHandlers({ q: handler }, { queues: [copy] }),
+    () => createTestKit({ handlers: { q: handler }, queues: [copy] }),
+    () => createTestKit({ handlers: { q: handler } }).subscribe(copy, handler),
+    () => createTestKit({ handlers: { q: handler } }).cancel(copy, 'a'),
+    () => createTestKit({ handlers: { q: handler } }).schedules.put('s', { queue: copy, every: '1h' }),
+  ]) {
+    expect(make).toThrow(expect.objectContaining(refusal));
+  }
+  await using producer = createProducer({ redis, retryBudget: 0 });
+  await using schedules = createSchedules({ redis, retryBudget: 0 });
+  await using letters = createDeadLetters({ redis, retryBudget: 0 });
+  await using erasure = createErasure({ redis, retryBudget: 0 });
+  const kit = createTestKit({ handlers: { q: handler } });
+  for (const call of [
+    () => producer.schedule(copy, 1),
+    () => producer.scheduleMany(copy, []),
+    () => producer.cancel(copy, 'a'),
+    () => producer.cancelWhere(copy, { tag: 'a' }),
+    () => producer.count(copy),
+    () => producer.get(copy, 'a'),
+    () => schedules.put('s', { queue: copy, every: '1h' }),
+    () => letters.list(copy),
+    () => erasure.erase(copy, { tag: 'a' }),
+    () => erasure.eraseEverywhere({ tag: 'a' }, loose({ queues: [copy] })),
+    () => kit.schedule(copy, 1),
+    () => kit.producer.cancel(copy, 'a'),
+  ]) {
+    await expect(call()).rejects.toMatchObject({ code: 'bad-input', ...refusal });
+  }
 });
 
 test('methods refuse it before anything is sent', async () => {

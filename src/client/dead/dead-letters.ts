@@ -2,16 +2,18 @@
  * Dead letters as an application or an admin page uses them: listed, looked at, counted by error, replayed and removed. One
  * connection, made at the first call; every promise settles.
  */
+
 import type { DurationInput } from '../../core/duration.ts';
 import type { ScheduleOptions } from '../../core/job-options.ts';
 import { checkNames } from '../../core/option-names.ts';
+import { type QueueInput, queueOf } from '../../core/queue.ts';
 import { durationIn } from '../../core/ranges.ts';
 import { type Calls, createCalls } from '../calls.ts';
 import { createLevels, type DurabilityOption } from '../durability.ts';
 import { dueOf } from '../plan.ts';
 import type { ConnectedParts } from '../producer-parts.ts';
 import { parseReplayed, type Replayed, type ReplayTarget } from '../replay.ts';
-import { type ProducerOptions, type ProducerSettings, type QueueInput, queueOf, settingsOf } from '../settings.ts';
+import { type ProducerOptions, type ProducerSettings, settingsOf } from '../settings.ts';
 import type { DeadLetterFilter } from './filter.ts';
 import type { DeadLetterGroup, DeadLetterGroups } from './groups.ts';
 import type { DeadLetterPage } from './letters.ts';

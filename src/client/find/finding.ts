@@ -3,14 +3,14 @@
 import { DuestreamError } from '../../core/errors.ts';
 import type { InputOf } from '../../core/job-types.ts';
 import { checkNames } from '../../core/option-names.ts';
-import { wholeNumber } from '../../core/queue.ts';
+import { type QueueInput, queueOf, wholeNumber } from '../../core/queue.ts';
 import type { Calls } from '../calls.ts';
 import { type ChangeIn, modeOf, type NewDue, requestOf } from '../changes.ts';
 import { createLevels } from '../durability.ts';
 import type { JobView } from '../job-view.ts';
 import { dueOf } from '../plan.ts';
 import type { Parts } from '../producer-parts.ts';
-import { type ProducerSettings, type QueueInput, queueOf } from '../settings.ts';
+import type { ProducerSettings } from '../settings.ts';
 import { cancelling, editing, rescheduling, sealedFor } from './acts.ts';
 import { checkNotEmpty, type Filter, type JobFilter, type ListState, parseFilter } from './filter.ts';
 import { countJobs, type JobListOptions, type JobPage, type ListAsk, listJobs } from './list.ts';

@@ -4,7 +4,7 @@
  */
 import { isPromise, Sealed, seal } from '../content.ts';
 import type { InputIn, NamedData, NameIn } from '../job-types.ts';
-import type { Queue } from '../queue.ts';
+import { type Queue, queueOf } from '../queue.ts';
 import type { ScheduleInput } from './schedule-input.ts';
 
 type Rest = Omit<ScheduleInput, 'queue' | 'job' | 'data' | 'codec'>;
@@ -27,8 +27,10 @@ export type AnySchedule = ScheduleInput | QueueSchedule<unknown>;
 
 /** @throws DuestreamError `bad-input`; the promise of a schema or codec that takes its time rejects with the same */
 export function plainSchedule(input: AnySchedule): ScheduleInput | Promise<ScheduleInput> {
-  const { queue, ...rest } = input;
-  if (typeof queue !== 'object' || queue === null) return { ...rest, queue };
+  const { queue: given, ...rest } = input;
+  // What is no object is checked with the other fields of the schedule.
+  if (typeof given !== 'object' || given === null) return { ...rest, queue: given };
+  const queue = queueOf(given);
   const sealed = seal(queue, { name: rest.job, data: rest.data });
   const plain = (data: unknown): ScheduleInput => ({ ...rest, queue: queue.name, ...dataOf(data) });
   return isPromise(sealed) ? sealed.then(plain) : plain(sealed);

@@ -3,7 +3,7 @@
 import { show } from '../../core/duration.ts';
 import { counted } from '../../core/plain-words.ts';
 import { readSchema, remedyFor, SCHEMA } from '../../redis/schema.ts';
-import { listQueues, partitionsOf } from '../../redis/transitions/queues.ts';
+import { listQueues, partitionsOf, unreadableQueues } from '../../redis/transitions/queues.ts';
 import type { Finding, Subject } from './finding.ts';
 
 const PARTITIONS_MAX = 1024;
@@ -17,6 +17,15 @@ export async function schema({ redis, namespace }: Subject): Promise<Finding> {
       status: 'fail',
       saw: `namespace ${namespace} has schema ${show(found)}; this version knows ${SCHEMA}, and no part of it works here`,
       advice: remedyFor(found),
+    };
+  }
+  const [unreadable, ...more] = await unreadableQueues(redis, namespace);
+  if (unreadable !== undefined) {
+    const others = more.length > 0 ? ` and of ${counted(more.length, 'other queue')}` : '';
+    return {
+      status: 'fail',
+      saw: `the registry's entry of queue ${show(unreadable.queue)}${others} cannot be read: ${show(unreadable.text)}`,
+      advice: `nobody serves it; "duestream queues rm ${unreadable.queue} --force" removes it with its jobs`,
     };
   }
   const queues = await listQueues(redis, namespace);

@@ -6,7 +6,8 @@
  *  sentinel://[user:pass@]host[:port],…/name[/db]          the primary that these sentinels name; sentinels:// with TLS
  *  cluster://[user:pass@]host[:port],…                     a cluster, found from any of these nodes; clusters:// with TLS
  *
- * The user and the password are those of the Redis servers. Sentinels have their own, which are options beside the URL.
+ * The database may stand in the query instead, as the registered form of redis: URLs has it: `?db=3`. Nothing else may. The
+ * user and the password are those of the Redis servers. Sentinels have their own, which are options beside the URL.
  */
 import { isIP } from 'node:net';
 import type { RedisOptions } from 'ioredis';
@@ -40,13 +41,25 @@ const SENTINEL = 'sentinel://host:port,host:port/name, where name is that of the
 
 /** @throws DuestreamError `bad-input`, without passwords */
 export function parseUrl(input: string, what: string): UrlAddress {
-  if (/^(unix:\/\/)?\//.test(input)) return { options: { path: input.replace(/^unix:\/\//, '') } };
-  const [, kind, tls, rest = ''] = /^(redis|sentinel|cluster)(s?):\/\/(.*)$/s.exec(input) ?? [];
-  const given: Given = { what, shown: show(withoutCredentials(input)), tls: tls === 's' };
-  if (kind === undefined) throw bad(`${what} is ${given.shown}; allowed: ${URLS}`);
-  if (kind === 'redis') return { options: parseOne(input, given) };
+  const shown = show(withoutCredentials(input));
+  const [, url = '', query, fragment] = /^([^?#]*)(?:\?([^#]*))?(#.*)?$/s.exec(input) ?? [];
+  const [, kind, tls, rest = ''] = /^(redis|sentinel|cluster)(s?):\/\/(.*)$/s.exec(url) ?? [];
+  const given: Given = { what, shown, tls: tls === 's', db: queriedDb(query, { what, shown }) };
+  if (/^\s|\s$/.test(input)) throw bad(`${what} is ${shown}, with white space around it; allowed: ${URLS}`);
+  if (fragment !== undefined) throw bad(`${what} is ${shown}; allowed: no #; in a password write %23`);
+  if (/^(unix:\/\/)?\//.test(url)) return { options: { path: url.replace(/^unix:\/\//, ''), ...dbIn('', given) } };
+  if (kind === undefined || /\s/.test(url)) throw bad(`${what} is ${shown}; allowed: ${URLS}`);
+  if (kind === 'redis') return { options: parseOne(url, given) };
   const { user, hosts, path } = partsOf(rest, given);
   return kind === 'sentinel' ? sentinelOf({ user, hosts, path }, given) : clusterOf({ user, hosts, path }, given);
+}
+
+/** What `?db=` says, and nothing else may be said there. */
+function queriedDb(query: string | undefined, { what, shown }: Pick<Given, 'what' | 'shown'>): string | undefined {
+  if (query === undefined) return undefined;
+  const [, db] = /^db=(\d+)$/.exec(query) ?? [];
+  if (db !== undefined) return db;
+  throw bad(`${what} is ${shown}; allowed after ?: db=3, the number of a database; other options stand beside the URL`);
 }
 
 interface Given {
@@ -54,6 +67,8 @@ interface Given {
   /** Without credentials. */
   readonly shown: string;
   readonly tls: boolean;
+  /** The database that its query names. */
+  readonly db: string | undefined;
 }
 
 interface Parts {
@@ -62,15 +77,16 @@ interface Parts {
   readonly path: readonly string[];
 }
 
-function parseOne(input: string, { what, shown, tls }: Given): RedisOptions {
+function parseOne(input: string, given: Given): RedisOptions {
+  const { what, shown, tls } = given;
   if (!URL.canParse(input)) throw bad(`${what} is ${shown}; allowed: ${URLS}`);
   const url = new URL(input);
-  const db = databaseOf(url.pathname.slice(1), shown);
   const host = url.hostname.replace(/^\[|\]$/g, '') || '127.0.0.1';
   return {
     host,
-    port: Number(url.port || PORTS.redis),
-    db,
+    port: portOf(url.port, given),
+    db: 0,
+    ...dbIn(url.pathname.slice(1), given),
     ...userOf(url, what),
     ...(tls ? { tls: isIP(host) === 0 ? { servername: host } : {} } : {}),
   };
@@ -89,12 +105,13 @@ function sentinelOf({ user, hosts, path }: Parts, given: Given): UrlAddress {
   if (name === '' || more.length > 0) throw bad(`${given.what} is ${given.shown}; allowed: ${SENTINEL}`);
   const sentinels = placesOf(hosts, PORTS.sentinel, given);
   const secure = { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true };
-  const master = { sentinels: [...sentinels], name: decoded(name, given.what), db: databaseOf(db, given.shown) };
+  const master = { sentinels: [...sentinels], name: decoded(name, given.what), db: 0, ...dbIn(db, given) };
   return { options: { ...master, ...user, ...(given.tls ? secure : {}) } };
 }
 
 function clusterOf({ user, hosts, path }: Parts, given: Given): UrlAddress {
-  if (path.length > 0 && path.join('/') !== '0') {
+  const { db = 0 } = dbIn(path.join('/'), given);
+  if (db !== 0) {
     throw bad(`${given.what} is ${given.shown}; allowed: no path, because a cluster has database 0 alone`);
   }
   const nodes = placesOf(hosts, PORTS.cluster, given);
@@ -111,10 +128,20 @@ function placesOf(hosts: string, port: number, { what, shown }: Given): readonly
   });
 }
 
-function databaseOf(text: string, shown: string): number {
-  const db = Number(text);
-  if (!Number.isInteger(db) || db < 0) throw bad(`the database in ${shown} is not a number`);
-  return db;
+function portOf(text: string, { what, shown }: Given): number {
+  const port = Number(text || PORTS.redis);
+  if (port !== 0) return port;
+  throw bad(`${what} is ${shown}; allowed: a port from 1 to 65535`);
+}
+
+/** The database that the path names, or else the query. */
+function dbIn(path: string, { what, shown, db }: Given): { readonly db?: number } {
+  if (path !== '' && !/^\d{1,9}$/.test(path)) throw bad(`the database in ${shown} is not a number`);
+  if (path !== '' && db !== undefined && Number(path) !== Number(db)) {
+    throw bad(`${what} is ${shown}, which names two databases; allowed: one`);
+  }
+  const named = path || db;
+  return named === undefined ? {} : { db: Number(named) };
 }
 
 function userOf({ username, password }: { readonly username: string; readonly password: string }, what: string) {

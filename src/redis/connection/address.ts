@@ -134,7 +134,44 @@ function checkOptions(input: RedisAddress): void {
   const somewhere = [url, host, path, sentinels, Connector].some((value) => value !== undefined);
   if (named && !somewhere)
     throw bad(`redis.${named[0]} is undefined; allowed: ${named[0] === 'url' ? URLS : 'a text'}`);
+  if (!somewhere && input.port === undefined) {
+    throw bad(`redis names no place${names.length > 0 ? `, only ${names.join(', ')}` : ''}; allowed: ${SHAPES}`);
+  }
+  checkValues(input);
 }
+
+function checkValues(input: RedisAddress): void {
+  for (const [name, { fits, allowed }] of Object.entries(VALUES)) {
+    const value: unknown = Reflect.get(input, name);
+    if (value === undefined || fits(value)) continue;
+    throw bad(`redis.${name} is ${SECRET.includes(name) ? kindOnly(value) : show(value)}; allowed: ${allowed}`);
+  }
+}
+
+const TEXT = { fits: (value: unknown) => typeof value === 'string' && value !== '', allowed: 'a text' };
+const ANY_TEXT = { fits: (value: unknown) => typeof value === 'string', allowed: 'a text' };
+const OBJECT = {
+  fits: (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  allowed: 'an object of options, {} for none',
+};
+const isWhole = (value: unknown, min: number, max: number): boolean =>
+  typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max;
+
+/** What ioredis would take in silence and read as something else, or as nothing. */
+const VALUES: {
+  readonly [Name in keyof RedisAddress]?: Readonly<Record<'fits', (value: unknown) => boolean>> & {
+    readonly allowed: string;
+  };
+} = {
+  ...{ host: TEXT, path: TEXT, name: TEXT, username: ANY_TEXT, password: ANY_TEXT },
+  ...{ sentinelUsername: ANY_TEXT, sentinelPassword: ANY_TEXT, tls: OBJECT, sentinelTLS: OBJECT },
+  port: { fits: (value) => isWhole(value, 1, 65_535), allowed: 'a whole number from 1 to 65535' },
+  db: { fits: (value) => isWhole(value, 0, 999_999_999), allowed: 'a whole number from 0' },
+  family: { fits: (value) => [0, 4, 6].includes(Number(value)), allowed: '0, 4, 6' },
+  sentinels: { fits: (value) => Array.isArray(value) && value.every(isPlain), allowed: 'a list of { host, port }' },
+};
+const SECRET: readonly string[] = ['password', 'sentinelPassword'];
+const kindOnly = (value: unknown): string => `a value of type ${typeof value}`;
 
 function unknown(name: string): DuestreamError {
   const now = nameNow(name, TIMES);

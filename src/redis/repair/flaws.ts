@@ -22,7 +22,8 @@ type StateKind =
   | 'type'
   | 'hollow'
   | 'unswept'
-  | 'misweighed';
+  | 'misweighed'
+  | 'unreadable';
 type Kind = Flaw['what'];
 
 const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string, repair?: string]>> = {
@@ -77,6 +78,10 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
     'I17',
     'the bytes that the limit of its queue is compared with are far from those of its records, so jobs may be refused or taken that should not',
     'count them anew, as its leader does all the time',
+  ],
+  unreadable: [
+    'key',
+    'its entry in the registry cannot be read, so nobody leads or serves this queue; "duestream queues rm <queue> --force" removes it',
   ],
   type: ['key', 'somebody else put another type at our key, and the partition stands still: rename or delete it'],
   hollow: [

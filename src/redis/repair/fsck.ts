@@ -11,6 +11,7 @@ import type { Redis } from '../connection/connect.ts';
 import { wrongTypes, wrongTypeText } from '../connection/wrong-type.ts';
 import { type PartitionStats, stats } from '../inspect.ts';
 import { controlKeys, controlTable, type PartitionRef, type StoredKey, storedKeys } from '../keys.ts';
+import { unreadableQueues } from '../transitions/queues.ts';
 import { weighAll } from '../transitions/quotas.ts';
 import { list, type Reply } from '../transitions/scripts.ts';
 import { type CheckedEntries, checkEntries, checkMembers, checkTags, type Damage, damageKey } from './damage.ts';
@@ -67,7 +68,7 @@ export async function examine(redis: Redis, ref: PartitionRef, options: ExamineO
   return { looked: second.looked, atomic: second.atomic, flaws, more };
 }
 
-/** Keys of the namespace that are of a wrong type or expire; heartbeats that would never end, or not soon. */
+/** Keys of the namespace that are of a wrong type or expire; queues whose entry nobody can read; heartbeats that would never end, or not soon. */
 export async function examineControl(redis: Redis, namespace: string): Promise<readonly Flaw[]> {
   const control = controlKeys(namespace);
   const wrong = await wrongTypes(redis, control);
@@ -76,7 +77,11 @@ export async function examineControl(redis: Redis, namespace: string): Promise<r
   const beats = (await redis.smembers(alive))
     .slice(0, FLAWS_MAX)
     .map((id) => ({ ...controlTable.beat, key: beat(id) }));
-  return ttlFlaws(redis, [...storedKeys(control), ...beats]);
+  const unreadable = await unreadableQueues(redis, namespace);
+  return [
+    ...unreadable.map(({ queue, text }) => flawOf('unreadable', queue, text)),
+    ...(await ttlFlaws(redis, [...storedKeys(control), ...beats])),
+  ];
 }
 
 /** Keys that expire and must not; keys that must, and live for ever or too long. */

@@ -140,6 +140,28 @@ export async function listQueues(redis: Redis, namespace: string): Promise<reado
     .sort((a, b) => (a.queue < b.queue ? -1 : 1));
 }
 
+/** Entries that nobody can read, as somebody else wrote them. Their queues are led and served by nobody. */
+export async function unreadableQueues(
+  redis: Redis,
+  namespace: string,
+): Promise<readonly { readonly queue: string; readonly text: string }[]> {
+  const readable = new Set((await listQueues(redis, namespace)).map(({ queue }) => queue));
+  const all = Object.entries(await redis.hgetall(controlKeys(namespace).queues));
+  const isQueue = (name: string) => !name.includes(':') && !readable.has(name);
+  return all.flatMap(([queue, text]) => (isQueue(queue) ? [{ queue, text: text.slice(0, 80) }] : []));
+}
+
+/** The partitions of a queue whose entry nobody can read: those that have keys. */
+export async function partitionsFound(
+  redis: Redis,
+  namespace: string,
+  queue: string,
+): Promise<readonly PartitionRef[]> {
+  const all = partitionsOf(namespace, { queue, partitions: PARTITIONS_MAX, layoutGeneration: 0 });
+  const found = await Promise.all(all.map(({ keys }) => redis.exists(keys.meta, keys.scheduled, keys.jobs, keys.dead)));
+  return all.filter((_, at) => found[at] !== 0);
+}
+
 /** The layout of a queue if it was declared. */
 export async function findQueue(redis: Redis, namespace: string, queue: string): Promise<QueueLayout | undefined> {
   const { known, schema: _, ...stored } = await look(redis, namespace, queue);
@@ -178,6 +200,8 @@ async function declare(
   const args = { ...what, schema: SCHEMA };
   const [holds, schema] = list(await run(redis, 'declare', { keys: controlKeys(namespace), args }));
   refuseOther(`namespace ${namespace}`, text(schema));
+  if (text(holds) === 'bad')
+    throw new DuestreamError('bad-input', `queue ${what.queue} cannot have ${what.layout}; allowed: ${LAYOUT}`);
   return text(holds);
 }
 
@@ -186,7 +210,7 @@ function decode(queue: string, value: string, stored: Stored): QueueLayout {
   if (layout) return layout;
   throw new DuestreamError(
     'refused',
-    `the registry's entry of queue ${queue} cannot be read: ${JSON.stringify(value.slice(0, 80))}; allowed: {"partitions":1 to ${PARTITIONS_MAX},"generation":0 or more}`,
+    `the registry's entry of queue ${queue} cannot be read: ${JSON.stringify(value.slice(0, 80))}; allowed: ${LAYOUT}. "duestream queues rm ${queue} --force" removes it`,
   );
 }
 
@@ -215,3 +239,4 @@ function readable(queue: string, value: string, stored: Stored): QueueLayout | u
 }
 
 const PARTITIONS_MAX = 1024;
+const LAYOUT = `{"partitions":1 to ${PARTITIONS_MAX},"generation":0 or more}`;

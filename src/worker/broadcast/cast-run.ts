@@ -13,7 +13,8 @@ import type { CastEntry } from '../../redis/cast.ts';
 import type { ServerOf } from '../../redis/connection/server-clock.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { JobContext, LazyAbort } from '../context.ts';
-import { type Handler, type HandlerCalls, handlerFor, type PlainHandlers } from '../handlers.ts';
+import { handlerFor } from '../handler-for.ts';
+import type { Handler, HandlerCalls, PlainHandlers } from '../handlers.ts';
 import type { HandleChain } from '../middleware.ts';
 
 export interface CastRunParts {

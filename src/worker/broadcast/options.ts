@@ -2,10 +2,11 @@
 import { type Clock, systemClock } from '../../core/clock.ts';
 import { type DurationInput, show } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
+import { checkFunction } from '../../core/function.ts';
 import { parseName } from '../../core/job.ts';
-import { type Log, silentLog } from '../../core/log.ts';
+import { type Log, parseLog } from '../../core/log.ts';
 import { asConfig, checkNames } from '../../core/option-names.ts';
-import { defineQueue, type Queue } from '../../core/queue.ts';
+import { type Queue, queueOf } from '../../core/queue.ts';
 import { workerOption, workerOptions } from '../../core/worker-options.ts';
 import { parseAddress, type RedisInput } from '../../redis/connection/address.ts';
 import { checkHandlers, type QueueHandlers } from '../handlers.ts';
@@ -57,18 +58,16 @@ export function readSubscriber(
 ): SubscriberSettings {
   checkNames(options, SUBSCRIBER_OPTIONS, 'createSubscriber');
   return asConfig(() => {
-    const { from = 'now', onMissed = () => undefined, log = silentLog, clock = systemClock } = options;
+    const { from = 'now', onMissed = () => undefined, clock = systemClock } = options;
     parseAddress(options.redis);
-    const definition = typeof queue === 'string' ? defineQueue<unknown>(queue) : queue;
+    const definition = queueOf<unknown>(queue);
     checkHandlers(definition.name, handlers, definition.jobs);
     if (from !== 'now' && from !== 'oldest') {
       throw new DuestreamError('bad-input', `from is ${show(from)}; allowed: now, oldest`);
     }
-    if (typeof onMissed !== 'function') {
-      throw new DuestreamError('bad-input', `onMissed is ${show(onMissed)}; allowed: a function`);
-    }
+    checkFunction(onMissed, 'onMissed');
     return {
-      ...{ queue: definition, handlers, redis: options.redis, onMissed, log, clock },
+      ...{ queue: definition, handlers, redis: options.redis, onMissed, log: parseLog(options.log), clock },
       namespace: parseName(options.namespace ?? 'duestream', 'namespace'),
       fromOldest: from === 'oldest',
       shutdownMs: workerOption('shutdown', options.shutdown),

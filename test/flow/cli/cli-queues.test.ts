@@ -160,6 +160,23 @@ describe('queues rm', () => {
     expect((await due(['queues', 'rm', 'q', '--force'])).out).toBe('q is removed with 1 scheduled\n');
   });
 
+  test('removes one whose entry cannot be read by force, with the keys of each partition that has some', async () => {
+    await the.schedule('b', { dueMs: T0 + 1000 });
+    await the.redis.hset(controlKeys(namespace).queues, 'q', '{"partitions":null,"generation":0}');
+    await the.redis.zadd(partitionKeys({ namespace, queue: 'q', partition: 7 }).scheduled, 1, 'bare');
+    const { code, err } = await due(['queues', 'rm', 'q']);
+    expect({ code, err }).toEqual({
+      code: 69,
+      err: expect.stringContaining('"duestream queues rm q --force" removes it'),
+    });
+    const { control } = await answer(['fsck']);
+    expect(control).toMatchObject([{ what: 'unreadable', name: 'q' }]);
+    expect((await due(['doctor'])).out).toMatch(/fail +schema +the registry's entry of queue "q" cannot be read/);
+    expect((await due(['queues', 'rm', 'q', '--force'])).out).toBe('q is removed with 2 scheduled\n');
+    expect((await the.redis.keys('*')).sort()).toEqual(kept);
+    expect((await due(['doctor'])).out).toMatch(/ok +schema/);
+  });
+
   test('refuses one that schedules make jobs for, says which, and removes them by force', async () => {
     const put = (name: string, queue: string) => due(['schedules', 'put', name, '--queue', queue, '--every', '1h']);
     await put('nightly', 'q');

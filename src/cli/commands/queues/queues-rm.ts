@@ -17,7 +17,7 @@ import type { Redis } from '../../../redis/connection/connect.ts';
 import { type PartitionStats, stats } from '../../../redis/inspect.ts';
 import type { PartitionRef } from '../../../redis/keys.ts';
 import { presence } from '../../../redis/transitions/presence.ts';
-import { declareQueue, undeclareQueue } from '../../../redis/transitions/queues.ts';
+import { declareQueue, partitionsFound, undeclareQueue, unreadableQueues } from '../../../redis/transitions/queues.ts';
 import { remove } from '../../../redis/transitions/upkeep.ts';
 import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
@@ -44,7 +44,10 @@ export const queuesRm: Register = (parent, runner) => {
 async function run(session: Session, queue: string, force: boolean): Promise<Exit> {
   const { namespace } = session.config;
   const { held, kept, schedules } = await withRedis(session, async (redis) => {
-    const refs = await partitionsOfQueue(session, redis, queue);
+    const isUnreadable = force && (await unreadableQueues(redis, namespace)).some((one) => one.queue === queue);
+    const refs = isUnreadable
+      ? await partitionsFound(redis, namespace, queue)
+      : await partitionsOfQueue(session, redis, queue);
     const found = await heldBy(redis, refs);
     const schedules = await schedulesOfQueue(redis, namespace, queue);
     if (!force) await refuse(redis, { namespace, queue, held: found, schedules });
@@ -55,7 +58,7 @@ async function run(session: Session, queue: string, force: boolean): Promise<Exi
     const late = await Promise.all(refs.map((ref) => remove(redis, ref, { force: false })));
     const put = await schedulesOfQueue(redis, namespace, queue);
     const came = late.some(({ kind }) => kind === 'holds') || put.length > 0;
-    if (came) await declareQueue(redis, { namespace, queue, partitions: refs.length });
+    if (came) await declareQueue(redis, { namespace, queue, partitions: Math.max(1, refs.length) });
     await rearmSchedules(redis, namespace, put);
     return {
       held: found,
