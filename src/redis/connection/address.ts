@@ -123,6 +123,11 @@ function checkOptions(input: RedisAddress): void {
     if (kind !== undefined || OWN.includes(name)) continue;
     throw unknown(name);
   }
+  checkPlace(input, names);
+  checkValues(input);
+}
+
+function checkPlace(input: RedisAddress, names: readonly string[]): void {
   const { url, host, path, sentinels, Connector } = input;
   const places = Object.entries({ host, path, sentinels, Connector, port: input.port });
   const [place] = places.find(([, value]) => value !== undefined) ?? [];
@@ -137,7 +142,6 @@ function checkOptions(input: RedisAddress): void {
   if (!somewhere && input.port === undefined) {
     throw bad(`redis names no place${names.length > 0 ? `, only ${names.join(', ')}` : ''}; allowed: ${SHAPES}`);
   }
-  checkValues(input);
 }
 
 function checkValues(input: RedisAddress): void {
