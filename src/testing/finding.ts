@@ -69,15 +69,21 @@ function jobsIn(book: JobBook): FindingParts['jobs'] {
 function readerIn(book: JobBook): Reader {
   const inPartition = ({ queue, partition }: PartitionRef) =>
     [...book.inQueue(queue)].filter((job) => refOf(job).partition === partition);
+  const placesIn = (ref: PartitionRef, source: Source) =>
+    inPartition(ref)
+      .filter((job) => isIn(source, job))
+      .map((job) => placeOf(source, job))
+      .toSorted((one, two) => (one.at < two.at ? -1 : 1));
   return {
-    async places(ref, { source, after = '', limit }) {
-      const places = inPartition(ref)
-        .filter((job) => isIn(source, job))
-        .map((job) => placeOf(source, job))
-        .filter(({ at }) => at > after)
-        .toSorted((one, two) => (one.at < two.at ? -1 : 1))
+    async places(ref, { source, after = '', last, limit }) {
+      const places = placesIn(ref, source)
+        .filter(({ at }) => at > after && (last === undefined || at <= last))
         .slice(0, limit);
       return { places, next: places.length < limit ? undefined : places.at(-1)?.at };
+    },
+    async extent(ref, source) {
+      const places = placesIn(ref, source);
+      return { last: places.at(-1)?.at, count: places.length };
     },
     async look(ref, places) {
       const jobs = places.map(({ member }) => foundIn(ref, book.find(ref.queue, idOf(member).id), book.nowMs()));

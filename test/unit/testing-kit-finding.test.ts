@@ -88,6 +88,24 @@ describe('a list of the kit', () => {
     expect(await producer.count(queue)).toBe(stays.length + 4);
   });
 
+  test('ends while each job is put off, and while a change goes on from its cursor', async () => {
+    const { kit, producer, queue } = await waiting(wide);
+    let met = 0;
+    for await (const { id } of producer.jobs(queue, { state: 'scheduled' })) {
+      met += 1;
+      await producer.reschedule(queue, id, { delay: '40d' });
+    }
+    expect(met).toBe(3);
+    let [cursor, changed]: [string | undefined, number] = [undefined, 0];
+    do {
+      const some = await producer.rescheduleWhere(queue, { state: 'scheduled' }, { delay: '3d' }, { limit: 1, cursor });
+      [cursor, changed] = [some.cursor, changed + some.changed];
+      await kit.advance('1m');
+    } while (cursor !== undefined && changed < 20);
+    const { jobs } = await producer.list(queue, { state: 'scheduled' });
+    expect([changed, new Set(jobs.map(({ dueMs }) => dueMs)).size]).toEqual([3, 1]);
+  });
+
   test('refuses what a producer refuses', async () => {
     const { producer, queue } = await waiting();
     const { cursor } = await producer.list(queue, { state: 'scheduled', limit: 1 });
@@ -227,7 +245,12 @@ describe('a change by filter in the kit', () => {
   const mail = defineQueue('mail');
   const NINE = { hasData: false, options: { attempts: 9 } };
   const ASK = {
-    ...{ queue: mail, filter: parseFilter({ tag: 't', state: 'scheduled' }, { owner: 'a test' }), dryRun: false },
+    ...{
+      queue: mail,
+      means: 'a test',
+      filter: parseFilter({ tag: 't', state: 'scheduled' }, { owner: 'a test' }),
+      dryRun: false,
+    },
     ...{ limit: Number.POSITIVE_INFINITY, cursor: undefined, signal: undefined, onProgress: undefined },
   };
 

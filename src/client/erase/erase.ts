@@ -118,6 +118,7 @@ async function takeJobs(
     ...{ queue, dryRun, signal, limit: most, cursor: spot.at, onProgress: undefined },
     filter: parseFilter({ tag }, { owner: 'erase' }),
     act: cancelling(finding.jobs, windowMs),
+    means: 'erase',
   });
   tally.jobs += dryRun ? done.matched : done.changed;
   tally.running += done.requested;

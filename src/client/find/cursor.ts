@@ -1,6 +1,7 @@
 /**
- * Where a list goes on, as a text for callers: base64url of JSON. It holds for one filter and one layout of the queue; with
- * another one it would leave jobs out in silence, so it is refused.
+ * Where a list or a change of many goes on, as a text for callers: base64url of JSON. It holds for one filter, for one
+ * change, and for one layout of the queue: with another one it would leave jobs out in silence, so it is refused. What a
+ * change means is fixed when it begins: its due time travels in the cursor.
  */
 import { show } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
@@ -11,31 +12,51 @@ export interface Spot {
   readonly partition: number;
   /** Behind it; undefined at the beginning of the partition. */
   readonly at: string | undefined;
+  /** How far the walk goes in this partition; undefined at its beginning. */
+  readonly end?: End | undefined;
+}
+
+/** The end of a walk through one partition, fixed when the walk enters the partition: so every walk ends. */
+export interface End {
+  /** The last place that there was; places behind it are not met. Undefined: there was none. */
+  readonly last: string | undefined;
+  /** How many places the walk looks at yet. Jobs that others put in front of the last place do not hold it up for ever. */
+  readonly left: number;
+}
+
+/** From where a walk goes on. */
+export interface From {
+  readonly spot: Spot;
+  readonly layoutGeneration: number;
+  /** The due time that the change gives; undefined: it gives none. */
+  readonly dueMs?: number | undefined;
 }
 
 export const BEGINNING: Spot = { source: 0, partition: 0, at: undefined };
 
-interface Bound {
-  /** See `filterKey`. */
-  readonly key: string;
-  readonly layoutGeneration: number;
-}
-
-export function cursorOf({ source, partition, at }: Spot, { key, layoutGeneration }: Bound): string {
-  return Buffer.from(JSON.stringify([1, key, layoutGeneration, source, partition, at ?? null])).toString('base64url');
+/** @param key tells the filter and the change from others, see `filterKey` */
+export function cursorOf({ spot, layoutGeneration, dueMs }: From, key: string): string {
+  const { source, partition, at, end } = spot;
+  const parts = [2, key, layoutGeneration, source, partition, at ?? null, end?.last ?? null, end?.left ?? -1];
+  return Buffer.from(JSON.stringify([...parts, dueMs ?? -1])).toString('base64url');
 }
 
 /** A cursor of a filter, whose layout is still to be compared. @throws DuestreamError `bad-input` */
-export function parseCursor(input: unknown, key: string): { readonly spot: Spot; readonly layoutGeneration: number } {
+export function parseCursor(input: unknown, key: string): From {
   const parts = typeof input === 'string' ? partsOf(input) : undefined;
   if (!parts) {
     throw new DuestreamError('bad-input', `cursor is ${show(input)}; allowed: the cursor that the call before replied`);
   }
-  const [, of, layoutGeneration, source, partition, at] = parts;
+  const [, of, layoutGeneration, source, partition, at, last, left, dueMs] = parts;
   if (of !== key) {
-    throw new DuestreamError('bad-input', 'the cursor is of another filter; allowed: the filter it was given for');
+    throw new DuestreamError(
+      'bad-input',
+      'the cursor is of another filter or another change; allowed: the call that it was given for, with the same filter, due time and change',
+    );
   }
-  return { spot: { source, partition, at: at ?? undefined }, layoutGeneration };
+  const end = left < 0 ? undefined : { last: last ?? undefined, left };
+  const spot = { source, partition, at: at ?? undefined, end };
+  return { spot, layoutGeneration, dueMs: dueMs < 0 ? undefined : dueMs };
 }
 
 /** @throws DuestreamError `moved` */
@@ -44,7 +65,10 @@ export function checkLayout(given: number | undefined, now: number, queue: strin
   throw new DuestreamError('moved', `queue ${queue} was resized since this cursor was given; begin again without it`);
 }
 
-type Parts = readonly [version: 1, key: string, layout: number, source: number, partition: number, at: string | null];
+type Parts = readonly [
+  ...[version: 2, key: string, layout: number, source: number, partition: number],
+  ...[at: string | null, last: string | null, left: number, dueMs: number],
+];
 
 function partsOf(text: string): Parts | undefined {
   try {
@@ -56,8 +80,11 @@ function partsOf(text: string): Parts | undefined {
 }
 
 function isParts(parts: unknown): parts is Parts {
-  if (!Array.isArray(parts) || parts.length !== 6) return false;
-  const [version, key, layout, source, partition, at] = parts;
-  const areNumbers = [layout, source, partition].every((one) => Number.isSafeInteger(one) && one >= 0);
-  return version === 1 && typeof key === 'string' && areNumbers && (at === null || typeof at === 'string');
+  if (!Array.isArray(parts) || parts.length !== 9) return false;
+  const [version, key, layout, source, partition, at, last, left, dueMs] = parts;
+  const areCounts = [layout, source, partition].every((one) => Number.isSafeInteger(one) && one >= 0);
+  // -1 stands for none.
+  const areNumbers = [left, dueMs].every((one) => Number.isSafeInteger(one) && one >= -1);
+  const areTexts = [at, last].every((one) => one === null || typeof one === 'string');
+  return version === 2 && typeof key === 'string' && areCounts && areNumbers && areTexts;
 }

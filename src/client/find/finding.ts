@@ -1,5 +1,6 @@
 /** What a producer offers to find jobs, and to change all that a filter means. Checks come before anything is sent. */
 
+import { durationMs } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import type { InputOf } from '../../core/job-types.ts';
 import { checkNames } from '../../core/option-names.ts';
@@ -12,7 +13,8 @@ import { dueOf } from '../plan.ts';
 import type { Parts } from '../producer-parts.ts';
 import type { ProducerSettings } from '../settings.ts';
 import { cancelling, editing, rescheduling, sealedFor } from './acts.ts';
-import { checkNotEmpty, type Filter, type JobFilter, type ListState, parseFilter } from './filter.ts';
+import { parseCursor } from './cursor.ts';
+import { checkNotEmpty, type Filter, filterKey, type JobFilter, type ListState, parseFilter } from './filter.ts';
 import { countJobs, type JobListOptions, type JobPage, type ListAsk, listJobs } from './list.ts';
 import { type CancelledWhere, type ChangedWhere, changeWhere, type WhereAsk, type WhereOptions } from './where.ts';
 
@@ -48,7 +50,7 @@ export interface Finding {
   cancelWhere(queue: QueueInput<unknown>, filter: JobFilter, options?: WhereOptions): Promise<CancelledWhere>;
   /**
    * Gives every waiting job that the filter means this due time; those that have it already are left out. A `delay` counts
-   * from this call: to repeat a call exactly, use `at`.
+   * from the call that begins: a call that goes on from its `cursor` gives the same due time.
    *
    * @example await producer.rescheduleWhere(mail, { tag: 'campaign:7' }, { at: '2026-03-01T09:00:00Z' });
    */
@@ -122,7 +124,10 @@ function changesOf(settings: ProducerSettings, { runChecked }: Run): Omit<Findin
     cancelWhere: (queue, filter, options = {}) =>
       runChecked(
         () => whereOf({ queue, filter, options, owner: 'cancelWhere' }),
-        ({ finding }, ask) => changeWhere(finding, { ...ask, act: cancelling(finding.jobs, settings.windowMs) }),
+        ({ finding }, ask) => {
+          const act = cancelling(finding.jobs, settings.windowMs);
+          return changeWhere(finding, { ...ask, act, means: 'cancel' });
+        },
         () => levelIn(options),
       ),
     rescheduleWhere: (queue, filter, due, options = {}) => {
@@ -146,7 +151,7 @@ function changesOf(settings: ProducerSettings, { runChecked }: Run): Omit<Findin
           () => whereOf({ queue, filter, options, owner: 'runNowWhere', states: ['scheduled'] }),
           ({ finding }, ask) => {
             const act = rescheduling(finding.jobs, { dueMs: 0, mode: 'earlier', horizonMs: finding.horizonMs });
-            return changeWhere(finding, { ...ask, act });
+            return changeWhere(finding, { ...ask, act, means: 'run now' });
           },
           () => levelIn(options),
         ),
@@ -159,9 +164,14 @@ async function rescheduleAll(
   { ask, due, mode, calledMs }: { ask: Where; due: NewDue; mode: ReturnType<typeof modeOf>; calledMs: number },
 ): Promise<CancelledWhere> {
   await server.settle();
-  const dueMs = dueOf(due, limits(calledMs));
+  const askedMs = dueOf(due, limits(calledMs));
+  // Of a delay the call that began has made an instant.
+  const means = ['reschedule', mode, due.delay === undefined ? askedMs : durationMs(due.delay, 'delay'), due.zone];
+  const { cursor, filter } = ask;
+  const begun = cursor === undefined ? undefined : parseCursor(cursor, filterKey(filter, means)).dueMs;
+  const dueMs = begun ?? askedMs;
   const act = rescheduling(finding.jobs, { dueMs, mode, horizonMs: finding.horizonMs });
-  return changeWhere(finding, { ...ask, act, isDone: (job) => job.state === 'scheduled' && job.dueMs === dueMs });
+  return changeWhere(finding, { ...ask, act, means, dueMs, isDone: (job) => job.dueMs === dueMs });
 }
 
 async function editAll(
@@ -175,6 +185,7 @@ async function editAll(
   return changeWhere(finding, {
     ...ask,
     act: editing(finding.jobs, { queue, change, bytesMax: finding.recordBytesMax }),
+    means: ['edit', change],
   });
 }
 

@@ -32,8 +32,9 @@ export interface ListAsk {
 }
 
 export async function listJobs(parts: WalkParts, { cursor, ...ask }: ListAsk): Promise<JobPage> {
-  const from = cursor === undefined ? undefined : parseCursor(cursor, filterKey(ask.filter));
-  const page = await pageOf(parts, { ...ask, from });
+  const key = filterKey(ask.filter);
+  const from = cursor === undefined ? undefined : parseCursor(cursor, key);
+  const page = await pageOf(parts, { ...ask, key, from });
   return { jobs: page.rows.map(viewIn), scanned: page.scanned, cursor: page.cursor };
 }
 
@@ -49,7 +50,7 @@ export async function countJobs(
   const others = isIndexed ? { ...filter, states: states.filter((state) => state !== 'scheduled') } : filter;
   let count = 0;
   for (let page: Page | undefined; others.states.length > 0 && (page === undefined || page.next !== undefined); ) {
-    page = await pageOf(parts, { queue, filter: others, limit: COUNT_ROWS, from: page?.next });
+    page = await pageOf(parts, { queue, filter: others, key: '', limit: COUNT_ROWS, from: page?.next });
     count += page.rows.length;
   }
   return scheduled + count;

@@ -5,6 +5,9 @@
  *
  * A page ends when it has enough rows, or has looked at so many places or bytes; then it says where to go on. A job that
  * stays where it is, is met once; one that goes on from state to state meanwhile may be met again, or not at all.
+ *
+ * A walk ends, whatever others do meanwhile: it goes to the last place that there was when it entered the partition, and
+ * looks at no more than twice as many places as there were then, and 1,000.
  */
 import { memberOf } from '../../core/codec.ts';
 import type { Queue } from '../../core/queue.ts';
@@ -16,6 +19,8 @@ import {
   type Ask,
   countScheduled,
   type DueRange,
+  type Extent,
+  extentOf,
   type Place,
   placesOf,
   type Slice,
@@ -27,20 +32,22 @@ import type { Moved } from '../../redis/transitions/replies.ts';
 import type { Layout } from '../layouts.ts';
 import { type CallPartitions, isMoved } from '../partition-calls.ts';
 import { withReadRetry } from '../read-retry.ts';
-import { BEGINNING, checkLayout, cursorOf, type Spot } from './cursor.ts';
-import { type Filter, filterKey, isWithin, sourcesOf } from './filter.ts';
+import { BEGINNING, checkLayout, cursorOf, type End, type From, type Spot } from './cursor.ts';
+import { type Filter, isWithin, sourcesOf } from './filter.ts';
 import { nameIn } from './name-in.ts';
 
 /** Where jobs are read: in Redis, or in the virtual time of the test kit. */
 export interface Reader {
   readonly places: (ref: PartitionRef, ask: Ask & { readonly source: Source }) => Promise<Slice | Moved>;
   readonly look: (ref: PartitionRef, places: readonly Place[]) => ReturnType<typeof lookAt>;
+  readonly extent: (ref: PartitionRef, source: Source) => Promise<Extent>;
   readonly countScheduled: (ref: PartitionRef, due: DueRange) => Promise<number>;
 }
 
 export const readerOf = (redis: Redis): Reader => ({
   places: (ref, ask) => placesOf(redis, ref, ask),
   look: (ref, places) => lookAt(redis, ref, places),
+  extent: (ref, source) => extentOf(redis, ref, source),
   countScheduled: (ref, due) => countScheduled(redis, ref, due),
 });
 
@@ -52,9 +59,13 @@ export interface WalkParts {
 export interface PageAsk {
   readonly queue: Queue;
   readonly filter: Filter;
+  /** Of the cursor: see `filterKey`. */
+  readonly key: string;
+  /** Of a change: what the cursor keeps. */
+  readonly dueMs?: number | undefined;
   /** Rows, the most. */
   readonly limit: number;
-  readonly from: { readonly spot: Spot; readonly layoutGeneration: number } | undefined;
+  readonly from: From | undefined;
 }
 
 export interface Page {
@@ -62,7 +73,7 @@ export interface Page {
   /** Places that were looked at. */
   readonly scanned: number;
   /** Undefined at the end. */
-  readonly next: { readonly spot: Spot; readonly layoutGeneration: number } | undefined;
+  readonly next: From | undefined;
   readonly cursor: string | undefined;
 }
 
@@ -70,6 +81,8 @@ export interface Page {
 const SCANNED_MAX = 10_000;
 const BYTES_MAX = 16 * 1024 * 1024;
 const SLICE = 100;
+/** How many places a walk looks at in a partition beyond twice those that there were. */
+const MORE_PLACES = 1000;
 
 /** @throws DuestreamError `moved` for a place of another layout, `unavailable`, `refused` */
 export function pageOf(parts: WalkParts, ask: PageAsk): Promise<Page> {
@@ -80,8 +93,8 @@ export function pageOf(parts: WalkParts, ask: PageAsk): Promise<Page> {
     if (isMoved(found)) return found;
     const { rows, scanned, spot } = found;
     if (!spot) return { rows, scanned, next: undefined, cursor: undefined };
-    const cursor = cursorOf(spot, { key: filterKey(ask.filter), layoutGeneration });
-    return { rows, scanned, next: { spot, layoutGeneration }, cursor };
+    const next = { spot, layoutGeneration, dueMs: ask.dueMs };
+    return { rows, scanned, next, cursor: cursorOf(next, ask.key) };
   });
 }
 
@@ -109,41 +122,43 @@ async function walk(reader: Reader, { ask, layout, policy }: Walking): Promise<W
       walked.spot = undefined;
       break;
     }
-    const slice = await withReadRetry(
-      'list',
-      () => reader.places(ref, { source, after: spot.at, limit: step.next() }),
-      policy,
-    );
+    const limit = step.next();
+    const read = () =>
+      Promise.all([
+        spot.end ?? reader.extent(ref, source).then(endOf),
+        reader.places(ref, { source, after: spot.at, last: spot.end?.last, limit }),
+      ]);
+    const [end, slice] = await withReadRetry('list', read, policy);
     if (isMoved(slice)) return slice;
     const meant = slice.places.filter((place) => isPrefixed(place, ask.filter));
     const looked = await withReadRetry('list', () => reader.look(ref, meant), policy);
     step.saw(looked.sizes);
     bytes += looked.sizes.reduce((sum, size) => sum + size, 0);
     const jobs = new Map(meant.map((place, at) => [place, looked.jobs[at]]));
-    take(walked, { slice, jobs, ask, source });
-    if (walked.spot === spot) walked.spot = next(spot, { sources, layout });
+    walked.spot = take(walked, { slice, jobs, ask, source, spot: { ...spot, end } });
+    walked.spot ??= next(spot, { sources, layout });
   }
   return walked;
 }
 
-/** The rows of a slice, in their order, until there are enough; and how far that has come. */
-function take(
-  walked: Walked,
-  {
-    slice,
-    jobs,
-    ask,
-    source,
-  }: {
-    readonly slice: Slice;
-    readonly jobs: ReadonlyMap<Place, Found | undefined>;
-    readonly ask: PageAsk;
-    readonly source: Source;
-  },
-): void {
-  const spot = walked.spot ?? BEGINNING;
+const endOf = ({ last, count }: Extent): End => ({ last, left: 2 * count + MORE_PLACES });
+
+interface Taking {
+  readonly slice: Slice;
+  readonly jobs: ReadonlyMap<Place, Found | undefined>;
+  readonly ask: PageAsk;
+  readonly source: Source;
+  readonly spot: Spot & { readonly end: End };
+}
+
+/** The rows of a slice, in their order, until there are enough. @returns where it goes on, undefined at the end of the partition */
+function take(walked: Walked, { slice, jobs, ask, source, spot }: Taking): Spot | undefined {
+  const { end } = spot;
   const met = new Set<string>();
+  let looked = 0;
   for (const place of slice.places) {
+    if (looked === end.left) return undefined;
+    looked += 1;
     walked.scanned += 1;
     const job = jobs.get(place);
     if (job && !met.has(job.member) && isMeant(job, ask.filter, source)) {
@@ -151,10 +166,10 @@ function take(
       walked.rows.push(job);
     }
     if (walked.rows.length < ask.limit) continue;
-    walked.spot = { ...spot, at: place.at };
-    return;
+    return { ...spot, at: place.at, end: { ...end, left: end.left - looked } };
   }
-  if (slice.next !== undefined) walked.spot = { ...spot, at: slice.next };
+  if (slice.next === undefined || end.last === undefined) return undefined;
+  return { ...spot, at: slice.next, end: { ...end, left: end.left - looked } };
 }
 
 function next(

@@ -74,7 +74,7 @@ export interface WhereOptions extends DurabilityOption {
   readonly dryRun?: boolean | undefined;
   /** Ends after so many jobs that were meant. Default: none, all of them. */
   readonly limit?: number | undefined;
-  /** Goes on where an earlier call has ended. */
+  /** Goes on where an earlier call with the same filter and change has ended. A `delay` then gives the due time of that call. */
   readonly cursor?: string | undefined;
   /** Called after each page of at most 100 jobs. */
   readonly onProgress?: ((progress: WhereProgress) => void) | undefined;
@@ -100,6 +100,10 @@ export interface WhereAsk extends Omit<ListAsk, 'limit'> {
   readonly dryRun: boolean;
   readonly limit: number;
   readonly act: Act;
+  /** What the call does, and with what: a cursor holds for that alone. */
+  readonly means: unknown;
+  /** The due time that it gives, fixed when it began. */
+  readonly dueMs?: number | undefined;
   /** Jobs that are so already are not met, because a walk by due time meets those that it has moved. */
   readonly isDone?: ((job: Found) => boolean) | undefined;
   readonly onProgress: WhereOptions['onProgress'];
@@ -121,12 +125,14 @@ interface Tally {
 
 /** @throws DuestreamError as its parts do; the message then has the cursor to go on with */
 export async function changeWhere(parts: WalkParts, ask: WhereAsk): Promise<CancelledWhere> {
-  const { cursor, filter, dryRun } = ask;
+  const { cursor, filter, dryRun, means, dueMs } = ask;
+  const key = filterKey(filter, means);
   const tally: Tally = { matched: 0, changed: 0, requested: 0, scanned: 0, cursor, skipped: {}, ids: [] };
-  let from = cursor === undefined ? undefined : parseCursor(cursor, filterKey(filter));
+  let from = cursor === undefined ? undefined : parseCursor(cursor, key);
   for (let isEnd = false; !isEnd && tally.matched < ask.limit && ask.signal?.aborted !== true; ) {
     try {
-      const page = await pageOf(parts, { ...ask, limit: Math.min(PAGE_JOBS, ask.limit - tally.matched), from });
+      const limit = Math.min(PAGE_JOBS, ask.limit - tally.matched);
+      const page = await pageOf(parts, { queue: ask.queue, filter, key, dueMs, limit, from });
       await changePage(parts, { ask, page, tally });
       from = page.next;
       isEnd = page.next === undefined;

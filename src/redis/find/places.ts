@@ -1,7 +1,8 @@
 /**
  * Where jobs are looked for, one source for each question, a slice at a time. A slice begins behind the place where the
  * last one ended. A place is no number: what comes and goes in front of it shifts nothing, so what stays where it is, is
- * met once.
+ * met once. Nor is an end: a walk ends at the last place that there was when it began, so it ends also while others put
+ * jobs behind that.
  *
  *   scheduled   by due time and member   `page.lua`, which finds the place also when its job has left
  *   tag         by member                the index of tags
@@ -46,7 +47,16 @@ export type Source =
 
 export interface Ask {
   readonly after: string | undefined;
+  /** The last place that is met; undefined: the last that there is. */
+  readonly last: string | undefined;
   readonly limit: number;
+}
+
+/** What there is to be looked through, when a walk begins. */
+export interface Extent {
+  /** The last place, as `Ask` takes it; undefined: there is none. */
+  readonly last: string | undefined;
+  readonly count: number;
 }
 
 export function placesOf(
@@ -63,6 +73,45 @@ export function placesOf(
       return unmoved(redis, ref, () => running(redis, ref, ask));
     case 'tag':
       return unmoved(redis, ref, () => tagged(redis, ref, { ...ask, tag: source.tag }));
+  }
+}
+
+/** Where a walk that begins now ends. Of scheduled the last place is a due time, with all its jobs. */
+export async function extentOf(redis: Redis, { keys }: PartitionRef, source: Source): Promise<Extent> {
+  switch (source.kind) {
+    case 'scheduled': {
+      const { due } = source;
+      const range = [endOf(due), due.fromMs ?? '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES'] as const;
+      const [count, found] = await Promise.all([
+        redis.zcount(keys.scheduled, due.fromMs ?? '-inf', endOf(due)),
+        redis.call('ZRANGE', keys.scheduled, ...range),
+      ]);
+      const [, last] = list(found as Reply).map(text);
+      return { last, count };
+    }
+    case 'ready': {
+      const [count, found] = await Promise.all([
+        redis.xlen(keys.ready),
+        redis.callBuffer('XREVRANGE', keys.ready, '+', '-', 'COUNT', 1),
+      ]);
+      const [newest] = list(bytesOf(found)).map(list);
+      return { last: newest && text(newest[0]), count };
+    }
+    case 'running': {
+      if ((await redis.exists(keys.ready)) === 0) return { last: undefined, count: 0 };
+      const [count, , last] = list((await redis.call('XPENDING', keys.ready, GROUP)) as Reply);
+      return { last: Number(count) === 0 ? undefined : text(last), count: Number(count) };
+    }
+    case 'tag': {
+      const [from, to] = [`[${source.tag}\0`, `(${source.tag}\u0001`];
+      const [count, found] = await Promise.all([
+        // Of all tags: it only has to be no less.
+        redis.zcard(keys.tags),
+        redis.callBuffer('ZRANGE', keys.tags, to, from, 'BYLEX', 'REV', 'LIMIT', 0, 1),
+      ]);
+      const [last] = list(bytesOf(found)).map(text);
+      return { last: last?.slice(source.tag.length + 1), count };
+    }
   }
 }
 
@@ -83,11 +132,13 @@ async function unmoved(redis: Redis, ref: PartitionRef, read: () => Promise<Slic
 async function scheduled(
   redis: Redis,
   ref: PartitionRef,
-  { after, limit, due }: Ask & { readonly due: DueRange },
+  { after, last, limit, due }: Ask & { readonly due: DueRange },
 ): Promise<Slice | Moved> {
   const [, from = '', member = ''] = /^(\S+) (.*)$/s.exec(after ?? '') ?? [];
   const each = after === undefined ? [] : [Buffer.from(member, 'latin1')];
-  const bounds = { from: due.fromMs ?? '-inf', to: endOf(due), score: from, limit };
+  // What is due at the end of the range is not in it.
+  const to = last === undefined || (due.toMs !== undefined && score(last) >= due.toMs) ? endOf(due) : last;
+  const bounds = { from: due.fromMs ?? '-inf', to, score: from, limit };
   const args = { generation: ref.layoutGeneration, ...bounds };
   const reply = list(await run(redis, 'page', { keys: ref.keys, args, each, bytes: true }));
   const other = moved(reply);
@@ -100,9 +151,14 @@ async function scheduled(
   return sliceOf(places, limit);
 }
 
-async function tagged(redis: Redis, { keys }: PartitionRef, { after, limit, tag }: Ask & { readonly tag: string }) {
+async function tagged(
+  redis: Redis,
+  { keys }: PartitionRef,
+  { after, last, limit, tag }: Ask & { readonly tag: string },
+): Promise<Slice> {
   const from = after === undefined ? `[${tag}\0` : `(${tag}\0${after}`;
-  const range = [Buffer.from(from, 'latin1'), `(${tag}\u0001`, 'BYLEX', 'LIMIT', 0, limit] as const;
+  const to = last === undefined ? `(${tag}\u0001` : `[${tag}\0${last}`;
+  const range = [Buffer.from(from, 'latin1'), Buffer.from(to, 'latin1'), 'BYLEX', 'LIMIT', 0, limit] as const;
   const entries = list(bytesOf(await redis.callBuffer('ZRANGE', keys.tags, ...range))).map(text);
   const members = entries.map((entry) => entry.slice(tag.length + 1));
   return sliceOf(
@@ -111,9 +167,9 @@ async function tagged(redis: Redis, { keys }: PartitionRef, { after, limit, tag 
   );
 }
 
-async function ready(redis: Redis, { keys }: PartitionRef, { after, limit }: Ask): Promise<Slice> {
+async function ready(redis: Redis, { keys }: PartitionRef, { after, last = '+', limit }: Ask): Promise<Slice> {
   const from = after === undefined ? '-' : `(${after}`;
-  const reply = list(bytesOf(await redis.callBuffer('XRANGE', keys.ready, from, '+', 'COUNT', limit))).map(list);
+  const reply = list(bytesOf(await redis.callBuffer('XRANGE', keys.ready, from, last, 'COUNT', limit))).map(list);
   const places = reply.map(([id, flat]): Place => {
     const [entry, fields] = [text(id), fieldsOf(flat)];
     return {
@@ -124,10 +180,10 @@ async function ready(redis: Redis, { keys }: PartitionRef, { after, limit }: Ask
   return sliceOf(places, limit);
 }
 
-async function running(redis: Redis, { keys }: PartitionRef, { after, limit }: Ask): Promise<Slice> {
+async function running(redis: Redis, { keys }: PartitionRef, { after, last = '+', limit }: Ask): Promise<Slice> {
   if ((await redis.exists(keys.ready)) === 0) return { places: [], next: undefined };
   const from = after === undefined ? '-' : `(${after}`;
-  const reply = list((await redis.call('XPENDING', keys.ready, GROUP, from, '+', limit)) as Reply);
+  const reply = list((await redis.call('XPENDING', keys.ready, GROUP, from, last, limit)) as Reply);
   const pending = reply.map((item) => text(list(item)[0]) as EntryId);
   const entries = pending.length === 0 ? [] : await readEntries(redis, keys, pending);
   return {

@@ -135,6 +135,25 @@ describe('a change by a filter', () => {
     expect(told[0]).toMatchObject({ queue: 'emails', target: 'state scheduled, idPrefix odd-' });
   });
 
+  test('gives all the same due time, whatever time it takes, and ends', async () => {
+    const jobs = Array.from({ length: 25 }, (_, nth) => ({ id: `d${nth}`, delay: '10m' }));
+    await api.ask('POST /v1/queues/delayed/batch/schedule', { body: { jobs } });
+    const filter = { state: 'scheduled' };
+    let [next, changed, requests]: [string | undefined, number, number] = [undefined, 0, 0];
+    do {
+      const body = { filter, due: { delay: '1h' }, dryRun: false, limit: 10, cursor: next };
+      const done = await api.ask('POST /v1/queues/delayed/where/reschedule', { body });
+      expect(done.status, done.text).toBe(200);
+      [next, changed, requests] = [done.body.next, changed + done.body.changed, requests + 1];
+      const other = { ...body, due: { delay: '2h' }, cursor: next };
+      const refused = next && (await api.ask('POST /v1/queues/delayed/where/reschedule', { body: other }));
+      if (refused) expect(refused.body.detail).toContain('another change');
+    } while (next !== undefined && requests < 10);
+    expect([next, changed]).toEqual([undefined, 25]);
+    const { body } = await api.ask('GET /v1/queues/delayed/jobs?limit=50');
+    expect(new Set(body.jobs.map(({ dueMs }: { dueMs: number }) => dueMs)).size).toBe(1);
+  });
+
   test('that says nothing, or is of an unknown queue, is refused', async () => {
     const all = await api.ask('POST /v1/queues/emails/where/cancel', { body: { filter: {}, dryRun: false } });
     expect(all).toMatchObject({ status: 400, body: { code: 'bad-input' } });

@@ -91,6 +91,22 @@ describe('by filter', () => {
     expect((await run(['count', 'q'])).out).toBe('1\n');
   });
 
+  test('goes on with what +1d meant when it began, and one due time for all', async () => {
+    await some();
+    const where = ['--due-from', 'now', '--due-to', '+2d', '--yes', '--limit', '2'];
+    const first = await answer(['reschedule', 'q', ...where, '--delay', '9d']);
+    expect(first).toMatchObject({ changed: 2 });
+    const rest = await answer(['reschedule', 'q', ...where, '--delay', '9d', '--cursor', first.cursor]);
+    expect(rest).toMatchObject({ matched: 1, changed: 1 });
+    const { jobs } = await answer(['ls', 'q', '--tag', 'user:42']);
+    expect(new Set(jobs.map(({ dueMs }: { dueMs: number }) => dueMs)).size).toBe(1);
+    const other = await run(['reschedule', 'q', ...where, '--delay', '8d', '--cursor', first.cursor]);
+    expect([other.code, other.err]).toEqual([64, expect.stringContaining('another change')]);
+    const page = await answer(['ls', 'q', '--due-to', '+30d', '--limit', '2']);
+    const next = await answer(['ls', 'q', '--due-to', '+30d', '--limit', '2', '--cursor', page.cursor]);
+    expect([...page.jobs, ...next.jobs]).toHaveLength(4);
+  });
+
   test('reschedule, run-now and edit change those that wait', async () => {
     await some();
     const where = ['--tag', 'user:42', '--yes'];

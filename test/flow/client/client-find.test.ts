@@ -362,7 +362,12 @@ describe('a change of all that a filter means', () => {
   });
 
   const ASK = {
-    ...{ queue: mail, filter: parseFilter({ tag: 't', state: 'scheduled' }, { owner: 'a test' }), dryRun: false },
+    ...{
+      queue: mail,
+      means: 'a test',
+      filter: parseFilter({ tag: 't', state: 'scheduled' }, { owner: 'a test' }),
+      dryRun: false,
+    },
     ...{ limit: Number.POSITIVE_INFINITY, cursor: undefined, signal: undefined, onProgress: undefined },
   };
   const acts = () => ({
@@ -420,5 +425,133 @@ describe('a change of all that a filter means', () => {
     const running = { state: 'running' } as const;
     await expect(producer.editWhere(mail, running, { attempts: 1 })).rejects.toThrow(/allowed: .*scheduled, ready/);
     await expect(producer.runNowWhere(mail, running)).rejects.toThrow(/state is "running"; allowed/);
+  });
+});
+
+/** What a change in slices does, from its beginning to its end, as somebody who goes on from each cursor sees it. */
+async function inSlices(
+  call: (cursor: string | undefined) => ReturnType<Producer['rescheduleWhere']>,
+): Promise<{ readonly changed: number; readonly matched: number; readonly slices: number }> {
+  const sum = { changed: 0, matched: 0, slices: 0 };
+  let cursor: string | undefined;
+  do {
+    const { changed, matched, cursor: next } = await call(cursor);
+    sum.changed += changed;
+    sum.matched += matched;
+    sum.slices += 1;
+    cursor = next;
+  } while (cursor !== undefined && sum.slices < 100);
+  return sum;
+}
+
+describe('a change in slices', () => {
+  const put = (queue: Queue, count: number, delay: string, prefix = 'j') =>
+    producer.scheduleMany(
+      queue,
+      Array.from({ length: count }, (_, nth) => ({ id: `${prefix}${nth}`, data: 0, delay, tags: ['t'] })),
+    );
+  const duesOf = async (queue: Queue): Promise<ReadonlySet<number>> => {
+    const dues = new Set<number>();
+    for await (const { dueMs = 0 } of producer.jobs(queue)) dues.add(dueMs);
+    return dues;
+  };
+
+  test.each([
+    ['later than where the walk is', { state: 'scheduled' }, '3h'],
+    ['earlier than where the walk is', { state: 'scheduled' }, '1m'],
+    ['of a tag', { tag: 't' }, '3h'],
+    ['by their ids', { idPrefix: 'j', state: ['scheduled', 'ready'] }, '90m'],
+  ] as const)('that puts jobs %s ends, with one due time for all', async (_, filter, delay) => {
+    await put(wide, 250, '1h');
+    await put(wide, 50, '2h', 'jj');
+    const calls = await inSlices((cursor) => producer.rescheduleWhere(wide, filter, { delay }, { limit: 40, cursor }));
+    expect(calls).toMatchObject({ changed: 300, matched: 300 });
+    expect((await duesOf(wide)).size).toBe(1);
+  });
+
+  test.each([
+    ['cancelWhere', (cursor: string | undefined) => producer.cancelWhere(mail, { tag: 't' }, { limit: 30, cursor })],
+    ['runNowWhere', (cursor: string | undefined) => producer.runNowWhere(mail, { tag: 't' }, { limit: 30, cursor })],
+    [
+      'editWhere',
+      (cursor: string | undefined) =>
+        producer.editWhere(mail, { state: 'scheduled' }, { attempts: 2 }, { limit: 30, cursor }),
+    ],
+  ])('by %s meets each job once, while others schedule more', async (_, call) => {
+    await put(mail, 100, '1h');
+    const calls = await inSlices(async (cursor) => {
+      await producer.scheduleMany(
+        mail,
+        Array.from({ length: 40 }, () => ({ data: { to: '' }, delay: '2h' })),
+      );
+      return { ...(await call(cursor)) };
+    });
+    expect(calls.slices).toBeLessThan(100);
+    expect(calls.changed).toBeGreaterThanOrEqual(100);
+  });
+
+  test('is refused with another due time, another change or another verb than it was begun with', async () => {
+    await put(mail, 3, '1h');
+    const filter = { tag: 't' };
+    const { cursor } = await producer.rescheduleWhere(mail, filter, { delay: '2h' }, { limit: 1 });
+    const refused = /the cursor is of another filter or another change; allowed: the call that it was given for/;
+    const others = [
+      () => producer.rescheduleWhere(mail, filter, { delay: '3h' }, { cursor }),
+      () => producer.rescheduleWhere(mail, filter, { delay: '2h', only: 'later' }, { cursor }),
+      () => producer.rescheduleWhere(mail, filter, { at: new Date(Date.now() + 2 * HOUR_MS) }, { cursor }),
+      () => producer.rescheduleWhere(mail, { ...filter, idPrefix: 'j' }, { delay: '2h' }, { cursor }),
+      () => producer.cancelWhere(mail, filter, { cursor }),
+      () => producer.runNowWhere(mail, filter, { cursor }),
+      () => producer.editWhere(mail, filter, { attempts: 3 }, { cursor }),
+      () => producer.list(mail, { ...filter, cursor }),
+    ];
+    for (const other of others) await expect(other()).rejects.toThrow(refused);
+    const edit = await producer.editWhere(mail, filter, { attempts: 3 }, { limit: 1 });
+    await expect(producer.editWhere(mail, filter, { attempts: 4 }, { cursor: edit.cursor })).rejects.toThrow(refused);
+    const rest = await producer.rescheduleWhere(mail, filter, { delay: '2h' }, { cursor });
+    expect([rest.changed, (await duesOf(mail)).size]).toEqual([2, 1]);
+  });
+});
+
+describe('a walk ends', () => {
+  test('while each page of a change brings as many jobs as it took', async () => {
+    await producer.scheduleMany(
+      mail,
+      Array.from({ length: 150 }, (_, nth) => ({ id: `j${nth}`, data: { to: '' }, delay: '1h' })),
+    );
+    const added: Promise<unknown>[] = [];
+    const onProgress = () => {
+      const more = Array.from({ length: 200 }, () => ({ data: { to: '' }, delay: '2h' }));
+      if (added.length < 50) added.push(producer.scheduleMany(mail, more));
+    };
+    const done = await producer.editWhere(mail, { state: 'scheduled' }, { attempts: 2 }, { onProgress });
+    await Promise.all(added);
+    expect([done.cursor, added.length]).toEqual([undefined, 2]);
+  });
+
+  test('while whoever goes through jobs puts each of them off, in front of one of next year', async () => {
+    await producer.scheduleMany(mail, [
+      ...Array.from({ length: 5 }, (_, nth) => ({ id: `j${nth}`, data: { to: '' }, delay: '1h' })),
+      { id: 'far', data: { to: '' }, delay: '365d' },
+    ]);
+    const met = new Set<string>();
+    for await (const { id } of producer.jobs(mail, { state: 'scheduled' })) {
+      met.add(id);
+      if (id !== 'far') await producer.reschedule(mail, id, { delay: '2h' });
+    }
+    expect(met).toContain('j4');
+  });
+
+  test('while each job of a tag makes another', async () => {
+    await producer.scheduleMany(
+      mail,
+      Array.from({ length: 120 }, (_, nth) => ({ id: `a${nth}`, data: { to: '' }, delay: '1h', tags: ['t'] })),
+    );
+    let made = 0;
+    for await (const _ of producer.jobs(mail, { tag: 't' })) {
+      made += 1;
+      await producer.schedule(mail, { to: '' }, { id: `z${made}`, delay: '1h', tags: ['t'] });
+    }
+    expect(made).toBe(120);
   });
 });

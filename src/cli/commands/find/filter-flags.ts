@@ -54,10 +54,35 @@ export function takeFilterFlags<T extends object>(
 
 export const isFilterGiven = (flags: FilterFlags): boolean => NAMES.some((name) => flags[name] !== undefined);
 
+/** A filter, and where the walk through its jobs goes on. */
+export interface Walk {
+  readonly filter: JobFilter;
+  readonly cursor: string | undefined;
+  /** A cursor of the library as the command line tells it: `+1h` means the same instant for the command that goes on. */
+  readonly told: (cursor: string | undefined) => string | undefined;
+}
+
 /** @throws DuestreamError `bad-input` that names the flag */
-export function readFilter({ dueFrom, dueTo, ...plain }: FilterFlags, prefix: '' | 'where-' = ''): JobFilter {
+export function readWalk(
+  flags: FilterFlags,
+  { prefix = '', cursor: given }: { readonly prefix?: '' | 'where-'; readonly cursor: string | undefined },
+): Walk {
+  const [, beganAt, cursor = given] = /^(\d{1,16})\.(.*)$/s.exec(given ?? '') ?? [];
+  const isRelative = [flags.dueFrom, flags.dueTo].some((text) => /^(now|[+-].*)$/.test(text ?? ''));
+  const nowMs = beganAt === undefined ? systemClock.wallMs() : Number(beganAt);
+  return {
+    filter: readFilter(flags, { prefix, nowMs }),
+    cursor,
+    told: (text) => (text === undefined || !isRelative ? text : `${nowMs}.${text}`),
+  };
+}
+
+/** @throws DuestreamError `bad-input` that names the flag */
+export function readFilter(
+  { dueFrom, dueTo, ...plain }: FilterFlags,
+  { prefix = '', nowMs = systemClock.wallMs() }: { readonly prefix?: '' | 'where-'; readonly nowMs?: number } = {},
+): JobFilter {
   if (dueFrom === undefined && dueTo === undefined) return plain;
-  const nowMs = systemClock.wallMs();
   const instant = (text: string | undefined, flag: string): InstantInput | undefined => {
     const given = text === undefined ? undefined : instantOf(text, `--${prefix}${flag}`, nowMs);
     // A date means the beginning of that day, as everywhere where no zone is named: in UTC.

@@ -5,17 +5,17 @@ import type { Exit } from '../../register.ts';
 import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
 import { line, table } from '../../terminal/text.ts';
 import { second } from '../../terminal/when.ts';
-import { type FilterFlags, readFilter } from './filter-flags.ts';
+import { type FilterFlags, readWalk } from './filter-flags.ts';
 
 export async function listByFilter(
   session: Session,
   queue: string,
-  { limit, cursor, ...flags }: FilterFlags & { readonly limit: number; readonly cursor: string | undefined },
+  { limit, cursor: given, ...flags }: FilterFlags & { readonly limit: number; readonly cursor: string | undefined },
 ): Promise<Exit> {
-  const filter = readFilter(flags);
+  const { filter, cursor, told } = readWalk(flags, { cursor: given });
   await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
   const page = await withProducer(session, (producer) => producer.list(queue, { ...filter, limit, cursor }));
-  const answer = { queue, jobs: page.jobs.map(listed), scanned: page.scanned, cursor: page.cursor };
+  const answer = { queue, jobs: page.jobs.map(listed), scanned: page.scanned, cursor: told(page.cursor) };
   session.out.answer(answer, () => {
     const nowMs = systemClock.wallMs();
     const row = ({ id, bare, state, name, dueMs }: JobView) => [
@@ -29,7 +29,7 @@ export async function listByFilter(
       ...(page.jobs.length === 0
         ? [line`no such jobs among ${page.scanned} looked at`]
         : table(session.out.paint, head, page.jobs.map(row))),
-      ...(page.cursor === undefined ? [] : ['there may be more; go on with', `--cursor ${page.cursor}`]),
+      ...(page.cursor === undefined ? [] : ['there may be more; go on with', `--cursor ${told(page.cursor)}`]),
     ];
   });
   return 0;

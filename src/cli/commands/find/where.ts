@@ -10,7 +10,7 @@ import { counted } from '../../../core/plain-words.ts';
 import { type Exit, wholeNumber } from '../../register.ts';
 import { partitionsOfQueue, type Session, withProducer, withRedis } from '../../session.ts';
 import { line } from '../../terminal/text.ts';
-import { type FilterFlags, isFilterGiven, readFilter } from './filter-flags.ts';
+import { type FilterFlags, isFilterGiven, readWalk } from './filter-flags.ts';
 
 export interface WhereFlags {
   readonly dryRun?: boolean;
@@ -70,14 +70,15 @@ export interface WhereVerb {
 /** @throws DuestreamError `usage` unless there is either a dry run or a confirmation */
 export async function runWhere(session: Session, asked: Asked, verb: WhereVerb): Promise<Exit> {
   const { queue, flags } = asked;
-  const { dryRun = false, yes = false, limit, cursor } = flags;
+  const { dryRun = false, yes = false, limit } = flags;
   if (dryRun === yes) {
     throw new DuestreamError(
       'usage',
       'this may change many jobs: see how many and which with --dry-run, or confirm with --yes',
     );
   }
-  const filter = readFilter(asked.filter, verb.prefix);
+  const { prefix } = verb;
+  const { filter, cursor, told: tell } = readWalk(asked.filter, { ...(prefix && { prefix }), cursor: flags.cursor });
   await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
   let told = 0;
   const result = await withProducer(session, (producer) =>
@@ -86,12 +87,13 @@ export async function runWhere(session: Session, asked: Asked, verb: WhereVerb):
       onProgress(progress) {
         if (progress.matched < told + PROGRESS_EVERY) return;
         told = progress.matched;
-        const more = progress.cursor === undefined ? '' : `; to go on from here: --cursor ${progress.cursor}`;
+        const more = progress.cursor === undefined ? '' : `; to go on from here: --cursor ${tell(progress.cursor)}`;
         session.out.note(line`${progress.matched} jobs matched, ${progress.changed} ${verb.done}` + more);
       },
     }),
   );
-  session.out.answer({ queue, ...result }, () => sentences(result, verb.done));
+  const shown = { ...result, cursor: tell(result.cursor) };
+  session.out.answer({ queue, ...shown }, () => sentences(shown, verb.done));
   return isFine(result) ? 0 : 1;
 }
 

@@ -117,7 +117,7 @@ const rescheduleWhere = verb({
   name: 'jobs.rescheduleWhere',
   at: '/queues/{queue}/where/reschedule',
   summary: 'Give the jobs that a filter means another due time',
-  doc: `${DOC} A \`delay\` counts from each request: to give all the same due time, use \`at\`.`,
+  doc: `${DOC} A \`delay\` counts from the first request: with its \`cursor\` the next ones give the same due time.`,
   body: strict({ ...bounds, due: newDue }).openapi('RescheduleWhereRequest'),
   run: ({ path: { queue }, body, backend }) =>
     sliceOf({ queue, backend, body }, (options) => {
