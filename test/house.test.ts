@@ -172,6 +172,10 @@ describe('the edges', () => {
     const clocks = /\b(setTimeout|setInterval|Date\.now|performance\.now|hrtime)\b|new Date\(\)/;
     expect(using(clocks, ['core/clock.ts', ...Object.keys(READS_CLOCK)])).toEqual([]);
   });
+
+  test('a signal of ours is made where any number of waits may listen to it', () => {
+    expect(using(/new AbortController\b/, ['core/abort.ts', 'dashboard/'])).toEqual([]);
+  });
 });
 
 describe('sizes', () => {

@@ -1,4 +1,5 @@
 /** The calls of a producer, between its first use and its stop. */
+import { createAbort } from '../core/abort.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { openCommands, type Redis } from '../redis/connection/connect.ts';
 import { createOpening, type Opening } from '../redis/connection/opening.ts';
@@ -29,9 +30,9 @@ export interface Calls<P extends Parts = Parts> {
 }
 
 export function createCalls(settings: ProducerSettings): Calls<ConnectedParts> {
-  const stopAsked = new AbortController();
+  const stopAsked = createAbort();
   /** Ends what goes on beside the calls, once they have settled. */
-  const ending = new AbortController();
+  const ending = createAbort();
   const underWay = new Set<Promise<unknown>>();
   let stopping: Promise<void> | undefined;
   const memory = createOpening({

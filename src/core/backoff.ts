@@ -2,6 +2,7 @@
  * Failures so far → how long to wait. Pure: randomness is passed in. A backoff is data, so that it can travel inside
  * a job's record; a function is allowed on a queue definition only, because it cannot be stored.
  */
+import { isPromise } from './content.ts';
 import { type DurationInput, durationMs, show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
 import { checkNames } from './option-names.ts';
@@ -145,11 +146,17 @@ function unknownBackoff(backoff: unknown): DuestreamError {
 
 /** Milliseconds to wait after the given number of failures (1 after the first). `random` is in [0, 1). */
 export function backoffMs(policy: BackoffPolicy, failures: number, random: number): number {
-  if (typeof policy === 'function') return durationMs(policy(failures), 'backoff');
+  if (typeof policy === 'function') return askedMs(policy(failures));
   const delay = plainMs(policy, failures);
   if (policy.jitter === 'full') return Math.round(delay * random);
   if (policy.jitter === 'equal') return Math.round(delay / 2 + (delay / 2) * random);
   return Math.round(delay);
+}
+
+/** A promise is no delay, and nobody waits for it: one that rejects must not end the process. */
+function askedMs(delay: DurationInput): number {
+  if (isPromise(delay)) Promise.resolve(delay).catch(() => undefined);
+  return durationMs(delay, 'backoff');
 }
 
 function plainMs(backoff: Backoff, failures: number): number {

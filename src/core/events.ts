@@ -1,7 +1,9 @@
 /**
  * What happened, said once. Logs, metrics, progress displays and tests all listen here; the stations know none of them.
- * Hot paths emit one event per batch. A listener that throws is a bug of the listener and never reaches a station.
+ * Hot paths emit one event per batch. A listener that throws, or whose promise rejects, is a bug of the listener and never
+ * reaches a station.
  */
+import { createCallbacks } from './callbacks.ts';
 import type { Attempted } from './outcome.ts';
 
 /**
@@ -227,9 +229,10 @@ export interface Emitter extends EventSource {
   readonly emit: <N extends EventName>(name: N, payload: Events[N]) => void;
 }
 
-/** A minimal typed emitter: synchronous, in order, without special names. */
+/** A minimal typed emitter: synchronous, in order, without special names. What a listener throws ends in `callbacks.ts`. */
 export function createEmitter(): Emitter {
   const listeners = new Map<EventName, Set<(payload: never) => void>>();
+  const callbacks = createCallbacks('a listener of');
   return {
     on(name, listener) {
       const set = listeners.get(name) ?? new Set();
@@ -238,13 +241,7 @@ export function createEmitter(): Emitter {
       return () => set.delete(listener);
     },
     emit(name, payload) {
-      for (const listener of listeners.get(name) ?? []) {
-        try {
-          listener(payload as never);
-        } catch (error) {
-          process.emitWarning(`a listener of ${name} threw: ${error instanceof Error ? error.message : 'unknown'}`);
-        }
-      }
+      for (const listener of listeners.get(name) ?? []) callbacks.call(name, listener, payload as never);
     },
   };
 }

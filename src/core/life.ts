@@ -5,6 +5,7 @@
  *     new ──start──▶ starting ──▶ running ──stop──▶ stopping ──▶ stopped
  *      └───────────────┴── stop, or a start that fails ──▲
  */
+import { createAbort } from './abort.ts';
 import { DuestreamError, messageOf } from './errors.ts';
 
 export interface Life<How> {
@@ -29,7 +30,7 @@ export interface LifeParts<How> {
 }
 
 export function createLife<How>({ what, begin, end, atFailure }: LifeParts<How>): Life<How> {
-  const stopAsked = new AbortController();
+  const stopAsked = createAbort();
   let state: 'new' | 'running' | 'stopping' | 'stopped' = 'new';
   let beginning: Promise<void> | undefined;
   let starting: Promise<void> | undefined;

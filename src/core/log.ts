@@ -2,6 +2,7 @@
  * What the stations need of a logger; pino fits. The default says nothing, so a library never writes to anybody's
  * terminal. Payloads and credentials are never passed to it.
  */
+import { type Callbacks, createCallbacks } from './callbacks.ts';
 import { show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
 
@@ -20,21 +21,27 @@ export interface Log {
 }
 
 /**
- * A logger that a caller gives, or one that says nothing.
+ * A logger that a caller gives, or one that says nothing. What it throws later ends in `callbacks.ts`.
  *
  * @throws DuestreamError `bad-input` for one that lacks a method, such as `console`, which has no `child`
  */
 export function parseLog(log: Log | undefined): Log {
-  if (log === undefined) return silentLog;
+  if (log === undefined || log === silentLog) return silentLog;
   const given: unknown = log;
   const isObject = (typeof given === 'object' || typeof given === 'function') && given !== null;
   const lacks = METHODS.filter((name) => !isObject || typeof Reflect.get(given, name) !== 'function');
-  if (lacks.length === 0) return log;
+  if (lacks.length === 0) return guardOf(log);
   const what = isObject ? `has no method ${lacks.join(', ')}` : `is ${show(given)}`;
   throw new DuestreamError('bad-input', `log ${what}; allowed: a logger of pino, or one with ${METHODS.join(', ')}`);
 }
 
 const METHODS = ['debug', 'info', 'warn', 'error', 'child'] as const;
+
+function guardOf(log: Log): Log {
+  const guard = guards.get(log) ?? guarded(log, createCallbacks('the log method'));
+  guards.set(log, guard).set(guard, guard);
+  return guard;
+}
 
 export const silentLog: Log = {
   debug: () => undefined,
@@ -43,3 +50,29 @@ export const silentLog: Log = {
   error: () => undefined,
   child: () => silentLog,
 };
+
+/** One per log, so that what it fails at is told once, and for a guard itself. */
+const guards = new WeakMap<Log, Log>();
+
+function guarded(log: Log, callbacks: Callbacks): Log {
+  const write =
+    (method: 'debug' | 'info' | 'warn' | 'error'): Write =>
+    (fields, message) =>
+      callbacks.call(method, () => log[method](fields, message), undefined);
+  return {
+    ...{ debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
+    child(fields) {
+      // Without a child of its own its lines lack the fields.
+      let made = log;
+      const make = () => {
+        made = log.child(fields);
+        return made;
+      };
+      callbacks.call('child', make, undefined);
+      return guarded(made, callbacks);
+    },
+    flush(over) {
+      callbacks.call('flush', () => (log.flush ? log.flush(over) : over()), undefined);
+    },
+  };
+}

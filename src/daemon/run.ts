@@ -2,7 +2,9 @@
  * A service in a process of its own: starts it, stops it in order on the first signal, exits at once on the second.
  * The only place that listens to signals or ends the process.
  */
+
 import closeWithGrace from 'close-with-grace';
+import { createAbort } from '../core/abort.ts';
 import { systemClock } from '../core/clock.ts';
 import { DuestreamError, messageOf } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
@@ -68,7 +70,7 @@ const FLUSH_MAX_MS = 1000;
  * would wait for it after its exit, deaf to every signal. All else is over by now, so the process ends itself.
  */
 async function flushed(log: Log): Promise<void> {
-  const late = new AbortController();
+  const late = createAbort();
   const written = new Promise<void>((resolve) => (log.flush ? log.flush(resolve) : resolve()));
   const isWritten = Promise.race([
     written.then(() => true),

@@ -6,9 +6,11 @@
  * for ever: so answers say `Connection: close` from then on, idle connections are closed again and again, and at the end
  * of the grace all that are left.
  */
+
 import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { getRequestListener } from '@hono/node-server';
+import { createAbort } from '../core/abort.ts';
 import { type Clock, systemClock } from '../core/clock.ts';
 import { show } from '../core/duration.ts';
 import { DuestreamError, messageOf, oneLine } from '../core/errors.ts';
@@ -102,7 +104,7 @@ export function createHttp(options: HttpOptions): Http {
   async function stop(): Promise<void> {
     await started?.catch(() => undefined);
     if (!server.listening) return;
-    const closed = new AbortController();
+    const closed = createAbort();
     draining = true;
     const ended = new Promise<void>((resolve) => {
       server.close(() => {

@@ -10,6 +10,7 @@
  * The tick is the guarantee: each second every partition that is ours is asked, and some of the others, so that a job
  * whose call was lost, or whose workers are full, is found. A partition whose node is away rests, and the others go on.
  */
+import { createAbort } from '../core/abort.ts';
 import { createLoop, type Idle, idle } from '../core/loop.ts';
 import { outageOf, pauseAfter } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
@@ -63,7 +64,7 @@ export function createCalledConsumer(parts: CalledParts): Consumer {
   const queue = refs[0]?.queue ?? '';
   const starter = createStarter({ ...parts, queue });
   const consuming: Consuming = {
-    ...{ ...parts, stopping: new AbortController(), called: new Set(refs), asking: new Set() },
+    ...{ ...parts, stopping: createAbort(), called: new Set(refs), asking: new Set() },
     ...{ heard: new Map(), resting: new Map(), wake: () => loop.wake(), swept: 0 },
     ...{ answered: false, failure: undefined },
     ...{ tickMs: Number.NEGATIVE_INFINITY, mendedMs: clock.monotonicMs() },

@@ -4,6 +4,7 @@
  * once. The call that starts it and the next read go out together, on the reader's connection: at low rates every write
  * that is saved shows in the processor time of both sides.
  */
+import { createAbort } from '../core/abort.ts';
 import { createLoop, type Idle, idle } from '../core/loop.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { redial } from '../redis/connection/dialing.ts';
@@ -66,7 +67,7 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   const starter = createStarter({ ...parts, queue });
   const read = createStreams({ blocking, refs, consumer });
   const own = { starter, read, starts: new Set<Promise<void>>(), lookedMs: Number.NEGATIVE_INFINITY };
-  const consuming: Consuming = { ...parts, stopping: new AbortController(), ...own, reading: undefined };
+  const consuming: Consuming = { ...parts, stopping: createAbort(), ...own, reading: undefined };
   turns.yieldWhile(() => !isLookedInto(consuming));
   const loop = createLoop({
     who: `consumer of ${queue}`,
@@ -155,7 +156,7 @@ async function stop(consuming: Consuming, stopLoop: () => Promise<void>) {
   stopping.abort();
   // First of all: the read below may take a while to end, and meanwhile a suspect could have its turn.
   const released = starter.stop();
-  const over = new AbortController();
+  const over = createAbort();
   const stopped = lastRead(consuming, stopLoop()).finally(() => over.abort());
   // Again and again: the first may reach Redis before the read it is meant to end.
   while (!over.signal.aborted) {

@@ -2,7 +2,9 @@
  * What a handler is given beside its job. Made lazily where it costs: most handlers never look at the signal, the
  * deadline or the log.
  */
+
 import type { Plan } from '../client/plan.ts';
+import { createAbort } from '../core/abort.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Content } from '../core/content.ts';
 import { show } from '../core/duration.ts';
@@ -27,7 +29,7 @@ export class LazyAbort {
   }
 
   get signal(): AbortSignal {
-    this.#controller ??= new AbortController();
+    this.#controller ??= createAbort();
     this.#tell();
     return this.#controller.signal;
   }

@@ -19,6 +19,7 @@
  * All workers of a process take part in one quarantine, because they die together. So whatever fails in here, it is
  * open again afterwards: closed for ever, no worker of the process would start anything.
  */
+import { createAbort } from '../core/abort.ts';
 import type { Clock } from '../core/clock.ts';
 import { messageOf, oneLine } from '../core/errors.ts';
 import type { Token } from '../core/job.ts';
@@ -97,7 +98,7 @@ function leave(line: Line, member: Member): readonly Held[] {
 }
 
 async function takeTurns(line: Line): Promise<void> {
-  line.recess = new AbortController();
+  line.recess = createAbort();
   try {
     while (line.suspects.length > 0) await takeRound(line);
   } finally {
@@ -116,7 +117,7 @@ async function takeRound(line: Line): Promise<void> {
   do await takeTurn(line);
   while (line.suspects.length > 0 && closedForMs() < ALONE_MS);
   setOpen(line, true);
-  line.recess = new AbortController();
+  line.recess = createAbort();
   if (line.suspects.length > 0) await clock.sleep(closedForMs(), line.recess.signal);
 }
 
@@ -171,7 +172,7 @@ const isOver = ({ state }: Held) => state.phase === 'gone' || ('acknowledged' in
 
 /** Waits for something, and for `ALONE_MS` at most. */
 async function within(clock: Clock, wait: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
-  const over = new AbortController();
+  const over = createAbort();
   const disarm = clock.timer(ALONE_MS, () => over.abort());
   try {
     await wait(over.signal);

@@ -2,6 +2,7 @@
  * One queue of a worker: its slots, its reader, and what looks after its jobs. It has a blocking connection of its own;
  * commands, heartbeat, the clock of the server and the extension of leases belong to the worker, for all its queues.
  */
+import { createAbort } from '../core/abort.ts';
 import type { Emitter } from '../core/events.ts';
 import { isCluster } from '../redis/connection/cluster/members.ts';
 import { type Redis, timeoutOf } from '../redis/connection/connect.ts';
@@ -108,7 +109,7 @@ export function createServedQueue(parts: ServedQueueParts): ServedQueue {
   }
 
   function drained(ms: number): Promise<void> {
-    const over = new AbortController();
+    const over = createAbort();
     const callOff = clock.timer(ms, () => over.abort());
     return inflight.whenEmpty(over.signal).finally(callOff);
   }

@@ -4,6 +4,7 @@
  *
  * What must always hold: an entry is in the in-flight map before `start` is called, and leaves it only on a final reply.
  */
+import { createAbort } from '../core/abort.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
 import type { Token } from '../core/job.ts';
@@ -67,7 +68,7 @@ export function createStarter(parts: StarterParts): Starter {
   const parked = createParked({ queue, clock, events });
   const starting: Starting = {
     ...parts,
-    ...{ stopping: new AbortController(), parked, tell },
+    ...{ stopping: createAbort(), parked, tell },
     admit: (held, token) => membership.admit(held, token),
   };
   const underWay = new Set<Promise<void>>();

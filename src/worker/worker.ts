@@ -8,8 +8,9 @@
  * A worker of N queues has N + 1 connections: 1 for commands and N that wait; N workers of one queue have 2 N. One
  * XREADGROUP over all streams is not taken: COUNT holds for each, and large entries of one would hold up the others.
  */
-import { setMaxListeners } from 'node:events';
+
 import { createScheduleChain } from '../client/middleware.ts';
+import { createAbort } from '../core/abort.ts';
 import type { Clock } from '../core/clock.ts';
 import type { DurationInput } from '../core/duration.ts';
 import { createEmitter, type EventSource } from '../core/events.ts';
@@ -157,9 +158,7 @@ function workerOf({ settings, works }: Working): WatchedWorker {
   const consumer = `w-${newJobId()}`;
   const events = createEmitter();
   const chains = { handle: createHandleChain(), schedule: createScheduleChain() };
-  const giveUp = new AbortController();
-  // In an outage each settle that waits listens to it.
-  setMaxListeners(0, giveUp.signal);
+  const giveUp = createAbort();
   const opening = createOpening({
     waitMs: START_BUDGET_MS,
     open: () => openAll(settings.redis, names),

@@ -10,6 +10,7 @@ import {
   oneLine,
 } from '../../src/core/errors.ts';
 import { createEmitter } from '../../src/core/events.ts';
+import { parseLog } from '../../src/core/log.ts';
 import { Defer, Unrecoverable } from '../../src/core/outcome.ts';
 
 const throwing = (property: string) =>
@@ -141,6 +142,76 @@ describe('what a handler may throw', () => {
   });
 });
 
+/** Ways in which a function of the user fails, and says so in a way that may not bear a look. */
+const failing: readonly (readonly [string, () => never])[] = [
+  [
+    'a throw',
+    () => {
+      throw new Error('bug');
+    },
+  ],
+  [
+    'a throw of what cannot be looked at',
+    () => {
+      throw hostile;
+    },
+  ],
+  [
+    'a throw of a revoked proxy',
+    () => {
+      const { proxy, revoke } = Proxy.revocable({}, {});
+      revoke();
+      throw proxy;
+    },
+  ],
+  [
+    'a throw of a symbol',
+    () => {
+      throw Symbol('bug');
+    },
+  ],
+  ['a promise that rejects', () => answering(Promise.reject(new Error('bug')))],
+  ['a promise that rejects with a throwing getter', () => answering(Promise.reject(throwing('message')))],
+  ['a promise that rejects with nothing', () => answering(Promise.reject())],
+  [
+    'a thenable that throws',
+    () =>
+      answering(
+        Object.defineProperty({}, 'then', {
+          value: () => {
+            throw new Error('bug');
+          },
+        }),
+      ),
+  ],
+  [
+    'a then that throws when it is read',
+    () =>
+      answering(
+        Object.defineProperty({}, 'then', {
+          get() {
+            throw new Error('bug');
+          },
+        }),
+      ),
+  ],
+];
+
+/** Listeners are typed to answer nothing. */
+const answering = (answer: unknown) => answer as never;
+
+/** Collects the warnings of the process from now on; the returned function ends that and says what came. */
+function warnings(): () => Promise<readonly string[]> {
+  const heard: string[] = [];
+  const hear = ({ message }: Error) => heard.push(message);
+  process.on('warning', hear);
+  return async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('warning', hear);
+    return heard;
+  };
+}
+
 describe('events', () => {
   const payload = { queue: 'q', id: 'a', name: 'default' };
 
@@ -155,18 +226,72 @@ describe('events', () => {
     expect(heard).toEqual(['first', 'a', 'a']);
   });
 
-  test('of a listener that throws still reach the others, and never the station', async () => {
-    const warned = new Promise<Error>((resolve) => process.once('warning', resolve));
+  test.each(failing)('of a listener that fails by %s still reach the others, and it is told once', async (_, fail) => {
+    const warned = warnings();
     const events = createEmitter();
     let heard = 0;
-    events.on('job.cancelled', () => {
-      throw new Error('bug');
-    });
+    events.on('job.cancelled', fail);
+    events.on('job.failed', fail);
     events.on('job.cancelled', () => {
       heard += 1;
     });
+    for (let time = 0; time < 3; time += 1) events.emit('job.cancelled', payload);
+    const error = { atMs: 1, attempt: 1, kind: 'failure', message: 'x' } as const;
+    events.emit('job.failed', { ...payload, tookMs: 1, error });
+    expect(heard).toBe(3);
+    expect(await warned()).toEqual([
+      expect.stringMatching(/^a listener of job\.cancelled failed: ./),
+      expect.stringMatching(/^a listener of job\.failed failed: ./),
+    ]);
+  });
+
+  test('of a listener that answers nothing, or a promise that resolves, cause no warning', async () => {
+    const warned = warnings();
+    const events = createEmitter();
+    events.on('job.cancelled', () => undefined);
+    events.on('job.cancelled', async () => 'well');
+    events.on('job.cancelled', () => 5);
     events.emit('job.cancelled', payload);
-    expect(heard).toBe(1);
-    expect((await warned).message).toBe('a listener of job.cancelled threw: bug');
+    expect(await warned()).toEqual([]);
+  });
+});
+
+describe('the log of a caller', () => {
+  test.each(failing)('that fails by %s harms nobody, and each of its methods is told once', async (_, fail) => {
+    const warned = warnings();
+    const log = parseLog({ debug: fail, info: fail, warn: fail, error: fail, child: () => fail(), flush: fail });
+    for (let time = 0; time < 2; time += 1) {
+      log.child({ queue: 'q' }).warn({ job: 'a' }, 'late');
+      log.error({}, 'away');
+    }
+    log.flush?.(() => undefined);
+    expect(parseLog(log)).toBe(log);
+    const told = ['child', 'error', 'flush', 'warn'].map((name) =>
+      expect.stringMatching(`the log method ${name} failed`),
+    );
+    expect([...(await warned())].sort()).toEqual(told);
+  });
+
+  test('is called with its own this, its fields and its text', () => {
+    const lines: unknown[] = [];
+    class Lines {
+      readonly fields: object;
+      constructor(fields: object) {
+        this.fields = fields;
+      }
+      readonly debug = () => undefined;
+      readonly info = () => undefined;
+      warn(fields: object, message: string) {
+        lines.push([this.fields, fields, message]);
+      }
+      readonly error = () => undefined;
+      child(fields: Record<string, unknown>): Lines {
+        return new Lines({ ...this.fields, ...fields });
+      }
+    }
+    parseLog(new Lines({ a: 1 }))
+      .child({ b: 2 })
+      .warn({ c: 3 }, 'text');
+    expect(lines).toEqual([[{ a: 1, b: 2 }, { c: 3 }, 'text']]);
   });
 });

@@ -5,8 +5,10 @@
  *
  *     dev (Redis, daemon) ──▶ node --watch ──▶ dev --handlers-only: a worker that tells what it does as `dev` does
  */
+
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { createAbort } from '../../core/abort.ts';
 import { systemClock } from '../../core/clock.ts';
 import { spawnGuarded } from '../../embedded/guard.mjs';
 import type { Screen } from '../terminal/invocation.ts';
@@ -35,7 +37,7 @@ export function watchHandlers(
   async function stop(withinMs: number): Promise<void> {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const exit = once(child, 'exit');
-    const late = new AbortController();
+    const late = createAbort();
     child.kill('SIGTERM');
     const isOver = await Promise.race([
       exit.then(() => true),

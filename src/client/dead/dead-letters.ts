@@ -3,6 +3,7 @@
  * connection, made at the first call; every promise settles.
  */
 
+import { quietly } from '../../core/callbacks.ts';
 import type { DurationInput } from '../../core/duration.ts';
 import type { ScheduleOptions } from '../../core/job-options.ts';
 import { checkNames } from '../../core/option-names.ts';
@@ -214,7 +215,8 @@ function changes(
         }),
         async (parts, { to, search, calledMs, overMs }) => {
           const nowMs = await nowIn(parts, calledMs);
-          const { dryRun = false, onProgress } = given;
+          const { dryRun = false } = given;
+          const onProgress = quietly('onProgress', given.onProgress);
           const dueMs = dueOf(given, parts.limits(calledMs));
           return parts.letters.replay(to, { ...search, nowMs }, { dueMs, overMs, dryRun, onProgress });
         },
@@ -224,7 +226,8 @@ function changes(
       runChecked(
         () => ({ to: queueOf(queue), search: searchOf(filter, given, PURGE), calledMs: calledMs() }),
         async (parts, { to, search, calledMs }) => {
-          const { dryRun = false, onProgress } = given;
+          const { dryRun = false } = given;
+          const onProgress = quietly('onProgress', given.onProgress);
           return parts.letters.purge(to, { ...search, nowMs: await nowIn(parts, calledMs) }, { dryRun, onProgress });
         },
       ),

@@ -1,4 +1,5 @@
 /** Removes what a tag names, such as all that is stored of a person. One connection, made at the first call. */
+import { quietly } from '../../core/callbacks.ts';
 import { show } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import { parseTag } from '../../core/job-tags.ts';
@@ -90,7 +91,7 @@ export function createErasure(options: ErasureOptions): Erasure {
           const asked = askedOf(filter, given, ERASE_OPTIONS);
           const { cursor } = given;
           const from = cursor === undefined ? BEGINNING : parseCursor(cursor, asked.tag);
-          return { ...asked, from, queue: queueOf(queue), onProgress: given.onProgress };
+          return { ...asked, from, queue: queueOf(queue), onProgress: quietly('onProgress', given.onProgress) };
         },
         async ({ erasing }, ask) => withCursor(await eraseTag(erasing, ask), ask.tag),
       ),
@@ -98,9 +99,15 @@ export function createErasure(options: ErasureOptions): Erasure {
       runChecked(
         () => {
           const asked = askedOf(filter, given, [...ERASE_OPTIONS, 'queues']);
-          const { cursor, queues, onProgress } = given;
+          const { cursor, queues } = given;
           const from = cursor === undefined ? undefined : parseQueueCursor(cursor, asked.tag);
-          return { ...asked, from, wanted: namesIn(queues), onProgress, policy };
+          return {
+            ...asked,
+            from,
+            wanted: namesIn(queues),
+            onProgress: quietly('onProgress', given.onProgress),
+            policy,
+          };
         },
         ({ erasing }, ask) => eraseEverywhere(erasing, ask),
       ),

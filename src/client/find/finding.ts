@@ -1,5 +1,6 @@
 /** What a producer offers to find jobs, and to change all that a filter means. Checks come before anything is sent. */
 
+import { quietly } from '../../core/callbacks.ts';
 import { durationMs } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import type { InputOf } from '../../core/job-types.ts';
@@ -210,9 +211,16 @@ function whereOf(asked: {
   const filter: Filter = parseFilter(asked.filter, { owner, ...(states && { states }) });
   checkNotEmpty(asked.filter, owner);
   checkNames(options, WHERE_NAMES, owner, 'bad-input');
-  const { dryRun = false, limit, cursor, onProgress, signal } = options;
+  const { dryRun = false, limit, cursor, signal } = options;
   return {
-    ...{ queue: queueOf(asked.queue), filter, dryRun, cursor, onProgress, signal },
+    ...{
+      queue: queueOf(asked.queue),
+      filter,
+      dryRun,
+      cursor,
+      onProgress: quietly('onProgress', options.onProgress),
+      signal,
+    },
     limit:
       limit === undefined
         ? Number.POSITIVE_INFINITY

@@ -2,6 +2,7 @@
  * Many schedules as people look at them, by name. Pages are read one after the other, and of each schedule only what is
  * asked for is computed: the text is enough to leave one out, and what is beyond the limit is counted, never parsed.
  */
+import { quietly } from '../../core/callbacks.ts';
 import { DuestreamError, messageOf } from '../../core/errors.ts';
 import { type Definition, decodeDefinition } from '../../core/recurring/schedule-text.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
@@ -31,6 +32,7 @@ export async function listSchedules(
   { redis, namespace, store }: ListParts,
   { limit = Number.POSITIVE_INFINITY, onUnreadable, onMore, ...filter }: ListOptions,
 ): Promise<readonly ScheduleView[]> {
+  const tellUnreadable = quietly('onUnreadable', onUnreadable);
   const contents = new Map<string, string>();
   for await (const page of allDefinitions(redis, namespace)) {
     for (const [name, content] of page) if (isWanted(content, filter)) contents.set(name, content);
@@ -42,11 +44,11 @@ export async function listSchedules(
     const found = read(name, contents.get(name) ?? '');
     if (found instanceof DuestreamError) {
       unreadable += 1;
-      onUnreadable?.(name, found);
+      tellUnreadable?.(name, found);
     } else shown.push(found);
   }
   const more = contents.size - unreadable - shown.length;
-  if (more > 0 && shown.length >= limit) onMore?.(more);
+  if (more > 0 && shown.length >= limit) quietly('onMore', onMore)?.(more);
   contents.clear();
   const nowMs = await store.nowMs();
   const views = (await store.findAll(shown)).map((stored) => viewOf(stored, nowMs));

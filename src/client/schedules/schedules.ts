@@ -2,6 +2,7 @@
  * Schedules as an application uses them: put, looked at, previewed, paused, run out of turn. The leader of their queue's
  * partition makes the jobs; this side only writes definitions. One connection, made at the first call; every promise settles.
  */
+import { createAbort } from '../../core/abort.ts';
 import type { Clock } from '../../core/clock.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import { newJobId, parseJobId } from '../../core/job.ts';
@@ -106,7 +107,6 @@ export interface Schedules {
 
 /**
  * Schedules of a namespace. It connects when it is first used.
- *
  * @throws DuestreamError `bad-config` for an option that there is not, or one outside its range.
  * @example
  * const schedules = createSchedules({ redis: 'redis://127.0.0.1:6379' });
@@ -117,7 +117,7 @@ export function createSchedules(options: SchedulesOptions): Schedules {
   checkNames(options, SCHEDULES_OPTIONS, 'createSchedules');
   const settings = settingsOf({ ...options, name: 'schedules' });
   const { clock, budgetMs, waitMs } = settings;
-  const ending = new AbortController();
+  const ending = createAbort();
   const underWay = new Set<Promise<unknown>>();
   let stopping: Promise<void> | undefined;
   const opening = createOpening({

@@ -68,7 +68,7 @@ const SENTINEL_TIMEOUT_MS = 1000;
 
 export function openOne(address: RedisOptions, manner: Manner): Redis {
   const dialing = createDialing();
-  const redis = new Redis({ ...optionsOf(address, manner), retryStrategy: dialing.down });
+  const redis = manyWait(new Redis({ ...optionsOf(address, manner), retryStrategy: dialing.down }));
   // Errors reach whoever awaits a command and whoever listens to outage; without a listener Node would exit.
   redis.on('error', (error) => {
     if (!isHearsay(error, downs.get(redis))) downs.set(redis, isReply(error) ? withoutCommand(error) : error);
@@ -89,6 +89,9 @@ export function openOne(address: RedisOptions, manner: Manner): Redis {
   }
   return redis;
 }
+
+/** Each call that waits until it is connected listens, and so does each queue: more than ten are no leak. */
+export const manyWait = (redis: Redis): Redis => redis.setMaxListeners(0);
 
 /** Dropped while it asks its sentinels, the library gives a connection up for good; only `close` may do that. */
 function dialOn(redis: Redis, down: () => number): void {

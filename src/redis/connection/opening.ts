@@ -8,6 +8,7 @@
  *
  * So a first use that fails leaves nothing behind, and the next one dials anew.
  */
+import { createAbort } from '../../core/abort.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import { close, type Redis, whenReady } from './connect.ts';
 
@@ -29,7 +30,7 @@ export function createOpening<Connections extends readonly Redis[], Parts>(of: {
   /** How long a use waits for Redis. */
   readonly waitMs: number;
 }): Opening<Parts> {
-  const closing = new AbortController();
+  const closing = createAbort();
   let connections: Connections | undefined;
   let parts: Parts | undefined;
   let attempt: Promise<Parts> | undefined;

@@ -42,7 +42,7 @@ export interface CastReaderParts {
   readonly runner: CastRunner;
   /** Whether what is there already is read too. */
   readonly fromOldest: boolean;
-  readonly onMissed: (missed: Missed) => void;
+  readonly onMissed: ((missed: Missed) => void) | undefined;
   readonly clock: Clock;
   readonly events: Emitter;
 }
@@ -176,5 +176,5 @@ function tell({ ref, events, onMissed }: Reading, missed: Pick<Missed, 'reason' 
   const { queue, partition } = ref;
   const { reason, count } = missed;
   events.emit('jobs.missed', { queue, reason, ...(count === undefined ? {} : { count }) });
-  onMissed({ queue, partition, ...missed });
+  onMissed?.({ queue, partition, ...missed });
 }

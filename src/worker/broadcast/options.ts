@@ -1,4 +1,5 @@
 /** What a subscriber can be told, read once and checked. */
+import { quietly } from '../../core/callbacks.ts';
 import { type Clock, systemClock } from '../../core/clock.ts';
 import { type DurationInput, show } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
@@ -41,7 +42,7 @@ export interface SubscriberSettings {
   readonly redis: RedisInput;
   readonly namespace: string;
   readonly fromOldest: boolean;
-  readonly onMissed: (missed: Missed) => void;
+  readonly onMissed: ((missed: Missed) => void) | undefined;
   readonly shutdownMs: number;
   readonly beatTtlMs: number;
   /** As handlers' own calls need it: how long a call may be repeated. */
@@ -58,17 +59,18 @@ export function readSubscriber(
 ): SubscriberSettings {
   checkNames(options, SUBSCRIBER_OPTIONS, 'createSubscriber');
   return asConfig(() => {
-    const { from = 'now', onMissed = () => undefined, clock = systemClock } = options;
+    const { from = 'now', onMissed, clock = systemClock } = options;
     parseAddress(options.redis);
     const definition = queueOf<unknown>(queue);
     checkHandlers(definition.name, handlers, definition.jobs);
     if (from !== 'now' && from !== 'oldest') {
       throw new DuestreamError('bad-input', `from is ${show(from)}; allowed: now, oldest`);
     }
-    checkFunction(onMissed, 'onMissed');
+    if (onMissed !== undefined) checkFunction(onMissed, 'onMissed');
     return {
-      ...{ queue: definition, handlers, redis: options.redis, onMissed, log: parseLog(options.log), clock },
+      ...{ queue: definition, handlers, redis: options.redis, log: parseLog(options.log), clock },
       namespace: parseName(options.namespace ?? 'duestream', 'namespace'),
+      onMissed: quietly('onMissed', onMissed),
       fromOldest: from === 'oldest',
       shutdownMs: workerOption('shutdown', options.shutdown),
       beatTtlMs: workerOption('beatTtl', options.beatTtl),

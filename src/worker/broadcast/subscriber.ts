@@ -2,8 +2,10 @@
  * A process that gets every job of a broadcast queue: one reader per partition, a connection for commands, one that hears
  * nudges, and a heartbeat that says how far behind it is.
  */
+
 import { hostname } from 'node:os';
 import { createScheduleChain } from '../../client/middleware.ts';
+import { createAbort } from '../../core/abort.ts';
 import { createEmitter, type Emitter, type EventSource } from '../../core/events.ts';
 import { newJobId } from '../../core/job.ts';
 import { createLife } from '../../core/life.ts';
@@ -107,7 +109,7 @@ function subscriberOf(settings: SubscriberSettings): Subscriber {
   const { redis, queue, clock } = settings;
   const events = createEmitter();
   const chains: Chains = { handle: createHandleChain(), schedule: createScheduleChain() };
-  const giveUp = new AbortController();
+  const giveUp = createAbort();
   const opening = createOpening({
     waitMs: START_BUDGET_MS,
     open: (): readonly [Redis, Redis] => [

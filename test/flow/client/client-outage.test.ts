@@ -2,9 +2,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createProducer, type Producer, type ProducerOptions } from '../../../src/client/producer.ts';
 import { Unconfirmed } from '../../../src/client/scheduled.ts';
+import { createSchedules } from '../../../src/client/schedules/schedules.ts';
 import { DuestreamError, Indeterminate } from '../../../src/core/errors.ts';
 import { defineQueue } from '../../../src/core/queue.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
+import { createSubscriber } from '../../../src/worker/broadcast/subscriber.ts';
+import { createWorker } from '../../../src/worker/worker.ts';
 import { openLossyLine } from '../../support/lossy-line.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 
@@ -216,5 +219,30 @@ describe('a Redis that says no', () => {
     const producer = await open({ retryBudget: '5m' });
     await admin.set(key('scheduled'), 'not a zset');
     await expect(producer.schedule(emails, { to: 'x' })).rejects.toMatchObject({ code: 'refused' });
+  });
+});
+
+describe('many waits at once', () => {
+  test('of ten queues and more, of ready and of calls in an outage are no leak that Node warns of', async () => {
+    const warned: string[] = [];
+    const hear = (warning: Error) => warned.push(warning.message);
+    process.on('warning', hear);
+    made.push(async () => void process.off('warning', hear));
+    const line = await openLine();
+    const producer = await open({ redis: line.url });
+    const schedules = createSchedules({ redis: line.url });
+    const queues = Array.from({ length: 14 }, (_, nth) => ({ queue: `many${nth}`, handler: () => undefined }));
+    const worker = createWorker({ redis: line.url, queues });
+    const subscriber = createSubscriber(defineQueue('news', { broadcast: true }), () => undefined, { redis: line.url });
+    made.push(() => worker.stop({ shutdown: 0 }), subscriber.stop, schedules.stop);
+    const all = [producer, schedules, worker, subscriber];
+    const readyAtOnce = () => Promise.allSettled(all.flatMap((one) => Array.from({ length: 20 }, () => one.ready())));
+    expect((await readyAtOnce()).filter(({ status }) => status === 'rejected')).toEqual([]);
+    await Promise.all([worker.start(), subscriber.start()]);
+    await line.close();
+    const calls = Array.from({ length: 200 }, (_, n) => producer.schedule(emails, { to: `${n}` }, { delay: '1h' }));
+    const ends = await Promise.all([Promise.allSettled(calls), readyAtOnce()]);
+    expect(ends.flat().every(({ status }) => status === 'rejected')).toBe(true);
+    expect(warned).toEqual([]);
   });
 });

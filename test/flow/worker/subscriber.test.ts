@@ -142,6 +142,27 @@ describe('every subscriber', () => {
     expect(heard.of('jobs.missed')).toEqual([{ queue: queue.name, reason, count }]);
   });
 
+  test.each([
+    [
+      'throws',
+      () => {
+        throw new Error('bug');
+      },
+    ],
+    ['rejects', async () => Promise.reject(new Error('bug'))],
+  ])('handles the next job although its onMissed %s', async (_, onMissed) => {
+    const queue = broadcastQueue({ broadcast: { max: 30 } });
+    const busy = gate();
+    const { got, heard } = await subscribe(queue, { handler: () => busy.opened, onMissed });
+    await send(queue, ['first']);
+    await eventually(() => got).toEqual(['first']);
+    await send(queue, ids(100));
+    await eventually(() => redis.hget(keysOf(queue).meta, 'n.done')).toBe('101');
+    busy.open();
+    await eventually(() => got.length).toBe(31);
+    expect([heard.of('jobs.missed').length, heard.of('redis.away')]).toEqual([1, []]);
+  });
+
   test('says how far behind it is, to its process and to others', async () => {
     const queue = broadcastQueue();
     const busy = gate();

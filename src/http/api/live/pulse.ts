@@ -5,6 +5,7 @@
  *
  * Each look has a number. A viewer that misses one sees a gap, and a daemon that was started anew has another name in front.
  */
+import { createAbort } from '../../../core/abort.ts';
 import { type Clock, systemClock } from '../../../core/clock.ts';
 import { newJobId } from '../../../core/job.ts';
 import { codeOf } from '../../../operations/failure.ts';
@@ -68,7 +69,7 @@ export function createPulse(look: () => Promise<Look>, clock: Clock = systemCloc
       check();
       pulsing.viewers.set(viewer, onStop);
       if (!pulsing.going) {
-        pulsing.going = new AbortController();
+        pulsing.going = createAbort();
         void beatWhile(pulsing, pulsing.going.signal);
       }
       return () => leave(pulsing, viewer);

@@ -2,8 +2,10 @@
  * Changes of every job that a filter means. One request is one bounded slice: of jobs and of time. With a `next` in its answer
  * there are more; the same request with it as `cursor` goes on, and one that was cut off can be sent again.
  */
+
 import { z } from '@hono/zod-openapi';
 import type { CancelledWhere, ChangedWhere, JobChange, NewDue, WhereOptions } from '../../../client/producer.ts';
+import { createAbort } from '../../../core/abort.ts';
 import { systemClock } from '../../../core/clock.ts';
 import { refsOfQueue } from '../../../operations/refs.ts';
 import type { Backend } from '../backend.ts';
@@ -61,7 +63,7 @@ type Act = (options: WhereOptions) => Promise<ChangedWhere | CancelledWhere>;
 async function sliceOf({ queue, backend, body }: Slice, act: Act) {
   await refsOfQueue(await backend.place(), queue);
   const { dryRun, limit = JOBS_DEFAULT, cursor: from, filter } = body;
-  const isLate = new AbortController();
+  const isLate = createAbort();
   const callOff = systemClock.timer(SLICE_MS, () => isLate.abort());
   try {
     const { cursor: at, ids, ...done } = await act({ dryRun, limit, cursor: from, signal: isLate.signal });

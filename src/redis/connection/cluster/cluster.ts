@@ -12,7 +12,7 @@ import { systemClock } from '../../../core/clock.ts';
 import { urlOf } from '../address.ts';
 import type { Place } from '../address-url.ts';
 import { redial } from '../dialing.ts';
-import { type Manner, openOne, optionsOf } from '../one.ts';
+import { type Manner, manyWait, openOne, optionsOf } from '../one.ts';
 import { enlist } from './members.ts';
 import { createNodes, type Nodes } from './nodes.ts';
 import { route } from './route.ts';
@@ -35,7 +35,7 @@ const MOVED_GAP_MS = 50;
 
 export function openCluster({ seeds, options, manner, subscribes }: ClusterParts): Redis {
   const { natMap, ...shared } = options;
-  const cluster = new Redis({ ...optionsOf(shared, manner), lazyConnect: true });
+  const cluster = manyWait(new Redis({ ...optionsOf(shared, manner), lazyConnect: true }));
   let callOff: (() => void) | undefined;
   const onMoved = () => {
     callOff ??= systemClock.timer(MOVED_GAP_MS, () => {

@@ -7,7 +7,9 @@
  *  commands         one connection per master
  *  subscriptions    the same; and while the map is in doubt a guide, since a connection that subscribed cannot be asked
  */
+
 import type { Redis } from 'ioredis';
+import { createAbort } from '../../../core/abort.ts';
 import { systemClock } from '../../../core/clock.ts';
 import { hostPort, type Place } from '../address-url.ts';
 import { close } from '../closing.ts';
@@ -104,8 +106,6 @@ function connect(state: State, place: Place): Redis {
   const known = state.connections.get(name);
   if (known) return known;
   const redis = state.open(place);
-  // Each command that waits until it is there listens.
-  redis.setMaxListeners(0);
   state.silence.watch(redis);
   state.connections.set(name, redis);
   redis.on('ready', () => {
@@ -161,7 +161,7 @@ const mayAsk = ({ silence }: State, redis: Redis) =>
 
 /** What a node says of the map; nothing if it froze just now. */
 async function slotsOf(redis: Redis): Promise<unknown> {
-  const over = new AbortController();
+  const over = createAbort();
   const asked = redis.call('CLUSTER', 'SLOTS').catch(() => undefined);
   const reply = await Promise.race([asked, systemClock.sleep(ANSWER_MS, over.signal)]);
   over.abort();
