@@ -100,38 +100,131 @@ export function refuseRedacted(data: unknown, redaction: Redaction | undefined):
   );
 }
 
-/** What stands at a path, at most once per element of a list. */
-function valuesAt(value: unknown, [key, ...rest]: readonly string[]): readonly unknown[] {
-  if (key === undefined) return [value];
-  if (typeof value !== 'object' || value === null) return [];
-  if (Array.isArray(value)) {
-    if (key === '*') return value.flatMap((one) => valuesAt(one, rest));
-    return /^\d+$/.test(key)
-      ? valuesAt(value[Number(key)], rest)
-      : value.flatMap((one) => valuesAt(one, [key, ...rest]));
+/** One value that a walk has come to, and how much of its path is behind it. */
+interface Step {
+  readonly value: unknown;
+  readonly at: number;
+}
+
+/**
+ * What stands at a path, at most once per element of a list. A loop, because a handler may have made of its data what no
+ * record holds: something very deep, or circular.
+ */
+function valuesAt(root: unknown, keys: readonly string[]): readonly unknown[] {
+  const found: unknown[] = [];
+  const seen = keys.map(() => new Set<object>());
+  const open: Step[] = [{ value: root, at: 0 }];
+  for (let step = open.pop(); step; step = open.pop()) {
+    const { value, at } = step;
+    const key = keys[at];
+    if (key === undefined) found.push(value);
+    if (key === undefined || typeof value !== 'object' || value === null || seen[at]?.has(value)) continue;
+    seen[at]?.add(value);
+    for (const next of stepsFrom(value, key, at)) open.push(next);
   }
-  return Object.entries(value).flatMap(([name, part]) => (key === '*' || key === name ? valuesAt(part, rest) : []));
+  return found;
+}
+
+function stepsFrom(value: object, key: string, at: number): readonly Step[] {
+  const on = (one: unknown): Step => ({ value: one, at: at + 1 });
+  if (!Array.isArray(value)) {
+    return Object.entries(value).flatMap(([name, part]) => (key === '*' || key === name ? [on(part)] : []));
+  }
+  if (key === '*') return value.map(on);
+  return /^\d+$/.test(key) ? [on(value[Number(key)])] : value.map((one) => ({ value: one, at }));
 }
 
 /** Shorter ones stand in too many words. */
 const VALUE_CHARS_MIN = 4;
+/** More than what is kept of any message or stack. */
+const TOLD_CHARS_MAX = 8192;
 
 /**
- * A message in which the values of redacted fields are replaced where they stand word for word: errors of handlers quote
- * them. A value that was changed before, or is shorter than 4 characters, is not found.
+ * The beginning of a message, in which the values of redacted fields are replaced where they stand word for word: errors
+ * of handlers quote them. A value that was changed before, or is shorter than 4 characters, is not found.
+ *
+ * The message is cut first, and then walked through once: at each place the longest value that begins there is looked up
+ * in their sorted list, so that thousands of values cost as little as one. What overlaps is hidden together, and a value
+ * that begins before the cut is hidden whole.
  */
 export function redactedText(text: string, jobs: readonly JobData[], redaction: Redaction): string {
-  const values = jobs.flatMap(({ name, data }) =>
-    forName(name, redaction).flatMap((path) => valuesAt(data, path.split('.')).flatMap(textsIn)),
-  );
-  const known = new Set(values.filter(({ length }) => length >= VALUE_CHARS_MIN));
-  const longestFirst = [...known].sort((a, b) => b.length - a.length);
-  return longestFirst.reduce((shown, value) => shown.replaceAll(value, REDACTED), text);
+  const values = hiddenTexts(jobs, redaction);
+  if (values === undefined) return REDACTED;
+  const longest = longestAt(values);
+  const end = Math.min(text.length, TOLD_CHARS_MAX);
+  let shown = '';
+  let copied = 0;
+  let hiddenTo = 0;
+  for (let at = 0; at < end; at += 1) {
+    const length = longest(text, at);
+    if (length === 0) continue;
+    if (at >= hiddenTo) shown += `${text.slice(copied, at)}${REDACTED}`;
+    hiddenTo = Math.max(hiddenTo, at + length);
+    copied = hiddenTo;
+  }
+  return shown + text.slice(copied, Math.max(copied, end));
+}
+
+/** Undefined where nobody can tell them: then nothing of the message is shown. */
+function hiddenTexts(jobs: readonly JobData[], redaction: Redaction): readonly string[] | undefined {
+  const known = new Set<string>();
+  try {
+    for (const { name, data } of jobs) {
+      for (const path of forName(name, redaction)) addTexts(known, valuesAt(data, path.split('.')));
+    }
+    return [...known].sort();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Values and what is in them. */
+function addTexts(known: Set<string>, values: readonly unknown[]): void {
+  const open = [...values];
+  const seen = new Set<unknown>();
+  while (open.length > 0) {
+    const value = open.pop();
+    for (const text of textsOf(value)) if (text.length >= VALUE_CHARS_MIN) known.add(text);
+    if (typeof value !== 'object' || value === null || seen.has(value)) continue;
+    seen.add(value);
+    for (const part of Object.values(value)) open.push(part);
+  }
 }
 
 /** A value as a message may quote it: plain, or within JSON. */
-function textsIn(value: unknown): readonly string[] {
-  if (typeof value === 'object' && value !== null) return Object.values(value).flatMap(textsIn);
-  if (typeof value !== 'string') return typeof value === 'number' || typeof value === 'bigint' ? [String(value)] : [];
-  return [value, JSON.stringify(value).slice(1, -1)];
+function textsOf(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value, JSON.stringify(value).slice(1, -1)];
+  return typeof value === 'number' || typeof value === 'bigint' ? [String(value)] : [];
+}
+
+/**
+ * How long the longest of some sorted texts is that stands in a text at a place; 0 where none does. Of the texts that sort
+ * before what stands there, the last one is it, or it begins with it.
+ */
+function longestAt(sorted: readonly string[]): (text: string, at: number) => number {
+  const inner = prefixesOf(sorted);
+  const charsMax = sorted.reduce((most, { length }) => Math.max(most, length), 0);
+  return (text, at) => {
+    const rest = text.slice(at, at + charsMax);
+    let [low, high] = [0, sorted.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((sorted[middle] ?? '') <= rest) low = middle + 1;
+      else high = middle;
+    }
+    let found = low - 1;
+    while (found >= 0 && !rest.startsWith(sorted[found] ?? '')) found = inner[found] ?? -1;
+    return sorted[found]?.length ?? 0;
+  };
+}
+
+/** For each of some sorted texts, which other one is the longest that it begins with; -1 for none. */
+function prefixesOf(sorted: readonly string[]): readonly number[] {
+  const open: number[] = [];
+  return sorted.map((text, at) => {
+    while (open.length > 0 && !text.startsWith(sorted[open.at(-1) ?? 0] ?? '')) open.pop();
+    const inner = open.at(-1) ?? -1;
+    open.push(at);
+    return inner;
+  });
 }

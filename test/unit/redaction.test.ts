@@ -107,3 +107,49 @@ test('what was copied from a view is refused, and nothing else', () => {
   }
   expect(() => refuseRedacted({ card: '[redacted]' }, undefined)).not.toThrow();
 });
+
+describe('a message that may quote hidden values', () => {
+  const told = (text: string, data: unknown, paths = ['*']) => redactedText(text, [{ data }], paths);
+
+  test('is cut first, and a value at the cut is hidden whole', () => {
+    const value = 'ann@example.org';
+    for (const before of [8191, 8180, 8192]) {
+      const shown = told(`${'-'.repeat(before)}${value} and more`, { to: value });
+      expect(shown).toBe(`${'-'.repeat(before)}${before < 8192 ? '[redacted]' : ''}`);
+    }
+    expect(told('x'.repeat(10_000), {})).toHaveLength(8192);
+  });
+
+  test('hides what overlaps together, and the longest value that begins at a place', () => {
+    expect(told('abcdef', { a: 'abcd', b: 'cdef' })).toBe('[redacted]');
+    expect(told('abcdabcd', { a: 'abcd' })).toBe('[redacted][redacted]');
+    expect(told('to annabel or anna', { a: 'anna', b: 'annab', c: 'annabella' })).toBe('to [redacted]el or [redacted]');
+    expect(told('it is [redacted]', { a: 'redacted' })).toBe('it is [[redacted]]');
+    const values = Array.from({ length: 50 }, (_, at) => 'a'.repeat(4 + at * 3));
+    expect(told(`b${'a'.repeat(300)}b`, values)).toBe('b[redacted]b');
+  });
+
+  test('costs no more for many values: looked for one after the other, these would take hours', () => {
+    const values = Array.from({ length: 200_000 }, (_, at) => `secret value ${at}`);
+    const text = `${values[7]} ${'secret value '.repeat(1_000_000)}`;
+    expect(told(text, { values }).startsWith('[redacted] secret value')).toBe(true);
+  });
+
+  test('may come of data that a handler has changed: circular, very deep, or what throws when it is looked at', () => {
+    const ring: Record<string, unknown> = { to: 'ann@example.org' };
+    ring.self = ring;
+    ring.list = [[ring]];
+    expect(told('no ann@example.org', ring)).toBe('no [redacted]');
+    expect(told('no ann@example.org', [ring], ['list.self.to'])).toBe('no [redacted]');
+    const deep = Array.from({ length: 200_000 }).reduce((inner: unknown) => [inner], 'ann@example.org');
+    expect(told('no ann@example.org', deep)).toBe('no [redacted]');
+    expect(told('no ann@example.org', deep, ['to'])).toBe('no ann@example.org');
+    const trap = Object.defineProperty({}, 'to', {
+      enumerable: true,
+      get: () => {
+        throw new Error('trap');
+      },
+    });
+    expect(told('no ann@example.org', trap)).toBe('[redacted]');
+  });
+});
