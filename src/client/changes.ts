@@ -198,8 +198,8 @@ export function requestOf(
   }
   const hasData = data !== undefined;
   if (queue.jobs && name !== undefined && !hasData) throw nameAlone(name, queue.name);
-  refuseRedacted(data, queue.redact);
   if (hasData) checkBytes(dataJson(data), dataBytesMax);
+  refuseRedacted(data, queue.redact);
   return {
     id: parseAnyId(id, false),
     ifDigest,

@@ -17,6 +17,7 @@ import { dataJson } from './data-json.ts';
 import { show } from './duration.ts';
 import { DEFAULT_NAME, type JobId, type Token } from './job.ts';
 import { bodyFields, type HeaderOptions, hasNeeds, headerFields, type JobOverrides, NOTHING } from './job-fields.ts';
+import { parseBounded } from './json-text.ts';
 import type { Attempted } from './outcome.ts';
 import { decodeHeader, isPlain } from './record-header.ts';
 import { type OverState, outcomeLetters } from './state.ts';
@@ -110,7 +111,7 @@ export function decodeRecord(record: string): JobRecord {
   const header = decodeHeader(record);
   if (!header) throw new Error(`record has no header of version 1: ${JSON.stringify(record.slice(0, 24))}`);
   // @record-body
-  const body: unknown = JSON.parse(record.slice(record.indexOf('|') + 1));
+  const body: unknown = parseBounded(record.slice(record.indexOf('|') + 1), 'the record');
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Error('record is not a JSON object');
   const { n, d, c, o } = body as { n?: unknown; d?: unknown; c?: unknown; o?: Readonly<Record<string, unknown>> };
   if (n !== undefined && typeof n !== 'string') throw new Error('name in the record is not a text');

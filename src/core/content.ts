@@ -13,6 +13,7 @@ import { show } from './duration.ts';
 import { DuestreamError, messageOf, oneLine } from './errors.ts';
 import { checkFunction } from './function.ts';
 import { ABANDONED, DEFAULT_NAME, parseJobName } from './job.ts';
+import { parseBounded } from './json-text.ts';
 import { hintOf } from './nearest.ts';
 import { checkNames } from './option-names.ts';
 import { Defer } from './outcome.ts';
@@ -190,9 +191,9 @@ function decoded({ name: queue, codec }: Content, data: unknown, used: string | 
 /** The parser's own message would show what was decoded. */
 function parsed(text: unknown): unknown {
   try {
-    if (typeof text === 'string') return JSON.parse(text);
-  } catch {
-    // Said below.
+    if (typeof text === 'string') return parseBounded(text, 'the data');
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
   }
   throw new Error(`decode gave ${typeof text === 'string' ? 'a text that is not JSON' : show(text)}`);
 }

@@ -16,6 +16,7 @@ import { messageOf, oneLine } from './errors.ts';
 import { tagsIn } from './header-letter.ts';
 import type { History } from './history.ts';
 import { DEFAULT_NAME } from './job.ts';
+import { parseBounded } from './json-text.ts';
 import type { Attempted } from './outcome.ts';
 import { type OverState, outcomeLetters } from './state.ts';
 
@@ -82,11 +83,11 @@ function keptOf(
 ): { readonly r?: string; readonly z?: number; readonly x?: string } {
   if (!keepsResult || returned === undefined) return {};
   try {
-    const json = dataJson(returned);
+    const json = dataJson(returned, 'the result');
     const bytes = Buffer.byteLength(json);
     return bytes <= resultBytesMax ? { r: json } : { z: bytes };
   } catch (error) {
-    return { x: oneLine(messageOf(error).replace(/^data\b/, 'the result'), 200) };
+    return { x: oneLine(messageOf(error), 200) };
   }
 }
 
@@ -137,7 +138,7 @@ type Stored = Readonly<Record<string, unknown>>;
 
 function noteOf(text: string): Stored {
   try {
-    const note: unknown = JSON.parse(text);
+    const note: unknown = parseBounded(text, 'the note');
     return typeof note === 'object' && note !== null ? (note as Stored) : {};
   } catch {
     return {};

@@ -9,6 +9,7 @@ import { show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
 import { DEFAULT_NAME } from './job.ts';
 import { bodyFields, hasNeeds, headerFields, type JobField } from './job-fields.ts';
+import { inexactNumber, parseBounded } from './json-text.ts';
 import { decodeHeader, MARK_LETTER, markOf } from './record-header.ts';
 
 /** What an edit changes. Of an option, `null`: as if it had never been given. */
@@ -47,7 +48,7 @@ type Body = Record<string, unknown>;
 
 function bodyOf(record: string): Body | undefined {
   try {
-    const body: unknown = JSON.parse(record.slice(record.indexOf('|') + 1));
+    const body: unknown = parseBounded(record.slice(record.indexOf('|') + 1), 'the record');
     return typeof body === 'object' && body !== null && !Array.isArray(body) ? (body as Body) : undefined;
   } catch {
     return undefined;
@@ -106,16 +107,13 @@ function jsonAfter(text: string, body: Body, { name, hasData, data, options }: R
   return `{${parts.filter((part) => part !== '').join(',')}}`;
 }
 
-/** Texts, which are skipped, and numbers. */
-const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:[.eE][-+.\deE]*)?/g;
-
-/** Another program may have written whole numbers that do not fit; writing them anew would change them in silence. */
+/** Another program may have written numbers that do not fit; writing them anew would change them in silence. */
 function checkNumbers(json: string): void {
-  const lost = json.match(TOKENS)?.find((token) => /^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token)));
+  const lost = inexactNumber(json);
   if (lost === undefined) return;
   throw new DuestreamError(
     'bad-input',
-    `the data of the job holds ${lost}, which JavaScript would round; allowed: an edit that gives new data too`,
+    `the data of the job holds ${lost.literal.slice(0, 60)}, which JavaScript would round; allowed: an edit that gives new data too`,
   );
 }
 

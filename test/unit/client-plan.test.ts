@@ -111,8 +111,8 @@ describe('a job is refused with what was given and what is allowed', () => {
   const circular: Record<string, unknown> = {};
   circular.self = circular;
   test.each<[string, unknown, RegExp]>([
-    ['a cycle', circular, /data cannot be carried by JSON: .*circular/],
-    ['a bigint', { n: 1n }, /data cannot be carried by JSON: .*BigInt/],
+    ['a cycle', circular, /data\.self\.self.* \(a circular reference\) cannot be carried/],
+    ['a bigint', { n: 1n }, /data\.n \(a bigint\) cannot be carried by JSON/],
     ['NaN inside', { deep: [1, Number.NaN] }, /data\.deep\.1 \(NaN\) cannot be carried by JSON; allowed: objects/],
     ['a function', () => 1, /data \(a function\) cannot be carried/],
     ['a Map', { map: new Map() }, /data\.map \(a Map\) cannot be carried/],

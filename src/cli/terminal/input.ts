@@ -6,6 +6,7 @@ import { resolve } from 'node:path';
 import { type Backoff, isBackoff } from '../../core/backoff.ts';
 import { show } from '../../core/duration.ts';
 import { DuestreamError, messageOf } from '../../core/errors.ts';
+import { parseExact } from '../../core/json-text.ts';
 import type { Invocation } from './invocation.ts';
 
 /** Larger than any data a configuration may allow. */
@@ -18,9 +19,9 @@ const INPUT_BYTES_MAX = 32 * 1024 * 1024;
  */
 export async function readData(invocation: Invocation, text: string | undefined, flag = '--data'): Promise<unknown> {
   if (text === undefined) return undefined;
-  if (text === '-') return parse(await readAll(invocation.stdin, 'stdin'), 'stdin');
-  if (text.startsWith('@')) return parse(await readAll(openFile(invocation, text.slice(1)), text), text);
-  return parse(text, flag);
+  if (text === '-') return parse(await readAll(invocation.stdin, 'stdin'), 'stdin', flag);
+  if (text.startsWith('@')) return parse(await readAll(openFile(invocation, text.slice(1)), text), text, flag);
+  return parse(text, flag, flag);
 }
 
 const HOUR_MS = 3_600_000;
@@ -109,10 +110,11 @@ async function readAll(input: AsyncIterable<Uint8Array | string>, what: string):
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function parse(text: string, what: string): unknown {
+function parse(text: string, what: string, flag: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExact(text, flag.slice('--'.length));
   } catch (error) {
+    if (error instanceof DuestreamError) throw error;
     throw new DuestreamError(
       'bad-input',
       `${what} is not JSON: ${messageOf(error)}; allowed: JSON such as '{"to":"a@b.c"}', @file, or - for stdin`,

@@ -2,7 +2,6 @@
  * A definition ⇄ the text that is stored: `{"since": ms, "anchor": ms, "source": "call" | "file", "schedule": { … }}`. The
  * anchor is where `align: start` counts from when nobody said, and is there only then. What is inside is what people write, with instants in UTC, so that any client can write one and everybody can read it.
  */
-import { dataJson } from '../data-json.ts';
 import { DuestreamError, messageOf } from '../errors.ts';
 import type { Schedule } from './schedule.ts';
 import { parseSchedule, type ScheduleFrom, type ScheduleInput } from './schedule-input.ts';
@@ -44,7 +43,13 @@ export function defineSchedule(
 export function encodeDefinition(definition: Definition): string {
   const { schedule, source, input } = definition;
   const anchor = pinnedOf(definition);
-  return dataJson({ since: schedule.sinceMs, ...(anchor === undefined ? {} : { anchor }), source, schedule: input });
+  // Its data was judged when it was parsed.
+  return JSON.stringify({
+    since: schedule.sinceMs,
+    ...(anchor === undefined ? {} : { anchor }),
+    source,
+    schedule: input,
+  });
 }
 
 /** Where an interval counts from that is aligned to its start and has none; undefined for all others. */

@@ -17,7 +17,7 @@ import { type BackendOptions, createBackend } from './backend.ts';
 import type { ApiEnv } from './caller.ts';
 import { carryOut, checkMay } from './carry-out.ts';
 import { refuseFaults } from './faults.ts';
-import { bodyGate } from './gate/bodies.ts';
+import { bodyGate, numberGate } from './gate/bodies.ts';
 import { type CallerOptions, remoteOf } from './gate/callers.ts';
 import { checkHosts, type HostOptions } from './gate/hosts.ts';
 import { createIdentity } from './gate/identity.ts';
@@ -78,12 +78,15 @@ export function createApi(options: ApiOptions): Api {
       c.set('caller', caller);
       await next();
     };
-    app.openapi({ ...routeOf(verb), path: `/v1${verb.at}`, middleware: mayCall }, (c) => {
-      const caller = c.get('caller');
-      const failed = () => failures.take(remoteOf(c));
-      const parts = { verb, backend, caller, log, failed, pulse, isSecure: isSecure(options, c) };
-      return carryOut({ ...parts, stillMay: () => stillMay(verb, caller, c), cut: cutOf(c) }, c) as never;
-    });
+    app.openapi(
+      { ...routeOf(verb), path: `/v1${verb.at}`, middleware: verb.body ? [mayCall, numberGate] : [mayCall] },
+      (c) => {
+        const caller = c.get('caller');
+        const failed = () => failures.take(remoteOf(c));
+        const parts = { verb, backend, caller, log, failed, pulse, isSecure: isSecure(options, c) };
+        return carryOut({ ...parts, stillMay: () => stillMay(verb, caller, c), cut: cutOf(c) }, c) as never;
+      },
+    );
   }
   refuseMethods(app, verbs);
   app.notFound(() => {

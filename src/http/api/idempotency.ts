@@ -37,7 +37,7 @@ export async function sameCall(backend: Backend, { queue, key, data, options }: 
   const { redis, namespace, server } = await backend.place();
   await server.settle();
   const dueMs = options.at === undefined ? server.latestMs() + durationMs(delay ?? 0, 'delay') : undefined;
-  const digest = hash('sha256', dataJson([queue, data ?? null, options])).slice(0, 32);
+  const digest = hash('sha256', `${dataJson(data ?? null)}${JSON.stringify([queue, options])}`).slice(0, 32);
   const name = controlKeys(namespace).idempotency(hash('sha256', `${queue} ${key}`).slice(0, 32));
   const mine = `${dueMs === undefined ? '-' : Math.ceil(dueMs)} ${digest}`;
   const before = await redis.set(name, mine, 'PX', IDEMPOTENCY_MS, 'NX', 'GET');

@@ -75,6 +75,24 @@ describe('jobs', () => {
     ).toMatchObject(problem(409, 'exists'));
   });
 
+  test('with a number that would lose digits are refused by its place, in every body', async () => {
+    const big = { toJSON: () => 'BIG' };
+    const exact = (body: object) => ({ body: JSON.stringify(body).replaceAll('"BIG"', '1234567824702058497') });
+    const given = 'which would be read as 1234567824702058500; allowed: a number that keeps its digits';
+    for (const [what, body, field] of [
+      ['POST /v1/queues/emails/jobs', { data: { user: big } }, 'body.data.user'],
+      ['POST /v1/queues/emails/batch/schedule', { jobs: [{ data: [1, big] }] }, 'body.jobs.0.data.1'],
+      ['PATCH /v1/queues/emails/jobs/a', { data: { a: { b: big } } }, 'body.data.a.b'],
+      ['PUT /v1/schedules/big', { queue: 'emails', every: '1h', data: big }, 'body.data'],
+    ] as const) {
+      const refused = await ask(what, exact(body));
+      expect(refused).toMatchObject({ ...problem(400, 'bad-input'), body: { errors: [{ field }] } });
+      expect(refused.body.detail).toContain(given);
+    }
+    const fine = '{"id":"fine","delay":"1h","data":[1.0,1e3,1.10,"1234567824702058497",9007199254740992]}';
+    expect(await ask('POST /v1/queues/emails/jobs', { body: fine })).toMatchObject({ status: 201 });
+  });
+
   test('with a wrong field are refused by its name, with what was given and what is allowed', async () => {
     const wrong = await ask('POST /v1/queues/emails/jobs', { body: { delay: '2 fortnights' } });
     expect(wrong).toMatchObject(problem(400, 'bad-input'));

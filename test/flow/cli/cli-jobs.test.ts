@@ -38,6 +38,23 @@ describe('schedule', () => {
     expect(await the.redis.hget(the.keys.jobs, 'j:b')).toContain('{"d":{"from":"stdin"}}');
   });
 
+  test('refuses numbers that would lose digits, in a flag, a file and a line of --bulk, with their place', async () => {
+    const data = '{"user":[1234567824702058497]}';
+    writeFileSync(join(cli.folder, 'big.json'), data);
+    for (const given of [data, '@big.json', '-']) {
+      const { code, err } = await due(['schedule', 'q', '--id', 'a', '--data', given], { input: data });
+      expect(code).toBe(64);
+      expect(err).toContain(
+        'data.user.0 is 1234567824702058497, which would be read as 1234567824702058500; allowed: ',
+      );
+    }
+    const input = '{"id":"b","data":{"x":0.1234567890123456789}}\n{"id":"c","data":{"x":1.10}}\n';
+    const { scheduled, malformed } = await answer(['schedule', 'q', '--bulk', '-'], { input });
+    expect(scheduled).toBe(1);
+    expect(malformed).toMatchObject([{ line: 1, reason: expect.stringContaining('data.x is 0.1234567890123456789') }]);
+    expect(await the.redis.hkeys(the.keys.jobs)).toEqual(['j:c']);
+  });
+
   test('takes what the library takes: expiry, lateness, attempts, timeout and backoff', async () => {
     const late = ['--expires-at', '2030-01-02T00:00:00Z', '--max-lateness', '10m', '--on-late', 'dead'];
     const own = [

@@ -6,6 +6,7 @@ import type { DurabilityOption, Producer, Scheduled, ScheduleOptions } from '../
 import { show } from '../../../core/duration.ts';
 import { DuestreamError, messageOf } from '../../../core/errors.ts';
 import { optionNames } from '../../../core/job-fields.ts';
+import { parseExact } from '../../../core/json-text.ts';
 import { hintOf } from '../../../core/nearest.ts';
 import type { Queue } from '../../../core/queue.ts';
 import type { Exit } from '../../register.ts';
@@ -72,7 +73,7 @@ function readLine(session: Session, tally: Tally, number: number, text: string |
   tally.read += 1;
   try {
     if (text === undefined) throw new Error(`the line is longer than ${LINE_CHARS_MAX} characters`);
-    return { number, job: jobOf(JSON.parse(text)) };
+    return { number, job: jobOf(parseExact(text, '')) };
   } catch (error) {
     refuse(session, tally, number, messageOf(error));
     return undefined;

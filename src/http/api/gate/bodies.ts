@@ -1,8 +1,9 @@
 /**
- * How large a body may be. One that says its length is refused before it is read; one that comes in chunks is read up to the
+ * How large a body may be, and which numbers it may hold. One that says its length is refused before it is read; one that comes in chunks is read up to the
  * limit. The framework's own gate is not used: it cannot take apart a request of the adapter.
  */
 import type { MiddlewareHandler } from 'hono';
+import { refuseInexact } from '../../../core/json-text.ts';
 import { Problem } from '../problem.ts';
 
 export function bodyGate(max: number): MiddlewareHandler {
@@ -17,6 +18,12 @@ export function bodyGate(max: number): MiddlewareHandler {
     return next();
   };
 }
+
+/** Numbers that the parser would round. The framework keeps the text, and parses it again for the verb. */
+export const numberGate: MiddlewareHandler = async (c, next) => {
+  refuseInexact(await c.req.text(), 'body');
+  await next();
+};
 
 const isBodiless = (method: string): boolean => method === 'GET' || method === 'HEAD';
 
