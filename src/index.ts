@@ -43,6 +43,7 @@ export {
   type Edited,
   type Finding,
   type JobChange,
+  type JobCount,
   type JobFilter,
   type JobListOptions,
   type JobPage,

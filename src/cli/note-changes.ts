@@ -6,13 +6,14 @@ import { type Session, withRedis } from './session.ts';
 
 /** The changes have been made: that they are not in the audit is said, and changes no exit status. */
 export async function noteChanges(session: Session): Promise<void> {
-  const changes = session.changes.filter(({ count }) => count > 0);
+  const changes = session.changes.filter(({ count, isWhole }) => count > 0 || isWhole);
   if (changes.length === 0) return;
   const { namespace } = session.config;
   const who = `${userName()}@${hostname()}`;
   try {
     await withRedis(session, async (redis) => {
-      for (const change of changes) await audit({ redis, namespace }, { ...change, who, way: 'cli' });
+      for (const { isWhole: _, ...change } of changes)
+        await audit({ redis, namespace }, { ...change, who, way: 'cli' });
     });
   } catch (error) {
     session.out.note(`this change is not in the audit: ${oneLine(messageOf(error))}`);

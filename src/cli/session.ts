@@ -32,7 +32,10 @@ export interface Session {
 }
 
 /** One change, by whom is known. */
-export type Changed = Omit<Change, 'who' | 'way'>;
+export type Changed = Omit<Change, 'who' | 'way'> & {
+  /** It is noted although no job was changed by it. */
+  readonly isWhole?: boolean;
+};
 
 /** @throws DuestreamError `bad-config` */
 export function openSession(invocation: Invocation, flags: Readonly<Record<string, unknown>>): Session {

@@ -12,6 +12,7 @@ import type { Cancelled } from './cancel.ts';
 import { type Changes, changesOf, type JobChange, type NewDue, type RunNow } from './changes.ts';
 import { createLevels, type Durability, type DurabilityOption } from './durability.ts';
 import type { Edited } from './edit.ts';
+import type { JobCount } from './find/count.ts';
 import type { JobFilter } from './find/filter.ts';
 import { type Finding, findingOf } from './find/finding.ts';
 import type { JobListOptions, JobPage } from './find/list.ts';
@@ -45,6 +46,7 @@ export type {
   Edited,
   Finding,
   JobChange,
+  JobCount,
   JobFilter,
   JobListOptions,
   JobPage,

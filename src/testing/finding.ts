@@ -13,8 +13,9 @@ import type { ProducerSettings } from '../client/settings.ts';
 import { idOf, memberOf } from '../core/codec.ts';
 import { decodeHeader } from '../core/record-header.ts';
 import type { JobState } from '../core/state.ts';
+import type { Member } from '../redis/find/counted.ts';
 import type { Found, LiveState } from '../redis/find/look.ts';
-import type { Place, Source } from '../redis/find/places.ts';
+import type { DueRange, Place, Source } from '../redis/find/places.ts';
 import { type PartitionRef, partitionRef } from '../redis/keys.ts';
 import { cancel, peekOf, refOf, reschedule, rewrite, seenOf } from './changes.ts';
 import type { JobBook } from './jobs.ts';
@@ -74,6 +75,11 @@ function readerIn(book: JobBook): Reader {
       .filter((job) => isIn(source, job))
       .map((job) => placeOf(source, job))
       .toSorted((one, two) => (one.at < two.at ? -1 : 1));
+  const membersIn = (ref: PartitionRef, due: DueRange): readonly Member[] =>
+    inPartition(ref).flatMap(({ id, state, dueMs }) => {
+      const member = memberOf(id);
+      return isLive(state) && isWithin(due, dueMs) ? [{ member, at: member, state }] : [];
+    });
   return {
     async places(ref, { source, after = '', last, limit }) {
       const places = placesIn(ref, source)
@@ -89,6 +95,13 @@ function readerIn(book: JobBook): Reader {
       const jobs = places.map(({ member }) => foundIn(ref, book.find(ref.queue, idOf(member).id), book.nowMs()));
       return { jobs, sizes: jobs.map((job) => (job ? job.member.length + (job.record?.length ?? 0) : 0)) };
     },
+    async countPage(ref, { due }) {
+      const all = [...membersIn(ref, due)];
+      const of = (state: LiveState) => all.filter((one) => one.state === state).length;
+      const counts = { scheduled: of('scheduled'), ready: of('ready'), running: of('running') };
+      return { kind: 'counted', counts, next: undefined, last: '', mark: '' };
+    },
+    members: async (ref, due) => membersIn(ref, due),
     countScheduled: async (ref, due) =>
       inPartition(ref).filter(({ state, dueMs }) => state === 'scheduled' && isWithin(due, dueMs)).length,
   };

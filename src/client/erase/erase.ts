@@ -14,8 +14,8 @@ import { parseFilter as parseDeadFilter } from '../dead/filter.ts';
 import type { createLetters } from '../dead/letters.ts';
 import { parseCursor as parseDeadCursor } from '../dead/walk.ts';
 import { cancelling } from '../find/acts.ts';
+import { countJobs } from '../find/count.ts';
 import { parseFilter } from '../find/filter.ts';
-import { countJobs } from '../find/list.ts';
 import { changeWhere, type FindingParts } from '../find/where.ts';
 import type { CallPartitions } from '../partition-calls.ts';
 import { cursorOf, type Spot } from './cursor.ts';
@@ -96,7 +96,8 @@ export async function eraseTag(parts: ErasingParts, ask: EraseAsk): Promise<Walk
   }
   const { queue } = ask;
   const filter = parseFilter({ tag }, { owner: 'erase' });
-  return { erased: told(spot || dryRun ? 0 : await countJobs(parts.finding, { queue, filter })), spot };
+  const left = async () => (await countJobs(parts.finding, { queue, filter })).count;
+  return { erased: told(spot || dryRun ? 0 : await left()), spot };
 }
 
 export const withCursor = ({ erased, spot }: Walked, tag: string): Erased => ({

@@ -14,9 +14,10 @@ import { dueOf } from '../plan.ts';
 import type { Parts } from '../producer-parts.ts';
 import type { ProducerSettings } from '../settings.ts';
 import { cancelling, editing, rescheduling, sealedFor } from './acts.ts';
+import { countJobs, type JobCount } from './count.ts';
 import { parseCursor } from './cursor.ts';
 import { checkNotEmpty, type Filter, filterKey, type JobFilter, type ListState, parseFilter } from './filter.ts';
-import { countJobs, type JobListOptions, type JobPage, type ListAsk, listJobs } from './list.ts';
+import { type JobListOptions, type JobPage, type ListAsk, listJobs } from './list.ts';
 import { type CancelledWhere, type ChangedWhere, changeWhere, type WhereAsk, type WhereOptions } from './where.ts';
 
 /** Jobs by what they are, not by their ids. */
@@ -34,12 +35,16 @@ export interface Finding {
   /** All of them, page by page. @example for await (const { id } of producer.jobs(mail, { tag: 'user:42' })) console.log(id); */
   jobs<Data>(queue: QueueInput<Data>, filter?: JobFilter): AsyncGenerator<JobView<InputOf<Data>>, void, undefined>;
   /**
-   * How many there are. How many are scheduled, also within a range of due times, Redis knows at once; for the rest the
-   * jobs are looked through, a bounded slice at a time.
+   * How many there are, each counted once, also while jobs go from state to state: each partition is counted at one moment.
+   * A large one of which jobs are counted by tag, name or id, or with more than 500 jobs in ready, is looked through; where
+   * jobs move meanwhile there are at least so many, and `tally` says so. How many are scheduled, also within a range of
+   * due times, costs nothing. 0 means that no such job lived at that moment.
    *
-   * @example const open = await producer.count(mail, { tag: 'user:42', name: 'invoice' });
+   * @example while ((await producer.count(mail)) > 0) await setTimeout(1000);
    */
   count(queue: QueueInput<unknown>, filter?: JobFilter): Promise<number>;
+  /** The same, and whether there may be more. @example const { count, atLeast } = await producer.tally(mail, { tag: 'user:42' }); */
+  tally(queue: QueueInput<unknown>, filter?: JobFilter): Promise<JobCount>;
   /**
    * Cancels every job that the filter means, and asks those that run to stop. A job that changes meanwhile is skipped and
    * counted. Safe to start again; with a `cursor` in the result there are more.
@@ -86,7 +91,7 @@ const WAITING: readonly ListState[] = ['scheduled', 'ready'];
 type Where = Pick<WhereAsk, 'queue' | 'filter' | 'dryRun' | 'limit' | 'cursor' | 'onProgress' | 'signal'>;
 
 type Run = Pick<Calls, 'runChecked'>;
-type Looks = 'list' | 'jobs' | 'count';
+type Looks = 'list' | 'jobs' | 'count' | 'tally';
 
 export const findingOf = (settings: ProducerSettings, calls: Run): Finding => ({
   ...looksOf(calls),
@@ -110,6 +115,11 @@ function looksOf({ runChecked }: Run): Pick<Finding, Looks> {
     count: (queue, filter = {}) =>
       runChecked(
         () => countAskOf(queue, filter, 'count'),
+        async ({ finding }, ask) => (await countJobs(finding, ask)).count,
+      ),
+    tally: (queue, filter = {}) =>
+      runChecked(
+        () => countAskOf(queue, filter, 'tally'),
         ({ finding }, ask) => countJobs(finding, ask),
       ),
   };

@@ -1,11 +1,10 @@
-/** Lists, iterates over and counts the jobs that a filter means. Reading only: nothing is changed, no script blocks. */
+/** A page of the jobs that a filter means. Reading only: nothing is changed, no script blocks. */
 import type { Queue } from '../../core/queue.ts';
 import type { Found } from '../../redis/find/look.ts';
 import { type JobView, viewOf } from '../job-view.ts';
-import { withReadRetry } from '../read-retry.ts';
 import { parseCursor } from './cursor.ts';
 import { type Filter, filterKey, type JobFilter } from './filter.ts';
-import { type Page, pageOf, type WalkParts } from './walk.ts';
+import { pageOf, type WalkParts } from './walk.ts';
 
 /** A page of jobs. */
 export interface JobPage<Data = unknown> {
@@ -36,36 +35,6 @@ export async function listJobs(parts: WalkParts, { cursor, ...ask }: ListAsk): P
   const from = cursor === undefined ? undefined : parseCursor(cursor, key);
   const page = await pageOf(parts, { ...ask, key, from });
   return { jobs: page.rows.map(viewIn), scanned: page.scanned, cursor: page.cursor };
-}
-
-const COUNT_ROWS = 1000;
-
-export async function countJobs(
-  parts: WalkParts,
-  { queue, filter }: Pick<ListAsk, 'queue' | 'filter'>,
-): Promise<number> {
-  const { states, tag, name, idPrefix } = filter;
-  const isIndexed = tag === undefined && name === undefined && idPrefix === undefined;
-  const scheduled = isIndexed && states.includes('scheduled') ? await scheduledIn(parts, { queue, filter }) : 0;
-  const others = isIndexed ? { ...filter, states: states.filter((state) => state !== 'scheduled') } : filter;
-  let count = 0;
-  for (let page: Page | undefined; others.states.length > 0 && (page === undefined || page.next !== undefined); ) {
-    page = await pageOf(parts, { queue, filter: others, key: '', limit: COUNT_ROWS, from: page?.next });
-    count += page.rows.length;
-  }
-  return scheduled + count;
-}
-
-/** How many are scheduled Redis knows, whatever their number. */
-function scheduledIn(
-  { reader, callPartitions }: WalkParts,
-  { queue, filter }: Pick<ListAsk, 'queue' | 'filter'>,
-): Promise<number> {
-  return callPartitions(queue, async (layout, policy) => {
-    const count = () => Promise.all(layout.map((ref) => reader.countScheduled(ref, filter.due)));
-    const counts = await withReadRetry('count', count, policy);
-    return counts.reduce((sum, one) => sum + one, 0);
-  });
 }
 
 function viewIn({ ref, id, bare, state, record, run, dueMs }: Found): JobView {

@@ -14,6 +14,7 @@ import type { Queue } from '../../core/queue.ts';
 import { decodeHeader } from '../../core/record-header.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
+import { type CountAsk, type Counted, countPage, membersOf } from '../../redis/find/counted.ts';
 import { type Found, lookAt } from '../../redis/find/look.ts';
 import {
   type Ask,
@@ -42,6 +43,8 @@ export interface Reader {
   readonly look: (ref: PartitionRef, places: readonly Place[]) => ReturnType<typeof lookAt>;
   readonly extent: (ref: PartitionRef, source: Source) => Promise<Extent>;
   readonly countScheduled: (ref: PartitionRef, due: DueRange) => Promise<number>;
+  readonly countPage: (ref: PartitionRef, ask: CountAsk) => Promise<Counted | Moved>;
+  readonly members: (ref: PartitionRef, due: DueRange) => ReturnType<typeof membersOf>;
 }
 
 export const readerOf = (redis: Redis): Reader => ({
@@ -49,6 +52,8 @@ export const readerOf = (redis: Redis): Reader => ({
   look: (ref, places) => lookAt(redis, ref, places),
   extent: (ref, source) => extentOf(redis, ref, source),
   countScheduled: (ref, due) => countScheduled(redis, ref, due),
+  countPage: (ref, ask) => countPage(redis, ref, ask),
+  members: (ref, due) => membersOf(redis, ref, due),
 });
 
 export interface WalkParts {
@@ -181,14 +186,18 @@ function next(
 }
 
 /** Ids are judged before anything is read of their jobs. */
-function isPrefixed({ member }: Place, { idPrefix }: Filter): boolean {
+export function isPrefixed({ member }: Pick<Place, 'member'>, { idPrefix }: Filter): boolean {
   return idPrefix === undefined || member.startsWith(memberOf(idPrefix)) || member.startsWith(idPrefix);
 }
 
 /** A job that has gone on to another state is met there. What the index of tags says counts only with the header. */
 function isMeant(job: Found, { states, tag, name, idPrefix, due }: Filter, source: Source): boolean {
   const isHere = source.kind === 'tag' ? states.includes(job.state) : job.state === source.kind;
-  if (!isHere || !isWithin(due, job.dueMs)) return false;
+  return isHere && isWithin(due, job.dueMs) && isLike(job, { tag, name, idPrefix });
+}
+
+/** Whether the content of a job is what a filter says. */
+export function isLike(job: Found, { tag, name, idPrefix }: Pick<Filter, 'tag' | 'name' | 'idPrefix'>): boolean {
   if (idPrefix !== undefined && !job.id.startsWith(idPrefix)) return false;
   if (tag !== undefined && !decodeHeader(job.record ?? '')?.tags?.includes(tag)) return false;
   return name === undefined || nameIn(job.record) === name;

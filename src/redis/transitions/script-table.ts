@@ -236,6 +236,11 @@ export const scripts = {
     reply: 'list',
     each: ['member'],
   }),
+  count: define({
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'meta', 'stale'],
+    args: ['generation', 'from', 'to', 'after', 'last', 'limit', 'mode'],
+    reply: 'list',
+  }),
   stats: define({ keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta'], args: [] }),
   oldest: define({ keys: ['scheduled', 'jobs', 'runs', 'ready'], args: ['after', 'limit'], reply: 'list' }),
 } as const satisfies Record<string, Script>;

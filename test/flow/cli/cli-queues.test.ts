@@ -160,6 +160,24 @@ describe('queues rm', () => {
     expect((await due(['queues', 'rm', 'q', '--force'])).out).toBe('q is removed with 1 scheduled\n');
   });
 
+  test('is in the audit with the number of jobs that went', async () => {
+    const audited = async () => {
+      const { entries } = JSON.parse((await due(['audit', 'ls', '--json'])).out);
+      return entries.map(({ verb, count }: { verb: string; count: number }) => [verb, count]);
+    };
+    for (let nth = 0; nth < 3; nth += 1) await the.dead(`dead${nth}`);
+    await the.running('runs');
+    await the.scheduleAll(Array.from({ length: 45 }, (_, nth) => item(`j${nth}`, { dueMs: T0 + 1000 })));
+    await due(['queues', 'rm', 'q', '--force']);
+    expect(await audited()).toEqual([['queues.rm', 49]]);
+    await declareQueue(the.redis, { namespace, queue: 'q', partitions: 1 });
+    await due(['queues', 'rm', 'q']);
+    expect(await audited()).toEqual([
+      ['queues.rm', 0],
+      ['queues.rm', 49],
+    ]);
+  });
+
   test('removes one whose entry cannot be read by force, with the keys of each partition that has some', async () => {
     await the.schedule('b', { dueMs: T0 + 1000 });
     await the.redis.hset(controlKeys(namespace).queues, 'q', '{"partitions":null,"generation":0}');

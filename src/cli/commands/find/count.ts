@@ -18,7 +18,9 @@ export const count: Register = (parent, runner) => {
 async function run(session: Session, queue: string, flags: FilterFlags): Promise<Exit> {
   const filter = readFilter(flags);
   await withRedis(session, (redis) => partitionsOfQueue(session, redis, queue));
-  const jobs = await withProducer(session, (producer) => producer.count(queue, filter));
-  session.out.answer({ queue, count: jobs }, () => [line`${jobs}`]);
+  const { count: jobs, atLeast } = await withProducer(session, (producer) => producer.tally(queue, filter));
+  session.out.answer({ queue, count: jobs, ...(atLeast && { atLeast }) }, () => [
+    atLeast ? line`at least ${jobs}: jobs moved while they were counted` : line`${jobs}`,
+  ]);
   return 0;
 }

@@ -43,7 +43,7 @@ export const queuesRm: Register = (parent, runner) => {
 
 async function run(session: Session, queue: string, force: boolean): Promise<Exit> {
   const { namespace } = session.config;
-  const { held, kept, schedules } = await withRedis(session, async (redis) => {
+  const { held, kept, schedules, jobs } = await withRedis(session, async (redis) => {
     const isUnreadable = force && (await unreadableQueues(redis, namespace)).some((one) => one.queue === queue);
     const refs = isUnreadable
       ? await partitionsFound(redis, namespace, queue)
@@ -52,7 +52,7 @@ async function run(session: Session, queue: string, force: boolean): Promise<Exi
     const schedules = await schedulesOfQueue(redis, namespace, queue);
     if (!force) await refuse(redis, { namespace, queue, held: found, schedules });
     await removeSchedules(redis, namespace, schedules);
-    for (const ref of refs) refuseHeld(queue, await removedOr(redis, ref, force));
+    const jobs = await removeAll(redis, refs, force);
     await undeclareQueue(redis, namespace, queue);
     await leadersGone(redis, refs);
     const late = await Promise.all(refs.map((ref) => remove(redis, ref, { force: false })));
@@ -62,11 +62,12 @@ async function run(session: Session, queue: string, force: boolean): Promise<Exi
     await rearmSchedules(redis, namespace, put);
     return {
       held: found,
+      jobs,
       kept: came ? (put.length > 0 ? 'schedules were put' : 'jobs were scheduled') : '',
       schedules,
     };
   });
-  session.changes.push({ verb: 'queues.rm', queue, target: queue, count: kept === '' ? 1 : 0 });
+  session.changes.push({ verb: 'queues.rm', queue, target: queue, count: jobs, isWhole: kept === '' });
   session.out.answer({ queue, removed: kept === '', forced: force, held, schedules }, () => [
     kept !== ''
       ? line`${kept} in ${queue} while it was removed: it is kept with those; stop its producers and repeat`
@@ -115,11 +116,17 @@ function refuseHeld(queue: string, held: Held | undefined): void {
   throw new DuestreamError('failed', `${queue} holds ${listed(held)}; add --force to remove it with all of that`);
 }
 
-/** What a partition holds if that kept it. Its entries are counted as waiting: who runs is not asked any more. */
-async function removedOr(redis: Redis, ref: PartitionRef, force: boolean): Promise<Held | undefined> {
-  const { kind, holds } = await remove(redis, ref, { force });
-  if (kind === 'ok') return undefined;
-  return { scheduled: holds.scheduled, ready: holds.entries, running: 0, dead: holds.dead };
+/** @returns how many jobs went. @throws DuestreamError `failed` where a partition holds some */
+async function removeAll(redis: Redis, refs: readonly PartitionRef[], force: boolean): Promise<number> {
+  let jobs = 0;
+  for (const ref of refs) {
+    const { kind, holds } = await remove(redis, ref, { force });
+    // Its entries are counted as waiting: who runs is not asked any more.
+    const held = { scheduled: holds.scheduled, ready: holds.entries, running: 0, dead: holds.dead };
+    if (kind === 'holds') refuseHeld(ref.queue, held);
+    jobs += total(held);
+  }
+  return jobs;
 }
 
 /** A leader that gives its lease back removes it; one that went on for a moment may have written keys again. */

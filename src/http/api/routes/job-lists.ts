@@ -87,14 +87,22 @@ const countJobs = verb({
   method: 'get',
   at: '/queues/{queue}/count',
   summary: 'Count the jobs that are not over, all or by a filter',
-  doc: 'How many are scheduled, also within a range of due times, is known at once. For the rest jobs are looked through, a bounded number in one request: with a `next` in the answer, ask again with it and add.',
+  doc: 'By state and due time they are counted at one moment. By tag, name or id jobs are looked through, a bounded number in one request: with a `next` in the answer, ask again with it and add.',
   scope: 'read',
   queues: 'path',
   path: ofQueue,
   query: strict({ state: statesText.default('scheduled,ready,running'), ...filterFields, cursor }),
   answers: {
     200: {
-      schema: z.object({ queue: z.string(), count, scanned: count, next }).openapi('JobCount'),
+      schema: z
+        .object({
+          queue: z.string(),
+          count,
+          atLeast: z.boolean().openapi({ description: 'There may be more: some moved meanwhile, or there is a next.' }),
+          scanned: count,
+          next,
+        })
+        .openapi('JobCount'),
       doc: 'How many this request has counted.',
     },
   },
@@ -104,19 +112,23 @@ const countJobs = verb({
     const states = statesIn(state);
     const filter = filterOf(fields);
     const isIndexed = [fields.tag, fields.name, fields.idPrefix].every((one) => one === undefined);
-    const isKnown = isIndexed && states.includes('scheduled');
-    const others = isKnown ? states.filter((one) => one !== 'scheduled') : states;
-    let counted =
-      isKnown && from === undefined ? await backend.producer.count(to, { ...filter, state: 'scheduled' }) : 0;
-    let scanned = 0;
-    let at = others.length > 0 ? from : undefined;
-    for (let pages = 0; others.length > 0 && pages < COUNTED_PAGES && (pages === 0 || at !== undefined); pages += 1) {
-      const page = await backend.producer.list(to, { ...filter, state: others, limit: COUNTED_JOBS, cursor: at });
+    if (isIndexed) {
+      const all = await backend.producer.tally(to, { ...filter, state: states });
+      return { status: 200, body: { queue, ...all, scanned: all.count } };
+    }
+    let [counted, scanned, at] = [0, 0, from];
+    for (let pages = 0; pages < COUNTED_PAGES && (pages === 0 || at !== undefined); pages += 1) {
+      const page = await backend.producer.list(to, { ...filter, state: states, limit: COUNTED_JOBS, cursor: at });
       counted += page.jobs.length;
       scanned += page.scanned;
       at = page.cursor;
     }
-    return { status: 200, body: { queue, count: counted, scanned, next: at } };
+    // So many could be looked through: then they are counted at one moment.
+    const whole = from === undefined && at === undefined;
+    const all = whole
+      ? await backend.producer.tally(to, { ...filter, state: states })
+      : { count: counted, atLeast: true };
+    return { status: 200, body: { queue, ...all, scanned, next: at } };
   },
 });
 
