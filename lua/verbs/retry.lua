@@ -31,7 +31,7 @@ if run.cancel == '1' then
   endCancelled(jobs, runs, done, meta, tags, member, run, now, window)
 else
   run.failures = run.failures + (run.owner == '-' and 0 or 1)
-  run.history = lengthened(run.history, failure)
+  run.history = lengthened(run.history, failure, past ~= nil)
   local due = putBack(scheduled, runs, meta, wake, member, run, now + delay, 'n.retried')
   reply = { 'ok', due }
 end

@@ -1,6 +1,6 @@
 /** What a verb has changed, in the audit: who did what to how many, by the command line. */
 import { hostname, userInfo } from 'node:os';
-import { messageOf, oneLine } from '../core/errors.ts';
+import { reasonOf } from '../core/reason.ts';
 import { audit } from '../operations/audit.ts';
 import { type Session, withRedis } from './session.ts';
 
@@ -16,7 +16,7 @@ export async function noteChanges(session: Session): Promise<void> {
         await audit({ redis, namespace }, { ...change, who, way: 'cli' });
     });
   } catch (error) {
-    session.out.note(`this change is not in the audit: ${oneLine(messageOf(error))}`);
+    session.out.note(`this change is not in the audit: ${reasonOf(error)}`);
   }
 }
 

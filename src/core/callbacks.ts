@@ -4,7 +4,7 @@
  * under each name is told as a warning of Node, the others are not: a listener that fails may be called for each job.
  */
 import { isPromise } from './content.ts';
-import { messageOf, oneLine } from './errors.ts';
+import { reasonOf } from './reason.ts';
 
 export interface Callbacks {
   /** Calls it with what it is told. `name` stands in the warning. */
@@ -17,7 +17,7 @@ export function createCallbacks(what: string): Callbacks {
   function tell(name: string, thrown: unknown): void {
     if (told.has(name)) return;
     told.add(name);
-    const why = oneLine(messageOf(thrown));
+    const why = reasonOf(thrown);
     process.emitWarning(`${what} ${name} failed: ${why}; duestream does not tell its further failures`);
   }
   return {

@@ -171,12 +171,24 @@ export function decodeRun(value: string): Run | undefined {
   };
 }
 
-/** One error as a line of a run or a dead letter. */
+/** One error as a line of a run or a dead letter. The stack comes last, so that a script can take it off. */
 export const encodeAttempted = (error: Attempted): string =>
   JSON.stringify({
     ...{ t: error.atMs, a: error.attempt, k: error.kind, m: error.message },
-    ...{ s: error.stack, w: error.worker, d: error.tookMs },
+    ...{ w: error.worker, d: error.tookMs, s: error.stack },
   });
+
+const HISTORY_MAX = 5;
+
+/** A history with one more error, as `lua/lib/history.lua` makes it: without `stacks`, that of the newest one stays. */
+export function lengthened(
+  history: readonly Attempted[],
+  error: Attempted,
+  { stacks }: { readonly stacks: boolean },
+): readonly Attempted[] {
+  const bare = stacks || error.stack === undefined ? history : history.map(({ stack: _, ...older }) => older);
+  return [...bare, error].slice(-HISTORY_MAX);
+}
 
 interface StoredAttempted {
   readonly t: number;

@@ -6,7 +6,17 @@
  * The dead job's record is carried over as text and parsed only when the compensation job is started and counted, because parsing
  * it may be what killed the workers.
  */
-import { decodeHistory, decodeRecord, encodeAttempted, encodeRecord, idOf, type JobRecord, memberOf } from './codec.ts';
+
+import {
+  decodeHistory,
+  decodeRecord,
+  encodeAttempted,
+  encodeRecord,
+  idOf,
+  type JobRecord,
+  lengthened,
+  memberOf,
+} from './codec.ts';
 import { derivedId } from './derived-id.ts';
 import { ABANDONED, DEFAULT_NAME } from './job.ts';
 import type { Attempted, Outcome } from './outcome.ts';
@@ -44,12 +54,12 @@ export function compensationOf(
   dueMs: number,
 ): Compensation | undefined {
   const { member, started, reason, error } = death;
-  const history = [...started.history, error];
+  const history = lengthened(started.history, error, { stacks: false });
   // The history is the last five errors, the count of crashes is all of them.
   const halfDone = started.crashes > 0 || history.some(({ kind }) => kind === 'timeout');
   if (!halfDone || isCompensation(started.record)) return undefined;
   const { id } = idOf(member);
-  const told = { id, token: started.token, reason, history: history.slice(-5).map(encodeAttempted) };
+  const told = { id, token: started.token, reason, history: history.map(encodeAttempted) };
   const body = started.record.slice(started.record.indexOf('|') + 1);
   const data = `{"told":${JSON.stringify(told)},"body":${body}}`;
   return {

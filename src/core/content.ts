@@ -10,13 +10,14 @@
  */
 import { dataJson, isCarried } from './data-json.ts';
 import { show } from './duration.ts';
-import { DuestreamError, messageOf, oneLine } from './errors.ts';
+import { DuestreamError, oneLine } from './errors.ts';
 import { checkFunction } from './function.ts';
 import { ABANDONED, DEFAULT_NAME, parseJobName } from './job.ts';
 import { parseBounded } from './json-text.ts';
 import { hintOf } from './nearest.ts';
 import { checkNames } from './option-names.ts';
 import { Defer } from './outcome.ts';
+import { reasonOf } from './reason.ts';
 import { issuesText, parseSchema, type SchemaResult, type StandardSchema } from './standard-schema.ts';
 
 /** Job name → what checks the data of jobs of that name. `default` is the name of a job that is given none. */
@@ -178,7 +179,7 @@ function decoded({ name: queue, codec }: Content, data: unknown, used: string | 
   }
   const failed = (thrown: unknown): never => {
     if (thrown instanceof Defer) throw thrown;
-    throw new BadData(oneLine(`the codec ${used} cannot decode the data: ${messageOf(thrown)}`));
+    throw new BadData(oneLine(`the codec ${used} cannot decode the data: ${reasonOf(thrown)}`));
   };
   try {
     const text = codec.decode(data, { queue });
@@ -206,7 +207,7 @@ function checked({ name: queue, jobs, codec }: Content, name: string, data: unkn
   };
   const failed = (thrown: unknown): never => {
     if (thrown instanceof BadData || thrown instanceof Defer) throw thrown;
-    throw new BadData(oneLine(codec ? 'its schema threw' : messageOf(thrown)));
+    throw new BadData(codec ? 'its schema threw' : reasonOf(thrown));
   };
   try {
     const result = schemaOf(jobs, queue, name)['~standard'].validate(data);

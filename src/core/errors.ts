@@ -68,13 +68,18 @@ export class Indeterminate extends DuestreamError {
 /** The text of anything that can be thrown: `undefined`, a string, an error with a throwing getter, a circular object. */
 export function messageOf(thrown: unknown): string {
   try {
-    if (thrown instanceof Error) return `${thrown.message === '' ? thrown.name : thrown.message}`;
+    if (isError(thrown)) return `${thrown.message === '' ? thrown.name : thrown.message}`;
     if (typeof thrown === 'string') return thrown;
     if (thrown === undefined || thrown === null) return `handler threw ${String(thrown)}`;
     return typeof thrown === 'object' ? (JSON.stringify(thrown) ?? 'unprintable') : String(thrown);
   } catch {
     return 'unprintable error';
   }
+}
+
+/** Also one of another realm, such as that of a test runner. */
+function isError(thrown: unknown): thrown is Error {
+  return thrown instanceof Error || Object.prototype.toString.call(thrown) === '[object Error]';
 }
 
 /** Control characters become spaces and long texts are cut: one error is one short line, wherever it is shown. */

@@ -17,8 +17,8 @@ import { isBadData, openedRecord } from './opened-record.ts';
 import { type AbortReason, type Attempted, Defer, type Outcome } from './outcome.ts';
 import type { Queue } from './queue.ts';
 import type { Redaction } from './redaction.ts';
-import { stackOf, wishOf } from './thrown.ts';
-import { toldMessage } from './told-message.ts';
+import { whyOf, wishOf } from './thrown.ts';
+import { tellerOf } from './told-message.ts';
 
 /** One start of one job, as Redis counts it. */
 export interface Life {
@@ -92,7 +92,7 @@ export function judgeStart<Handler>(life: Life, rules: Rules<Handler>, nowMs: nu
   if (!hasContent(queue) && record.codec === undefined) return run;
   const opened = openedRecord(queue, record);
   if (opened instanceof BadData) {
-    return refused(whole, BAD_DATA, toldMessage(opened.message, { record, life, rules }), name);
+    return refused(whole, BAD_DATA, tellerOf({ record, life, rules })(opened.message), name);
   }
   return opened instanceof Promise ? { ...run, opening: opened } : { ...run, record: opened };
 }
@@ -128,8 +128,6 @@ export interface EndParts<Handler> {
   readonly nowMs: number;
   /** 0 up to 1; asked only for what is jittered. */
   readonly random: () => number;
-  /** Whether errors are kept with where they were thrown. */
-  readonly stacks?: boolean;
 }
 
 const SUCCEEDED: EndVerdict = { kind: 'settled', outcome: { kind: 'done' } };
@@ -177,16 +175,14 @@ export function compensationOfExpired(
 function outcomeOf<Handler>(
   thrown: unknown,
   aborted: AbortReason | undefined,
-  { life, record, rules, nowMs, random, stacks }: EndParts<Handler>,
+  { life, record, rules, nowMs, random }: EndParts<Handler>,
 ): Outcome {
   // Back at once without using an attempt. If somebody else has started the job meanwhile, this is fenced, as it should.
   if (aborted === 'lease lost' || aborted === 'shutdown') return { kind: 'defer', delayMs: 0 };
   const isBad = isBadData(thrown);
   const kind = isBad ? 'refused' : aborted === 'timeout' ? 'timeout' : 'failure';
-  const told = (text: string) => toldMessage(text, { record, life, rules });
-  const message = oneLine(told(messageOf(thrown)));
-  const stack = stacks && !isBad ? stackOf(thrown, told) : undefined;
-  const error = { atMs: nowMs, attempt: life.started.attempts, kind, message, ...(stack && { stack }) } as const;
+  const told = tellerOf({ record, life, rules });
+  const error = { atMs: nowMs, attempt: life.started.attempts, kind, ...whyOf(thrown, told) } as const;
   if (isBad) return { kind: 'dead', reason: BAD_DATA, error };
   const wish = wishOf(thrown);
   if (wish instanceof Defer) return { kind: 'defer', delayMs: jittered(bounded(wish.delayMs), random()) };
@@ -203,9 +199,9 @@ function failureOf<Handler>(ending: Ending, parts: EndParts<Handler>): Attempted
   const { life, nowMs } = parts;
   const { thrown, aborted } = ending;
   const kind = aborted === 'timeout' ? 'timeout' : 'failure';
-  const said = toldMessage(messageOf(thrown), parts);
-  const message = oneLine(aborted === undefined ? said : `${aborted}: ${said}`);
-  return { atMs: nowMs, attempt: life.started.attempts, kind, message };
+  const why = whyOf(thrown, tellerOf(parts));
+  const message = oneLine(aborted === undefined ? why.message : `${aborted}: ${why.message}`);
+  return { atMs: nowMs, attempt: life.started.attempts, kind, ...why, message };
 }
 
 function withCompensation<Handler>(

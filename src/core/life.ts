@@ -6,7 +6,8 @@
  *      └───────────────┴── stop, or a start that fails ──▲
  */
 import { createAbort } from './abort.ts';
-import { DuestreamError, messageOf } from './errors.ts';
+import { DuestreamError } from './errors.ts';
+import { reasonOf } from './reason.ts';
 
 export interface Life<How> {
   readonly start: () => Promise<void>;
@@ -51,7 +52,7 @@ export function createLife<How>({ what, begin, end, atFailure }: LifeParts<How>)
       await beginning;
     } catch (error) {
       const cutShort = stopAsked.signal.aborted;
-      if (!cutShort) failure = messageOf(error);
+      if (!cutShort) failure = reasonOf(error);
       await stop(atFailure);
       throw cutShort ? new DuestreamError('stopped', `this ${what} was stopped while it started`) : error;
     }

@@ -4,8 +4,9 @@
  * else in a service: a failed pass is told once per change of state, waits with a growing jittered pause, and repeats.
  */
 import type { Clock } from './clock.ts';
-import { DuestreamError, messageOf } from './errors.ts';
+import { DuestreamError } from './errors.ts';
 import type { Emitter } from './events.ts';
+import { reasonOf } from './reason.ts';
 
 export interface Loop {
   readonly start: () => void;
@@ -132,7 +133,7 @@ function tellBack(looping: Looping, stopped = false): void {
 function tellAway(looping: Looping, error: unknown): void {
   const { clock, events, who } = looping;
   const nowMs = clock.monotonicMs();
-  const why = messageOf(error);
+  const why = reasonOf(error);
   // No outage, and nothing that passes: whoever runs this loop stops.
   if (error instanceof DuestreamError && error.code === 'wrong-schema') {
     events.emit('schema.refused', { who, why });

@@ -24,8 +24,11 @@ export type MinuteCounter = (typeof MINUTE_COUNTERS)[number];
 export const SPREADS = ['promotion', 'start', 'run'] as const;
 export type Spread = (typeof SPREADS)[number];
 
+/** Times above it are not told apart. */
+export const LONGEST_MS = 300_000;
+
 /** A time is within the first bound that is not less; the last bucket has what is above all. */
-export const BOUNDS_MS: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 250, 1000, 5000, 30_000, 300_000];
+export const BOUNDS_MS: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 250, 1000, 5000, 30_000, LONGEST_MS];
 
 /** How many times were within each bound and above the one before. */
 export type Buckets = readonly number[];
@@ -80,16 +83,26 @@ export const between = (before: Buckets, after: Buckets): Buckets =>
 export const sumOf = (all: readonly Buckets[], length: number): Buckets =>
   Array.from({ length }, (_, at) => all.reduce((sum, one) => sum + (one[at] ?? 0), 0));
 
-/** The bound below which a share of the times are; of those above all, the last one. Undefined where there is none. */
+/**
+ * The time within which a share of the times are, as if those of a bucket lay evenly between its bounds. Above the last bound
+ * nobody knows: then it is that bound, which no other share has. Undefined where there is none.
+ */
 export function quantileOf(buckets: Buckets, share: number): number | undefined {
   const count = buckets.reduce((sum, one) => sum + one, 0);
-  if (count === 0) return undefined;
-  let within = 0;
-  const at = buckets.findIndex((one) => {
-    within += one;
-    return within >= share * count;
-  });
-  return BOUNDS_MS[Math.min(at, BOUNDS_MS.length - 1)];
+  let before = 0;
+  for (const [at, inside] of buckets.entries()) {
+    const nth = share * count - before;
+    if (inside === 0 || nth > inside) {
+      before += inside;
+      continue;
+    }
+    const to = BOUNDS_MS[at];
+    if (to === undefined) return LONGEST_MS;
+    const from = BOUNDS_MS[at - 1] ?? 0;
+    const ms = from + ((to - from) * nth) / inside;
+    return Math.min(LONGEST_MS - 1, Number(ms.toPrecision(3)));
+  }
+  return undefined;
 }
 
 const listText = (list: Buckets): string =>

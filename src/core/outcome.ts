@@ -51,7 +51,10 @@ export interface Attempted {
   readonly attempt: number;
   readonly kind: 'failure' | 'timeout' | 'crash' | 'refused';
   readonly message: string;
-  /** Where it was thrown, in queues that keep a history. At most 2,000 characters. */
+  /**
+   * Where it was thrown, and where its causes were: frames without those of Node and of duestream, at most 2,000 characters.
+   * Of the last failure, in queues that keep a history of each; not while Redis is at its memory limit.
+   */
   readonly stack?: string | undefined;
   /** Which worker ran this attempt, and for how long. Not for a crash, whose worker could not say, nor for what never ran. */
   readonly worker?: string | undefined;

@@ -51,7 +51,7 @@ export interface PastJob<Result = unknown> {
   readonly tookMs: number | undefined;
   /** When it ended, in epoch ms. */
   readonly overMs: number;
-  /** The errors of its starts, oldest first, at most 5, with their stacks. */
+  /** The errors of its starts, oldest first, at most 5, each with its stack. */
   readonly history: readonly Attempted[];
   readonly result: KeptResult<Result>;
   /** The address of its dead letter, which may be gone by now. */

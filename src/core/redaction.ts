@@ -147,10 +147,18 @@ const TOLD_CHARS_MAX = 8192;
  * in their sorted list, so that thousands of values cost as little as one. What overlaps is hidden together, and a value
  * that begins before the cut is hidden whole.
  */
-export function redactedText(text: string, jobs: readonly JobData[], redaction: Redaction): string {
+export const redactedText = (text: string, jobs: readonly JobData[], redaction: Redaction): string =>
+  redactor(jobs, redaction)(text);
+
+/** The same for many texts: the values are sorted once. */
+export function redactor(jobs: readonly JobData[], redaction: Redaction): (text: string) => string {
   const values = hiddenTexts(jobs, redaction);
-  if (values === undefined) return REDACTED;
+  if (values === undefined) return () => REDACTED;
   const longest = longestAt(values);
+  return (text) => withoutValues(text, longest);
+}
+
+function withoutValues(text: string, longest: (text: string, at: number) => number): string {
   const end = Math.min(text.length, TOLD_CHARS_MAX);
   let shown = '';
   let copied = 0;

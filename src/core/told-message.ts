@@ -4,7 +4,8 @@
  */
 import type { JobRecord } from './codec.ts';
 import { readRecord } from './compensation.ts';
-import { type Redaction, redactedText } from './redaction.ts';
+import type { Told } from './reason.ts';
+import { type Redaction, redactor } from './redaction.ts';
 
 /** Whose values a message may quote. */
 export interface Quoted {
@@ -14,9 +15,14 @@ export interface Quoted {
   readonly rules: { readonly redact?: Redaction | undefined };
 }
 
-/** The text without the values of redacted fields, as they were stored and as the handler got them. */
-export function toldMessage(text: string, { record, life, rules: { redact } }: Quoted): string {
-  return redact ? redactedText(text, [record, ...storedIn(life.started.record)], redact) : text;
+/** A text without the values of redacted fields, as they were stored and as the handler got them. */
+export function tellerOf({ record, life, rules: { redact } }: Quoted): Told {
+  if (!redact) return (text) => text;
+  let told: Told | undefined;
+  return (text) => {
+    told ??= redactor([record, ...storedIn(life.started.record)], redact);
+    return told(text);
+  };
 }
 
 function storedIn(text: string): readonly JobRecord[] {

@@ -5,8 +5,9 @@
 import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname, extname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { DuestreamError, messageOf, oneLine } from '../core/errors.ts';
+import { DuestreamError, oneLine } from '../core/errors.ts';
 import { hintOf } from '../core/nearest.ts';
+import { reasonOf } from '../core/reason.ts';
 import { type Handlers, isHandlers } from '../worker/handlers.ts';
 import { syntaxPlace } from './syntax-place.ts';
 
@@ -43,7 +44,7 @@ export function whyUnloadable(
   if (code === 'ERR_UNKNOWN_FILE_EXTENSION' && /^\.[cm]?ts$/.test(extname(path))) {
     return `Node ${process.version} does not run TypeScript; take Node 22.18 or later, which strips the types, or build it to JavaScript and name that file, or install tsx and set NODE_OPTIONS="--import tsx"`;
   }
-  const text = messageOf(error);
+  const text = reasonOf(error);
   const advice =
     code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX'
       ? '; Node strips types and compiles nothing: write it without enum, namespace and parameter properties, or build it to JavaScript'

@@ -4,9 +4,10 @@ import { resolve } from 'node:path';
 import { doneLimits } from '../config/done.ts';
 import { queueOptions } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
-import { DuestreamError, messageOf } from '../core/errors.ts';
+import { DuestreamError } from '../core/errors.ts';
 import { type Log, silentLog } from '../core/log.ts';
 import { defineQueue } from '../core/queue.ts';
+import { reasonOf } from '../core/reason.ts';
 import { type Api, createApi } from '../http/api/api.ts';
 import { createPages } from '../http/pages.ts';
 import { createHttp, type Http, type HttpOptions, type Tls } from '../http/server.ts';
@@ -69,6 +70,6 @@ function contentOf(name: string, file: string): string {
   try {
     return readFileSync(resolve(file), 'utf8');
   } catch (error) {
-    throw new DuestreamError('bad-config', `${name} cannot be read: ${messageOf(error)}`, { cause: error });
+    throw new DuestreamError('bad-config', `${name} cannot be read: ${reasonOf(error)}`, { cause: error });
   }
 }

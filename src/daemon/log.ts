@@ -7,6 +7,7 @@ import { type Clock, systemClock } from '../core/clock.ts';
 import { escapeControls, oneLine } from '../core/errors.ts';
 import { type Listeners, listenToAll } from '../core/event-list.ts';
 import type { EventSource, Events } from '../core/events.ts';
+import type { Attempted } from '../core/outcome.ts';
 import { withoutCredentials } from '../core/redact.ts';
 import { createOutageLog, fewer } from './outage-log.ts';
 
@@ -89,16 +90,12 @@ function ofJobs({ log, rare }: Lines) {
     'job.started': (e) => log.debug({ ...e, lateMs: round(e.lateMs) }, 'job started'),
     'job.completed': (e) => log.debug({ ...e, tookMs: round(e.tookMs) }, 'job completed'),
     'job.retried': ({ error, ...e }) =>
-      log.info(
-        { ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) },
-        'job failed, will retry',
-      ),
+      log.info({ ...e, tookMs: round(e.tookMs), ...failure(error) }, 'job failed, will retry'),
     'job.deferred': (e) => log.debug({ ...e, tookMs: round(e.tookMs) }, 'job deferred'),
-    'job.dead': ({ error, ...e }) =>
-      log.warn({ ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) }, 'job is dead'),
+    'job.dead': ({ error, ...e }) => log.warn({ ...e, tookMs: round(e.tookMs), ...failure(error) }, 'job is dead'),
     'job.failed': ({ error, ...e }) =>
       log.warn(
-        { ...e, tookMs: round(e.tookMs), kind: error.kind, error: safe(error.message) },
+        { ...e, tookMs: round(e.tookMs), ...failure(error) },
         'job failed and is not tried again: it was over before its handler began',
       ),
     'job.expired': (e) =>
@@ -185,9 +182,16 @@ function sparing<T>(everyMs: number, tell: (payload: T, missed: number) => void)
   };
 }
 
-/** One short line without credentials. */
+/** What a job failed with: as much as is kept of it, and where it was thrown. */
+const failure = ({ kind, message, stack }: Attempted) => ({
+  kind,
+  error: safe(message),
+  ...(stack !== undefined && { stack: withoutCredentials(stack) }),
+});
+
+/** One line without credentials. */
 export function safe(text: string): string {
-  return withoutCredentials(oneLine(text, 300));
+  return withoutCredentials(oneLine(text));
 }
 
 function round(ms: number): number {

@@ -6,9 +6,12 @@
 import closeWithGrace from 'close-with-grace';
 import { createAbort } from '../core/abort.ts';
 import { systemClock } from '../core/clock.ts';
-import { DuestreamError, messageOf } from '../core/errors.ts';
+import { DuestreamError } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
 import type { Log } from '../core/log.ts';
+import { reasonOf } from '../core/reason.ts';
+import { withoutCredentials } from '../core/redact.ts';
+import { stackOf } from '../core/thrown.ts';
 import { safe } from './log.ts';
 
 export interface Service {
@@ -31,14 +34,15 @@ export async function runUntilSignal(
   const grace = closeWithGrace(
     {
       delay: shutdownMs + 1000,
-      logger: { error: (message?: unknown) => log.error({ error: safe(messageOf(message)) }, 'shutdown') },
+      logger: { error: (message?: unknown) => log.error({ error: safe(reasonOf(message)) }, 'shutdown') },
       onTimeout: (delay) => log.error({ afterMs: delay }, 'shutdown took too long: exiting'),
       onSecondSignal: (signal) => log.warn({ signal }, 'second signal: exiting at once'),
       // A promise that a handler forgot about is that handler's bug; it must not end other jobs.
       skip: ['unhandledRejection', 'beforeExit'],
     },
     async ({ signal, err }) => {
-      if (err) log.error({ error: safe(messageOf(err)), stack: safe(err.stack ?? '') }, 'uncaught error, stopping');
+      if (err)
+        log.error({ error: safe(reasonOf(err)), stack: stackOf(err, withoutCredentials) }, 'uncaught error, stopping');
       else log.info({ signal: signal ?? 'none' }, 'stopping');
       await service.stop();
       log.info({}, 'stopped');
@@ -46,7 +50,7 @@ export async function runUntilSignal(
       if (doom) process.exit(doom.exit);
     },
   );
-  process.on('unhandledRejection', (reason) => events.emit('promise.rejected', { error: messageOf(reason) }));
+  process.on('unhandledRejection', (reason) => events.emit('promise.rejected', { error: reasonOf(reason) }));
   service.doomed?.((why, exit = 1) => {
     if (doom) return;
     doom = { why, exit };

@@ -5,8 +5,9 @@
 import { type Context, Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { timeout } from 'hono/timeout';
-import { DuestreamError, errorCatalogue, messageOf, oneLine } from '../core/errors.ts';
+import { DuestreamError, errorCatalogue } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
+import { reasonOf } from '../core/reason.ts';
 import { carriesToken } from './access.ts';
 
 /** `detail` is shown to whoever asks with `?verbose`, so it holds no secrets and no data of jobs. */
@@ -66,7 +67,7 @@ export function createRoutes(answers: Answers): Hono {
   routes.notFound((c) => c.json({ error: 'not-found', message: 'allowed: /livez, /readyz, /metrics' }, 404));
   routes.onError((error, c) => {
     const { code, status } = failureOf(error);
-    log.error({ path: c.req.path, status, error: oneLine(messageOf(error)) }, 'request failed');
+    log.error({ path: c.req.path, status, error: reasonOf(error) }, 'request failed');
     return c.json({ error: code }, status);
   });
   return routes;

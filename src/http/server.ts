@@ -15,6 +15,7 @@ import { type Clock, systemClock } from '../core/clock.ts';
 import { show } from '../core/duration.ts';
 import { DuestreamError, messageOf, oneLine } from '../core/errors.ts';
 import { type Log, silentLog } from '../core/log.ts';
+import { reasonOf } from '../core/reason.ts';
 import { isLoopback } from './access.ts';
 import { isOfPages } from './pages.ts';
 import { type Answers, createRoutes } from './routes.ts';
@@ -164,7 +165,7 @@ function secureServer(
   } catch (error) {
     throw new DuestreamError(
       'bad-config',
-      `http.cert and http.key cannot be used: ${oneLine(messageOf(error))}; allowed: a certificate and its key as PEM`,
+      `http.cert and http.key cannot be used: ${reasonOf(error)}; allowed: a certificate and its key as PEM`,
       { cause: error },
     );
   }

@@ -5,8 +5,9 @@
 
 import type { Clock } from '../core/clock.ts';
 import { encodeRecord } from '../core/codec.ts';
-import { DuestreamError, messageOf } from '../core/errors.ts';
+import { DuestreamError } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
+import { reasonOf } from '../core/reason.ts';
 import { firesDue } from '../core/recurring/catch-up.ts';
 import { nextFire } from '../core/recurring/recurrence.ts';
 import { dueOfFire, fireMember, type Schedule } from '../core/recurring/schedule.ts';
@@ -78,7 +79,7 @@ function aboutAlone(deciding: Deciding, look: Look, content: string | undefined)
     return about(deciding, look, content);
   } catch (error) {
     if (!isItsOwn(error)) throw error;
-    const why = messageOf(error);
+    const why = reasonOf(error);
     known.tell(look.name, `${why} ${content}`, why);
     return later(look, UNREADABLE_LOOK_MS);
   }

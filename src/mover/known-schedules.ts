@@ -6,8 +6,8 @@
  * told only a digest is kept. Schedules with the same rule, zone, calendar and bounds have one recurrence.
  */
 import { createHash } from 'node:crypto';
-import { messageOf } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
+import { reasonOf } from '../core/reason.ts';
 import type { Recurrence } from '../core/recurring/recurrence.ts';
 import { recurrenceOf, type Schedule } from '../core/recurring/schedule.ts';
 import { decodeDefinition } from '../core/recurring/schedule-text.ts';
@@ -78,7 +78,7 @@ export function createKnownSchedules({
         keep(name, found);
         return found;
       } catch (error) {
-        tell(name, content, messageOf(error));
+        tell(name, content, reasonOf(error));
         return undefined;
       }
     },

@@ -3,9 +3,9 @@
  * asked, a recorder. Watches the registry for new queues, ranks itself among the daemons, and hands the nudges of `K:wake` on.
  */
 import type { Clock } from '../core/clock.ts';
-import { messageOf } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
 import { createLoop, type Loop } from '../core/loop.ts';
+import { reasonOf } from '../core/reason.ts';
 import { isCluster } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
@@ -218,7 +218,7 @@ async function subscribe(registry: Registry, ...channels: string[]): Promise<voi
   } catch (error) {
     registry.subscribed = false;
     const answered = error instanceof Error && error.name === 'ReplyError';
-    if (!registry.deaf) events.emit('redis.away', { who: 'nudges', why: messageOf(error), answered });
+    if (!registry.deaf) events.emit('redis.away', { who: 'nudges', why: reasonOf(error), answered });
     registry.deaf ??= { sinceMs: clock.monotonicMs() };
   }
 }

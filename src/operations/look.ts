@@ -4,8 +4,8 @@
  */
 import type { Forecast, ForecastOptions } from '../client/schedules/forecast.ts';
 import type { Clock } from '../core/clock.ts';
-import { messageOf, oneLine } from '../core/errors.ts';
 import type { Log } from '../core/log.ts';
+import { reasonOf } from '../core/reason.ts';
 import { type Examined, examine, type Result } from './doctor/examine.ts';
 import { type VersionCount, versionsOf } from './processes.ts';
 import { type QueueNow, queuesNow } from './queue-counts.ts';
@@ -125,7 +125,7 @@ function createSlower<T>(of: {
     try {
       last = await read();
     } catch (error) {
-      log.debug({ what, error: oneLine(messageOf(error)) }, 'a part of the live view is as it was before');
+      log.debug({ what, error: reasonOf(error) }, 'a part of the live view is as it was before');
     }
     isAsking = false;
   }

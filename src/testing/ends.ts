@@ -2,7 +2,7 @@
  * What follows from a verdict, carried out in virtual time as the scripts carry it out in Redis: over, tried again, dead,
  * and with a dead job perhaps a job that takes its half-done work back.
  */
-import { idOf } from '../core/codec.ts';
+import { idOf, lengthened } from '../core/codec.ts';
 import { compensationOfExpired, type EndVerdict } from '../core/judge.ts';
 import { isTooLate } from '../core/lateness.ts';
 import type { Outcome } from '../core/outcome.ts';
@@ -36,8 +36,6 @@ interface EndsParts {
 
 /** Inline a lock is never given back while somebody waits for it. */
 const INLINE_STARTS_MAX = 1000;
-/** As many as the scripts keep. */
-const HISTORY_MAX = 5;
 
 type Dead = Extract<Outcome, { kind: 'dead' }>;
 
@@ -83,7 +81,7 @@ async function settle(parts: EndsParts, begun: Begun, verdict: EndVerdict): Prom
   const { outcome } = verdict;
   const error = 'error' in outcome ? outcome.error : undefined;
   runs.push(runOf(begun, outcome.kind, error));
-  if (error) job.history = [...job.history, error].slice(-HISTORY_MAX);
+  if (error) job.history = lengthened(job.history, error, { stacks: job.queue.history?.isOn === true });
   await carryOut(parts, job, outcome);
   if (outcome.kind !== 'done') return;
   for (const { id, record, dueMs } of begun.effects.jobs ?? []) await parts.put(job.queue, { id, record, dueMs });

@@ -21,8 +21,8 @@
  */
 import { createAbort } from '../core/abort.ts';
 import type { Clock } from '../core/clock.ts';
-import { messageOf, oneLine } from '../core/errors.ts';
 import type { Token } from '../core/job.ts';
+import { reasonOf } from '../core/reason.ts';
 import type { Held, Inflight } from './inflight.ts';
 
 /** How long a suspect has its process for itself. */
@@ -144,7 +144,7 @@ async function startAlone({ held, member }: Suspect): Promise<void> {
 
 /** Its entry stays pending in Redis under its worker's name. There adoption finds it. */
 function letGo(suspect: Suspect | undefined, error: unknown): void {
-  process.emitWarning(`starting a suspect alone failed: ${oneLine(messageOf(error))}`);
+  process.emitWarning(`starting a suspect alone failed: ${reasonOf(error)}`);
   if (!suspect) return;
   const { held, member } = suspect;
   if (held.state.phase === 'suspected' || held.state.phase === 'starting') member.inflight.forgotten(held);

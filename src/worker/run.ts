@@ -214,8 +214,7 @@ export class Run {
     const { random } = this.#executing;
     const rules = rulesFor(this.#executing, this.held);
     const { record } = this.verdict;
-    const stacks = keepsHistory(this.held.ref);
-    return { life: this.#life, record, rules, nowMs: nowMs(this.#executing, this.held), random, stacks };
+    return { life: this.#life, record, rules, nowMs: nowMs(this.#executing, this.held), random };
   }
 }
 

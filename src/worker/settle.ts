@@ -3,8 +3,9 @@
  * the worker stops.
  */
 import { encodeAttempted } from '../core/codec.ts';
-import { DuestreamError, messageOf, oneLine } from '../core/errors.ts';
+import { DuestreamError, oneLine } from '../core/errors.ts';
 import { type Attempted, type Outcome, Unrecoverable } from '../core/outcome.ts';
+import { reasonOf } from '../core/reason.ts';
 import { outageOf, withRetry } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
@@ -126,5 +127,5 @@ function refused(error: unknown): never {
   const answered = error instanceof Error && error.name === 'ReplyError';
   // Of what the script itself does nothing needs a group, so NOGROUP comes from an effect as well.
   if (!answered || (kind !== 'unknown' && kind !== 'fatal' && kind !== 'no-group')) throw error;
-  throw new DuestreamError('refused', `commit was refused: ${oneLine(messageOf(error), 300)}`, { cause: error });
+  throw new DuestreamError('refused', `commit was refused: ${reasonOf(error, undefined, 300)}`, { cause: error });
 }

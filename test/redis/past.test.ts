@@ -54,6 +54,13 @@ describe('what ends a job keeps its record', () => {
     });
   });
 
+  test('bury: with the stack of each failure', async () => {
+    const claim = await p.running('a');
+    await p.retry(claim, { error: failure('first', 1, 'Error: first'), delayMs: 0, note: note() });
+    await p.bury(only(await p.run()), { error: failure('last', 2, 'Error: last'), note: note() });
+    expect((await end('a')).history.map(({ stack }) => stack)).toEqual(['Error: first', 'Error: last']);
+  });
+
   test('serve: many at once, and what is started beside them goes on', async () => {
     const claims = [await p.running('a'), await p.running('b')];
     await p.schedule('c');

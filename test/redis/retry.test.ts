@@ -39,6 +39,20 @@ describe('a running job', () => {
     expect(run?.history.map(({ message }) => message)).toEqual([3, 4, 5, 6, 7].map((nth) => `error ${nth}`));
   });
 
+  test('keeps the stack of its last failure alone', async () => {
+    let claim: Claim = await p.running('a');
+    const stacks = async () => (await runOf('j:a'))?.history.map(({ stack }) => stack);
+    for (const nth of [1, 2]) {
+      await p.retry(claim, { delayMs: 0, error: failure('","s":"x"}', nth, `Error: ${nth}\n    at "f" (/a.js:1:1)`) });
+      claim = only(await p.run());
+    }
+    expect(await stacks()).toEqual([undefined, 'Error: 2\n    at "f" (/a.js:1:1)']);
+    expect((await runOf('j:a'))?.history.map(({ message }) => message)).toEqual(Array(2).fill('","s":"x"}'));
+    // What was thrown has none: the one before stays.
+    await p.retry(claim, { delayMs: 0, error: failure('text', 3) });
+    expect(await stacks()).toEqual([undefined, expect.stringMatching(/^Error: 2/), undefined]);
+  });
+
   test('nudges a leader that sleeps past its next attempt', async () => {
     const claim = await p.running('a');
     expect(await p.nudgesOf(() => p.retry(claim, { delayMs: 10 }))).toEqual([String(T0 + 10)]);

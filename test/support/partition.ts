@@ -59,8 +59,8 @@ export function item(id: string, { dueMs = T0, data, late = {} }: Asked = {}): S
 }
 
 /** One line of a history. */
-export const failure = (message: string, attempt = 1) =>
-  encodeAttempted({ atMs: T0, attempt, kind: 'failure', message });
+export const failure = (message: string, attempt = 1, stack?: string) =>
+  encodeAttempted({ atMs: T0, attempt, kind: 'failure', message, stack });
 
 /** The only element of a list. */
 export function only<T>(list: readonly T[]): T {

@@ -1,4 +1,5 @@
 /** Whatever is thrown becomes one line of text, and errors of ours carry a code. */
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -12,6 +13,8 @@ import {
 import { createEmitter } from '../../src/core/events.ts';
 import { parseLog } from '../../src/core/log.ts';
 import { Defer, Unrecoverable } from '../../src/core/outcome.ts';
+import { reasonOf } from '../../src/core/reason.ts';
+import { stackOf } from '../../src/core/thrown.ts';
 
 const throwing = (property: string) =>
   Object.defineProperty(new Error('x'), property, {
@@ -60,6 +63,152 @@ describe('the message of what was thrown', () => {
         expect(typeof messageOf(thrown)).toBe('string');
       }),
     );
+  });
+});
+
+describe('why something failed', () => {
+  const refused = Object.assign(new Error('connect failed'), { code: 'ECONNREFUSED' });
+  const round = new Error('round');
+  round.cause = new Error('and round', { cause: new AggregateError([round, new Error('once')], 'about') });
+
+  test.each<[string, unknown, string]>([
+    ['an error', new Error('boom'), 'boom'],
+    ['a text', 'boom', 'boom'],
+    ['a code', refused, 'connect failed (ECONNREFUSED)'],
+    ['a code that the message has', Object.assign(new Error('E23: x'), { code: 'E23' }), 'E23: x'],
+    ['a code that is a number', Object.assign(new Error('exec failed'), { code: 127 }), 'exec failed (code 127)'],
+    ['a number of a class', new DOMException('too slow', 'TimeoutError'), 'too slow'],
+    ['a code of ours', new DuestreamError('moved', 'elsewhere'), 'elsewhere'],
+    [
+      'a cause',
+      new TypeError('fetch failed', { cause: refused }),
+      'fetch failed; cause: connect failed (ECONNREFUSED)',
+    ],
+    ['a cause that is a text', new Error('x', { cause: 'no route' }), 'x; cause: no route'],
+    ['a cause that is an object', new Error('x', { cause: { status: 503 } }), 'x; cause: {"status":503}'],
+    [
+      'a cause that is quoted',
+      new DuestreamError('failed', 'cannot go on: connect failed', {
+        cause: new Error('connect failed', { cause: refused }),
+      }),
+      'cannot go on: connect failed; cause: ECONNREFUSED',
+    ],
+    ['an empty cause', new Error('x', { cause: new RangeError('') }), 'x; cause: RangeError'],
+    [
+      'parts',
+      new AggregateError([refused, 'text', null]),
+      'AggregateError [connect failed (ECONNREFUSED); text; handler threw null]',
+    ],
+    [
+      'parts with causes',
+      new AggregateError([new Error('a', { cause: new Error('b') }), new Error('c')], 'both failed', {
+        cause: 'night',
+      }),
+      'both failed [a; cause: b; c]; cause: night',
+    ],
+    [
+      'what `using` throws',
+      Object.assign(new Error('s'), { name: 'SuppressedError', error: 'a', suppressed: 'b' }),
+      's [a; b]',
+    ],
+    ['a list of errors', Object.assign(new Error('two'), { errors: [new Error('a'), { path: 'x' }] }), 'two [a]'],
+    ['a circle', round, 'round; cause: and round; cause: about [once]'],
+    ['a cause that throws', throwing('cause'), 'x'],
+    ['a code that throws', throwing('code'), 'x'],
+    ['parts that throw', throwing('errors'), 'x'],
+    ['a cause that resists every look', new Error('x', { cause: hostile }), 'x; cause: unprintable error'],
+    ['parts behind a revoked proxy', Object.assign(new Error('x'), { errors: revoked() }), 'x'],
+    [
+      'an error of another realm',
+      runInNewContext(`new Error('far', { cause: new Error('away') })`),
+      'far; cause: away',
+    ],
+  ])('is told of %s', (_what, thrown, reason) => {
+    expect(reasonOf(thrown)).toBe(reason);
+  });
+
+  test('is within its bound, and a long message hides neither its cause nor its parts', () => {
+    const parts = [new Error('a'.repeat(9000)), new Error('short'), new Error('b'.repeat(9000))];
+    const reason = reasonOf(new AggregateError(parts, 'c'.repeat(9000), { cause: refused }));
+    expect(reason).toHaveLength(800);
+    expect(reason).toMatch(/^c+… \[a+…; short; b+…\]; cause: connect failed \(ECONNREFUSED\)$/);
+    expect(reasonOf(new Error('x'.repeat(500), { cause: 'last' }), undefined, 30)).toMatch(/^x+…; cause: last$/);
+  });
+
+  test('ends, however long the chain and however many the parts', () => {
+    let chain = new Error('root');
+    for (let at = 0; at < 100_000; at += 1) chain = new Error(`${at % 10}`, { cause: chain });
+    expect(reasonOf(chain).length).toBeLessThan(800);
+    const many = new AggregateError(Array.from({ length: 100_000 }, (_, at) => new Error(`${at}`)));
+    expect(reasonOf(many)).toMatch(/^AggregateError \[0; 1; .*; and more\]$/);
+  });
+
+  test('passes each text on to who may hide parts of it, before it is cut', () => {
+    const told = (text: string) => text.replaceAll(/SECRET-+/g, '***');
+    const cause = Object.assign(new Error(`${'x'.repeat(380)}SECRET${'-'.repeat(5000)}`), { code: 'SECRET--' });
+    const reason = reasonOf(new AggregateError([new Error('y'.repeat(5000)), 'SECRET-'], 'z', { cause }), told);
+    expect(reason).not.toContain('SECRET');
+    expect(reason).toContain('; ***]; cause: x');
+  });
+
+  test('is one line for anything at all', () => {
+    fc.assert(
+      fc.property(fc.anything(), fc.anything(), (cause, errors) => {
+        const reason = reasonOf(Object.assign(new Error('x', { cause }), { errors, name: 'AggregateError' }));
+        expect(reason.length).toBeLessThanOrEqual(800);
+        expect(reason).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
+      }),
+    );
+  });
+});
+
+describe('where it was thrown', () => {
+  const asIs = (text: string) => text;
+  const at = (frames: readonly string[], message = 'm', cause?: unknown) => {
+    const error = new Error(message, { cause });
+    error.stack = [`Error: ${message}`, ...frames.map((frame) => `    at ${frame}`)].join('\n');
+    return error;
+  };
+
+  test('is told by frames of users alone', () => {
+    const frames = ['f (/app/a.js:1:2)', 'Array.map (<anonymous>)', 'g (node:internal/x:1:1)', 'async node:net:1:1'];
+    const ours = new URL('../../src/worker/run.ts', import.meta.url);
+    const error = at([...frames, `h (${ours.href}:1:1)`, `h (${ours.pathname}:1:1)`, 'async file:///app/b.mjs:3:4']);
+    expect(stackOf(error, asIs)).toBe('Error: m\n    at f (/app/a.js:1:2)\n    at async file:///app/b.mjs:3:4');
+    expect(stackOf(at(['node:internal/process/task_queues:95:5']), asIs)).toBeUndefined();
+    for (const thrown of ['x', undefined, { stack: 'at x' }, throwing('stack'), hostile, revoked()]) {
+      expect(stackOf(thrown, asIs)).toBeUndefined();
+    }
+  });
+
+  test('goes on with the causes, each frame once, and ends in a circle', () => {
+    const cause = at(['g (/app/b.js:1:1)', 'f (/app/a.js:1:2)'], 'inner');
+    const error = at(['f (/app/a.js:1:2)'], 'outer', cause);
+    cause.cause = error;
+    expect(stackOf(error, asIs)).toBe(
+      'Error: outer\n    at f (/app/a.js:1:2)\nCaused by: Error: inner\n    at g (/app/b.js:1:1)',
+    );
+  });
+
+  test('is within its bound, whatever the message', () => {
+    const long = stackOf(
+      at(
+        Array(500)
+          .fill('f (/app/a.js:1:2)')
+          .map((frame, nth) => `${frame}${nth}`),
+      ),
+      asIs,
+    );
+    expect(long?.length).toBeLessThanOrEqual(2000);
+    expect(long).toMatch(/\n {4}at f \(\/app\/a\.js:1:2\)\d+$/);
+    const message = `line\n    at no (/frame.js:1:1)\n${'x'.repeat(1_000_000)}`;
+    expect(stackOf(at(['f (/app/a.js:1:2)'], message), asIs)).toMatch(/^Error: line +at no .*…\n {4}at f \(.*\)$/);
+  });
+
+  test('has what may be told of it', () => {
+    const told = (text: string) => text.replaceAll('SECRET', '***');
+    const stack = stackOf(at(['f (/SECRET/a.js:1:2)'], 'SECRET', at(['g (/b.js:1:1)'], 'SECRET')), told);
+    expect(stack).toBe('Error: ***\n    at f (/***/a.js:1:2)\nCaused by: Error: ***\n    at g (/b.js:1:1)');
   });
 });
 

@@ -8,6 +8,8 @@ import { type AbortReason, type Attempted, Defer, Unrecoverable } from '../../sr
 import { defineQueue, type QueueOptions } from '../../src/core/queue.ts';
 
 const handler = () => undefined;
+/** A stack that leads to this file. */
+const HERE = expect.stringMatching(/^Error: x\n +at .*judge\.test\.ts:/);
 
 interface Story {
   readonly aborted?: AbortReason;
@@ -120,7 +122,7 @@ describe('an end', () => {
       judgeEnd({ kind: 'threw', thrown, aborted }, partsOf({ queue, compensations: true }));
     expect(judgeEnd({ kind: 'returned' }, partsOf({ queue }))).toEqual({ kind: 'told', error: undefined });
     expect(end(new Error('x'))).toEqual({
-      ...{ kind: 'told', error: { atMs: 77, attempt: 1, kind: 'failure', message: 'x' } },
+      ...{ kind: 'told', error: { atMs: 77, attempt: 1, kind: 'failure', message: 'x', stack: HERE } },
     });
     expect(end(new Defer('5s'))).toMatchObject({ kind: 'told', error: { message: 'deferred' } });
     expect(end(timedOut(50), 'timeout')).toMatchObject({
@@ -155,8 +157,10 @@ describe('a failure', () => {
   it('is tried again after the backoff while there are attempts', () => {
     expect(judge(new Error('x'))).toEqual({
       ...{ kind: 'retry', delayMs: 1000 },
-      error: { atMs: 77, attempt: 1, kind: 'failure', message: 'x' },
+      error: { atMs: 77, attempt: 1, kind: 'failure', message: 'x', stack: HERE },
     });
+    expect(judge('x')).toMatchObject({ error: { message: 'x' } });
+    expect(judge('x')).not.toHaveProperty('error.stack');
   });
 
   it('is dead with the last attempt', () => {

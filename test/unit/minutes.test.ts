@@ -1,9 +1,11 @@
 /** States of minutes: as text and back, and what happened between two of them. */
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   BOUNDS_MS,
   between,
   bucketOf,
+  LONGEST_MS,
   markText,
   noBuckets,
   quantileOf,
@@ -50,10 +52,35 @@ describe('times', () => {
     expect([0, 1, 2, 3, 300_000, 300_001, 1e12].map(bucketOf)).toEqual([0, 0, 1, 2, 11, 12, 12]);
   });
 
-  test('have quantiles by bounds, the last one for what is above all', () => {
+  test('have quantiles that lie between the bounds of their bucket, and are none of the bounds', () => {
     expect(quantileOf(noBuckets(), 0.5)).toBeUndefined();
-    expect(quantileOf(buckets([0, 50], [3, 49], [12, 1]), 0.5)).toBe(1);
-    expect(quantileOf(buckets([0, 50], [3, 49], [12, 1]), 0.99)).toBe(10);
-    expect(quantileOf(buckets([0, 50], [3, 49], [12, 1]), 1)).toBe(BOUNDS_MS.at(-1));
+    // Jobs that were two to three minutes late were not five.
+    expect(quantileOf(buckets([11, 20]), 0.5)).toBe(165_000);
+    expect(quantileOf(buckets([11, 20]), 0.99)).toBe(297_000);
+    expect(quantileOf(buckets([0, 50], [3, 49], [12, 1]), 0.25)).toBe(0.5);
+    expect(quantileOf(buckets([0, 50], [3, 50]), 0.75)).toBe(7.5);
+    expect(quantileOf(buckets([8, 1]), 0.5)).toBe(625);
+    expect(quantileOf(buckets([11, 7]), 1)).toBe(LONGEST_MS - 1);
+  });
+
+  test('above the last bound are told by that bound alone, which says "longer"', () => {
+    expect(quantileOf(buckets([0, 50], [3, 49], [12, 1]), 1)).toBe(LONGEST_MS);
+    expect(quantileOf(buckets([12, 5]), 0.5)).toBe(LONGEST_MS);
+    expect(BOUNDS_MS.at(-1)).toBe(LONGEST_MS);
+  });
+
+  test('have quantiles that only grow with the share', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.nat(50), { minLength: 13, maxLength: 13 }),
+        fc.double({ min: 0.01, max: 1, noNaN: true }),
+        (all, share) => {
+          fc.pre(all.some((one) => one > 0));
+          const [one, more] = [quantileOf(all, share), quantileOf(all, Math.min(1, share * 1.5))];
+          expect(one).toBeGreaterThanOrEqual(0);
+          expect(more).toBeGreaterThanOrEqual(one ?? Number.POSITIVE_INFINITY);
+        },
+      ),
+    );
   });
 });

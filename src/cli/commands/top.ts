@@ -8,8 +8,9 @@ import { doneLimits } from '../../config/done.ts';
 import { redisOf } from '../../config/redis-options.ts';
 import { systemClock } from '../../core/clock.ts';
 import { durationMs } from '../../core/duration.ts';
-import { DuestreamError, messageOf } from '../../core/errors.ts';
+import { DuestreamError } from '../../core/errors.ts';
 import { silentLog } from '../../core/log.ts';
+import { reasonOf } from '../../core/reason.ts';
 import { createLook, type Look } from '../../operations/look.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../register.ts';
 import { type Session, withRedis } from '../session.ts';
@@ -67,7 +68,7 @@ async function lookOr(look: () => Promise<Look>): Promise<Look | DuestreamError>
   } catch (error) {
     return error instanceof DuestreamError
       ? error
-      : new DuestreamError('unavailable', messageOf(error), { cause: error });
+      : new DuestreamError('unavailable', reasonOf(error), { cause: error });
   }
 }
 

@@ -4,9 +4,10 @@ import { systemClock } from '../../core/clock.ts';
 import { listenToAll } from '../../core/event-list.ts';
 import type { EventSource } from '../../core/events.ts';
 import type { Log } from '../../core/log.ts';
+import type { Attempted } from '../../core/outcome.ts';
 import { counted, span } from '../../core/plain-words.ts';
 import type { Output } from '../terminal/output.ts';
-import { json, line } from '../terminal/text.ts';
+import { json, line, stackLines } from '../terminal/text.ts';
 import { iso } from '../terminal/when.ts';
 
 /** A log for people. Debug lines are left out. */
@@ -58,11 +59,12 @@ export function tellEvents(out: Output, events: EventSource, isServed: (queue: s
         say(out, line`${queue}  ${id}  ${name} started, attempt ${attempt}, ${span(lateMs)} after its due time`),
       'job.completed': ({ queue, id, tookMs }) => say(out, line`${queue}  ${id}  done in ${span(tookMs)}`),
       'job.retried': ({ queue, id, delayMs, error }) =>
-        say(out, line`${queue}  ${id}  failed, again in ${span(delayMs)}: ${error.message}`),
+        sayFailure(out, line`${queue}  ${id}  failed, again in ${span(delayMs)}: ${error.message}`, error),
       'job.deferred': ({ queue, id, delayMs }) => say(out, line`${queue}  ${id}  put aside for ${span(delayMs)}`),
-      'job.dead': ({ queue, id, reason, error }) => say(out, line`${queue}  ${id}  dead (${reason}): ${error.message}`),
+      'job.dead': ({ queue, id, reason, error }) =>
+        sayFailure(out, line`${queue}  ${id}  dead (${reason}): ${error.message}`, error),
       'job.failed': ({ queue, id, error }) =>
-        say(out, line`${queue}  ${id}  failed, and is not tried again (at most once): ${error.message}`),
+        sayFailure(out, line`${queue}  ${id}  failed, and is not tried again (at most once): ${error.message}`, error),
       'job.expired': ({ queue, id, dead }) =>
         say(out, line`${queue}  ${id}  too late: ${dead ? 'it became a dead letter' : 'it was dropped'}`),
       'job.cancelled': ({ queue, id }) => say(out, line`${queue}  ${id}  cancelled`),
@@ -106,6 +108,12 @@ const PASSED_OVER = [
 ] as const;
 
 const HINT_EVERY_MS = 10_000;
+
+/** With where it was thrown. */
+function sayFailure(out: Output, text: string, { stack }: Attempted): void {
+  say(out, text);
+  for (const one of stackLines(stack)) out.note(one);
+}
 
 function say(out: Output, text: string): void {
   out.note(`${iso(systemClock.wallMs()).slice(11, 23)}  ${text}`);

@@ -5,8 +5,9 @@ import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Backoff, isBackoff } from '../../core/backoff.ts';
 import { show } from '../../core/duration.ts';
-import { DuestreamError, messageOf } from '../../core/errors.ts';
+import { DuestreamError } from '../../core/errors.ts';
 import { parseExact } from '../../core/json-text.ts';
+import { reasonOf } from '../../core/reason.ts';
 import type { Invocation } from './invocation.ts';
 
 /** Larger than any data a configuration may allow. */
@@ -92,7 +93,7 @@ async function* openFile(invocation: Invocation, path: string): AsyncGenerator<U
   try {
     for await (const chunk of createReadStream(resolve(invocation.cwd, path))) yield chunk;
   } catch (error) {
-    throw new DuestreamError('bad-input', `${show(path)} cannot be read: ${messageOf(error)}`, { cause: error });
+    throw new DuestreamError('bad-input', `${show(path)} cannot be read: ${reasonOf(error)}`, { cause: error });
   }
 }
 
@@ -117,7 +118,7 @@ function parse(text: string, what: string, flag: string): unknown {
     if (error instanceof DuestreamError) throw error;
     throw new DuestreamError(
       'bad-input',
-      `${what} is not JSON: ${messageOf(error)}; allowed: JSON such as '{"to":"a@b.c"}', @file, or - for stdin`,
+      `${what} is not JSON: ${reasonOf(error)}; allowed: JSON such as '{"to":"a@b.c"}', @file, or - for stdin`,
       { cause: error },
     );
   }

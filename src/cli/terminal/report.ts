@@ -2,7 +2,8 @@
  * Anything thrown → what the shell and the person get: a code of the catalogue, its exit status, one line that says
  * what is wrong and one that says what to do next.
  */
-import { type ErrorCode, errorCatalogue, messageOf, oneLine } from '../../core/errors.ts';
+import { type ErrorCode, errorCatalogue, oneLine } from '../../core/errors.ts';
+import { reasonOf } from '../../core/reason.ts';
 import { codeOf } from '../../operations/failure.ts';
 import { Unreachable } from '../../redis/connection/connect-problem.ts';
 
@@ -58,7 +59,7 @@ function failureOf(error: unknown): Failure {
 }
 
 function failure(code: ErrorCode, error: unknown): Failure {
-  return { code, message: oneLine(messageOf(error)), exit: errorCatalogue[code].exit };
+  return { code, message: reasonOf(error), exit: errorCatalogue[code].exit };
 }
 
 function remedyOf(error: unknown): string | undefined {

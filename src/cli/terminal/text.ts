@@ -14,10 +14,22 @@ const FIELD_WIDTH = 9;
 const CELL_CHARS_MAX = 200;
 const DATA_CHARS_MAX = 100_000;
 
-/** A sentence with cleaned values: line`${id} was cancelled`. */
+/** A sentence with cleaned values: line`${id} was cancelled`. A value may be a part of it that begins or ends with a space. */
 export function line(parts: TemplateStringsArray, ...values: readonly Cell[]): string {
-  return parts.map((part, index) => part + (index < values.length ? clean(values[index]) : '')).join('');
+  return parts.map((part, index) => part + (index < values.length ? spaced(values[index]) : '')).join('');
 }
+
+function spaced(value: Cell): string {
+  const text = String(value ?? '-');
+  return `${text.startsWith(' ') ? ' ' : ''}${clean(text)}${text.trim() !== '' && text.endsWith(' ') ? ' ' : ''}`;
+}
+
+/** The frames, and what the causes say: the first line of a stack is the message once more. */
+export const stackLines = (stack = ''): readonly string[] =>
+  stack
+    .split('\n')
+    .slice(1)
+    .map((text) => line`    ${text.trim()}`);
 
 /** `name   value` lines with the names in one column; what is undefined is left out. */
 export function fields(pairs: readonly (readonly [name: string, value: Cell])[]): readonly string[] {

@@ -3,7 +3,8 @@
  * asked for is computed: the text is enough to leave one out, and what is beyond the limit is counted, never parsed.
  */
 import { quietly } from '../../core/callbacks.ts';
-import { DuestreamError, messageOf } from '../../core/errors.ts';
+import { DuestreamError } from '../../core/errors.ts';
+import { reasonOf } from '../../core/reason.ts';
 import { type Definition, decodeDefinition } from '../../core/recurring/schedule-text.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { allDefinitions } from '../../redis/transitions/schedules.ts';
@@ -59,7 +60,7 @@ function read(name: string, content: string): Definition | DuestreamError {
   try {
     return decodeDefinition(name, content);
   } catch (error) {
-    return error instanceof DuestreamError ? error : new DuestreamError('failed', messageOf(error), { cause: error });
+    return error instanceof DuestreamError ? error : new DuestreamError('failed', reasonOf(error), { cause: error });
   }
 }
 

@@ -126,6 +126,7 @@ function WorkerTable({ workers }: { readonly workers: readonly Worker[] }) {
 function Held({ workers }: { readonly workers: readonly Worker[] }) {
   const jobs = workers.flatMap((worker) => worker.jobs.map((job) => ({ worker: worker.id, ...job })));
   if (jobs.length === 0) return null;
+  const others = workers.reduce((sum, { pending }) => sum + pending, 0) - jobs.length;
   return (
     <section aria-label="Jobs that run">
       <h2>Jobs that run</h2>
@@ -142,6 +143,12 @@ function Held({ workers }: { readonly workers: readonly Worker[] }) {
           </tr>
         ))}
       </Table>
+      {others > 0 ? (
+        <p class="quiet">
+          {countText(others, 'more job')} held by workers {others === 1 ? 'is' : 'are'} not listed. The list has the ten
+          oldest of each worker.
+        </p>
+      ) : null}
     </section>
   );
 }

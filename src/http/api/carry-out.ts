@@ -1,8 +1,8 @@
 /** A checked request through its verb: what the caller may, the change, the audit, the answer as its schema says. */
 import type { Context } from 'hono';
 import { getCookie } from 'hono/cookie';
-import { messageOf, oneLine } from '../../core/errors.ts';
 import type { Log } from '../../core/log.ts';
+import { reasonOf } from '../../core/reason.ts';
 import { audit } from '../../operations/audit.ts';
 import type { Backend } from './backend.ts';
 import { type Caller, checkEverywhere, checkQueue, checkScope } from './caller.ts';
@@ -56,7 +56,7 @@ async function note({ verb, backend, caller, log }: Carried, c: Context, answer:
   try {
     await audit(await backend.place(), { who, way, verb: verb.name, queue, target, count: changed });
   } catch (error) {
-    log.warn({ verb: verb.name, error: oneLine(messageOf(error)) }, 'a change is not in the audit');
+    log.warn({ verb: verb.name, error: reasonOf(error) }, 'a change is not in the audit');
   }
 }
 

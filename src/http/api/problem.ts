@@ -8,6 +8,7 @@ import { HTTPException } from 'hono/http-exception';
 import { Unconfirmed } from '../../client/scheduled.ts';
 import { DuestreamError, type ErrorCode, errorCatalogue, messageOf, oneLine } from '../../core/errors.ts';
 import type { Log } from '../../core/log.ts';
+import { reasonOf } from '../../core/reason.ts';
 import { codeOf } from '../../operations/failure.ts';
 
 /** Code → status, title and, where there is one, the next step: of problems that only HTTP has. */
@@ -104,7 +105,7 @@ export function answerProblem(c: Context, error: unknown, log: Log): Response {
   const problem = problemOf(error);
   const status = problemStatus(problem.code);
   if (status >= 500) {
-    log.error({ path: c.req.path, status, error: oneLine(messageOf(error)) }, 'request failed');
+    log.error({ path: c.req.path, status, error: reasonOf(error) }, 'request failed');
   }
   const { detail, errors, headers = {}, also = {} } = problem.more;
   const title = isOfHttp(problem.code) ? ofHttp[problem.code].title : titles[problem.code];
@@ -128,7 +129,7 @@ function problemOf(error: unknown): Problem {
   const isCallers = errorCatalogue[code].http < 500;
   const also = unconfirmedOf(error);
   if (!isCallers) return new Problem(code, { detail: advice[code], also });
-  return new Problem(code, { detail: oneLine(messageOf(error)), errors: faultsIn(messageOf(error)), also });
+  return new Problem(code, { detail: reasonOf(error), errors: faultsIn(messageOf(error)), also });
 }
 
 /** The framework refuses what is no JSON before anything of ours sees it. */

@@ -13,7 +13,7 @@ export function strict<Shape extends z.core.$ZodShape>(shape: Shape) {
     error: ({ code, keys }) => {
       if (code !== 'unrecognized_keys' || !Array.isArray(keys)) return undefined;
       const near = nearest(String(keys[0]), known);
-      return `${near === undefined ? '' : `${near} (did you mean that?), of `}${known.join(', ') || 'nothing'}`;
+      return `${known.join(', ') || 'nothing'}${near === undefined ? '' : `; did you mean ${near}?`}`;
     },
   });
 }

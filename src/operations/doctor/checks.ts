@@ -4,8 +4,8 @@
  */
 
 import { systemClock } from '../../core/clock.ts';
-import { messageOf } from '../../core/errors.ts';
 import { span } from '../../core/plain-words.ts';
+import { reasonOf } from '../../core/reason.ts';
 import { membersOf } from '../../redis/connection/cluster/members.ts';
 import { describe, type Redis } from '../../redis/connection/connect.ts';
 import { createServerClock } from '../../redis/connection/server-clock.ts';
@@ -153,6 +153,6 @@ async function scripts({ redis, namespace }: Subject): Promise<Finding> {
     return { status: 'ok', saw: `${all.length} scripts load, and one was run` };
   } catch (error) {
     const advice = 'allow EVAL, EVALSHA, SCRIPT LOAD and the keys of the namespace to this user';
-    return { status: 'fail', saw: messageOf(error), advice };
+    return { status: 'fail', saw: reasonOf(error), advice };
   }
 }

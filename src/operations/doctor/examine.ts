@@ -1,5 +1,5 @@
 /** All checks, one after the other: whether a Redis can be trusted with jobs, and what to do about what was seen. */
-import { messageOf } from '../../core/errors.ts';
+import { reasonOf } from '../../core/reason.ts';
 import { membersOf } from '../../redis/connection/cluster/members.ts';
 import { describe, type Redis } from '../../redis/connection/connect.ts';
 import { checks, readInfo } from './checks.ts';
@@ -66,7 +66,7 @@ async function lookAt(
     return {
       check: name,
       status: 'fail',
-      saw: messageOf(error),
+      saw: reasonOf(error),
       advice: 'run this again; if it stays, look at the log of Redis',
     };
   }

@@ -15,6 +15,7 @@
  */
 import type { Clock } from '../../core/clock.ts';
 import { DuestreamError, Indeterminate, messageOf } from '../../core/errors.ts';
+import { reasonOf } from '../../core/reason.ts';
 
 export type Outage = 'away' | 'lost' | 'busy' | 'readonly' | 'full' | 'no-group' | 'fatal' | 'unknown';
 
@@ -115,7 +116,7 @@ export async function withRetry<T>(what: string, call: () => Promise<T>, policy:
 
 function throwIfFinal(what: string, outage: Outage, error: unknown): void {
   if (error instanceof DuestreamError) throw error;
-  const why = messageOf(error);
+  const why = reasonOf(error);
   if (outage === 'fatal') throw new DuestreamError('refused', `${what}: Redis refused: ${why}`, { cause: error });
   if (outage !== 'full') return;
   throw new DuestreamError(
@@ -128,7 +129,7 @@ function throwIfFinal(what: string, outage: Outage, error: unknown): void {
 }
 
 function givingUp(what: string, unknownOutcome: boolean, cause: unknown): DuestreamError {
-  const why = messageOf(cause);
+  const why = reasonOf(cause);
   return unknownOutcome
     ? new Indeterminate(
         `${what}: the reply of Redis was lost (${why}), so Redis may have carried it out: repeat the same call`,

@@ -9,7 +9,8 @@
  * call that wrote nothing, because the same call had been carried out before on another connection or by a reply that
  * was lost. Then a write that changes nothing is made, and waited for. WAIT is never sent without a write before it.
  */
-import { Indeterminate, messageOf } from '../../core/errors.ts';
+import { Indeterminate } from '../../core/errors.ts';
+import { reasonOf } from '../../core/reason.ts';
 import type { Redis } from '../connection/connect.ts';
 import { together } from '../connection/together.ts';
 import { type Confirmed, confirm, type Level, neededOf, replicasOf } from './level.ts';
@@ -172,6 +173,6 @@ async function told(state: State, confirming: Promise<Confirmed>): Promise<Confi
     state.connected = confirmed.connected;
     return confirmed;
   } catch (error) {
-    throw new Error(`no reply from Redis about who has it (${messageOf(error)})`, { cause: error });
+    throw new Error(`no reply from Redis about who has it (${reasonOf(error)})`, { cause: error });
   }
 }

@@ -86,6 +86,6 @@ test('TypeScript that needs more than its types stripped is refused with file, l
     stack: '/app/handlers.ts:7\n enum A {}\n ^^^^\n\nSyntaxError: x',
   });
   expect(whyUnloadable(error, { path: '/app/handlers.ts' })).toBe(
-    'SyntaxError at /app/handlers.ts:7: TypeScript enum is not supported in strip-only mode; Node strips types and compiles nothing: write it without enum, namespace and parameter properties, or build it to JavaScript',
+    'SyntaxError at /app/handlers.ts:7: TypeScript enum is not supported in strip-only mode (ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX); Node strips types and compiles nothing: write it without enum, namespace and parameter properties, or build it to JavaScript',
   );
 });

@@ -70,6 +70,22 @@ test('messages and stacks have [redacted] in the place of the value, wherever th
   }
 }, 60_000);
 
+test('so have causes, parts and codes of errors, in a queue that keeps no history', async () => {
+  const { errors, stored } = await dies(mails({ history: false }), (to) => {
+    const cause = Object.assign(new Error(`no such mailbox: ${to}`), { code: to });
+    return new AggregateError([new Error(`refused ${to}`), 'second'], 'both failed', { cause });
+  });
+  const message = 'both failed [refused [redacted]; second]; cause: no such mailbox: [redacted]';
+  expect(errors.map((error) => error.message)).toEqual([message, message]);
+  const [first = '', last = ''] = stored.history?.split('\n') ?? [];
+  expect([first, last].map((one) => 's' in JSON.parse(one))).toEqual([false, true]);
+  expect(JSON.parse(last)).toMatchObject({
+    m: message,
+    s: expect.stringMatching(/^\w*Error: both failed\n +at .*redacted-errors/),
+  });
+  expect(JSON.stringify([errors, stored])).not.toContain(SECRET);
+}, 60_000);
+
 test('so has the reason of a dead letter that the handler gave', async () => {
   const { stored } = await dies(mails(), (to) => new Unrecoverable(`${to} is gone`));
   expect(stored.reason).toBe('[redacted] is gone');

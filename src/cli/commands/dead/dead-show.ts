@@ -6,7 +6,7 @@ import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { fields, line } from '../../terminal/text.ts';
 import { moment } from '../../terminal/when.ts';
-import { attemptLine, jobFields } from '../jobs/story.ts';
+import { attemptLines, jobFields } from '../jobs/story.ts';
 
 export const deadShow: Register = (parent, runner) => {
   const command = parent
@@ -47,7 +47,7 @@ async function run(session: Session, queue: string, address: string): Promise<Ex
         ['attempts', deadLetter.attempts],
       ]),
       '',
-      ...(deadLetter.history.length === 0 ? ['no attempt was recorded'] : deadLetter.history.map(attemptLine)),
+      ...(deadLetter.history.length === 0 ? ['no attempt was recorded'] : deadLetter.history.flatMap(attemptLines)),
       '',
       line`to run it again: duestream dead replay ${queue} ${found.address}`,
     ];

@@ -1,34 +1,16 @@
 /** What the history of a queue knows of jobs that are over, as lines. */
 import type { KeptResult, PastJob } from '../../../core/past.ts';
 import { span } from '../../../core/plain-words.ts';
-import { fields, json, line } from '../../terminal/text.ts';
+import { json, line } from '../../terminal/text.ts';
 import { iso } from '../../terminal/when.ts';
 
-/** What a tombstone does not know of its job. */
-export function pastFields(end: PastJob | undefined): readonly string[] {
-  if (!end) return [];
-  return fields([
-    ['name', end.name],
-    ['tags', end.tags.length === 0 ? undefined : end.tags.join(', ')],
-    ['result', resultText(end.result)],
-  ]);
-}
-
-/** Its last start, in the order of time with the rest; and where its last error came from. */
+/** Its last start, in the order of time with the rest. */
 export function startLines(end: PastJob): readonly { readonly atMs: number; readonly text: string }[] {
-  const { startedMs, tookMs, attempts, owner, history } = end;
-  const last = history.at(-1);
-  const stack = (last?.stack ?? '').split('\n').slice(1, 1 + STACK_LINES);
-  const where = stack.map((text) => ({ atMs: last?.atMs ?? 0, text: `    ${line`${text.trim()}`}` }));
-  if (startedMs === undefined) return where;
+  const { startedMs, tookMs, attempts, owner } = end;
+  if (startedMs === undefined) return [];
   const took = tookMs === undefined ? '' : `, which took ${span(tookMs)}`;
-  return [
-    ...where,
-    { atMs: startedMs, text: line`${iso(startedMs)}  attempt ${attempts} started on worker ${owner}${took}` },
-  ];
+  return [{ atMs: startedMs, text: line`${iso(startedMs)}  attempt ${attempts} started on worker ${owner}${took}` }];
 }
-
-const STACK_LINES = 5;
 
 /** Earlier lives of the same id, the oldest first. */
 export function earlierLines(past: readonly PastJob[]): readonly string[] {

@@ -9,9 +9,9 @@ import type { Redaction } from '../../../core/redaction.ts';
 import type { OverState } from '../../../core/state.ts';
 import { contentOf } from '../../../operations/dead-letters.ts';
 import type { DeadLetter, Peek } from '../../../redis/inspect.ts';
-import { fields, json, line } from '../../terminal/text.ts';
+import { fields, json, line, stackLines } from '../../terminal/text.ts';
 import { iso, relative } from '../../terminal/when.ts';
-import { earlierLines, pastFields, startLines } from './past-story.ts';
+import { earlierLines, resultText, startLines } from './past-story.ts';
 
 type Content = ReturnType<typeof contentOf>;
 
@@ -80,14 +80,26 @@ export function storyLines(story: Story): readonly string[] {
   const { id, bare, queue, partition, peek, deadLetter } = story;
   const record = peek.record ?? deadLetter?.record;
   const content = contentOf(record, story.redact);
+  const end = endOf(story);
   return [
-    ...jobFields({ id, bare, queue, partition, content, record: peek.tombstone && !deadLetter ? undefined : record }),
-    ...pastFields(endOf(story)),
-    ...fields([['state', stateText(story)]]),
+    ...jobFields({
+      ...{ id, bare, queue, partition, content: content.readable ? content : remembered(content, end) },
+      record: peek.tombstone && !deadLetter ? undefined : record,
+    }),
+    ...fields([
+      ['result', end && resultText(end.result)],
+      ['state', stateText(story)],
+    ]),
     '',
-    ...earlierLines(story.past.slice(endOf(story) ? 1 : 0)),
+    ...earlierLines(story.past.slice(end ? 1 : 0)),
     ...timeline(story, content),
   ];
+}
+
+/** A tombstone knows neither name nor tags; the record of the same end does. */
+function remembered(content: Content, end: PastJob | undefined): Content {
+  if (!end) return content;
+  return { ...content, ...(end.name !== undefined && { name: end.name }), options: { tags: end.tags } };
 }
 
 /** What a job is, whatever became of it. */
@@ -116,7 +128,7 @@ function optionTexts(options: Options): readonly (readonly [string, string | und
   const { attempts, timeoutMs, backoff, expiresAtMs, maxLatenessMs, onLate, tags } = options;
   const ending = { drop: 'it is dropped', dead: 'it becomes a dead letter', run: 'it runs anyway' }[onLate ?? 'drop'];
   const texts: Readonly<Record<keyof Options, readonly [string, string | undefined]>> = {
-    tags: ['tags', tags?.join(', ')],
+    tags: ['tags', tags?.length ? tags.join(', ') : undefined],
     attempts: ['budget', attempts === undefined ? undefined : `${attempts} attempts`],
     timeoutMs: ['timeout', timeoutMs === undefined ? undefined : span(timeoutMs)],
     backoff: ['backoff', backoff === undefined ? undefined : json(backoff)],
@@ -142,11 +154,11 @@ function dataText({ readable, data, codec, isHidden }: Content, record: string |
 /** Token 0 stands for "not started yet". */
 const startedToken = (token: string | undefined) => (token === '0' ? undefined : token);
 
-/** One line of a history. */
-export function attemptLine({ atMs, attempt, kind, message, worker, tookMs }: Attempted): string {
+/** One error of a history, and below it where it was thrown. */
+export function attemptLines({ atMs, attempt, kind, message, stack, worker, tookMs }: Attempted): readonly string[] {
   const what = { failure: 'failed', timeout: 'timed out', crash: 'lost its worker', refused: 'was refused' }[kind];
   const ran = worker === undefined || tookMs === undefined ? '' : ` after ${span(tookMs)} on worker ${worker}`;
-  return line`${iso(atMs)}  attempt ${attempt} ${what}${ran}: ${message}`;
+  return [line`${iso(atMs)}  attempt ${attempt} ${what}${ran}: ${message}`, ...stackLines(stack)];
 }
 
 function stateText({ peek: { state, dueMs, run, nowMs } }: Story): string {
@@ -161,7 +173,7 @@ function timeline(story: Story, content: Content): readonly string[] {
   const end = endOf(story);
   const history = peek.run?.history ?? end?.history ?? deadLetter?.history ?? [];
   const asked = { atMs: askedDueMs ?? 0, text: line`${iso(askedDueMs ?? 0)}  the due time that was asked for` };
-  const attempts = history.map((attempted) => ({ atMs: attempted.atMs, text: attemptLine(attempted) }));
+  const attempts = history.flatMap((one) => attemptLines(one).map((text) => ({ atMs: one.atMs, text })));
   const started = end ? startLines(end) : [];
   const events = askedDueMs === undefined ? [...attempts, ...started] : [asked, ...attempts, ...started];
   events.sort((a, b) => a.atMs - b.atMs);

@@ -9,9 +9,11 @@ import { Instant } from '../../parts/instant.tsx';
 import { JobLink } from '../../parts/job-link.tsx';
 import { ListActions } from '../../parts/list-actions.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
+import { Stack } from '../../parts/stack.tsx';
 import { Table } from '../../parts/table.tsx';
 import { countText, numberText } from '../../parts/words.ts';
 import type { Route } from '../../router.ts';
+import type { Attempted } from '../job/job-shape.ts';
 import { type Choice, DeadActions } from './dead-actions.tsx';
 
 interface Group {
@@ -39,6 +41,7 @@ interface Letter {
   readonly error?: string;
   readonly attempts: number;
   readonly atMs: number;
+  readonly history: readonly Attempted[];
 }
 
 const LIMIT = 50;
@@ -122,7 +125,7 @@ function GroupTable({
 function Letters({ queue, letters }: { readonly queue: string; readonly letters: readonly Letter[] }) {
   return (
     <Table of="dead letters" columns={['Job', 'Name', 'Died', { number: 'Attempts' }, 'Reason', 'Error']}>
-      {letters.map(({ deadLetter, id, bare, name, atMs, attempts, reason, error }) => (
+      {letters.map(({ deadLetter, id, bare, name, atMs, attempts, reason, history }) => (
         <tr key={deadLetter}>
           <th scope="row">
             <JobLink queue={queue} id={id} bare={bare} />
@@ -133,7 +136,10 @@ function Letters({ queue, letters }: { readonly queue: string; readonly letters:
           </td>
           <td class="number">{attempts}</td>
           <td>{reason ?? ''}</td>
-          <td>{error ?? ''}</td>
+          <td>
+            {history.at(-1)?.message ?? ''}
+            <Stack text={history.findLast(({ stack }) => stack !== undefined)?.stack} />
+          </td>
         </tr>
       ))}
     </Table>

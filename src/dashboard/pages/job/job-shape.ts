@@ -15,6 +15,7 @@ export interface Event {
   readonly owner?: string;
   readonly tookMs?: number;
   readonly message?: string;
+  readonly stack?: string;
 }
 
 export interface Result {

@@ -112,7 +112,9 @@ function ResultOf({ result, hidden }: { readonly result: Result; readonly hidden
   return result.kind === 'kept' ? <Tree value={result.value} /> : <p>It is no JSON. {result.why}</p>;
 }
 
-function Past({ job: { past = [], hidden } }: { readonly job: JobShape }) {
+function Past({ job: { past: ends = [], result, hidden } }: { readonly job: JobShape }) {
+  // The end of its present life is told above, with its result.
+  const past = result === undefined ? ends : ends.slice(1);
   if (past.length === 0) return null;
   return (
     <section aria-labelledby="past">

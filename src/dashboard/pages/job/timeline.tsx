@@ -1,5 +1,6 @@
 /** What happened to a job, oldest first, and what comes next. */
 import { Instant } from '../../parts/instant.tsx';
+import { Stack } from '../../parts/stack.tsx';
 import { durationText } from '../../parts/words.ts';
 import type { Event, Job } from './job-shape.ts';
 import { isWaiting } from './job-shape.ts';
@@ -39,7 +40,7 @@ export function Timeline({ job }: { readonly job: Job }) {
   );
 }
 
-function Details({ event: { attempt, owner, tookMs, message } }: { readonly event: Event }) {
+function Details({ event: { attempt, owner, tookMs, message, stack } }: { readonly event: Event }) {
   const parts = [
     attempt === undefined ? '' : `attempt ${attempt}`,
     owner === undefined ? '' : `worker ${owner}`,
@@ -49,6 +50,7 @@ function Details({ event: { attempt, owner, tookMs, message } }: { readonly even
     <>
       {parts.length === 0 ? null : <span class="quiet"> · {parts.join(' · ')}</span>}
       {message === undefined ? null : <pre class="error">{message}</pre>}
+      <Stack text={stack} />
     </>
   );
 }

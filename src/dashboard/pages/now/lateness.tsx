@@ -6,7 +6,7 @@ import { useEvery } from '../../parts/every.ts';
 import { ProblemNote } from '../../parts/problem.tsx';
 import { Table } from '../../parts/table.tsx';
 import { numberText } from '../../parts/words.ts';
-import { latenessText, type SpreadTotal } from '../queue/minutes-shape.ts';
+import { percentileText, type SpreadTotal } from '../queue/minutes-shape.ts';
 
 const QUEUES_MAX = 20;
 const EVERY_MS = 60_000;
@@ -46,11 +46,11 @@ function All({ start: { count, p50Ms, p99Ms } }: Pick<LastHour, 'start'>) {
     <dl class="tiles">
       <div class="tile">
         <dt>Lateness p50</dt>
-        <dd>{latenessText(p50Ms)}</dd>
+        <dd>{percentileText(p50Ms)}</dd>
       </div>
       <div class="tile">
         <dt>Lateness p99</dt>
-        <dd>{latenessText(p99Ms)}</dd>
+        <dd>{percentileText(p99Ms)}</dd>
       </div>
       <div class="tile">
         <dt>Started in the last hour</dt>
@@ -71,8 +71,8 @@ function Each({ queues }: Pick<LastHour, 'queues'>) {
               <a href={`#/queue/${encodeURIComponent(queue)}`}>{queue}</a>
             </th>
             <td class="number">{numberText(count)}</td>
-            <td class="number">{latenessText(p50Ms)}</td>
-            <td class="number">{latenessText(p99Ms)}</td>
+            <td class="number">{percentileText(p50Ms)}</td>
+            <td class="number">{percentileText(p99Ms)}</td>
           </tr>
         ))}
       </Table>

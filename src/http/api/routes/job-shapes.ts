@@ -12,7 +12,10 @@ export const attempted = z
     attempt: count,
     kind: z.enum(['failure', 'timeout', 'crash', 'refused']),
     message: z.string().optional().openapi({ description: 'Only with the scope `data`.' }),
-    stack: z.string().optional().openapi({ description: 'In queues that keep a history; only with the scope `data`.' }),
+    stack: z
+      .string()
+      .optional()
+      .openapi({ description: 'Of the last failure, or of each with a history; only with the scope `data`.' }),
     worker: z
       .string()
       .optional()
@@ -61,6 +64,7 @@ const moment = z
     owner: z.string().optional(),
     tookMs: z.number().optional(),
     message: z.string().optional().openapi({ description: 'Only with the scope `data`.' }),
+    stack: z.string().optional().openapi({ description: 'Only with the scope `data`.' }),
   })
   .openapi('Moment');
 

@@ -9,17 +9,20 @@ import { count, epochMs, ofQueue, strict } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 
 const counts = z.array(count);
-const times = z.array(z.number().nullable());
+const PERCENTILE =
+  'Estimated: as if the times of a bucket lay evenly between its bounds. 300,000 means: longer than that. Null: there were none.';
+const time = z.number().nullable();
+const times = z.array(time).openapi({ description: PERCENTILE });
 const steps = z.object({ count: counts, p50Ms: times, p99Ms: times }).openapi('SpreadSteps', {
-  description: 'How many there were in each step, and within which bound half and 99 % of them were.',
+  description: 'How many there were in each step, and within which time half and 99 % of them were.',
 });
 const total = z
   .object({
     boundsMs: z.array(z.number()),
     counts: counts.openapi({ description: 'One more than there are bounds: the last has what is above all.' }),
     count,
-    p50Ms: z.number().nullable(),
-    p99Ms: z.number().nullable(),
+    p50Ms: time.openapi({ description: PERCENTILE }),
+    p99Ms: time.openapi({ description: PERCENTILE }),
   })
   .openapi('SpreadTotal');
 

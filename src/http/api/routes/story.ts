@@ -60,6 +60,7 @@ interface Moment {
   readonly owner?: string | undefined;
   readonly tookMs?: number | undefined;
   readonly message?: string | undefined;
+  readonly stack?: string | undefined;
 }
 
 interface Known {
@@ -77,9 +78,9 @@ function timelineOf(job: JobView, { end, startedMs, history }: Known): readonly 
     ...(history.some(({ attempt, tookMs }) => attempt === attempts && tookMs !== undefined)
       ? []
       : [{ atMs: startedMs, kind: 'started', attempt: attempts, owner, tookMs: end?.tookMs }]),
-    ...history.flatMap(({ atMs, kind, attempt, message, worker, tookMs }) => [
+    ...history.flatMap(({ atMs, kind, attempt, message, stack, worker, tookMs }) => [
       ...(tookMs === undefined ? [] : [{ atMs: atMs - tookMs, kind: 'started', attempt, owner: worker }]),
-      { atMs, kind, attempt, tookMs, message },
+      { atMs, kind, attempt, tookMs, message, stack },
     ]),
     ...(state === 'scheduled' ? [{ atMs: dueMs, kind: 'due', attempt: attempts + 1 }] : []),
     ...(overMs === undefined ? [] : [{ atMs: overMs, kind: state, attempt: attempts }]),
