@@ -22,6 +22,7 @@ import type { Moved } from '../redis/transitions/replies.ts';
 import { inSlices, type Some } from './each-partition.ts';
 import { type CallPartitions, isMoved } from './partition-calls.ts';
 import { withReadRetry } from './read-retry.ts';
+import { refuseEncoded } from './shown.ts';
 
 /** What became of a request to edit a job. */
 export interface Edited {
@@ -135,6 +136,7 @@ async function lookAt(
  */
 export async function plannedIn(queue: Queue, request: EditRequest, job: Peek | undefined): Promise<Plan> {
   const { change } = request;
+  refuseEncoded(change.data, job?.record);
   if (!change.hasData || !hasContent(queue) || job?.record === undefined) return planOf(request, job);
   const data = await seal(queue, { name: change.name ?? nameIn(job.record), data: change.data });
   return { ...planOf({ ...request, change: { ...change, data } }, job), request };

@@ -122,7 +122,7 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
       },
     };
     return {
-      batch: createCheckedBatch({ jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
+      batch: createCheckedBatch({ redis, jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
       cancel: createCancel({ jobs: made, callPartitions, windowMs }),
       replay: createReplay({ redis, jobs: made, callPartitions }),
       letters: createLetters({ redis, jobs: made, callPartitions }),

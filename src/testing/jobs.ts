@@ -55,8 +55,8 @@ export function createJobBook(parts: JobBookParts) {
 
   /** The same answers as `schedule.lua`. */
   async function add(queue: Queue, plan: Wanted): Promise<Scheduled> {
-    refuseShown(plan, queueOf(queue).redact);
     const before = kept.get(keyOf(queue.name, plan.id));
+    if (!plan.isOwed) refuseShown(plan, { redact: queueOf(queue).redact, before: before?.record });
     const reply = roomFor(queueOf(queue), plan, before ? replyTo(before, plan) : { kind: 'ok' });
     const told = scheduledOf(queue.name, plan, reply);
     if (reply.kind !== 'ok' && reply.kind !== 'replaced') return told;

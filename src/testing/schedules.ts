@@ -3,6 +3,7 @@
  * and while a job waits for another, every half second.
  */
 import type { ScheduleChange } from '../client/schedules/schedules.ts';
+import { refuseShownSchedule } from '../client/shown.ts';
 import { encodeRecord } from '../core/codec.ts';
 import { isPromise } from '../core/content.ts';
 import { DuestreamError } from '../core/errors.ts';
@@ -87,10 +88,12 @@ function plainNow(given: AnySchedule): ScheduleInput {
 }
 
 function put(book: Book, name: string, input: ScheduleInput): ScheduleChange {
-  const { agenda, all } = book;
+  const { agenda, all, queueOf } = book;
   const before = all.get(name);
   const wanted = { name, input, source: 'call', nowMs: agenda.nowMs() } as const;
   const definition = successor(before?.definition, wanted, before);
+  const redact = queueOf(definition.schedule.queue).redact;
+  refuseShownSchedule(input, { before: before?.definition.input, redact: redact ? [redact] : [] });
   if (before && isSame(before.definition, definition)) return { name, status: 'unchanged' };
   before?.strike();
   const stays = before?.definition.schedule.queue === definition.schedule.queue;

@@ -277,3 +277,21 @@ test('what the product refuses, the kit refuses with the same words', async () =
   expect(() => kit.schedules.put('x', { queue: 'q', cron: '* * * *' })).toThrow(/5 fields/);
   expect(() => createTestKit({ handlers: { q: 7 as never } })).toThrow(/handlers of queue q/);
 });
+
+test('what a view shows in the place of data is refused by jobs and schedules of the kit', async () => {
+  const codec = { encode: (text: string) => `!${text}`, decode: (text: string) => text.slice(1) };
+  const mails = defineQueue<{ to: string }>('mails', { redact: ['to'] });
+  const coded = defineQueue<unknown>('coded', { codec });
+  const handlers = { mails: () => undefined, coded: () => undefined };
+  const kit = createTestKit({ start: '2026-01-01T00:00:00Z', queues: [mails, coded], handlers });
+  const shown = { to: '[redacted]' };
+  await expect(kit.producer.schedule(mails, shown, { delay: '1h' })).rejects.toThrow(/data\.to is "\[redacted\]"/);
+  expect(() => kit.schedules.put('a', { queue: mails, every: '1h', data: shown })).toThrow(
+    /data\.to is "\[redacted\]"/,
+  );
+  await kit.producer.schedule(coded, { n: 1 }, { id: 'a', delay: '1h' });
+  const view = await kit.producer.get(coded, 'a');
+  await expect(kit.producer.edit(coded, 'a', { data: view?.data })).rejects.toThrow(
+    /the codec codec has made of the data/,
+  );
+});

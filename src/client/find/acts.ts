@@ -12,6 +12,7 @@ import type { EditReply, RescheduleItem, RescheduleReply } from '../../redis/tra
 import type { Jobs } from '../../redis/transitions/jobs.ts';
 import type { CancelReply, Moved } from '../../redis/transitions/replies.ts';
 import { isMoved } from '../partition-calls.ts';
+import { refuseEncoded } from '../shown.ts';
 import { nameIn } from './name-in.ts';
 import type { Act, Outcome } from './where.ts';
 
@@ -142,6 +143,7 @@ export const sealedFor = async (
 async function madeOf({ record, dueMs }: Found, { queue, change }: Pick<EditAsk, 'queue' | 'change'>): Promise<Made> {
   if (record === undefined) return undefined;
   try {
+    refuseEncoded(change.data, record);
     const data = await sealedFor(queue, change.name ?? nameIn(record), change);
     return editRecord(record, { ...change, data, dueMs });
   } catch (error) {

@@ -13,10 +13,13 @@ import {
   isSame,
   type Source,
 } from '../../core/recurring/schedule-text.ts';
+import { REDACTED } from '../../core/redaction.ts';
 import { memberOf } from '../../redis/connection/cluster/members.ts';
 import { timeAt } from '../../redis/connection/server-clock.ts';
 import { controlKeys, type PartitionRef } from '../../redis/keys.ts';
+import { findQueue } from '../../redis/transitions/queues.ts';
 import { define, definitions, disarm } from '../../redis/transitions/schedules.ts';
+import { refuseShownSchedule } from '../shown.ts';
 import { armIn, firedIn, knownRefs, type Place, placeOf, type Store, type StoredSchedule } from './schedule-places.ts';
 import { unknownSchedule } from './unknown-schedule.ts';
 
@@ -151,6 +154,7 @@ async function putOver(
   const before = replaceable(name, content);
   const place = before && (await placeOf(store, before.schedule));
   const definition = successor(before, { name, input, source, nowMs: await nowMs(store) }, place?.fired);
+  await refuseCopied(store, { name, input, before: before?.input });
   const left = before?.schedule.queue === definition.schedule.queue ? undefined : place;
   await armIn(store, definition.schedule.queue, name);
   if (before && isSame(before, definition)) return { name, status: 'unchanged' };
@@ -159,6 +163,30 @@ async function putOver(
   await armIn(store, definition.schedule.queue, name);
   if (left) await forget(store, name, left);
   return { name, status: before ? 'changed' : 'created' };
+}
+
+/** What the queue hides, and the queue before, is asked for where the data may be a copy of what was shown. */
+async function refuseCopied(
+  { redis, namespace }: Store,
+  {
+    name,
+    input,
+    before,
+  }: { readonly name: string; readonly input: ScheduleInput; readonly before?: ScheduleInput | undefined },
+): Promise<void> {
+  const queues = JSON.stringify(input.data)?.includes(REDACTED)
+    ? new Set([input.queue, before?.queue ?? input.queue])
+    : [];
+  const layouts = await Promise.all([...queues].map((queue) => findQueue(redis, namespace, queue)));
+  try {
+    refuseShownSchedule(input, {
+      before,
+      redact: layouts.flatMap((layout) => (layout?.redact ? [layout.redact] : [])),
+    });
+  } catch (error) {
+    if (!(error instanceof DuestreamError)) throw error;
+    throw new DuestreamError('bad-input', `schedule ${name}: ${error.message}`);
+  }
 }
 
 /** As it was read before its definition went; of one that was armed again since, another call's is the last word. */

@@ -5,6 +5,7 @@
 import { isPromise, Sealed, seal } from '../content.ts';
 import type { InputIn, NamedData, NameIn } from '../job-types.ts';
 import { type Queue, queueOf } from '../queue.ts';
+import { refuseRedacted } from '../redaction.ts';
 import type { ScheduleInput } from './schedule-input.ts';
 
 type Rest = Omit<ScheduleInput, 'queue' | 'job' | 'data' | 'codec'>;
@@ -31,6 +32,9 @@ export function plainSchedule(input: AnySchedule): ScheduleInput | Promise<Sched
   // What is no object is checked with the other fields of the schedule.
   if (typeof given !== 'object' || given === null) return { ...rest, queue: given };
   const queue = queueOf(given);
+  refuseRedacted(rest.data, queue.redact);
+  // As it was read: another time would encode what is encoded.
+  if ('codec' in rest && rest.codec !== undefined) return { ...rest, queue: queue.name };
   const sealed = seal(queue, { name: rest.job, data: rest.data });
   const plain = (data: unknown): ScheduleInput => ({ ...rest, queue: queue.name, ...dataOf(data) });
   return isPromise(sealed) ? sealed.then(plain) : plain(sealed);

@@ -1,5 +1,8 @@
 /** What the API shows of a queue that redacts fields, and how a person is erased over it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createProducer } from '../../../src/client/producer.ts';
+import { createSchedules } from '../../../src/client/schedules/schedules.ts';
+import { defineQueue } from '../../../src/core/queue.ts';
 import { declareQueue } from '../../../src/redis/transitions/queues.ts';
 import { type ServedApi, serveApi } from '../../support/api.ts';
 import { buryJobs } from '../../support/buried.ts';
@@ -52,6 +55,80 @@ describe('fields that a queue redacts', () => {
       expect(seen.text).toContain('[redacted]');
       expect(seen.text).not.toContain(SECRET);
     }
+  });
+});
+
+describe('what was shown is not written back', () => {
+  test('of a schedule: neither where its queue hides a value, nor in another queue, nor what a token did not see', async () => {
+    await api.ask('PUT /v1/schedules/weekly', { body: { queue: 'mail', every: '7d', data } });
+    const { input } = (await api.ask('GET /v1/schedules/weekly')).body;
+    expect(input.data).toEqual({ email: '[redacted]', n: 7 });
+    for (const body of [
+      { ...input, every: '1d' },
+      { ...input, queue: 'mail-2' },
+    ]) {
+      const put = await api.ask('PUT /v1/schedules/weekly', { body });
+      expect(put).toMatchObject({ status: 400, body: { code: 'bad-input', errors: [{ field: 'data.email' }] } });
+    }
+    const writer = await api.tokenOf({ scopes: ['read', 'write'] });
+    const { body: seen } = await api.ask('GET /v1/schedules/weekly', { token: writer });
+    expect(seen).toMatchObject({ hidden: true, input: { every: '7d' } });
+    const put = await api.ask('PUT /v1/schedules/weekly', { body: { ...seen.input, every: '1d' }, token: writer });
+    expect(put).toMatchObject({ status: 400, body: { code: 'bad-input' } });
+    expect(put.body.detail).toContain('has data that this token may not see');
+    const whole = { ...input, every: '1d', data: { ...data, email: 'bob@example.org' } };
+    expect((await api.ask('PUT /v1/schedules/weekly', { body: whole })).body.status).toBe('changed');
+    for (const verb of ['pause', 'resume']) {
+      expect((await api.ask(`POST /v1/schedules/weekly/${verb}`, { body: {} })).status).toBe(200);
+    }
+  });
+
+  test('of a job, whose copy would be a new job', async () => {
+    await api.ask('POST /v1/queues/mail/jobs', { body: { id: 'copied', data, delay: '1h' } });
+    const { body } = await api.ask('GET /v1/queues/mail/jobs/copied');
+    for (const [what, sent] of [
+      ['POST /v1/queues/mail/jobs', { id: 'copy', data: body.data }],
+      ['POST /v1/queues/mail/batch/schedule', { jobs: [{ data: body.data }] }],
+      ['POST /v1/queues/mail/batch/edit', { jobs: [{ id: 'copied', data: body.data }] }],
+    ] as const) {
+      expect(await api.ask(what, { body: sent })).toMatchObject({ status: 400, body: { code: 'bad-input' } });
+    }
+  });
+
+  test('of what a codec has encoded: by an edit, a replacement, and a schedule without its codec', async () => {
+    const secret = defineQueue('secret', {
+      codec: {
+        name: 'hex',
+        encode: (text) => Buffer.from(text).toString('hex'),
+        decode: (text) => Buffer.from(text, 'hex').toString(),
+      },
+    });
+    const producer = createProducer({ redis: api.redis.url });
+    const schedules = createSchedules({ redis: api.redis.url });
+    await producer.schedule(secret, { iban: 'X' }, { id: 'a', delay: '1h', tags: ['t'] });
+    await schedules.put('pay', { queue: secret, every: '1h', data: { iban: 'X' } });
+    const job = (await api.ask('GET /v1/queues/secret/jobs/a')).body;
+    expect(job).toMatchObject({ data: Buffer.from('{"iban":"X"}').toString('hex'), codec: 'hex' });
+    const { input } = (await api.ask('GET /v1/schedules/pay')).body;
+    const { codec: _, ...plain } = input;
+    const said = expect.stringContaining('is the text that the codec hex has made of the data');
+    for (const [what, body] of [
+      ['PATCH /v1/queues/secret/jobs/a', { data: job.data }],
+      ['POST /v1/queues/secret/jobs', { id: 'a', ifExists: 'replace', data: job.data, delay: '2h' }],
+      ['PUT /v1/schedules/pay', { ...plain, every: '2h' }],
+    ] as const) {
+      expect(await api.ask(what, { body })).toMatchObject({ status: 400, body: { code: 'bad-input', detail: said } });
+    }
+    await expect(producer.edit(secret, 'a', { data: job.data })).rejects.toMatchObject({ message: said });
+    expect(await producer.editWhere(secret, { tag: 't' }, { data: job.data })).toMatchObject({ changed: 0 });
+    // Data and the name of its codec belong together: they are put back as they were.
+    expect((await api.ask('PUT /v1/schedules/pay', { body: { ...input, every: '2h' } })).body.status).toBe('changed');
+    const view = await schedules.get('pay');
+    expect(view?.input).toMatchObject({ data: input.data, codec: 'hex', every: '2h' });
+    await schedules.put('pay', { ...view?.input, every: '3h', queue: secret });
+    expect((await schedules.get('pay'))?.input).toMatchObject({ data: input.data, codec: 'hex', every: '3h' });
+    await producer.stop();
+    await schedules.stop();
   });
 });
 

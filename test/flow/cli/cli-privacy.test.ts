@@ -1,6 +1,9 @@
 /** A queue that redacts fields: nobody sees them on the command line, and no edit writes a view back. And erase by tag. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
+import { reconcileSchedules } from '../../../src/client/schedules/reconcile.ts';
 import { parseHistory } from '../../../src/core/history.ts';
 import { encodeNote } from '../../../src/core/past.ts';
 import { defineQueue } from '../../../src/core/queue.ts';
@@ -80,6 +83,46 @@ describe('fields that a queue redacts', () => {
       expect((await due('schedules', ...verb)).out).not.toContain(SECRET);
     }
     await due('schedules', 'rm', 'nightly');
+  });
+
+  test('are not written back by a schedule that is put as it was shown: by flags, by a file, by that of the daemon', async () => {
+    await due('schedules', 'put', 'nightly', '--queue', 'q', '--every', '1h', '--data', JSON.stringify(data));
+    const { input } = await answer('schedules', 'show', 'nightly');
+    const back = { ...input, every: '2h' };
+    writeFileSync(join(cli.folder, 'back.yaml'), JSON.stringify({ schedules: { nightly: back } }));
+    for (const args of [
+      ['--queue', 'q', '--every', '2h', '--data', JSON.stringify(input.data)],
+      ['--file', 'back.yaml'],
+    ]) {
+      const { code, err } = await due('schedules', 'put', 'nightly', ...args);
+      expect(code).toBe(64);
+      expect(err).toMatch(/schedule nightly: data\.\S+ is "\[redacted\]", which stands in views/);
+    }
+    const wanted = new Map([['other', back]]);
+    await expect(reconcileSchedules(the.redis, { namespace: 't', wanted })).rejects.toMatchObject({
+      code: 'bad-input',
+    });
+    expect((await answer('schedules', 'show', 'nightly')).input.every).toBe('1h');
+    await due('schedules', 'rm', 'nightly');
+  });
+
+  test('are not scheduled from what was shown: a copy of a job is refused in a line of --bulk', async () => {
+    await the.schedule('waits', { data });
+    const shown = await answer('show', 'q', 'waits');
+    const lines = [JSON.stringify({ id: 'copy', data: shown.data }), JSON.stringify({ id: 'whole', data })].join('\n');
+    const { out } = await cli.run(
+      ['schedule', 'q', '--bulk', '-', '--json', '--redis', the.server.url, '--namespace', 't'],
+      {
+        input: lines,
+      },
+    );
+    expect(JSON.parse(out)).toMatchObject({
+      ...{
+        scheduled: 1,
+        refused: 1,
+        malformed: [{ line: 1, reason: expect.stringMatching(/data\.\S+ is "\[redacted\]"/) }],
+      },
+    });
   });
 
   test('are whole for code, and an edit that would write a view back is refused', async () => {

@@ -25,6 +25,11 @@ const policy = z.enum(['skip', 'once', 'all'], { error: 'skip, once, all' });
 export const definition = strict({
   queue: queueName.openapi({ description: 'The queue its jobs go to.' }),
   data: data.optional(),
+  codec: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9._-]{0,31}$/, { error: 'the name of a codec' })
+    .optional()
+    .openapi({ description: 'The codec that has encoded `data`, which is a text then: both as a look showed them.' }),
   cron: z.string().min(1).max(256).optional().openapi({
     description: '5 fields that begin with the minute, 6 that begin with the second, or a name such as @daily.',
     example: '30 2 * * *',

@@ -109,6 +109,7 @@ const putSchedule = verb({
     const before = await backend.schedules.get(name).catch(() => undefined);
     if (before && !mayUse(caller, before.queue))
       throw new Problem('forbidden', { detail: `schedule ${name} is of another queue` });
+    if (before?.input.data !== undefined && input.data === undefined && !caller.scopes.has('data')) throw unseen(name);
     const { redis, namespace } = await backend.place();
     const { partitions } = backend.queueOf(queue);
     await declareQueue(redis, { namespace, queue, partitions });
@@ -185,6 +186,12 @@ const resumeSchedule = verb({
     return afterwards(backend, { name, queue, status });
   },
 });
+
+/** Put back without what was not shown, the schedule would lose it. */
+const unseen = (name: string): Problem =>
+  new Problem('bad-input', {
+    detail: `data is left out, and schedule ${name} has data that this token may not see; allowed: body.data, or a token with the scope data`,
+  });
 
 async function afterwards(
   { schedules }: Backend,
