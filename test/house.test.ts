@@ -82,7 +82,6 @@ const READS_CLOCK: Readonly<Record<string, string>> = {
   'dashboard/': 'runs in a browser',
 };
 
-const LINES_MAX = 250;
 const FILE_BYTES_MAX = 300 * 1024;
 
 interface Source {
@@ -92,7 +91,6 @@ interface Source {
   readonly station: string;
   /** The text without comments, so that an example in a comment is no import. */
   readonly code: string;
-  readonly lines: number;
 }
 
 const sources: readonly Source[] = walk('src')
@@ -101,7 +99,7 @@ const sources: readonly Source[] = walk('src')
     const text = read(path);
     const inside = path.slice('src/'.length);
     const code = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
-    return { path: inside, station: inside.split('/')[0] ?? '', code, lines: text.trimEnd().split('\n').length };
+    return { path: inside, station: inside.split('/')[0] ?? '', code };
   });
 
 describe('imports', () => {
@@ -179,11 +177,6 @@ describe('the edges', () => {
 });
 
 describe('sizes', () => {
-  test(`no file of src is longer than ${LINES_MAX} lines`, () => {
-    const long = sources.filter(({ lines }) => lines > LINES_MAX).map(({ path, lines }) => `${path}: ${lines}`);
-    expect(long).toEqual([]);
-  });
-
   test(`no file is larger than ${FILE_BYTES_MAX / 1024} KiB`, () => {
     expect(walk('.').filter((path) => statSync(join(root, path)).size > FILE_BYTES_MAX)).toEqual([]);
   });
