@@ -213,11 +213,14 @@ function workerOf({ settings, parts, events, unforwards }: Made, handlers: Handl
 }
 
 /** Which metrics there are, and where those of whole queues come from. */
-function scrapedOf({ settings: { config }, parts, opening }: Made) {
+function scrapedOf(made: Made) {
+  const { settings, parts, opening } = made;
+  const { config } = settings;
   const moves = has(config, 'mover');
   return {
     registry: parts.registry,
     without: [...(parts.around ? [] : ['rejections' as const]), ...(moves ? [] : ['redisEvicts' as const])],
+    declared: async (queues: readonly string[]) => made.worker?.declared(queues),
     ...(moves ? queueReadings({ opened: opening.opened, namespace: config.namespace }) : {}),
   };
 }

@@ -83,8 +83,13 @@ export function createWorker(
   return measured(createWatchedWorker([queue, handlers, options]), registry);
 }
 
-function measured({ notLive, notReady, relay, ...worker }: WatchedWorker, given: Registry | undefined): Worker {
-  const metrics = createMetrics({ version, registry: given, state: { ready: worker.isReady }, without: UNMEASURED });
+function measured(
+  { notLive, notReady, relay, declared, ...worker }: WatchedWorker,
+  given: Registry | undefined,
+): Worker {
+  const metrics = createMetrics({
+    ...{ version, registry: given, state: { ready: worker.isReady }, without: UNMEASURED, declared },
+  });
   const unobserve = metrics.observe(worker.events);
 
   function end(): void {

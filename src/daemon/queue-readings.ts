@@ -8,6 +8,7 @@ import { readServers, type ServerReading } from '../redis/connection/server-read
 import { oldestDueAge, stats } from '../redis/inspect.ts';
 import { isBroadcast, type PartitionRef } from '../redis/keys.ts';
 import { presence } from '../redis/transitions/presence.ts';
+import { declaredAmong } from '../redis/transitions/queues.ts';
 
 interface Opened {
   readonly redis: Redis;
@@ -47,10 +48,15 @@ export function queueReadings({
     return present.filter(({ identity }) => identity?.role === 'worker').length;
   }
 
+  async function declared(queues: readonly string[]): Promise<ReadonlySet<string> | undefined> {
+    const { redis } = opened() ?? {};
+    return redis && declaredAmong(redis, namespace, queues);
+  }
+
   async function servers(): Promise<ServerReading | undefined> {
     const { redis } = opened() ?? {};
     return redis && readServers(redis, systemClock);
   }
 
-  return { queueStats, alive, servers };
+  return { queueStats, alive, servers, declared };
 }

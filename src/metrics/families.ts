@@ -23,15 +23,15 @@ const LAG = [0.005, 0.02, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];
 /** Up to the default time-out of 15 minutes, and an hour for those who raised it. */
 const RUN = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600];
 
-/** In no registry yet. `collect` brings what is read at each scrape up to date; the families it fills wait for it. */
+/** In no registry yet. `collect` brings what is read at each scrape up to date; the families with queues wait for it. */
 export function createFamilies(collect: () => Promise<void>) {
   const read: Read = { registers: [], collect };
   return {
     ...countersOf(read),
     ...queueReadingsOf(read),
     ...processReadingsOf(read),
-    ...moverFamiliesOf(),
-    ...workerFamiliesOf(),
+    ...moverFamiliesOf(read),
+    ...workerFamiliesOf(read),
     ...processFamiliesOf(),
   };
 }
@@ -40,96 +40,96 @@ export function createFamilies(collect: () => Promise<void>) {
 const own = () => ({ registers: [] });
 
 /** What the movers of this process do. */
-function moverFamiliesOf() {
+function moverFamiliesOf(read: Read) {
   return {
     moverPassDuration: new JobHistogram({
       name: 'duestream_mover_pass_duration_seconds',
       help: 'How long one promotion call took, including the way to Redis and back.',
       labelNames: ['queue'],
       buckets: PASS,
-      ...own(),
+      ...read,
     }),
     promotionLateness: new JobHistogram({
       name: 'duestream_promotion_lateness_seconds',
       help: 'Time from the due time to the promotion, by the clock of Redis.',
       labelNames: ['queue'],
       buckets: LATENESS,
-      ...own(),
+      ...read,
     }),
     scheduleFires: new Counter({
       name: 'duestream_schedule_fires_total',
       help: 'Instants of schedules that this process handled, by outcome.',
       labelNames: ['queue', 'outcome'],
-      ...own(),
+      ...read,
     }),
     scheduleMissed: new Counter({
       name: 'duestream_schedule_missed_total',
       help: 'How often instants of a schedule had passed while no daemon ran.',
       labelNames: ['queue'],
-      ...own(),
+      ...read,
     }),
     scheduleLateness: new Histogram({
       name: 'duestream_schedule_lateness_seconds',
       help: 'Time from an instant of a schedule until its job was made, by the clock of Redis.',
       labelNames: ['queue'],
       buckets: LATENESS,
-      ...own(),
+      ...read,
     }),
   };
 }
 
 /** What the workers of this process do. */
-function workerFamiliesOf() {
+function workerFamiliesOf(read: Read) {
   return {
     startLateness: new JobHistogram({
       name: 'duestream_start_lateness_seconds',
       help: 'Time from the due time to the start of the handler.',
       labelNames: ['queue'],
       buckets: LATENESS,
-      ...own(),
+      ...read,
     }),
     runDuration: new JobHistogram({
       name: 'duestream_run_duration_seconds',
       help: 'How long handlers ran, by how the run ended.',
       labelNames: ['queue', 'outcome'],
       buckets: RUN,
-      ...own(),
+      ...read,
     }),
     fenced: new Counter({
       name: 'duestream_fenced_total',
       help: 'Ends of jobs that Redis refused because the job had been started again elsewhere.',
       labelNames: ['queue'],
-      ...own(),
+      ...read,
     }),
     adopted: new Counter({
       name: 'duestream_adopted_total',
       help: 'Entries that this worker adopted: Redis had delivered them in a reply that was lost.',
       labelNames: ['queue'],
-      ...own(),
+      ...read,
     }),
     parked: new Counter({
       name: 'duestream_jobs_parked_total',
       help: 'Starts that were put off because only a later version can read the record.',
       labelNames: ['queue'],
-      ...own(),
+      ...read,
     }),
     parkedJobs: new Gauge({
       name: 'duestream_parked_jobs',
       help: 'Jobs that wait now because only a later version can read their record.',
       labelNames: ['queue'],
-      ...own(),
+      ...read,
     }),
     waitingSuspects: new Gauge({
       name: 'duestream_waiting_suspects',
       help: 'Suspects: jobs that wait in this process to be started alone, because workers died under them.',
       labelNames: ['queue'],
-      ...own(),
+      ...read,
     }),
     lostSlots: new Gauge({
       name: 'duestream_lost_slots',
       help: 'Slots of this process that handlers keep although their signal has aborted.',
       labelNames: ['queue'],
-      ...own(),
+      ...read,
     }),
   };
 }

@@ -43,12 +43,14 @@ export class JobHistogram extends Histogram<string> {
   readonly #help: string;
   readonly #bounds: readonly number[];
   readonly #series = new Map<string, Series>();
+  readonly #collect: HistogramConfiguration<string>['collect'];
 
   constructor(options: HistogramConfiguration<string> & { readonly buckets: number[] }) {
     super(options);
     this.#name = options.name;
     this.#help = options.help;
     this.#bounds = options.buckets;
+    this.#collect = options.collect;
   }
 
   /** Keep it: to look it up costs more than to observe. */
@@ -64,17 +66,16 @@ export class JobHistogram extends Histogram<string> {
     if (#series in this) this.#series.clear();
   }
 
-  override get(): Promise<MetricObjectWithValues<MetricValueWithName<string>>> {
+  /** All of one queue. */
+  removeQueue(queue: string): void {
+    for (const [key, { labels }] of this.#series) if (labels.queue === queue) this.#series.delete(key);
+  }
+
+  override async get(): Promise<MetricObjectWithValues<MetricValueWithName<string>>> {
+    await this.#collect?.call(this);
     const values = [...this.#series.values()].flatMap((one) => this.#valuesOf(one));
     const type = 'histogram' as unknown as MetricObjectWithValues<MetricValueWithName<string>>['type'];
-    return Promise.resolve({
-      name: this.#name,
-      help: this.#help,
-      type,
-      aggregator: 'sum',
-      values,
-      collect: () => undefined,
-    });
+    return { name: this.#name, help: this.#help, type, aggregator: 'sum', values, collect: () => undefined };
   }
 
   /** What the registry asks for when it writes the text. */

@@ -27,6 +27,8 @@ export interface MetricsOptions {
   readonly alive?: () => Promise<number | undefined>;
   /** How full Redis is, and what time it is there. */
   readonly servers?: () => Promise<ServerReading | undefined>;
+  /** Which of these queues are declared. */
+  readonly declared?: Source['declared'];
   readonly state?: { readonly ready: () => boolean };
   /** Where the metrics are put. Default: a registry of their own. */
   readonly registry?: Registry | undefined;
@@ -56,6 +58,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   let scraping: Promise<string> | undefined;
   const close = shared.join({
     read: () => read(options),
+    declared: options.declared && ((queues) => declaredOf(options, queues)),
     ready: options.state?.ready,
     isQueueWide: options.queueStats !== undefined || options.alive !== undefined,
     without,
@@ -74,6 +77,15 @@ export function createMetrics(options: MetricsOptions): Metrics {
     registry,
     close,
   };
+}
+
+async function declaredOf({ declared }: MetricsOptions, queues: readonly string[]) {
+  try {
+    return await declared?.(queues);
+  } catch (error) {
+    if (error instanceof DuestreamError || outageOf(error) !== 'unknown') return undefined;
+    throw error;
+  }
 }
 
 /** What Redis says, or undefined in an outage. A bug is not outage and reaches the caller. */

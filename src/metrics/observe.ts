@@ -9,17 +9,36 @@ import type { Series } from './histogram.ts';
 import type { Shared } from './shared.ts';
 
 /** Listens until the returned function is called. */
-export function observeEvents(events: EventSource, { families, away }: Pick<Shared, 'families' | 'away'>): () => void {
+export function observeEvents(
+  events: EventSource,
+  { families, away, queues, forgetters }: Pick<Shared, 'families' | 'away' | 'queues' | 'forgetters'>,
+): () => void {
   const mine = new Set<string>();
-  const parkedJobs = partOf(families.parkedJobs);
-  const waitingSuspects = partOf(families.waitingSuspects);
-  const lostSlots = partOf(families.lostSlots);
+  const caches: Map<string, Series>[] = [];
+  /** The label of a queue, which has series from now on. */
+  const of = (queue: string) => {
+    queues.add(queue);
+    return { queue };
+  };
+  const byQueue = (seriesOf: (label: { readonly queue: string }) => Series) => {
+    const cache = new Map<string, Series>();
+    caches.push(cache);
+    return lookUp(cache, (queue) => seriesOf(of(queue)));
+  };
+  const parkedJobs = partOf(families.parkedJobs, of);
+  const waitingSuspects = partOf(families.waitingSuspects, of);
+  const lostSlots = partOf(families.lostSlots, of);
+  const parts = [parkedJobs, waitingSuspects, lostSlots];
+  const forget = (queue: string) => {
+    for (const one of [...caches, ...parts]) one.delete(queue);
+  };
   away.add(mine);
-  const passed = byQueue((queue) => families.moverPassDuration.series({ queue }));
-  const promoted = byQueue((queue) => families.promotionLateness.series({ queue }));
-  const started = byQueue((queue) => families.startLateness.series({ queue }));
+  forgetters.add(forget);
+  const passed = byQueue((label) => families.moverPassDuration.series(label));
+  const promoted = byQueue((label) => families.promotionLateness.series(label));
+  const started = byQueue((label) => families.startLateness.series(label));
   const ran = (outcome: string) => {
-    const runs = byQueue((queue) => families.runDuration.series({ queue, outcome }));
+    const runs = byQueue((label) => families.runDuration.series({ ...label, outcome }));
     return (one: { readonly queue: string; readonly tookMs: number }) => runs(one.queue).observe(seconds(one.tookMs));
   };
   const stop = listenToAll(
@@ -36,13 +55,13 @@ export function observeEvents(events: EventSource, { families, away }: Pick<Shar
       'job.dead': ran('dead'),
       'job.failed': ran('failed'),
       'schedule.fired': ({ queue, outcome, latenessMs }) => {
-        families.scheduleFires.inc({ queue, outcome });
-        if (outcome === 'ok') families.scheduleLateness.observe({ queue }, seconds(latenessMs));
+        families.scheduleFires.inc({ ...of(queue), outcome });
+        if (outcome === 'ok') families.scheduleLateness.observe(of(queue), seconds(latenessMs));
       },
-      'schedule.missed': ({ queue }) => families.scheduleMissed.inc({ queue }),
-      'job.fenced': ({ queue }) => families.fenced.inc({ queue }),
-      'entries.adopted': ({ queue, count }) => families.adopted.inc({ queue }, count),
-      'jobs.parked': ({ queue, count }) => families.parked.inc({ queue }, count),
+      'schedule.missed': ({ queue }) => families.scheduleMissed.inc(of(queue)),
+      'job.fenced': ({ queue }) => families.fenced.inc(of(queue)),
+      'entries.adopted': ({ queue, count }) => families.adopted.inc(of(queue), count),
+      'jobs.parked': ({ queue, count }) => families.parked.inc(of(queue), count),
       'parked.waiting': ({ queue, waiting }) => parkedJobs.set(queue, waiting),
       'suspects.waiting': ({ queue, waiting }) => waitingSuspects.set(queue, waiting),
       'slots.lost': ({ queue, lost }) => lostSlots.set(queue, lost),
@@ -62,7 +81,8 @@ export function observeEvents(events: EventSource, { families, away }: Pick<Shar
     stop();
     // Who is not listened to any more cannot say that it is back.
     away.delete(mine);
-    for (const part of [parkedJobs, waitingSuspects, lostSlots]) part.leave();
+    for (const part of parts) part.leave();
+    forgetters.delete(forget);
   };
 }
 
@@ -81,24 +101,25 @@ const PASSED_OVER = [
 ] as const;
 
 /** Looked up once per queue: these are observed for each job. */
-function byQueue(seriesOf: (queue: string) => Series): (queue: string) => Series {
-  const known = new Map<string, Series>();
+function lookUp(cache: Map<string, Series>, seriesOf: (queue: string) => Series): (queue: string) => Series {
   return (queue) => {
-    const series = known.get(queue) ?? seriesOf(queue);
-    if (!known.has(queue)) known.set(queue, series);
+    const series = cache.get(queue) ?? seriesOf(queue);
+    if (!cache.has(queue)) cache.set(queue, series);
     return series;
   };
 }
 
 /** What one listener adds to a gauge: workers of the same queue may share one. */
-function partOf(gauge: Families['parkedJobs']) {
+function partOf(gauge: Families['parkedJobs'], of: (queue: string) => { readonly queue: string }) {
   const values = new Map<string, number>();
   const set = (queue: string, value: number) => {
-    gauge.inc({ queue }, value - (values.get(queue) ?? 0));
+    gauge.inc(of(queue), value - (values.get(queue) ?? 0));
     values.set(queue, value);
   };
   return {
     set,
+    /** Its series are gone. */
+    delete: (queue: string) => values.delete(queue),
     leave(): void {
       for (const queue of values.keys()) set(queue, 0);
     },

@@ -20,6 +20,8 @@ export interface Reading {
 export interface Source {
   /** What Redis says, or undefined in an outage. */
   readonly read: () => Promise<Reading | undefined>;
+  /** Which of these queues are declared; its answer is undefined in an outage. Left out: the part asks nobody. */
+  readonly declared: ((queues: readonly string[]) => Promise<ReadonlySet<string> | undefined>) | undefined;
   /** Whether the part is ready; undefined when nobody asks it. */
   readonly ready: (() => boolean) | undefined;
   readonly isQueueWide: boolean;
@@ -31,6 +33,10 @@ export interface Shared {
   readonly families: Families;
   /** Per listener: who has lost Redis at the moment. */
   readonly away: Set<ReadonlySet<string>>;
+  /** Queues that have series of what this process counts. */
+  readonly queues: Set<string>;
+  /** Per listener: what it keeps of a queue goes. */
+  readonly forgetters: Set<(queue: string) => void>;
   readonly join: (source: Source) => () => void;
 }
 
@@ -49,6 +55,8 @@ export function sharedOf(registry: Registry): Shared {
 function create(registry: Registry): Shared {
   const sources = new Set<Source>();
   const away = new Set<ReadonlySet<string>>();
+  const queues = new Set<string>();
+  const forgetters = new Set<(queue: string) => void>();
   let filling: Promise<void> | undefined;
 
   /** The families of one scrape share one reading, so that many of them cost Redis as much as one. */
@@ -63,8 +71,16 @@ function create(registry: Registry): Shared {
 
   async function fill(): Promise<void> {
     const asked = [...sources];
-    const readings = await Promise.all(asked.map(({ read }) => read()));
+    const [readings, gone] = await Promise.all([
+      Promise.all(asked.map(({ read }) => read())),
+      goneOf([...queues], asked),
+    ]);
     // From here on nothing waits, so the values are of one moment.
+    for (const queue of gone) {
+      queues.delete(queue);
+      removeQueue(families, queue);
+      for (const forget of forgetters) forget(queue);
+    }
     fillQueues(
       families,
       readings.flatMap((reading) => reading?.partitions ?? []),
@@ -81,8 +97,7 @@ function create(registry: Registry): Shared {
   }
 
   return {
-    families,
-    away,
+    ...{ families, away, queues, forgetters },
     join(source) {
       const queueWide: readonly string[] = source.isQueueWide ? [] : [...QUEUE_WIDE, ...OF_REDIS];
       const left = new Set<string>([...queueWide, ...source.without]);
@@ -92,6 +107,27 @@ function create(registry: Registry): Shared {
     },
   };
 }
+
+/** Queues that have series here and that no part knows any more. An outage says nothing. */
+async function goneOf(queues: readonly string[], sources: readonly Source[]): Promise<readonly string[]> {
+  const asked = sources.flatMap(({ declared }) => declared ?? []);
+  if (queues.length === 0 || asked.length === 0) return [];
+  const all = await Promise.all(asked.map((declared) => declared(queues)));
+  return all.includes(undefined) ? [] : queues.filter((queue) => all.every((known) => !known?.has(queue)));
+}
+
+/** What this process counted itself; what is read is filled anew in any case. */
+function removeQueue(families: Families, queue: string): void {
+  const { moverPassDuration, promotionLateness, startLateness, runDuration } = families;
+  for (const one of [moverPassDuration, promotionLateness, startLateness, runDuration]) one.removeQueue(queue);
+  const { scheduleMissed, scheduleLateness, fenced, adopted, parked, parkedJobs, waitingSuspects, lostSlots } =
+    families;
+  for (const one of [scheduleMissed, scheduleLateness, fenced, adopted, parked]) one.remove({ queue });
+  for (const one of [parkedJobs, waitingSuspects, lostSlots]) one.remove({ queue });
+  for (const outcome of FIRE_OUTCOMES) families.scheduleFires.remove({ queue, outcome });
+}
+
+const FIRE_OUTCOMES = ['ok', 'already', 'skipped', 'waiting', 'ended'];
 
 /** What nobody measured has no value. */
 function setOrRemove(gauge: Gauge, value: number | undefined): void {

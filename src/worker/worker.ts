@@ -22,6 +22,7 @@ import { createOpening, type Opening } from '../redis/connection/opening.ts';
 import { withRetry } from '../redis/connection/outage.ts';
 import { checkSchema } from '../redis/schema.ts';
 import type { Relay } from '../redis/transitions/passes.ts';
+import { declaredAmong } from '../redis/transitions/queues.ts';
 import type { Middleware, PlainHandlers, QueueHandlers } from './handlers.ts';
 import { createHandleChain } from './middleware.ts';
 import {
@@ -87,8 +88,9 @@ export interface Worker {
   readonly queues: readonly string[];
 }
 
-/** The worker of a daemon says besides which of its queues do not do well. */
+/** The worker of a daemon says besides which of its queues do not do well, and which of some are declared. */
 export interface WatchedWorker extends Worker {
+  readonly declared: (queues: readonly string[]) => Promise<ReadonlySet<string> | undefined>;
   readonly notLive: () => readonly string[];
   readonly notReady: () => readonly string[];
   /** Makes a pass of a leader in this process part of a turn at its partition. */
@@ -200,6 +202,10 @@ function workerOf({ settings, works }: Working): WatchedWorker {
         ?.relay(ref, pass),
     ...{ start: life.start, stop, abandon, events, notLive, notReady, consumer, queues: names },
     [Symbol.asyncDispose]: () => stop(),
+    async declared(asked) {
+      const { commands } = opening.opened() ?? {};
+      return commands && declaredAmong(commands, settings.namespace, asked);
+    },
     async ready() {
       life.check();
       const { commands } = await opening.connected(life.signal);

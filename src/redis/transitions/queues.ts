@@ -162,6 +162,12 @@ export async function partitionsFound(
   return all.filter((_, at) => found[at] !== 0);
 }
 
+/** Which of these queues are declared. */
+export async function declaredAmong(redis: Redis, namespace: string, names: readonly string[]) {
+  const found = names.length === 0 ? [] : await redis.hmget(controlKeys(namespace).queues, ...names);
+  return new Set(names.filter((_, at) => found[at] !== null));
+}
+
 /** The layout of a queue if it was declared. */
 export async function findQueue(redis: Redis, namespace: string, queue: string): Promise<QueueLayout | undefined> {
   const { known, schema: _, ...stored } = await look(redis, namespace, queue);

@@ -2,6 +2,7 @@
 import { Counter, Registry, register } from 'prom-client';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createDaemon, createProducer, createWorker, type Worker, type WorkerOptions } from '../../../src/index.ts';
+import { runHere } from '../../support/console.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { samples } from '../../support/samples.ts';
 
@@ -64,6 +65,29 @@ describe('an embedded worker', () => {
     const text = await worker.metrics();
     for (const name of ['scheduled_jobs', 'workers_alive', 'unhandled_rejections', 'event_loop_lag', 'redis_evicts'])
       expect(text).not.toContain(`duestream_${name}`);
+  });
+
+  test('forgets a queue that was removed, within a look, and counts anew when it is there again', async () => {
+    const daemon = await mover();
+    const worker = await serving('removed');
+    await scheduled('removed', 2);
+    const metrics = [worker.metrics, daemon.metrics];
+    await expect.poll(() => ended(worker.metrics, 'removed'), patience).toBe(2);
+    for (const scrape of metrics) expect(await scrape()).toContain('queue="removed"');
+    const { code } = await runHere([
+      'queues',
+      'rm',
+      'removed',
+      '--force',
+      '--redis',
+      server.url,
+      '--namespace',
+      namespace,
+    ]);
+    expect(code).toBe(0);
+    for (const scrape of metrics) await expect.poll(scrape, patience).not.toContain('queue="removed"');
+    await scheduled('removed', 1);
+    await expect.poll(() => ended(worker.metrics, 'removed'), patience).toBe(1);
   });
 
   test('answers what it counted after its stop, and no more than that', async () => {
