@@ -108,8 +108,12 @@ export async function runCli(invocation: Invocation): Promise<number> {
   let exit: number = 0;
   const run = async (command: Command, verb: (session: ReturnType<typeof openSession>) => Promise<Exit>) => {
     const session = openSession(invocation, command.optsWithGlobals());
-    exit = await verb(session);
-    await noteChanges(session);
+    try {
+      exit = await verb(session);
+    } finally {
+      // Also what was changed before it failed.
+      await noteChanges(session);
+    }
   };
   const program = createProgram({ run });
   program.configureOutput({

@@ -1,7 +1,6 @@
 /** What a verb has changed, in the audit: who did what to how many, by the command line. */
-import { hostname, userInfo } from 'node:os';
 import { reasonOf } from '../core/reason.ts';
-import { audit } from '../operations/audit.ts';
+import { audit, userHere } from '../redis/audit.ts';
 import { type Session, withRedis } from './session.ts';
 
 /** The changes have been made: that they are not in the audit is said, and changes no exit status. */
@@ -9,7 +8,7 @@ export async function noteChanges(session: Session): Promise<void> {
   const changes = session.changes.filter(({ count, isWhole }) => count > 0 || isWhole);
   if (changes.length === 0) return;
   const { namespace } = session.config;
-  const who = `${userName()}@${hostname()}`;
+  const who = userHere();
   try {
     await withRedis(session, async (redis) => {
       for (const { isWhole: _, ...change } of changes)
@@ -17,14 +16,5 @@ export async function noteChanges(session: Session): Promise<void> {
     });
   } catch (error) {
     session.out.note(`this change is not in the audit: ${reasonOf(error)}`);
-  }
-}
-
-/** A container may run as a user that has no name. */
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return 'unknown';
   }
 }

@@ -1,43 +1,12 @@
-/**
- * Who changed what, and how many, by which way: a stream of the newest changes. What a change held is not in it. Scheduling a
- * job is no entry: the job itself shows it, and producers would push all else out.
- *
- * An entry is written after its change. A process that dies between the two leaves a change without an entry; nobody has to
- * wait for the audit, and a Redis that is full still lets jobs be cancelled.
- */
+/** The audit as people look at it: the newest changes first. */
+import type { Change } from '../redis/audit.ts';
 import { controlKeys } from '../redis/keys.ts';
 import { fieldsOf, list, type Reply, text } from '../redis/transitions/scripts.ts';
 import type { Place } from './refs.ts';
 
-export interface Change {
-  /** The name of a token, or the user of a machine. */
-  readonly who: string;
-  readonly way: 'api' | 'page' | 'cli';
-  /** What was done: `jobs.cancel`. */
-  readonly verb: string;
-  readonly queue?: string | undefined;
-  /** The job, schedule or token, where it is one. */
-  readonly target?: string | undefined;
-  /** How many are different now. */
-  readonly count: number;
-}
-
 export interface AuditEntry extends Change {
   readonly entry: string;
   readonly atMs: number;
-}
-
-const ENTRIES_MAX = 10_000;
-const TARGET_CHARS_MAX = 200;
-
-/** @throws whatever Redis failed with */
-export async function audit(
-  { redis, namespace }: Place,
-  { who, way, verb, queue, target, count }: Change,
-): Promise<void> {
-  const fields = { who, way, verb, queue, target: target?.slice(0, TARGET_CHARS_MAX), count: String(count) };
-  const flat = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
-  await redis.xadd(controlKeys(namespace).audit, 'MAXLEN', '~', ENTRIES_MAX, '*', ...flat);
 }
 
 /** The newest first, from before one of them on. */
@@ -61,7 +30,7 @@ function entryOf(reply: Reply): AuditEntry {
   const way = fields.get('way');
   return {
     ...{ entry, atMs: Number(entry.split('-')[0]), who: fields.get('who') ?? '', verb: fields.get('verb') ?? '' },
-    way: way === 'api' || way === 'page' ? way : 'cli',
+    way: way === 'api' || way === 'page' || way === 'program' ? way : 'cli',
     queue: fields.get('queue'),
     target: fields.get('target'),
     count: Number(fields.get('count') ?? 0),

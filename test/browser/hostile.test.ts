@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createProducer } from '../../src/client/producer.ts';
 import { defineQueue } from '../../src/core/queue.ts';
 import { createDashboard } from '../../src/daemon/dashboard.ts';
-import { audit } from '../../src/operations/audit.ts';
+import { audit } from '../../src/redis/audit.ts';
 import { controlKeys } from '../../src/redis/keys.ts';
 import { beat, type Identity } from '../../src/redis/transitions/presence.ts';
 import { createWorker } from '../../src/worker/worker.ts';
@@ -23,7 +23,7 @@ const HOOK_MS = 10 * PATIENCE_MS;
 /** Nowhere a place for a line break. */
 const ENDLESS = 'w'.repeat(100);
 const REASON = `${MARKUP}${ENDLESS}`;
-const SPACED = '<img src=x onerror="globalThis.canary=2"> of a stranger';
+const SPACED = '<img src=x onerror="globalThis.canary=2"> of a \u202estranger';
 const LONG_ID = `${ENDLESS}${'x'.repeat(28)}`;
 const BEAT_TTL_MS = 3_600_000;
 

@@ -10,7 +10,7 @@ import { moment } from '../terminal/when.ts';
 export const auditLs: Register = (parent, runner) => {
   const command = parent
     .command('ls')
-    .description('list changes by the HTTP API and the command line, newest first')
+    .description('list changes by the HTTP API, the command line and erasures of programs, newest first')
     .option('--limit <n>', 'show at most this many', wholeNumber(1, 10_000), 50)
     .action(({ limit }: { readonly limit: number }, command: Command) =>
       runner.run(command, (session) => run(session, limit)),

@@ -3,7 +3,7 @@
  * was cut short is simply repeated. The tag may name that person, so the audit says how many went, and not by which tag.
  */
 import type { Command } from 'commander';
-import { createErasure, type ErasedEverywhere, type ErasedQueue } from '../../client/erase/erasure.ts';
+import { createErasureOf, type ErasedEverywhere, type ErasedQueue } from '../../client/erase/erasure.ts';
 import { redisOf } from '../../config/redis-options.ts';
 import { parseTag } from '../../core/job-tags.ts';
 import { counted } from '../../core/plain-words.ts';
@@ -48,9 +48,6 @@ async function run(session: Session, flags: Flags): Promise<Exit> {
   else await withRedis(session, (redis) => redis.ping());
   const done = await eraseAll(session, { tag, dryRun, queue });
   const schedules = await schedulesOf(session, { tag, queue });
-  for (const one of done.queues) {
-    if (!dryRun) session.changes.push({ verb: 'erase', queue: one.queue, count: goneOf(one) });
-  }
   session.out.answer({ ...done, schedules }, () => [...done.queues.flatMap(sentence), ...rest(done, schedules)]);
   return done.left === 0 ? 0 : 1;
 }
@@ -61,21 +58,27 @@ async function eraseAll(
 ): Promise<ErasedEverywhere> {
   const { config } = session;
   const windowMs = config.done.max === 0 ? 0 : config.done.windowMs;
-  const erasure = createErasure({
+  const erasure = createErasureOf({
     ...{ redis: redisOf(config), namespace: config.namespace, doneWindow: windowMs },
     retryBudget: windowMs === 0 ? RETRY_MS : Math.min(RETRY_MS, windowMs / 2),
   });
   const queues = queue === undefined ? {} : { queues: [queue] };
+  const removed = new Map<string, number>();
   let told = 0;
   const onProgress = (progress: ErasedQueue) => {
+    removed.set(progress.queue, goneOf(progress));
     const step = Math.floor(progress.scanned / PROGRESS_EVERY);
     if (step > told)
       session.out.note(line`${progress.queue}: ${progress.scanned} looked at, ${goneOf(progress)} found`);
     told = step;
   };
   try {
-    return await erasure.eraseEverywhere({ tag }, { ...queues, dryRun, onProgress });
+    const done = await erasure.eraseEverywhere({ tag }, { ...queues, dryRun, onProgress });
+    for (const one of done.queues) onProgress(one);
+    return done;
   } finally {
+    // Also what was removed before the command failed: the audit says how many went.
+    for (const [name, count] of dryRun ? [] : removed) session.changes.push({ verb: 'erase', queue: name, count });
     await erasure.stop();
   }
 }

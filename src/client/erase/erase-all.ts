@@ -28,7 +28,7 @@ export interface EraseAllAsk extends Omit<EraseAsk, 'queue' | 'from' | 'onProgre
 }
 
 export async function eraseEverywhere(parts: ErasingParts, ask: EraseAllAsk): Promise<ErasedEverywhere> {
-  const { from, wanted, onProgress, policy, dryRun, tag, signal } = ask;
+  const { from, wanted, onProgress, policy, dryRun, tag, signal, note } = ask;
   const layouts = await withReadRetry('list queues', () => listQueues(parts.redis, parts.namespace), policy);
   const names = layouts.map(({ queue }) => queue);
   const queues: ErasedQueue[] = [];
@@ -42,7 +42,7 @@ export async function eraseEverywhere(parts: ErasingParts, ask: EraseAllAsk): Pr
     const begin = from?.queue === queue ? from.spot : BEGINNING;
     if (scanMax <= 0 || signal?.aborted) return told({ queue, spot: begin });
     const { erased, spot } = await eraseTag(parts, {
-      ...{ tag, dryRun, signal, scanMax, from: begin, queue: defineQueue(queue) },
+      ...{ tag, dryRun, signal, note, scanMax, from: begin, queue: defineQueue(queue) },
       onProgress: onProgress && (({ cursor: _, ...progress }) => onProgress({ queue, ...progress })),
     });
     queues.push({ queue, ...erased });

@@ -55,7 +55,14 @@ export interface EraseAsk {
   readonly from: Spot;
   readonly onProgress: ((progress: Erased) => void) | undefined;
   readonly signal: AbortSignal | undefined;
+  /** Is told how much went from a queue; undefined: whoever asks writes that down. */
+  readonly note: Note | undefined;
 }
+
+export type Note = (
+  place: Pick<ErasingParts, 'redis' | 'namespace'>,
+  gone: { readonly queue: string; readonly count: number },
+) => Promise<void>;
 
 interface Tally {
   jobs: number;
@@ -87,14 +94,21 @@ export async function eraseTag(parts: ErasingParts, ask: EraseAsk): Promise<Walk
   const tally: Tally = { jobs: 0, running: 0, deadLetters: 0, history: 0, scanned: 0 };
   const { dryRun, tag, scanMax, signal, onProgress } = ask;
   const told = (left: number) => ({ dryRun, ...tally, left });
-  let spot: Spot | undefined = ask.from;
-  while (spot && tally.scanned < scanMax && !signal?.aborted) {
-    const before = tally.scanned;
-    const most = Math.min(STEP_MAX, scanMax - before);
-    spot = await STEPS[spot.place](parts, ask, { spot, tally, most });
-    if (tally.scanned > before) onProgress?.(withCursor({ erased: told(0), spot }, tag));
-  }
   const { queue } = ask;
+  let spot: Spot | undefined = ask.from;
+  try {
+    while (spot && tally.scanned < scanMax && !signal?.aborted) {
+      const before = tally.scanned;
+      const most = Math.min(STEP_MAX, scanMax - before);
+      spot = await STEPS[spot.place](parts, ask, { spot, tally, most });
+      if (tally.scanned > before) onProgress?.(withCursor({ erased: told(0), spot }, tag));
+    }
+  } finally {
+    // Also what went before it failed.
+    const { jobs, running, deadLetters, history } = tally;
+    const count = jobs + running + deadLetters + history;
+    if (!dryRun && count > 0) await ask.note?.(parts, { queue: queue.name, count });
+  }
   const filter = parseFilter({ tag }, { owner: 'erase' });
   const left = async () => (await countJobs(parts.finding, { queue, filter })).count;
   return { erased: told(spot || dryRun ? 0 : await left()), spot };

@@ -5,10 +5,11 @@ import { DuestreamError } from '../../core/errors.ts';
 import { parseTag } from '../../core/job-tags.ts';
 import { checkNames } from '../../core/option-names.ts';
 import { type QueueInput, queueOf, wholeNumber } from '../../core/queue.ts';
+import { audit, userHere } from '../../redis/audit.ts';
 import { createCalls } from '../calls.ts';
 import { type ProducerOptions, settingsOf } from '../settings.ts';
 import { BEGINNING, parseCursor, parseQueueCursor } from './cursor.ts';
-import { type Erased, eraseTag, withCursor } from './erase.ts';
+import { type Erased, eraseTag, type Note, withCursor } from './erase.ts';
 import { type ErasedEverywhere, type ErasedQueue, eraseEverywhere } from './erase-all.ts';
 
 export type { Erased, ErasedEverywhere, ErasedQueue };
@@ -80,6 +81,15 @@ export interface Erasure {
  * await erasure.stop();
  */
 export function createErasure(options: ErasureOptions): Erasure {
+  return createErasureOf(options, toAudit);
+}
+
+/** The audit names the user of this process. That it cannot be written undoes nothing. */
+const toAudit: Note = (place, gone) =>
+  audit(place, { who: userHere(), way: 'program', verb: 'erase', ...gone }).catch(() => undefined);
+
+/** The same for the HTTP API and the command line, which know better who asks: they note it themselves. */
+export function createErasureOf(options: ErasureOptions, note?: Note): Erasure {
   checkNames(options, ERASURE_OPTIONS, 'createErasure');
   const settings = settingsOf({ ...options, name: 'erase' });
   const { runChecked, check, connected, stop } = createCalls(settings);
@@ -91,7 +101,8 @@ export function createErasure(options: ErasureOptions): Erasure {
           const asked = askedOf(filter, given, ERASE_OPTIONS);
           const { cursor } = given;
           const from = cursor === undefined ? BEGINNING : parseCursor(cursor, asked.tag);
-          return { ...asked, from, queue: queueOf(queue), onProgress: quietly('onProgress', given.onProgress) };
+          const to = { queue: queueOf(queue), onProgress: quietly('onProgress', given.onProgress) };
+          return { ...asked, ...to, from, note };
         },
         async ({ erasing }, ask) => withCursor(await eraseTag(erasing, ask), ask.tag),
       ),
@@ -103,10 +114,9 @@ export function createErasure(options: ErasureOptions): Erasure {
           const from = cursor === undefined ? undefined : parseQueueCursor(cursor, asked.tag);
           return {
             ...asked,
-            from,
+            ...{ from, note, policy },
             wanted: namesIn(queues),
             onProgress: quietly('onProgress', given.onProgress),
-            policy,
           };
         },
         ({ erasing }, ask) => eraseEverywhere(erasing, ask),

@@ -3,7 +3,7 @@
  * first used, so a daemon whose API nobody asks has none of these connections.
  */
 import { createDeadLetters, type DeadLetters } from '../../client/dead/dead-letters.ts';
-import { createErasure, type Erasure } from '../../client/erase/erasure.ts';
+import { createErasureOf, type Erasure } from '../../client/erase/erasure.ts';
 import { createProducer, type Producer } from '../../client/producer.ts';
 import { createSchedules, type Schedules } from '../../client/schedules/schedules.ts';
 import { systemClock } from '../../core/clock.ts';
@@ -68,7 +68,7 @@ export function createBackend(options: BackendOptions): Backend {
   });
   const deadLetters = createDeadLetters({ redis, namespace, horizon: horizonMs, retryBudget });
   const schedules = createSchedules({ redis, namespace, retryBudget: RETRY_MS });
-  const erasure = createErasure({ redis, namespace, retryBudget, doneWindow: doneWindowMs });
+  const erasure = createErasureOf({ redis, namespace, retryBudget, doneWindow: doneWindowMs });
   const opening = createOpening({
     waitMs: WAIT_MS,
     open: () => [openCommands({ redis, name: 'api:look' })] as const,

@@ -3,7 +3,7 @@ import type { Context } from 'hono';
 import { getCookie } from 'hono/cookie';
 import type { Log } from '../../core/log.ts';
 import { reasonOf } from '../../core/reason.ts';
-import { audit } from '../../operations/audit.ts';
+import { audit } from '../../redis/audit.ts';
 import type { Backend } from './backend.ts';
 import { type Caller, checkEverywhere, checkQueue, checkScope } from './caller.ts';
 import type { Pulse } from './live/pulse.ts';
@@ -50,11 +50,13 @@ export async function carryOut(carried: Carried, c: Context): Promise<Response> 
 
 /** The change has been made: an audit that cannot be written is told to the log, and the caller has its answer. */
 async function note({ verb, backend, caller, log }: Carried, c: Context, answer: Answer): Promise<void> {
-  const { changed = 0, target, queue = c.req.param('queue') } = answer;
-  if (!verb.audited || changed === 0) return;
+  const { changed = 0, target, queue = c.req.param('queue'), changes = [{ queue, count: changed }] } = answer;
+  const made = changes.filter(({ count }) => count > 0);
+  if (!verb.audited || made.length === 0) return;
   const { name: who, way } = caller;
   try {
-    await audit(await backend.place(), { who, way, verb: verb.name, queue, target, count: changed });
+    const place = await backend.place();
+    for (const change of made) await audit(place, { who, way, verb: verb.name, target, ...change });
   } catch (error) {
     log.warn({ verb: verb.name, error: reasonOf(error) }, 'a change is not in the audit');
   }

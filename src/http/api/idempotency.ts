@@ -22,6 +22,18 @@ interface Asked {
   readonly options: ScheduleOptions;
 }
 
+/**
+ * The order of keys means nothing in JSON: another program, or the same one later, may write another. The record has them
+ * sorted too, because what a job is known by is its text. How deep a body may be
+ * was checked when it was read.
+ */
+function sorted(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(sorted);
+  const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(fields.map(([name, one]) => [name, sorted(one)]));
+}
+
 /** The key, if there is one. @throws DuestreamError `bad-input`, Problem `bad-input` for a key beside another id */
 export function checkedIdempotency(key: string | undefined, id: string | undefined): string | undefined {
   if (key === undefined) return undefined;
@@ -31,13 +43,21 @@ export function checkedIdempotency(key: string | undefined, id: string | undefin
   return parseJobId(key);
 }
 
-/** The options with which the request is the same call as the first one with its key. @throws Problem `reused` */
-export async function sameCall(backend: Backend, { queue, key, data, options }: Asked): Promise<ScheduleOptions> {
+/**
+ * The data and the options with which the request is the same call as the first one with its key.
+ *
+ * @throws Problem `reused`
+ */
+export async function sameCall(
+  backend: Backend,
+  { queue, key, data: given, options }: Asked,
+): Promise<Pick<Asked, 'data' | 'options'>> {
   const { delay, ...rest } = options;
   const { redis, namespace, server } = await backend.place();
   await server.settle();
+  const data = sorted(given ?? null);
   const dueMs = options.at === undefined ? server.latestMs() + durationMs(delay ?? 0, 'delay') : undefined;
-  const digest = hash('sha256', `${dataJson(data ?? null)}${JSON.stringify([queue, options])}`).slice(0, 32);
+  const digest = hash('sha256', `${dataJson(data)}${JSON.stringify(sorted([queue, options]))}`).slice(0, 32);
   const name = controlKeys(namespace).idempotency(hash('sha256', `${queue} ${key}`).slice(0, 32));
   const mine = `${dueMs === undefined ? '-' : Math.ceil(dueMs)} ${digest}`;
   const before = await redis.set(name, mine, 'PX', IDEMPOTENCY_MS, 'NX', 'GET');
@@ -48,5 +68,5 @@ export async function sameCall(backend: Backend, { queue, key, data, options }: 
     });
   }
   const at = due === '-' ? options.at : new Date(Number(due));
-  return { ...rest, at, id: key };
+  return { data, options: { ...rest, at, id: key } };
 }

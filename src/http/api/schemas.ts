@@ -47,8 +47,8 @@ export const queueName = textOf(
   'emails',
 );
 export const jobId = textOf(
-  /^[!-z|~]{1,128}$/,
-  '1 to 128 printable ASCII characters without space, { and }',
+  /^(?!\.\.?$)[!-z|~]{1,128}$/,
+  '1 to 128 printable ASCII characters without space, { and }, other than . and ..',
   'welcome:42',
 );
 /** Also those that duestream made itself, and those of foreign producers. */

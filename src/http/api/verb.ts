@@ -42,6 +42,8 @@ export interface Answer {
   readonly target?: string | undefined;
   /** Where the path does not say it. */
   readonly queue?: string | undefined;
+  /** Instead of `changed`, where several queues did. */
+  readonly changes?: readonly { readonly queue: string; readonly count: number }[];
 }
 
 /** A header that the verb reads. */

@@ -1,4 +1,5 @@
 /** A person is erased by a tag: from jobs, dead letters and history, over partitions and queues, in steps that can be cut short. */
+
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createErasure, type Erased, type Erasure } from '../../../src/client/erase/erasure.ts';
 import { createProducer, type Producer } from '../../../src/client/producer.ts';
@@ -6,6 +7,7 @@ import { Unrecoverable } from '../../../src/core/outcome.ts';
 import { defineQueue } from '../../../src/core/queue.ts';
 import { createDaemon, type Daemon } from '../../../src/daemon/daemon.ts';
 import { createWorker, type Worker } from '../../../src/daemon/embedded-worker.ts';
+import { auditEntries } from '../../../src/operations/audit.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
 import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { aborted, gate } from '../../support/worker-line.ts';
@@ -183,6 +185,10 @@ test('every queue is erased, or those that are named, and a cursor goes on in th
   expect(counts(first)).toEqual(['bills 2']);
   const rest = await erasure.eraseEverywhere({ tag }, { cursor: first.cursor });
   expect(counts(rest)).toEqual(['bills 2', 'mails 3']);
+  const entries = await auditEntries({ redis, namespace: 'duestream' }, { limit: 10 });
+  // Jobs, and what the history keeps of their ends.
+  const told = entries.map(({ way, verb, queue, count }) => [way, verb, queue, count].join(' '));
+  expect(told).toEqual(['program erase mails 6', 'program erase bills 6', 'program erase bills 2']);
   expect(rest).toMatchObject({ left: 0, cursor: undefined });
 }, 60_000);
 

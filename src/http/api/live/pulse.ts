@@ -21,7 +21,7 @@ export type Beat =
 export type Viewer = (beat: Beat) => void;
 
 /** Why it ends for a viewer. */
-export type Farewell = 'stopping' | 'revoked' | 'slow' | 'enough';
+export type Farewell = 'stopping' | 'revoked' | 'slow' | 'enough' | 'renew';
 
 export interface Pulse {
   /** @returns what leaves again @throws Problem `too-many`, `stopped` */

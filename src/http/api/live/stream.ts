@@ -1,6 +1,9 @@
 /**
  * One viewer: beats of the pulse as server-sent events. What is not read is not kept: a viewer that lags behind is cut off, and one whose
  * token was revoked is sent away. Nothing begins before somebody reads.
+ *
+ * The kernel takes megabytes for a viewer that never reads before anybody here can see it. So each stream ends after five
+ * minutes: a viewer that reads comes again, and the connection of one that does not is cut a beat later.
  */
 
 import type { LiveQueue, Look, Rates } from '../../../operations/look.ts';
@@ -22,25 +25,32 @@ export interface Watching {
 const UNREAD_MAX = 3;
 /** So many beats a token is taken for good. */
 const RECHECK_BEATS = 5;
+/** So many beats a stream lasts. */
+export const STREAM_BEATS_MAX = 300;
 const RETRY_MS = 3000;
 
 export function streamOf(watching: Watching): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
   let leave: (() => void) | undefined;
   let isOver = false;
   const source = {
     pull(controller: ReadableStreamDefaultController<Uint8Array>) {
       if (leave || isOver) return;
-      const say = (text: string) => controller.enqueue(encoder.encode(text));
+      const say = (bytes: Uint8Array) => controller.enqueue(bytes);
       const end = (why: Farewell) => {
         if (isOver) return;
         isOver = true;
         leave?.();
-        if (why !== 'slow') say(eventOf('bye', { code: why }));
+        if (why === 'slow') {
+          // What waits for it is dropped, also where nobody here can cut the connection.
+          controller.error(new Error('the viewer does not read'));
+          watching.cut();
+          return;
+        }
+        say(eventOf('bye', { code: why }));
         controller.close();
-        if (why === 'slow') watching.cut();
+        if (why === 'renew') leave = cutLater(watching);
       };
-      say(`retry: ${RETRY_MS}\n\n`);
+      say(bytesOf(`retry: ${RETRY_MS}\n\n`));
       const isSlow = () => (controller.desiredSize ?? 0) <= -UNREAD_MAX;
       leave = watching.pulse.join(viewerOf(watching, { say, end, isSlow }), () => end('stopping'));
     },
@@ -52,8 +62,20 @@ export function streamOf(watching: Watching): ReadableStream<Uint8Array> {
   return new ReadableStream(source, { highWaterMark: 0 });
 }
 
+/** Two beats later, of which the first may come at once, a viewer that reads has read all and its connection is closed. */
+function cutLater({ pulse, cut }: Watching): () => void {
+  let beats = 0;
+  const leave = pulse.join(() => {
+    beats += 1;
+    if (beats < 2) return;
+    leave();
+    cut();
+  }, cut);
+  return leave;
+}
+
 interface Line {
-  readonly say: (text: string) => void;
+  readonly say: (bytes: Uint8Array) => void;
   readonly end: (why: Farewell) => void;
   readonly isSlow: () => boolean;
 }
@@ -65,11 +87,12 @@ function viewerOf({ caller, stillMay, eventsMax }: Watching, { say, end, isSlow 
   return (beat) => {
     beats += 1;
     if (isSlow()) return end('slow');
-    if (beat.kind === 'now') say(`id: ${beat.id}\n${textOf(beat.look, caller)}`);
-    else say(wasAway ? ': beat\n\n' : eventOf('away', { code: beat.code, sinceMs: beat.sinceMs }));
+    if (beat.kind === 'now') say(lookEvent(beat, caller));
+    else say(wasAway ? bytesOf(': beat\n\n') : eventOf('away', { code: beat.code, sinceMs: beat.sinceMs }));
     events += beat.kind === 'now' || !wasAway ? 1 : 0;
     wasAway = beat.kind === 'away';
     if (events >= eventsMax) return end('enough');
+    if (beats >= STREAM_BEATS_MAX) return end('renew');
     if (beats % RECHECK_BEATS !== 0) return;
     void stillMay().then((may) => {
       if (!may) end('revoked');
@@ -77,16 +100,19 @@ function viewerOf({ caller, stillMay, eventsMax }: Watching, { say, end, isSlow 
   };
 }
 
-const eventOf = (name: string, data: unknown): string => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+const encoder = new TextEncoder();
+const bytesOf = (text: string): Uint8Array => encoder.encode(text);
+const eventOf = (name: string, data: unknown): Uint8Array =>
+  bytesOf(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
 
-/** Written once for all who may see all. */
-const written = new WeakMap<Look, string>();
+/** The same bytes for all who may see all: a hundred viewers that do not read hold one copy of each look. */
+const written = new WeakMap<Look, Uint8Array>();
 
-function textOf(look: Look, caller: Caller): string {
+function lookEvent({ id, look }: Extract<Beat, { kind: 'now' }>, caller: Caller): Uint8Array {
   const known = caller.queues === undefined ? written.get(look) : undefined;
-  const text = known ?? eventOf('now', seenLook(look, caller));
-  if (caller.queues === undefined) written.set(look, text);
-  return text;
+  const bytes = known ?? bytesOf(`id: ${id}\nevent: now\ndata: ${JSON.stringify(seenLook(look, caller))}\n\n`);
+  if (caller.queues === undefined) written.set(look, bytes);
+  return bytes;
 }
 
 /** Redis, the forecast and what `doctor` finds are about all queues. */

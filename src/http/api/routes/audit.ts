@@ -10,7 +10,7 @@ const entry = z
     entry: z.string(),
     atMs: epochMs,
     who: z.string(),
-    way: z.enum(['api', 'page', 'cli']),
+    way: z.enum(['api', 'page', 'cli', 'program']),
     verb: z.string(),
     queue: z.string().optional(),
     target: z.string().optional(),

@@ -69,8 +69,7 @@ const eraseTag = verb({
     return {
       status: 200,
       body: done,
-      queue,
-      changed: dryRun ? 0 : done.queues.reduce((sum, one) => sum + goneOf(one), 0),
+      changes: dryRun ? [] : done.queues.map((one) => ({ queue: one.queue, count: goneOf(one) })),
     };
   },
 });

@@ -41,8 +41,9 @@ const scheduleJob = verb({
     // Each value is of the form of its option, and the library checks the rest.
     const options = given as ScheduleOptions;
     const key = checkedIdempotency(header('idempotency-key'), options.id);
-    const asked = key === undefined ? options : await sameCall(backend, { queue, key, data, options });
-    const done = await backend.producer.schedule(backend.queueOf(queue), data, asked);
+    const call = { data, options };
+    const asked = key === undefined ? call : await sameCall(backend, { queue, key, ...call });
+    const done = await backend.producer.schedule(backend.queueOf(queue), asked.data, asked.options);
     const isNew = done.status === 'scheduled' || done.status === 'replaced';
     const location = `/v1/queues/${queue}/jobs/${encodeURIComponent(done.id)}`;
     return { status: isNew ? 201 : 200, body: done, headers: isNew ? { Location: location } : {} };

@@ -56,7 +56,7 @@ const live = verb({
   method: 'get',
   at: '/live',
   summary: 'Watch all queues, once a second',
-  doc: 'Server-sent events (`EventSource`). `now` has what is described here; its ids are numbers with the name of the daemon in front, so a gap says that something was missed. `away`: Redis does not answer. `bye`: the stream ends, because the daemon stops, the token was revoked, or `events` were sent. A viewer that does not read is cut off.',
+  doc: 'Server-sent events (`EventSource`). `now` has what is described here; its ids are numbers with the name of the daemon in front, so a gap says that something was missed. `away`: Redis does not answer. `bye`: the stream ends, because the daemon stops, the token was revoked, `events` were sent, or it has lasted five minutes (`renew`: ask again). A viewer that does not read is cut off.',
   scope: 'read',
   queues: 'own',
   query: strict({
@@ -67,8 +67,9 @@ const live = verb({
   async run({ query: { events }, caller, pulse, stillMay, cut }) {
     pulse.check();
     const stream = streamOf({ pulse, caller, stillMay, cut, eventsMax: events });
-    // Proxies hold back what they could send in larger pieces, unless they are told.
-    return { status: 200, stream, headers: { 'X-Accel-Buffering': 'no' } };
+    // Proxies hold back what they could send in larger pieces, unless they are told. No other request follows on this
+    // connection, so it may be cut when the stream has ended.
+    return { status: 200, stream, headers: { 'X-Accel-Buffering': 'no', Connection: 'close' } };
   },
 });
 

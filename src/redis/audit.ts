@@ -1,0 +1,49 @@
+/**
+ * Who changed what, and how many, by which way: a stream of the newest changes. What a change held is not in it. Scheduling a
+ * job is no entry: the job itself shows it, and producers would push all else out.
+ *
+ * An entry is written after its change. A process that dies between the two leaves a change without an entry; nobody has to
+ * wait for the audit, and a Redis that is full still lets jobs be cancelled.
+ */
+import { hostname, userInfo } from 'node:os';
+import type { Redis } from './connection/connect.ts';
+import { controlKeys } from './keys.ts';
+
+export interface Change {
+  /** The name of a token, or the user of a machine. */
+  readonly who: string;
+  /** `program`: a call of the library. */
+  readonly way: 'api' | 'page' | 'cli' | 'program';
+  /** What was done: `jobs.cancel`. */
+  readonly verb: string;
+  readonly queue?: string | undefined;
+  /** The job, schedule or token, where it is one. */
+  readonly target?: string | undefined;
+  /** How many are different now. */
+  readonly count: number;
+}
+
+const ENTRIES_MAX = 10_000;
+const TARGET_CHARS_MAX = 200;
+
+/** @throws whatever Redis failed with */
+export async function audit(
+  { redis, namespace }: { readonly redis: Redis; readonly namespace: string },
+  { who, way, verb, queue, target, count }: Change,
+): Promise<void> {
+  const fields = { who, way, verb, queue, target: target?.slice(0, TARGET_CHARS_MAX), count: String(count) };
+  const flat = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
+  await redis.xadd(controlKeys(namespace).audit, 'MAXLEN', '~', ENTRIES_MAX, '*', ...flat);
+}
+
+/** The user of this process, where nobody else is known. */
+export const userHere = (): string => `${userName()}@${hostname()}`;
+
+/** A container may run as a user that has no name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'unknown';
+  }
+}
