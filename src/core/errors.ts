@@ -84,8 +84,7 @@ function isError(thrown: unknown): thrown is Error {
 
 /** Control characters become spaces and long texts are cut: one error is one short line, wherever it is shown. */
 export function oneLine(text: string, charsMax = 800): string {
-  const flat = text
-    .slice(0, charsMax * 4)
+  const flat = escapeDirections(text.slice(0, charsMax * 4))
     .replace(CONTROL, ' ')
     .trim();
   return flat.length <= charsMax ? flat : `${flat.slice(0, charsMax - 1)}…`;
@@ -96,10 +95,22 @@ export function oneLine(text: string, charsMax = 800): string {
  * escapes the C0 controls only; it may hold DEL, the C1 controls and the two Unicode line ends as they are.
  */
 export function escapeControls(json: string): string {
-  return json.replace(UNESCAPED, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return json.replace(UNESCAPED, escaped);
 }
+
+/**
+ * Characters that turn the direction of a line, as `\\u202e`: an id or a name must not look like another one, and the text beside
+ * it must stay where it is.
+ */
+export function escapeDirections(text: string): string {
+  return text.replace(DIRECTION, escaped);
+}
+
+const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 /** C0, C1 and the two Unicode line ends. */
 const CONTROL = /[\p{Cc}\u2028\u2029]+/gu;
-/** The same, but not what ends the line. */
-const UNESCAPED = /(?!\n)[\p{Cc}\u2028\u2029]/gu;
+/** Marks, embeddings, overrides and isolates of direction. */
+const DIRECTION = /\p{Bidi_Control}/gu;
+/** Both, but not what ends the line. */
+const UNESCAPED = /(?!\n)[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;

@@ -52,10 +52,12 @@ export interface Job<Data = unknown> {
 
 /** The id of ours or of the user, checked. @throws DuestreamError `bad-input` */
 export function parseJobId(input: unknown, { internal = false } = {}): JobId {
-  if (typeof input === 'string' && (internal ? ANY_ID : USER_ID).test(input)) return input as JobId;
+  // As a part of a URL these two mean another place, however they are written.
+  const isDots = input === '.' || input === '..';
+  if (typeof input === 'string' && !isDots && (internal ? ANY_ID : USER_ID).test(input)) return input as JobId;
   throw new DuestreamError(
     'bad-input',
-    `job id is ${show(input)}; allowed: 1 to ${ID_BYTES_MAX} printable ASCII characters without space, { and }`,
+    `job id is ${show(input)}; allowed: 1 to ${ID_BYTES_MAX} printable ASCII characters without space, { and }, other than . and ..`,
   );
 }
 

@@ -66,11 +66,18 @@ export function createDashboard({ prefix = '', ...input }: DashboardOptions): Da
       url.pathname = url.pathname.slice(below.length);
       const inner = new Request(url, request);
       if (isOfPages(url.pathname)) return pages(inner);
-      return api && url.pathname.startsWith('/v1/') ? api.fetch(inner, {}) : missing();
+      return api && url.pathname.startsWith('/v1/') ? placed(await api.fetch(inner, {}), below) : missing();
     },
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/** The API knows nothing of the prefix: where it says that something is, a client finds it below. */
+function placed(answer: Response, below: string): Response {
+  const location = answer.headers.get('Location');
+  if (location !== null) answer.headers.set('Location', `${below}${location}`);
+  return answer;
 }
 
 const missing = (): Response =>

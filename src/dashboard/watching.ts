@@ -133,6 +133,10 @@ function open<Now>(going: Going<Now>): void {
       tell({ state: 'away', why: AWAY });
     },
     bye(code) {
+      if (code === 'renew') {
+        open(going);
+        return;
+      }
       close(going);
       tell({ state: 'ended', why: FAREWELLS[code] ?? '' });
       next(going, AGAIN_MS, () => open(going));

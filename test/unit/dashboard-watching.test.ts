@@ -113,6 +113,17 @@ describe('while events come', () => {
     expect(isStreaming()).toBe(true);
   });
 
+  test('a stream that has lasted its time is followed by another at once, and nothing of it is seen', () => {
+    const { watching, stream, shown, isStreaming } = rig();
+    watching.open();
+    stream().now('a-1', { n: 1 });
+    const first = stream();
+    first.bye('renew');
+    expect([shown().state, isStreaming(), stream() === first]).toEqual(['live', true, false]);
+    stream().now('a-2', { n: 2 });
+    expect(shown()).toMatchObject({ state: 'live', hasGap: false });
+  });
+
   test('nothing is asked after it was closed, and what comes after a pause is no gap', () => {
     const { watching, stream, shown, waits, isStreaming } = rig();
     watching.open();

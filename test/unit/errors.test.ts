@@ -224,6 +224,11 @@ describe('one line', () => {
     expect(oneLine('\u001b[31mred')).toBe('[31mred');
   });
 
+  test('shows what would turn its direction', () => {
+    expect(oneLine('order-\u202e24\u2066 \u200fא\u061c')).toBe('order-\\u202e24\\u2066 \\u200fא\\u061c');
+    expect(escapeControls(JSON.stringify('a\u202eb'))).toBe('"a\\u202eb"');
+  });
+
   test('is cut to its length', () => {
     expect(oneLine('x'.repeat(801))).toBe(`${'x'.repeat(799)}…`);
     expect(oneLine('x'.repeat(800))).toHaveLength(800);
@@ -235,7 +240,7 @@ describe('one line', () => {
       fc.property(fc.string({ unit: 'binary' }), fc.integer({ min: 1, max: 50 }), (text, max) => {
         const line = oneLine(text, max);
         expect(line.length).toBeLessThanOrEqual(max);
-        expect(line).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
+        expect(line).not.toMatch(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u);
       }),
     );
   });

@@ -4,7 +4,7 @@ import { systemClock } from '../../src/core/clock.ts';
 import { DuestreamError } from '../../src/core/errors.ts';
 import type { Caller } from '../../src/http/api/caller.ts';
 import { type Beat, createPulse, VIEWERS_MAX } from '../../src/http/api/live/pulse.ts';
-import { seenLook, streamOf } from '../../src/http/api/live/stream.ts';
+import { STREAM_BEATS_MAX, seenLook, streamOf } from '../../src/http/api/live/stream.ts';
 import type { Look } from '../../src/operations/look.ts';
 
 const counts = {
@@ -133,10 +133,40 @@ describe('a viewer', () => {
     for (let nth = 0; nth < 10; nth += 1) await beat();
     expect(cuts).toBe(1);
     expect(looks()).toBeLessThanOrEqual(5);
-    const rest: (string | undefined)[] = [];
-    do rest.push(await textIn(reader));
-    while (rest.at(-1) !== undefined);
-    expect(rest.length).toBeLessThanOrEqual(4);
+    // What waited for it is dropped, also where nobody could cut a connection.
+    await expect(textIn(reader)).rejects.toThrow('does not read');
+  });
+
+  test('is asked to come again after five minutes, and cut a beat later if it does not go', async () => {
+    const { pulse, beat, settled } = pulseOf();
+    let cuts = 0;
+    const cut = () => {
+      cuts += 1;
+    };
+    const reader = streamOf({ ...watching, pulse, cut }).getReader();
+    const texts: (string | undefined)[] = [await textIn(reader)];
+    while (texts.at(-1) !== undefined) {
+      const next = textIn(reader);
+      await settled();
+      await beat();
+      texts.push(await next);
+    }
+    expect(texts.at(-2)).toBe('event: bye\ndata: {"code":"renew"}\n\n');
+    expect(texts.filter((text) => text?.startsWith('id: '))).toHaveLength(STREAM_BEATS_MAX);
+    for (let nth = 0; nth < 3; nth += 1) await beat();
+    expect(cuts).toBe(1);
+    const other = streamOf({ ...watching, pulse }).getReader();
+    expect(await textIn(other)).toBe('retry: 3000\n\n');
+    await other.cancel();
+  });
+
+  test('gets the same bytes as all who may see all', async () => {
+    const { pulse } = pulseOf();
+    const readers = [1, 2].map(() => streamOf({ ...watching, pulse }).getReader());
+    for (const reader of readers) await textIn(reader);
+    const [one, other] = await Promise.all(readers.map((reader) => reader.read()));
+    expect(one?.value).toBe(other?.value);
+    for (const reader of readers) await reader.cancel();
   });
 
   test('whose token was revoked is sent away', async () => {

@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { systemClock } from '../../core/clock.ts';
 import { durationMs } from '../../core/duration.ts';
 import { createToken, listTokens, revokeToken, SCOPES, type Scope, type Token } from '../../operations/tokens.ts';
+import { readDevFile } from '../dev/dev-file.ts';
 import { type Exit, type Register, withExamples } from '../register.ts';
 import { type Session, withRedis } from '../session.ts';
 import { fields, line, table } from '../terminal/text.ts';
@@ -76,7 +77,7 @@ async function runCreate(session: Session, { name, scope, queues, expires }: Fla
       ['expires', expiryText(made, nowMs)],
     ]),
     '',
-    line`curl -H 'Authorization: Bearer ${made.token}' http://127.0.0.1:7420/v1/queues`,
+    line`curl -H 'Authorization: Bearer ${made.token}' ${apiUrl(session)}/v1/queues`,
   ]);
   return 0;
 }
@@ -102,6 +103,15 @@ async function runRevoke(session: Session, name: string): Promise<Exit> {
   session.changes.push({ verb: 'tokens.revoke', target: revoked.name, count: 1 });
   session.out.answer({ revoked }, () => [line`token ${revoked.name} is revoked: it opens nothing any more`]);
   return 0;
+}
+
+/** Where the API of this Redis most likely is: that of `dev`, or what the configuration says. */
+function apiUrl({ config, invocation }: Session): string {
+  const dev = readDevFile(invocation.cwd);
+  if (dev?.http !== undefined && dev.url === config.redis.url) return dev.http;
+  const { host, port } = config.http;
+  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port === 0 ? '<port>' : port}`;
 }
 
 const queuesText = ({ queues }: Token): string => queues?.join(', ') ?? 'all';

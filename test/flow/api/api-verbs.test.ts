@@ -279,6 +279,30 @@ describe('an Idempotency-Key', () => {
     expect(again).toMatchObject({ status: 200, body: { status: 'already', over: 'cancelled' } });
   });
 
+  test('is of the same request in whatever order its fields stand, on every level', async () => {
+    const same = { 'Idempotency-Key': 'sorted' };
+    const body = { data: { a: 1, b: [{ c: 2, d: 3 }] }, delay: '1h', tags: ['x', 'y'] };
+    const other = { tags: ['x', 'y'], delay: '1h', data: { b: [{ d: 3, c: 2 }], a: 1 } };
+    expect(await ask('POST /v1/queues/orders/jobs', { body, headers: same })).toMatchObject({ status: 201 });
+    expect(await ask('POST /v1/queues/orders/jobs', { body: other, headers: same })).toMatchObject({
+      ...{ status: 200, body: { status: 'already' } },
+    });
+    const swapped = { ...body, data: { a: 1, b: [{ c: 3, d: 2 }] } };
+    expect(await ask('POST /v1/queues/orders/jobs', { body: swapped, headers: same })).toMatchObject(
+      problem(422, 'reused'),
+    );
+    await ask('DELETE /v1/queues/orders/jobs/sorted');
+  });
+
+  test.each(['.', '..'])('no job can have the id %s, which no URL leads to', async (id) => {
+    expect(await ask('POST /v1/queues/orders/jobs', { body: { id, delay: '1h' } })).toMatchObject(
+      problem(400, 'bad-input'),
+    );
+    expect(
+      await ask('POST /v1/queues/orders/jobs', { body: { delay: '1h' }, headers: { 'Idempotency-Key': id } }),
+    ).toMatchObject(problem(400, 'bad-input'));
+  });
+
   test('of another request is refused', async () => {
     expect(await ask('POST /v1/queues/orders/jobs', { body: { data: 2, delay: '1h' }, headers })).toMatchObject(
       problem(422, 'reused'),

@@ -114,7 +114,8 @@ describe('createDashboard', () => {
     const job = { method: 'POST', body: JSON.stringify({ id: 'b', delay: '1h' }) };
     const path = '/v1/queues/emails/jobs';
     expect((await at(path, { ...job, headers: { ...headers, Cookie } })).status).toBe(403);
-    expect((await at(path, { ...job, headers: { ...headers, Cookie, 'X-CSRF-Token': csrf } })).status).toBe(201);
+    const made = await at(path, { ...job, headers: { ...headers, Cookie, 'X-CSRF-Token': csrf } });
+    expect([made.status, made.headers.get('Location')]).toEqual([201, '/ops/jobs/v1/queues/emails/jobs/b']);
   });
 
   test('is mounted in an application of Hono as the how-to shows', async () => {

@@ -65,6 +65,12 @@ describe('tokens', () => {
       /^token +due_.*\nname +me\nscopes +admin\nqueues +all\nexpires +never\n\ncurl -H 'Authorization: Bearer due_/,
     );
     expect(err).toContain('not shown again');
+    expect(out).toContain("' http://127.0.0.1:7420/v1/queues");
+    const elsewhere = await cli.run(
+      ['tokens', 'create', '--name', 'you', '--scope', 'read', '--redis', the.server.url, '--namespace', 't'],
+      { env: { DUESTREAM_HTTP__HOST: '::1', DUESTREAM_HTTP__PORT: '7999' } },
+    );
+    expect(elsewhere.out).toContain("' http://[::1]:7999/v1/queues");
   });
 });
 
