@@ -87,7 +87,7 @@ export {
   type ScheduleView,
 } from './client/schedules/schedules.ts';
 export type { ConfigInput } from './config/options.ts';
-export { type Backoff, type BackoffPolicy, exponential, fixed, type Jitter, ladder, linear } from './core/backoff.ts';
+export { type Backoff, type BackoffPolicy, exponential, fixed, ladder, linear } from './core/backoff.ts';
 export type { BroadcastOptions } from './core/broadcast.ts';
 export type { Abandoned } from './core/compensation.ts';
 export type { Codec, CodecContext, JobSchemas } from './core/content.ts';
@@ -95,11 +95,12 @@ export type { DurationInput, InstantInput } from './core/duration.ts';
 export { DuestreamError, type ErrorCode, Indeterminate } from './core/errors.ts';
 export type { EventName, EventSource, Events } from './core/events.ts';
 export type { HistoryOptions } from './core/history.ts';
+export type { Jitter } from './core/jitter.ts';
 export type { Job } from './core/job.ts';
 export type { IfExists } from './core/job-options.ts';
 export type { JobData, NamedData } from './core/job-types.ts';
 export type { Log } from './core/log.ts';
-export { type Attempted, Defer, Unrecoverable } from './core/outcome.ts';
+export { type Attempted, Defer, type DeferOptions, type Deferred, Unrecoverable } from './core/outcome.ts';
 export type { KeptResult, PastJob } from './core/past.ts';
 export { type DeliveryMode, defineQueue, type NamedQueueOptions, type Queue, type QueueOptions } from './core/queue.ts';
 export type { SchemaIssue, SchemaResult, StandardSchema } from './core/standard-schema.ts';

@@ -29,7 +29,8 @@ const bookings = defineQueue('bookings', { attempts: 2, timeout: LOCK_MS / 2 });
 const book = async ({ data: { account, amount } }, { log, signal }) => {
   const key = `lock:${account}`;
   const mine = randomUUID();
-  if ((await redis.set(key, mine, 'PX', LOCK_MS, 'NX')) !== 'OK') throw new Defer(ASIDE_MS, `${account} is locked`);
+  if ((await redis.set(key, mine, 'PX', LOCK_MS, 'NX')) !== 'OK')
+    throw new Defer(ASIDE_MS, { reason: `${account} is locked`, jitter: 'equal' });
   try {
     const fromMs = Date.now();
     await sleep(100, undefined, { signal }); // the booking

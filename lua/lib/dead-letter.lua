@@ -8,7 +8,7 @@ local function addDeadLetter(dead, now, job)
   local id = redis.call('XADD', dead, '*', 'member', job.member, 'record', job.record,
     'reason', job.reason, 'history', (job.history or ''):sub(2), 'token', job.token or 0,
     'attempts', job.attempts or 0, 'generation', job.generation or 0,
-    'at', ('%.0f'):format(now))
+    'at', ('%.0f'):format(now), 'failures', job.failures or 0, 'crashes', job.crashes or 0)
   return id
 end
 

@@ -29,7 +29,7 @@ if refusal then return { refusal } end
 
 local isCancelled, deadLetter = run.cancel == '1', '-'
 if not isCancelled and failure ~= '' then
-  run.history = lengthened(run.history, failure, past ~= nil)
+  countFailure(run, failure, past ~= nil)
 end
 
 local function deadLetterId()

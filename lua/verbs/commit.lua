@@ -33,7 +33,7 @@ local function deadLetterId(refusal)
     if found[2][2] == member and found[2][10] == token then return found[1] end
   end
   local line = ('{"t":%.0f,"a":%s,"k":"failure","m":"%s"}'):format(now, run.attempts, refusal)
-  run.history = lengthened(run.history, line)
+  countFailure(run, line)
   run.member, run.record = member, redis.call('HGET', jobs, member) or ''
   run.reason = 'half-committed'
   return addDeadLetter(dead, now, run)

@@ -1,18 +1,19 @@
 #!lua flags=allow-oom
 -- defer: a running job was put aside by its handler (a lock is taken) and goes back to scheduled;
 -- no failure is counted.
--- USES  clock, run, tombstone, tags, claim, settle, nudge, head, let-go, put-back, past
+-- USES  clock, run, history, tombstone, tags, claim, settle, nudge, head, let-go, put-back, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 tags  9 past  10 ended
--- ARGV  1 now  2 window  3 entry  4 member  5 token  6 delay  7 note
---       now ms, '' = server time; window ms of tombstones; delay ms; note: see past, which
---       a caller names that keeps a history
+-- ARGV  1 now  2 window  3 entry  4 member  5 token  6 delay  7 why  8 note
+--       now ms, '' = server time; window ms of tombstones; delay ms; why: one line of JSON,
+--       '' = its worker gives it back, which counts nothing; note: see past, which a caller names
+--       that keeps a history
 -- RETURN {'ok', due} | {'cancelled'} (a cancel was requested) | {'already'} | {'fenced'} | {'gone'}
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local done, meta, wake, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local past, ended = KEYS[9], KEYS[10]
 local now, window = clock(ARGV[1]), tonumber(ARGV[2])
 local entry, member, token = ARGV[3], ARGV[4], ARGV[5]
-local delay, note = tonumber(ARGV[6]), ARGV[7]
+local delay, why, note = tonumber(ARGV[6]), ARGV[7], ARGV[8]
 
 local run = runOf(redis.call('HGET', runs, member))
 local refusal = refusalOf(run, jobs, entry, member, token)
@@ -29,6 +30,9 @@ if run.cancel == '1' then
   end
   endCancelled(jobs, runs, done, meta, tags, member, run, now, window)
 else
+  if why ~= '' then
+    countDeferral(run, why)
+  end
   local due = putBack(scheduled, runs, meta, wake, member, run, now + delay, 'n.deferred')
   reply = { 'ok', due }
 end

@@ -6,8 +6,6 @@
 --       now ms, '' = server time; window ms of tombstones; delay ms; error: one line of JSON;
 --       note: see past, which a caller names that keeps a history
 -- RETURN {'ok', due} | {'cancelled'} (a cancel was requested) | {'already'} | {'fenced'} | {'gone'}
--- A start costs one budget: where its worker was taken for dead, and a crash counted, no failure
--- is.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local done, meta, wake, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local past, ended = KEYS[9], KEYS[10]
@@ -30,8 +28,7 @@ if run.cancel == '1' then
   end
   endCancelled(jobs, runs, done, meta, tags, member, run, now, window)
 else
-  run.failures = run.failures + (run.owner == '-' and 0 or 1)
-  run.history = lengthened(run.history, failure, past ~= nil)
+  countFailure(run, failure, past ~= nil)
   local due = putBack(scheduled, runs, meta, wake, member, run, now + delay, 'n.retried')
   reply = { 'ok', due }
 end

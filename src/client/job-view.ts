@@ -6,15 +6,17 @@ import { decodeRecord, type JobRecord, memberOf } from '../core/codec.ts';
 import { DEFAULT_NAME } from '../core/job.ts';
 import type { HeaderOptions, JobOverrides } from '../core/job-fields.ts';
 import type { InputOf } from '../core/job-types.ts';
-import type { Attempted } from '../core/outcome.ts';
+import type { Attempted, Deferred } from '../core/outcome.ts';
 import type { PastJob } from '../core/past.ts';
 import type { Queue } from '../core/queue.ts';
 import { decodeHeader, digestOf } from '../core/record-header.ts';
 import type { JobState } from '../core/state.ts';
 import type { Redis } from '../redis/connection/connect.ts';
-import { type Peek, peek } from '../redis/inspect.ts';
+import type { RetryPolicy } from '../redis/connection/outage.ts';
+import { type DeadLetter, deadLetter, type Peek, peek } from '../redis/inspect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { pastOf } from '../redis/past.ts';
+import type { Moved } from '../redis/transitions/replies.ts';
 import { type CallPartitions, placesOf } from './partition-calls.ts';
 import { withReadRetry } from './read-retry.ts';
 
@@ -26,13 +28,13 @@ export interface JobView<Data = unknown> {
   /** Whether a foreign producer put it with a plain ZADD. */
   readonly bare: boolean;
   readonly state: JobState;
-  /** Undefined when its record cannot be read, and once the job is over in a queue that keeps no history. */
+  /** Undefined when its record cannot be read, and once the job is over, but for a dead one and in a queue that keeps a history. */
   readonly name: string | undefined;
-  /** Undefined once the job is over, and when its record cannot be read. */
+  /** Undefined once the job is over, and when its record cannot be read. Of a dead job its dead letter has them. */
   readonly data: Data | undefined;
   /** The codec that encoded the data, which is shown as it is stored: a text that only handlers get decoded. */
   readonly codec: string | undefined;
-  /** What this one job was told, if that differs from its queue's: attempts, times in ms, and the rest. Empty once it is over. */
+  /** What this one job was told, if that differs from its queue's: attempts, times in ms, and the rest. Empty once it is over and not dead. */
   readonly options: JobOverrides & HeaderOptions;
   /** Tells this content from any other, for `ifDigest` of an edit. Undefined once the job is over, or without a record. */
   readonly digest: string | undefined;
@@ -53,8 +55,12 @@ export interface JobView<Data = unknown> {
   readonly token: string | undefined;
   /** The last failures, oldest first, at most 5. */
   readonly history: readonly Attempted[];
+  /** How often its handler put it aside, and why it did the last time. */
+  readonly deferred: Deferred | undefined;
   /** When it ended, in epoch ms. */
   readonly overMs: number | undefined;
+  /** Why it is dead, as long as its dead letter is there. */
+  readonly reason: string | undefined;
   /** The address of its dead letter, to show or replay it. */
   readonly deadLetter: string | undefined;
   /** How it ended, if its queue keeps a history; the ends of earlier lives of its id follow. Empty while it lives its first, and
@@ -87,32 +93,50 @@ export function createGet({
   ): Promise<JobView<InputOf<Data>> | undefined> =>
     callPartitions(queue, async (layout, policy) => {
       for (const ref of placesOf(layout, id, bare)) {
-        const found = await withReadRetry('get', () => peek(redis, ref, memberOf(id, { bare })), policy);
-        if (found && 'kind' in found) return found;
-        const past = await withReadRetry('get', () => endsOf(redis, ref, memberOf(id, { bare })), policy);
-        const view = viewFrom<InputOf<Data>>(ref, { id, bare, past }, found);
+        const view = await viewIn<InputOf<Data>>(redis, ref, { id, bare, policy });
         if (view) return view;
       }
       return undefined;
     });
 }
 
-function viewFrom<Data>(
+async function viewIn<Data>(
+  redis: Redis,
   ref: PartitionRef,
-  of: { readonly id: string; readonly bare: boolean; readonly past: readonly PastJob[] },
-  found: Peek | undefined,
-): JobView<Data> | undefined {
-  return found ? viewOf<Data>(ref, of, found) : pastView<Data>(ref, of.past);
+  { id, bare, policy }: { readonly id: string; readonly bare: boolean; readonly policy: RetryPolicy },
+): Promise<JobView<Data> | Moved | undefined> {
+  const member = memberOf(id, { bare });
+  const found = await withReadRetry('get', () => peek(redis, ref, member), policy);
+  if (found && 'kind' in found) return found;
+  const past = await withReadRetry('get', () => endsOf(redis, ref, member), policy);
+  const entry = (found ? found.tombstone : past[0])?.deadLetter;
+  const letter = await withReadRetry('get', () => letterIn(redis, ref, entry), policy);
+  return viewFrom<Data>(ref, { id, bare, past, letter }, found);
+}
+
+/** What else is known of a job that is looked at. */
+interface Known {
+  readonly id: string;
+  readonly bare: boolean;
+  readonly past: readonly PastJob[];
+  /** Of a dead job, as long as it is there. */
+  readonly letter?: Letter | undefined;
+}
+
+type Letter = Pick<DeadLetter, 'record' | 'reason' | 'history' | 'deferred' | 'failures' | 'crashes' | 'generation'>;
+
+function viewFrom<Data>(ref: PartitionRef, of: Known, found: Peek | undefined): JobView<Data> | undefined {
+  return found ? viewOf<Data>(ref, of, found) : pastView<Data>(ref, of);
 }
 
 /** What is known of a job, as callers see it. */
 export function viewOf<Data>(
   ref: Pick<PartitionRef, 'queue' | 'partition'>,
-  of: { readonly id: string; readonly bare: boolean; readonly past: readonly PastJob[] },
+  { letter, ...of }: Known,
   found: Omit<Peek, 'member' | 'nowMs'>,
 ): JobView<Data> {
   const { tombstone, run } = found;
-  const { data, codec, options, digest, askedDueMs, readable, ...content } = contentOf(found, of.bare);
+  const { data, codec, options, digest, askedDueMs, readable, ...content } = contentOf(found, of.bare, letter);
   // A tombstone knows nothing of this; the record of the same end does.
   const end = tombstone && of.past[0]?.token === started(tombstone.token) ? of.past[0] : undefined;
   const name = content.name ?? end?.name;
@@ -130,15 +154,17 @@ export function viewOf<Data>(
     dueMs: found.dueMs,
     askedDueMs,
     attempts: tombstone?.attempts ?? run?.attempts ?? 0,
-    failures: run?.failures ?? end?.failures ?? 0,
-    crashes: run?.crashes ?? end?.crashes ?? 0,
-    generation: run?.generation ?? end?.generation ?? 0,
+    failures: run?.failures ?? end?.failures ?? letter?.failures ?? 0,
+    crashes: run?.crashes ?? end?.crashes ?? letter?.crashes ?? 0,
+    generation: run?.generation ?? end?.generation ?? letter?.generation ?? 0,
     cancelRequested: run?.cancelRequested ?? false,
     owner: run?.owner ?? end?.owner,
     token: started(tombstone?.token ?? run?.token),
-    history: run?.history ?? end?.history ?? [],
+    history: run?.history ?? end?.history ?? letter?.history ?? [],
+    deferred: (run ?? end ?? letter)?.deferred,
     overMs: found.overMs,
     deadLetter: tombstone?.deadLetter,
+    reason: letter?.reason,
     readable,
   };
 }
@@ -151,27 +177,47 @@ async function endsOf(redis: Redis, ref: PartitionRef, member: string): Promise<
   return ref.history ? pastOf(redis, ref, { member, max: ENDS_MAX }) : [];
 }
 
+async function letterIn(redis: Redis, ref: PartitionRef, entry: string | undefined): Promise<Letter | undefined> {
+  return entry === undefined ? undefined : deadLetter(redis, ref, entry);
+}
+
 /** A job of which only the history knows. */
-function pastView<Data>(ref: PartitionRef, past: readonly PastJob[]): JobView<Data> | undefined {
+function pastView<Data>(ref: PartitionRef, { past, letter }: Known): JobView<Data> | undefined {
   const [end] = past;
   if (!end) return undefined;
   const { id, bare, outcome: state, name, askedDueMs, attempts, failures, crashes, generation } = end;
+  const { data, codec, options, readable } = letter ? contentIn(letter.record) : OVER;
   return {
-    ...{ id, bare, queue: ref.queue, partition: ref.partition, state, name, data: undefined, codec: undefined },
-    ...{ options: {}, digest: undefined, dueMs: undefined, askedDueMs, attempts, failures, crashes, generation },
+    // The queue's definition is the only witness of the type, here as in a handler.
+    ...{ id, bare, queue: ref.queue, partition: ref.partition, state, name, data: data as Data | undefined, codec },
+    ...{ options, digest: undefined, dueMs: undefined, askedDueMs, attempts, failures, crashes, generation },
     ...{ cancelRequested: false, owner: end.owner, token: end.token, history: end.history, overMs: end.overMs },
-    ...{ deadLetter: end.deadLetter, past, readable: true },
+    ...{ deferred: end.deferred, deadLetter: end.deadLetter, reason: letter?.reason, past, readable },
   };
 }
 
 const NO_CONTENT = { name: undefined, data: undefined, codec: undefined, options: {}, digest: undefined } as const;
 
-function contentOf({ tombstone, record, dueMs }: Pick<Peek, 'tombstone' | 'record' | 'dueMs'>, bare: boolean): Content {
-  if (tombstone) return { ...NO_CONTENT, askedDueMs: tombstone.askedDueMs, readable: true };
+/** Of what is over nobody keeps the record. */
+const OVER = { ...NO_CONTENT, askedDueMs: undefined, readable: true } as const;
+
+function contentOf(
+  { tombstone, record, dueMs }: Pick<Peek, 'tombstone' | 'record' | 'dueMs'>,
+  bare: boolean,
+  letter: Letter | undefined,
+): Content {
+  if (tombstone) {
+    const content = letter ? contentIn(letter.record) : OVER;
+    return { ...content, digest: undefined, askedDueMs: content.askedDueMs ?? tombstone.askedDueMs };
+  }
   if (record === undefined) {
     // A bare member gets its record when it is promoted; one of ours without a record has lost it.
     return { ...NO_CONTENT, name: bare ? DEFAULT_NAME : undefined, askedDueMs: dueMs, readable: bare };
   }
+  return contentIn(record);
+}
+
+function contentIn(record: string): Content {
   const digest = digestOf(record);
   const content = decoded(record);
   if (!content) return { ...NO_CONTENT, digest, askedDueMs: decodeHeader(record)?.askedDueMs, readable: false };

@@ -5,10 +5,8 @@
 import { isPromise } from './content.ts';
 import { type DurationInput, durationMs, show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
+import { isJitter, type Jitter, jitteredMs, jitterOf } from './jitter.ts';
 import { checkNames } from './option-names.ts';
-
-/** `full` spreads over 0…delay, `equal` over half…delay, `none` not at all. */
-export type Jitter = 'none' | 'full' | 'equal';
 
 /** A checked backoff, as `queue.backoff` holds it. Write one with `fixed`, `linear`, `exponential` or `ladder`; delays are in ms. */
 export type Backoff =
@@ -25,8 +23,6 @@ export type Backoff =
 
 /** A queue's backoff: data, or a function of the number of failures so far (1 after the first) returning a duration. */
 export type BackoffPolicy = Backoff | ((failures: number) => DurationInput);
-
-const JITTERS: readonly Jitter[] = ['none', 'full', 'equal'];
 
 /** What `fixed` and `ladder` take beside their delays. */
 interface SpreadOptions {
@@ -100,7 +96,7 @@ export function isBackoff(value: unknown): value is Backoff {
   if (typeof value !== 'object' || value === null) return false;
   const { kind, jitter, delayMs, maxMs, factor, stepsMs } = value as Readonly<Record<string, unknown>>;
   const ms = (one: unknown) => typeof one === 'number' && one >= 0 && Number.isFinite(one);
-  if (!JITTERS.some((known) => known === jitter)) return false;
+  if (!isJitter(jitter)) return false;
   if (kind === 'ladder') return Array.isArray(stepsMs) && stepsMs.length > 0 && stepsMs.every(ms);
   if (kind === 'fixed') return ms(delayMs);
   return ms(delayMs) && ms(maxMs) && (kind === 'linear' || (kind === 'exponential' && ms(factor)));
@@ -147,10 +143,7 @@ function unknownBackoff(backoff: unknown): DuestreamError {
 /** Milliseconds to wait after the given number of failures (1 after the first). `random` is in [0, 1). */
 export function backoffMs(policy: BackoffPolicy, failures: number, random: number): number {
   if (typeof policy === 'function') return askedMs(policy(failures));
-  const delay = plainMs(policy, failures);
-  if (policy.jitter === 'full') return Math.round(delay * random);
-  if (policy.jitter === 'equal') return Math.round(delay / 2 + (delay / 2) * random);
-  return Math.round(delay);
+  return jitteredMs(plainMs(policy, failures), policy.jitter, random);
 }
 
 /** A promise is no delay, and nobody waits for it: one that rejects must not end the process. */
@@ -171,10 +164,4 @@ function plainMs(backoff: Backoff, failures: number): number {
     case 'ladder':
       return backoff.stepsMs[Math.min(nth, backoff.stepsMs.length) - 1] ?? 0;
   }
-}
-
-function jitterOf(jitter: Jitter | undefined, otherwise: Jitter): Jitter {
-  if (jitter === undefined) return otherwise;
-  if (JITTERS.includes(jitter)) return jitter;
-  throw new DuestreamError('bad-input', `jitter is ${show(jitter)}; allowed: none, full, equal`);
 }

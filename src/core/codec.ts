@@ -10,7 +10,8 @@
  * record + space + finishing token + space + attempts + space + dead letter id or `-`.
  *
  * A **run** is the state of a job that was started, fields separated by spaces, then one line of JSON per error:
- * token generation attempts failures crashes entry owner nextDue cancel.
+ * token generation attempts failures crashes entry owner nextDue cancel. Of a job that was put aside a line comes before the
+ * errors: `~`, how often, a space, and JSON (`t` when, `m` the reason).
  */
 import { Sealed } from './content.ts';
 import { dataJson } from './data-json.ts';
@@ -18,7 +19,7 @@ import { show } from './duration.ts';
 import { DEFAULT_NAME, type JobId, type Token } from './job.ts';
 import { bodyFields, type HeaderOptions, hasNeeds, headerFields, type JobOverrides, NOTHING } from './job-fields.ts';
 import { parseBounded } from './json-text.ts';
-import type { Attempted } from './outcome.ts';
+import type { Attempted, Deferral, Deferred } from './outcome.ts';
 import { decodeHeader, isPlain } from './record-header.ts';
 import { type OverState, outcomeLetters } from './state.ts';
 
@@ -51,6 +52,7 @@ export interface Run {
   readonly nextDueMs: number | undefined;
   readonly cancelRequested: boolean;
   readonly history: readonly Attempted[];
+  readonly deferred: Deferred | undefined;
 }
 
 /** What stands for a job in the zset, the hashes and the stream. */
@@ -168,8 +170,25 @@ export function decodeRun(value: string): Run | undefined {
     nextDueMs: next === '-' ? undefined : Number(next),
     cancelRequested: cancel === '1',
     history: decodeHistory(lines),
+    deferred: decodeDeferred(lines),
   };
 }
+
+export const encodeDeferral = ({ atMs, reason }: Deferral): string => JSON.stringify({ t: atMs, m: reason });
+
+/** How often a job was put aside, from the lines of its history. */
+export function decodeDeferred(lines: readonly string[]): Deferred | undefined {
+  const [, times, json] = /^~(\d+) (.*)$/.exec(lines.find(isDeferred) ?? '') ?? [];
+  if (times === undefined || json === undefined) return undefined;
+  try {
+    const { t, m } = JSON.parse(json) as { readonly t?: unknown; readonly m?: unknown };
+    return { times: Number(times), lastMs: Number(t), reason: String(m) };
+  } catch {
+    return { times: Number(times), lastMs: 0, reason: json };
+  }
+}
+
+const isDeferred = (line: string): boolean => line.startsWith('~');
 
 /** One error as a line of a run or a dead letter. The stack comes last, so that a script can take it off. */
 export const encodeAttempted = (error: Attempted): string =>
@@ -203,7 +222,7 @@ interface StoredAttempted {
 /** The lines of a history; a line that cannot be read is shown as it is rather than lost. */
 export function decodeHistory(lines: readonly string[]): readonly Attempted[] {
   return lines
-    .filter((line) => line !== '')
+    .filter((line) => line !== '' && !isDeferred(line))
     .map((line) => {
       try {
         const { t, a, k, m, s, w, d } = JSON.parse(line) as StoredAttempted;

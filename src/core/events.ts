@@ -91,6 +91,8 @@ export interface Events {
     readonly name: string;
     readonly delayMs: number;
     readonly tookMs: number;
+    /** Why, as the handler said; undefined where its worker gives it back because it stops. */
+    readonly reason?: string | undefined;
   };
   /** A job became a dead letter. */
   'job.dead': {

@@ -12,10 +12,12 @@ import type { JobRecord } from './codec.ts';
 import { compensationOf, type Departed, readRecord } from './compensation.ts';
 import { BadData, type Content, hasContent } from './content.ts';
 import { DuestreamError, messageOf, oneLine } from './errors.ts';
+import { jitteredMs } from './jitter.ts';
 import { DEFAULT_NAME } from './job.ts';
 import { isBadData, openedRecord } from './opened-record.ts';
 import { type AbortReason, type Attempted, Defer, type Outcome } from './outcome.ts';
 import type { Queue } from './queue.ts';
+import { reasonOf } from './reason.ts';
 import type { Redaction } from './redaction.ts';
 import { whyOf, wishOf } from './thrown.ts';
 import { tellerOf } from './told-message.ts';
@@ -155,7 +157,11 @@ export function judgeThrown<Handler>(
  */
 export function judgeRefused<Handler>(thrown: unknown, parts: EndParts<Handler>): Outcome {
   if (thrown instanceof DuestreamError && thrown.code === 'out-of-memory') {
-    return { kind: 'defer', delayMs: jittered(FULL_DELAY_MS, parts.random()) };
+    const deferral = {
+      atMs: parts.nowMs,
+      reason: 'Redis is at its memory limit and took nothing that was to be committed',
+    };
+    return { kind: 'defer', delayMs: Math.round(FULL_DELAY_MS * (1 + parts.random() / 4)), deferral };
   }
   return judgeThrown({ thrown }, parts);
 }
@@ -182,10 +188,13 @@ function outcomeOf<Handler>(
   const isBad = isBadData(thrown);
   const kind = isBad ? 'refused' : aborted === 'timeout' ? 'timeout' : 'failure';
   const told = tellerOf({ record, life, rules });
+  const wish = isBad ? undefined : wishOf(thrown);
+  if (wish instanceof Defer) {
+    const delayMs = jitteredMs(bounded(wish.delayMs), wish.jitter, random());
+    return { kind: 'defer', delayMs, deferral: { atMs: nowMs, reason: reasonOf(wish, told) } };
+  }
   const error = { atMs: nowMs, attempt: life.started.attempts, kind, ...whyOf(thrown, told) } as const;
   if (isBad) return { kind: 'dead', reason: BAD_DATA, error };
-  const wish = wishOf(thrown);
-  if (wish instanceof Defer) return { kind: 'defer', delayMs: jittered(bounded(wish.delayMs), random()) };
   if (wish) return { kind: 'dead', reason: oneLine(told(messageOf(wish)), 200), error };
   const failures = life.started.failures + 1;
   const { attempts = rules.queue.attempts, backoff = rules.queue.backoff } = record;
@@ -217,15 +226,10 @@ function withCompensation<Handler>(
 /** What its queue refuses is not tried again: it would be refused again. */
 const BAD_DATA = 'bad-data';
 
-/** Several jobs that wait for one lock come back spread over a quarter of the delay, not all at once. */
-function jittered(delayMs: number, random: number): number {
-  return Math.round(delayMs * (1 + random / 4));
-}
-
 /** Longest wait a backoff function may ask for: a typing error must not park a job for a century. */
 const DELAY_MAX_MS = 10 * 365 * 86_400_000;
 const DELAY_OTHERWISE_MS = 10_000;
-/** How long a commit waits that found Redis full. */
+/** How long a commit waits that found Redis full, and up to a quarter more. */
 const FULL_DELAY_MS = 10_000;
 
 /** A backoff function of the user that throws or returns nonsense must not lose the job: ten seconds count then. */

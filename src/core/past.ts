@@ -5,19 +5,20 @@
  *     1<token of the end before or -> <outcome letter> <token> <attempts> <failures> <crashes> <generation> <asked due>
  *       <ended ms> <worker or -> <dead letter or -> <tags or ->
  *     <JSON of the note>
+ *     <~, how often it was put aside, and why: see codec.ts>, if it was
  *     <one line of JSON per error>
  *
  * The asked due time is in base 36. A **note** is what only a worker knows: tags, a space, and JSON: `n` name, `s` started,
  * `k` took, both in ms, `r` result, `z` bytes of a result that is too large, `x` why a result is no JSON.
  */
-import { decodeHistory, idOf } from './codec.ts';
+import { decodeDeferred, decodeHistory, idOf } from './codec.ts';
 import { dataJson } from './data-json.ts';
 import { messageOf, oneLine } from './errors.ts';
 import { tagsIn } from './header-letter.ts';
 import type { History } from './history.ts';
 import { DEFAULT_NAME } from './job.ts';
 import { parseBounded } from './json-text.ts';
-import type { Attempted } from './outcome.ts';
+import type { Attempted, Deferred } from './outcome.ts';
 import { type OverState, outcomeLetters } from './state.ts';
 
 /** What became of what a handler returned. */
@@ -53,6 +54,7 @@ export interface PastJob<Result = unknown> {
   readonly overMs: number;
   /** The errors of its starts, oldest first, at most 5, each with its stack. */
   readonly history: readonly Attempted[];
+  readonly deferred: Deferred | undefined;
   readonly result: KeptResult<Result>;
   /** The address of its dead letter, which may be gone by now. */
   readonly deadLetter: string | undefined;
@@ -129,7 +131,12 @@ export function decodePast(
     ...{ askedDueMs: Number.parseInt(asked, 36), attempts: Number(attempts), failures: Number(failures) },
     ...{ crashes: Number(crashes), generation: Number(generation), token: token === '0' ? undefined : token },
     ...{ owner: owner === '-' ? undefined : owner, startedMs: numberOr(s), tookMs: numberOr(k), overMs: Number(ms) },
-    ...{ history: decodeHistory(lines), result: resultOf(result), deadLetter: dead === '-' ? undefined : dead },
+    ...{
+      history: decodeHistory(lines),
+      deferred: decodeDeferred(lines),
+      result: resultOf(result),
+      deadLetter: dead === '-' ? undefined : dead,
+    },
   };
   return { past, before: before === '-' ? undefined : before };
 }

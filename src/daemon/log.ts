@@ -91,7 +91,11 @@ function ofJobs({ log, rare }: Lines) {
     'job.completed': (e) => log.debug({ ...e, tookMs: round(e.tookMs) }, 'job completed'),
     'job.retried': ({ error, ...e }) =>
       log.info({ ...e, tookMs: round(e.tookMs), ...failure(error) }, 'job failed, will retry'),
-    'job.deferred': (e) => log.debug({ ...e, tookMs: round(e.tookMs) }, 'job deferred'),
+    'job.deferred': ({ reason, ...e }) =>
+      log.debug(
+        { ...e, tookMs: round(e.tookMs), ...(reason !== undefined && { reason: safe(reason) }) },
+        'job deferred',
+      ),
     'job.dead': ({ error, ...e }) => log.warn({ ...e, tookMs: round(e.tookMs), ...failure(error) }, 'job is dead'),
     'job.failed': ({ error, ...e }) =>
       log.warn(

@@ -3,6 +3,7 @@
  * jobs by state.
  */
 import {
+  decodeDeferred,
   decodeHistory,
   decodeRun,
   decodeTombstone,
@@ -11,7 +12,7 @@ import {
   type Run,
   type Tombstone,
 } from '../core/codec.ts';
-import type { Attempted } from '../core/outcome.ts';
+import type { Attempted, Deferred } from '../core/outcome.ts';
 import { type QuotaUse, quotaUse } from '../core/quota.ts';
 import type { JobState } from '../core/state.ts';
 import type { Redis } from './connection/connect.ts';
@@ -64,7 +65,10 @@ export interface DeadLetter {
   readonly record: string;
   readonly reason: string;
   readonly history: readonly Attempted[];
+  readonly deferred: Deferred | undefined;
   readonly attempts: number;
+  readonly failures: number;
+  readonly crashes: number;
   readonly generation: number;
   readonly atMs: number;
 }
@@ -211,7 +215,10 @@ function deadLetterOf(reply: Reply): DeadLetter {
     record: field('record'),
     reason: field('reason'),
     history: decodeHistory(field('history').split('\n')),
+    deferred: decodeDeferred(field('history').split('\n')),
     attempts: Number(field('attempts')),
+    failures: Number(field('failures')),
+    crashes: Number(field('crashes')),
     generation: Number(field('generation')),
     atMs: Number(field('at')),
   };

@@ -51,7 +51,7 @@ export const partitionTable = {
   },
   dead: {
     type: 'stream',
-    doc: 'one dead letter per entry: member, record, reason, history, token, attempts, generation, time',
+    doc: 'one dead letter per entry: member, record, reason, history, token, attempts, generation, time, failures, crashes',
   },
   done: { type: 'zset', doc: 'member → ms when it was over: the expiry index of tombstones' },
   leader: { type: 'string', ttl: 'as its value says', doc: 'the lease of the leader: `<process>:<epoch>:<leaseMs>`' },

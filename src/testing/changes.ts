@@ -103,9 +103,14 @@ export const refOf = ({ queue, id }: Pick<Kept, 'queue' | 'id'>) => ({
   partition: partitionOf(id, queue.partitions),
 });
 
+/** What the dead letter of a dead job says, as far as the job does not. */
+export function letterOf({ state, record, reason = '', history, deferred, failures, generation = 0 }: Kept) {
+  return state === 'dead' ? { record, reason, history, deferred, failures, crashes: 0, generation } : undefined;
+}
+
 /** A job of the kit as a look at Redis would show it. */
 export function peekOf(job: Kept, nowMs: number): Peek {
-  const { state, id, record, token, attempts, failures, nextDueMs, cancelRequested, history } = job;
+  const { state, id, record, token, attempts, failures, nextDueMs, cancelRequested, history, deferred } = job;
   const outcome = overOf(state);
   const [, digest = ''] = markOf(record).split(' ');
   const told = { askedDueMs: decodeHeader(record)?.askedDueMs ?? 0, digest, token: token as Token, attempts };
@@ -118,6 +123,6 @@ export function peekOf(job: Kept, nowMs: number): Peek {
     ...{ nowMs, state, member: memberOf(id), overMs: job.overMs, dueMs: state === 'scheduled' ? job.dueMs : undefined },
     record: outcome ? undefined : record,
     tombstone: outcome && { ...told, outcome, deadLetter: job.deadLetter },
-    run: outcome ? undefined : { ...run, owner, nextDueMs, cancelRequested, history },
+    run: outcome ? undefined : { ...run, owner, nextDueMs, cancelRequested, history, deferred },
   };
 }

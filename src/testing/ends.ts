@@ -5,7 +5,7 @@
 import { idOf, lengthened } from '../core/codec.ts';
 import { compensationOfExpired, type EndVerdict } from '../core/judge.ts';
 import { isTooLate } from '../core/lateness.ts';
-import type { Outcome } from '../core/outcome.ts';
+import type { Deferral, Outcome } from '../core/outcome.ts';
 import type { Queue } from '../core/queue.ts';
 import { decodeHeader } from '../core/record-header.ts';
 import type { Effects } from '../worker/context.ts';
@@ -92,13 +92,20 @@ async function carryOut(parts: EndsParts, job: Kept, outcome: Outcome): Promise<
     case 'done':
       return endJob(job, 'done', parts.agenda.nowMs());
     case 'dead':
+      if (outcome.error.kind !== 'refused') job.failures += 1;
       return bury(parts, job, outcome.reason, outcome.compensation);
     case 'retry':
       job.failures += 1;
       return again(parts, job, outcome.delayMs);
     case 'defer':
+      job.deferred = nextDeferred(job, outcome.deferral);
       return again(parts, job, outcome.delayMs);
   }
+}
+
+function nextDeferred({ deferred }: Kept, deferral: Deferral | undefined): Kept['deferred'] {
+  if (!deferral) return deferred;
+  return { times: (deferred?.times ?? 0) + 1, lastMs: deferral.atMs, reason: deferral.reason };
 }
 
 async function again(parts: EndsParts, job: Kept, delayMs: number): Promise<void> {

@@ -4,7 +4,7 @@ import { idOf, type JobRecord, memberOf } from '../core/codec.ts';
 import { readRecord } from '../core/compensation.ts';
 import { DEFAULT_NAME, type Job } from '../core/job.ts';
 import type { Life } from '../core/judge.ts';
-import type { AbortReason, Attempted } from '../core/outcome.ts';
+import type { AbortReason, Attempted, Deferred } from '../core/outcome.ts';
 import type { KeptResult, PastJob } from '../core/past.ts';
 import type { Queue } from '../core/queue.ts';
 import type { JobState, OverState } from '../core/state.ts';
@@ -27,6 +27,7 @@ export interface Kept {
   attempts: number;
   failures: number;
   history: readonly Attempted[];
+  deferred: Deferred | undefined;
   reason: string | undefined;
   /** Grows when the job is replaced or replayed; undefined until a start or a change, of what is not counted yet. */
   generation: number | undefined;
@@ -79,7 +80,15 @@ export function freshJob(
 ): Kept {
   return {
     ...{ queue, id, record, state: 'scheduled', dueMs, nextDueMs: undefined, token: '0', generation: undefined },
-    ...{ attempts: 0, failures: 0, history: [], reason: undefined, cancelRequested: false, turn: 0 },
+    ...{
+      attempts: 0,
+      failures: 0,
+      history: [],
+      deferred: undefined,
+      reason: undefined,
+      cancelRequested: false,
+      turn: 0,
+    },
     ...{ startedMs: undefined, overMs: undefined, past, result: { kind: 'none' }, deadLetter: undefined },
     ...{ abort: undefined, strike: () => undefined },
   };

@@ -15,11 +15,31 @@ export function endsOf(job: Kept): readonly PastJob[] {
 }
 
 function endOf(job: Kept, outcome: PastJob['outcome']): PastJob {
-  const { id, record, token, attempts, failures, generation, startedMs, overMs = 0, history, result, deadLetter } = job;
+  const {
+    id,
+    record,
+    token,
+    attempts,
+    failures,
+    generation,
+    startedMs,
+    overMs = 0,
+    history,
+    deferred,
+    result,
+    deadLetter,
+  } = job;
   const isStarted = token !== '0';
   return {
     ...{ id, bare: false, outcome, name: nameOf(job), tags: tagsIn(record), attempts, failures, crashes: 0 },
-    ...{ askedDueMs: decodeHeader(record)?.askedDueMs ?? 0, generation: generation ?? 0, overMs, history, result },
+    ...{
+      askedDueMs: decodeHeader(record)?.askedDueMs ?? 0,
+      generation: generation ?? 0,
+      overMs,
+      history,
+      deferred,
+      result,
+    },
     ...{ token: isStarted ? token : undefined, owner: isStarted ? OWNER : undefined, startedMs, deadLetter },
     tookMs: startedMs === undefined ? undefined : overMs - startedMs,
   };

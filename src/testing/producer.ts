@@ -18,7 +18,7 @@ import { settingsOf } from '../client/settings.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Queue } from '../core/queue.ts';
 import type { RescheduleReply } from '../redis/transitions/edits.ts';
-import { edit, peekOf, refOf, reschedule } from './changes.ts';
+import { edit, letterOf, peekOf, refOf, reschedule } from './changes.ts';
 import { findingIn } from './finding.ts';
 import type { JobBook } from './jobs.ts';
 import { type DeadLetter, freshJob, type Kept } from './kept.ts';
@@ -42,7 +42,9 @@ export function createKitProducer(book: JobBook, clock: Clock, chain?: ScheduleC
     replay: (queue, request) => replay(book, queue, request),
     async get(queue, id, { bare }) {
       const job = bare ? undefined : book.find(queue.name, id);
-      return job && viewOf(refOf(job), { id, bare, past: endsOf(job) }, peekOf(job, book.nowMs()));
+      return (
+        job && viewOf(refOf(job), { id, bare, past: endsOf(job), letter: letterOf(job) }, peekOf(job, book.nowMs()))
+      );
     },
     past: {
       async result(queue, id, { bare }) {

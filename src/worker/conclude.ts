@@ -71,7 +71,7 @@ export function tellUnhappy({ events }: ConcludeParts, ended: Ended, outcome: Un
       events.emit('job.retried', { ...base, delayMs: outcome.delayMs, error: outcome.error });
       break;
     case 'defer':
-      events.emit('job.deferred', { ...base, delayMs: outcome.delayMs });
+      events.emit('job.deferred', { ...base, delayMs: outcome.delayMs, reason: outcome.deferral?.reason });
       break;
     case 'dead':
       events.emit('job.dead', { ...base, reason: outcome.reason, error: outcome.error });

@@ -2,7 +2,7 @@
  * Outcome → complete, retry, defer or bury. Each is repeated until Redis answers (`conclude.ts`), and given up only when
  * the worker stops.
  */
-import { encodeAttempted } from '../core/codec.ts';
+import { encodeAttempted, encodeDeferral } from '../core/codec.ts';
 import { DuestreamError, oneLine } from '../core/errors.ts';
 import { type Attempted, type Outcome, Unrecoverable } from '../core/outcome.ts';
 import { reasonOf } from '../core/reason.ts';
@@ -62,13 +62,21 @@ function settle(parts: SettleParts, ended: Ended, outcome: Outcome): void {
 
 async function sendOne(parts: SettleParts, ended: Ended, outcome: Unhappy): Promise<void> {
   const verb = outcome.kind === 'dead' ? 'bury' : outcome.kind;
-  const error = outcome.kind === 'defer' ? '' : await errorLine(parts, ended, outcome.error);
-  const reply = await persist(parts, verb, () => call(parts, ended, { outcome, error }));
+  const line = await lineOf(parts, ended, outcome);
+  const reply = await persist(parts, verb, () => call(parts, ended, { outcome, line }));
   if (reply === 'ok') tellUnhappy(parts, ended, outcome);
   conclude(parts, ended, verb, reply);
 }
 
-/** Decided once, so that every repetition is the same call. */
+/** What is kept of its end. Decided once, so that every repetition is the same call. */
+async function lineOf(parts: SettleParts, ended: Ended, outcome: Unhappy): Promise<string> {
+  if (outcome.kind !== 'defer') return errorLine(parts, ended, outcome.error);
+  const { deferral } = outcome;
+  if (!deferral) return '';
+  const isWhole = deferral.reason.length <= SHORT_CHARS || !(await parts.isFull(ended.held.ref));
+  return encodeDeferral(isWhole ? deferral : { ...deferral, reason: oneLine(deferral.reason, SHORT_CHARS) });
+}
+
 async function errorLine(
   { isFull, consumer }: SettleParts,
   { held, tookMs }: Ended,
@@ -83,16 +91,16 @@ async function errorLine(
 function call(
   { jobs, windowMs }: SettleParts,
   { held, note }: Ended,
-  { outcome, error }: { readonly outcome: Unhappy; readonly error: string },
+  { outcome, line }: { readonly outcome: Unhappy; readonly line: string },
 ): Promise<SettleReply> {
   const claim = claimOf(held);
   switch (outcome.kind) {
     case 'retry':
-      return jobs.retry(held.ref, claim, { windowMs, delayMs: outcome.delayMs, error, note });
+      return jobs.retry(held.ref, claim, { windowMs, delayMs: outcome.delayMs, error: line, note });
     case 'defer':
-      return jobs.defer(held.ref, claim, { windowMs, delayMs: outcome.delayMs, note });
+      return jobs.defer(held.ref, claim, { windowMs, delayMs: outcome.delayMs, why: line, note });
     case 'dead':
-      return jobs.bury(held.ref, claim, { ...outcome, windowMs, error, note });
+      return jobs.bury(held.ref, claim, { ...outcome, windowMs, error: line, note });
   }
 }
 

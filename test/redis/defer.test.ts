@@ -1,6 +1,7 @@
 /** `defer`: a running job was put aside by its handler, and no failure is counted. */
 import { describe, expect, test } from 'vitest';
-import { decodeRun } from '../../src/core/codec.ts';
+import { decodeRun, encodeDeferral } from '../../src/core/codec.ts';
+import { deadLetters } from '../../src/redis/inspect.ts';
 import { failure, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
@@ -20,6 +21,25 @@ describe('a running job', () => {
       ...{ nextDueMs: T0 + 2500, history: [] },
     });
     expect(await p.count('deferred')).toBe(1);
+  });
+
+  test('tells how often it was put aside, and why it was the last time, whatever failed besides', async () => {
+    const aside = async (reason: string) =>
+      p.defer(only(await p.run()), { delayMs: 0, why: encodeDeferral({ atMs: T0, reason }) });
+    await p.schedule('a');
+    await p.promote();
+    await aside('~2 "locked"\n');
+    // Handed back by its worker, which the handler did not ask for.
+    await p.defer(only(await p.run()), { delayMs: 0 });
+    for (let nth = 1; nth <= 7; nth += 1) await p.retry(only(await p.run()), { delayMs: 0, error: failure(`${nth}`) });
+    await aside('%d held by ann');
+    const run = await runOf('j:a');
+    expect(run).toMatchObject({ failures: 7, deferred: { times: 2, lastMs: T0, reason: '%d held by ann' } });
+    expect(run?.history.map(({ message }) => message)).toEqual(['3', '4', '5', '6', '7']);
+    await p.bury(only(await p.run()), { error: failure('last') });
+    const [letter] = await deadLetters(p.redis, p.ref, { limit: 1 });
+    expect(letter).toMatchObject({ failures: 8, crashes: 0, deferred: { times: 2, reason: '%d held by ann' } });
+    expect(letter?.history.map(({ message }) => message)).toEqual(['4', '5', '6', '7', 'last']);
   });
 
   test('keeps the errors of earlier attempts', async () => {

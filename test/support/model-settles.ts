@@ -6,6 +6,7 @@ import {
   type Entry,
   type Job,
   jobOf,
+  linesOf,
   type Model,
   nudge,
   type Run,
@@ -78,7 +79,9 @@ export function commit(
   const message = `command ${effects + 1} of the commit was refused: ${REFUSAL}`;
   const line = JSON.stringify({ t: model.nowMs, a: run.attempts, k: 'failure', m: message });
   const history = [...run.history, line].slice(-5);
-  const deadLetter = deadLetterOf(claim.member, jobOf(model, claim.member), { reason: 'half-committed', history });
+  const deadLetter = deadLetterOf(claim.member, jobOf(model, claim.member), {
+    ...{ reason: 'half-committed', history, failures: run.failures + (run.owner === undefined ? 0 : 1) },
+  });
   model.deadLetters.push(deadLetter);
   finish(model, { claim, run, windowMs, outcome: 'x', deadLetter });
   return `half ${effects + 1} ${REFUSAL}`;
@@ -88,7 +91,7 @@ export function commit(
 export function again(
   model: Model,
   claim: Claim,
-  call: { windowMs: number; delayMs: number; error?: string },
+  call: { windowMs: number; delayMs: number; error?: string; why?: string },
 ): SettleReply {
   const run = claimed(model, claim);
   if (typeof run === 'string') return run;
@@ -103,6 +106,7 @@ export function again(
     // One start costs one budget: its crash may be counted already.
     run.failures += call.error === undefined || run.owner === undefined ? 0 : 1;
     if (call.error !== undefined) run.history = [...run.history, call.error].slice(-5);
+    if (call.why) run.deferred = { times: (run.deferred?.times ?? 0) + 1, why: call.why };
     Object.assign(run, { entry: undefined, owner: undefined, next: due, cancel: false });
     count(model, call.error === undefined ? 'deferred' : 'retried');
     nudge(model, due);
@@ -124,9 +128,14 @@ export function bury(
   if (typeof run === 'string') return run;
   const { reason, error, compensation } = call;
   const history = [...run.history, ...(error === '' ? [] : [error])].slice(-5);
+  const isFailure = error !== '' && run.owner !== undefined && !error.includes('"k":"refused"');
   const deadLetter = run.cancel
     ? undefined
-    : deadLetterOf(claim.member, jobOf(model, claim.member), { reason, history });
+    : deadLetterOf(claim.member, jobOf(model, claim.member), {
+        reason,
+        history,
+        failures: run.failures + (isFailure ? 1 : 0),
+      });
   if (deadLetter) model.deadLetters.push(deadLetter);
   if (compensation && deadLetter && inherit(model, compensation)) nudge(model, model.nowMs);
   return finish(model, { claim, run, windowMs: call.windowMs, outcome: 'x', deadLetter });
@@ -166,9 +175,14 @@ function finish(model: Model, { claim, run, windowMs, outcome, deadLetter, hold 
   return run.cancel ? 'cancelled' : 'ok';
 }
 
-export function deadLetterOf(member: string, job: Job, of: { reason: string; history: readonly string[] }): DeadLetter {
-  const { token = '0', attempts = 0, generation = 0 } = job.run ?? {};
-  return { member, record: job.record ?? '', token, attempts, generation, ...of };
+export function deadLetterOf(
+  member: string,
+  job: Job,
+  of: { reason: string; history: readonly string[]; failures?: number },
+): DeadLetter {
+  const { token = '0', attempts = 0, generation = 0, failures = 0, crashes = 0, deferred } = job.run ?? {};
+  const told = { ...of, history: linesOf({ deferred, history: [...of.history] }) };
+  return { member, record: job.record ?? '', token, attempts, generation, failures, crashes, ...told };
 }
 
 /** A job is over: a tombstone is left for the window. */

@@ -148,7 +148,17 @@ function adopt(model: Model, { member, job, due }: { member: string; job: Job; d
 /** Nonsense becomes a dead letter, with the job if there is one that does not run. */
 function refuse(model: Model, { member, job, reason }: { member: string; job: Job; reason: string }): 'deadLetter' {
   const record = job.run?.entry === undefined ? job.record : undefined;
-  const deadLetter = { member, record: record ?? '', reason, history: [], token: '0', attempts: 0, generation: 0 };
+  const deadLetter = {
+    member,
+    record: record ?? '',
+    reason,
+    history: [],
+    token: '0',
+    attempts: 0,
+    generation: 0,
+    failures: 0,
+    crashes: 0,
+  };
   model.deadLetters.push(deadLetter);
   count(model, record === undefined ? 'refused' : 'dead');
   job.due = undefined;

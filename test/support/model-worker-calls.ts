@@ -1,5 +1,5 @@
 /** Calls of workers, on Redis and on the model: see `model-commands.ts`. */
-import { encodeAttempted, encodeBody, encodeRecord } from '../../src/core/codec.ts';
+import { encodeAttempted, encodeBody, encodeDeferral, encodeRecord } from '../../src/core/codec.ts';
 import type { EntryId } from '../../src/core/job.ts';
 import { endMark, markOf } from '../../src/core/record-header.ts';
 import * as ready from '../../src/redis/transitions/ready.ts';
@@ -263,7 +263,8 @@ const retry: Resolve = (world, [a, b, c]) => {
 const defer: Resolve = (world, [a, b, c]) => {
   const { jobs, ref, model } = world;
   const claim = claimOf(world, a);
-  const call = { windowMs: windowOf(c), delayMs: b % 2 === 0 ? 0 : 100 };
+  const why = b % 3 === 0 ? '' : encodeDeferral({ atMs: model.nowMs, reason: `locked ${b}` });
+  const call = { windowMs: windowOf(c), delayMs: b % 2 === 0 ? 0 : 100, why };
   if (!claim) return undefined;
   return {
     verb: 'defer',
@@ -276,7 +277,8 @@ const bury: Resolve = (world, [a, b, c]) => {
   const { jobs, ref, model } = world;
   const claim = claimOf(world, a);
   const compensation = b % 3 === 2 ? compensationOf(model.nowMs) : undefined;
-  const attempted = { atMs: model.nowMs, attempt: a, kind: 'failure' as const, message: 'the last' };
+  const kind = b % 5 === 4 ? ('refused' as const) : ('failure' as const);
+  const attempted = { atMs: model.nowMs, attempt: a, kind, message: 'the last' };
   const error = b % 2 === 0 ? encodeAttempted(attempted) : '';
   const call = { windowMs: windowOf(c), reason: 'attempts', error, compensation };
   if (!claim) return undefined;

@@ -143,7 +143,7 @@ function missing(model: Model, { member }: Entry): 'dropped' | 'deadLetter' {
   jobOf(model, member).run = undefined;
   // Nobody deletes a record here, so only a member that somebody put without one may be missed.
   if (member !== 'j:ghost') throw new Error(`a false dead letter about ${member}`);
-  const nothing = { record: '', history: [], token: '0', attempts: 0, generation: 0 };
+  const nothing = { record: '', history: [], token: '0', attempts: 0, generation: 0, failures: 0, crashes: 0 };
   model.deadLetters.push({ member, reason: 'record-missing', ...nothing });
   count(model, 'refused');
   return 'deadLetter';

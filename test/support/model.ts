@@ -28,6 +28,8 @@ export interface DeadLetter {
   readonly token: string;
   readonly attempts: number;
   readonly generation: number;
+  readonly failures: number;
+  readonly crashes: number;
 }
 
 export interface Tombstone {
@@ -50,6 +52,8 @@ export interface Run {
   next?: number | undefined;
   cancel: boolean;
   history: string[];
+  /** How often it was put aside, and the last reason. */
+  deferred?: { readonly times: number; readonly why: string } | undefined;
 }
 
 /** A member has a record or a tombstone or neither; the rest says where it is. */
@@ -217,7 +221,7 @@ export function stored(snapshot: Snapshot): Stored {
   };
 }
 
-const LETTER = ['member', 'record', 'reason', 'history', 'token', 'attempts', 'generation'];
+const LETTER = ['member', 'record', 'reason', 'history', 'token', 'attempts', 'generation', 'failures', 'crashes'];
 
 function deadLetterFields({
   id,
@@ -228,8 +232,11 @@ function deadLetterFields({
   token,
   attempts,
   generation,
+  failures,
+  crashes,
 }: DeadLetter): readonly unknown[] {
-  return [id, member, record, reason, history.join('\n'), token, String(attempts), String(generation)];
+  const counts = [attempts, generation, failures, crashes].map(String);
+  return [id, member, record, reason, history.join('\n'), token, ...counts];
 }
 
 export function tombstoneText({ outcome, asked, digest, token, attempts, deadLetter }: Tombstone): string {
@@ -239,8 +246,14 @@ export function tombstoneText({ outcome, asked, digest, token, attempts, deadLet
 export function runText(run: Run): string {
   const { token, generation, attempts, failures, crashes, entry, owner = '-', next = '-', cancel } = run;
   const head = [token, generation, attempts, failures, crashes, entry?.id ?? '-', owner, next, cancel ? 1 : 0];
-  return [head.join(' '), ...run.history].join('\n');
+  return [head.join(' '), ...linesOf(run)].join('\n');
 }
+
+/** The history of a run, with what comes before its errors. */
+export const linesOf = ({ deferred, history }: Pick<Run, 'deferred' | 'history'>): readonly string[] => [
+  ...(deferred ? [`~${deferred.times} ${deferred.why}`] : []),
+  ...history,
+];
 
 function pairOf<T>(name: string, value: T | undefined): readonly (readonly [string, T])[] {
   return value === undefined ? [] : [[name, value]];

@@ -151,8 +151,8 @@ export function usePartition({ history, ...options }: StartOptions & { readonly 
         ...{ windowMs: WINDOW_MS, nowMs: T0, delayMs: 1000, error: failure('boom') },
         ...call,
       }),
-    defer: (claim: Claim, call: Settle & { delayMs?: number; note?: string } = {}) =>
-      the().jobs.defer(ref, claim, { windowMs: WINDOW_MS, nowMs: T0, delayMs: 1000, ...call }),
+    defer: (claim: Claim, call: Settle & { delayMs?: number; why?: string; note?: string } = {}) =>
+      the().jobs.defer(ref, claim, { windowMs: WINDOW_MS, nowMs: T0, delayMs: 1000, why: '', ...call }),
     bury: (
       claim: Claim,
       call: Settle & { reason?: string; error?: string; compensation?: Compensation; note?: string } = {},

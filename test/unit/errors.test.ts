@@ -288,7 +288,15 @@ describe('what a handler may throw', () => {
   test('a defer carries its delay and is strict about it', () => {
     expect(new Defer('5s')).toMatchObject({ delayMs: 5000, message: 'deferred', name: 'Defer' });
     expect(new Defer(10, 'locked').message).toBe('locked');
+    expect(new Defer(10, { reason: 'locked', jitter: 'full' })).toMatchObject({ message: 'locked', jitter: 'full' });
+    expect(new Defer(10).jitter).toBe('none');
     expect(() => new Defer('soon')).toThrow(/^Defer delay is "soon"/);
+    expect(() => Reflect.construct(Defer, [10, { jitter: 'half' }])).toThrow(
+      'jitter is "half"; allowed: none, full, equal',
+    );
+    expect(() => Reflect.construct(Defer, [10, { reasons: 'x' }])).toThrow(
+      /^reasons is not an option of Defer; did you mean reason/,
+    );
   });
 
   test('unrecoverable carries its reason', () => {

@@ -192,10 +192,24 @@ describe('a job that was taken from its handler', () => {
 });
 
 describe('a wish of the handler', () => {
-  it('to be put aside is jittered by up to a quarter', () => {
-    expect(judge(new Defer(1000), { random: 0 })).toEqual({ kind: 'defer', delayMs: 1000 });
-    expect(judge(new Defer(1000), { random: 0.999 })).toEqual({ kind: 'defer', delayMs: 1250 });
-    expect(judge(new Defer(0))).toEqual({ kind: 'defer', delayMs: 0 });
+  it('to be put aside is carried out to the millisecond, unless it asks for jitter', () => {
+    for (const random of [0, 0.5, 0.999]) {
+      expect(judge(new Defer('1h', 'night'), { random })).toEqual({
+        ...{ kind: 'defer', delayMs: 3_600_000, deferral: { atMs: 77, reason: 'night' } },
+      });
+    }
+    expect(judge(new Defer(0))).toMatchObject({ delayMs: 0, deferral: { reason: 'deferred' } });
+    expect(judge(new Defer(1000, { jitter: 'equal' }), { random: 0.5 })).toMatchObject({ delayMs: 750 });
+    expect(judge(new Defer(1000, { jitter: 'full' }), { random: 0.25 })).toMatchObject({ delayMs: 250 });
+  });
+
+  it('to be put aside is kept with its causes, within the bound of errors', () => {
+    const cause = new Error('x'.repeat(2000), { cause: 'ann holds it' });
+    const outcome = judge(new Defer(1, { reason: 'locked', cause }));
+    expect(outcome).toMatchObject({
+      deferral: { reason: expect.stringMatching(/^locked; cause: x+…; cause: ann holds it$/) },
+    });
+    expect(outcome.kind === 'defer' && outcome.deferral?.reason.length).toBe(800);
   });
 
   it('to be put aside costs nothing even with the last attempt', () => {

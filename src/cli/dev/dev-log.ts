@@ -60,7 +60,8 @@ export function tellEvents(out: Output, events: EventSource, isServed: (queue: s
       'job.completed': ({ queue, id, tookMs }) => say(out, line`${queue}  ${id}  done in ${span(tookMs)}`),
       'job.retried': ({ queue, id, delayMs, error }) =>
         sayFailure(out, line`${queue}  ${id}  failed, again in ${span(delayMs)}: ${error.message}`, error),
-      'job.deferred': ({ queue, id, delayMs }) => say(out, line`${queue}  ${id}  put aside for ${span(delayMs)}`),
+      'job.deferred': ({ queue, id, delayMs, reason }) =>
+        say(out, line`${queue}  ${id}  put aside for ${span(delayMs)}${reason === undefined ? '' : `: ${reason}`}`),
       'job.dead': ({ queue, id, reason, error }) =>
         sayFailure(out, line`${queue}  ${id}  dead (${reason}): ${error.message}`, error),
       'job.failed': ({ queue, id, error }) =>

@@ -2,7 +2,7 @@
 import { decodeRecord, type JobRecord } from '../../core/codec.ts';
 import { tagsIn } from '../../core/header-letter.ts';
 import type { HeaderOptions, JobOverrides } from '../../core/job-fields.ts';
-import type { Attempted } from '../../core/outcome.ts';
+import type { Attempted, Deferred } from '../../core/outcome.ts';
 import { decodeHeader } from '../../core/record-header.ts';
 import { errorOf } from './filter.ts';
 import type { Placed } from './walk.ts';
@@ -26,8 +26,12 @@ export interface DeadLetterRow {
   readonly error: string;
   /** The last failures, oldest first, at most 5. */
   readonly history: readonly Attempted[];
+  /** How often its handler put it aside, and why it did the last time. */
+  readonly deferred: Deferred | undefined;
   /** How often handlers were started. */
   readonly attempts: number;
+  readonly failures: number;
+  readonly crashes: number;
   readonly generation: number;
   /** When the job died, in epoch ms. */
   readonly overMs: number;
@@ -52,12 +56,12 @@ export function rowOf(placed: Placed): DeadLetterRow {
 }
 
 export function viewOf<Data>({ ref, letter }: Placed): DeadLetterView<Data> {
-  const { entry, id, bare, record, reason, history, attempts, generation, atMs } = letter;
+  const { entry, id, bare, record, reason, history, deferred, attempts, failures, crashes, generation, atMs } = letter;
   const content = decoded(record);
   const { name, data, codec, askedDueMs, bare: _, ...options } = content ?? NOTHING_READ;
   return {
     ...{ deadLetter: entry, queue: ref.queue, partition: ref.partition, id, bare, name, tags: tagsIn(record) },
-    ...{ reason, error: errorOf(letter), history, attempts, generation, overMs: atMs },
+    ...{ reason, error: errorOf(letter), history, deferred, attempts, failures, crashes, generation, overMs: atMs },
     askedDueMs: askedDueMs ?? decodeHeader(record)?.askedDueMs,
     readable: content !== undefined,
     // The queue's definition is the only witness of the type, here as in a handler.

@@ -205,9 +205,9 @@ export function ended(redis: Redis) {
     async defer(
       ref: PartitionRef,
       claim: Claim,
-      { windowMs, delayMs, note = '', nowMs }: Noted & { readonly delayMs: number },
+      { windowMs, delayMs, why = '', note = '', nowMs }: Noted & { readonly delayMs: number; readonly why?: string },
     ): Promise<SettleReply> {
-      const args = { now: nowMs ?? '', window: windowMs, ...claim, delay: delayMs, note };
+      const args = { now: nowMs ?? '', window: windowMs, ...claim, delay: delayMs, why, note };
       return settleReply(await run(redis, 'defer', { keys: ref.keys, keeps: keepsHistory(ref), args }));
     },
 

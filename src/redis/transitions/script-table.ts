@@ -106,7 +106,7 @@ export const scripts = {
   }),
   defer: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'tags', 'past', 'ended'],
-    args: ['now', 'window', 'entry', 'member', 'token', 'delay', 'note'],
+    args: ['now', 'window', 'entry', 'member', 'token', 'delay', 'why', 'note'],
     reply: 'list',
     mayKeep: true,
   }),

@@ -1,6 +1,8 @@
 /** The story of a job, and dead letters by what they died of: what they tell, and what they hide from a token without `data`. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
+import { fixed } from '../../../src/core/backoff.ts';
+import { Defer } from '../../../src/core/outcome.ts';
 import { defineQueue } from '../../../src/core/queue.ts';
 import { createWorker } from '../../../src/worker/worker.ts';
 import { type ServedApi, serveApi } from '../../support/api.ts';
@@ -21,6 +23,7 @@ beforeAll(async () => {
     await api.tokenOf({ scopes: ['write'] }),
   ];
   await runTwice();
+  await die();
   await buryJobs(api.redis.url, [
     { queue: 'dying', id: 'a', reason: `${CANARY} 4711 is gone` },
     { queue: 'dying', id: 'b', reason: `${CANARY} 4712 is gone` },
@@ -55,6 +58,28 @@ async function runTwice(): Promise<void> {
   await producer.stop();
 }
 
+/** A job that is put aside twice and fails twice, in a queue that keeps no history. */
+async function die(): Promise<void> {
+  let starts = 0;
+  const worker = createWorker(
+    'lost',
+    () => {
+      starts += 1;
+      if (starts < 3) throw new Defer(1, { reason: `${CANARY} holds it` });
+      throw new Error('no', { cause: CANARY });
+    },
+    { redis: api.redis.url },
+  );
+  const dead = new Promise<void>((resolve) => worker.events.on('job.dead', () => resolve()));
+  const producer = createProducer({ redis: api.redis.url });
+  await worker.start();
+  const options = { id: 'x', name: 'welcome', tags: ['user:1'], attempts: 2, backoff: fixed(1) };
+  await producer.schedule('lost', { to: CANARY }, options);
+  await dead;
+  await worker.stop();
+  await producer.stop();
+}
+
 describe('the story of a job', () => {
   test('has its result, its earlier life, and what happened in order of time', async () => {
     const { body } = await api.ask('GET /v1/queues/kept/jobs/twice', { token: data });
@@ -81,6 +106,31 @@ describe('the story of a job', () => {
     ]);
     expect(of('failure')).toMatchObject([{ attempt: 1, tookMs: failure.tookMs, message: CANARY }]);
     expect(of('started')[0].atMs).toBe(failure.atMs - failure.tookMs);
+  });
+
+  test('that is dead has its name, data, tags and counts, in a queue without a history too', async () => {
+    const job = 'GET /v1/queues/lost/jobs/x';
+    const { body } = await api.ask(job, { token: data });
+    expect(body).toMatchObject({
+      ...{ state: 'dead', name: 'welcome', data: { to: CANARY }, tags: ['user:1'], options: { attempts: 2 } },
+      ...{ attempts: 4, failures: 2, crashes: 0, reason: 'attempts-exhausted', readable: true, hidden: false },
+      ...{ deferred: { times: 2, reason: `${CANARY} holds it` } },
+    });
+    const [first, last] = body.history;
+    expect([first.stack, last.stack]).toEqual([undefined, expect.stringContaining('api-story.test')]);
+    expect(last.message).toBe(`no; cause: ${CANARY}`);
+    const { body: letter } = await api.ask(`GET /v1/queues/lost/dead/${body.deadLetter}`, { token: data });
+    expect(letter).toMatchObject({ failures: 2, crashes: 0, deferred: body.deferred, history: body.history });
+    const producer = createProducer({ redis: api.redis.url });
+    expect(await producer.get('lost', 'x')).toMatchObject({
+      ...{ name: 'welcome', data: { to: CANARY }, failures: 2, reason: 'attempts-exhausted', deferred: body.deferred },
+    });
+    await producer.stop();
+    for (const path of [job, 'GET /v1/queues/lost/dead', `GET /v1/queues/lost/dead/${body.deadLetter}`]) {
+      const { text } = await api.ask(path, { token: read });
+      expect(text).toContain('"times":2');
+      expect(text).not.toContain(CANARY);
+    }
   });
 
   test('hides results, errors and stacks from a token without data', async () => {

@@ -1,8 +1,9 @@
 /** Dead letters and queues as the command line shows them. */
 import { beforeEach, describe, expect, test } from 'vitest';
+import { encodeAttempted, encodeDeferral } from '../../../src/core/codec.ts';
 import { declareQueue } from '../../../src/redis/transitions/queues.ts';
 import { useCli } from '../../support/cli.ts';
-import { T0, usePartition } from '../../support/partition.ts';
+import { failure, only, T0, usePartition } from '../../support/partition.ts';
 
 const cli = useCli();
 const the = usePartition();
@@ -47,6 +48,32 @@ describe('dead show', () => {
     expect(await answer(['dead', 'show', 'q', found[0].deadLetter])).toMatchObject({
       ...{ id: 'a', data: { to: 'a@b.c' }, reason: 'gone\u001b[31m', attempts: 1, readable: true },
     });
+  });
+
+  test('shows where its last failure was thrown, what it was put aside for, and its counts, as show does', async () => {
+    const why = encodeDeferral({ atMs: T0, reason: 'ann holds it' });
+    await the.defer(await the.running('a'), { delayMs: 0, why });
+    await the.retry(only(await the.run()), {
+      delayMs: 0,
+      error: failure('first', 2, 'Error: first\n    at f (/a.js:1:1)'),
+    });
+    const stack = 'Error: last\n    at g (/b.js:2:2)\nCaused by: Error: why\n    at h (/c.js:3:3)';
+    const line = { atMs: T0, attempt: 3, kind: 'failure', message: 'last', worker: 'w1', tookMs: 7, stack } as const;
+    await the.bury(only(await the.run()), { error: encodeAttempted(line) });
+    const { deadLetters: found } = await answer(['dead', 'ls', 'q']);
+    for (const args of [
+      ['dead', 'show', 'q', found[0].deadLetter],
+      ['show', 'q', 'a'],
+    ]) {
+      const { out } = await due(args);
+      expect(out).toMatch(/^deferred +put aside 1 time, last because: ann holds it \(2025-11-21T.*\)$/m);
+      expect(out).toMatch(/attempt 2 failed: first\n[^ ].*attempt 3 failed after 7 ms on worker w1: last\n/);
+      expect(out).toContain(': last\n    at g (/b.js:2:2)\n    Caused by: Error: why\n    at h (/c.js:3:3)\n');
+      expect(await answer(args)).toMatchObject({
+        ...{ attempts: 3, failures: 2, crashes: 0, deferred: { times: 1, lastMs: T0, reason: 'ann holds it' } },
+        history: [{ message: 'first' }, { message: 'last', stack }],
+      });
+    }
   });
 
   test('of what is no dead letter ends with 64, of one that is gone with 1', async () => {

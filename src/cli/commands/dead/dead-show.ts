@@ -6,7 +6,7 @@ import { type Exit, type Register, withExamples } from '../../register.ts';
 import { partitionsOfQueue, type Session, withRedis } from '../../session.ts';
 import { fields, line } from '../../terminal/text.ts';
 import { moment } from '../../terminal/when.ts';
-import { attemptLines, jobFields } from '../jobs/story.ts';
+import { attemptLines, deferredText, jobFields } from '../jobs/story.ts';
 
 export const deadShow: Register = (parent, runner) => {
   const command = parent
@@ -45,6 +45,7 @@ async function run(session: Session, queue: string, address: string): Promise<Ex
         ['died', moment(deadLetter.atMs, nowMs)],
         ['reason', deadLetter.reason],
         ['attempts', deadLetter.attempts],
+        ['deferred', deferredText(deadLetter.deferred)],
       ]),
       '',
       ...(deadLetter.history.length === 0 ? ['no attempt was recorded'] : deadLetter.history.flatMap(attemptLines)),

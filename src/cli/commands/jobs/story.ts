@@ -1,9 +1,9 @@
 /** The story of one job as lines: what it is, what happened to it in order of time, and what comes next. */
 
 import type { Tombstone } from '../../../core/codec.ts';
-import type { Attempted } from '../../../core/outcome.ts';
+import type { Attempted, Deferred } from '../../../core/outcome.ts';
 import type { PastJob } from '../../../core/past.ts';
-import { span } from '../../../core/plain-words.ts';
+import { counted, span } from '../../../core/plain-words.ts';
 import { digestOf } from '../../../core/record-header.ts';
 import type { Redaction } from '../../../core/redaction.ts';
 import type { OverState } from '../../../core/state.ts';
@@ -55,14 +55,15 @@ export function storyValue(story: Story): object {
     askedDueMs: askedDueMs ?? tombstone?.askedDueMs,
     dueMs: peek.dueMs,
     attempts: run?.attempts ?? deadLetter?.attempts ?? tombstone?.attempts ?? 0,
-    failures: run?.failures ?? end?.failures ?? 0,
-    crashes: run?.crashes ?? end?.crashes ?? 0,
+    failures: run?.failures ?? end?.failures ?? deadLetter?.failures ?? 0,
+    crashes: run?.crashes ?? end?.crashes ?? deadLetter?.crashes ?? 0,
     generation: run?.generation ?? deadLetter?.generation ?? 0,
     token: startedToken(run?.token ?? tombstone?.token),
     owner: run?.owner ?? end?.owner,
     entry: run?.entry,
     cancelRequested: run?.cancelRequested ?? false,
     history: run?.history ?? end?.history ?? deadLetter?.history ?? [],
+    deferred: (run ?? end ?? deadLetter)?.deferred,
     overMs: peek.overMs ?? deadLetter?.atMs,
     deadLetter: deadLetterAddress,
     reason: deadLetter?.reason,
@@ -87,6 +88,7 @@ export function storyLines(story: Story): readonly string[] {
       record: peek.tombstone && !deadLetter ? undefined : record,
     }),
     ...fields([
+      ['deferred', deferredText((peek.run ?? end ?? deadLetter)?.deferred)],
       ['result', end && resultText(end.result)],
       ['state', stateText(story)],
     ]),
@@ -154,6 +156,11 @@ function dataText({ readable, data, codec, isHidden }: Content, record: string |
 /** Token 0 stands for "not started yet". */
 const startedToken = (token: string | undefined) => (token === '0' ? undefined : token);
 
+/** How often a handler put its job aside. */
+export const deferredText = (deferred: Deferred | undefined): string | undefined =>
+  deferred &&
+  `put aside ${counted(deferred.times, 'time')}, last because: ${deferred.reason} (${iso(deferred.lastMs)})`;
+
 /** One error of a history, and below it where it was thrown. */
 export function attemptLines({ atMs, attempt, kind, message, stack, worker, tookMs }: Attempted): readonly string[] {
   const what = { failure: 'failed', timeout: 'timed out', crash: 'lost its worker', refused: 'was refused' }[kind];
@@ -177,8 +184,8 @@ function timeline(story: Story, content: Content): readonly string[] {
   const started = end ? startLines(end) : [];
   const events = askedDueMs === undefined ? [...attempts, ...started] : [asked, ...attempts, ...started];
   events.sort((a, b) => a.atMs - b.atMs);
-  const counted = peek.run ?? end;
-  const forgotten = (counted?.failures ?? 0) + (counted?.crashes ?? 0) - (counted?.history.length ?? 0);
+  const known = peek.run ?? end ?? deadLetter;
+  const forgotten = (known?.failures ?? 0) + (known?.crashes ?? 0) - (known?.history.length ?? 0);
   return [
     ...(forgotten > 0 ? [line`(${forgotten} earlier failures are not kept)`] : []),
     ...events.map(({ text }) => text),

@@ -8,6 +8,12 @@ export interface Attempted {
   readonly stack?: string;
 }
 
+export interface Deferred {
+  readonly times: number;
+  readonly lastMs: number;
+  readonly reason?: string;
+}
+
 export interface Event {
   readonly atMs: number;
   readonly kind: string;
@@ -57,6 +63,7 @@ export interface Job {
   readonly owner?: string;
   readonly startedMs?: number;
   readonly history: readonly Attempted[];
+  readonly deferred?: Deferred;
   readonly overMs?: number;
   readonly deadLetter?: string;
   readonly reason?: string;

@@ -5,10 +5,10 @@ import { at } from '../../parts/at.ts';
 import { Instant } from '../../parts/instant.tsx';
 import { ProblemNote } from '../../parts/problem.tsx';
 import { Tree } from '../../parts/tree.tsx';
-import { durationText } from '../../parts/words.ts';
+import { countText, durationText } from '../../parts/words.ts';
 import type { Route } from '../../router.ts';
 import { JobActions } from './job-actions.tsx';
-import type { Job as JobShape, Result } from './job-shape.ts';
+import type { Deferred, Job as JobShape, Result } from './job-shape.ts';
 import { Timeline } from './timeline.tsx';
 
 export function Job({ path: [queue = '', id = ''], query }: Route) {
@@ -54,6 +54,7 @@ function Facts({ job }: { readonly job: JobShape }) {
     ['Name', job.name],
     ['Tags', job.tags?.join(', ')],
     ['Attempts', `${job.attempts} started, ${job.failures} failed, ${job.crashes} crashed`],
+    ['Put aside', job.deferred && asideText(job.deferred)],
     ['Worker', job.owner],
     ['Reason', job.reason],
     ['Partition', String(job.partition)],
@@ -79,6 +80,9 @@ function Facts({ job }: { readonly job: JobShape }) {
     </dl>
   );
 }
+
+const asideText = ({ times, reason }: Deferred): string =>
+  `${countText(times, 'time')}${reason === undefined ? '' : `, last because: ${reason}`}`;
 
 function Data({ job }: { readonly job: JobShape }) {
   return (

@@ -4,7 +4,7 @@ import type { DeadLetterFilter } from '../../../client/dead/dead-letters.ts';
 import { type Caller, checkScope } from '../caller.ts';
 import { count, duration, epochMs, next } from '../schemas.ts';
 import { isOurs } from './hidden.ts';
-import { attempted } from './job-shapes.ts';
+import { attempted, deferred } from './job-shapes.ts';
 
 const text = (doc: string, example: string) =>
   z
@@ -58,9 +58,12 @@ const inList = {
     .optional()
     .openapi({ description: 'The last error without numbers and ids; only with the scope `data`.' }),
   attempts: count,
+  failures: count,
+  crashes: count,
   generation: count,
   atMs: epochMs,
   history: z.array(attempted),
+  deferred,
 };
 const listed = z.object(inList).openapi('ListedDeadLetter');
 export const shown = z

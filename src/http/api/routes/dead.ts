@@ -10,7 +10,7 @@ import { Problem } from '../problem.ts';
 import { cursor, ofDeadLetter, ofQueue, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 import { deadFilter, deadPage, durationText, seenFilter, shown } from './dead-shapes.ts';
-import { seenHistory, seenReason } from './hidden.ts';
+import { seenDeferred, seenHistory, seenReason } from './hidden.ts';
 
 type Scopes = ReadonlySet<Scope>;
 
@@ -99,11 +99,15 @@ interface Seen {
   readonly scopes: Scopes;
 }
 
-function seenRow({ overMs: atMs, history, reason, error, ...row }: DeadLetterRow, { partitions, scopes }: Seen) {
+function seenRow(
+  { overMs: atMs, history, deferred, reason, error, ...row }: DeadLetterRow,
+  { partitions, scopes }: Seen,
+) {
   const told = {
     reason: seenReason(reason, scopes),
     error: seenError(error, scopes),
     history: seenHistory(history, scopes),
+    deferred: seenDeferred(deferred, scopes),
   };
   return { ...row, ...told, atMs, deadLetter: writtenAs(row, partitions) };
 }

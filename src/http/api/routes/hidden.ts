@@ -1,5 +1,5 @@
 /** What a caller without the scope `data` does not see: data, results, and whatever a handler said. That a job is there it sees. */
-import type { Attempted } from '../../../core/outcome.ts';
+import type { Attempted, Deferred } from '../../../core/outcome.ts';
 import type { KeptResult, PastJob } from '../../../core/past.ts';
 import type { Redaction } from '../../../core/redaction.ts';
 import { redactedPast } from '../../../operations/redacted.ts';
@@ -21,6 +21,12 @@ export const seenReason = (reason: string | undefined, scopes: Scopes): string |
 export const seenHistory = (history: readonly Attempted[], scopes: Scopes) =>
   scopes.has('data') ? history : history.map(({ message: _, stack: _stack, ...attempted }) => attempted);
 
+export function seenDeferred(deferred: Deferred | undefined, scopes: Scopes) {
+  if (!deferred || scopes.has('data')) return deferred;
+  const { reason: _, ...counted } = deferred;
+  return counted;
+}
+
 /** A digest lets one test a guess, so a mere reader gets none; who may write needs it to edit. */
 export const seenDigest = (digest: string | undefined, scopes: Scopes, isRedacted: boolean): string | undefined =>
   (scopes.has('data') && !isRedacted) || scopes.has('write') ? digest : undefined;
@@ -33,6 +39,7 @@ export function seenResult(result: KeptResult, scopes: Scopes) {
 
 /** An end as the history of the queue knows it. */
 export function seenEnd(past: PastJob, scopes: Scopes, redact: Redaction | undefined) {
-  const { history, result, ...end } = redactedPast(past, redact);
-  return { ...end, history: seenHistory(history, scopes), result: seenResult(result, scopes) };
+  const { history, deferred, result, ...end } = redactedPast(past, redact);
+  const told = { history: seenHistory(history, scopes), deferred: seenDeferred(deferred, scopes) };
+  return { ...end, ...told, result: seenResult(result, scopes) };
 }

@@ -24,6 +24,15 @@ export const attempted = z
   })
   .openapi('Attempted');
 
+export const deferred = z
+  .object({
+    times: count,
+    lastMs: epochMs,
+    reason: z.string().optional().openapi({ description: 'Of the last time; only with the scope `data`.' }),
+  })
+  .optional()
+  .openapi('Deferred', { description: 'How often its handler put it aside.' });
+
 const result = z
   .object({
     kind: z.enum(['kept', 'none', 'too-large', 'no-json']),
@@ -48,6 +57,7 @@ const end = z
     tookMs: z.number().optional(),
     overMs: epochMs,
     history: z.array(attempted),
+    deferred,
     result,
     deadLetter: z.string().optional().openapi({ description: 'It may be gone by now.' }),
   })
@@ -102,6 +112,7 @@ export const job = z
       .optional()
       .openapi({ description: 'How long its last handler ran, if its queue keeps a history.' }),
     history: z.array(attempted).openapi({ description: 'The last failures, oldest first, at most 5.' }),
+    deferred,
     timeline: z
       .array(moment)
       .openapi({ description: 'What is known of it in the order of time, with what comes next.' }),

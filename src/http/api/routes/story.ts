@@ -8,21 +8,18 @@ import { endOf, startedMsOf } from '../../../operations/last-end.ts';
 import { redactedPast } from '../../../operations/redacted.ts';
 import { refsOfQueue } from '../../../operations/refs.ts';
 import type { Scope } from '../../../operations/tokens.ts';
-import { type DeadLetter, deadLetter } from '../../../redis/inspect.ts';
-import type { PartitionRef } from '../../../redis/keys.ts';
 import { nowOf, type TimedPlace } from '../backend.ts';
-import { seenDigest, seenEnd, seenHistory, seenReason, seenResult } from './hidden.ts';
+import { seenDeferred, seenDigest, seenEnd, seenHistory, seenReason, seenResult } from './hidden.ts';
 
 type Scopes = ReadonlySet<Scope>;
 
-/** A job as a caller with these scopes may see it; of a dead one also what its dead letter says. */
+/** A job as a caller with these scopes may see it. */
 export async function storyOf(place: TimedPlace, found: JobView, scopes: Scopes) {
   const refs = await refsOfQueue(place, found.queue);
-  const letter = await letterOf(place, found, refs);
   const redact = refs[found.partition]?.redact;
   const last = endOf(found);
   const end = last && redactedPast(last, redact);
-  const history = seenHistory(found.history.length > 0 ? found.history : (letter?.history ?? []), scopes);
+  const history = seenHistory(found.history, scopes);
   const mayRead = scopes.has('data');
   const startedMs = startedMsOf(found);
   const written = (entry: string | undefined) =>
@@ -34,23 +31,16 @@ export async function storyOf(place: TimedPlace, found: JobView, scopes: Scopes)
     tags: end?.tags ?? found.options.tags,
     digest: seenDigest(found.digest, scopes, redact !== undefined),
     history,
-    deadLetter: letter && written(letter.entry),
-    reason: seenReason(letter?.reason, scopes),
+    deferred: seenDeferred(found.deferred, scopes),
+    // It may have been replayed or removed.
+    deadLetter: found.reason === undefined ? undefined : written(found.deadLetter),
+    reason: seenReason(found.reason, scopes),
     ...{ startedMs, tookMs: end?.tookMs },
     result: end && seenResult(end.result, scopes),
     past: found.past.map((one) => ({ ...seenEnd(one, scopes, redact), deadLetter: written(one.deadLetter) })),
     timeline: timelineOf(found, { end, startedMs, history }),
     nowMs: nowOf(place),
   };
-}
-
-async function letterOf(
-  { redis }: TimedPlace,
-  { partition, deadLetter: entry }: JobView,
-  refs: readonly PartitionRef[],
-): Promise<DeadLetter | undefined> {
-  const ref = refs[partition];
-  return entry === undefined || ref === undefined ? undefined : deadLetter(redis, ref, entry);
 }
 
 interface Moment {

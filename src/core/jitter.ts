@@ -1,0 +1,24 @@
+/** How waiting times are spread, so that jobs that failed together do not all come back together. */
+import { show } from './duration.ts';
+import { DuestreamError } from './errors.ts';
+
+/** `full` spreads over 0…delay, `equal` over half…delay, `none` not at all. */
+export type Jitter = 'none' | 'full' | 'equal';
+
+const JITTERS: readonly Jitter[] = ['none', 'full', 'equal'];
+
+export const isJitter = (value: unknown): value is Jitter => JITTERS.some((known) => known === value);
+
+/** @throws DuestreamError `bad-input` */
+export function jitterOf(jitter: unknown, otherwise: Jitter): Jitter {
+  if (jitter === undefined) return otherwise;
+  if (isJitter(jitter)) return jitter;
+  throw new DuestreamError('bad-input', `jitter is ${show(jitter)}; allowed: none, full, equal`);
+}
+
+/** @param random in [0, 1) */
+export function jitteredMs(delayMs: number, jitter: Jitter, random: number): number {
+  if (jitter === 'full') return Math.round(delayMs * random);
+  if (jitter === 'equal') return Math.round(delayMs / 2 + (delayMs / 2) * random);
+  return Math.round(delayMs);
+}
