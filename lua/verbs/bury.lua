@@ -29,7 +29,7 @@ if refusal then return { refusal } end
 
 local isCancelled, deadLetter = run.cancel == '1', '-'
 if not isCancelled and failure ~= '' then
-  countFailure(run, failure, past ~= nil)
+  countFailure(run, failure, not not past)
 end
 
 local function deadLetterId()

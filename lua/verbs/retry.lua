@@ -28,7 +28,7 @@ if run.cancel == '1' then
   end
   endCancelled(jobs, runs, done, meta, tags, member, run, now, window)
 else
-  countFailure(run, failure, past ~= nil)
+  countFailure(run, failure, not not past)
   local due = putBack(scheduled, runs, meta, wake, member, run, now + delay, 'n.retried')
   reply = { 'ok', due }
 end

@@ -97,6 +97,8 @@ const SLIPS: readonly (readonly [of: string, wrong: string, words: string, inste
   ['relay', 'one more is delivered', 'deliver(ready, consumer, take)', 'deliver(ready, consumer, take + 1)'],
   ['relay', 'what is over is not completed', '11, #ARGV', '11, 0'],
   ['relay', 'what was ready before is taken for new', 'delivered[1] == first', 'true'],
+  ['history', 'what a worker refused counts as a failure', ` and not line:find('"k":"refused"', 1, true)`, ''],
+  ['history', 'what counts as a crash counts as a failure', "run.owner ~= '-' and", 'true and'],
   ['delivery', 'a missing group fails the call', "redis.pcall('XREADGROUP'", "redis.call('XREADGROUP'"],
 ];
 

@@ -95,7 +95,7 @@ export function parseSchedule(name: string, input: ScheduleInput, from: Schedule
     return schedule;
   } catch (error) {
     if (!(error instanceof DuestreamError) || error.message.startsWith('schedule ')) throw error;
-    throw new DuestreamError('bad-input', `schedule ${name}: ${error.message}`);
+    throw new DuestreamError('bad-input', `schedule ${name}: ${error.message}`, { cause: error });
   }
 }
 
