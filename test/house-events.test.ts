@@ -2,8 +2,9 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { renderEvents } from '../scripts/events-reference.mjs';
+import { createEmitter } from '../src/core/emitter.ts';
 import { eventLevels, eventNames, forward, listenToAll } from '../src/core/event-list.ts';
-import { createEmitter, type EventName, type Events } from '../src/core/events.ts';
+import type { EventName, Events } from '../src/core/events.ts';
 import { createLog, logEvents } from '../src/daemon/log.ts';
 import { read, root, walk } from './support/repository.ts';
 

@@ -3,7 +3,6 @@
  * Hot paths emit one event per batch. A listener that throws, or whose promise rejects, is a bug of the listener and never
  * reaches a station.
  */
-import { createCallbacks } from './callbacks.ts';
 import type { Attempted } from './outcome.ts';
 
 /**
@@ -218,32 +217,19 @@ export interface Events {
   'process.ticked': { readonly lagMs: number };
 }
 
-/** The name of an event: `job.completed`, `redis.lost` and so on. */
+/** The name of an event: `job.completed`, `redis.away` and so on. */
 export type EventName = keyof Events;
 
 /** `worker.events` and `daemon.events`: `const stop = worker.events.on('job.failed', ({ id, error }) => …)`. */
 export interface EventSource {
-  /** Listens to one event; the returned function stops listening. */
+  /**
+   * Listens to one event; the returned function stops listening.
+   *
+   * @throws DuestreamError `bad-input` for an event that there is not, or a listener that is no function
+   */
   readonly on: <N extends EventName>(name: N, listener: (payload: Events[N]) => void) => () => void;
 }
 
 export interface Emitter extends EventSource {
   readonly emit: <N extends EventName>(name: N, payload: Events[N]) => void;
-}
-
-/** A minimal typed emitter: synchronous, in order, without special names. What a listener throws ends in `callbacks.ts`. */
-export function createEmitter(): Emitter {
-  const listeners = new Map<EventName, Set<(payload: never) => void>>();
-  const callbacks = createCallbacks('a listener of');
-  return {
-    on(name, listener) {
-      const set = listeners.get(name) ?? new Set();
-      listeners.set(name, set);
-      set.add(listener);
-      return () => set.delete(listener);
-    },
-    emit(name, payload) {
-      for (const listener of listeners.get(name) ?? []) callbacks.call(name, listener, payload as never);
-    },
-  };
 }

@@ -4,7 +4,7 @@ import { doneLimits } from '../config/done.ts';
 import { queueOptions } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
 import { systemClock } from '../core/clock.ts';
-import type { createEmitter } from '../core/events.ts';
+import type { createEmitter } from '../core/emitter.ts';
 import { newJobId } from '../core/job.ts';
 import { defineQueue } from '../core/queue.ts';
 import { version } from '../core/version.ts';

@@ -9,9 +9,10 @@
 import type { Config } from '../config/options.ts';
 import { systemClock } from '../core/clock.ts';
 import { show } from '../core/duration.ts';
+import { createEmitter } from '../core/emitter.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { forward } from '../core/event-list.ts';
-import { createEmitter, type Emitter, type EventSource } from '../core/events.ts';
+import type { Emitter, EventSource } from '../core/events.ts';
 import { createLife, type Life } from '../core/life.ts';
 import { type Log, parseLog } from '../core/log.ts';
 import { asConfig, checkNames } from '../core/option-names.ts';

@@ -14,23 +14,15 @@ export function observeEvents(
   { families, away, queues, forgetters }: Pick<Shared, 'families' | 'away' | 'queues' | 'forgetters'>,
 ): () => void {
   const mine = new Set<string>();
-  const caches: Map<string, Series>[] = [];
   /** The label of a queue, which has series from now on. */
   const of = (queue: string) => {
     queues.add(queue);
     return { queue };
   };
-  const byQueue = (seriesOf: (label: { readonly queue: string }) => Series) => {
-    const cache = new Map<string, Series>();
-    caches.push(cache);
-    return lookUp(cache, (queue) => seriesOf(of(queue)));
-  };
-  const parkedJobs = partOf(families.parkedJobs, of);
-  const waitingSuspects = partOf(families.waitingSuspects, of);
-  const lostSlots = partOf(families.lostSlots, of);
-  const parts = [parkedJobs, waitingSuspects, lostSlots];
+  const { byQueue, ...cached } = cachesOf(of);
+  const parts = partsOf(families, of);
   const forget = (queue: string) => {
-    for (const one of [...caches, ...parts]) one.delete(queue);
+    for (const one of [cached, ...Object.values(parts)]) one.delete(queue);
   };
   away.add(mine);
   forgetters.add(forget);
@@ -62,9 +54,9 @@ export function observeEvents(
       'job.fenced': ({ queue }) => families.fenced.inc(of(queue)),
       'entries.adopted': ({ queue, count }) => families.adopted.inc(of(queue), count),
       'jobs.parked': ({ queue, count }) => families.parked.inc(of(queue), count),
-      'parked.waiting': ({ queue, waiting }) => parkedJobs.set(queue, waiting),
-      'suspects.waiting': ({ queue, waiting }) => waitingSuspects.set(queue, waiting),
-      'slots.lost': ({ queue, lost }) => lostSlots.set(queue, lost),
+      'parked.waiting': ({ queue, waiting }) => parts.parkedJobs.set(queue, waiting),
+      'suspects.waiting': ({ queue, waiting }) => parts.waitingSuspects.set(queue, waiting),
+      'slots.lost': ({ queue, lost }) => parts.lostSlots.set(queue, lost),
       'promise.rejected': () => families.rejections.inc(),
       'process.ticked': ({ lagMs }) => families.eventLoopLag.observe(seconds(lagMs)),
       'redis.away': ({ who, answered }) => {
@@ -81,7 +73,7 @@ export function observeEvents(
     stop();
     // Who is not listened to any more cannot say that it is back.
     away.delete(mine);
-    for (const part of parts) part.leave();
+    for (const part of Object.values(parts)) part.leave();
     forgetters.delete(forget);
   };
 }
@@ -101,16 +93,34 @@ const PASSED_OVER = [
 ] as const;
 
 /** Looked up once per queue: these are observed for each job. */
-function lookUp(cache: Map<string, Series>, seriesOf: (queue: string) => Series): (queue: string) => Series {
-  return (queue) => {
-    const series = cache.get(queue) ?? seriesOf(queue);
-    if (!cache.has(queue)) cache.set(queue, series);
-    return series;
+function cachesOf(of: Labelled) {
+  const caches: Map<string, Series>[] = [];
+  return {
+    byQueue(seriesOf: (label: ReturnType<Labelled>) => Series): (queue: string) => Series {
+      const cache = new Map<string, Series>();
+      caches.push(cache);
+      return (queue) => {
+        const series = cache.get(queue) ?? seriesOf(of(queue));
+        if (!cache.has(queue)) cache.set(queue, series);
+        return series;
+      };
+    },
+    delete(queue: string): void {
+      for (const cache of caches) cache.delete(queue);
+    },
   };
 }
 
+type Labelled = (queue: string) => { readonly queue: string };
+
+const partsOf = (families: Families, of: Labelled) => ({
+  parkedJobs: partOf(families.parkedJobs, of),
+  waitingSuspects: partOf(families.waitingSuspects, of),
+  lostSlots: partOf(families.lostSlots, of),
+});
+
 /** What one listener adds to a gauge: workers of the same queue may share one. */
-function partOf(gauge: Families['parkedJobs'], of: (queue: string) => { readonly queue: string }) {
+function partOf(gauge: Families['parkedJobs'], of: Labelled) {
   const values = new Map<string, number>();
   const set = (queue: string, value: number) => {
     gauge.inc(of(queue), value - (values.get(queue) ?? 0));

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../src/core/clock.ts';
 import { systemClock } from '../../src/core/clock.ts';
-import { createEmitter } from '../../src/core/events.ts';
+import { createEmitter } from '../../src/core/emitter.ts';
 import type { Idle } from '../../src/core/loop.ts';
 import { createMover } from '../../src/mover/mover.ts';
 import { createMovers } from '../../src/mover/movers.ts';

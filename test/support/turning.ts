@@ -3,7 +3,7 @@
  * test ends them, and timers ring when it says so.
  */
 import { encodeBody, encodeRecord, memberOf } from '../../src/core/codec.ts';
-import { createEmitter } from '../../src/core/events.ts';
+import { createEmitter } from '../../src/core/emitter.ts';
 import type { EntryId, Token } from '../../src/core/job.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';
 import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';

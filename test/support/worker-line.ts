@@ -6,8 +6,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { encodeBody, encodeRecord, memberOf } from '../../src/core/codec.ts';
+import { createEmitter } from '../../src/core/emitter.ts';
 import { eventNames } from '../../src/core/event-list.ts';
-import { createEmitter, type EventName, type EventSource, type Events } from '../../src/core/events.ts';
+import type { EventName, EventSource, Events } from '../../src/core/events.ts';
 import type { JobOverrides } from '../../src/core/job-fields.ts';
 import { defineQueue, type QueueOptions } from '../../src/core/queue.ts';
 import { createMover, type Mover } from '../../src/mover/mover.ts';

@@ -1,7 +1,7 @@
 /** What a worker reads and starts, with a Redis whose replies come when the test says so. */
 import { expect, it } from 'vitest';
 import { memberOf } from '../../src/core/codec.ts';
-import { createEmitter } from '../../src/core/events.ts';
+import { createEmitter } from '../../src/core/emitter.ts';
 import type { EntryId, Token } from '../../src/core/job.ts';
 import { idle } from '../../src/core/loop.ts';
 import type { Redis } from '../../src/redis/connection/connect.ts';

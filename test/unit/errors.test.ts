@@ -2,6 +2,7 @@
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { createEmitter } from '../../src/core/emitter.ts';
 import {
   DuestreamError,
   errorCatalogue,
@@ -10,7 +11,6 @@ import {
   messageOf,
   oneLine,
 } from '../../src/core/errors.ts';
-import { createEmitter } from '../../src/core/events.ts';
 import { parseLog } from '../../src/core/log.ts';
 import { Defer, Unrecoverable } from '../../src/core/outcome.ts';
 import { reasonOf } from '../../src/core/reason.ts';

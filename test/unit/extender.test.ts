@@ -2,7 +2,7 @@
 import { expect, it, vi } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
 import { memberOf } from '../../src/core/codec.ts';
-import { createEmitter } from '../../src/core/events.ts';
+import { createEmitter } from '../../src/core/emitter.ts';
 import type { EntryId } from '../../src/core/job.ts';
 import type { AbortReason } from '../../src/core/outcome.ts';
 import { type PartitionRef, partitionRef } from '../../src/redis/keys.ts';

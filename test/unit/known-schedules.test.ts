@@ -1,6 +1,6 @@
 /** Definitions are read once and kept, as far as their size allows. */
 import { expect, test } from 'vitest';
-import { createEmitter } from '../../src/core/events.ts';
+import { createEmitter } from '../../src/core/emitter.ts';
 import type { ScheduleInput } from '../../src/core/recurring/schedule-input.ts';
 import { defineSchedule, encodeDefinition } from '../../src/core/recurring/schedule-text.ts';
 import { createKnownSchedules } from '../../src/mover/known-schedules.ts';

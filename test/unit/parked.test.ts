@@ -1,7 +1,7 @@
 /** How many jobs wait for a worker that can read them. */
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
-import { createEmitter } from '../../src/core/events.ts';
+import { createEmitter } from '../../src/core/emitter.ts';
 import { createParked } from '../../src/worker/parked.ts';
 
 function setUp() {

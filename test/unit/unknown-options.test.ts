@@ -115,6 +115,17 @@ test('an object that defineQueue did not return is refused wherever a queue is t
   }
 });
 
+test('an event that there is not, or a listener that nobody could call, is refused with what was meant', () => {
+  const { events } = createWorker('q', handler, { redis });
+  const on = (name: string, listener: unknown) => () => events.on(loose<'job.dead'>(name), loose<() => void>(listener));
+  expect(on('completed', handler)).toThrow(/^there is no event "completed"; allowed: leader\.elected, /);
+  expect(on('job.complete', handler)).toThrow(/"job\.complete"; did you mean job\.completed\?/);
+  expect(on('__proto__', handler)).toThrow(/there is no event "__proto__"/);
+  expect(on('job.dead', 'tell')).toThrow(/^the listener of job\.dead is "tell"; allowed: a function/);
+  expect(on('job.dead', function* () {})).toThrow(/^the listener of job\.dead is a generator/);
+  expect(on('job.dead', handler)).not.toThrow();
+});
+
 test('methods refuse it before anything is sent', async () => {
   await using producer = createProducer({ redis, retryBudget: 0 });
   await using schedules = createSchedules({ redis, retryBudget: 0 });

@@ -6,7 +6,8 @@
 import { hostname } from 'node:os';
 import { createScheduleChain } from '../../client/middleware.ts';
 import { createAbort } from '../../core/abort.ts';
-import { createEmitter, type Emitter, type EventSource } from '../../core/events.ts';
+import { createEmitter } from '../../core/emitter.ts';
+import type { Emitter, EventSource } from '../../core/events.ts';
 import { newJobId } from '../../core/job.ts';
 import { createLife } from '../../core/life.ts';
 import { checkObject } from '../../core/option-names.ts';

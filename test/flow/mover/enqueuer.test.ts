@@ -4,7 +4,8 @@
  */
 import { describe, expect, test, vi } from 'vitest';
 import { encodeRecord, idOf } from '../../../src/core/codec.ts';
-import { createEmitter, type Events } from '../../../src/core/events.ts';
+import { createEmitter } from '../../../src/core/emitter.ts';
+import type { Events } from '../../../src/core/events.ts';
 import { firedBy, fireMember } from '../../../src/core/recurring/schedule.ts';
 import type { ScheduleInput } from '../../../src/core/recurring/schedule-input.ts';
 import { defineSchedule, encodeDefinition } from '../../../src/core/recurring/schedule-text.ts';

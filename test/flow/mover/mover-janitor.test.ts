@@ -1,7 +1,7 @@
 /** What the janitor of a led partition removes, and what it never touches. */
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
-import { createEmitter } from '../../../src/core/events.ts';
+import { createEmitter } from '../../../src/core/emitter.ts';
 import { idle } from '../../../src/core/loop.ts';
 import { createJanitor } from '../../../src/mover/janitor.ts';
 import { elect, type SweepLimits } from '../../../src/redis/transitions/lease.ts';

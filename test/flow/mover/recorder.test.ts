@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
-import { createEmitter } from '../../../src/core/events.ts';
+import { createEmitter } from '../../../src/core/emitter.ts';
 import { MINUTE_MS } from '../../../src/core/minutes.ts';
 import { createRecorder } from '../../../src/mover/recorder.ts';
 import { lastHour } from '../../../src/operations/lateness.ts';

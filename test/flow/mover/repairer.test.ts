@@ -1,7 +1,8 @@
 /** What somebody else breaks under load is whole again: no job is lost, whichever part of it was removed. */
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
-import { createEmitter, type Events } from '../../../src/core/events.ts';
+import { createEmitter } from '../../../src/core/emitter.ts';
+import type { Events } from '../../../src/core/events.ts';
 import { idle } from '../../../src/core/loop.ts';
 import { createRepairer, type RepairerOptions } from '../../../src/mover/repairer.ts';
 import { handClock, restOf } from '../../support/mover-line.ts';

@@ -6,7 +6,7 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
 import { idOf } from '../../../src/core/codec.ts';
-import { createEmitter } from '../../../src/core/events.ts';
+import { createEmitter } from '../../../src/core/emitter.ts';
 import { fires } from '../../../src/core/recurring/recurrence.ts';
 import { firedBy, recurrenceOf } from '../../../src/core/recurring/schedule.ts';
 import type { ScheduleInput } from '../../../src/core/recurring/schedule-input.ts';

@@ -1,7 +1,7 @@
 /** The weigher of a led partition: its share stands beside its jobs, and what they weigh is counted again and again. */
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
-import { createEmitter } from '../../../src/core/events.ts';
+import { createEmitter } from '../../../src/core/emitter.ts';
 import { idle } from '../../../src/core/loop.ts';
 import type { Quota } from '../../../src/core/quota.ts';
 import { createWeigher } from '../../../src/mover/weigher.ts';

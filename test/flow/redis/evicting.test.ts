@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createProducer } from '../../../src/client/producer.ts';
 import { systemClock } from '../../../src/core/clock.ts';
-import { createEmitter } from '../../../src/core/events.ts';
+import { createEmitter } from '../../../src/core/emitter.ts';
 import { createMetrics } from '../../../src/metrics/metrics.ts';
 import { createGuard } from '../../../src/mover/guard.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';

@@ -1,7 +1,8 @@
 /** That Redis is back is told by those that it answered, and by nobody else. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
-import { createEmitter, type Emitter } from '../../../src/core/events.ts';
+import { createEmitter } from '../../../src/core/emitter.ts';
+import type { Emitter } from '../../../src/core/events.ts';
 import type { Leadership } from '../../../src/mover/election.ts';
 import { createEnqueuer } from '../../../src/mover/enqueuer.ts';
 import { createJanitor } from '../../../src/mover/janitor.ts';

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
-import { createEmitter } from '../../../src/core/events.ts';
+import { createEmitter } from '../../../src/core/emitter.ts';
 import type { EntryId } from '../../../src/core/job.ts';
 import type { AbortReason } from '../../../src/core/outcome.ts';
 import { createJobs } from '../../../src/redis/transitions/jobs.ts';

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
 import { memberOf } from '../../../src/core/codec.ts';
-import { createEmitter } from '../../../src/core/events.ts';
+import { createEmitter } from '../../../src/core/emitter.ts';
 import { ownPending, readNew, reclaim } from '../../../src/redis/transitions/ready.ts';
 import { createAdopter } from '../../../src/worker/adopter.ts';
 import { createInflight } from '../../../src/worker/inflight.ts';

@@ -3,7 +3,7 @@
  * lease that has long been over. What `docs/guarantees.md` says of it is so.
  */
 import { expect, it } from 'vitest';
-import { createEmitter } from '../../../src/core/events.ts';
+import { createEmitter } from '../../../src/core/emitter.ts';
 import type { AbortReason } from '../../../src/core/outcome.ts';
 import { createExtender } from '../../../src/worker/extender.ts';
 import { createInflight } from '../../../src/worker/inflight.ts';
