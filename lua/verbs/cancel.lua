@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- cancel: a job that waits is over at once; one that runs is asked to stop. Many jobs per call.
--- USES  clock, run, tombstone, tags, budget, seen, past
+-- USES  clock, run, tombstone, tags, budget, seen, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 stale  7 tags  8 past  9 ended
 -- ARGV  1 now  2 generation  3 window  then per job: member
 --       now ms, '' = server time; window ms of tombstones, 0 = keep none; member: or member, a
@@ -48,6 +48,7 @@ local function cancel(member, record, run, waits)
     -- rarely
     local state = run or runOf(NEVER_RAN)
     local over = { member = member, outcome = 'c', mark = mark, run = state, record = record }
+    over.window = window
     keepPast(past, ended, now, { over })
   end
   if window == 0 and waits then

@@ -1,7 +1,7 @@
 #!lua
 -- commit: a running job is over, together with effects its handler asked for, in one step on the
 -- partition's slot.
--- USES  clock, run, history, tombstone, tags, dead-letter, settle, head, let-go, past
+-- USES  clock, run, history, tombstone, tags, dead-letter, settle, head, let-go, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 past  10 ended
 --       then one key per command
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 note  then per command: size, name, words

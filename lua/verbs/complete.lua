@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- complete: running jobs are over; a tombstone is left for the done window. Many jobs per call.
--- USES  clock, run, tombstone, tags, end-mark, head, let-go, repeated, past, completion
+-- USES  clock, run, tombstone, tags, end-mark, head, let-go, repeated, named, past, completion
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 tags  8 past  9 ended
 -- ARGV  1 now  2 window  3 hold  4 consumer  then per job: entry, member, token, mark
 --       now ms, '' = server time; window ms of tombstones, 0 = keep none; hold 1 = leave the entry

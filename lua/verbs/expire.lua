@@ -2,7 +2,7 @@
 -- expire: entries whose jobs are past their expiry are over without a start: dropped, or dead
 -- letters. Many per call.
 -- USES  clock, run, tombstone, tags, budget, lateness, pending, dead-letter, compensate, settle,
---       head, let-go, past
+--       head, let-go, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 past  10 ended
 -- ARGV  1 now  2 consumer  3 window  4 bytes
 --       then per entry: entry, member, due, compensation, compensationRecord
@@ -41,7 +41,7 @@ local function expire(run, header)
   local tombstone = tombstoneText(outcome, mark, run.token, run.attempts, deadLetter)
   if past then
     local over = { member = run.member, outcome = outcome, mark = mark, run = run }
-    over.record, over.deadLetter = run.record, deadLetter
+    over.record, over.deadLetter, over.window = run.record, deadLetter, window
     keepPast(past, ended, now, { over })
   end
   settle(jobs, done, run.member, tombstone, now, window)

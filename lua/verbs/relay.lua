@@ -3,7 +3,7 @@
 -- completed, due jobs move from scheduled to ready, and entries of ready are delivered to it and
 -- started, all in one call.
 -- USES  clock, run, tombstone, tags, end-mark, group, mint, head, let-go, lateness, pending,
---       dead-letter, past, nonsense, adopt, odd-member, advertise, promotion, turn-away,
+--       dead-letter, named, past, nonsense, adopt, odd-member, advertise, promotion, turn-away,
 --       start-one, repeated, starting, completion, delivery
 -- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale
 --       10 tags  11 past  12 ended

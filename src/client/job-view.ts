@@ -7,7 +7,7 @@ import { DEFAULT_NAME } from '../core/job.ts';
 import type { HeaderOptions, JobOverrides } from '../core/job-fields.ts';
 import type { InputOf } from '../core/job-types.ts';
 import type { Attempted, Deferred } from '../core/outcome.ts';
-import type { PastJob } from '../core/past.ts';
+import { isEndOf, type PastJob } from '../core/past.ts';
 import type { Queue } from '../core/queue.ts';
 import { decodeHeader, digestOf } from '../core/record-header.ts';
 import type { JobState } from '../core/state.ts';
@@ -138,7 +138,7 @@ export function viewOf<Data>(
   const { tombstone, run } = found;
   const { data, codec, options, digest, askedDueMs, readable, ...content } = contentOf(found, of.bare, letter);
   // A tombstone knows nothing of this; the record of the same end does.
-  const end = tombstone && of.past[0]?.token === started(tombstone.token) ? of.past[0] : undefined;
+  const end = tombstone && isEndOf(of.past[0], tombstone) ? of.past[0] : undefined;
   const name = content.name ?? end?.name;
   return {
     ...of,

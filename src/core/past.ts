@@ -2,14 +2,16 @@
  * The record of a job that is over ⇄ text, as `K:past` keeps it. `lua/lib/past.lua` writes it, from the run of the job and
  * the note of its worker:
  *
- *     1<token of the end before or -> <outcome letter> <token> <attempts> <failures> <crashes> <generation> <asked due>
- *       <ended ms> <worker or -> <dead letter or -> <tags or ->
+ *     1<place of the end before or -> <outcome letter> <token> <attempts> <failures> <crashes> <generation>
+ *       <asked due>.<digest> <ended ms> <worker or -> <dead letter or -> <tags or ->
  *     <JSON of the note>
  *     <~, how often it was put aside, and why: see codec.ts>, if it was
  *     <one line of JSON per error>
  *
- * The asked due time is in base 36. A **note** is what only a worker knows: tags, a space, and JSON: `n` name, `s` started,
- * `k` took, both in ms, `r` result, `z` bytes of a result that is too large, `x` why a result is no JSON.
+ * The asked due time is in base 36, with the digest of the call that made the job. Earlier ends stand under the id, a zero
+ * byte and their place: the ms of the end, or the next that was free. The one tag `-` is written `,-`. A **note** is what
+ * only a worker knows: tags, a space, and JSON: `n` name, `s` started, `k` took, both in ms, `r` result, `z` bytes of a
+ * result that is too large, `x` why a result is no JSON.
  */
 import { decodeDeferred, decodeHistory, idOf } from './codec.ts';
 import { dataJson } from './data-json.ts';
@@ -75,8 +77,10 @@ export function encodeNote(note: Note, returned: unknown, history: History): str
   const kept = keptOf(returned, history);
   const head = JSON.stringify({ n: name, s: note.startedMs, k: took, z: kept.z, x: kept.x });
   const json = kept.r === undefined ? head : `${head === '{}' ? '{' : `${head.slice(0, -1)},`}"r":${kept.r}}`;
-  return `${tags === '' ? '-' : tags} ${json}`;
+  return `${tagged(tags)} ${json}`;
 }
+
+const tagged = (tags: string): string => (tags === '' ? '-' : tags === '-' ? ',-' : tags);
 
 /** The JSON of a result, or why it is not kept. */
 function keptOf(
@@ -99,9 +103,9 @@ export function keptResult(returned: unknown, history: History): KeptResult {
   return resultOf({ ...rest, r: r === undefined ? undefined : JSON.parse(r) });
 }
 
-const HEAD = /^1(\S+) ([a-z]) (\d+) (\d+) (\d+) (\d+) (\d+) ([0-9a-z]+) (\d+) (\S+) (\S+) (\S+)$/;
+const HEAD = /^1(\S+) ([a-z]) (\d+) (\d+) (\d+) (\d+) (\d+) ([0-9a-z]+)(?:\.[0-9a-f]*)? (\d+) (\S+) (\S+) (\S+)$/;
 
-/** A record and the token of the end before it, or undefined where the text is none. */
+/** A record and the place of the end before it, or undefined where the text is none. */
 export function decodePast(
   member: string,
   text: string | null | undefined,
@@ -127,7 +131,11 @@ export function decodePast(
   const { n, s, k, ...result } = noteOf(note);
   const past: PastJob = {
     ...idOf(member.split('\0')[0] ?? ''),
-    ...{ outcome, name: typeof n === 'string' ? n : DEFAULT_NAME, tags: tags === '-' ? [] : tags.split(',') },
+    ...{
+      outcome,
+      name: typeof n === 'string' ? n : DEFAULT_NAME,
+      tags: tags === '-' ? [] : tags.split(',').filter((tag) => tag !== ''),
+    },
     ...{ askedDueMs: Number.parseInt(asked, 36), attempts: Number(attempts), failures: Number(failures) },
     ...{ crashes: Number(crashes), generation: Number(generation), token: token === '0' ? undefined : token },
     ...{ owner: owner === '-' ? undefined : owner, startedMs: numberOr(s), tookMs: numberOr(k), overMs: Number(ms) },
@@ -159,3 +167,10 @@ function resultOf({ r, z, x }: Stored): KeptResult {
 }
 
 const numberOr = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
+
+/** Whether a record tells of the end that a tombstone or a look at the job tells of, and not of one of an earlier life. */
+export const isEndOf = (
+  past: PastJob | undefined,
+  end: { readonly outcome: string; readonly token: string | undefined; readonly attempts: number },
+): past is PastJob =>
+  past?.outcome === end.outcome && (past.token ?? '0') === (end.token ?? '0') && past.attempts === end.attempts;

@@ -97,6 +97,26 @@ describe('what ends a job keeps its record', () => {
     });
   });
 
+  test.each([
+    ['{"d":{"n":"deep"},"n":"last"}', 'last'],
+    ['{ "o" : {"t":[{"n":"deep"}]} , "n" : "spaced" , "d":1}', 'spaced'],
+    [String.raw`{"d":"\\\"n\":\"text\",","n":"caf\u00e9 \"x\" \\"}`, 'café "x" \\'],
+    ['{"d":["n",{"x":"n"}]}', 'default'],
+    ['{"d":{"n":"deep"}}', 'default'],
+  ])('cancel of a foreign record %s: its name is %s', async (json, name) => {
+    await p.scheduleAll([{ member: 'j:a', record: `1${T0.toString(36)}|${json}`, dueMs: T0 }]);
+    await p.cancel('j:a');
+    expect((await end('a')).name).toBe(name);
+  });
+
+  test.each([[['-']], [['-', 'x']], [['--']]])('the tags %j, by cancel and by complete', async (tags) => {
+    const record = `1${T0.toString(36)};t=${tags.join(',').replaceAll(' ', '=')}|{}`;
+    await p.scheduleAll([{ member: 'j:a', record, dueMs: T0 }]);
+    await p.cancel('j:a');
+    await done([await p.running('b')], note(1, 'welcome', record));
+    expect([(await end('a')).tags, (await end('b')).tags]).toEqual([tags, tags]);
+  });
+
   test('start of one whose worker was lost after a cancel was requested', async () => {
     await p.running('a');
     await p.cancel('j:a');
@@ -163,6 +183,53 @@ describe('a record', () => {
     await p.replay(deadLetter);
     await done([only(await p.run())]);
     expect((await past('a')).map(({ outcome }) => outcome)).toEqual(['done', 'dead']);
+  });
+
+  test('of a life that was never started is kept beside the one before it, also of the same millisecond', async () => {
+    for (const data of [1, 2, 3]) {
+      await p.schedule('a', { dueMs: T0 + 5000, data });
+      await p.cancel('j:a', { nowMs: T0 });
+    }
+    expect((await past('a')).map(({ outcome, token }) => [outcome, token])).toEqual(
+      [1, 2, 3].map(() => ['cancelled', undefined]),
+    );
+    expect(await counts()).toEqual([3, 3]);
+  });
+
+  test('of the same call made again without a window is another one', async () => {
+    for (const nowMs of [T0, T0, T0 + 7]) {
+      await p.schedule('a', { dueMs: T0 + 5000 });
+      await p.cancel('j:a', { nowMs, windowMs: 0 });
+    }
+    expect((await past('a')).map(({ overMs }) => overMs)).toEqual([T0 + 7, T0, T0]);
+  });
+
+  test('of a bare job that was put again for the same time is another one', async () => {
+    for (const nowMs of [T0 + 1, T0 + 2]) {
+      await p.put('bare', T0);
+      await p.promote({ nowMs: T0 });
+      await p.cancel('bare', { nowMs });
+    }
+    expect((await pastOf(p.redis, p.ref, { member: 'bare', max: 5 })).map(({ overMs }) => overMs)).toEqual([
+      T0 + 2,
+      T0 + 1,
+    ]);
+  });
+
+  test('of a job that died stays when it is replayed and cancelled, or dies and is replayed again', async () => {
+    const letter = async () => (await p.redis.xrevrange(p.keys.dead, '+', '-', 'COUNT', 1)).map(([id]) => id)[0] ?? '';
+    await p.bury(await p.running('a'), { note: note() });
+    await p.replay(await letter());
+    await p.bury(only(await p.run()), { note: note() });
+    await p.replay(await letter());
+    await p.cancel('j:a');
+    const ends = await past('a');
+    expect(ends.map(({ outcome, generation }) => [outcome, generation])).toEqual([
+      ['cancelled', 2],
+      ['dead', 1],
+      ['dead', 0],
+    ]);
+    expect(ends[0]?.token).toBe(ends[1]?.token);
   });
 
   test('is not made for a job that was put again while it ran: it lives', async () => {

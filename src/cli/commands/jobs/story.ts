@@ -2,7 +2,7 @@
 
 import type { Tombstone } from '../../../core/codec.ts';
 import type { Attempted, Deferred } from '../../../core/outcome.ts';
-import type { PastJob } from '../../../core/past.ts';
+import { isEndOf, type PastJob } from '../../../core/past.ts';
 import { counted, span } from '../../../core/plain-words.ts';
 import { digestOf } from '../../../core/record-header.ts';
 import type { Redaction } from '../../../core/redaction.ts';
@@ -74,7 +74,7 @@ export function storyValue(story: Story): object {
 
 /** The record of the end that the tombstone tells of. */
 export function endOf({ peek: { tombstone }, past: [end] }: Story): PastJob | undefined {
-  return tombstone && end && (end.token ?? '0') === tombstone.token ? end : undefined;
+  return tombstone && isEndOf(end, tombstone) ? end : undefined;
 }
 
 export function storyLines(story: Story): readonly string[] {
