@@ -1,7 +1,7 @@
 -- adopt: a bare member, which a foreign producer put by ZADD alone, gets a record of its own.
 -- GIVES   adopt(keys, now, member, run, due): 1 when it had none, else 0
 -- USED BY  cast, promote, relay
--- NEEDS   run, tombstone
+-- NEEDS   run, tombstone, stale
 -- RULE    The record says what no producer said: the due time in base 36, and that it is bare. A
 --         tombstone of an earlier life gives way to it. A member that was put again while it was
 --         ready gets a second entry, and `stale` notes the member. It is known by its due time:
@@ -21,9 +21,8 @@ local function adopt(keys, now, member, run, due)
   local tombstone, length = tombstoneOf(keys.jobs, member)
   local isLive = length > 0 and not tombstone
   local wasReady = isLive and tonumber(run.due) ~= due
-    or tombstone and not redis.call('ZSCORE', keys.done, member)
   if wasReady then
-    redis.call('ZADD', keys.stale, ('%.0f'):format(now), member)
+    noteStale(keys.stale, member, now)
   end
   if isLive and not wasReady then
     redis.call('HSET', keys.runs, member, unboundText(run, '-'))

@@ -4,11 +4,11 @@
 --         outcome, deadLetter}, outcome d when it is to be cast, e or x when it is too late. Adds
 --         to call.letters and call.adopted
 -- USED BY  cast
--- NEEDS   run, tombstone, lateness, dead-letter, odd-member
+-- NEEDS   run, tombstone, lateness, dead-letter, odd-member, stale
 -- RULE    The same judgement as that of a start, which these jobs never have. A record of a later
 --         version waits for a leader that can read its header.
 local function withoutRecord(keys, call, member)
-  if not redis.call('ZSCORE', keys.stale, member) then
+  if not dropNote(keys.stale, member) then
     addDeadLetter(keys.dead, call.now, { member = member, record = '', reason = 'record-missing' })
     redis.call('HINCRBY', keys.meta, 'n.refused', 1)
     call.letters = call.letters + 1
@@ -19,6 +19,7 @@ local function withoutRecord(keys, call, member)
 end
 
 local function overBefore(keys, call, member)
+  dropNote(keys.stale, member)
   if call.window > 0 then
     redis.call('ZADD', keys.done, 'NX', ('%.0f'):format(call.now), member)
   else

@@ -5,7 +5,7 @@
 --         the mark with a bar and its tags behind it if it has any, a bar alone if nothing is to
 --         be kept, or '': the record is read for them.
 -- USED BY  complete, relay, serve
--- NEEDS   run, tombstone, tags, end-mark, let-go, repeated, past
+-- NEEDS   run, tombstone, end-mark, repeated, end-many
 -- RULE    Only the newest token and its entry count. A member that is in scheduled meanwhile (a
 --         foreign producer put it again) stays live. Only this very call once more is `already`:
 --         if the entry was handed back meanwhile, it is `fenced`. Never needs memory that a full
@@ -13,7 +13,7 @@
 --         the mark.
 local function completeAll(keys, call, words, from, to)
   local members, seen, replies, areOk = {}, {}, {}, true
-  local tombstones, times, over, drop, gone = {}, {}, {}, {}, {}
+  local tombstones, times, over, drop, gone, held = {}, {}, {}, {}, {}, {}
   local ends, kept, tagged = { done = 0, cancelled = 0, adopted = 0 }, {}, {}
   for at = from + 1, to, 4 do
     members[#members + 1] = words[at]
@@ -62,36 +62,12 @@ local function completeAll(keys, call, words, from, to)
         drop[#drop + 1] = member
       end
       seen[member], over[#over + 1] = token, member
-      gone[#gone + 1] = not isHeld and entry or nil
+      gone[#gone + 1], held[#held + 1] = not isHeld and entry or nil, isHeld and member or nil
     end
     replies[index], areOk = reply, areOk and reply == 'ok'
   end
-  if #kept > 0 then
-    -- rarely
-    keepPast(keys.past, keys.ended, call.now, kept)
-  end
-  if #tombstones > 0 then
-    redis.call('HSET', keys.jobs, unpack(tombstones))
-  end
-  if #times > 0 then
-    redis.call('ZADD', keys.done, unpack(times))
-  end
-  for name, count in pairs(ends) do
-    if count > 0 then
-      redis.call('HINCRBY', keys.meta, 'n.' .. name, count)
-    end
-  end
-  if #drop > 0 then
-    redis.call('HDEL', keys.jobs, unpack(drop))
-  end
-  for member, text in pairs(tagged) do
-    dropTags(keys.tags, member, text)
-  end
-  if #over > 0 then
-    redis.call('HDEL', keys.runs, unpack(over))
-  end
-  if #gone > 0 then
-    letGo(keys.ready, unpack(gone))
-  end
+  local all = { kept = kept, tombstones = tombstones, times = times, ends = ends }
+  all.drop, all.tagged, all.over, all.gone, all.held = drop, tagged, over, gone, held
+  writeEnds(keys, call, all)
   return replies, areOk
 end

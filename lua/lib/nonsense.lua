@@ -3,7 +3,7 @@
 -- GIVES   faultIn(member, score): the reason, or nothing; buryNonsense(keys, now, job): makes a
 --         dead letter of {member, record or false, reason}, and gives the bytes of what it wrote
 -- USED BY  cast, promote, relay
--- NEEDS   tombstone, tags, dead-letter
+-- NEEDS   tombstone, tags, dead-letter, stale
 -- RULE    Nothing is thrown away in silence. A record that lives under the member ends with a
 --         tombstone, in done before it is written: a call that was cut off finds the record again.
 local function faultIn(member, score)
@@ -21,7 +21,7 @@ local function buryNonsense(keys, now, job)
   redis.call('HINCRBY', keys.meta, isLive and 'n.dead' or 'n.refused', 1)
   if not isLive then return 0 end
   local tombstone = tombstoneText('x', markOf(record), 0, 0, id)
-  redis.call('ZADD', keys.stale, ('%.0f'):format(now), member)
+  noteStale(keys.stale, member, now)
   -- @index-tombstone
   redis.call('ZADD', keys.done, now, member)
   redis.call('HDEL', keys.runs, member)

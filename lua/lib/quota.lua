@@ -15,7 +15,8 @@ local function roomIn(keys, meta, text)
   -- @unreadable
   if not most then return nil end
   local there = redis.call('ZCARD', keys.scheduled)
-  there = there + (keys.ready and redis.call('XLEN', keys.ready) or 0)
+  local stale = keys.stale and redis.call('ZCARD', keys.stale) or 0
+  there = there + math.max(0, (keys.ready and redis.call('XLEN', keys.ready) or 0) - stale)
   -- @no-bytes
   local held = bytes > 0 and redis.call('HGET', meta, 'held') or ''
   local weight, count = held:match('^(%d+) (%d+)$')

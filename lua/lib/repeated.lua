@@ -2,7 +2,7 @@
 -- GIVES   completedBefore(keys, call, entry, member, token, isSame): what it is answered; isSame:
 --         this very call has completed it with this token
 -- USED BY  complete, relay, serve
--- NEEDS   tombstone, let-go
+-- NEEDS   tombstone, let-go, stale
 -- RULE    Who completed the job is told so however often it asks. Where the entry was held as a
 --         proof of that, a call without hold lets it go.
 local function completedBefore(keys, call, entry, member, token, isSame)
@@ -19,6 +19,7 @@ local function completedBefore(keys, call, entry, member, token, isSame)
       redis.call('HDEL', keys.jobs, member)
     end
     letGo(keys.ready, entry)
+    dropNote(keys.stale, member)
   end
   return reply
 end

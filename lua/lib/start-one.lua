@@ -2,7 +2,7 @@
 -- GIVES   startOne(keys, call, entry, member, due, record, idle): adds what became of it to
 --         call.others, as start replies it
 -- USED BY  relay, serve, start
--- NEEDS   run, tombstone, mint, pending, turn-away, lateness
+-- NEEDS   run, tombstone, mint, pending, turn-away, lateness, stale
 -- RULE    The attempt is counted before anything is parsed, so that a record that kills its reader
 --         is still counted.
 local function judgeStart(keys, call, job)
@@ -11,6 +11,9 @@ local function judgeStart(keys, call, job)
   local reply = turnAway(keys, call, job)
   if reply then
     call.gone[#call.gone + 1] = job.entry
+    if record and reply[1] == 'dropped' then
+      dropNote(keys.stale, job.member)
+    end
     return reply
   end
   local header = not job.isMine and headerOf(record)

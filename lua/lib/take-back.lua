@@ -1,7 +1,7 @@
 -- take-back: what is ready and was read by nobody is scheduled again.
 -- GIVES   takeBack(keys, now, limit)
 -- USED BY  cast
--- NEEDS   group
+-- NEEDS   group, stale
 -- RULE    What was read is left to who read it. A member that is scheduled already keeps its due
 --         time there; what became of it meanwhile is judged when it is cast.
 local function takeBack(keys, now, limit)
@@ -11,7 +11,11 @@ local function takeBack(keys, now, limit)
   local from = group and '(' .. group.delivered or '-'
   for _, entry in ipairs(redis.call('XRANGE', keys.ready, from, '+', 'COUNT', limit)) do
     local due = ('%.0f'):format(tonumber(entry[2][4]) or now)
-    redis.call('ZADD', keys.scheduled, 'NX', due, entry[2][2])
+    -- @is-back
+    local isBack = redis.call('ZADD', keys.scheduled, 'NX', due, entry[2][2]) == 1
     redis.call('XDEL', keys.ready, entry[1])
+    if not isBack then
+      dropNote(keys.stale, entry[2][2])
+    end
   end
 end

@@ -3,11 +3,11 @@
 -- GIVES   turnAway(keys, call, job): the reply if the entry has to leave ready, else nothing.
 --         `call` is {now, window, isPaused}, `job` {entry, member, due, record, run, isNew, isMine}
 -- USED BY  relay, serve, start
--- NEEDS   run, tombstone, tags, pending, dead-letter, past
+-- NEEDS   run, tombstone, tags, pending, dead-letter, past, stale
 -- RULE    Of several entries of a member exactly one gets through. What its own start has begun
 --         goes on: a cancel and a pause come too late for it.
 local function lost(keys, call, job)
-  if redis.call('ZSCORE', keys.stale, job.member) then return { 'dropped' } end
+  if dropNote(keys.stale, job.member) then return { 'dropped' } end
   local there = redis.call('XRANGE', keys.ready, job.entry, job.entry)[1]
   local member = there and there[2][2] or job.member
   addDeadLetter(keys.dead, call.now, { member = member, record = '', reason = 'record-missing' })

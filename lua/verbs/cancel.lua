@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- cancel: a job that waits is over at once; one that runs is asked to stop. Many jobs per call.
--- USES  clock, run, tombstone, tags, budget, seen, named, past
+-- USES  clock, run, tombstone, stale, tags, budget, seen, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 stale  7 tags  8 past  9 ended
 -- ARGV  1 now  2 generation  3 window  then per job: member
 --       now ms, '' = server time; window ms of tombstones, 0 = keep none; member: or member, a
@@ -10,10 +10,10 @@
 --        {'moved', generation} when the partition has another generation
 -- The tombstone of a ready job waits for its entry, which start drops; it enters done then, so that
 -- a sweep cannot take it before. A bare member that waits has no record yet, perhaps the tombstone
--- of an earlier life: it only leaves scheduled. So does a job whose cancel was cut off. A bare
--- member that was put again while it was ready leaves an entry there, which stale notes. A caller
--- of an earlier release names five keys and notes nothing, or six and leaves the tags; one that
--- names past keeps a history. A call ends at 640 KiB of records.
+-- of an earlier life: it only leaves scheduled. So does a job whose cancel was cut off. A job
+-- that is ready, or a bare member that was put again meanwhile, leaves an entry there, which stale
+-- notes. A caller of an earlier release names five keys and notes nothing, or six and leaves the
+-- tags; one that names past keeps a history. A call ends at 640 KiB of records.
 local scheduled, jobs, runs = KEYS[1], KEYS[2], KEYS[3]
 local done, meta, stale, tags = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local past, ended = KEYS[8], KEYS[9]
@@ -40,8 +40,8 @@ end
 local function cancel(member, record, run, waits)
   local isAgain = waits and member:sub(1, 2) ~= 'j:'
     and tonumber(run and run.due) ~= tonumber(waits)
-  if isAgain and stale then
-    redis.call('ZADD', stale, ('%.0f'):format(now), member)
+  if isAgain or not waits then
+    noteStale(stale, member, now)
   end
   local mark = markOf(record)
   if past then

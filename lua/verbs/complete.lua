@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
 -- complete: running jobs are over; a tombstone is left for the done window. Many jobs per call.
--- USES  clock, run, tombstone, tags, end-mark, head, let-go, repeated, named, past, completion
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 tags  8 past  9 ended
+-- USES  clock, run, tombstone, stale, tags, end-mark, head, let-go, repeated, named, past,
+--       end-many, completion
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 stale  8 tags  9 past  10 ended
 -- ARGV  1 now  2 window  3 hold  4 consumer  then per job: entry, member, token, mark
 --       now ms, '' = server time; window ms of tombstones, 0 = keep none; hold 1 = leave the entry
 --       with its consumer; consumer: who started it; mark: what the tombstone keeps of the record,
@@ -15,9 +16,10 @@
 -- without hold lets the entry go. If nobody makes it, the entry is reclaimed, and start drops it
 -- with its tombstone.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local done, meta, tags, past, ended = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local done, meta, stale, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local past, ended = KEYS[9], KEYS[10]
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, done = done,
-  meta = meta, tags = tags, past = past, ended = ended }
+  meta = meta, stale = stale, tags = tags, past = past, ended = ended }
 local now, window, hold, consumer = clock(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4]
 
 local call = { now = now, window = window, isHeld = hold, consumer = consumer }

@@ -2,9 +2,9 @@
 -- relay: a pass of a leader in whose process the only worker lives: what the worker has done is
 -- completed, due jobs move from scheduled to ready, and entries of ready are delivered to it and
 -- started, all in one call.
--- USES  clock, run, tombstone, tags, end-mark, group, mint, head, let-go, lateness, pending,
+-- USES  clock, run, tombstone, stale, tags, end-mark, group, mint, head, let-go, lateness, pending,
 --       dead-letter, named, past, nonsense, adopt, odd-member, advertise, promotion, turn-away,
---       start-one, repeated, starting, completion, delivery
+--       start-one, repeated, starting, end-many, completion, delivery
 -- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale
 --       10 tags  11 past  12 ended
 -- ARGV  1 now  2 term  3 lease  4 limit  5 cap  6 consumer  7 bytes  8 window  9 suspects  10 take

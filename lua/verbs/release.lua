@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- release: entries a consumer holds and has not started go back to scheduled at their due time; no
 -- attempt is used.
--- USES  clock, run, tombstone, pending, nudge, head, let-go
--- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake
+-- USES  clock, run, tombstone, stale, pending, nudge, head, let-go
+-- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 stale
 -- ARGV  1 now  2 consumer  then per entry: entry, member, due
 --       now ms, '' = server time; due ms
 -- RETURN one text per entry: ok | dropped (over, in scheduled, or running) | started | lost (not
@@ -11,7 +11,7 @@
 -- lost with its worker loses its entry here: its late end is then of no effect. A member that runs
 -- under another entry must not come back.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local done, meta, wake = KEYS[5], KEYS[6], KEYS[7]
+local done, meta, wake, stale = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local now, consumer = clock(ARGV[1]), ARGV[2]
 local replies, gone, soonest = {}, {}, math.huge
 
@@ -36,6 +36,9 @@ local function release(entry, member, due)
   if isHere and run.owner == consumer then return 'started' end
   local tombstone, length = tombstoneOf(jobs, member)
   local reply = length == 0 and 'lost' or leave(entry, member, run, due, tombstone)
+  if reply == 'dropped' then
+    dropNote(stale, member)
+  end
   if isHere then
     redis.call('HSET', runs, member, unboundText(run, ('%.0f'):format(due)))
   end

@@ -1,6 +1,6 @@
 #!lua
 -- reschedule: a job that waits gets another due time. Many jobs per call.
--- USES  clock, run, tombstone, budget, seen, waiting, nudge
+-- USES  clock, run, tombstone, stale, budget, seen, waiting, nudge
 -- KEYS  1 scheduled  2 jobs  3 runs  4 meta  5 wake  6 stale
 -- ARGV  1 now  2 generation  3 horizon  then per job: member, due, mode, seen
 --       now ms, '' = server time; horizon ms ahead of now; due ms, 0 = now, or from 1e11 (the year
@@ -32,7 +32,7 @@ local function write(member, due, job)
   local wasReady = not job.waits or member:sub(1, 2) ~= 'j:' and job.hasRecord
     and tonumber(job.run and job.run.due) ~= tonumber(job.waits)
   if wasReady then
-    redis.call('ZADD', stale, ('%.0f'):format(now), member)
+    noteStale(stale, member, now)
   end
   if job.hasRecord then
     local run = job.run and unboundText(job.run, text) or freshRun('0', 0, '0', text)

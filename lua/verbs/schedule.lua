@@ -1,6 +1,6 @@
 #!lua
 -- schedule: a job comes into being, or the same call is recognised. Many jobs per call.
--- USES  clock, run, tombstone, tags, known, quota, nudge
+-- USES  clock, run, tombstone, stale, tags, known, quota, nudge
 -- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 wake  7 stale  8 tags  9 ready
 -- ARGV  1 now  2 generation  3 mode  4 horizon  5 bytes  then per job: member, record, due
 --       now ms, '' = server time; generation: that of the caller's layout. With = before it the
@@ -27,7 +27,7 @@ local scheduled, jobs, runs, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local meta, wake, stale, tags, ready = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local now, sign, layout = clock(ARGV[1]), ARGV[2]:match('^([=+]?)(.*)$')
 local mode, horizon, bytes = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready }
+local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, stale = stale }
 local call = { mode = mode, spent = 0, entered = 0 }
 
 local state = redis.call('HMGET', meta, 'generation', 'wake', 'traits', 'quota')
@@ -79,10 +79,8 @@ for at = 6, #ARGV, 3 do
     reply = call.room and call.room.takes(member, record, reply) or reply
   end
   if reply == 'ok' or reply == 'replaced' then
-    local isReady = reply == 'replaced' and not redis.call('ZSCORE', scheduled, member)
-      or isOver and not redis.call('ZSCORE', done, member)
-    if isReady and stale then
-      redis.call('ZADD', stale, ('%.0f'):format(now), member)
+    if reply == 'replaced' and not redis.call('ZSCORE', scheduled, member) then
+      noteStale(stale, member, now)
     end
     held[member], size = true, size + 2
     scores[size - 1], scores[size] = text:find('^%d+$') and text or ('%.0f'):format(due), member

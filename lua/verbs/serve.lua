@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
 -- serve: what a worker has done is completed, what it was given is started, and new entries are
 -- delivered to it and started, all in one call.
--- USES  clock, run, tombstone, tags, end-mark, mint, head, let-go, lateness, pending, dead-letter,
---       named, past, turn-away, start-one, repeated, starting, completion, delivery
+-- USES  clock, run, tombstone, stale, tags, end-mark, mint, head, let-go, lateness, pending,
+--       dead-letter, named, past, turn-away, start-one, repeated, starting, end-many, completion,
+--       delivery
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale
 --       9 tags  10 past  11 ended
 -- ARGV  1 now  2 consumer  3 bytes  4 window  5 suspects  6 take  7 given

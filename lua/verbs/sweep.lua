@@ -16,8 +16,8 @@
 -- youngest, in ms, and when that was; it is forgotten after a window. Only tombstones are deleted:
 -- a member whose field is a record again (a new life) only leaves the index.
 -- Members are read twenty at a time and dead letters one by one, 256 KiB of each per call; the
--- first young dead letter ends it. Notes of stale entries go when ready is empty, so that none can
--- be left, and after 30 days.
+-- first young dead letter ends it. A note of a stale entry goes with its entry; should there be
+-- more notes than ready has entries, the oldest that are too many go here.
 local leader, jobs, done, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local meta, ready, stale, past, ended = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local now, term, limit = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
@@ -76,14 +76,13 @@ if #forgotten > 0 then
   redis.call('HINCRBY', meta, 'n.forgotten', #forgotten)
 end
 
-local newest = redis.call('XLEN', ready) == 0 and '+inf' or ('%.0f'):format(now - 2592000000)
-local notes = redis.call('ZRANGEBYSCORE', stale, '-inf', newest, 'LIMIT', 0, limit)
-if #notes > 0 then
-  redis.call('ZREM', stale, unpack(notes))
+local surplus = redis.call('ZCARD', stale) - redis.call('XLEN', ready)
+if surplus > 0 then
+  redis.call('ZREM', stale, unpack(redis.call('ZRANGE', stale, 0, math.min(surplus, limit) - 1)))
 end
 local dropped, isLeft = 0, false
 if past then
   dropped, isLeft = sweepPast(past, ended, now, keep, most, limit)
 end
-local isMore = #old < count or open or #notes >= limit or isLeft
+local isMore = #old < count or open or surplus > limit or isLeft
 return { #old, #forgotten, isMore and 1 or 0, dropped }

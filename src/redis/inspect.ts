@@ -75,7 +75,7 @@ export interface DeadLetter {
 
 export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionStats> {
   const reply = list(await run(redis, 'stats', { keys: ref.keys, args: {} })).map(text);
-  const [now, scheduled, head, entries, pending, dead, done, , , term, ttl, ...flat] = reply;
+  const [now, scheduled, head, entries, pending, dead, done, , , term, ttl, stale, ...flat] = reply;
   const meta = fieldsOf(flat);
   const counters = [...meta]
     .filter(([field]) => field.startsWith('n.'))
@@ -93,7 +93,7 @@ export async function stats(redis: Redis, ref: PartitionRef): Promise<PartitionS
     paused: meta.has('paused'),
     ...(meta.has('paused') ? { pause: pauseOf(meta.get('paused') ?? '') } : {}),
     ...evictedOf(meta.get('evicted')),
-    ...quotaOf(meta, Number(scheduled) + Number(entries)),
+    ...quotaOf(meta, Number(scheduled) + Math.max(0, Number(entries) - Number(stale))),
     wakeMs: meta.has('wake') ? Number(meta.get('wake')) : undefined,
     counters: Object.fromEntries(counters) as Record<string, number>,
   };

@@ -71,7 +71,7 @@ export const partitionTable = {
   },
   stale: {
     type: 'zset',
-    doc: 'member → ms when it left ready for a new life while an entry of it stayed there: that entry is no lost job',
+    doc: 'member → ms of the newest; member, zero byte, 2, 3, … → ms. One note for each entry of ready that stands for no job any more, gone with the entry: as many entries less than ready has are jobs',
   },
   tags: {
     type: 'zset',

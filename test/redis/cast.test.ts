@@ -149,6 +149,18 @@ describe('what is no job', () => {
     expect(await p.picture()).toEqual({});
   });
 
+  test('leaves no note behind: of a debounced job, or of one that was cancelled, which was ready when the queue began to cast', async () => {
+    await p.scheduleAll([item('a'), item('b'), item('c')]);
+    await p.promote();
+    await p.reschedule('j:a', T0 + 5000);
+    await p.cancel('j:b');
+    expect(await p.redis.zcard(p.keys.stale)).toBe(2);
+    await cast();
+    expect(await p.redis.zcard(p.keys.stale)).toBe(0);
+    expect(await members()).toEqual(['j:c']);
+    expect(await p.picture()).toMatchObject({ scheduled: { 'j:a': T0 + 5000 }, done: { 'j:b': T0 } });
+  });
+
   test('because it is of a later version waits for a leader that knows it', async () => {
     await p.schedule('a');
     await p.redis.hset(p.keys.jobs, 'j:a', '2mi8or64g|{}');

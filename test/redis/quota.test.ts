@@ -114,6 +114,47 @@ describe('maxPending', () => {
   });
 });
 
+describe('maxPending counts jobs, and no entry that stands for none', () => {
+  const ids = (name: string, count: number) => Array.from({ length: count }, (_, n) => `${name}${n}`);
+  const readyJobs = async (name: string, count: number) => {
+    await p.scheduleAll(ids(name, count).map((id) => item(id)));
+    await p.promote();
+  };
+  const pending = async () => (await stats(p.redis, p.ref)).quota?.pending;
+  beforeEach(() => limits(3));
+
+  test('what was cancelled in ready makes room at once', async () => {
+    await readyJobs('a', 3);
+    expect(await kinds('b')).toEqual(['full']);
+    for (const id of ids('a', 3)) await p.cancel(`j:${id}`);
+    expect([await pending(), await kinds('b', 'c', 'd', 'e')]).toEqual([0, ['ok', 'ok', 'ok', 'full']]);
+  });
+
+  test('a ready job that is put off, again and again, or replaced, is one job', async () => {
+    await readyJobs('a', 2);
+    for (let times = 1; times < 4; times += 1) {
+      await p.reschedule('j:a0', T0 + times);
+      expect(await pending()).toBe(2);
+      await p.promote({ nowMs: T0 + times });
+      expect(await pending()).toBe(2);
+    }
+    await p.schedule('a1', { dueMs: DUE, data: 'new', mode: 'replace' });
+    expect([await pending(), await kinds('b', 'c')]).toEqual([2, ['ok', 'full']]);
+  });
+
+  test('what a worker holds as a proof has ended, and what is dropped is counted once', async () => {
+    const claims = [await p.running('a'), await p.running('b')];
+    await p.complete(claims, { hold: true });
+    expect(await pending()).toBe(0);
+    await p.complete(claims, {});
+    await readyJobs('c', 3);
+    await p.cancel('j:c0');
+    await p.reschedule('j:c1', DUE);
+    await p.start(await p.read());
+    expect(await pending()).toBe(2);
+  });
+});
+
 describe('maxBytes', () => {
   test('takes as many bytes as there may be, and not one more', async () => {
     const size = sizeOf('a');

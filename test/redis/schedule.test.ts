@@ -312,7 +312,57 @@ describe('what leaves ready for a new life', () => {
     expect(await p.picture()).toEqual({});
   });
 
-  test('is noted when the tombstone of a job that was cancelled in ready is overwritten', async () => {
+  test('has a note for each of its entries, and each goes with its entry while others wait', async () => {
+    await p.schedule('waits');
+    await p.promote();
+    await p.schedule('a');
+    await p.promote();
+    for (let times = 1; times <= 5; times += 1) {
+      await p.reschedule('j:a', T0 + times);
+      expect(await p.redis.zcard(p.keys.stale)).toBe(times);
+      await p.promote({ nowMs: T0 + times });
+    }
+    const [waits, ...entries] = await p.read();
+    expect(waits?.member).toBe('j:waits');
+    for (const [nth, entry] of entries.entries()) {
+      const [reply] = await p.start([entry], { windowMs: 0 });
+      if (reply?.kind === 'run') await p.complete([{ ...entry, token: reply.token }], { windowMs: 0 });
+      expect([reply?.kind, await p.redis.zcard(p.keys.stale)]).toEqual([nth === 0 ? 'run' : 'dropped', 5 - nth]);
+    }
+    expect(await p.count('refused')).toBe(0);
+  });
+
+  test('is noted by replay too, where an entry of the life between waits: no dead letter without a window', async () => {
+    const deadLetter = await p.dead('a');
+    await p.schedule('a', { data: 'again' });
+    await p.promote();
+    await p.cancel('j:a', { windowMs: 0 });
+    expect(await p.replay(deadLetter)).toMatchObject({ kind: 'ok' });
+    await p.promote();
+    expect(await work()).toEqual(['run', 'dropped']);
+    expect([await p.picture(), await p.count('refused'), await noted()]).toEqual([{}, 0, []]);
+  });
+
+  test('of a start that is acknowledged and held has a note until it is let go', async () => {
+    const claim = await p.running('a');
+    await p.complete([claim], { hold: true });
+    expect(await noted()).toEqual(['j:a', String(T0)]);
+    await p.schedule('a', { data: 2 });
+    expect(await p.redis.zcard(p.keys.stale)).toBe(1);
+    await p.cancel('j:a', { windowMs: 0 });
+    await p.release(await p.read());
+  });
+
+  test('has no note any more when its worker hands the entry back', async () => {
+    await p.schedule('a');
+    const deliveries = await p.deliver();
+    await p.reschedule('j:a', T0 + 5000);
+    expect(await p.release(deliveries)).toEqual(['dropped']);
+    expect(await noted()).toEqual([]);
+    await p.cancel('j:a');
+  });
+
+  test('is noted when a job is cancelled in ready, once, though its tombstone is overwritten', async () => {
     await p.schedule('a');
     await p.promote();
     await p.cancel('j:a', { windowMs: 0 });

@@ -7,7 +7,7 @@ import type {
   RescheduleItem,
   RescheduleReply,
 } from '../../src/redis/transitions/edits.ts';
-import { count, digestOf, type Job, jobOf, type Model, markOf, nudge, seenOf } from './model.ts';
+import { count, digestOf, type Job, jobOf, type Model, markOf, noteStale, nudge, seenOf } from './model.ts';
 import { freshRun, LIMITS } from './model-verbs.ts';
 
 const isBare = (member: string): boolean => !member.startsWith('j:');
@@ -68,7 +68,7 @@ function stayOf({ was, due, mode, nowMs }: Wish): RescheduleReply | undefined {
 function putAt(model: Model, { member, job, due }: { member: string; job: Job; due: number }): void {
   // Its entry stays in ready: it was there, or was when it was put again.
   const isAgain = isBare(member) && job.record !== undefined && job.run?.next !== job.due;
-  if (job.due === undefined || isAgain) model.stale.set(member, model.nowMs);
+  if (job.due === undefined || isAgain) noteStale(model, member);
   if (job.record !== undefined) {
     job.run ??= freshRun({ generation: 0 });
     Object.assign(job.run, { entry: undefined, owner: undefined, next: due });

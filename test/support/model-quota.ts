@@ -12,8 +12,8 @@ export interface Room extends Quota {
   isChanged: boolean;
 }
 
-const thereIn = ({ jobs, entries }: Model): number =>
-  [...jobs.values()].filter(({ due }) => due !== undefined).length + entries.length;
+const thereIn = ({ jobs, entries, stale }: Model): number =>
+  [...jobs.values()].filter(({ due }) => due !== undefined).length + Math.max(0, entries.length - stale.size);
 
 export function roomOf(model: Model): Room | undefined {
   const { quota, held } = model;

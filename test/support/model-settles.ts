@@ -3,11 +3,13 @@ import type { Claim, CommitReply, Compensation, SettleReply } from '../../src/re
 import {
   count,
   type DeadLetter,
+  dropNote,
   type Entry,
   type Job,
   jobOf,
   linesOf,
   type Model,
+  noteStale,
   nudge,
   type Run,
   tombstoneOf,
@@ -54,6 +56,7 @@ function letGo(model: Model, { entry, member }: Claim, windowMs: number): void {
   if (held?.member !== member) return;
   const job = jobOf(model, member);
   drop(model, [held]);
+  dropNote(model, member);
   if (windowMs > 0) job.overMs ??= model.nowMs;
   else job.tombstone = job.overMs = undefined;
 }
@@ -163,6 +166,7 @@ function finish(model: Model, { claim, run, windowMs, outcome, deadLetter, hold 
   const job = jobOf(model, claim.member);
   const isHeld = hold && job.due === undefined && !run.cancel;
   if (run.entry && !isHeld) drop(model, [run.entry]);
+  if (isHeld) noteStale(model, claim.member);
   if (isHeld) Object.assign(job, { tombstone: tombstoneOf(job, outcome), record: undefined, run: undefined });
   else if (job.due === undefined)
     end(model, job, { tombstone: tombstoneOf(job, run.cancel ? 'c' : outcome, deadLetter), windowMs });

@@ -14,6 +14,7 @@ import {
   MAX_MS,
   type Model,
   markOf,
+  noteStale,
   nudge,
   seenOf,
   tombstoneOf,
@@ -29,9 +30,8 @@ export function schedule(model: Model, items: readonly ScheduleItem[], mode: 'ke
     const reply = roomFor(model, item, judged(model, item, mode), room);
     if (reply.kind !== 'ok' && reply.kind !== 'replaced') return reply;
     const job = jobOf(model, item.member);
-    const over = job.tombstone !== undefined && job.overMs === undefined;
     // It was in ready, where its entry stays.
-    if (over || (reply.kind === 'replaced' && job.due === undefined)) model.stale.set(item.member, model.nowMs);
+    if (reply.kind === 'replaced' && job.due === undefined) noteStale(model, item.member);
     // The dead letters of a run's old life are refused as fenced: the run of a new generation has no token.
     if (reply.kind === 'replaced' && job.run) job.run = freshRun({ generation: job.run.generation + 1 });
     Object.assign(job, { record: item.record, due: item.dueMs, tombstone: undefined, overMs: undefined });
@@ -139,7 +139,7 @@ function adopt(model: Model, { member, job, due }: { member: string; job: Job; d
   const isPutAgain = job.record !== undefined && job.run?.next !== due;
   // The due time of its retry is forgotten: whoever puts it at that very moment puts it again.
   if (job.record !== undefined && !isPutAgain && job.run) job.run.next = undefined;
-  if (isPutAgain || (job.tombstone && job.overMs === undefined)) model.stale.set(member, model.nowMs);
+  if (isPutAgain) noteStale(model, member);
   if (job.record !== undefined) return;
   Object.assign(job, { record: `1${due.toString(36)};b=1|{}`, tombstone: undefined, overMs: undefined });
   count(model, 'adopted');
@@ -163,7 +163,7 @@ function refuse(model: Model, { member, job, reason }: { member: string; job: Jo
   count(model, record === undefined ? 'refused' : 'dead');
   job.due = undefined;
   if (record === undefined) return 'deadLetter';
-  model.stale.set(member, model.nowMs);
+  noteStale(model, member);
   Object.assign(job, {
     record: undefined,
     run: undefined,
@@ -177,6 +177,10 @@ function refuse(model: Model, { member, job, reason }: { member: string; job: Jo
 export function cancel(model: Model, words: readonly string[], windowMs: number): CancelReply[] {
   return words.map((word) => cancelOne(model, word, windowMs));
 }
+
+/** What waits there, or a bare member that waits again. */
+const isInReady = (member: string, { run }: Job, due: number | undefined): boolean =>
+  due === undefined || (!member.startsWith('j:') && run?.next !== due);
 
 function cancelOne(model: Model, word: string, windowMs: number): CancelReply {
   const [member = '', seen] = word.split('\0');
@@ -195,8 +199,8 @@ function cancelOne(model: Model, word: string, windowMs: number): CancelReply {
     job.run.cancel = true;
     return { kind: 'requested' };
   }
-  // A bare member that was put again while it was ready.
-  if (waited && !member.startsWith('j:') && job.run?.next !== due) model.stale.set(member, model.nowMs);
+  // It was ready, or is a bare member that was put again while it was.
+  if (isInReady(member, job, due)) noteStale(model, member);
   // The tombstone of a ready job waits for its entry, which start drops.
   if (windowMs > 0 || !waited) job.tombstone = tombstoneOf(job, 'c');
   if (windowMs > 0 && waited) job.overMs = model.nowMs;
@@ -235,11 +239,9 @@ export function sweep(model: Model, term: string, limits: SweepLimits): 'fenced'
   const old = free.slice(0, limits.batch);
   tellEvicted(model, { ages: old.filter(([, , at]) => !isAged(at)).map(([, , at]) => model.nowMs - at), limits });
   for (const [, job] of old) job.overMs = job.tombstone = undefined;
-  const newest = model.entries.length === 0 ? Number.POSITIVE_INFINITY : model.nowMs - 30 * 86_400_000;
-  const notes = [...model.stale]
-    .filter(([, at]) => at <= newest)
-    .sort(([a, one], [b, other]) => one - other || (a < b ? -1 : 1));
-  for (const [member] of notes.slice(0, limits.batch)) model.stale.delete(member);
+  const surplus = model.stale.size - model.entries.length;
+  const notes = [...model.stale].sort(([a, one], [b, other]) => one - other || (a < b ? -1 : 1));
+  for (const [name] of notes.slice(0, Math.max(0, Math.min(surplus, limits.batch)))) model.stale.delete(name);
   const excess = model.deadLetters.length - limits.deadLettersMax;
   const looked = model.deadLetters.slice(0, Math.min(limits.batch, 100));
   const young = looked.findIndex(
@@ -247,7 +249,7 @@ export function sweep(model: Model, term: string, limits: SweepLimits): 'fenced'
   );
   const more =
     free.length > limits.batch ||
-    notes.length >= limits.batch ||
+    surplus > limits.batch ||
     (young === -1 && looked.length === Math.min(limits.batch, 100));
   return {
     tombstones: old.length,

@@ -12,7 +12,18 @@ import type {
   StartReply,
   Taken,
 } from '../../src/redis/transitions/replies.ts';
-import { count, type Entry, isLate, type Job, jobOf, type Model, nudge, type Run, tombstoneOf } from './model.ts';
+import {
+  count,
+  dropNote,
+  type Entry,
+  isLate,
+  type Job,
+  jobOf,
+  type Model,
+  nudge,
+  type Run,
+  tombstoneOf,
+} from './model.ts';
 import { roomOf, type Steps, stepsOf } from './model-bytes.ts';
 import { complete, deadLetterOf, drop, end, inherit } from './model-settles.ts';
 import { freshRun } from './model-verbs.ts';
@@ -61,7 +72,7 @@ function startAll(
     steps.saw(some.map(({ member }) => member));
     for (const delivery of some) {
       const entry = heldBy(model, delivery.entry, call.consumer);
-      const kind = entry ? ending(model, { entry, delivery, call }) : 'lost';
+      const kind = entry ? leaving(model, { entry, delivery, call }) : 'lost';
       if (entry && kind) gone.push(entry);
       replies.push(entry && !kind ? startOne(model, { entry, delivery, call }) : { kind: kind ?? 'lost' });
     }
@@ -102,6 +113,13 @@ export function serve(
 const PARK_MS = 4000;
 
 type Ended = 'deadLetter' | 'dropped' | 'cancelled' | 'released' | 'parked';
+
+/** An entry that is dropped stood for no job: its note goes with it. */
+function leaving(model: Model, of: { entry: Entry; delivery: Delivery; call: Start }): Ended | undefined {
+  const kind = ending(model, of);
+  if (kind === 'dropped') dropNote(model, of.delivery.member);
+  return kind;
+}
 
 /** Why an entry ends at its start, if it does. */
 function ending(
@@ -230,7 +248,10 @@ export function release(model: Model, deliveries: readonly Delivery[], consumer:
     const back = job.record !== undefined && !elsewhere && job.due === undefined;
     if (run?.entry === entry) Object.assign(run, { entry: undefined, owner: undefined, next: dueMs });
     if (job.tombstone) job.overMs ??= model.nowMs;
-    if (!back) return 'dropped';
+    if (!back) {
+      dropNote(model, member);
+      return 'dropped';
+    }
     job.due = dueMs;
     soonest = Math.min(soonest, dueMs);
     return 'ok';

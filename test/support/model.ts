@@ -113,6 +113,20 @@ export function count(model: Model, name: string, by = 1): void {
   if (by > 0) model.counters.set(name, (model.counters.get(name) ?? 0) + by);
 }
 
+const notesOf = ({ stale }: Model, member: string): number =>
+  [...stale.keys()].filter((name) => name.split('\0')[0] === member).length;
+const nameOf = (member: string, nth: number): string => (nth === 1 ? member : `${member}\0${nth}`);
+
+/** An entry of the member stays in ready, and stands for no job any more. */
+export function noteStale(model: Model, member: string): void {
+  model.stale.set(nameOf(member, notesOf(model, member) + 1), model.nowMs);
+  model.stale.set(member, model.nowMs);
+}
+
+/** Such an entry leaves ready. */
+export const dropNote = (model: Model, member: string): boolean =>
+  model.stale.delete(nameOf(member, notesOf(model, member)));
+
 /** A job that is due sooner than the leader will look wakes it. */
 export function nudge(model: Model, due: number): void {
   if (model.wake === undefined || due >= model.wake) return;

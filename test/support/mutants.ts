@@ -56,7 +56,7 @@ const SLIPS: readonly (readonly [of: string, wrong: string, words: string, inste
   ['completion', 'a job of a call ends twice', 'if seen[member] or not last', 'if not last'],
   ['completion', 'the mark is not kept', 'tombstoneText(counter:sub(1, 1), mark,', "tombstoneText('d', '0 0',"],
   ['end-mark', 'the mark is trusted when there is none', "mark ~= '' or bar and not isKept", 'true'],
-  ['completion', 'tags stay when the mark says them', 'dropTags(keys.tags, member, text)', 'tostring(text)'],
+  ['end-many', 'tags stay when the mark says them', 'dropTags(keys.tags, member, text)', 'tostring(text)'],
   ['end-mark', 'tags of a record that is read for its mark stay', 'tags or tagsOf(record)', 'tags'],
   ['cancel', 'what was seen counts for nothing', 'seenText(record, run, waits) ~= seen', 'false'],
   [
@@ -204,6 +204,7 @@ export const EQUIVALENT_OF_CAST: ReadonlyMap<string, string> = new Map([
   ['cast-bounds @too-old: turned <', 'ids are of the server: test/redis/cast.test.ts has the very millisecond'],
   ['cast-bounds @too-much: turned > (2 of 2)', 'test/redis/cast.test.ts has the very byte'],
   ['take-back @nothing-ready: no guard', 'of a stream without entries none is read'],
+  ['take-back @is-back: turned ==', 'only which notes go, which test/redis/cast.test.ts looks at'],
 ]);
 
 /** What the tests of this file go by: `script or part @mark`. */

@@ -23,6 +23,7 @@ type StateKind =
   | 'hollow'
   | 'unswept'
   | 'misweighed'
+  | 'overnoted'
   | 'unreadable';
 type Kind = Flaw['what'];
 
@@ -78,6 +79,10 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
     'I17',
     'the bytes that the limit of its queue is compared with are far from those of its records, so jobs may be refused or taken that should not',
     'count them anew, as its leader does all the time',
+  ],
+  overnoted: [
+    'I18',
+    'there are more notes of old entries than ready has entries, so its limit would let too many jobs in; the next sweep of its leader removes them',
   ],
   unreadable: [
     'key',

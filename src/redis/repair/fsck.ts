@@ -212,6 +212,8 @@ async function stateFlaws(
   const kept = await redis.hlen(keys.past);
   const ends = kept === 0 ? 0 : await redis.zcard(keys.ended);
   if (kept > ends) flaws.push(flawOf('unswept', keys.past, `${kept} records, ${ends} ends`));
+  const [notes, entries] = await Promise.all([redis.zcard(keys.stale), redis.xlen(keys.ready)]);
+  if (notes > entries) flaws.push(flawOf('overnoted', keys.stale, `${notes} notes, ${entries} entries`));
   if (records === undefined) return flaws;
   const sum = (...names: readonly string[]) => names.reduce((total, name) => total + (now.counters[name] ?? 0), 0);
   const into = sum('scheduled', 'replayed', 'adopted');

@@ -59,7 +59,7 @@ export const scripts = {
     mayKeep: true,
   }),
   release: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake', 'stale'],
     args: ['now', 'consumer'],
     reply: 'per item',
     each: ['entry', 'member', 'due'],
@@ -71,7 +71,7 @@ export const scripts = {
     each: ['entry', 'member', 'token'],
   }),
   complete: define({
-    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'tags', 'past', 'ended'],
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'stale', 'tags', 'past', 'ended'],
     args: ['now', 'window', 'hold', 'consumer'],
     reply: 'per item',
     each: ['entry', 'member', 'token', 'mark'],
@@ -241,6 +241,9 @@ export const scripts = {
     args: ['generation', 'from', 'to', 'after', 'last', 'limit', 'mode'],
     reply: 'list',
   }),
-  stats: define({ keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta'], args: [] }),
+  stats: define({
+    keys: ['scheduled', 'jobs', 'runs', 'ready', 'dead', 'done', 'leader', 'meta', 'stale'],
+    args: [],
+  }),
   oldest: define({ keys: ['scheduled', 'jobs', 'runs', 'ready'], args: ['after', 'limit'], reply: 'list' }),
 } as const satisfies Record<string, Script>;

@@ -1,0 +1,42 @@
+-- end-many: what is written of jobs that are over, of all of a call at once.
+-- GIVES   writeEnds(keys, call, all): call is {now}; all has lists: tombstones, members and texts;
+--         times, ms and members of done; ends, how many ended in each way; drop, members of which
+--         nothing stays; tagged, tags by member; over, members that run no more; held and gone,
+--         members whose entries stay, and entries that go; kept, as past takes them
+-- USED BY  complete, relay, serve
+-- NEEDS   tags, let-go, past, stale
+-- RULE    Adds come before removals, and ready is left last.
+local function writeEnds(keys, call, all)
+  local tombstones, times, drop = all.tombstones, all.times, all.drop
+  local over, gone = all.over, all.gone
+  if #all.kept > 0 then
+    -- rarely
+    keepPast(keys.past, keys.ended, call.now, all.kept)
+  end
+  for _, member in ipairs(all.held) do
+    noteStale(keys.stale, member, call.now)
+  end
+  if #tombstones > 0 then
+    redis.call('HSET', keys.jobs, unpack(tombstones))
+  end
+  if #times > 0 then
+    redis.call('ZADD', keys.done, unpack(times))
+  end
+  for name, count in pairs(all.ends) do
+    if count > 0 then
+      redis.call('HINCRBY', keys.meta, 'n.' .. name, count)
+    end
+  end
+  if #drop > 0 then
+    redis.call('HDEL', keys.jobs, unpack(drop))
+  end
+  for member, text in pairs(all.tagged) do
+    dropTags(keys.tags, member, text)
+  end
+  if #over > 0 then
+    redis.call('HDEL', keys.runs, unpack(over))
+  end
+  if #gone > 0 then
+    letGo(keys.ready, unpack(gone))
+  end
+end
