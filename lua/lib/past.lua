@@ -7,8 +7,8 @@
 -- RULE    A caller that does not name past keeps no history. The index comes first and goes last,
 --         so nothing is kept that no sweep finds. An id has one record, its last end; an earlier
 --         one moves to the id, a zero byte and the ms of its end, or the next that is free. The
---         same call once more is known by token, generation and mark. Who never started has no
---         token: after the window of an end like it, or of a bare member, it is another one. A
+--         same call once more is known by token and generation. Who never started has no token: it
+--         is known by its mark, and a bare member, or one whose window has passed, by the ms too. A
 --         note of - as tags is none, so the one tag - has a comma before it. One function holds the
 --         others: who keeps no history must not pay for their making.
 local function keepPast(past, ended, now, over)
@@ -34,9 +34,9 @@ local function keepPast(past, ended, now, over)
 
   local function isSameEnd(job, token, generation, mark, before)
     local isIt = token == job.run.token and generation == job.run.generation
-      and mark == markOfEnd(job)
     if not isIt or token ~= '0' then return isIt end
-    return job.member:sub(1, 2) == 'j:' and tonumber(before) > now - (job.window or 0)
+    local window = job.member:sub(1, 2) == 'j:' and job.window or 0
+    return mark == markOfEnd(job) and tonumber(before) >= now - window
   end
 
   local function setAside(job, found)

@@ -42,6 +42,9 @@ const BY_OTHERS = ["0, job.entry, 'JUSTID'", 'keys.scheduled, due, job.member', 
 const SELDOM: readonly (readonly [verbs: readonly string[], words: readonly string[]])[] = [
   // A job with tags.
   [['promote', 'start', 'expire', 'serve', 'retry', 'defer', 'edit'], ["redis.call('ZREM', tags,"]],
+  // A second entry that stands for no job; and nobody holds an acknowledged entry by a turn or a pass.
+  [['promote', 'relay', 'schedule', 'complete', 'reschedule'], ["redis.call('ZADD', stale, ms, member .."]],
+  [['serve', 'relay'], ["redis.call('ZADD', stale, ms, member"]],
   // A job with an earlier life in the history.
   [
     ['start', 'serve', 'relay', 'retry', 'defer', 'expire'],

@@ -194,6 +194,17 @@ async function tagged(redis: Redis, ref: PartitionRef): Promise<{ looked: number
   return { looked, found };
 }
 
+/** What stands in a key and not in the one that it belongs to. */
+async function indexFlaws(redis: Redis, keys: PartitionRef['keys']): Promise<readonly Flaw[]> {
+  const kept = await redis.hlen(keys.past);
+  const ends = kept === 0 ? 0 : await redis.zcard(keys.ended);
+  const [notes, entries] = await Promise.all([redis.zcard(keys.stale), redis.xlen(keys.ready)]);
+  return [
+    ...(kept > ends ? [flawOf('unswept', keys.past, `${kept} records, ${ends} ends`)] : []),
+    ...(notes > entries ? [flawOf('overnoted', keys.stale, `${notes} notes, ${entries} entries`)] : []),
+  ];
+}
+
 async function stateFlaws(
   redis: Redis,
   { keys }: PartitionRef,
@@ -209,11 +220,7 @@ async function stateFlaws(
   for (const { key, type } of stored) {
     if (type === 'stream' && (await isHollow(redis, key))) flaws.push(flawOf('hollow', key));
   }
-  const kept = await redis.hlen(keys.past);
-  const ends = kept === 0 ? 0 : await redis.zcard(keys.ended);
-  if (kept > ends) flaws.push(flawOf('unswept', keys.past, `${kept} records, ${ends} ends`));
-  const [notes, entries] = await Promise.all([redis.zcard(keys.stale), redis.xlen(keys.ready)]);
-  if (notes > entries) flaws.push(flawOf('overnoted', keys.stale, `${notes} notes, ${entries} entries`));
+  flaws.push(...(await indexFlaws(redis, keys)));
   if (records === undefined) return flaws;
   const sum = (...names: readonly string[]) => names.reduce((total, name) => total + (now.counters[name] ?? 0), 0);
   const into = sum('scheduled', 'replayed', 'adopted');
