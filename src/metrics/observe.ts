@@ -26,13 +26,7 @@ export function observeEvents(
   };
   away.add(mine);
   forgetters.add(forget);
-  const passed = byQueue((label) => families.moverPassDuration.series(label));
-  const promoted = byQueue((label) => families.promotionLateness.series(label));
-  const started = byQueue((label) => families.startLateness.series(label));
-  const ran = (outcome: string) => {
-    const runs = byQueue((label) => families.runDuration.series({ ...label, outcome }));
-    return (one: { readonly queue: string; readonly tookMs: number }) => runs(one.queue).observe(seconds(one.tookMs));
-  };
+  const { passed, promoted, started, ran } = seriesOf(families, byQueue);
   const stop = listenToAll(
     events,
     {
@@ -110,6 +104,16 @@ function cachesOf(of: Labelled) {
     },
   };
 }
+
+const seriesOf = (families: Families, byQueue: ReturnType<typeof cachesOf>['byQueue']) => ({
+  passed: byQueue((label) => families.moverPassDuration.series(label)),
+  promoted: byQueue((label) => families.promotionLateness.series(label)),
+  started: byQueue((label) => families.startLateness.series(label)),
+  ran(outcome: string) {
+    const runs = byQueue((label) => families.runDuration.series({ ...label, outcome }));
+    return (one: { readonly queue: string; readonly tookMs: number }) => runs(one.queue).observe(seconds(one.tookMs));
+  },
+});
 
 type Labelled = (queue: string) => { readonly queue: string };
 

@@ -3,7 +3,7 @@
  */
 import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
-import { type Backoff, isBackoff } from '../../core/backoff.ts';
+import { type Backoff, isBackoff, storable } from '../../core/backoff.ts';
 import { show } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import { parseExact } from '../../core/json-text.ts';
@@ -26,7 +26,6 @@ export async function readData(invocation: Invocation, text: string | undefined,
 }
 
 const HOUR_MS = 3_600_000;
-const BACKOFF_FIELDS = ['kind', 'delayMs', 'maxMs', 'factor', 'stepsMs', 'jitter'];
 
 /**
  * The value of `--backoff`: the data form of a backoff; what is left out takes the default of its kind.
@@ -36,9 +35,11 @@ const BACKOFF_FIELDS = ['kind', 'delayMs', 'maxMs', 'factor', 'stepsMs', 'jitter
 export function readBackoff(text: string | undefined): Backoff | undefined {
   if (text === undefined) return undefined;
   const given = objectOf(text);
-  const jitter = given.kind === 'exponential' ? 'full' : 'none';
-  const whole = { factor: 2, maxMs: HOUR_MS, jitter, ...given };
-  if (isBackoff(whole) && Object.keys(given).every((name) => BACKOFF_FIELDS.includes(name))) return whole;
+  const isExponential = given.kind === 'exponential';
+  const grows = isExponential || given.kind === 'linear';
+  const jitter = isExponential ? 'full' : 'none';
+  const whole = { ...(isExponential && { factor: 2 }), ...(grows && { maxMs: HOUR_MS }), jitter, ...given };
+  if (isBackoff(whole)) return storable(whole);
   throw new DuestreamError(
     'bad-input',
     `backoff is ${show(text)}; allowed: JSON with kind fixed (delayMs), linear (delayMs, maxMs), exponential (delayMs, factor, maxMs) or ladder (stepsMs), and jitter none, full or equal`,

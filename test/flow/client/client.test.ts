@@ -221,7 +221,7 @@ describe('a producer', () => {
     ['Emails', /queue name is "Emails"; allowed/],
     [7, /queue is 7; allowed: what defineQueue returned, or a name/],
     [null, /queue is null; allowed/],
-    [{ name: 'a b' }, /queue name is "a b"; allowed/],
+    [{ name: 'a b' }, /queue is an object with the name "a b" that defineQueue did not return, or a copy of one/],
   ])('refuses the queue %j with a rejection and never throws', async (queue, message) => {
     const refusal = { code: 'bad-input', message: expect.stringMatching(message) };
     const input = queue as QueueInput<unknown>;

@@ -99,7 +99,7 @@ describe('what it finds', () => {
 
   test.each(control)('a time to live on $key', async ({ key, type }) => {
     await p.redis.del(key);
-    if (type === 'hash') await p.redis.hset(key, 'x', '1');
+    if (type === 'hash') await p.redis.hset(key, 'x', '{"partitions":1,"generation":0}');
     else if (type === 'set') await p.redis.sadd(key, 'x');
     else if (type === 'stream') await p.redis.xadd(key, '*', 'x', '1');
     else await p.redis.set(key, 'x');
