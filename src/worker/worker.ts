@@ -203,10 +203,7 @@ function workerOf({ settings, works }: Working): WatchedWorker {
         ?.relay(ref, pass),
     ...{ start: life.start, stop, abandon, events, notLive, notReady, consumer, queues: names },
     [Symbol.asyncDispose]: () => stop(),
-    async declared(asked) {
-      const { commands } = opening.opened() ?? {};
-      return commands && declaredAmong(commands, settings.namespace, asked);
-    },
+    declared: async (asked) => declaredIn(opening.opened(), settings, asked),
     async ready() {
       life.check();
       const { commands } = await opening.connected(life.signal);
@@ -216,6 +213,10 @@ function workerOf({ settings, works }: Working): WatchedWorker {
     isReady: () => notReady().length === 0,
     running: () => served().reduce((sum, { inflight }) => sum + inflight.busy(), 0),
   };
+}
+
+async function declaredIn(opened: Shared | undefined, { namespace }: Settings, asked: readonly string[]) {
+  return opened && declaredAmong(opened.commands, namespace, asked);
 }
 
 const startsIn = (clock: Clock, signal: AbortSignal) => ({ clock, budgetMs: START_BUDGET_MS, signal });

@@ -27,18 +27,9 @@ export function createDevLog(out: Output, bound: Readonly<Record<string, unknown
 
 /** Tells what becomes of each job. `isServed`: whether a living worker serves a queue, in this process or another. */
 export function tellEvents(out: Output, events: EventSource, isServed: (queue: string) => Promise<boolean>): void {
-  const hinted = new Map<string, number>();
+  const hint = hints(out, isServed);
   /** Who misses Redis, and why: each connection says so for itself, and a person wants to read it once. */
   const away = new Map<string, string>();
-
-  /** A job that is ready looks like one that runs, until somebody says that nobody will run it. */
-  async function hint(queue: string): Promise<void> {
-    const nowMs = systemClock.monotonicMs();
-    if (nowMs - (hinted.get(queue) ?? Number.NEGATIVE_INFINITY) < HINT_EVERY_MS) return;
-    hinted.set(queue, nowMs);
-    if (await isServed(queue)) hinted.delete(queue);
-    else say(out, line`${queue}  no worker serves it: start one with "duestream worker <module>"`);
-  }
 
   listenToAll(
     events,
@@ -91,6 +82,18 @@ export function tellEvents(out: Output, events: EventSource, isServed: (queue: s
     },
     PASSED_OVER,
   );
+}
+
+/** A job that is ready looks like one that runs, until somebody says that nobody will run it. */
+function hints(out: Output, isServed: (queue: string) => Promise<boolean>): (queue: string) => Promise<void> {
+  const hinted = new Map<string, number>();
+  return async (queue) => {
+    const nowMs = systemClock.monotonicMs();
+    if (nowMs - (hinted.get(queue) ?? Number.NEGATIVE_INFINITY) < HINT_EVERY_MS) return;
+    hinted.set(queue, nowMs);
+    if (await isServed(queue)) hinted.delete(queue);
+    else say(out, line`${queue}  no worker serves it: start one with "duestream worker <module>"`);
+  };
 }
 
 /** What a person at a terminal does not miss: how it is done, and what a daemon is asked for later. */
