@@ -37,8 +37,8 @@ call.isTagged, call.room = tags and state[3], state[4] and roomIn(keys, meta, st
 local function judge(member, record, due)
   local isInstant = due and (due == 0 or due >= 1e11) and due <= now + horizon
   if not isInstant then return ('bad-due %.0f'):format(now) end
-  if not member:find('^j:[!-~]+$') or #member > 200 then return 'bad-member' end
-  if member == 'j:.' or member == 'j:..' then return 'bad-member' end
+  local isDots = member:find('^j:%.%.?$')
+  if not member:find('^j:[!-~]+$') or isDots or #member > 200 then return 'bad-member' end
   -- @record-version
   if not record:find('^1[0-9a-z]+[;|]') then return 'bad-record' end
   if #record > bytes then return 'too-large' end

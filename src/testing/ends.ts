@@ -5,12 +5,12 @@
 import { idOf, lengthened } from '../core/codec.ts';
 import { compensationOfExpired, type EndVerdict } from '../core/judge.ts';
 import { isTooLate } from '../core/lateness.ts';
-import type { Deferral, Outcome } from '../core/outcome.ts';
+import type { Attempted, Deferral, Outcome } from '../core/outcome.ts';
 import type { Queue } from '../core/queue.ts';
 import { decodeHeader } from '../core/record-header.ts';
 import type { Effects } from '../worker/context.ts';
 import type { Agenda } from './agenda.ts';
-import { type DeadLetter, endJob, type Kept, lifeOf, type Run, runOf } from './kept.ts';
+import { type DeadLetter, endJob, type Kept, lifeOf, OWNER, type Run, runOf } from './kept.ts';
 
 /** One start, from its beginning to its end. */
 export interface Begun {
@@ -81,10 +81,19 @@ async function settle(parts: EndsParts, begun: Begun, verdict: EndVerdict): Prom
   const { outcome } = verdict;
   const error = 'error' in outcome ? outcome.error : undefined;
   runs.push(runOf(begun, outcome.kind, error));
-  if (error) job.history = lengthened(job.history, error, { stacks: job.queue.history?.isOn === true });
+  if (error) {
+    const told = ofStart(error, job, parts.agenda.nowMs());
+    job.history = lengthened(job.history, told, { stacks: job.queue.history?.isOn === true });
+  }
   await carryOut(parts, job, outcome);
   if (outcome.kind !== 'done') return;
   for (const { id, record, dueMs } of begun.effects.jobs ?? []) await parts.put(job.queue, { id, record, dueMs });
+}
+
+/** Whose failure it was and how long it took, as a worker says of a handler that ran. */
+function ofStart(error: Attempted, { startedMs }: Kept, nowMs: number): Attempted {
+  if (error.kind !== 'failure' && error.kind !== 'timeout') return error;
+  return { ...error, worker: OWNER, tookMs: nowMs - (startedMs ?? nowMs) };
 }
 
 async function carryOut(parts: EndsParts, job: Kept, outcome: Outcome): Promise<void> {
