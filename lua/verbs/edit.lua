@@ -23,13 +23,13 @@ local layout = redis.call('HGET', meta, 'generation') or '0'
 if layout ~= generation then return { 'moved', layout } end
 
 local function judge(member, before, record)
-  if not record:find('^1[0-9a-z]+[;|]') then return 'bad-record' end
-  if #record > bytes then return 'too-large' end
   local current
   spent, current = readWithin(jobs, member, 655360, spent)
   -- @later
   if not spent then return 'later' end
   if current == record then return 'already' end
+  if not record:find('^1[0-9a-z]+[;|]') then return 'bad-record' end
+  if #record > bytes then return 'too-large' end
   local refusal, waits, run, hasRecord = waitingIn(keys, member, '')
   if refusal then return refusal end
   local isAll = before:find(' ', 1, true)

@@ -152,7 +152,7 @@ function openDurable(
         await shared.fit();
         await check();
       };
-      return { ...shared, ...shared.writing(createDurableJobs(redis, level)), fit };
+      return { ...shared, ...shared.durably(createDurableJobs(redis, level)), fit };
     },
   });
 }

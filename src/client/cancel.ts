@@ -5,13 +5,14 @@
 import { memberOf } from '../core/codec.ts';
 import type { Queue } from '../core/queue.ts';
 import type { OverState } from '../core/state.ts';
-import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
+import type { RetryPolicy } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { CANCEL_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { CancelReply, Moved } from '../redis/transitions/replies.ts';
 import { inSlices, type Some } from './each-partition.ts';
-import { type CallPartitions, placesOf } from './partition-calls.ts';
+import { type CallPartitions, isMoved, placesOf } from './partition-calls.ts';
+import { sendRepeated } from './repeats.ts';
 
 /** What became of a request to cancel. */
 export interface Cancelled {
@@ -35,76 +36,74 @@ export interface Cancel {
   readonly many: (queue: Queue, ids: readonly string[]) => Promise<readonly Cancelled[]>;
 }
 
+/** A job by its id. */
+interface Item {
+  readonly id: string;
+  readonly member: string;
+}
+
 export function createCancel(parts: CancelParts): Cancel {
   return {
-    one: (queue, id, { bare }) =>
-      parts.callPartitions(queue, (layout, policy) =>
-        cancelOne(parts, { id, bare, places: placesOf(layout, id, bare) }, policy),
-      ),
+    one(queue, id, { bare }) {
+      const item = { id, member: memberOf(id, { bare }) };
+      return parts.callPartitions(queue, (layout, policy) =>
+        cancelOne(parts, { item, places: placesOf(layout, id, bare) }, policy),
+      );
+    },
     many: (queue, ids) =>
-      inSlices(parts.callPartitions, { queue, items: ids.map((id) => ({ id })) }, (some, policy) =>
-        cancelSome(parts, some, policy),
+      inSlices(
+        parts.callPartitions,
+        { queue, items: ids.map((id) => ({ id, member: memberOf(id) })) },
+        (some, policy) => cancelSome(parts, some, policy),
       ),
   };
 }
 
 async function cancelOne(
   parts: CancelParts,
-  { id, bare, places }: { readonly id: string; readonly bare: boolean; readonly places: readonly PartitionRef[] },
+  { item, places }: { readonly item: Item; readonly places: readonly PartitionRef[] },
   policy: RetryPolicy,
 ): Promise<Cancelled | Moved> {
   const answers: Cancelled[] = [];
   for (const ref of places) {
-    const reply = await ask(parts, { ref, members: [memberOf(id, { bare })] }, policy);
-    if ('kind' in reply) return reply;
-    answers.push(cancelledOf(id, reply[0]));
+    const found = await cancelSome(parts, { ref, some: [item] }, policy);
+    if (isMoved(found)) return found;
+    answers.push(...found);
   }
-  return strongest(answers) ?? { id, status: 'unknown' };
-}
-
-async function cancelSome(
-  parts: CancelParts,
-  { ref, some }: Some<{ readonly id: string }>,
-  policy: RetryPolicy,
-): Promise<readonly Cancelled[] | Moved> {
-  const reply = await ask(parts, { ref, members: some.map(({ id }) => memberOf(id)) }, policy);
-  return 'kind' in reply ? reply : some.map(({ id }, at) => cancelledOf(id, reply[at]));
+  return strongest(answers) ?? { id: item.id, status: 'unknown' };
 }
 
 /** As many calls as it takes: each looks at no more than Redis may read at once. */
-async function ask(
+async function cancelSome(
   { jobs, windowMs }: CancelParts,
-  { ref, members }: { readonly ref: PartitionRef; readonly members: readonly string[] },
+  { ref, some }: Some<Item>,
   policy: RetryPolicy,
-): Promise<readonly Final[] | Moved> {
-  const replies: Final[] = [];
-  while (replies.length < members.length) {
-    let tries = 0;
-    const rest = members.slice(replies.length, replies.length + CANCEL_JOBS_MAX);
-    const call = () => {
-      tries += 1;
-      return jobs.cancel(ref, rest, { windowMs });
-    };
-    const reply = await withRetry('cancel', call, policy);
-    if ('kind' in reply) return reply;
-    // A call that was repeated may have met its own work.
-    const own = (one: Final): Final =>
-      tries > 1 && one.kind === 'over' && one.over === 'cancelled' ? { kind: 'cancelled' } : one;
-    const answered = reply.slice(0, rest.length).filter(isFinal);
-    if (answered.length === 0) throw tooFew();
-    replies.push(...answered.map(own));
+): Promise<readonly Cancelled[] | Moved> {
+  const results: Cancelled[] = [];
+  while (results.length < some.length) {
+    const items = some.slice(results.length, results.length + CANCEL_JOBS_MAX);
+    const members = items.map(({ member }) => member);
+    const send = () => jobs.cancel(ref, members, { windowMs });
+    const answers = await sendRepeated('cancel', { items, send }, policy);
+    if (isMoved(answers)) return answers;
+    const told = items.flatMap(({ id }, at) => {
+      const { reply, isRepeated = false } = answers[at] ?? {};
+      return reply && isFinal(reply) ? [cancelledOf(id, reply, isRepeated)] : [];
+    });
+    if (told.length === 0) throw new Error('the script replied to fewer jobs than it was sent');
+    results.push(...told);
   }
-  return replies;
+  return results;
 }
 
 /** A reply that is not `later`, after which all of a call are; and nothing was said of what was seen. */
 type Final = Exclude<CancelReply, { kind: 'later' | 'changed' }>;
 const isFinal = (reply: CancelReply): reply is Final => reply.kind !== 'later' && reply.kind !== 'changed';
-const tooFew = () => new Error('the script replied to fewer jobs than it was sent');
 
-export function cancelledOf(id: string, reply: Final | undefined): Cancelled {
-  if (!reply) throw tooFew();
+export function cancelledOf(id: string, reply: Final, isRepeated = false): Cancelled {
   if (reply.kind !== 'over') return { id, status: reply.kind };
+  // The call before may have met this job, and this one its work.
+  if (isRepeated && reply.over === 'cancelled') return { id, status: 'cancelled' };
   return { id, status: 'over', ...(reply.over ? { over: reply.over } : {}) };
 }
 

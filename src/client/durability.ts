@@ -2,7 +2,11 @@
 import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { hintOf } from '../core/nearest.ts';
+import type { Queue } from '../core/queue.ts';
+import { withRetry } from '../redis/connection/outage.ts';
 import type { Level } from '../redis/durable/level.ts';
+import type { Jobs } from '../redis/transitions/jobs.ts';
+import { type CallPartitions, isMoved } from './partition-calls.ts';
 
 /**
  * Who must have a write before its call resolves.
@@ -32,6 +36,24 @@ export type Durability =
 export interface DurabilityOption {
   /** Who must have it before this call resolves. Default: what the producer was made with. */
   readonly durability?: Durability | undefined;
+}
+
+/** Of calls that are to be durable, and may find all as it should be without a script of theirs. */
+export interface Confirming {
+  /** Resolves when what the partitions of a queue hold is durable. Undefined where the memory of the primary is enough. */
+  readonly confirm?: ((queue: Queue) => Promise<void>) | undefined;
+}
+
+/** A call that means no job: it changes nothing, and is waited for like any other. */
+export function confirming(jobs: Pick<Jobs, 'cancel'>, callPartitions: CallPartitions): Required<Confirming> {
+  return {
+    confirm: (queue) =>
+      callPartitions(queue, async (layout, policy) => {
+        const call = (ref: (typeof layout)[number]) =>
+          withRetry('confirm', () => jobs.cancel(ref, [], { windowMs: 0 }), policy);
+        return (await Promise.all(layout.map(call))).find(isMoved);
+      }),
+  };
 }
 
 /**

@@ -12,9 +12,8 @@ import { decodeHeader, digestOf } from '../core/record-header.ts';
 import { refuseRedacted } from '../core/redaction.ts';
 import type { OverState } from '../core/state.ts';
 import type { Redis } from '../redis/connection/connect.ts';
-import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
+import type { RetryPolicy } from '../redis/connection/outage.ts';
 import { type Peek, peek } from '../redis/inspect.ts';
-import type { PartitionRef } from '../redis/keys.ts';
 import { EDIT_BYTES_MAX, EDIT_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import type { EditItem, EditReply } from '../redis/transitions/edits.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
@@ -22,6 +21,7 @@ import type { Moved } from '../redis/transitions/replies.ts';
 import { inSlices, type Some } from './each-partition.ts';
 import { type CallPartitions, isMoved } from './partition-calls.ts';
 import { withReadRetry } from './read-retry.ts';
+import { type Answer, isDoubtful, sendRepeated } from './repeats.ts';
 import { refuseEncoded } from './shown.ts';
 
 /** What became of a request to edit a job. */
@@ -99,7 +99,9 @@ async function lookAndCall(parts: EditParts, some: Asked, policy: RetryPolicy): 
   const sent = firstBytes(plans.filter((plan) => 'item' in plan));
   if (sent.length === 0) return round;
   const items = sent.map(({ item }) => item);
-  const answers = await send(parts, { ref: some.ref, items }, policy);
+  const edit = () => parts.jobs.edit(some.ref, items, { bytesMax: parts.recordBytesMax });
+  const edits = sent.map(({ request, item }) => (digestOf(item.record) === item.before ? undefined : request));
+  const answers = await sendRepeated('edit', { items: edits, send: edit }, policy);
   if (isMoved(answers)) return answers;
   const told = answers.flatMap((answer, at) => {
     const one = sent[at];
@@ -124,7 +126,9 @@ async function lookAt(
   for (const [at, request] of some.entries()) {
     const job = found[at];
     if (job && 'kind' in job) return job;
-    plans.push(await plannedIn(queue, request, job));
+    const plan = await plannedIn(queue, request, job);
+    const isUnsure = 'result' in plan && isDoubtful(request);
+    plans.push(isUnsure ? { request, result: { id: request.id, status: 'indeterminate' } } : plan);
   }
   return plans;
 }
@@ -161,8 +165,9 @@ function planOf(request: EditRequest, job: Peek | undefined): Plan {
   const dueMs = job.dueMs ?? run?.nextDueMs ?? decodeHeader(record)?.askedDueMs ?? job.nowMs;
   const edited = editRecord(record, { ...change, dueMs });
   if (edited === undefined) return done({ status: 'unreadable' });
-  // Nothing to do, whatever it does now: the same edit again, or one that changes nothing.
-  if (edited === record) return done({ status: 'already', digest: before });
+  // Nothing to do, whatever it does now: the same edit again, or one that changes nothing. The script says so, because a
+  // call that is to be durable waits for what it finds as well.
+  if (edited === record) return { request, item: { member, before, record } };
   if (run?.owner !== undefined) return done({ status: 'running' });
   if (ifDigest !== undefined && ifDigest !== before) return done({ status: 'changed', digest: before });
   return { request, item: { member, before, record: edited } };
@@ -178,31 +183,11 @@ function firstBytes(plans: readonly Sent[]): readonly Sent[] {
   return end === -1 ? plans : plans.slice(0, end);
 }
 
-interface Answer {
-  readonly reply: EditReply;
-  /** An earlier call of the same kind may have been carried out: its reply was lost. */
-  readonly isRepeated: boolean;
-}
-
-async function send(
-  { jobs, recordBytesMax }: EditParts,
-  { ref, items }: { readonly ref: PartitionRef; readonly items: readonly EditItem[] },
-  policy: RetryPolicy,
-): Promise<readonly Answer[] | Moved> {
-  let tries = 0;
-  const call = () => {
-    tries += 1;
-    return jobs.edit(ref, items, { bytesMax: recordBytesMax });
-  };
-  const replies = await withRetry('edit', call, policy);
-  return isMoved(replies) ? replies : replies.map((reply) => ({ reply, isRepeated: tries > 1 }));
-}
-
 /** Undefined: it is to be looked at again. */
 function resultOf(
   { id, ifDigest }: EditRequest,
   { record }: EditItem,
-  { reply, isRepeated }: Answer,
+  { reply, isRepeated }: Answer<EditReply>,
 ): Edited | undefined {
   switch (reply.kind) {
     case 'ok':

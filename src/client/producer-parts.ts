@@ -10,13 +10,14 @@ import type { Batch } from './batch.ts';
 import { planAll, scheduleAll } from './bulk.ts';
 import { type Cancel, createCancel } from './cancel.ts';
 import { createLetters } from './dead/letters.ts';
+import { type Confirming, confirming } from './durability.ts';
 import { createEdit, type Edit } from './edit.ts';
 import type { ErasingParts } from './erase/erase.ts';
 import { readerOf } from './find/walk.ts';
 import type { FindingParts } from './find/where.ts';
 import { createGet, type Get } from './job-view.ts';
 import { createLayouts } from './layouts.ts';
-import { createPartitionCalls } from './partition-calls.ts';
+import { type CallPartitions, createPartitionCalls } from './partition-calls.ts';
 import { createPast, type Past } from './past.ts';
 import { type PlanLimits, planJob, planListed } from './plan.ts';
 import { withReadRetry } from './read-retry.ts';
@@ -114,7 +115,7 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
     return createPartitionCalls({ layouts, slots, clock, budgetMs });
   };
   /** What writes, over the connection of these transitions. */
-  const writing = (made: DurableJobs, callPartitions = partitionCalls()) => {
+  const writing = (made: DurableJobs, callPartitions: CallPartitions, { confirm }: Confirming = {}) => {
     const keeping: Pick<Jobs, 'schedule'> = {
       async schedule(...call) {
         await refusal.check();
@@ -124,14 +125,15 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
     return {
       batch: createCheckedBatch({ redis, jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
       cancel: createCancel({ jobs: made, callPartitions, windowMs }),
-      replay: createReplay({ redis, jobs: made, callPartitions }),
-      letters: createLetters({ redis, jobs: made, callPartitions }),
+      replay: createReplay({ redis, jobs: made, callPartitions, confirm }),
+      letters: createLetters({ redis, jobs: made, callPartitions, confirm }),
       reschedule: createReschedule({ redis, jobs: made, callPartitions, horizonMs }),
       edit: createEdit({ redis, jobs: made, callPartitions, recordBytesMax }),
       finding: {
         reader: readerOf(redis),
         jobs: made,
         callPartitions,
+        confirm,
         horizonMs,
         recordBytesMax,
       } satisfies FindingParts,
@@ -145,7 +147,11 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
   const erasing: ErasingParts = { redis, namespace, callPartitions, windowMs, ...written };
   return {
     server,
-    writing,
+    /** The same over a connection of their own, whose calls wait until what they wrote or found is durable. */
+    durably(made: DurableJobs) {
+      const calls = partitionCalls();
+      return writing(made, calls, confirming(made, calls));
+    },
     limits: (calledMs: number): PlanLimits => ({
       horizonMs: settings.horizonMs,
       dataBytesMax: settings.dataBytesMax,

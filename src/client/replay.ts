@@ -13,6 +13,7 @@ import { type DeadLetter, deadLetter as deadLetterAt, deadLetters, peek } from '
 import type { PartitionRef } from '../redis/keys.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { Moved, ReplayReply } from '../redis/transitions/replies.ts';
+import type { Confirming } from './durability.ts';
 import type { Layout } from './layouts.ts';
 import { type CallPartitions, isMoved, placesOf } from './partition-calls.ts';
 import { withReadRetry } from './read-retry.ts';
@@ -78,7 +79,7 @@ interface Found {
   readonly deadLetter: DeadLetter;
 }
 
-interface Replaying {
+interface Replaying extends Confirming {
   readonly redis: Redis;
   readonly jobs: Pick<Jobs, 'replay'>;
   readonly callPartitions: CallPartitions;
@@ -88,8 +89,8 @@ interface Replaying {
 export type Replay = (queue: Queue, request: ReplayRequest) => Promise<Replayed>;
 
 export function createReplay(replaying: Replaying): Replay {
-  return (queue, request) =>
-    replaying.callPartitions(queue, async (layout, policy): Promise<Replayed | Moved> => {
+  return async (queue, request) => {
+    const replayed = await replaying.callPartitions(queue, async (layout, policy): Promise<Replayed | Moved> => {
       const { target, dueMs } = request;
       const found = await locate(replaying, { layout, request, policy });
       if (!found) return { deadLetter: target.deadLetterId, status: 'gone', id: idIn(target), dueMs: undefined };
@@ -99,6 +100,10 @@ export function createReplay(replaying: Replaying): Replay {
       if (reply.kind === 'ok') return { deadLetter, status: 'scheduled', id, dueMs: reply.dueMs };
       return { deadLetter, status: reply.kind, id, dueMs: undefined };
     });
+    // An earlier call of the same kind may have replayed it.
+    if (replayed.status === 'gone') await replaying.confirm?.(queue);
+    return replayed;
+  };
 }
 
 async function locate(
@@ -160,19 +165,19 @@ async function newestIn(
   return [];
 }
 
-/** A dead letter that is gone at the second try may have been replayed by the first: then its job lives, one generation on. */
+/** A dead letter that is gone may have been replayed by a call whose reply was lost: then its job lives, one generation on. */
 export async function replayPlaced(
-  { redis, jobs, policy }: Omit<Replaying, 'callPartitions'> & { readonly policy: RetryPolicy },
+  { redis, jobs, policy }: Pick<Replaying, 'redis' | 'jobs'> & { readonly policy: RetryPolicy },
   { ref, deadLetter }: Found,
   dueMs: number,
 ): Promise<ReplayReply> {
-  let tries = 0;
-  const call = () => {
-    tries += 1;
+  let isRepeated = false;
+  const call = (mayHaveRun: boolean) => {
+    isRepeated = mayHaveRun;
     return jobs.replay(ref, deadLetter.entry, { dueMs });
   };
   const reply = await withRetry('replay', call, policy);
-  if (reply.kind !== 'gone' || tries === 1) return reply;
+  if (reply.kind !== 'gone' || !isRepeated) return reply;
   const member = memberOf(deadLetter.id, deadLetter);
   const job = await withReadRetry('replay', () => peek(redis, ref, member), policy);
   const own = job && 'run' in job && job.run?.generation === deadLetter.generation + 1;

@@ -7,7 +7,7 @@ import { DuestreamError } from '../core/errors.ts';
 import type { Queue } from '../core/queue.ts';
 import type { OverState } from '../core/state.ts';
 import type { Redis } from '../redis/connection/connect.ts';
-import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
+import type { RetryPolicy } from '../redis/connection/outage.ts';
 import { lastTokens } from '../redis/inspect.ts';
 import { RESCHEDULE_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import type { RescheduleItem, RescheduleReply } from '../redis/transitions/edits.ts';
@@ -16,6 +16,7 @@ import type { Moved } from '../redis/transitions/replies.ts';
 import { inSlices, type Some } from './each-partition.ts';
 import { type CallPartitions, isMoved } from './partition-calls.ts';
 import { withReadRetry } from './read-retry.ts';
+import { type Answer, sendRepeated } from './repeats.ts';
 
 /** What became of a request for another due time. */
 export interface Rescheduled {
@@ -91,27 +92,16 @@ async function inOneCall(
   return some.flatMap((request) => results.get(request) ?? []);
 }
 
-interface Answer {
-  readonly reply: RescheduleReply;
-  /** An earlier call of the same kind may have been carried out: its reply was lost. */
-  readonly isRepeated: boolean;
-}
-
 async function lookAndCall(
   { redis, jobs, horizonMs }: RescheduleParts,
   { ref, some }: Some<Request>,
   policy: RetryPolicy,
-): Promise<readonly Answer[] | Moved> {
+): Promise<readonly Answer<RescheduleReply>[] | Moved> {
   const members = some.map(({ id }) => memberOf(id));
   const seen = await withReadRetry('reschedule', () => lastTokens(redis, ref, members), policy);
   const items = some.map(({ dueMs, mode }, at) => ({ member: members[at] ?? '', dueMs, mode, seen: seen[at] ?? '0' }));
-  let tries = 0;
-  const call = () => {
-    tries += 1;
-    return jobs.reschedule(ref, items, { horizonMs });
-  };
-  const replies = await withRetry('reschedule', call, policy);
-  return isMoved(replies) ? replies : replies.map((reply) => ({ reply, isRepeated: tries > 1 }));
+  const send = () => jobs.reschedule(ref, items, { horizonMs });
+  return sendRepeated('reschedule', { items: some, send }, policy);
 }
 
 export function rescheduledOf(id: string, reply: RescheduleReply, isRepeated: boolean): Rescheduled {

@@ -64,8 +64,11 @@ export async function edit(book: JobBook, queue: Queue, request: EditRequest): P
   const job = book.find(queue.name, request.id);
   const plan = await plannedIn(queue, request, job && peekOf(job, book.nowMs()));
   if ('result' in plan) return plan.result;
-  if (job) write(job, plan.item.record);
-  return { id: request.id, status: 'edited', digest: digestOf(plan.item.record) };
+  const { record, before } = plan.item;
+  const digest = digestOf(record);
+  if (digest === before) return { id: request.id, status: 'already', digest };
+  if (job) write(job, record);
+  return { id: request.id, status: 'edited', digest };
 }
 
 /** The rules of `edit.lua`. `seen`: as `seenText` says. */
@@ -79,9 +82,9 @@ export function rewrite(
     bytesMax,
   }: { readonly id: string; readonly seen: string; readonly record: string; readonly bytesMax: number },
 ): EditReply {
-  if (Buffer.byteLength(record) > bytesMax) return { kind: 'too-large' };
   const job = book.find(queue, id);
   if (job && !overOf(job.state) && job.record === record) return { kind: 'already' };
+  if (Buffer.byteLength(record) > bytesMax) return { kind: 'too-large' };
   const refusal = notWaiting(job);
   if (!job || refusal) return refusal ?? { kind: 'unknown' };
   if (seenOf(job) !== seen) return { kind: 'changed' };

@@ -131,6 +131,40 @@ describe('the retry layer', () => {
     await expect(given).rejects.toBeInstanceOf(Indeterminate);
   });
 
+  const SENT = ['read ECONNRESET', 'no reply from Redis at here within 5 ms', 'ERR a script broke'];
+  const NOT_CARRIED_OUT = [
+    'NOREPLICAS',
+    'LOADING',
+    'BUSY',
+    'MISCONF',
+    'READONLY',
+    'CLUSTERDOWN',
+    'connect ECONNREFUSED',
+  ];
+  test.each<readonly [string, boolean]>([
+    ...NOT_CARRIED_OUT.map((message) => [message, false] as const),
+    ['not connected to Redis at redis://here', false],
+    ...SENT.map((message) => [message, true] as const),
+  ])('after %s the next try is told that an earlier one may have been carried out: %s', async (message, mayHave) => {
+    const { call } = failing(message, 'LOADING');
+    const told: boolean[] = [];
+    const noting = (mayHaveRun: boolean) => {
+      told.push(mayHaveRun);
+      return call();
+    };
+    await withRetry('edit', noting, { clock: sleeper(), budgetMs: 60_000, random });
+    expect(told).toEqual([false, mayHave, mayHave]);
+  });
+
+  test.each(['NOPERM no', 'OOM command not allowed'])('is in doubt when %s follows a lost reply', async (refusal) => {
+    const policy = { clock: sleeper(), budgetMs: 10_000, random };
+    await expect(withRetry('edit', failing('read ECONNRESET', refusal).call, policy)).rejects.toMatchObject({
+      ...{ name: 'Indeterminate', message: expect.stringContaining(refusal) },
+    });
+    const reading = withRetry('get', failing('read ECONNRESET', refusal).call, { ...policy, reads: true });
+    await expect(reading).rejects.not.toBeInstanceOf(Indeterminate);
+  });
+
   test('tells a wrong set-up and a full Redis at once', async () => {
     const policy = { clock: sleeper(), budgetMs: 10_000, random };
     const fatal = failing('WRONGTYPE Operation');

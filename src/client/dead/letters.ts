@@ -1,8 +1,10 @@
 /** What is done with the dead letters of a queue: a page of them, one, groups, and many that are replayed or removed. */
 import type { Queue } from '../../core/queue.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
+import type { RetryPolicy } from '../../redis/connection/outage.ts';
 import { deadLetter as deadLetterAt } from '../../redis/inspect.ts';
 import type { Jobs } from '../../redis/transitions/jobs.ts';
+import type { Confirming } from '../durability.ts';
 import type { Layout } from '../layouts.ts';
 import type { CallPartitions } from '../partition-calls.ts';
 import { withReadRetry } from '../read-retry.ts';
@@ -19,7 +21,7 @@ export interface DeadLetterPage extends Scan {
   readonly deadLetters: readonly DeadLetterRow[];
 }
 
-interface LettersParts {
+interface LettersParts extends Confirming {
   readonly redis: Redis;
   readonly jobs: Pick<Jobs, 'replay'>;
   readonly callPartitions: CallPartitions;
@@ -34,8 +36,13 @@ export function createLetters(parts: LettersParts) {
       callPartitions(queue, (layout, policy) => oneOf<Data>({ redis, policy }, layout, { id, partition })),
     groups: (queue: Queue, search: Search): Promise<DeadLetterGroups> =>
       callPartitions(queue, (layout, policy) => groupsOf({ redis, policy }, layout, search)),
-    replay: (queue: Queue, search: Search, plan: ReplayPlan): Promise<ManyReplayed> =>
-      callPartitions(queue, (layout, policy) => replayAll({ ...parts, policy }, layout, { search, plan })),
+    async replay(queue: Queue, search: Search, plan: ReplayPlan): Promise<ManyReplayed> {
+      const replay = (layout: Layout, policy: RetryPolicy) => replayAll({ ...parts, policy }, layout, { search, plan });
+      const replayed = await callPartitions(queue, replay);
+      // What an earlier call has replayed is not met any more.
+      if (!plan.dryRun) await parts.confirm?.(queue);
+      return replayed;
+    },
     purge: (queue: Queue, search: Search, plan: PurgePlan): Promise<ManyPurged> =>
       callPartitions(queue, (layout, policy) => purgeAll({ redis, policy }, layout, { search, plan })),
   };

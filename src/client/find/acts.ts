@@ -4,7 +4,7 @@ import { DuestreamError } from '../../core/errors.ts';
 import type { Queue } from '../../core/queue.ts';
 import { editRecord, type RecordChange } from '../../core/record-edit.ts';
 import { refuseRedacted } from '../../core/redaction.ts';
-import { type RetryPolicy, withRetry } from '../../redis/connection/outage.ts';
+import type { RetryPolicy } from '../../redis/connection/outage.ts';
 import type { Found } from '../../redis/find/look.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { EDIT_BYTES_MAX, EDIT_JOBS_MAX } from '../../redis/transitions/bytes.ts';
@@ -12,6 +12,7 @@ import type { EditReply, RescheduleItem, RescheduleReply } from '../../redis/tra
 import type { Jobs } from '../../redis/transitions/jobs.ts';
 import type { CancelReply, Moved } from '../../redis/transitions/replies.ts';
 import { isMoved } from '../partition-calls.ts';
+import { sendRepeated } from '../repeats.ts';
 import { refuseEncoded } from '../shown.ts';
 import { nameIn } from './name-in.ts';
 import type { Act, Outcome } from './where.ts';
@@ -91,6 +92,7 @@ export function editing(jobs: Pick<Jobs, 'edit'>, { queue, change, bytesMax }: E
   const edit = each<EditReply>({
     what: 'edit',
     bytesOf: (job) => Buffer.byteLength(recordOf(job)),
+    changes: (job) => made.get(job) !== job.record,
     call(ref, some) {
       const items = some.map((job) => ({ member: job.member, before: job.seen, record: recordOf(job) }));
       return jobs.edit(ref, items, { bytesMax });
@@ -101,7 +103,8 @@ export function editing(jobs: Pick<Jobs, 'edit'>, { queue, change, bytesMax }: E
     refuseRedacted(change.data, ref.redact);
     made.clear();
     for (const job of some) made.set(job, await madeOf(job, { queue, change }));
-    const sent = some.filter((job) => typeof made.get(job) === 'string' && made.get(job) !== job.record);
+    // Also where nothing is to be different: a call that is to be durable waits for what it finds as well.
+    const sent = some.filter((job) => typeof made.get(job) === 'string');
     const answers = await edit(ref, sent, policy);
     if (isMoved(answers)) return answers;
     const told = new Map(sent.map((job, at) => [job, answers[at]]));
@@ -127,10 +130,7 @@ function editOutcome(reply: EditReply, isRepeated: boolean): Outcome | undefined
   }
 }
 
-function unsent(made: Made): Outcome {
-  if (made instanceof DuestreamError) return 'refused';
-  return made === undefined ? 'unreadable' : 'already';
-}
+const unsent = (made: Made): Outcome => (made instanceof DuestreamError ? 'refused' : 'unreadable');
 
 /** @throws DuestreamError `bad-input` for data that the queue refuses under this name, or whatever its codec throws */
 export const sealedFor = async (
@@ -156,6 +156,8 @@ interface Each<Reply> {
   readonly what: string;
   readonly call: (ref: PartitionRef, some: readonly Found[]) => Promise<readonly Reply[] | Moved>;
   readonly bytesOf?: (job: Found) => number;
+  /** Whether the call would change this job as it was seen. Default: it would. */
+  readonly changes?: (job: Found) => boolean;
   /** Undefined: the job is to be sent again. */
   readonly outcomeOf: (reply: Reply, isRepeated: boolean) => Outcome | undefined;
 }
@@ -176,21 +178,17 @@ function each<Reply>(how: Each<Reply>): Act {
 
 /** What became of those that were looked at. */
 async function sendSome<Reply>(
-  { what, call, outcomeOf }: Each<Reply>,
+  { what, call, outcomeOf, changes = () => true }: Each<Reply>,
   { ref, some }: { readonly ref: PartitionRef; readonly some: readonly Found[] },
   policy: RetryPolicy,
 ): Promise<readonly (readonly [Found, Outcome])[] | Moved> {
-  let tries = 0;
-  const send = () => {
-    tries += 1;
-    return call(ref, some);
-  };
-  const replies = await withRetry(what, send, policy);
-  if (isMoved(replies)) return replies;
+  const items = some.map((job) => (changes(job) ? job : undefined));
+  const answers = await sendRepeated(what, { items, send: () => call(ref, some) }, policy);
+  if (isMoved(answers)) return answers;
   return some.flatMap((job, at) => {
-    const reply = replies[at];
-    if (reply === undefined) throw new Error('the script replied to fewer jobs than it was sent');
-    const outcome = outcomeOf(reply, tries > 1);
+    const answer = answers[at];
+    if (answer === undefined) throw new Error('the script replied to fewer jobs than it was sent');
+    const outcome = outcomeOf(answer.reply, answer.isRepeated);
     return outcome === undefined ? [] : [[job, outcome] as const];
   });
 }

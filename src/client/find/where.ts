@@ -12,7 +12,7 @@ import type { Found } from '../../redis/find/look.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { Jobs } from '../../redis/transitions/jobs.ts';
 import type { Moved } from '../../redis/transitions/replies.ts';
-import type { DurabilityOption } from '../durability.ts';
+import type { Confirming, DurabilityOption } from '../durability.ts';
 import { isMoved } from '../partition-calls.ts';
 import { sameKind } from '../scheduled.ts';
 import { parseCursor } from './cursor.ts';
@@ -83,7 +83,7 @@ export interface WhereOptions extends DurabilityOption {
 }
 
 /** What a call by filter stands on. */
-export interface FindingParts extends WalkParts {
+export interface FindingParts extends WalkParts, Confirming {
   readonly jobs: Pick<Jobs, 'cancel' | 'reschedule' | 'edit'>;
   readonly horizonMs: number;
   readonly recordBytesMax: number;
@@ -124,7 +124,7 @@ interface Tally {
 }
 
 /** @throws DuestreamError as its parts do; the message then has the cursor to go on with */
-export async function changeWhere(parts: WalkParts, ask: WhereAsk): Promise<CancelledWhere> {
+export async function changeWhere(parts: WalkParts & Confirming, ask: WhereAsk): Promise<CancelledWhere> {
   const { cursor, filter, dryRun, means, dueMs } = ask;
   const key = filterKey(filter, means);
   const tally: Tally = { matched: 0, changed: 0, requested: 0, scanned: 0, cursor, skipped: {}, ids: [] };
@@ -142,7 +142,17 @@ export async function changeWhere(parts: WalkParts, ask: WhereAsk): Promise<Canc
     }
     ask.onProgress?.(progressOf(tally));
   }
+  // What an earlier call has changed is not met any more.
+  if (!dryRun) await confirmed(parts.confirm?.(ask.queue), tally);
   return { ...progressOf(tally), requested: tally.requested, dryRun, ids: tally.ids };
+}
+
+async function confirmed(confirming: Promise<void> | undefined, tally: Tally): Promise<void> {
+  try {
+    await confirming;
+  } catch (error) {
+    throw unfinished(error, tally);
+  }
 }
 
 async function changePage(

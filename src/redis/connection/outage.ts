@@ -86,59 +86,75 @@ export interface RetryPolicy {
   readonly onFailure?: (outage: Outage, error: unknown) => void | Promise<void>;
   /** For what has happened already and only has to be written down: also a refusal is waited out. */
   readonly insist?: boolean;
+  /** It changes nothing: nothing of it is in doubt when its reply is lost. */
+  readonly reads?: boolean;
 }
 
 /**
- * Repeats the same call until it succeeds, the outage is fatal, or the budget is spent.
+ * Repeats the same call until it succeeds, the outage is fatal, or the budget is spent. Each try is told whether an earlier
+ * one may have been carried out, because its reply was lost. What Redis refused, or what was never sent, was not: then the
+ * reply is one to a first call.
  *
  * @throws DuestreamError `out-of-memory` or `refused` at once, `unavailable` when it surely was not carried out,
  * `Indeterminate` when it may have been.
  */
-export async function withRetry<T>(what: string, call: () => Promise<T>, policy: RetryPolicy): Promise<T> {
+export async function withRetry<T>(
+  what: string,
+  call: (mayHaveRun: boolean) => Promise<T>,
+  policy: RetryPolicy,
+): Promise<T> {
   const { clock, signal, random = Math.random } = policy;
   const startedMs = clock.monotonicMs();
-  let unknownOutcome = false;
+  let mayHaveRun = false;
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await call();
+      return await call(mayHaveRun);
     } catch (error) {
       const outage = outageOf(error);
-      if (!policy.insist) throwIfFinal(what, outage, error);
-      else if (error instanceof DuestreamError) throw error;
-      unknownOutcome ||= outage === 'lost' || outage === 'unknown';
+      if (error instanceof DuestreamError) throw error;
+      mayHaveRun ||= leavesDoubt(outage, policy);
+      if (isRefused(outage, policy)) throw refusalOf(what, { outage, mayHaveRun }, error);
       await policy.onFailure?.(outage, error);
       const waitMs = pauseMs(outage, attempt, random());
       const spent = clock.monotonicMs() - startedMs + waitMs > policy.budgetMs;
-      if (spent || !(await clock.sleep(waitMs, signal))) throw givingUp(what, unknownOutcome, error);
+      if (spent || !(await clock.sleep(waitMs, signal)))
+        throw givingUp(what, { mayHaveRun, reads: policy.reads }, error);
     }
   }
 }
 
-function throwIfFinal(what: string, outage: Outage, error: unknown): void {
-  if (error instanceof DuestreamError) throw error;
-  const why = reasonOf(error);
-  if (outage === 'fatal') throw new DuestreamError('refused', `${what}: Redis refused: ${why}`, { cause: error });
-  if (outage !== 'full') return;
-  throw new DuestreamError(
-    'out-of-memory',
-    `${what}: Redis is at its memory limit and takes no jobs and no changes: ${why}`,
-    {
-      cause: error,
-    },
-  );
+const leavesDoubt = (outage: Outage, { reads = false }: RetryPolicy): boolean =>
+  !reads && (outage === 'lost' || outage === 'unknown');
+const isRefused = (outage: Outage, { insist = false }: RetryPolicy): boolean =>
+  !insist && (outage === 'fatal' || outage === 'full');
+
+function refusalOf(
+  what: string,
+  { outage, mayHaveRun }: { readonly outage: Outage; readonly mayHaveRun: boolean },
+  cause: unknown,
+): DuestreamError {
+  const why = reasonOf(cause);
+  if (mayHaveRun) return inDoubt(what, `was lost, and the same call again was refused (${why})`, cause);
+  if (outage === 'fatal') return new DuestreamError('refused', `${what}: Redis refused: ${why}`, { cause });
+  const full = 'Redis is at its memory limit and takes no jobs and no changes';
+  return new DuestreamError('out-of-memory', `${what}: ${full}: ${why}`, { cause });
 }
 
-function givingUp(what: string, unknownOutcome: boolean, cause: unknown): DuestreamError {
+function givingUp(
+  what: string,
+  { mayHaveRun, reads }: { readonly mayHaveRun: boolean; readonly reads: boolean | undefined },
+  cause: unknown,
+): DuestreamError {
   const why = reasonOf(cause);
-  return unknownOutcome
-    ? new Indeterminate(
-        `${what}: the reply of Redis was lost (${why}), so Redis may have carried it out: repeat the same call`,
-        {
-          cause,
-        },
-      )
-    : new DuestreamError('unavailable', `${what}: Redis is not available (${why}); nothing was sent`, { cause });
+  if (mayHaveRun) return inDoubt(what, `was lost (${why})`, cause);
+  const nothing = `nothing was ${reads ? 'changed' : 'sent'}`;
+  return new DuestreamError('unavailable', `${what}: Redis is not available (${why}); ${nothing}`, { cause });
 }
+
+const inDoubt = (what: string, became: string, cause: unknown): Indeterminate =>
+  new Indeterminate(`${what}: the reply of Redis ${became}, so Redis may have carried it out: repeat the same call`, {
+    cause,
+  });
 
 /**
  * Exponential with jitter, 25 ms … 1 s. An unknown error waits a second at least, so that nothing loops hot; what only

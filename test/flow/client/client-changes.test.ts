@@ -287,3 +287,62 @@ describe('a lost reply', () => {
     expect(await redis.hget(ref.keys.meta, 'n.edited')).toBe('1');
   });
 });
+
+describe('a refusal that passes', () => {
+  const far = new Date(Date.now() + 10 * HOUR_MS);
+  const filter = { idPrefix: 'run' };
+
+  /** One job that runs, one that is over, and one that waits. */
+  async function jobsInEachState() {
+    await schedule('runs', { delay: 0, tags: ['t'] });
+    await begin();
+    await schedule('over');
+    await producer.cancel(reminders, 'over');
+    await schedule('waits', { at: far, delay: undefined });
+  }
+
+  const verbs: readonly (readonly [string, () => Promise<unknown>])[] = [
+    ['reschedule', () => producer.reschedule(reminders, 'runs', { delay: '2h' })],
+    [
+      'rescheduleMany',
+      () =>
+        producer.rescheduleMany(
+          reminders,
+          ['over', 'none', 'waits'].map((id) => ({ id, at: far })),
+        ),
+    ],
+    ['runNow', () => producer.runNow(reminders, 'none')],
+    ['runNowMany', () => producer.runNowMany(reminders, ['runs', 'over', 'none'])],
+    ['edit', () => producer.edit(reminders, 'waits', { data: { to: 'ada' } })],
+    ['edit of none', () => producer.edit(reminders, 'none', { attempts: 2 })],
+    [
+      'editMany',
+      () =>
+        producer.editMany(reminders, [
+          { id: 'waits', data: { to: 'ada' } },
+          { id: 'over', attempts: 2 },
+        ]),
+    ],
+    ['cancel', () => producer.cancel(reminders, 'over')],
+    ['cancelMany', () => producer.cancelMany(reminders, ['over', 'none'])],
+    ['cancelWhere', () => producer.cancelWhere(reminders, { idPrefix: 'zzz' })],
+    ['editWhere', () => producer.editWhere(reminders, { state: 'scheduled' }, { data: { to: 'ada' } })],
+    ['rescheduleWhere', () => producer.rescheduleWhere(reminders, filter, { at: far })],
+    ['replay', () => producer.replay(reminders, { id: 'over' })],
+  ];
+
+  test.each(verbs)('of %s is answered as a first call is', async (_, call) => {
+    await jobsInEachState();
+    const first = await call();
+    await redis.config('SET', 'min-replicas-to-write', '1');
+    const refused = async () => Number(/rejected_calls=([1-9]\d*)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
+    await redis.config('RESETSTAT');
+    let isAnswered = false;
+    const again = call().finally(() => {
+      isAnswered = true;
+    });
+    await expect.poll(async () => isAnswered || (await refused()) > 0, { timeout: 20_000 }).toBe(true);
+    await redis.config('SET', 'min-replicas-to-write', '0');
+    expect(await again).toEqual(first);
+  });
+});

@@ -160,6 +160,59 @@ describe('replicated', () => {
     expect(await has(replica, 'x')).toBe(true);
   });
 
+  /** A dead letter of this job. */
+  async function bury(id: string): Promise<void> {
+    const client = await primary.client();
+    const fields = { record: '1mi8or64g|{}', reason: 'r', generation: '0', token: '1', attempts: '1' };
+    await client.xadd(key('dead'), '*', 'member', `j:${id}`, ...Object.entries(fields).flat());
+  }
+
+  const later = new Date(at.getTime() + 1000);
+  const tagged = { tag: 'user:42' };
+  const repeated: readonly (readonly [string, (producer: Producer) => Promise<unknown>])[] = [
+    ['edit', (producer) => producer.edit(QUEUE, 'a', { attempts: 3 })],
+    [
+      'editMany',
+      (producer) =>
+        producer.editMany(
+          QUEUE,
+          ['a', 'b'].map((id) => ({ id, name: 'other' })),
+        ),
+    ],
+    ['editWhere', (producer) => producer.editWhere(QUEUE, tagged, { name: 'other' })],
+    ['reschedule', (producer) => producer.reschedule(QUEUE, 'a', { at: later })],
+    ['rescheduleMany', (producer) => producer.rescheduleMany(QUEUE, [{ id: 'a', at: later }])],
+    ['rescheduleWhere', (producer) => producer.rescheduleWhere(QUEUE, tagged, { at: later })],
+    ['runNow', (producer) => producer.runNow(QUEUE, 'a')],
+    ['runNowWhere', (producer) => producer.runNowWhere(QUEUE, tagged)],
+    ['cancel', (producer) => producer.cancel(QUEUE, 'a')],
+    ['cancelMany', (producer) => producer.cancelMany(QUEUE, ['a', 'b'])],
+    ['cancelWhere', (producer) => producer.cancelWhere(QUEUE, tagged)],
+    ['schedule', (producer) => producer.schedule(QUEUE, { v: 2 }, { id: 'a', at })],
+    ['scheduleMany', (producer) => producer.scheduleMany(QUEUE, [{ data: {}, id: 'new', at }])],
+    ['replay', (producer) => producer.replay(QUEUE, { id: 'dead' })],
+  ];
+
+  test.each(repeated)('what a repeated %s finds as it should be is waited for as well', async (_, call) => {
+    const replica = await openReplica();
+    const list = ['a', 'b', 'c'].map((id) => ({ id, data: {}, at, tags: ['user:42'] }));
+    await open().scheduleMany(QUEUE, list);
+    await bury('dead');
+    await replica.kill('SIGSTOP');
+    expect(await thrownBy(call(open(HASTY)))).toBeInstanceOf(Indeterminate);
+    // On the same connection nobody may think that it was waited for before, and on another one nothing was written.
+    const again = open(HASTY);
+    expect(await thrownBy(call(again))).toBeInstanceOf(Indeterminate);
+    expect(await thrownBy(call(again))).toBeInstanceOf(Indeterminate);
+    await replica.kill('SIGCONT');
+    await call(open());
+    const snapshot = async (server: TestRedis) => {
+      const client = await server.client();
+      return [await client.hgetall(key('jobs')), await client.zrange(key('scheduled'), '0', '-1', 'WITHSCORES')];
+    };
+    expect(await snapshot(replica)).toEqual(await snapshot(primary));
+  });
+
   test('calls in memory go on while a durable one waits', async () => {
     const replica = await openReplica();
     const producer = open();
