@@ -11,10 +11,10 @@ const random = (/** @type {number} */ bytes) => randomBytes(bytes).toString('hex
 export const tracing = (report) => ({
   schedule(call, next) {
     const traceparent = `00-${traces.getStore() ?? random(16)}-${random(8)}-01`;
-    return next({ ...call, jobs: call.jobs.map((job) => ({ ...job, data: { ...job.data, traceparent } })) });
+    return next({ ...call, jobs: call.jobs.map((job) => ({ ...job, headers: { ...job.headers, traceparent } })) });
   },
   async handle(job, _context, next) {
-    const trace = job.data.traceparent?.split('-')[1] ?? random(16);
+    const trace = job.headers.traceparent?.split('-')[1] ?? random(16);
     const sinceMs = performance.now();
     const ended = () => report({ name: `${job.queue} ${job.name}`, trace, ms: performance.now() - sinceMs });
     await traces.run(trace, next).finally(ended);

@@ -84,10 +84,10 @@ class Producer:
             pass
 
     def schedule(self, queue, jobs, mode="keep"):
-        """Level 2: jobs as dicts with id and due_ms, perhaps name, data, options, header. A reply for each."""
+        """Level 2: jobs as dicts with id and due_ms, perhaps name, data, options, header, headers. A reply for each."""
         calls = []
         for job in jobs:
-            fields = {key: job[key] for key in ("name", "data", "options", "header") if key in job}
+            fields = {key: job[key] for key in ("name", "data", "options", "header", "headers") if key in job}
             check_due(job["due_ms"], full=True)
             record = encode_record(job["due_ms"], **fields)
             if len(record) > RECORD_BYTES_MAX:
@@ -186,6 +186,7 @@ def main():
     parser.add_argument("--at", dest="due_ms", type=int, help="milliseconds since 1970, instead of --in")
     parser.add_argument("--name", default="default")
     parser.add_argument("--data", type=json.loads, default=NO_DATA, help="JSON")
+    parser.add_argument("--header", action="append", default=[], metavar="NAME=VALUE", help="a text beside the data")
     parser.add_argument("--mode", choices=["keep", "replace"], default="keep")
     parser.add_argument("--max-lateness", type=int, help="milliseconds after its due when it is too late to start")
     parser.add_argument("--too-late", choices=["drop", "dead", "run"], default="drop", help="what happens then")
@@ -205,6 +206,8 @@ def main():
         job = {"id": args.id, "due_ms": due_ms, "name": args.name}
         if args.data is not NO_DATA:
             job["data"] = args.data
+        if args.header:
+            job["headers"] = dict(one.split("=", 1) for one in args.header)
         if args.max_lateness is not None:
             job["header"] = {"l": base36(args.max_lateness), "p": {"drop": "d", "dead": "x", "run": "r"}[args.too_late]}
         print(*producer.schedule(args.queue, [job], args.mode))

@@ -3,6 +3,7 @@
 #
 #   ./producer.sh put      emails order-1042 60000                                          a bare job in a minute
 #   ./producer.sh schedule emails order-1042 60000 '{"to":"ada@example.org"}' welcome       a full one: data, name
+#   HEADERS='traceparent=00-0af7-b7ad-01' ./producer.sh schedule emails order-1043 60000      with headers, URL-encoded
 #   ./producer.sh replace  emails order-1042 90000 '{"to":"bob@example.org"}' welcome
 #   ./producer.sh cancel   emails order-1042                                                a full job
 #   ./producer.sh unput    emails order-1042                                                a bare one
@@ -75,8 +76,14 @@ schedule() {
   mode=$1 body=
   [ -z "${4:-}" ] || body="\"n\":\"$4\""
   [ -z "${3:-}" ] || body="$body${body:+,}\"d\":$3"
+  record="1$(base36 "$due")|{$body}"
+  if [ -n "${HEADERS:-}" ]; then
+    # By its mark it is the same call as with other headers, or with none.
+    mark=$(base36 "$due").$(cli EVAL "return redis.sha1hex(ARGV[1]):sub(1, 16)" 0 "$record")
+    record="1$(base36 "$due");h=$HEADERS;m=$mark|{$body}"
+  fi
   cli --eval "$lua/schedule.lua" "$K:scheduled" "$K:jobs" "$K:runs" "$K:done" "$K:meta" "$K:wake" "$K:stale" , \
-    '' "$generation" "$mode" 315360000000 266240 "j:$id" "1$(base36 "$due")|{$body}" "$due"
+    '' "$generation" "$mode" 315360000000 278528 "j:$id" "$record" "$due"
 }
 
 cancel() {
@@ -84,7 +91,7 @@ cancel() {
     '' "$generation" 600000 "$1"
 }
 
-[ $# -ge 3 ] || { sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 64; }
+[ $# -ge 3 ] || { sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 64; }
 verb=$1 queue=$2 id=$3
 namespace=${NAMESPACE:-duestream}
 lua=${LUA:-$(dirname "$0")/../../lua}

@@ -1,11 +1,13 @@
 """Names, partitions and records of duestream's wire protocol, version 1. Pure: nothing here talks to Redis."""
 import binascii
+import hashlib
 import json
 import re
+from urllib.parse import urlencode
 
 HORIZON_MS = 315_360_000_000
 DATA_BYTES_MAX = 262_144
-RECORD_BYTES_MAX = DATA_BYTES_MAX + 4096
+RECORD_BYTES_MAX = DATA_BYTES_MAX + 16384
 DONE_WINDOW_MS = 600_000
 EARLIEST_MS = 100_000_000_000
 
@@ -57,7 +59,7 @@ def member_of(job_id, bare=False):
     return job_id if bare else f"j:{job_id}"
 
 
-def encode_record(due_ms, name="default", data=NO_DATA, options=None, header=None):
+def encode_record(due_ms, name="default", data=NO_DATA, options=None, header=None, headers=None):
     body = {}
     if name != "default":
         body["n"] = checked("jobName", name)
@@ -68,7 +70,14 @@ def encode_record(due_ms, name="default", data=NO_DATA, options=None, header=Non
     letters = "".join(f";{letter}={value}" for letter, value in (header or {}).items())
     # Python would write NaN, which is no JSON.
     text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return f"1{base36(due_ms)}{letters}|{text}".encode()
+    asked = base36(due_ms)
+    record = f"1{asked}{letters}|{text}".encode()
+    if not headers:
+        return record
+    # By its mark it is the same call as with other headers, or with none.
+    mark = f"{asked}.{hashlib.sha1(record).hexdigest()[:16]}"
+    sorted_headers = sorted((key.lower(), value) for key, value in headers.items())
+    return f"1{asked}{letters};h={urlencode(sorted_headers)};m={mark}|{text}".encode()
 
 
 def read_layout(value):

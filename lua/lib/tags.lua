@@ -1,8 +1,8 @@
 -- tags: the index of tags. A job stands there once for each tag in the header of its record, the
 -- letter t: as the tag, a zero byte and its member.
--- GIVES   tagsOf(record): its tags as the header has them, or nil; addTags(tags, meta, list):
---         enters those of a list of {member, text}, and says in K:meta that there are some;
---         dropTags(tags, member, text, kept): takes them out, but not those in `kept`
+-- GIVES   tagsOf(record): its tags as the header has them, or nil; addTags(tags, list): enters
+--         those of a list of {member, text}; dropTags(tags, member, text, kept): takes them out,
+--         but not those in `kept`
 -- USED BY  bury, cancel, cast, check-members, check-tags, commit, complete, defer, edit, expire,
 --          fire, mend-tags, promote, relay, replay, retry, schedule, serve, start
 -- RULE    Entered before the record is written, taken out after it is gone: what a call that was
@@ -14,8 +14,7 @@ local function tagsOf(record)
   return isLikely and record:match('^1%w+[^|]-;t=([^;|]+)') or nil
 end
 
-local function addTags(tags, meta, list)
-  local isFirst = true
+local function addTags(tags, list)
   for _, job in ipairs(tags and list or {}) do
     local words = {}
     for tag in (job.text or ''):gmatch('[^,%z]+') do
@@ -23,12 +22,6 @@ local function addTags(tags, meta, list)
       if #words < 20 and #tag <= 64 then
         words[#words + 1], words[#words + 2] = 0, tag:gsub(' ', '=') .. '\0' .. job.member
       end
-    end
-    -- @first-tagged
-    if #words > 0 and isFirst then
-      -- @tell-there-are-tags
-      redis.call('HSET', meta, 'traits', '1')
-      isFirst = false
     end
     if #words > 0 then
       redis.call('ZADD', tags, unpack(words))

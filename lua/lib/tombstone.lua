@@ -1,15 +1,16 @@
 -- tombstone: what is left of a job that is over, in the place of its record.
 -- GIVES   isTombstone(value); tombstoneOf(jobs, member): the tombstone if there is one, and the
 --         length of what there is; settledIn(jobs, member): its outcome letter and finishing token;
---         tombstoneText(...); firstMark(record): the mark that an edit wrote into its header, or
---         nil; markOf(record): what a tombstone keeps of a record, the asked due time and the
---         digest of the call that made the job; markIn(jobs, member): the same of what is there,
---         and what is there
+--         tombstoneText(...); firstMark(record): the mark that stands in its header, or nil;
+--         markOf(record): what a tombstone keeps of a record, the asked due time and the digest of
+--         the call that made the job; markIn(jobs, member): the same of what is there, and what is
+--         there
 -- USED BY  bury, cancel, cast, check-members, check-tags, commit, complete, count, defer, edit,
 --          expire, fire, mend-tags, oldest, promote, relay, release, repair, replay, reschedule,
 --          retry, schedule, serve, start, sweep
 -- RULE    A record is never read to find out that it is none: a value of more than 300 bytes is
---         no tombstone. A record that was edited carries the mark of its first one in the letter m.
+--         no tombstone. A record that was edited, or has headers of a job, has its mark in
+--         the letter m.
 local function isTombstone(value)
   return value and value:byte() == 46
 end

@@ -42,7 +42,7 @@ local function judge(member, before, record)
     redis.call('HSET', runs, member, unboundText(run, run.due))
   end
   local text = tagsOf(record)
-  addTags(tags, meta, { { member = member, text = text } })
+  addTags(tags, { { member = member, text = text } })
   redis.call('HSET', jobs, member, record)
   dropTags(tags, member, tagsOf(current), text)
   count = count + 1

@@ -83,7 +83,7 @@ for nth, name in ipairs(names) do
 end
 if #dues > 0 then
   redis.call('ZADD', scheduled, unpack(dues))
-  addTags(tags, meta, tagged)
+  addTags(tags, tagged)
   redis.call('HSET', jobs, unpack(records))
   redis.call('HINCRBY', meta, 'n.scheduled', #dues / 2)
 end

@@ -1,20 +1,20 @@
 #!lua
 -- mend-tags: the index of tags is made to say what the headers of records say. Many per call.
 -- USES  tombstone, tags, budget, tag-entries
--- KEYS  1 jobs  2 meta  3 tags
+-- KEYS  1 jobs  2 tags
 -- ARGV  1 bytes  then per damage: kind, name
 --       bytes of records per call; kind untagged: name is a member whose tags are not all there;
 --       astray: name is an entry whose job is over or has another header
 -- RETURN one text per damage: repaired | sound (nothing to repair) | later (not looked at: too many
 --        bytes, call again)
 -- Each is judged again, at this moment. No allow-oom: a full Redis refuses it up front.
-local jobs, meta, tags, bytes = KEYS[1], KEYS[2], KEYS[3], tonumber(ARGV[1])
+local jobs, tags, bytes = KEYS[1], KEYS[2], tonumber(ARGV[1])
 
 local replies, spent, mend = {}, 0, {}
 
 function mend.untagged(member, record)
   if not lacksTags(tags, member, record) then return 'sound' end
-  addTags(tags, meta, { { member = member, text = tagsOf(record) } })
+  addTags(tags, { { member = member, text = tagsOf(record) } })
   return 'repaired'
 end
 

@@ -47,7 +47,7 @@ local run = freshRun(fields.token or '0', generation, fields.attempts or '0', du
 -- @index-job
 redis.call('ZADD', scheduled, due, member)
 redis.call('HSET', runs, member, run)
-addTags(tags, meta, { { member = member, text = tagsOf(record) } })
+addTags(tags, { { member = member, text = tagsOf(record) } })
 -- @keep-record
 redis.call('HSET', jobs, member, record)
 redis.call('HINCRBY', meta, 'n.replayed', 1)

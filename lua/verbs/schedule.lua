@@ -30,9 +30,9 @@ local mode, horizon, bytes = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, stale = stale }
 local call = { mode = mode, spent = 0, entered = 0 }
 
-local state = redis.call('HMGET', meta, 'generation', 'wake', 'traits', 'quota')
+local state = redis.call('HMGET', meta, 'generation', 'wake', 'quota')
 if (state[1] or sign ~= '=' and '0') ~= layout then return { 'moved', state[1] or '0' } end
-call.isTagged, call.room = tags and state[3], state[4] and roomIn(keys, meta, state[4])
+call.room = state[3] and roomIn(keys, meta, state[3])
 
 local function judge(member, record, due)
   local isInstant = due and (due == 0 or due >= 1e11) and due <= now + horizon
@@ -58,7 +58,7 @@ local function write(isTime)
     redis.call('HSET', runs, unpack(fresh))
   end
   -- @enter-tags
-  addTags(tags, meta, words)
+  addTags(tags, words)
   -- @keep-record
   redis.call('HSET', jobs, unpack(records))
   for _, one in ipairs(words) do
@@ -93,7 +93,7 @@ for at = 6, #ARGV, 3 do
     if tagged or before then
       words[#words + 1] = { member = member, text = tagged, before = before }
       call.entered = call.entered + select(2, (tagged or ''):gsub('[^,]+', ''))
-      call.isTagged, call.isFull = tags, call.entered >= 500
+      call.isFull = call.entered >= 500
     end
     added, soonest = added + (reply == 'ok' and 1 or 0), math.min(soonest, due)
   end

@@ -4,7 +4,8 @@
  */
 import { decodeRecord, type JobRecord, memberOf } from '../core/codec.ts';
 import { DEFAULT_NAME } from '../core/job.ts';
-import type { HeaderOptions, JobOverrides } from '../core/job-fields.ts';
+import type { ToldOptions } from '../core/job-fields.ts';
+import type { JobHeaders } from '../core/job-headers.ts';
 import type { InputOf } from '../core/job-types.ts';
 import type { Attempted, Deferred } from '../core/outcome.ts';
 import { isEndOf, type PastJob } from '../core/past.ts';
@@ -32,10 +33,12 @@ export interface JobView<Data = unknown> {
   readonly name: string | undefined;
   /** Undefined once the job is over, and when its record cannot be read. Of a dead job its dead letter has them. */
   readonly data: Data | undefined;
+  /** Texts beside the data; undefined as `data` is, and where there are none. */
+  readonly headers: JobHeaders | undefined;
   /** The codec that encoded the data, which is shown as it is stored: a text that only handlers get decoded. */
   readonly codec: string | undefined;
   /** What this one job was told, if that differs from its queue's: attempts, times in ms, and the rest. Empty once it is over and not dead. */
-  readonly options: JobOverrides & HeaderOptions;
+  readonly options: ToldOptions;
   /** Tells this content from any other, for `ifDigest` of an edit. Undefined once the job is over, or without a record. */
   readonly digest: string | undefined;
   /** Epoch ms of the next start; undefined when it is over. Of a job that is ready or runs `list` knows it, `get` does not. */
@@ -71,7 +74,7 @@ export interface JobView<Data = unknown> {
 }
 
 /** What a record says, as far as it can be read. */
-type Content = Pick<JobView, 'name' | 'data' | 'codec' | 'options' | 'digest' | 'askedDueMs' | 'readable'>;
+type Content = Pick<JobView, 'name' | 'data' | 'headers' | 'codec' | 'options' | 'digest' | 'askedDueMs' | 'readable'>;
 
 export type Get = <Data>(
   queue: Queue<Data>,
@@ -136,7 +139,8 @@ export function viewOf<Data>(
   found: Omit<Peek, 'member' | 'nowMs'>,
 ): JobView<Data> {
   const { tombstone, run } = found;
-  const { data, codec, options, digest, askedDueMs, readable, ...content } = contentOf(found, of.bare, letter);
+  const content = contentOf(found, of.bare, letter);
+  const { data, headers, codec, options, digest, askedDueMs, readable } = content;
   // A tombstone knows nothing of this; the record of the same end does.
   const end = tombstone && isEndOf(of.past[0], tombstone) ? of.past[0] : undefined;
   const name = content.name ?? end?.name;
@@ -148,6 +152,7 @@ export function viewOf<Data>(
     name,
     // The queue's definition is the only witness of the type, here as in a handler.
     data: data as Data | undefined,
+    headers,
     codec,
     options,
     digest,
@@ -186,17 +191,20 @@ function pastView<Data>(ref: PartitionRef, { past, letter }: Known): JobView<Dat
   const [end] = past;
   if (!end) return undefined;
   const { id, bare, outcome: state, name, askedDueMs, attempts, failures, crashes, generation } = end;
-  const { data, codec, options, readable } = letter ? contentIn(letter.record) : OVER;
+  const { data, headers, codec, options, readable } = letter ? contentIn(letter.record) : OVER;
   return {
+    ...{ id, bare, queue: ref.queue, partition: ref.partition, state, name, headers, codec },
     // The queue's definition is the only witness of the type, here as in a handler.
-    ...{ id, bare, queue: ref.queue, partition: ref.partition, state, name, data: data as Data | undefined, codec },
+    data: data as Data | undefined,
     ...{ options, digest: undefined, dueMs: undefined, askedDueMs, attempts, failures, crashes, generation },
     ...{ cancelRequested: false, owner: end.owner, token: end.token, history: end.history, overMs: end.overMs },
     ...{ deferred: end.deferred, deadLetter: end.deadLetter, reason: letter?.reason, past, readable },
   };
 }
 
-const NO_CONTENT = { name: undefined, data: undefined, codec: undefined, options: {}, digest: undefined } as const;
+const NO_CONTENT = {
+  ...{ name: undefined, data: undefined, headers: undefined, codec: undefined, options: {}, digest: undefined },
+} as const;
 
 /** Of what is over nobody keeps the record. */
 const OVER = { ...NO_CONTENT, askedDueMs: undefined, readable: true } as const;
@@ -221,8 +229,8 @@ function contentIn(record: string): Content {
   const digest = digestOf(record);
   const content = decoded(record);
   if (!content) return { ...NO_CONTENT, digest, askedDueMs: decodeHeader(record)?.askedDueMs, readable: false };
-  const { name, data, askedDueMs, bare: _, codec, ...options } = content;
-  return { name, data, codec, options, digest, askedDueMs, readable: true };
+  const { name, data, headers, askedDueMs, bare: _, codec, ...options } = content;
+  return { name, data, headers, codec, options, digest, askedDueMs, readable: true };
 }
 
 function decoded(record: string): JobRecord | undefined {

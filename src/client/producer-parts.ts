@@ -31,7 +31,7 @@ import { createCheckedBatch } from './shown.ts';
 import { createSlots } from './slots.ts';
 
 /** Header, name and options around the data. */
-export const RECORD_OVERHEAD_BYTES = 4096;
+export const RECORD_OVERHEAD_BYTES = 16_384;
 /** The script's own check is for clocks that are wrong; this one's is sharp. */
 const HORIZON_SLACK_MS = 60_000;
 /** Calls that are not batched: cancel, get, replay, and changes. */

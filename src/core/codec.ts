@@ -20,7 +20,7 @@ import { DEFAULT_NAME, type JobId, type Token } from './job.ts';
 import { bodyFields, type HeaderOptions, hasNeeds, headerFields, type JobOverrides, NOTHING } from './job-fields.ts';
 import { parseBounded } from './json-text.ts';
 import type { Attempted, Deferral, Deferred } from './outcome.ts';
-import { decodeHeader, isPlain } from './record-header.ts';
+import { decodeHeader, digestOf, isPlain, MARK_LETTER } from './record-header.ts';
 import { type OverState, outcomeLetters } from './state.ts';
 
 export interface JobRecord extends JobOverrides, HeaderOptions {
@@ -94,13 +94,20 @@ function overridesJson(overrides: Readonly<Record<string, unknown>>): string {
 
 /** A whole record. `body` comes from `encodeBody`. */
 export function encodeRecord(dueMs: number, body: string, header: HeaderOptions = NOTHING): string {
-  if (header === NOTHING) return `1${dueMs.toString(36)}|${body}`;
-  return `1${dueMs.toString(36)}${headerText(header)}|${body}`;
+  const asked = dueMs.toString(36);
+  if (header === NOTHING) return `1${asked}|${body}`;
+  const fields = headerText(header, false);
+  const record = `1${asked}${fields}|${body}`;
+  const apart = headerText(header, true);
+  if (apart === '') return record;
+  // The mark is that of the record without what stands apart, as after an edit.
+  return `1${asked}${fields}${apart};${MARK_LETTER}=${asked}.${digestOf(record)}|${body}`;
 }
 
-function headerText(header: Readonly<Record<string, unknown>>): string {
+function headerText(header: Readonly<Record<string, unknown>>, isApart: boolean): string {
   let text = '';
   for (const field of headerFields) {
+    if (field.isApart !== isApart) continue;
     const value = header[field.stored];
     if (value === undefined || value === field.fallback || !hasNeeds(field, header)) continue;
     text += `;${field.key}=${field.option.toHeader(value)}`;

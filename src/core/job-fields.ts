@@ -21,6 +21,9 @@ export type HeaderOptions = {
   readonly [Name in OptionName as In<Name, { readonly header: string }>]?: StoredOf<Table[Name]>;
 };
 
+/** What people are told of both. Headers are shown beside the data, and hidden with it. */
+export type ToldOptions = JobOverrides & Omit<HeaderOptions, 'headers'>;
+
 /** One option in the record. */
 export interface JobField extends Named<OptionName> {
   /** Its name as it is stored: with its unit. */
@@ -29,6 +32,8 @@ export interface JobField extends Named<OptionName> {
   readonly key: string;
   /** Left out of the header, and meant where one of `needs` is there. */
   readonly fallback: string | undefined;
+  /** It does not count when two calls are compared. */
+  readonly isApart: boolean;
   /** One of these must be given too, by their names and as they are stored. */
   readonly needs: readonly { readonly name: OptionName; readonly stored: string }[];
 }
@@ -54,7 +59,13 @@ export const bodyFields: readonly JobField[] = allOptions.flatMap(({ name, optio
 /** Those in the record's header. */
 export const headerFields: readonly JobField[] = allOptions.flatMap(({ name, option }) =>
   option.record !== undefined && 'header' in option.record
-    ? [{ ...fieldOf(name, option, option.record.header), fallback: option.record.fallback }]
+    ? [
+        {
+          ...fieldOf(name, option, option.record.header),
+          fallback: option.record.fallback,
+          isApart: option.record.apart === true,
+        },
+      ]
     : [],
 );
 
@@ -96,7 +107,7 @@ function fieldOf(name: OptionName, option: JobOption, key: string): JobField {
   const needs = allOptions
     .filter((other) => option.needs?.includes(other.name))
     .map((other) => ({ name: other.name, stored: storedName(other.name, other.option) }));
-  return { name, stored: storedName(name, option), key, fallback: undefined, needs, option };
+  return { name, stored: storedName(name, option), key, fallback: undefined, isApart: false, needs, option };
 }
 
 function storedName(name: string, { kind }: Pick<JobOption, 'kind'>): string {

@@ -10,6 +10,7 @@
 import { type InstantInput, instantMs, show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
 import { parseJobId, parseJobName } from './job.ts';
+import { HEADERS_ALLOWED, parseHeaders } from './job-headers.ts';
 import { parseTags, TAGS_ALLOWED } from './job-tags.ts';
 import {
   backoff,
@@ -19,6 +20,7 @@ import {
   type GivenOf,
   instant,
   type JobOption,
+  pairs,
   text,
   words,
 } from './option-kinds.ts';
@@ -216,6 +218,20 @@ export const jobOptions = {
     record: { header: 'p', fallback: 'drop' },
     beside: { maxLateness: '10m' },
     needs: ['expiresAt', 'maxLateness'],
+  },
+  /**
+   * Texts beside the data, such as a `traceparent`: at most 20 and 4096 bytes, by names as HTTP has them, which become
+   * lower case. They do not count when calls are compared: the same call with other headers is `already`.
+   *
+   * @example { headers: { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' } }
+   */
+  headers: {
+    ...pairs(parseHeaders, HEADERS_ALLOWED),
+    doc: 'a text beside the data, such as a traceparent; up to 20 of them',
+    otherwise: 'none',
+    example: { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' },
+    schedule: true,
+    record: { header: 'h', apart: true },
   },
 } as const satisfies Readonly<Record<string, JobOption>>;
 

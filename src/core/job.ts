@@ -5,6 +5,7 @@
 import { v7 as uuidV7 } from 'uuid';
 import { show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
+import type { JobHeaders } from './job-headers.ts';
 import type { Attempted } from './outcome.ts';
 
 declare const brand: unique symbol;
@@ -36,6 +37,8 @@ export interface Job<Data = unknown> {
   readonly queue: string;
   readonly name: string;
   readonly data: Data;
+  /** Texts beside the data, by names in lower case, such as a `traceparent`; empty where nobody gave any. */
+  readonly headers: JobHeaders;
   /** The due time of this start: epoch ms by the clock of the Redis primary. */
   readonly dueMs: number;
   /** The due time that the producer asked for. It differs from `dueMs` after a retry or a defer. */

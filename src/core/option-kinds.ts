@@ -1,11 +1,12 @@
 /**
  * The kinds of values that an option of a job can have: a duration, an instant, a count, one of some words, a text, a
- * list of words, a backoff. A kind knows how a value is checked that a caller gives, and how it stands in a record. What is read from a
+ * list of words, texts by names, a backoff. A kind knows how a value is checked that a caller gives, and how it stands in a record. What is read from a
  * record is checked as well, because anybody may have written it.
  */
 import { type Backoff, isBackoff, storable } from './backoff.ts';
 import { type DurationInput, durationMs, type InstantInput, instantMs, show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
+import { headersIn, headersText, type JobHeaders } from './job-headers.ts';
 import { tagsIn, tagsText } from './job-tags.ts';
 import { wholeNumber } from './queue.ts';
 import { durationIn, type Range } from './ranges.ts';
@@ -54,9 +55,12 @@ export interface JobOption extends OptionKind {
   /**
    * Where it stands in the record. `json`: its key in the object `o` of the JSON, where a value that cannot be is refused
    * when it is read. `header`: its letter, which Redis can read too; what cannot be read there is ignored, and the
-   * `fallback` is left out, and meant where one of `needs` is there.
+   * `fallback` is left out, and meant where one of `needs` is there. What is `apart` does not count when two calls are
+   * compared: a call that says it differently is the same call.
    */
-  readonly record?: { readonly json: string } | { readonly header: string; readonly fallback?: string };
+  readonly record?:
+    | { readonly json: string }
+    | { readonly header: string; readonly fallback?: string; readonly apart?: true };
   /** It means nothing unless one of these is given too. */
   readonly needs?: readonly string[];
   /** The option that takes a duration instead of this instant. */
@@ -151,6 +155,19 @@ export function words(
     ...{ kind: 'list', metavar, allowed, check: parse, isStored: Array.isArray },
     toHeader: (stored) => tagsText(stored as readonly string[]),
     ofHeader: tagsIn,
+  };
+}
+
+/** Texts by names, each of which is said on its own on the command line: `name=value`. */
+export function pairs(
+  parse: (given: unknown, what: string) => JobHeaders | undefined,
+  allowed: string,
+): OptionKind<JobHeaders, JobHeaders | undefined, 'pairs'> {
+  return {
+    ...{ kind: 'pairs', metavar: '<name=value>', allowed, check: parse },
+    isStored: (value) => typeof value === 'object' && value !== null,
+    toHeader: (stored) => headersText(stored as JobHeaders),
+    ofHeader: headersIn,
   };
 }
 

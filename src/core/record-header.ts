@@ -67,7 +67,7 @@ export function endMark(record: string, windowMs: number): string {
 
 const TAGS = /;t=([^;]+)/;
 
-/** The letter under which an edit keeps the mark of the record that the job was made with. */
+/** The letter under which a record keeps the mark of the call that made the job: after an edit, and where it has headers of a job. */
 export const MARK_LETTER = 'm';
 const FIRST_MARK = /;m=(\w+)\.([0-9a-f]+)/;
 

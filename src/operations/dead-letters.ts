@@ -5,7 +5,8 @@
 import { decodeRecord } from '../core/codec.ts';
 import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
-import type { HeaderOptions, JobOverrides } from '../core/job-fields.ts';
+import type { ToldOptions } from '../core/job-fields.ts';
+import type { JobHeaders } from '../core/job-headers.ts';
 import { decodeHeader } from '../core/record-header.ts';
 import { type Redaction, redactedJob } from '../core/redaction.ts';
 import type { Redis } from '../redis/connection/connect.ts';
@@ -88,15 +89,16 @@ export function contentOf(
   readonly askedDueMs?: number;
   readonly name?: string;
   readonly data?: unknown;
+  readonly headers?: JobHeaders | undefined;
   /** The codec that encoded the data, which is shown as it is stored. */
   readonly codec?: string | undefined;
   /** What this one job was told, if that differs from its queue's. */
-  readonly options?: JobOverrides & HeaderOptions;
+  readonly options?: ToldOptions;
 } {
   if (record === undefined || record === '') return { readable: false };
   try {
-    const { askedDueMs, name, data, codec, bare: _, ...options } = decodeRecord(record);
-    return { readable: true, askedDueMs, name, data: redactedJob({ name, data }, redact), codec, options };
+    const { askedDueMs, name, data, headers, codec, bare: _, ...options } = decodeRecord(record);
+    return { readable: true, askedDueMs, name, data: redactedJob({ name, data }, redact), headers, codec, options };
   } catch {
     const askedDueMs = decodeHeader(record)?.askedDueMs;
     return { readable: false, isHidden: redact !== undefined, ...(askedDueMs === undefined ? {} : { askedDueMs }) };

@@ -57,7 +57,7 @@ export const partitionTable = {
   leader: { type: 'string', ttl: 'as its value says', doc: 'the lease of the leader: `<process>:<epoch>:<leaseMs>`' },
   meta: {
     type: 'hash',
-    doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, whether there were jobs with tags (`traits`), how many entries and bytes were `cast`, how many jobs and bytes there may be (`quota`), how many bytes were counted, of how many jobs (`held`), durable counters `n.*`",
+    doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, how many entries and bytes were `cast`, how many jobs and bytes there may be (`quota`), how many bytes were counted, of how many jobs (`held`), durable counters `n.*`",
   },
   wake: { type: 'channel', doc: 'nudges to the leader: "a sooner job was added", "the leader resigned"' },
   work: {

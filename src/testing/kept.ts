@@ -3,6 +3,7 @@
 import { idOf, type JobRecord, memberOf } from '../core/codec.ts';
 import { readRecord } from '../core/compensation.ts';
 import { DEFAULT_NAME, type Job } from '../core/job.ts';
+import { NO_HEADERS } from '../core/job-headers.ts';
 import type { Life } from '../core/judge.ts';
 import type { AbortReason, Attempted, Deferred } from '../core/outcome.ts';
 import type { KeptResult, PastJob } from '../core/past.ts';
@@ -116,6 +117,7 @@ export const lifeOf = ({ id, token, attempts, failures, history, record }: Kept)
 export function viewOf({ id, queue, dueMs, attempts, failures, history }: Kept, record: JobRecord): Job<never> {
   return {
     ...{ ...idOf(memberOf(id)), queue: queue.name, name: record.name, data: record.data as never },
+    headers: record.headers ?? NO_HEADERS,
     ...{ dueMs, askedDueMs: record.askedDueMs, attempt: attempts, failures, crashes: 0, history },
   };
 }

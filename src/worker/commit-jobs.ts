@@ -55,15 +55,11 @@ export async function planCommitted(data: unknown, options: CommitJobOptions, fr
 
 /** What schedules them, in the order of the scripts: the index before the record. */
 export const effectsOf = (keys: PartitionKeys, plans: readonly Plan[]): readonly Effect[] =>
-  plans.flatMap(({ member, record, dueMs }): readonly Effect[] => {
-    const tags = tagsIn(record);
-    return [
-      ...(tags.length === 0 ? [] : [{ command: 'HSET', key: keys.meta, args: ['traits', 1] }]),
-      ...tags.map((tag) => ({ command: 'ZADD', key: keys.tags, args: [0, `${tag}\0${member}`] })),
-      { command: 'ZADD', key: keys.scheduled, args: [dueMs, member] },
-      { command: 'HSET', key: keys.jobs, args: [member, record] },
-      { command: 'HINCRBY', key: keys.meta, args: ['n.scheduled', 1] },
-      // Nobody looks whether the leader would have woken up sooner anyway.
-      { command: 'SPUBLISH', key: keys.wake, args: [String(dueMs)] },
-    ];
-  });
+  plans.flatMap(({ member, record, dueMs }): readonly Effect[] => [
+    ...tagsIn(record).map((tag) => ({ command: 'ZADD', key: keys.tags, args: [0, `${tag}\0${member}`] })),
+    { command: 'ZADD', key: keys.scheduled, args: [dueMs, member] },
+    { command: 'HSET', key: keys.jobs, args: [member, record] },
+    { command: 'HINCRBY', key: keys.meta, args: ['n.scheduled', 1] },
+    // Nobody looks whether the leader would have woken up sooner anyway.
+    { command: 'SPUBLISH', key: keys.wake, args: [String(dueMs)] },
+  ]);

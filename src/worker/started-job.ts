@@ -1,6 +1,7 @@
 /** One start of a job as its handler sees it. */
 import { idOf, type JobRecord } from '../core/codec.ts';
 import type { Job } from '../core/job.ts';
+import { NO_HEADERS } from '../core/job-headers.ts';
 import type { Life } from '../core/judge.ts';
 import type { Held } from './inflight.ts';
 
@@ -18,6 +19,7 @@ export function startedJob(
     name: record.name,
     // The producer and the worker share the queue's definition; what is in the record is what JSON carried.
     data: record.data as never,
+    headers: record.headers ?? NO_HEADERS,
     dueMs: held.delivery.dueMs,
     askedDueMs: record.askedDueMs,
     attempt: attempts,

@@ -1,7 +1,8 @@
 /** `schedule`: a job comes into being, or the same call is recognised. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { decodeRun } from '../../src/core/codec.ts';
+import { decodeRun, encodeRecord } from '../../src/core/codec.ts';
+import type { JobHeaders } from '../../src/core/job-headers.ts';
 import { sweep } from '../../src/redis/transitions/lease.ts';
 import { item, only, T0, usePartition } from '../support/partition.ts';
 
@@ -419,5 +420,42 @@ describe('the wake-up', () => {
     expect(await p.nudgesOf(() => p.schedule('a'))).toEqual([]);
     await p.redis.hset(p.keys.meta, 'wake', 0);
     expect(await p.nudgesOf(() => p.schedule('b'))).toEqual([]);
+  });
+});
+
+describe('the same call with other headers', () => {
+  const LONG = 'x'.repeat(400);
+  const withHeaders = (data: unknown, ...headers: (JobHeaders | undefined)[]) =>
+    headers.map((one) => {
+      const made = item('a', { dueMs: DUE, data });
+      const body = made.record.slice(made.record.indexOf('|') + 1);
+      return { ...made, record: encodeRecord(DUE, body, one ? { headers: one } : undefined) };
+    });
+
+  test.each([1, LONG])('is already carried out, with the data %j, while the job waits', async (data) => {
+    const all = withHeaders(data, { a: '1' }, { a: '2' }, { b: '1'.repeat(300) }, undefined, { a: '1' });
+    for (const [nth, one] of all.entries()) {
+      expect(await p.scheduleAll([one])).toEqual([nth === 0 ? { kind: 'ok' } : { kind: 'already', over: undefined }]);
+      expect(await p.scheduleAll([one], { mode: 'replace' })).toEqual([{ kind: 'already', over: undefined }]);
+    }
+    expect(await p.redis.hget(p.keys.jobs, 'j:a')).toBe(all[0]?.record);
+    const others = withHeaders([data], { a: '1' }, undefined);
+    expect(await p.scheduleAll(others)).toEqual(others.map(() => ({ kind: 'exists', dueMs: DUE })));
+  });
+
+  test.each([1, LONG])('is already carried out, with the data %j, where the first one had none', async (data) => {
+    const [plain, other] = withHeaders(data, undefined, { a: '1' });
+    expect(await p.scheduleAll([plain, other].flatMap((one) => one ?? []))).toEqual([
+      { kind: 'ok' },
+      { kind: 'already', over: undefined },
+    ]);
+  });
+
+  test('is already carried out after the end', async () => {
+    const all = withHeaders(LONG, { a: '1' }, { a: '2' }, undefined);
+    await p.scheduleAll(all.slice(0, 1));
+    expect((await p.cancel('j:a')).kind).toBe('cancelled');
+    expect(await p.scheduleAll(all)).toEqual(all.map(() => ({ kind: 'already', over: 'cancelled' })));
+    expect(await p.scheduleAll(withHeaders(2, { a: '1' }))).toEqual([{ kind: 'ok' }]);
   });
 });

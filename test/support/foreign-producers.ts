@@ -16,6 +16,7 @@ export interface ForeignProducer {
   readonly schedule: (id: string, delayMs: number, data: string, name: string) => Promise<string>;
   /** At a due of its own, so that it can be repeated. */
   readonly repeat: (id: string, dueMs: number, data: string, replace?: boolean) => Promise<string>;
+  readonly withHeaders: (id: string, dueMs: number, headers: Readonly<Record<string, string>>) => Promise<string>;
   readonly cancel: (id: string, bare: boolean) => Promise<string>;
 }
 
@@ -40,6 +41,16 @@ export async function openForeignProducers(server: TestRedis, queue: () => strin
       inPython('schedule', id, '--in', String(delayMs), '--data', data, '--name', name),
     repeat: (id, dueMs, data, replace = false) =>
       inPython('schedule', id, '--at', String(dueMs), '--data', data, '--mode', replace ? 'replace' : 'keep'),
+    withHeaders: (id, dueMs, headers) =>
+      inPython(
+        'schedule',
+        id,
+        '--at',
+        String(dueMs),
+        '--data',
+        '1',
+        ...Object.entries(headers).flatMap((one) => ['--header', one.join('=')]),
+      ),
     cancel: (id, bare) => inPython('cancel', id, ...(bare ? ['--bare'] : [])),
   };
   const byShell: ForeignProducer = {
@@ -47,6 +58,8 @@ export async function openForeignProducers(server: TestRedis, queue: () => strin
     schedule: (id, delayMs, data, name) => inShell('schedule', id, [String(delayMs), data, name]),
     repeat: (id, dueMs, data, replace = false) =>
       inShell(replace ? 'replace' : 'schedule', id, ['0', data], { DUE: String(dueMs) }),
+    withHeaders: (id, dueMs, headers) =>
+      inShell('schedule', id, ['0', '1'], { DUE: String(dueMs), HEADERS: String(new URLSearchParams(headers)) }),
     cancel: (id, bare) => inShell(bare ? 'unput' : 'cancel', id, []),
   };
 

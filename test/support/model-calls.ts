@@ -1,6 +1,7 @@
 /** Calls of producers, leaders and people, on Redis and on the model: see `model-commands.ts`. */
 import { encodeBody, encodeRecord, memberOf } from '../../src/core/codec.ts';
 import type { HeaderOptions } from '../../src/core/job-fields.ts';
+import { decodeHeader } from '../../src/core/record-header.ts';
 import * as lease from '../../src/redis/transitions/lease.ts';
 import type { ScheduleItem } from '../../src/redis/transitions/replies.ts';
 import * as upkeep from '../../src/redis/transitions/upkeep.ts';
@@ -74,8 +75,15 @@ const schedule: Resolve = (world, [a, b, c]) => {
 const again: Resolve = (world, [a, b]) => {
   if (world.items.length === 0) return undefined;
   const layout = b > 22 ? 'fresh' : b > 20 ? 'remembered' : undefined;
-  return scheduleCall(world, { items: world.items, mode: a % 2 === 0 ? 'keep' : 'replace', generation: 0, layout });
+  const items = a < 16 ? world.items : world.items.map((item) => ({ ...item, record: withHeader(item.record) }));
+  return scheduleCall(world, { items, mode: a % 2 === 0 ? 'keep' : 'replace', generation: 0, layout });
 };
+
+/** As the same job is encoded with a header. */
+function withHeader(record: string): string {
+  const { askedDueMs = 0, bare: _, ...header } = decodeHeader(record) ?? {};
+  return encodeRecord(askedDueMs, record.slice(record.indexOf('|') + 1), { ...header, headers: { again: '1' } });
+}
 
 interface Scheduling {
   readonly items: readonly ScheduleItem[];

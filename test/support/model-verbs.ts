@@ -8,7 +8,6 @@ import {
   askedOf,
   count,
   createModel,
-  digestOf,
   type Job,
   jobOf,
   MAX_MS,
@@ -65,7 +64,7 @@ function refusalOf({ nowMs }: Model, { member, record, dueMs }: ScheduleItem): S
 
 /** Whether this is the record with which a job was made. */
 const isOf = (record: string, { asked, digest }: { readonly asked: string; readonly digest: string }): boolean =>
-  asked === askedOf(record) && digest === digestOf(record);
+  asked === markOf(record).asked && digest === markOf(record).digest;
 
 export function freshRun(of: { generation: number; token?: string; attempts?: number; next?: number }) {
   const counts = { attempts: 0, failures: 0, crashes: 0 };

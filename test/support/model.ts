@@ -229,9 +229,8 @@ export function stored(snapshot: Snapshot): Stored {
     dead: snapshot.dead.map(({ deadLetter, fields }) => [deadLetter, ...LETTER.map((name) => fields.get(name) ?? '')]),
     group: snapshot.delivered !== undefined,
     leader: snapshot.leader,
-    // The last token is checked to grow and to cover all that were given: I7. Whether there ever were tags shows in what
-    // becomes of those of a job that is replaced.
-    meta: sorted([...snapshot.meta].filter(([name]) => name !== 'token' && name !== 'traits')),
+    // The last token is checked to grow and to cover all that were given: I7.
+    meta: sorted([...snapshot.meta].filter(([name]) => name !== 'token')),
   };
 }
 

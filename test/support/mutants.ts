@@ -65,6 +65,7 @@ const SLIPS: readonly (readonly [of: string, wrong: string, words: string, inste
     'isAll and seenText(current, run, waits) or digestOf(current)',
     'before',
   ],
+  ['known', 'the mark of a call with headers is not looked at', ' or firstMark(record)', ''],
   ['tags', 'a tag that stays is taken out', 'local stays = kept and', 'local stays = false and'],
   ['completion', 'a bare job that was put again is over', 'if isAgain then', 'if false then'],
   ['completion', 'all are ok whatever became of them', "areOk and reply == 'ok'", 'areOk'],
@@ -150,13 +151,9 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
     'purge @largest: turned ==',
     'reclaim @bytes: turned <',
     'known @spent: turned >',
-    'known @alike: turned ==',
     'known @later: no guard',
-    'known @exists-later: no guard',
-    'known @edited-later: no guard',
     'edit @later: no guard',
     'reschedule @later: no guard',
-    'known @tagged-later: no guard',
   ].map((name) => [name, 'only how much is read: the records of the model are small'] as const),
   [
     'replay @live-again: no write',
@@ -183,10 +180,6 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
           'records of the model have few tags, and short ones; test/redis/tags.test.ts has more',
         ] as const,
     ),
-  ),
-  ...['first-tagged: turned >', 'tell-there-are-tags: no write'].map(
-    (mutant) =>
-      [`tags @${mutant}`, 'small records are read anyway; test/redis/tags.test.ts replaces a larger one'] as const,
   ),
   ['let-go @trimmed: turned ==', 'calls of the model end few jobs; test/redis/let-go.test.ts has more'],
   ['completion @kept-mark: turned >', 'the model keeps a history, so the mark is needed in any case'],

@@ -64,6 +64,7 @@ interface Vectors {
     readonly data?: unknown;
     readonly options?: { readonly a?: number; readonly t?: number; readonly b?: Backoff };
     readonly header?: Readonly<Record<string, string>>;
+    readonly headers?: Readonly<Record<string, string>>;
     readonly record: string;
     readonly bytes: number;
     readonly digest: string;

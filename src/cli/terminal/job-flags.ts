@@ -3,6 +3,8 @@
  * of a backoff is judged here, so that the refusal says what a shell can write; the library judges everything else.
  */
 import { type Command, Option } from 'commander';
+import { show } from '../../core/duration.ts';
+import { DuestreamError } from '../../core/errors.ts';
 import type { jobOptions, OptionName, OptionsOfFires, ScheduleOptions } from '../../core/job-options.ts';
 import type { Named } from '../../core/option-kinds.ts';
 import { collect, wholeNumber } from '../register.ts';
@@ -13,14 +15,15 @@ import { absoluteOf } from './instants.ts';
 export type JobFlags = {
   readonly [Name in OptionName]?: (typeof jobOptions)[Name]['kind'] extends 'count' | 'choice'
     ? NonNullable<ScheduleOptions[Name]>
-    : (typeof jobOptions)[Name]['kind'] extends 'list'
+    : (typeof jobOptions)[Name]['kind'] extends 'list' | 'pairs'
       ? readonly string[]
       : string;
 };
 
 /** Of those that a schedule can say for its jobs; their name is a flag of its own, `--job`. */
-export type FlagsOfFires = Pick<JobFlags, keyof OptionsOfFires> & {
+export type FlagsOfFires = Pick<JobFlags, Exclude<keyof OptionsOfFires, 'headers'>> & {
   readonly job?: string;
+  readonly header?: readonly string[];
   readonly jobTag?: readonly string[];
 };
 
@@ -29,7 +32,7 @@ export function withFlags(command: Command, flags: readonly Named[]): Command {
     const { metavar, doc, otherwise, choices, range, kind } = option;
     const words = choices === undefined ? doc : `${doc} (default: ${otherwise.replaceAll('`', '')})`;
     const flag = new Option(`--${flagOf({ name, option })} ${metavar}`, words);
-    if (kind === 'list') flag.argParser(collect);
+    if (kind === 'list' || kind === 'pairs') flag.argParser(collect);
     if (choices !== undefined) flag.choices(choices);
     if (range !== undefined) flag.argParser(wholeNumber(range.min, range.max));
     command.addOption(flag);
@@ -46,7 +49,7 @@ export function readFlags(given: JobFlags, flags: readonly Named[]): ScheduleOpt
   const texts: Readonly<Record<string, unknown>> = given;
   const read: Record<string, unknown> = {};
   for (const flag of flags) {
-    const value = flag.option.kind === 'list' ? texts[singular(flag.name)] : readFlag(flag, texts);
+    const value = readFlag(flag, texts);
     if (value !== undefined) read[flag.name] = value;
   }
   return read;
@@ -54,6 +57,8 @@ export function readFlags(given: JobFlags, flags: readonly Named[]): ScheduleOpt
 
 function readFlag({ name, option }: Named, texts: Readonly<Record<string, unknown>>): unknown {
   const { kind, zoned, instead } = option;
+  if (kind === 'list') return texts[singular(name)];
+  if (kind === 'pairs') return readPairs(singular(name), texts[singular(name)]);
   const text = texts[name];
   if (typeof text !== 'string') return text;
   if (kind === 'backoff') return readBackoff(text);
@@ -65,8 +70,22 @@ function readFlag({ name, option }: Named, texts: Readonly<Record<string, unknow
   });
 }
 
-/** What an option is called on the command line. A list is said one at a time: `--tag a --tag b`. */
-export const flagOf = ({ name, option }: Named): string => dashed(option.kind === 'list' ? singular(name) : name);
+function readPairs(flag: string, given: unknown): Readonly<Record<string, string>> | undefined {
+  if (!Array.isArray(given)) return undefined;
+  const found = new Map<string, string>();
+  for (const one of given.map(String)) {
+    const [name = '', ...value] = one.split('=');
+    const isGiven = value.length > 0 && !found.has(name);
+    if (!isGiven)
+      throw new DuestreamError('bad-input', `--${flag} is ${show(one)}; allowed: name=value, each name once`);
+    found.set(name, value.join('='));
+  }
+  return Object.fromEntries(found);
+}
+
+/** What an option is called on the command line. Of several, one is said at a time: `--tag a --tag b`. */
+export const flagOf = ({ name, option }: Named): string =>
+  dashed(option.kind === 'list' || option.kind === 'pairs' ? singular(name) : name);
 
 const singular = (name: string): string => name.replace(/s$/, '');
 

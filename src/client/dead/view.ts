@@ -1,7 +1,8 @@
 /** A dead letter as programs see it. What cannot be read is said to be so: somebody looks at it because it is broken. */
 import { decodeRecord, type JobRecord } from '../../core/codec.ts';
 import { tagsIn } from '../../core/header-letter.ts';
-import type { HeaderOptions, JobOverrides } from '../../core/job-fields.ts';
+import type { ToldOptions } from '../../core/job-fields.ts';
+import type { JobHeaders } from '../../core/job-headers.ts';
 import type { Attempted, Deferred } from '../../core/outcome.ts';
 import { decodeHeader } from '../../core/record-header.ts';
 import { errorOf } from './filter.ts';
@@ -44,21 +45,23 @@ export interface DeadLetterRow {
 /** A dead letter with the data of its job. */
 export interface DeadLetterView<Data = unknown> extends DeadLetterRow {
   readonly data: Data | undefined;
+  /** Texts beside the data, if there are any. */
+  readonly headers: JobHeaders | undefined;
   /** The codec that encoded the data, which is shown as it is stored. */
   readonly codec: string | undefined;
   /** What this one job was told, if that differs from its queue's. */
-  readonly options: JobOverrides & HeaderOptions;
+  readonly options: ToldOptions;
 }
 
 export function rowOf(placed: Placed): DeadLetterRow {
-  const { data: _data, codec: _codec, options: _options, ...row } = viewOf(placed);
+  const { data: _data, headers: _headers, codec: _codec, options: _options, ...row } = viewOf(placed);
   return row;
 }
 
 export function viewOf<Data>({ ref, letter }: Placed): DeadLetterView<Data> {
   const { entry, id, bare, record, reason, history, deferred, attempts, failures, crashes, generation, atMs } = letter;
   const content = decoded(record);
-  const { name, data, codec, askedDueMs, bare: _, ...options } = content ?? NOTHING_READ;
+  const { name, data, headers, codec, askedDueMs, bare: _, ...options } = content ?? NOTHING_READ;
   return {
     ...{ deadLetter: entry, queue: ref.queue, partition: ref.partition, id, bare, name, tags: tagsIn(record) },
     ...{ reason, error: errorOf(letter), history, deferred, attempts, failures, crashes, generation, overMs: atMs },
@@ -66,6 +69,7 @@ export function viewOf<Data>({ ref, letter }: Placed): DeadLetterView<Data> {
     readable: content !== undefined,
     // The queue's definition is the only witness of the type, here as in a handler.
     data: data as Data | undefined,
+    headers,
     codec,
     options,
   };
@@ -74,6 +78,7 @@ export function viewOf<Data>({ ref, letter }: Placed): DeadLetterView<Data> {
 const NOTHING_READ = {
   name: undefined,
   data: undefined,
+  headers: undefined,
   codec: undefined,
   askedDueMs: undefined,
   bare: false,

@@ -53,11 +53,13 @@ export async function sameCall(
   { queue, key, data: given, options }: Asked,
 ): Promise<Pick<Asked, 'data' | 'options'>> {
   const { delay, ...rest } = options;
+  // Headers do not count when calls are compared.
+  const { headers: _, ...compared } = options;
   const { redis, namespace, server } = await backend.place();
   await server.settle();
   const data = sorted(given ?? null);
   const dueMs = options.at === undefined ? server.latestMs() + durationMs(delay ?? 0, 'delay') : undefined;
-  const digest = hash('sha256', `${dataJson(data)}${JSON.stringify(sorted([queue, options]))}`).slice(0, 32);
+  const digest = hash('sha256', `${dataJson(data)}${JSON.stringify(sorted([queue, compared]))}`).slice(0, 32);
   const name = controlKeys(namespace).idempotency(hash('sha256', `${queue} ${key}`).slice(0, 32));
   const mine = `${dueMs === undefined ? '-' : Math.ceil(dueMs)} ${digest}`;
   const before = await redis.set(name, mine, 'PX', IDEMPOTENCY_MS, 'NX', 'GET');

@@ -95,6 +95,8 @@ function schemaOf(option: JobOption): z.ZodType {
       return z.enum(option.choices ?? [], { error: (option.choices ?? []).join(', ') }).openapi(about);
     case 'backoff':
       return backoff;
+    case 'pairs':
+      return z.record(z.string(), z.string(), { error: option.allowed }).openapi(about);
     case 'list':
       return z.array(z.string(), { error: option.allowed }).openapi(about);
     default:

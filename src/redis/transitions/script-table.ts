@@ -186,7 +186,7 @@ export const scripts = {
     args: ['part', 'cursor', 'limit'],
   }),
   'check-tags': define({ keys: ['jobs', 'tags'], args: ['limit'], each: ['after'], reply: 'list' }),
-  'mend-tags': define({ keys: ['jobs', 'meta', 'tags'], args: ['bytes'], each: ['kind', 'name'], reply: 'per item' }),
+  'mend-tags': define({ keys: ['jobs', 'tags'], args: ['bytes'], each: ['kind', 'name'], reply: 'per item' }),
   'check-entries': define({ keys: ['ready'], args: ['part', 'after', 'limit'] }),
   repair: define({
     keys: ['scheduled', 'jobs', 'runs', 'ready', 'done', 'meta', 'wake'],

@@ -5,6 +5,7 @@
 import type { Clock } from '../../core/clock.ts';
 import { idOf } from '../../core/codec.ts';
 import type { Emitter } from '../../core/events.ts';
+import { NO_HEADERS } from '../../core/job-headers.ts';
 import { judgeEnd, judgeStart, type Life, type Rules, timedOut } from '../../core/judge.ts';
 import type { Log } from '../../core/log.ts';
 import type { Attempted } from '../../core/outcome.ts';
@@ -129,6 +130,7 @@ async function handled(casting: Casting, { ref, entry, life, verdict }: Called, 
   const { attempts, failures, crashes, history, token } = life.started;
   const job = {
     ...{ id, bare, queue: queue.name, name: record.name, data: record.data as never, dueMs: entry.dueMs },
+    headers: record.headers ?? NO_HEADERS,
     ...{ askedDueMs: record.askedDueMs, attempt: attempts, failures, crashes, history },
   };
   const deadlineMs = clock.monotonicMs() + verdict.timeoutMs;

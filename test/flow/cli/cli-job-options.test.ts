@@ -25,6 +25,7 @@ const flagsOf = (options: object): readonly string[] =>
   Object.entries(options).flatMap(([name, value]) => {
     // A list is said one at a time, by a flag of its own name in the singular.
     if (Array.isArray(value)) return value.flatMap((one) => [`--${dashed(name).replace(/s$/, '')}`, String(one)]);
+    if (name === 'headers') return Object.entries(value).flatMap((one) => ['--header', one.join('=')]);
     return [`--${dashed(name)}`, typeof value === 'object' ? JSON.stringify(value) : String(value)];
   });
 

@@ -82,6 +82,20 @@ describe.each(LANGUAGES)('a producer in %s', (language) => {
     expect(jobs[0]?.askedDueMs).toBe(jobs[0]?.dueMs);
   });
 
+  test('gives a job headers, by which the same call is no other one', async () => {
+    await work();
+    const [seconds] = await redis.time();
+    const dueMs = Number(seconds) * 1000;
+    const headers = { traceparent: '00-0af7-b7ad-01', text: 'a=b;c|d&ü' };
+    const by = foreign.of[language];
+    expect(await by.withHeaders('a', dueMs, headers)).toBe('ok');
+    await ran().toBe(1);
+    expect(jobs).toMatchObject([{ id: 'a', data: 1, headers }]);
+    await expect.poll(() => redis.hget(keys().jobs, 'j:a')).toMatch(/^\.d/);
+    expect(await by.withHeaders('a', dueMs, { traceparent: '00-2-2-01' })).toBe('already d');
+    expect(await by.repeat('a', dueMs, '1')).toBe('already d');
+  });
+
   test('is told that it has said so already, while the job waits and after it has run', async () => {
     await work();
     const [seconds] = await redis.time();

@@ -67,12 +67,13 @@ test.each(vectors.base36)('$number is $text', ({ number, text }) => {
 
 describe('records', () => {
   test.each(vectors.records)('$record', (vector) => {
-    const { dueMs, name = 'default', data, options = {}, header = {}, record, bytes, digest } = vector;
+    const { dueMs, name = 'default', data, options = {}, header = {}, headers, record, bytes, digest } = vector;
     const { a: attempts, t: timeoutMs, b: backoff } = options;
     const overrides = Object.fromEntries(
       Object.entries({ attempts, timeoutMs, backoff }).filter(([, value]) => value !== undefined),
     );
-    const lateness = latenessOf(header);
+    const tags = header.t === undefined ? {} : { tags: header.t.split(',') };
+    const lateness = { ...latenessOf(header), ...tags, ...(headers && { headers }) };
     expect(decodeRecord(record)).toEqual({ askedDueMs: dueMs, bare: false, name, data, ...overrides, ...lateness });
     expect(encodeRecord(dueMs, encodeBody({ name, data }, overrides), lateness)).toBe(record);
     expect(Buffer.byteLength(record)).toBe(bytes);

@@ -83,6 +83,16 @@ test('a tenant travels with its jobs, also with those of its handlers', async ()
   expect(seen).toEqual(['acme', 'acme']);
 });
 
+test('a traced call that is repeated is the same call, while its job waits and when it is over', async () => {
+  const kit = kitOf(() => undefined);
+  for (const one of [kit, kit.producer]) one.use(tracing(() => undefined));
+  const at = new Date(kit.nowMs + 60_000);
+  const call = async () => (await kit.producer.schedule('mail', {}, { id: 'a', at })).status;
+  expect([await call(), await call()]).toEqual(['scheduled', 'already']);
+  await kit.advance('2m');
+  expect([await call(), kit.runs.length]).toEqual(['already', 1]);
+});
+
 test('a trace goes on in the handler and in what it schedules', async () => {
   const spans: { name: string; trace: string }[] = [];
   const kit = kitOf(async (job, context) => {

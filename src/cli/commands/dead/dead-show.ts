@@ -35,6 +35,7 @@ async function run(session: Session, queue: string, address: string): Promise<Ex
     readable: content.readable,
     name: content.name,
     data: content.data,
+    headers: content.headers,
     askedDueMs: content.askedDueMs,
   };
   session.out.answer(value, () => {

@@ -38,7 +38,7 @@ export function storyValue(story: Story): object {
   const { id, bare, queue, partition, peek, deadLetter, deadLetterAddress, past } = story;
   const end = endOf(story);
   const record = peek.record ?? deadLetter?.record;
-  const { readable, askedDueMs, name, data, codec, options } = contentOf(record, story.redact);
+  const { readable, askedDueMs, name, data, headers, codec, options } = contentOf(record, story.redact);
   const { run, tombstone } = peek;
   return {
     id,
@@ -49,6 +49,7 @@ export function storyValue(story: Story): object {
     readable,
     name: name ?? end?.name,
     data,
+    headers,
     codec,
     options,
     digest: peek.record === undefined ? undefined : digestOf(peek.record),
@@ -119,6 +120,7 @@ export function jobFields(job: {
     ['queue', `${job.queue}, partition ${job.partition}`],
     ['name', content.name],
     ['data', dataText(content, record)],
+    ['headers', content.headers && json(content.headers)],
     ...optionTexts(content.options ?? {}),
   ]);
 }

@@ -124,6 +124,7 @@ async function fieldsOf(invocation: Invocation, flags: DefinitionFlags): Promise
   const {
     file: _file,
     backoff: _backoff,
+    header: _header,
     dstGap,
     dstOverlap,
     catchUp,

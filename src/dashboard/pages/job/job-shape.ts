@@ -50,6 +50,7 @@ export interface Job {
   readonly name?: string;
   readonly tags?: readonly string[];
   readonly data?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly hidden: boolean;
   readonly options: Readonly<Record<string, unknown>>;
   readonly digest?: string;

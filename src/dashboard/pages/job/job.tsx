@@ -89,9 +89,15 @@ function Data({ job }: { readonly job: JobShape }) {
     <section aria-labelledby="data">
       <h2 id="data">Data</h2>
       {job.hidden ? (
-        <p class="hidden-data">The data are hidden: your token does not have the scope data.</p>
+        <p class="hidden-data">The data and headers are hidden: your token does not have the scope data.</p>
       ) : (
         <Tree value={job.data ?? null} />
+      )}
+      {job.headers === undefined ? null : (
+        <>
+          <h3>Headers</h3>
+          <Tree value={job.headers} />
+        </>
       )}
       {Object.keys(job.options).length === 0 ? null : (
         <>

@@ -73,6 +73,10 @@ export const shown = z
     hidden: z.boolean(),
     readable: z.boolean(),
     data: z.unknown().optional().openapi({ description: 'Only with the scope `data`.' }),
+    headers: z
+      .record(z.string(), z.string())
+      .optional()
+      .openapi({ description: 'Texts beside the data; only with the scope `data`.' }),
     codec: z
       .string()
       .optional()

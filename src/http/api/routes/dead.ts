@@ -74,7 +74,7 @@ const showDead = verb({
     const found = await backend.deadLetters.get(backend.queueOf(queue), deadLetter, { partition });
     if (!found) throw goneLetter();
     const mayRead = scopes.has('data');
-    const { readable, askedDueMs, codec, options, data } = found;
+    const { readable, askedDueMs, codec, options, data, headers } = found;
     const shown = mayRead ? redactedJob({ name: found.name, data }, refs[found.partition]?.redact) : undefined;
     const body = {
       ...seenRow(found, { partitions: refs.length, scopes }),
@@ -84,7 +84,7 @@ const showDead = verb({
       codec,
       options,
     };
-    return { status: 200, body: { ...body, hidden: !mayRead, data: shown } };
+    return { status: 200, body: { ...body, hidden: !mayRead, data: shown, headers: mayRead ? headers : undefined } };
   },
 });
 

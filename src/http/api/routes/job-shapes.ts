@@ -87,9 +87,13 @@ export const job = z
     state,
     name: z.string().optional(),
     data: z.unknown().optional().openapi({ description: 'Only with the scope `data`.' }),
+    headers: z
+      .record(z.string(), z.string())
+      .optional()
+      .openapi({ description: 'Texts beside the data; only with the scope `data`.' }),
     hidden: z
       .boolean()
-      .openapi({ description: 'Data and messages are left out, because the token has not the scope `data`.' }),
+      .openapi({ description: 'Data, headers and messages are left out, because the token has not the scope `data`.' }),
     options: z.record(z.string(), z.unknown()).openapi({ description: 'What this one job was told.' }),
     digest: z.string().optional().openapi({ description: 'Of its content; with the scope `data` or `write`.' }),
     dueMs: epochMs.optional(),

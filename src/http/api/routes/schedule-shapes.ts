@@ -73,7 +73,7 @@ export const schedule = z
     source: z.string().openapi({ description: '`file`: of the configuration; `call`: by somebody.' }),
     input: z
       .record(z.string(), z.unknown())
-      .openapi({ description: 'As it was written; `data` only with the scope `data`.' }),
+      .openapi({ description: 'As it was written; `data` and `headers` only with the scope `data`.' }),
     hidden: z.boolean(),
     paused: z.string().optional().openapi({ description: 'Why it is paused; left out while it fires.' }),
     nextMs: epochMs.optional(),

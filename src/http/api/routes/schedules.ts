@@ -209,10 +209,10 @@ async function seenSchedules(backend: Backend, views: readonly ScheduleView[], s
 
 function seenSchedule({ schedule: _, ...view }: ScheduleView, scopes: ReadonlySet<Scope>) {
   const mayRead = scopes.has('data');
-  const { data: hidden, ...input } = view.input;
+  const { data: _data, headers: _headers, ...input } = view.input;
   return {
     ...view,
-    input: mayRead ? { ...input, ...(hidden === undefined ? {} : { data: hidden }) } : input,
+    input: mayRead ? view.input : input,
     hidden: !mayRead,
   };
 }

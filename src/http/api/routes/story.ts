@@ -27,6 +27,7 @@ export async function storyOf(place: TimedPlace, found: JobView, scopes: Scopes)
   return {
     ...found,
     data: mayRead ? redactedJob(found, redact) : undefined,
+    headers: mayRead ? found.headers : undefined,
     hidden: !mayRead,
     tags: end?.tags ?? found.options.tags,
     digest: seenDigest(found.digest, scopes, redact !== undefined),
