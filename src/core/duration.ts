@@ -22,6 +22,10 @@ export interface DateTime {
 /** What is left when seconds become milliseconds: 1763719000.001 s are 1763719000001.0001 ms for a double. */
 const NOISE_MS = 0.0005;
 
+const OFFSET = /(?:Z|([+-])(\d\d)(?::?(\d\d))?)$/i;
+/** From Baker Island, at -12:00, to the Line Islands, at +14:00. */
+const [WEST_MINUTES_MAX, EAST_MINUTES_MAX] = [12 * 60, 14 * 60];
+
 const SHORT = /^\d+(\.\d+)?\s*(ms|s|m|h|d|w)$/;
 
 /**
@@ -49,12 +53,17 @@ export function instantMs(input: InstantInput, what: string): number {
   const value = toMs(input);
   // The addition makes 0 of the -0 that rounding up may give.
   if (Number.isFinite(value)) return Math.ceil(value - NOISE_MS) + 0;
-  const given: unknown = input;
-  const hint = typeof given === 'number' && given >= 1e9 ? `; did you mean new Date(${dateOf(given)})?` : ';';
   throw new DuestreamError(
     'bad-input',
-    `${what} is ${show(input)}${hint} allowed: a valid Date, a luxon DateTime, or an ISO 8601 text with Z or an offset such as "2026-03-01T10:00:00+01:00"`,
+    `${what} is ${show(input)}${instantHint(input)} allowed: a valid Date, a luxon DateTime, or an ISO 8601 text with Z or an offset such as "2026-03-01T10:00:00+01:00"`,
   );
+}
+
+function instantHint(given: unknown): string {
+  if (typeof given === 'number' && given >= 1e9) return `; did you mean new Date(${dateOf(given)})?`;
+  const offset = typeof given === 'string' && OFFSET.exec(given);
+  if (offset && !isOffset(offset)) return `; no clock has the offset ${offset[0]}, clocks have -12:00 to +14:00;`;
+  return ';';
 }
 
 /** What makes a date of a number: milliseconds, or seconds where they would be of the year 1973 or before. */
@@ -103,6 +112,13 @@ function parse(text: string): number {
 function toMs(input: InstantInput): number {
   if (input instanceof Date) return input.getTime();
   if (Luxon.isDateTime(input)) return input.toMillis();
-  if (typeof input !== 'string' || !/(Z|[+-]\d\d(:?\d\d)?)$/i.test(input) || !input.includes('T')) return Number.NaN;
+  const offset = typeof input === 'string' && OFFSET.exec(input);
+  if (!offset || !input.includes('T') || !isOffset(offset)) return Number.NaN;
   return Luxon.fromISO(input, { setZone: true }).toMillis() + beyondMs(input);
+}
+
+/** Luxon counts with any offset: +99:99 would make a job due four days too soon. */
+function isOffset([, sign, hours = '0', minutes = '0']: RegExpExecArray): boolean {
+  const apart = Number(hours) * 60 + Number(minutes);
+  return Number(minutes) < 60 && apart <= (sign === '-' ? WEST_MINUTES_MAX : EAST_MINUTES_MAX);
 }

@@ -108,6 +108,27 @@ describe('an instant', () => {
     expect(() => instantMs(input, 'at')).toThrow(/^at is .*; allowed: a valid Date/);
   });
 
+  test.each(['+99:99', '+25:00', '-13:75', '+14:01', '-12:01', '+1500', '-13', '+00:60', '-23:59'])(
+    'with the offset %s, which no clock has, is refused',
+    (offset) => {
+      expect(() => instantMs(`2026-03-01T10:00:00${offset}`, 'at')).toThrow(
+        expect.objectContaining({
+          message: expect.stringContaining(`; no clock has the offset ${offset}, clocks have`),
+        }),
+      );
+    },
+  );
+
+  test.each([
+    ['+14:00', -14 * 60],
+    ['-1200', 12 * 60],
+    ['+05:45', -345],
+    ['-00:00', 0],
+    ['z', 0],
+  ])('with the offset %s is taken', (offset, minutes) => {
+    expect(instantMs(`2026-03-01T09:00:00${offset}`, 'at')).toBe(MS + minutes * 60_000);
+  });
+
   test('is read back from what a Date prints', () => {
     fc.assert(
       fc.property(fc.date({ noInvalidDate: true, min: new Date(0), max: new Date(4e12) }), (date) => {

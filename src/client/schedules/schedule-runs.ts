@@ -3,14 +3,16 @@
  * has the id of that instant, so a backfill never doubles a job that is live, or over within the done window.
  */
 import { encodeRecord, memberOf } from '../../core/codec.ts';
+import { show } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
+import { ID_BYTES_MAX } from '../../core/job.ts';
 import { fires } from '../../core/recurring/recurrence.ts';
 import { dueOfFire, fireId, recurrenceOf, routingOf, type Schedule } from '../../core/recurring/schedule.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { Jobs } from '../../redis/transitions/jobs.ts';
-import type { ScheduleItem, ScheduleReply } from '../../redis/transitions/replies.ts';
+import type { ScheduleItem } from '../../redis/transitions/replies.ts';
 import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from '../chunks.ts';
-import { queueFull } from '../scheduled.ts';
+import { type Scheduled, scheduledOf } from '../scheduled.ts';
 
 /** What became of one job. */
 export interface FiredJob {
@@ -80,8 +82,16 @@ export async function trigger(
   return { id, atMs: undefined, status };
 }
 
-/** An id for a job that stands for no instant. */
-export const triggerId = (name: string, id: string): string => `{${routingOf(name)}}now:${id}`;
+/** An id for a job that stands for no instant. @throws DuestreamError `bad-input` for one that is too long with the name */
+export function triggerId(name: string, id: string): string {
+  const own = `{${routingOf(name)}}now:`;
+  const most = ID_BYTES_MAX - own.length;
+  if (id.length <= most) return own + id;
+  throw new DuestreamError(
+    'bad-input',
+    `id is ${show(id)}, ${id.length} characters; allowed: at most ${most} for schedule ${name}, because the id of the job is ${own}<id>`,
+  );
+}
 
 function itemOf(schedule: Schedule, id: string, dueMs: number) {
   return { id, member: memberOf(id), record: encodeRecord(dueMs, schedule.body, schedule.header), dueMs };
@@ -103,8 +113,10 @@ async function send(
     if (looked.length === 0) throw new Error('the script replied to fewer jobs than it was sent');
     for (const reply of looked) {
       const item = items[statuses.length];
-      if (item && reply.kind === 'full') throw queueFull(ref.queue, item, reply);
-      statuses.push(statusOf(reply));
+      if (!item || reply.kind === 'later') throw new Error('the script replied to more jobs than it was sent');
+      statuses.push(
+        statusOf(scheduledOf(ref.queue, { ...item, strict: false, bytes: Buffer.byteLength(item.record) }, reply)),
+      );
     }
   }
   return statuses;
@@ -119,7 +131,7 @@ function sliceOf<T extends { readonly record: string }>(items: readonly T[]): re
   );
 }
 
-function statusOf(reply: ScheduleReply): FiredJob['status'] {
-  if (reply.kind === 'ok' || reply.kind === 'replaced') return 'scheduled';
-  return reply.kind === 'already' && reply.over !== undefined ? 'over' : 'exists';
+function statusOf({ status, over }: Scheduled): FiredJob['status'] {
+  if (status === 'scheduled' || status === 'replaced') return 'scheduled';
+  return over === undefined ? 'exists' : 'over';
 }

@@ -135,4 +135,18 @@ describe('the hint', () => {
   ])('of "%s"', async (args, message) => {
     expect(await refusal(args)).toContain(`duestream: ${message}`.replace('duestream: every', 'every'));
   });
+
+  test.each([
+    ['schedule', 'q', '--at'],
+    ['schedule', 'q', '--expires-at'],
+    ['ls', 'q', '--due-from'],
+    ['schedules', 'put', 'x', '--queue', 'q', '--every', '1h', '--start'],
+    ['schedules', 'put', 'x', '--queue', 'q', '--every', '1h', '--end'],
+    ['schedules', 'preview', 'daily', '--from'],
+    ['schedules', 'preview', 'daily', '--until'],
+    ['schedules', 'backfill', 'daily', '--to', 'now', '--from'],
+    ['forecast', '--until'],
+  ])('of an offset that no clock has: "%s %s %s …"', async (...args) => {
+    expect(await refusal([...args, '2030-07-01T09:00:00-13:75'])).toContain('; no clock has the offset -13:75,');
+  });
 });

@@ -1,6 +1,8 @@
 /** Definitions that are put, moved and removed while others do the same, on a real Redis. */
 import { describe, expect, test } from 'vitest';
+import { backfill, trigger } from '../../../src/client/schedules/schedule-runs.ts';
 import { createSchedules, type ListOptions, type Schedules } from '../../../src/client/schedules/schedules.ts';
+import { parseSchedule } from '../../../src/core/recurring/schedule-input.ts';
 import { controlKeys, type PartitionRef, partitionRef } from '../../../src/redis/keys.ts';
 import { firedOf } from '../../../src/redis/transitions/schedules.ts';
 import { usePartition } from '../../support/partition.ts';
@@ -90,6 +92,42 @@ describe('a schedule', () => {
         ...{ id: '{schedule:now:here}now:a', status: 'scheduled' },
       });
     }));
+
+  test.each([1, 16, 64])(
+    'of a name of %i characters takes an id up to 128 in all, and says how long it may be',
+    (length) =>
+      withSchedules(async (schedules) => {
+        const name = 's'.repeat(length);
+        const most = 128 - `{schedule:${name}}now:`.length;
+        await schedules.put(name, { queue: 'one', every: '1h' });
+        const { id, status } = await schedules.trigger(name, { id: 'i'.repeat(most) });
+        expect([id.length, status]).toEqual([128, 'scheduled']);
+        for (const beyond of [most + 1, 128]) {
+          await expect(schedules.trigger(name, { id: 'i'.repeat(beyond) })).rejects.toMatchObject({
+            ...{
+              code: 'bad-input',
+              message: expect.stringContaining(`allowed: at most ${most} for schedule ${name},`),
+            },
+          });
+        }
+        expect(await p.redis.zrange(refOf('one').keys.scheduled, '0', '-1')).toEqual([`j:${id}`]);
+      }),
+  );
+
+  test.each([
+    { kind: 'bad-member' },
+    { kind: 'bad-record' },
+    { kind: 'too-large' },
+    { kind: 'bad-due', nowMs: 0 },
+  ] as const)('never says that a job exists where Redis replied $kind', async (reply) => {
+    const schedule = parseSchedule('nightly', { queue: 'one', every: '1h' }, { sinceMs: 0 });
+    const jobs = { schedule: async () => [reply] };
+    const asked = { schedule, nowMs: 0, id: '{schedule:nightly}now:a' };
+    await expect(trigger(jobs, refOf('one'), asked)).rejects.toMatchObject({ code: 'bad-input' });
+    await expect(backfill(jobs, refOf('one'), { schedule, instants: [0] })).rejects.toMatchObject({
+      code: 'bad-input',
+    });
+  });
 });
 
 test('a list is by name, of one queue or tag, and computes no more than its limit', () =>
