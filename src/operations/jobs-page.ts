@@ -1,23 +1,23 @@
 /** A page of jobs in one state, all partitions merged: earliest due time first, or latest end first if they are over. */
 import { decodeRecord, memberOf } from '../core/codec.ts';
+import { show } from '../core/duration.ts';
+import { DuestreamError } from '../core/errors.ts';
 import { DEFAULT_NAME } from '../core/job.ts';
-import { decodeHeader } from '../core/record-header.ts';
 import type { JobState } from '../core/state.ts';
 import type { Redis } from '../redis/connection/connect.ts';
-import { type DeadLetter, peek } from '../redis/inspect.ts';
+import { peek } from '../redis/inspect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
-import { everyDeadLetter, page, type Row } from '../redis/pages.ts';
+import { everyPlace, type Item, isLatestFirst, LOOK_MAX, type Position, type Row } from '../redis/pages.ts';
+import { score } from '../redis/transitions/scripts.ts';
 import { type Place, refsOfQueue } from './refs.ts';
 
 export const JOB_STATES = ['scheduled', 'ready', 'running', 'done', 'cancelled', 'expired', 'dead'] as const;
 
-/** Deeper nobody pages: what comes before is read as well. */
-export const JOBS_OFFSET_MAX = 10_000;
-
-interface Page {
+interface Asked {
   readonly state: JobState;
   readonly limit: number;
-  readonly offset: number;
+  /** That of the page before. */
+  readonly cursor?: string | undefined;
 }
 
 export interface ListedJob {
@@ -32,6 +32,14 @@ export interface ListedJob {
   readonly overMs: number | undefined;
 }
 
+export interface ListedJobs {
+  readonly jobs: readonly ListedJob[];
+  /** How many places were looked at. */
+  readonly scanned: number;
+  /** For the next page; undefined when there is none. A page may be short, or empty, and still have one. */
+  readonly cursor: string | undefined;
+}
+
 interface Found {
   readonly ref: PartitionRef;
   readonly job: ListedJob;
@@ -40,34 +48,77 @@ interface Found {
 /** A reply may hold a whole record. */
 const PEEKS_AT_ONCE = 16;
 
-/** @throws DuestreamError `not-found` */
-export async function jobsPage(place: Place, queue: string, asked: Page): Promise<readonly ListedJob[]> {
+/**
+ * What stays where it is while somebody goes from page to page is in exactly one of them.
+ *
+ * @throws DuestreamError `not-found`; `bad-input` for a cursor of another state
+ */
+export async function jobsPage(place: Place, queue: string, { state, limit, cursor }: Asked): Promise<ListedJobs> {
   const refs = await refsOfQueue(place, queue);
-  return detailed(place.redis, await pageOf(place.redis, refs, asked));
-}
-
-/** One partition is entered at the offset; of several each may hold the whole page, and all that comes before it. */
-async function pageOf(redis: Redis, refs: readonly PartitionRef[], asked: Page): Promise<readonly Found[]> {
-  const { state, limit, offset } = asked;
-  const [only, ...others] = refs;
-  if (only !== undefined && others.length === 0) return listOf(redis, only, asked);
-  let merged: readonly Found[] = [];
-  for (const ref of refs) {
-    const own = await listOf(redis, ref, { state, limit: offset + limit, offset: 0 });
-    merged = [...merged, ...own].sort(orderOf(state)).slice(0, offset + limit);
-  }
-  return merged.slice(offset);
-}
-
-async function listOf(redis: Redis, ref: PartitionRef, { state, limit, offset }: Page): Promise<readonly Found[]> {
-  if (state !== 'dead') return (await page(redis, ref, { state, limit, offset })).map((row) => listed(ref, row));
+  const from = cursor === undefined ? undefined : parseCursor(cursor, state);
   const found: Found[] = [];
-  let skip = offset;
-  for await (const deadLetter of everyDeadLetter(redis, ref, offset + limit)) {
-    if (skip > 0) skip -= 1;
-    else found.push({ ref, job: buried(ref, deadLetter) });
+  let scanned = 0;
+  let last: Position | undefined;
+  for await (const { ref, item } of merged(place.redis, refs, { state, from })) {
+    // There is more: it comes with the next page.
+    if (found.length >= limit || scanned >= LOOK_MAX) {
+      return { jobs: await detailed(place.redis, found), scanned, cursor: last && cursorOf(state, last) };
+    }
+    scanned += 1;
+    last = { rank: item.rank, at: item.at, partition: ref.partition };
+    if (item.row) found.push(listed(ref, item.row));
   }
-  return found;
+  return { jobs: await detailed(place.redis, found), scanned, cursor: undefined };
+}
+
+interface Head {
+  readonly ref: PartitionRef;
+  readonly item: Item;
+}
+
+/** The places of all partitions in one order; of the same rank, those of the first partition come first. */
+async function* merged(
+  redis: Redis,
+  refs: readonly PartitionRef[],
+  of: { readonly state: JobState; readonly from: Position | undefined },
+): AsyncGenerator<Head, undefined> {
+  const sign = isLatestFirst(of.state) ? -1 : 1;
+  const lines = refs.map((ref) => everyPlace(redis, ref, of));
+  const next = async (at: number) => (await lines[at]?.next())?.value;
+  const heads = await Promise.all(refs.map((_, at) => next(at)));
+  for (;;) {
+    let best = -1;
+    for (const [at, head] of heads.entries()) {
+      const leader = heads[best];
+      if (head && (!leader || sign * (head.rank - leader.rank) < 0)) best = at;
+    }
+    const [item, ref] = [heads[best], refs[best]];
+    if (!item || !ref) return undefined;
+    yield { ref, item };
+    heads[best] = await next(best);
+  }
+}
+
+function cursorOf(state: JobState, { rank, partition, at }: Position): string {
+  return Buffer.from(JSON.stringify([state, String(rank), partition, at])).toString('base64url');
+}
+
+/** @throws DuestreamError `bad-input` */
+function parseCursor(cursor: string, state: JobState): Position {
+  const [of, rank, partition, at] = partsOf(cursor);
+  const isPlace = typeof rank === 'string' && typeof partition === 'number' && typeof at === 'string';
+  if (isPlace && of === state && !Number.isNaN(score(rank))) return { rank: score(rank), partition, at };
+  const allowed = `the cursor that the page before of ${state} jobs said`;
+  throw new DuestreamError('bad-input', `cursor is ${show(cursor)}; allowed: ${allowed}`);
+}
+
+function partsOf(cursor: string): readonly unknown[] {
+  try {
+    const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    return Array.isArray(parts) ? parts : [];
+  } catch {
+    return [];
+  }
 }
 
 /** What the page does not say is asked per job, a few at a time; a job may have moved on meanwhile. */
@@ -92,27 +143,10 @@ async function withStory(redis: Redis, { ref, job }: Found): Promise<ListedJob> 
   };
 }
 
-function listed(ref: PartitionRef, { id, bare, state, name, dueMs, overMs }: Row): Found {
+function listed(ref: PartitionRef, { id, bare, state, name, dueMs, attempts, overMs }: Row): Found {
   const known = state === 'scheduled' ? (name ?? DEFAULT_NAME) : name;
   const { partition } = ref;
-  return {
-    ref,
-    job: { id, bare, partition, state, name: known, dueMs, attempts: undefined, owner: undefined, overMs },
-  };
-}
-
-function buried({ partition }: PartitionRef, { id, bare, record, attempts, atMs }: DeadLetter): ListedJob {
-  return {
-    id,
-    bare,
-    partition,
-    state: 'dead',
-    name: nameOf(record),
-    dueMs: decodeHeader(record)?.askedDueMs,
-    attempts,
-    owner: undefined,
-    overMs: atMs,
-  };
+  return { ref, job: { id, bare, partition, state, name: known, dueMs, attempts, owner: undefined, overMs } };
 }
 
 function nameOf(record: string | undefined): string | undefined {
@@ -122,10 +156,4 @@ function nameOf(record: string | undefined): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Live jobs by due time, earliest first; jobs that are over by their end, latest first. */
-function orderOf(state: JobState): (a: Found, b: Found) => number {
-  const live = state === 'scheduled' || state === 'ready' || state === 'running';
-  return ({ job: a }, { job: b }) => (live ? (a.dueMs ?? 0) - (b.dueMs ?? 0) : (b.overMs ?? 0) - (a.overMs ?? 0));
 }

@@ -7,11 +7,13 @@ import type { EntryId } from '../core/job.ts';
 import { decodeHeader } from '../core/record-header.ts';
 import type { JobState } from '../core/state.ts';
 import type { Redis } from './connection/connect.ts';
+import { placesOf } from './find/places.ts';
 import { type DeadLetter, deadLetters } from './inspect.ts';
 import { GROUP, type PartitionRef } from './keys.ts';
+import { placesBehind } from './past.ts';
 import { createStep } from './transitions/bytes.ts';
 import { readEntries } from './transitions/ready.ts';
-import { fieldsOf, list, type Reply, score, text } from './transitions/scripts.ts';
+import { fieldsOf, list, type Reply, text } from './transitions/scripts.ts';
 
 export interface Row {
   readonly id: string;
@@ -21,30 +23,75 @@ export interface Row {
   readonly name: string | undefined;
   /** When it was over. */
   readonly overMs?: number;
+  /** Of a dead letter. */
+  readonly attempts?: number;
+}
+
+/** A place that was looked at, and the job that is there in the wanted state. */
+export interface Item {
+  /** What places are ordered by: the due time, the ms of the entry, or the end. */
+  readonly rank: number;
+  /** What tells it from others of its rank. */
+  readonly at: string;
+  readonly row: Row | undefined;
+}
+
+/** The place that was looked at last. A place is no number: what comes and goes in front of it shifts nothing. */
+export interface Position extends Pick<Item, 'rank' | 'at'> {
+  readonly partition: number;
 }
 
 /** How much one page looks through where a filter may leave little of a step. */
-const LOOK_MAX = 20_000;
+export const LOOK_MAX = 20_000;
 const TOMBSTONES_STEP = 500;
 const RECORDS_STEP = 100;
 const DEAD_LETTERS_STEP = 50;
+const LAST_OF_MS = '18446744073709551615';
+
+/** Whether the greatest rank comes first. */
+export const isLatestFirst = (state: JobState): boolean =>
+  state !== 'scheduled' && state !== 'ready' && state !== 'running';
 
 /** A page of jobs in one state: scheduled by due time, ready and running by entry, over by time (newest first). */
 export async function page(
   redis: Redis,
   ref: PartitionRef,
-  { state, limit, offset = 0 }: { readonly state: JobState; readonly limit: number; readonly offset?: number },
+  { state, limit }: { readonly state: JobState; readonly limit: number },
 ): Promise<readonly Row[]> {
-  // Only the zset of due times can be entered in its middle; of the others what comes first is read and dropped.
-  let skip = state === 'scheduled' ? 0 : offset;
   const rows: Row[] = [];
-  for await (const chunk of chunksOf(redis, ref, { state, limit, offset })) {
-    const kept = chunk.slice(skip);
-    skip -= chunk.length - kept.length;
-    rows.push(...kept);
-    if (rows.length >= limit) break;
+  let looked = 0;
+  if (limit <= 0) return rows;
+  for await (const { row } of everyPlace(redis, ref, { state })) {
+    looked += 1;
+    if (row) rows.push(row);
+    if (rows.length >= limit || looked >= LOOK_MAX) break;
   }
-  return rows.slice(0, limit);
+  return rows;
+}
+
+/**
+ * Each place of a state in a partition, in its order, from behind a position. Of the same rank the first partition comes first: so
+ * in partitions before that of the position nothing of its rank is left, and in those behind it all.
+ */
+export function everyPlace(
+  redis: Redis,
+  ref: PartitionRef,
+  { state, from }: { readonly state: JobState; readonly from?: Position | undefined },
+): AsyncGenerator<Item, undefined> {
+  switch (state) {
+    case 'scheduled':
+      return scheduledItems(redis, ref, from);
+    case 'ready':
+      return readyItems(redis, ref, from && entryBehind(ref, from));
+    case 'running':
+      return runningItems(redis, ref, from && entryBehind(ref, from));
+    case 'dead':
+      return deadItems(redis, ref, from && entryBefore(ref, from));
+    case 'done':
+    case 'cancelled':
+    case 'expired':
+      return overItems(redis, ref, { state, from });
+  }
 }
 
 /** Dead letters backwards, from the newest there was at the beginning or from before one of them, at most `max`. */
@@ -69,100 +116,119 @@ export async function* everyDeadLetter(
   }
 }
 
-type Asked = { readonly state: JobState; readonly limit: number; readonly offset: number };
-
-function chunksOf(redis: Redis, ref: PartitionRef, asked: Asked): AsyncIterable<readonly Row[]> {
-  switch (asked.state) {
-    case 'scheduled':
-      return scheduledRows(redis, ref, asked);
-    case 'ready':
-      return readyRows(redis, ref);
-    case 'running':
-      return runningRows(redis, ref);
-    case 'dead':
-      return deadRows(redis, ref, asked);
-    case 'done':
-    case 'cancelled':
-    case 'expired':
-      return overRows(redis, ref, asked.state);
-  }
+/** The entry behind which those of the partition begin. */
+function entryBehind({ partition }: PartitionRef, { rank, at, partition: of }: Position): string {
+  if (partition === of) return at;
+  return `${partition < of ? rank : rank - 1}-${LAST_OF_MS}`;
 }
 
-async function* scheduledRows(redis: Redis, { keys }: PartitionRef, { limit, offset }: Asked) {
-  const end = offset + limit;
+/** The entry before which those of the partition begin. */
+function entryBefore({ partition }: PartitionRef, { rank, at, partition: of }: Position): string {
+  if (partition === of) return at;
+  return partition < of ? `${rank}-0` : `${rank + 1}-0`;
+}
+
+const msOf = (entry: string): number => Number.parseInt(entry, 10);
+
+async function* scheduledItems(redis: Redis, ref: PartitionRef, from?: Position): AsyncGenerator<Item, undefined> {
+  const isBehind = from !== undefined && ref.partition > from.partition;
+  const source = { kind: 'scheduled', due: { fromMs: isBehind ? from.rank : undefined, toMs: undefined } } as const;
+  // No text has this byte, so it comes behind all members of a due time.
+  const last = '\u00ff';
+  let after = from && !isBehind ? `${from.rank} ${ref.partition === from.partition ? from.at : last}` : undefined;
   const step = createStep(RECORDS_STEP);
-  for (let from = offset; from < end; ) {
-    const last = Math.min(from + step.next(), end) - 1;
-    const flat = await redis.zrange(keys.scheduled, String(from), String(last), 'WITHSCORES');
-    const members = flat.filter((_, index) => index % 2 === 0);
-    if (members.length === 0) return;
-    from += members.length;
-    const records = await redis.hmget(keys.jobs, ...members);
+  for (;;) {
+    const limit = step.next();
+    const slice = await placesOf(redis, ref, { source, after, last: undefined, limit });
+    // Another layout by now: these jobs are elsewhere.
+    if ('kind' in slice || slice.places.length === 0) return undefined;
+    const members = slice.places.map(({ member }) => Buffer.from(member, 'latin1'));
+    const records = await redis.hmget(ref.keys.jobs, ...members);
     step.saw(members.map((member, at) => member.length + (records[at]?.length ?? 0)));
-    yield members.map((member, at) => row(member, 'scheduled', score(flat[2 * at + 1] ?? ''), records[at] ?? null));
+    for (const [at, { member, dueMs = 0 }] of slice.places.entries()) {
+      const job = row(String(members[at]), 'scheduled', dueMs, records[at] ?? null);
+      yield { rank: dueMs, at: member, row: job };
+    }
+    if (slice.next === undefined) return undefined;
+    after = slice.next;
   }
 }
 
-/** Entries whose job neither runs nor is over, in their order. */
-async function* readyRows(redis: Redis, { keys }: PartitionRef): AsyncGenerator<readonly Row[]> {
-  let from = '-';
+/** Entries, and those whose job neither runs nor is over, in their order. */
+async function* readyItems(redis: Redis, { keys }: PartitionRef, after?: string): AsyncGenerator<Item, undefined> {
+  let from = after === undefined ? '-' : `(${after}`;
   const step = createStep(RECORDS_STEP);
-  for (let looked = 0; looked < LOOK_MAX; ) {
+  for (;;) {
     const reply = await redis.call('XRANGE', keys.ready, from, '+', 'COUNT', step.next());
     const entries = list(reply as Reply).map(list);
-    if (entries.length === 0) return;
-    looked += entries.length;
+    if (entries.length === 0) return undefined;
     from = `(${text(entries.at(-1)?.[0])}`;
     const fields = entries.map(([, flat]) => fieldsOf(flat));
     const members = fields.map((entry) => entry.get('member') ?? '');
     const [records, started] = [await redis.hmget(keys.jobs, ...members), await redis.hmget(keys.runs, ...members)];
     step.saw(members.map((member, at) => member.length + (records[at]?.length ?? 0)));
-    yield members.flatMap((member, at) => {
-      const record = records[at] ?? null;
+    for (const [at, member] of members.entries()) {
+      const [entry, record] = [text(entries[at]?.[0]), records[at] ?? null];
       const waits = record !== null && !isTombstone(record) && decodeRun(started[at] ?? '')?.owner === undefined;
-      return waits ? [row(member, 'ready', Number(fields[at]?.get('due')), record)] : [];
-    });
+      const job = waits ? row(member, 'ready', Number(fields[at]?.get('due')), record) : undefined;
+      yield { rank: msOf(entry), at: entry, row: job };
+    }
   }
 }
 
-/** Pending entries whose job was started under them. Names are left out: they would cost a record each. */
-async function* runningRows(redis: Redis, { keys }: PartitionRef): AsyncGenerator<readonly Row[]> {
-  if ((await redis.exists(keys.ready)) === 0) return;
-  let from = '-';
-  for (let looked = 0; looked < LOOK_MAX; looked += RECORDS_STEP) {
+/** Pending entries, and those whose job was started under them. Names are left out: they would cost a record each. */
+async function* runningItems(redis: Redis, { keys }: PartitionRef, after?: string): AsyncGenerator<Item, undefined> {
+  if ((await redis.exists(keys.ready)) === 0) return undefined;
+  let from = after === undefined ? '-' : `(${after}`;
+  for (;;) {
     const reply = list((await redis.call('XPENDING', keys.ready, GROUP, from, '+', RECORDS_STEP)) as Reply);
     const pending = reply.map((item) => text(list(item)[0]) as EntryId);
-    if (pending.length === 0) return;
+    if (pending.length === 0) return undefined;
     from = `(${pending.at(-1)}`;
     const entries = await readEntries(redis, keys, pending);
     if (entries.length === 0) continue;
     const started = await redis.hmget(keys.runs, ...entries.map(({ member }) => member));
-    yield entries.flatMap(({ entry, member, dueMs }, at) => {
+    for (const [at, { entry, member, dueMs }] of entries.entries()) {
       const run = decodeRun(started[at] ?? '');
-      return run?.owner !== undefined && run.entry === entry ? [row(member, 'running', dueMs, null)] : [];
-    });
+      const isHere = run?.owner !== undefined && run.entry === entry;
+      yield { rank: msOf(entry), at: entry, row: isHere ? row(member, 'running', dueMs, null) : undefined };
+    }
   }
 }
 
-/** Jobs that ended in one way and are in the done window, newest first. */
-async function* overRows(redis: Redis, { keys }: PartitionRef, state: JobState): AsyncGenerator<readonly Row[]> {
-  for (let from = 0; from < LOOK_MAX; from += TOMBSTONES_STEP) {
-    const flat = await redis.zrevrange(keys.done, String(from), String(from + TOMBSTONES_STEP - 1), 'WITHSCORES');
-    const over = flat.filter((_, index) => index % 2 === 0);
-    if (over.length === 0) return;
-    const tombstones = (await redis.hmget(keys.jobs, ...over)).map((value) => decodeTombstone(value ?? ''));
-    yield over.flatMap((member, at) => {
-      const tombstone = tombstones[at];
-      if (tombstone?.outcome !== state) return [];
-      return [{ ...row(member, state, tombstone.askedDueMs, null), overMs: score(flat[2 * at + 1] ?? '') }];
-    });
+/** Tombstones, newest first, and those of jobs that ended in one way. */
+async function* overItems(
+  redis: Redis,
+  ref: PartitionRef,
+  { state, from }: { readonly state: JobState; readonly from?: Position | undefined },
+): AsyncGenerator<Item, undefined> {
+  const { keys, partition } = ref;
+  // Of the same ms nothing comes behind an empty name.
+  const field = from && (partition === from.partition ? from.at : partition < from.partition ? '' : undefined);
+  let place = { atMs: from?.rank ?? Number.POSITIVE_INFINITY, field };
+  const step = createStep(TOMBSTONES_STEP);
+  for (;;) {
+    const over = await placesBehind(redis, ref, { key: 'done', from: place, count: step.next() });
+    const last = over.at(-1);
+    if (!last) return undefined;
+    const values = await redis.hmget(keys.jobs, ...over.map((one) => one.field));
+    step.saw(over.map((one, at) => one.field.length + (values[at]?.length ?? 0)));
+    for (const [at, { field: member, atMs: overMs }] of over.entries()) {
+      const tombstone = decodeTombstone(values[at] ?? '');
+      const isMeant = tombstone?.outcome === state;
+      const job = isMeant ? { ...row(member, state, tombstone.askedDueMs, null), overMs } : undefined;
+      yield { rank: overMs, at: member, row: job };
+    }
+    place = last;
   }
 }
 
-async function* deadRows(redis: Redis, ref: PartitionRef, { limit, offset }: Asked): AsyncGenerator<readonly Row[]> {
-  for await (const { id, bare, record, atMs } of everyDeadLetter(redis, ref, offset + limit)) {
-    yield [{ id, bare, state: 'dead', ...contentOf(record), overMs: atMs }];
+async function* deadItems(redis: Redis, ref: PartitionRef, before?: string): AsyncGenerator<Item, undefined> {
+  for await (const { entry, id, bare, record, attempts, atMs } of everyDeadLetter(redis, ref, LOOK_MAX, before)) {
+    const job = { id, bare, state: 'dead', ...contentOf(record), attempts, overMs: atMs } as const;
+    yield { rank: msOf(entry), at: entry, row: job };
   }
+  return undefined;
 }
 
 function row(member: string, state: JobState, dueMs: number, record: string | null): Row {

@@ -45,7 +45,7 @@ export async function* everyPast(
   const step = createStep(PAGE);
   let place = { atMs: from?.atMs ?? Number.POSITIVE_INFINITY, field: from?.field };
   for (;;) {
-    const fresh = await placesBehind(redis, ref, place, step.next());
+    const fresh = await placesBehind(redis, ref, { key: 'ended', from: place, count: step.next() });
     const last = fresh.at(-1);
     if (!last) return undefined;
     const texts = await redis.hmget(keys.past, ...fresh.map(({ field }) => field));
@@ -59,18 +59,25 @@ export async function* everyPast(
 }
 
 /**
- * The next places, of which there may be less than the count. Many may have ended in one millisecond: the page grows until
+ * The next places in an order of ends, the latest first, of which there may be less than the count. Many may have ended in one millisecond: the page grows until
  * it reaches beyond those that were seen.
  */
-async function placesBehind(
+export async function placesBehind(
   redis: Redis,
   { keys }: PartitionRef,
-  from: { readonly atMs: number; readonly field: string | undefined },
-  count: number,
+  {
+    key,
+    from,
+    count,
+  }: {
+    readonly key: 'ended' | 'done';
+    readonly from: { readonly atMs: number; readonly field: string | undefined };
+    readonly count: number;
+  },
 ): Promise<readonly Place[]> {
   const start = Number.isFinite(from.atMs) ? String(from.atMs) : '+inf';
   for (let size = count + 1; ; size *= 2) {
-    const asked = redis.zrange(keys.ended, start, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, size, 'WITHSCORES');
+    const asked = redis.zrange(keys[key], start, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, size, 'WITHSCORES');
     const places = placesIn(await naming(redis, [keys], asked));
     const fresh = places.filter((place) => isBehind(place, from)).slice(0, count);
     if (fresh.length > 0 || places.length < size) return fresh;

@@ -64,7 +64,7 @@ describe('ls', () => {
   });
 
   test.each([
-    [['ls', 'q', '--tag', 'x', '--offset', '3'], '--offset does not go with a filter'],
+    [['ls', 'q', '--state', 'done', '--cursor', 'x'], 'the cursor that the page before of done jobs said'],
     [['ls', 'q', '--tag', 'x', '--state', 'dead'], '--state dead does not go with a filter'],
     [['ls', 'q', '--due-from', 'soon'], '--due-from is "soon"'],
     [['cancel', 'q'], 'no job is named; give its id, or a filter such as --tag'],

@@ -164,7 +164,7 @@ describe('ls', () => {
     await the.complete([running]);
   });
 
-  test('lists jobs that expired, and enters the dead and the done at an offset', async () => {
+  test('lists jobs that expired, and goes on behind the last of a page of what is over', async () => {
     await the.redis.hset(the.keys.jobs, 'j:late', '.e1mi8or6w8 0123456789abcdef 0 0 -');
     await the.redis.zadd(the.keys.done, T0, 'j:late');
     for (const id of ['a', 'b', 'c']) await the.dead(id);
@@ -173,9 +173,16 @@ describe('ls', () => {
       (await answer(['ls', 'q', ...flags])).jobs.map(({ id }: { readonly id: string }) => id);
     expect(await listed('--state', 'expired')).toEqual(['late']);
     expect((await due(['ls', 'q', '--state', 'expired'])).out).toMatch(/^id +name +due +attempts +over\nlate +- /);
-    expect(await listed('--state', 'dead', '--offset', '1', '--limit', '1')).toEqual(['b']);
-    expect((await listed('--state', 'done')).toSorted()).toEqual(['d', 'e']);
-    expect(await listed('--state', 'done', '--offset', '1')).toHaveLength(1);
+    for (const [state, ids, newer] of [
+      ['dead', ['c', 'b', 'a'], () => the.dead('f')],
+      ['done', ['d', 'e'], async () => the.complete([await the.running('g')])],
+    ] as const) {
+      const first = await answer(['ls', 'q', '--state', state, '--limit', '1']);
+      await newer();
+      const rest = await listed('--state', state, '--cursor', first.cursor);
+      expect([first.jobs[0].id, ...rest].toSorted()).toEqual([...ids].toSorted());
+    }
+    expect((await due(['ls', 'q', '--state', 'done', '--limit', '1'])).out).toMatch(/go on with\n--cursor \S+\n$/);
   });
 
   test('merges the partitions of a queue by due, and pages through them', async () => {
@@ -183,7 +190,8 @@ describe('ls', () => {
     const ids = Array.from({ length: 10 }, (_, n) => `n${n}`);
     const input = ids.map((id, n) => `{"id":"${id}","at":"2030-01-01T00:00:0${n}Z"}`).join('\n');
     await due(['schedule', 'wide', '--bulk', '-'], { input });
-    const { jobs } = await answer(['ls', 'wide', '--limit', '5', '--offset', '3']);
+    const first = await answer(['ls', 'wide', '--limit', '3']);
+    const { jobs } = await answer(['ls', 'wide', '--limit', '5', '--cursor', first.cursor]);
     expect(jobs.map(({ id }: { readonly id: string }) => id)).toEqual(['n3', 'n4', 'n5', 'n6', 'n7']);
     expect(new Set(jobs.map(({ partition }: { readonly partition: number }) => partition)).size).toBeGreaterThan(1);
   });

@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { systemClock } from '../../../core/clock.ts';
 import { DuestreamError } from '../../../core/errors.ts';
 import type { JobState } from '../../../core/state.ts';
-import { JOB_STATES, JOBS_OFFSET_MAX, jobsPage, type ListedJob } from '../../../operations/jobs-page.ts';
+import { JOB_STATES, jobsPage, type ListedJob } from '../../../operations/jobs-page.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { type Session, withRedis } from '../../session.ts';
 import { table } from '../../terminal/text.ts';
@@ -16,13 +16,12 @@ const LIVE = ['scheduled', 'ready', 'running'] as const;
 interface Flags {
   readonly state: JobState;
   readonly limit: number;
-  readonly offset: number;
+  readonly cursor: string | undefined;
 }
 
 interface Given extends Omit<FilterFlags, 'state'> {
   readonly state?: JobState;
   readonly limit: number;
-  readonly offset?: number;
   readonly cursor?: string;
 }
 
@@ -37,8 +36,7 @@ export const ls: Register = (parent, runner) => {
     );
   withFilterFlags(command, { states: [] })
     .option('--limit <n>', 'show at most this many', wholeNumber(1, 1000), 50)
-    .option('--cursor <text>', 'with a filter: go on where the page before has ended')
-    .option('--offset <n>', 'without a filter: skip this many first', wholeNumber(0, JOBS_OFFSET_MAX))
+    .option('--cursor <text>', 'go on where the page before has ended')
     .action((queue: string, flags: Given, command: Command) =>
       runner.run(command, (session) => run(session, queue, flags)),
     );
@@ -50,12 +48,9 @@ export const ls: Register = (parent, runner) => {
   ]);
 };
 
-function run(session: Session, queue: string, { state, offset, ...flags }: Given): Promise<Exit> {
+function run(session: Session, queue: string, { state, ...flags }: Given): Promise<Exit> {
   const { limit, cursor, ...filter } = flags;
-  if (!isFilterGiven(filter) && cursor === undefined) {
-    return listState(session, queue, { state: state ?? 'scheduled', limit, offset: offset ?? 0 });
-  }
-  if (offset !== undefined) throw new DuestreamError('usage', '--offset does not go with a filter; use --cursor');
+  if (!isFilterGiven(filter)) return listState(session, queue, { state: state ?? 'scheduled', limit, cursor });
   const live = LIVE.find((one) => one === state);
   if (state !== undefined && live === undefined) {
     throw new DuestreamError('usage', `--state ${state} does not go with a filter; allowed: ${LIVE.join(', ')}`);
@@ -63,11 +58,13 @@ function run(session: Session, queue: string, { state, offset, ...flags }: Given
   return listByFilter(session, queue, { ...filter, limit, cursor, ...(live && { state: live }) });
 }
 
-async function listState(session: Session, queue: string, { state, limit, offset }: Flags): Promise<Exit> {
+async function listState(session: Session, queue: string, { state, ...asked }: Flags): Promise<Exit> {
   const { namespace } = session.config;
-  const jobs = await withRedis(session, (redis) => jobsPage({ redis, namespace }, queue, { state, limit, offset }));
-  session.out.answer({ queue, state, jobs }, () => {
-    if (jobs.length === 0) return [`no ${state} jobs${offset > 0 ? ` after the first ${offset}` : ''}`];
+  const page = await withRedis(session, (redis) => jobsPage({ redis, namespace }, queue, { state, ...asked }));
+  const { jobs, cursor } = page;
+  session.out.answer({ queue, state, jobs, cursor }, () => {
+    const more = cursor === undefined ? [] : ['there may be more; go on with', `--cursor ${cursor}`];
+    if (jobs.length === 0) return [`no ${state} jobs${asked.cursor === undefined ? '' : ' on this page'}`, ...more];
     const nowMs = systemClock.wallMs();
     const rows = jobs.map((job) => [
       job.id + (job.bare ? ' (bare)' : ''),
@@ -78,11 +75,8 @@ async function listState(session: Session, queue: string, { state, limit, offset
       ...(job.overMs === undefined ? [] : [relative(job.overMs, nowMs)]),
     ]);
     const over = jobs.some(({ overMs }) => overMs !== undefined) ? ['over'] : [];
-    return table(
-      session.out.paint,
-      ['id', 'name', 'due', 'attempts', ...(state === 'running' ? ['worker'] : over)],
-      rows,
-    );
+    const head = ['id', 'name', 'due', 'attempts', ...(state === 'running' ? ['worker'] : over)];
+    return [...table(session.out.paint, head, rows), ...more];
   });
   return 0;
 }

@@ -7,12 +7,11 @@ import { listPast } from '../../../client/past.ts';
 import type { JobView } from '../../../client/producer.ts';
 import { systemClock } from '../../../core/clock.ts';
 import { instantMs } from '../../../core/duration.ts';
-import { JOBS_OFFSET_MAX, jobsPage } from '../../../operations/jobs-page.ts';
+import { jobsPage } from '../../../operations/jobs-page.ts';
 import { refsOfQueue } from '../../../operations/refs.ts';
 import { keepsHistory, type PartitionRef } from '../../../redis/keys.ts';
 import type { Backend } from '../backend.ts';
 import { anyStatesText, filterFields, filterOf, statesIn, statesText } from '../job-filter.ts';
-import { cursorOf, readCursor } from '../paging.ts';
 import { Problem } from '../problem.ts';
 import { count, cursor, instant, next, ofQueue, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
@@ -169,14 +168,8 @@ async function rememberedPage(backend: Backend, queue: string, { state, limit, c
       detail: `${given[0]} is given, and ${queue} keeps no history of jobs that are over; allowed: limit and cursor${instead}`,
     });
   }
-  const offset = readCursor(from, 'offset') ?? 0;
-  if (offset > JOBS_OFFSET_MAX)
-    throw new Problem('bad-input', {
-      detail: `no list goes beyond ${JOBS_OFFSET_MAX} jobs; keep a history of the queue`,
-    });
-  const jobs = await jobsPage(await backend.place(), queue, { state, limit, offset });
-  const next = jobs.length === limit ? cursorOf({ offset: offset + limit }) : undefined;
-  return { jobs, scanned: jobs.length, next };
+  const page = await jobsPage(await backend.place(), queue, { state, limit, cursor: from });
+  return { jobs: page.jobs, scanned: page.scanned, next: page.cursor };
 }
 
 const rowOf = ({ options, ...job }: JobView) => ({ ...job, tags: options.tags });
