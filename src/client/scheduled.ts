@@ -2,7 +2,9 @@
  * What became of a schedule call: a result per job, or an error that says which jobs Redis has confirmed. What a script
  * refuses is data until here; here it becomes a status where it is an answer, and an error where it is a refusal.
  */
+
 import { DuestreamError, Indeterminate, messageOf } from '../core/errors.ts';
+import { knownByMark } from '../core/kind.ts';
 import type { OverState } from '../core/state.ts';
 import type { ScheduleReply } from '../redis/transitions/replies.ts';
 import type { Plan } from './plan.ts';
@@ -37,6 +39,10 @@ export interface Scheduled {
  * }
  */
 export class Unconfirmed extends Error {
+  static {
+    knownByMark(Unconfirmed, 'Unconfirmed');
+  }
+
   override readonly name = 'Unconfirmed';
   /** Results of the jobs that Redis has confirmed, in the order given. */
   readonly confirmed: readonly Scheduled[];

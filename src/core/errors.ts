@@ -6,6 +6,8 @@
  * handler (they are outcomes).
  */
 
+import { knownByMark } from './kind.ts';
+
 /** Code → exit status of the CLI (sysexits) and HTTP status. */
 export const errorCatalogue = {
   'bad-input': { exit: 64, http: 400 },
@@ -35,6 +37,10 @@ export type ErrorCode = keyof typeof errorCatalogue;
  * catch (error) { if (error instanceof DuestreamError && error.code === 'bad-input') console.error(error.message) }
  */
 export class DuestreamError extends Error {
+  static {
+    knownByMark(DuestreamError, 'DuestreamError');
+  }
+
   override readonly name: string = 'DuestreamError';
   readonly code: ErrorCode;
 
@@ -58,6 +64,10 @@ export class DuestreamError extends Error {
  * }
  */
 export class Indeterminate extends DuestreamError {
+  static {
+    knownByMark(Indeterminate, 'Indeterminate');
+  }
+
   override readonly name: string = 'Indeterminate';
 
   constructor(message: string, options?: { readonly cause?: unknown }) {

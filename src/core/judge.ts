@@ -190,7 +190,11 @@ function outcomeOf<Handler>(
   const told = tellerOf({ record, life, rules });
   const wish = isBad ? undefined : wishOf(thrown);
   if (wish instanceof Defer) {
-    const delayMs = jitteredMs(bounded(wish.delayMs), wish.jitter, random());
+    const delayMs = jitteredMs(
+      bounded(() => wish.delayMs),
+      wish.jitter,
+      random(),
+    );
     return { kind: 'defer', delayMs, deferral: { atMs: nowMs, reason: reasonOf(wish, told) } };
   }
   const error = { atMs: nowMs, attempt: life.started.attempts, kind, ...whyOf(thrown, told) } as const;
@@ -233,16 +237,17 @@ const DELAY_OTHERWISE_MS = 10_000;
 const FULL_DELAY_MS = 10_000;
 
 /** A backoff function of the user that throws or returns nonsense must not lose the job: ten seconds count then. */
-function delayOf(backoff: BackoffPolicy, failures: number, random: number): number {
+const delayOf = (backoff: BackoffPolicy, failures: number, random: number): number =>
+  bounded(() => backoffMs(backoff, failures, random));
+
+/** Anything can stand in the field of a `Defer`, too, also a getter that throws. */
+function bounded(asked: () => number): number {
   try {
-    return bounded(backoffMs(backoff, failures, random));
+    const delayMs = asked();
+    return delayMs >= 0 ? Math.min(DELAY_MAX_MS, delayMs) : DELAY_OTHERWISE_MS;
   } catch {
     return DELAY_OTHERWISE_MS;
   }
-}
-
-function bounded(delayMs: number): number {
-  return delayMs >= 0 ? Math.min(DELAY_MAX_MS, delayMs) : DELAY_OTHERWISE_MS;
 }
 
 const timesOf = (count: number) => (count === 1 ? 'once' : `${count} times`);

@@ -5,6 +5,7 @@
 
 import { type DurationInput, durationMs } from './duration.ts';
 import { type Jitter, jitterOf } from './jitter.ts';
+import { knownByMark } from './kind.ts';
 import { checkNames } from './option-names.ts';
 
 /** How a job is put aside. */
@@ -31,6 +32,10 @@ const DEFER_OPTIONS: readonly string[] = Object.keys({
  * @example if (!(await lock.tryAcquire())) throw new Defer('5s', { reason: 'account is locked', jitter: 'equal' });
  */
 export class Defer extends Error {
+  static {
+    knownByMark(Defer, 'Defer');
+  }
+
   override readonly name = 'Defer';
   readonly delayMs: number;
   readonly jitter: Jitter;
@@ -50,6 +55,10 @@ export class Defer extends Error {
  * @example if (customer.deleted) throw new Unrecoverable('customer is gone');
  */
 export class Unrecoverable extends Error {
+  static {
+    knownByMark(Unrecoverable, 'Unrecoverable');
+  }
+
   override readonly name = 'Unrecoverable';
 }
 

@@ -5,15 +5,8 @@
  */
 import type { Clock } from '../core/clock.ts';
 import type { Job } from '../core/job.ts';
-import {
-  type Ending,
-  judgeEnd,
-  judgeStart,
-  judgeThrown,
-  type Rules,
-  type StartVerdict,
-  timedOut,
-} from '../core/judge.ts';
+import { type Ending, judgeThrown, type Rules, type StartVerdict, timedOut } from '../core/judge.ts';
+import { endVerdict, startVerdict } from '../core/judgement.ts';
 import { silentLog } from '../core/log.ts';
 import { keptResult } from '../core/past.ts';
 import { partitionRef } from '../redis/keys.ts';
@@ -93,7 +86,7 @@ async function start(playing: Playing, job: Kept): Promise<void> {
   job.token = String(playing.tokens);
   const begun = { job, atMs: agenda.nowMs(), effects: new Effects() };
   const rules = { ...served, queue: job.queue };
-  const verdict = judgeStart(lifeOf(job), rules, agenda.nowMs());
+  const verdict = startVerdict(lifeOf(job), rules, agenda.nowMs());
   if (verdict.kind === 'refused') return ends.settle(begun, { kind: 'settled', outcome: verdict.outcome });
   // Delivered at most once: in Redis it is over before its handler begins, and its data is opened before that.
   if (!verdict.isOver) return run(playing, begun, verdict, rules);
@@ -117,7 +110,7 @@ async function cast(playing: Playing, job: Kept): Promise<void> {
   for (const served of subscribersOf(job.queue.name)) {
     const begun = { job: { ...job, attempts: 1 }, atMs: agenda.nowMs(), effects: new Effects() };
     const rules = { ...served, queue: { ...job.queue, delivery: 'at-most-once' as const } };
-    const verdict = judgeStart(lifeOf(begun.job), rules, agenda.nowMs());
+    const verdict = startVerdict(lifeOf(begun.job), rules, agenda.nowMs());
     if (verdict.kind === 'refused') {
       await ends.settle(begun, { kind: 'told', error: verdict.outcome.error });
       continue;
@@ -143,7 +136,7 @@ async function run(playing: Playing, begun: Begun, verdict: Running, rules: Rule
   );
   const end = (ending: Ending) => {
     effects.close();
-    return ends.settle(begun, judgeEnd(ending, { life: lifeOf(job), record, rules, nowMs: agenda.nowMs(), random }));
+    return ends.settle(begun, endVerdict(ending, { life: lifeOf(job), record, rules, nowMs: agenda.nowMs(), random }));
   };
   if (lastsMs > timeoutMs) {
     // Nobody waits for a handler whose time is up. One that looks at its signal has a turn to end before others go on.

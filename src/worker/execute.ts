@@ -4,7 +4,8 @@
  */
 import type { JobRecord } from '../core/codec.ts';
 import type { Abandoned } from '../core/compensation.ts';
-import { judgeStart, type Rules } from '../core/judge.ts';
+import type { Rules } from '../core/judge.ts';
+import { startVerdict } from '../core/judgement.ts';
 import type { Queue } from '../core/queue.ts';
 import type { Started } from '../redis/transitions/replies.ts';
 import { handlerFor } from './handler-for.ts';
@@ -40,7 +41,7 @@ function execute(executing: Executing, held: Held, started: Started): void {
   const { settle, inflight } = executing;
   const rules = rulesFor(executing, held);
   const life = { member: held.delivery.member, started };
-  const verdict = judgeStart(life, rules, nowMs(executing, held));
+  const verdict = startVerdict(life, rules, nowMs(executing, held));
   if (verdict.kind === 'run' && verdict.isOver && verdict.opening) {
     void openFirst(executing, new Run(executing, held, life, verdict), verdict.opening);
     return;

@@ -6,7 +6,6 @@ import type { Emitter } from '../core/events.ts';
 import {
   type Ending,
   type EndParts,
-  judgeEnd,
   judgeRefused,
   judgeThrown,
   type Life,
@@ -14,6 +13,7 @@ import {
   type StartVerdict,
   timedOut,
 } from '../core/judge.ts';
+import { endVerdict } from '../core/judgement.ts';
 import type { Log } from '../core/log.ts';
 import type { AbortReason, Outcome } from '../core/outcome.ts';
 import { encodeNote, type Note } from '../core/past.ts';
@@ -204,7 +204,7 @@ export class Run {
     const asked = this.#effects.close();
     const { jobs } = this.#effects;
     const effects = jobs ? [...asked, ...effectsOf(this.held.ref.keys, jobs)] : asked;
-    const judged = judgeEnd(ending, this.#rulings());
+    const judged = endVerdict(ending, this.#rulings());
     if (judged.kind === 'told') settle.tellOnce(ended, judged.error);
     else if (judged.outcome.kind !== 'done' || effects.length === 0) settle.settle(ended, judged.outcome);
     else settle.commit(ended, { effects, otherwise: (thrown) => judgeRefused(thrown, this.#rulings()) });

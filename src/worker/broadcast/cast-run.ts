@@ -6,7 +6,8 @@ import type { Clock } from '../../core/clock.ts';
 import { idOf } from '../../core/codec.ts';
 import type { Emitter } from '../../core/events.ts';
 import { NO_HEADERS } from '../../core/job-headers.ts';
-import { judgeEnd, judgeStart, type Life, type Rules, timedOut } from '../../core/judge.ts';
+import { type Life, type Rules, type StartVerdict, timedOut } from '../../core/judge.ts';
+import { endVerdict, startVerdict } from '../../core/judgement.ts';
 import type { Log } from '../../core/log.ts';
 import type { Attempted } from '../../core/outcome.ts';
 import type { Queue } from '../../core/queue.ts';
@@ -38,7 +39,7 @@ export interface CastRunner {
   readonly abort: () => void;
 }
 
-type Running = Extract<ReturnType<typeof judgeStart<Handler<never>>>, { kind: 'run' }>;
+type Running = Extract<StartVerdict<Handler<never>>, { kind: 'run' }>;
 
 interface Casting extends CastRunParts {
   readonly rules: Rules<Handler<never>>;
@@ -70,7 +71,7 @@ async function run(casting: Casting, ref: PartitionRef, entry: CastEntry): Promi
   const started = { token: String(count), attempts: 1, failures: 0, crashes: 0, history: [], record };
   const life: Life = { member, started };
   const nowMs = serverOf(ref).nowMs();
-  const verdict = judgeStart(life, rules, Math.round(nowMs));
+  const verdict = startVerdict(life, rules, Math.round(nowMs));
   const named = { queue: queue.name, id: idOf(member).id };
   if (verdict.kind === 'refused') {
     events.emit('job.failed', { ...named, name: verdict.name, tookMs: 0, error: verdict.outcome.error });
@@ -113,7 +114,7 @@ async function failureOf(casting: Casting, called: Called): Promise<Attempted | 
   callOff?.();
   open.delete(lazyAbort);
   const nowMs = Math.round(serverOf(ref).nowMs());
-  const judged = judgeEnd(ending, {
+  const judged = endVerdict(ending, {
     life,
     record,
     rules: ref.redact ? { ...rules, redact: ref.redact } : rules,

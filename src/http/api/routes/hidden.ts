@@ -9,7 +9,15 @@ type Scopes = ReadonlySet<Scope>;
 
 /** Reasons that are words of ours. Any other one a handler gave. */
 const OUR_REASONS: ReadonlySet<string> = new Set([
-  ...['attempts-exhausted', 'crashes-exhausted', 'no-handler', 'unreadable-record', 'record-missing', 'bad-data'],
+  ...[
+    'attempts-exhausted',
+    'crashes-exhausted',
+    'no-handler',
+    'unreadable-record',
+    'record-missing',
+    'bad-data',
+    'unjudged',
+  ],
   ...['expired', 'half-committed', 'bad-due', 'bad-member', 'bad-record', 'too-large'],
 ]);
 
