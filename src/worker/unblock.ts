@@ -11,6 +11,19 @@ export async function unblock(commands: Redis, blocking: Redis): Promise<void> {
   }
 }
 
+/**
+ * A script is sent by its name, together with the read that follows it. Where Redis has forgotten the script, the client
+ * library sends it again with its text, and that would stand behind the read until the read ends: so the read is ended.
+ */
+export function unblockForTexts(commands: Redis, blocking: Redis, isReading: () => boolean): void {
+  const send = blocking.sendCommand.bind(blocking);
+  blocking.sendCommand = (command, stream) => {
+    // No other script is sent on this connection while a read is under way.
+    if (command.name === 'evalsha' && isReading()) void unblock(commands, blocking);
+    return send(command, stream);
+  };
+}
+
 /** Remembers the server's id of each blocking connection; it changes with every reconnect. */
 const clientIds = new WeakMap<Redis, number>();
 

@@ -29,6 +29,21 @@ it('a job whose time is up is told so by its signal and counts as failed by time
   await eventually(() => worker.running()).toBe(0);
 });
 
+it('a job is started at once after Redis has forgotten all scripts, not when the read behind its script ends', async () => {
+  const reads = async (name: string) =>
+    Number(new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(await line.redis.info('commandstats'))?.[1] ?? 0);
+  const worker = await line.worker(() => undefined, {});
+  await line.plan({});
+  await eventually(() => worker.heard.of('job.completed').length).toBe(1);
+  // A read waits now, as before each job that comes alone.
+  await eventually(() => reads('xreadgroup')).not.toBe(0);
+  const before = await reads('client\\|unblock');
+  await line.redis.script('FLUSH');
+  await line.plan({});
+  await eventually(() => worker.heard.of('job.completed').length).toBe(2);
+  expect(await reads('client\\|unblock')).toBeGreaterThan(before);
+});
+
 it('a signal that is looked at after the time was up is aborted already', async () => {
   const late = gate();
   const seen: boolean[] = [];
