@@ -35,6 +35,7 @@ local function keepPast(past, ended, now, over)
   local function isSameEnd(job, token, generation, mark, before)
     local isIt = token == job.run.token and generation == job.run.generation
     if not isIt or token ~= '0' then return isIt end
+    -- @window
     local window = job.member:sub(1, 2) == 'j:' and job.window or 0
     return mark == markOfEnd(job) and tonumber(before) >= now - window
   end

@@ -152,11 +152,7 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
       const calls = partitionCalls();
       return writing(made, calls, confirming(made, calls));
     },
-    limits: (calledMs: number): PlanLimits => ({
-      horizonMs: settings.horizonMs,
-      dataBytesMax: settings.dataBytesMax,
-      nowMs: server.latestMs(calledMs),
-    }),
+    limits: (calledMs: number): PlanLimits => ({ ...limitsOf(settings), nowMs: server.latestMs(calledMs) }),
     async fit() {
       await withReadRetry('ready', () => redis.ping(), { clock, budgetMs });
       await refusal.look();

@@ -142,6 +142,7 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
     'elect @other-schema: no guard',
     'every partition of the model has our schema; test/redis/schema.test.ts has another',
   ],
+  ['past @window: turned ==', 'seldom is a bare job put twice for one time; test/redis/past.test.ts has one'],
   ['promotion @room: turned >', 'with no room no member is taken'],
   ...['promotion @plain: turned >', 'promotion @plain: turned <'].map(
     (name) => [name, 'what is not plain is judged in full'] as const,

@@ -411,7 +411,8 @@ describe('events', () => {
     const warned = warnings();
     const events = createEmitter();
     events.on('job.cancelled', () => undefined);
-    events.on('job.cancelled', async () => 'well');
+    const promising: () => unknown = async () => 'well';
+    events.on('job.cancelled', promising);
     events.on('job.cancelled', () => 5);
     events.emit('job.cancelled', payload);
     expect(await warned()).toEqual([]);

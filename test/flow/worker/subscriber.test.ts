@@ -149,7 +149,7 @@ describe('every subscriber', () => {
         throw new Error('bug');
       },
     ],
-    ['rejects', async () => Promise.reject(new Error('bug'))],
+    ['rejects', (): unknown => Promise.reject(new Error('bug'))],
   ])('handles the next job although its onMissed %s', async (_, onMissed) => {
     const queue = broadcastQueue({ broadcast: { max: 30 } });
     const busy = gate();
