@@ -95,7 +95,10 @@ export function endBytes(shape: JobShape, count: number): number {
   return scoreBytes(shape, count) + fieldBytes(shape, { chars: TOMBSTONE_CHARS, count });
 }
 
+/** Of the stack of the last failure, a few frames of a handler; at most 2,000. */
+const STACK_BYTES = 200;
+
 /** A dead letter, by default with a full history. */
 export function deadBytes(shape: JobShape, failures = FAILURES_KEPT): number {
-  return DEAD_BYTES + memberChars(shape) + recordChars(shape) + failures * FAILURE_BYTES;
+  return DEAD_BYTES + memberChars(shape) + recordChars(shape) + failures * FAILURE_BYTES + STACK_BYTES;
 }
