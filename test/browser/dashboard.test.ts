@@ -57,7 +57,7 @@ describe('every page', { timeout: HOOK_MS }, () => {
       expect(await window.page.content(), name).not.toContain(SECRET);
     }
     await show(window, '#/job/emails/plain');
-    expect(await window.page.textContent('.hidden-data')).toContain('data are hidden');
+    expect(await window.page.textContent('.hidden-data')).toContain('data and headers are hidden');
     expect((await Promise.all(answers)).join('\n')).not.toContain(SECRET);
     expect(await window.noises()).toEqual([]);
     await window.close();
