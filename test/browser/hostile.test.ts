@@ -125,7 +125,8 @@ const PAGES: readonly (readonly [name: string, address: string, shows: readonly 
 /** What is wrong with a page; nothing, if all is well. */
 async function faultsOf({ page, noises, overflow }: Window, shows: readonly string[]): Promise<readonly string[]> {
   const main = page.locator('main');
-  for (const text of shows) await main.filter({ hasText: text.replaceAll('\u202e', '\\u202e') }).waitFor();
+  for (const text of shows)
+    await main.filter({ hasText: text.replaceAll('\u202e', '\\u202e') }).waitFor({ timeout: PATIENCE_MS });
   const wider = await overflow();
   const markup = await page.locator('main img, main script').count();
   return [
