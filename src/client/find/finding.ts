@@ -40,7 +40,7 @@ export interface Finding {
    * jobs move meanwhile there are at least so many, and `tally` says so. How many are scheduled, also within a range of
    * due times, costs nothing. 0 means that no such job lived at that moment.
    *
-   * @example while ((await producer.count(mail)) > 0) await setTimeout(1000);
+   * @example while ((await producer.count(mail)) > 0) await new Promise((resolve) => setTimeout(resolve, 1000));
    */
   count(queue: QueueInput<unknown>, filter?: JobFilter): Promise<number>;
   /** The same, and whether there may be more. @example const { count, atLeast } = await producer.tally(mail, { tag: 'user:42' }); */
