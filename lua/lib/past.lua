@@ -16,6 +16,7 @@ local function keepPast(past, ended, now, over)
 
   local function noteIn(record)
     local tags, name = (record:match('^[^|]*') .. ';'):match(';t=([^;]+);'), nameIn(record)
+    -- @dash
     tags = tags == '-' and ',-' or tags or '-'
     local said = name and not name:find('%c') and '{"n":' .. name .. '}' or '{}'
     return tags:gsub('%s', '=') .. ' ' .. said

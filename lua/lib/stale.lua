@@ -25,6 +25,7 @@ local function notesOf(stale, member)
 end
 
 local function noteStale(stale, member, now)
+  -- @unnoted
   if not stale then return end
   local ms, nth = ('%.0f'):format(now), notesOf(stale, member) + 1
   redis.call('ZADD', stale, ms, member)

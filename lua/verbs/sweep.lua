@@ -78,11 +78,13 @@ end
 
 local surplus = redis.call('ZCARD', stale) - redis.call('XLEN', ready)
 if surplus > 0 then
+  -- @drop-surplus
   redis.call('ZREM', stale, unpack(redis.call('ZRANGE', stale, 0, math.min(surplus, limit) - 1)))
 end
 local dropped, isLeft = 0, false
 if past then
   dropped, isLeft = sweepPast(past, ended, now, keep, most, limit)
 end
+-- @more
 local isMore = #old < count or open or surplus > limit or isLeft
 return { #old, #forgotten, isMore and 1 or 0, dropped }

@@ -142,6 +142,10 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
     'elect @other-schema: no guard',
     'every partition of the model has our schema; test/redis/schema.test.ts has another',
   ],
+  ['past @dash: turned ==', 'no job of the model has the tag -; test/redis/past.test.ts has some'],
+  ['sweep @drop-surplus: no write', 'what the model does leaves no surplus; test/redis/sweep.test.ts has one'],
+  ['sweep @more: turned >', 'a call more, with nothing left to do'],
+  ['stale @unnoted: no guard', 'every caller of the model names the key of the notes'],
   ['past @window: turned ==', 'seldom is a bare job put twice for one time; test/redis/past.test.ts has one'],
   ['promotion @room: turned >', 'with no room no member is taken'],
   ...['promotion @plain: turned >', 'promotion @plain: turned <'].map(
