@@ -15,7 +15,7 @@ import { ensureGroup } from '../redis/transitions/ready.ts';
 import type { Delivery } from '../redis/transitions/replies.ts';
 import { createStarter, type Starter, type StarterParts } from './starter.ts';
 import { createStreams, type ReadStreams } from './streams.ts';
-import { unblock, unblockForTexts } from './unblock.ts';
+import { unblock } from './unblock.ts';
 
 export interface ConsumerParts extends Omit<StarterParts, 'queue'> {
   readonly commands: Redis;
@@ -69,7 +69,6 @@ export function createConsumer(parts: ConsumerParts): Consumer {
   const own = { starter, read, starts: new Set<Promise<void>>(), lookedMs: Number.NEGATIVE_INFINITY };
   const consuming: Consuming = { ...parts, stopping: createAbort(), ...own, reading: undefined };
   turns.yieldWhile(() => !isLookedInto(consuming));
-  unblockForTexts(parts.commands, blocking, () => consuming.reading !== undefined);
   const loop = createLoop({
     who: `consumer of ${queue}`,
     pass: () => pass(consuming),

@@ -32,7 +32,7 @@ import { createReclaimer } from './reclaimer.ts';
 import { createServedPartitions } from './served-partitions.ts';
 import { createSettle } from './settle.ts';
 import { createTurns } from './turns.ts';
-import { watchClientId } from './unblock.ts';
+import { watchReads } from './unblock.ts';
 
 export interface ServedQueueParts {
   readonly work: Work;
@@ -91,7 +91,7 @@ export function createServedQueue(parts: ServedQueueParts): ServedQueue {
   function start(): void {
     reading = assemble(parts, { inflight, refs, slots, log });
     const { adopter, reclaimer, consuming } = reading;
-    if (blocking) watchClientId(blocking);
+    if (blocking) watchReads(commands, blocking);
     blocking?.on('ready', adopter.connected).on('ready', consuming.wake);
     adopter.start();
     reclaimer.start();

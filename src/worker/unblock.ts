@@ -11,15 +11,30 @@ export async function unblock(commands: Redis, blocking: Redis): Promise<void> {
   }
 }
 
+/** From now on reads on this connection can be ended, and are where they stand in the way of a script. */
+export function watchReads(commands: Redis, blocking: Redis): void {
+  watchClientId(blocking);
+  unblockForTexts(commands, blocking);
+}
+
 /**
  * A script is sent by its name, together with the read that follows it. Where Redis has forgotten the script, the client
  * library sends it again with its text, and that would stand behind the read until the read ends: so the read is ended.
  */
-export function unblockForTexts(commands: Redis, blocking: Redis, isReading: () => boolean): void {
+function unblockForTexts(commands: Redis, blocking: Redis): void {
   const send = blocking.sendCommand.bind(blocking);
+  let reading: object | undefined;
   blocking.sendCommand = (command, stream) => {
-    // No other script is sent on this connection while a read is under way.
-    if (command.name === 'evalsha' && isReading()) void unblock(commands, blocking);
+    if (/^xreadgroup$/i.test(command.name)) {
+      const over = () => {
+        if (reading === command) reading = undefined;
+      };
+      reading = command;
+      command.promise.then(over, over);
+    } else if (command.name === 'evalsha' && reading) {
+      // No other script is sent on this connection while a read is under way.
+      void unblock(commands, blocking);
+    }
     return send(command, stream);
   };
 }
@@ -28,7 +43,7 @@ export function unblockForTexts(commands: Redis, blocking: Redis, isReading: () 
 const clientIds = new WeakMap<Redis, number>();
 
 /** Learns the id of a blocking connection now and after every reconnect. */
-export function watchClientId(blocking: Redis): void {
+function watchClientId(blocking: Redis): void {
   const learn = () => {
     blocking
       .call('CLIENT', 'ID')
