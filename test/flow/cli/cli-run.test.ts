@@ -54,7 +54,8 @@ describe('dev', () => {
     await cli.run(['schedule', 'emails', '--id', 'a', '--data', '{"to":"a@b.c"}', '--delay', '200ms']);
     await reaches('a', 'done');
     expect(dev.err()).toContain('sent to  [31ma@b.c');
-    expect(dev.err()).toMatch(/emails {2}a {2}done in /);
+    // Redis knows it before the line is written.
+    await expect.poll(() => dev.err()).toMatch(/emails {2}a {2}done in /);
 
     const second = await cli.start(['dev', '--redis-port', port, '--http-port', '0']);
     expect(await second.saying('No handlers yet')).toContain(`Redis      ${url?.[1]} (of another dev`);
