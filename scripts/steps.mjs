@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { assemble } from '../lua/assemble.mjs';
 import { withLock } from '../src/embedded/lock.mjs';
 import { resolveRedis } from '../src/embedded/resolve.mjs';
+import { keepPublicTypes } from './public-types.mjs';
 import { capture, Failed } from './run.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
@@ -58,6 +59,7 @@ async function builtNow() {
   const tsc = join(root, 'node_modules', '.bin', 'tsc');
   const { code, output } = await capture(tsc, ['-p', 'tsconfig.build.json'], { cwd: root });
   if (code !== 0) throw new Failed(code, output);
+  keepPublicTypes();
   // It brings megabytes of tools: loaded only where something is to be built.
   const { buildDashboard } = await import('../src/dashboard/build.mjs');
   await buildDashboard();

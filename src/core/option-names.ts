@@ -22,10 +22,9 @@ export function checkNames(
   for (const name of Object.keys(checkObject(options, owner, code))) {
     if (known.includes(name)) continue;
     const now = nameNow(name, known);
-    throw new DuestreamError(
-      code,
-      now === undefined ? `${name} is not an option of ${owner}${hintOf(name, known)}` : `${name} is now ${now}`,
-    );
+    if (now !== undefined) throw new DuestreamError(code, `${name} is now ${now}`);
+    const hint = hintOf(name, known) || `; allowed: ${known.join(', ') || 'none'}`;
+    throw new DuestreamError(code, `${name} is not an option of ${owner}${hint}`);
   }
 }
 

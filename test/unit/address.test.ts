@@ -102,7 +102,7 @@ test.each([
   ['redis://one/?db=3&family=6', /allowed after \?: db=3/],
   ['redis://one?db=', /allowed after \?: db=3/],
   ['redis://one?db=1e0', /allowed after \?: db=3/],
-  ['redis://one/1e0', /the database in "redis:\/\/one\/1e0" is not a number/],
+  ['redis://one/1e0', /the database in "redis:\/\/one\/1e0" is not a number; allowed: digits, such as \/3/],
   ['redis://one/0x1', /is not a number/],
   ['redis://one/-1', /is not a number/],
   ['redis://one/%31', /is not a number/],

@@ -104,7 +104,10 @@ test.each([
     /^Jitter is not .* of fixed; did you mean jitter\?/,
   ],
   [() => Reflect.apply(ladder, undefined, ['1m', {}]), /^ladder is "1m"; allowed: a list of delays/],
-  [() => Reflect.apply(ladder, undefined, [['1m'], { max: '1h' }]), /^max is not an option of ladder/],
+  [
+    () => Reflect.apply(ladder, undefined, [['1m'], { max: '1h' }]),
+    /^max is not an option of ladder; allowed: jitter$/,
+  ],
   [() => storable(Object.assign(fixed('1s'), { maxMs: 5 })), /^maxMs is not an option of fixed/],
   [() => storable(Object.assign(exponential('1s'), { factor: '3' })), /^exponential factor is "3"/],
   [() => exponential('1s', { factor: Number.NaN }), /^exponential factor is NaN/],

@@ -136,7 +136,8 @@ function portOf(text: string, { what, shown }: Given): number {
 
 /** The database that the path names, or else the query. */
 function dbIn(path: string, { what, shown, db }: Given): { readonly db?: number } {
-  if (path !== '' && !/^\d{1,9}$/.test(path)) throw bad(`the database in ${shown} is not a number`);
+  if (path !== '' && !/^\d{1,9}$/.test(path))
+    throw bad(`the database in ${shown} is not a number; allowed: digits, such as /3, or nothing`);
   if (path !== '' && db !== undefined && Number(path) !== Number(db)) {
     throw bad(`${what} is ${shown}, which names two databases; allowed: one`);
   }
