@@ -6,4 +6,4 @@ import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
 
 /** @throws DuestreamError `unavailable` or `refused` */
 export const withReadRetry = <T>(what: string, call: () => Promise<T>, policy: RetryPolicy): Promise<T> =>
-  withRetry(what, call, { ...policy, reads: true });
+  withRetry(what, call, { ...policy, harmless: 'nothing was changed' });

@@ -6,6 +6,7 @@
  *  stop   not ready → worker finishes or hands back → movers give their leases back → http → connections
  *  another schema is found   connections close first, so that nothing is written any more; then a stop
  */
+import { withReadRetry } from '../client/read-retry.ts';
 import type { Config } from '../config/options.ts';
 import { systemClock } from '../core/clock.ts';
 import { show } from '../core/duration.ts';
@@ -20,7 +21,7 @@ import { version } from '../core/version.ts';
 import { createMetrics, type Registry } from '../metrics/metrics.ts';
 import { labelOf } from '../redis/connection/connect.ts';
 import { createOpening, type Opening } from '../redis/connection/opening.ts';
-import { withRetry } from '../redis/connection/outage.ts';
+import { START_WITHIN_MS, startPolicy, whileStarting } from '../redis/connection/starting.ts';
 import { checkSchema } from '../redis/schema.ts';
 import { type Handlers, isHandlers } from '../worker/handlers.ts';
 import type { WatchedWorker } from '../worker/worker.ts';
@@ -85,9 +86,6 @@ export interface Daemon {
   /** Where Redis is, without credentials. */
   readonly redisLabel: string;
 }
-
-/** How long start tries to reach Redis. */
-const START_WITHIN_MS = 5000;
 
 const PARTS: readonly string[] = Object.keys({
   ...{ log: 0, handlers: 0, around: 0, only: 0, registry: 0 },
@@ -163,8 +161,7 @@ export function createDaemonOf(settings: DaemonSettings, parts: DaemonParts = {}
     async ready() {
       life.check();
       const { redis } = await opening.connected(life.signal);
-      const within = { clock: systemClock, budgetMs: START_WITHIN_MS, signal: life.signal };
-      await withRetry('ready', () => redis.ping(), within);
+      await withReadRetry('ready', () => redis.ping(), startPolicy(systemClock, life.signal));
     },
     isReady: async () => (await health.ready()).ok,
     isLive: () => health.live().ok,
@@ -233,8 +230,9 @@ async function begin(made: Made, signal: AbortSignal): Promise<void> {
   made.keeper = scheduleKeeperOf(config, { log: parseLog(parts.log), events, clock: systemClock });
   signal.throwIfAborted();
   const { redis, movers, guard } = await opening.use(signal);
-  await (movers ? declareQueues(redis, config) : checkSchema(redis, config.namespace));
-  await movers?.start();
+  const announce = () => (movers ? declareQueues(redis, config) : checkSchema(redis, config.namespace));
+  await whileStarting('daemon', announce, { clock: systemClock, signal });
+  await movers?.start(signal);
   if (movers) guard.start();
   made.keeper?.start(redis);
   await made.worker?.start();

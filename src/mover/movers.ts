@@ -10,6 +10,7 @@ import { isCluster } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
 import { createServerWatch, type ServerWatch } from '../redis/connection/server-watch.ts';
+import { whileStarting } from '../redis/connection/starting.ts';
 import { controlKeys, type PartitionRef } from '../redis/keys.ts';
 import type { SweepLimits } from '../redis/transitions/lease.ts';
 import { beat, type Identity, leave, presence } from '../redis/transitions/presence.ts';
@@ -44,7 +45,8 @@ export interface MoversParts {
 }
 
 export interface Movers {
-  readonly start: () => Promise<void>;
+  /** Repeats its first pass while Redis is away, within the bound of a start or until the signal comes. */
+  readonly start: (signal?: AbortSignal) => Promise<void>;
   readonly stop: () => Promise<void>;
   /** Every partition with its leadership, if this process has it. */
   readonly partitions: () => readonly { readonly ref: PartitionRef; readonly leadership: Leadership | undefined }[];
@@ -102,8 +104,8 @@ export function createMovers(parts: MoversParts): Movers {
   const listeners = listenersOf(registry, loop.wake);
   const movers = () => [...registry.byWake.values()].map(({ mover }) => mover);
   return {
-    start() {
-      registry.starting ??= begin(registry, listeners, loop);
+    start(signal) {
+      registry.starting ??= begin(registry, listeners, { loop, signal });
       return registry.starting;
     },
     stop() {
@@ -229,11 +231,15 @@ async function subscribeAll(subscriber: Redis, channels: readonly string[]): Pro
   await Promise.all(calls.map((some) => subscriber.ssubscribe(...some)));
 }
 
-async function begin(registry: Registry, { onMessage, onReady, wakeAll }: Listeners, loop: Loop): Promise<void> {
-  const { subscriber, redis } = registry;
+async function begin(
+  registry: Registry,
+  { onMessage, onReady, wakeAll }: Listeners,
+  { loop, signal }: { readonly loop: Loop; readonly signal: AbortSignal | undefined },
+): Promise<void> {
+  const { subscriber, redis, clock } = registry;
   subscriber.on('smessage', onMessage).on('ready', onReady);
   redis.on('ready', wakeAll);
-  await pass(registry);
+  await whileStarting('movers', () => pass(registry), { clock, signal });
   if (!registry.stopped) loop.start();
 }
 

@@ -10,8 +10,8 @@
  */
 
 import { createScheduleChain } from '../client/middleware.ts';
+import { withReadRetry } from '../client/read-retry.ts';
 import { createAbort } from '../core/abort.ts';
-import type { Clock } from '../core/clock.ts';
 import type { DurationInput } from '../core/duration.ts';
 import { createEmitter } from '../core/emitter.ts';
 import type { EventSource } from '../core/events.ts';
@@ -20,7 +20,7 @@ import { createLife } from '../core/life.ts';
 import { checkObject } from '../core/option-names.ts';
 import type { Queue, Untyped } from '../core/queue.ts';
 import { createOpening, type Opening } from '../redis/connection/opening.ts';
-import { withRetry } from '../redis/connection/outage.ts';
+import { START_WITHIN_MS, startPolicy, whileStarting } from '../redis/connection/starting.ts';
 import { checkSchema } from '../redis/schema.ts';
 import type { Relay } from '../redis/transitions/passes.ts';
 import { declaredAmong } from '../redis/transitions/queues.ts';
@@ -100,8 +100,6 @@ export interface WatchedWorker extends Worker {
   readonly abandon: () => void;
 }
 
-/** How long `start` tries to reach Redis. */
-const START_BUDGET_MS = 5000;
 /** How long after its time a stop may take to hand over what is left. */
 const HANG_UP_AFTER_MS = 2000;
 
@@ -163,7 +161,7 @@ function workerOf({ settings, works }: Working): WatchedWorker {
   const chains = { handle: createHandleChain(), schedule: createScheduleChain() };
   const giveUp = createAbort();
   const opening = createOpening({
-    waitMs: START_BUDGET_MS,
+    waitMs: START_WITHIN_MS,
     open: () => openAll(settings.redis, names),
     furnish: async (connections) =>
       wire({ settings, works, consumer, events, giveUp: giveUp.signal, chains }, connections),
@@ -207,7 +205,7 @@ function workerOf({ settings, works }: Working): WatchedWorker {
     async ready() {
       life.check();
       const { commands } = await opening.connected(life.signal);
-      await withRetry('ready', () => commands.ping(), startsIn(settings.clock, life.signal));
+      await withReadRetry('ready', () => commands.ping(), startPolicy(settings.clock, life.signal));
     },
     isLive: () => notLive().length === 0,
     isReady: () => notReady().length === 0,
@@ -219,13 +217,11 @@ async function declaredIn(opened: Shared | undefined, { namespace }: Settings, a
   return opened && declaredAmong(opened.commands, namespace, asked);
 }
 
-const startsIn = (clock: Clock, signal: AbortSignal) => ({ clock, budgetMs: START_BUDGET_MS, signal });
-
 async function begin(parts: Shared, { clock, namespace }: Settings, signal: AbortSignal): Promise<void> {
   const { commands, heartbeat, extender, served } = parts;
   // The first heartbeat writes already.
-  await withRetry('start of the worker', () => checkSchema(commands, namespace), startsIn(clock, signal));
-  await withRetry('start of the worker', heartbeat.start, startsIn(clock, signal));
+  await whileStarting('worker', () => checkSchema(commands, namespace), { clock, signal });
+  await whileStarting('worker', heartbeat.start, { clock, signal });
   signal.throwIfAborted();
   commands.on('ready', () => {
     for (const one of [heartbeat, extender, ...served]) one.wake();

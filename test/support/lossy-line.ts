@@ -78,6 +78,8 @@ export async function openLossyLine(server: TestRedis) {
       repliesLeft = after;
       closedFor = refusals;
     },
+    /** The reply that `lose` named has come, and is lost. */
+    hasLost: () => repliesLeft === Number.POSITIVE_INFINITY,
     /** The reply to the next call of this script is lost, whether it is called by its text or by its digest. */
     loseReplyTo(verb: string) {
       if (verb === 'XREADGROUP') {

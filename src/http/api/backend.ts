@@ -5,6 +5,7 @@
 import { createDeadLetters, type DeadLetters } from '../../client/dead/dead-letters.ts';
 import { createErasureOf, type Erasure } from '../../client/erase/erasure.ts';
 import { createProducer, type Producer } from '../../client/producer.ts';
+import { withReadRetry } from '../../client/read-retry.ts';
 import { createSchedules, type Schedules } from '../../client/schedules/schedules.ts';
 import { systemClock } from '../../core/clock.ts';
 import type { Queue } from '../../core/queue.ts';
@@ -73,9 +74,12 @@ export function createBackend(options: BackendOptions): Backend {
     waitMs: WAIT_MS,
     open: () => [openCommands({ redis, name: 'api:look' })] as const,
     furnish: async ([connection]) => {
-      await checkSchema(connection, namespace);
       const server = createServers(connection, systemClock)();
-      await server.measure();
+      const look = async () => {
+        await checkSchema(connection, namespace);
+        await server.measure();
+      };
+      await withReadRetry('look at the namespace', look, { clock: systemClock, budgetMs: RETRY_MS });
       connection.on('ready', server.doubt);
       return { redis: connection, namespace, server };
     },

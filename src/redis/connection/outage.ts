@@ -86,8 +86,8 @@ export interface RetryPolicy {
   readonly onFailure?: (outage: Outage, error: unknown) => void | Promise<void>;
   /** For what has happened already and only has to be written down: also a refusal is waited out. */
   readonly insist?: boolean;
-  /** It changes nothing: nothing of it is in doubt when its reply is lost. */
-  readonly reads?: boolean;
+  /** Nothing is in doubt when its reply is lost, and the error says so in these words: `nothing was changed`. */
+  readonly harmless?: string;
 }
 
 /**
@@ -118,13 +118,13 @@ export async function withRetry<T>(
       const waitMs = pauseMs(outage, attempt, random());
       const spent = clock.monotonicMs() - startedMs + waitMs > policy.budgetMs;
       if (spent || !(await clock.sleep(waitMs, signal)))
-        throw givingUp(what, { mayHaveRun, reads: policy.reads }, error);
+        throw givingUp(what, { mayHaveRun, harmless: policy.harmless }, error);
     }
   }
 }
 
-const leavesDoubt = (outage: Outage, { reads = false }: RetryPolicy): boolean =>
-  !reads && (outage === 'lost' || outage === 'unknown');
+const leavesDoubt = (outage: Outage, { harmless }: RetryPolicy): boolean =>
+  harmless === undefined && (outage === 'lost' || outage === 'unknown');
 const isRefused = (outage: Outage, { insist = false }: RetryPolicy): boolean =>
   !insist && (outage === 'fatal' || outage === 'full');
 
@@ -142,13 +142,15 @@ function refusalOf(
 
 function givingUp(
   what: string,
-  { mayHaveRun, reads }: { readonly mayHaveRun: boolean; readonly reads: boolean | undefined },
+  {
+    mayHaveRun,
+    harmless = 'nothing was sent',
+  }: { readonly mayHaveRun: boolean; readonly harmless: string | undefined },
   cause: unknown,
 ): DuestreamError {
   const why = reasonOf(cause);
   if (mayHaveRun) return inDoubt(what, `was lost (${why})`, cause);
-  const nothing = `nothing was ${reads ? 'changed' : 'sent'}`;
-  return new DuestreamError('unavailable', `${what}: Redis is not available (${why}); ${nothing}`, { cause });
+  return new DuestreamError('unavailable', `${what}: Redis is not available (${why}); ${harmless}`, { cause });
 }
 
 const inDoubt = (what: string, became: string, cause: unknown): Indeterminate =>

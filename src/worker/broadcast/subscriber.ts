@@ -5,6 +5,7 @@
 
 import { hostname } from 'node:os';
 import { createScheduleChain } from '../../client/middleware.ts';
+import { withReadRetry } from '../../client/read-retry.ts';
 import { createAbort } from '../../core/abort.ts';
 import { createEmitter } from '../../core/emitter.ts';
 import type { Emitter, EventSource } from '../../core/events.ts';
@@ -16,8 +17,8 @@ import { version } from '../../core/version.ts';
 import { membersOf } from '../../redis/connection/cluster/members.ts';
 import { openCommands, openSubscriber, type Redis } from '../../redis/connection/connect.ts';
 import { createOpening, type Opening } from '../../redis/connection/opening.ts';
-import { withRetry } from '../../redis/connection/outage.ts';
 import { createServers } from '../../redis/connection/server-clock.ts';
+import { START_WITHIN_MS, startPolicy, whileStarting } from '../../redis/connection/starting.ts';
 import { checkSchema } from '../../redis/schema.ts';
 import { noteLag } from '../../redis/transitions/presence.ts';
 import { createCalls } from '../calls.ts';
@@ -62,8 +63,6 @@ export interface Subscriber {
   readonly queue: string;
 }
 
-/** How long `start` tries to reach Redis. */
-const START_BUDGET_MS = 5000;
 /** How long handlers have to end after they were told to stop. */
 const END_MS = 500;
 
@@ -112,21 +111,21 @@ function subscriberOf(settings: SubscriberSettings): Subscriber {
   const chains: Chains = { handle: createHandleChain(), schedule: createScheduleChain() };
   const giveUp = createAbort();
   const opening = createOpening({
-    waitMs: START_BUDGET_MS,
+    waitMs: START_WITHIN_MS,
     open: (): readonly [Redis, Redis] => [
       openCommands({ redis, name: `subscriber:${queue.name}` }),
       openSubscriber({ redis, name: `calls:${queue.name}` }),
     ],
     furnish: async (connections) => wire(settings, connections, { events, chains, giveUp: giveUp.signal }),
   });
-  const starts = (signal: AbortSignal) => ({ clock, budgetMs: START_BUDGET_MS, signal });
   const life = createLife<void>({
     what: 'subscriber',
     async begin(signal) {
       const { commands, readers, heartbeat } = await opening.use(signal);
-      await withRetry('start of the subscriber', () => checkSchema(commands, settings.namespace), starts(signal));
-      await withRetry('start of the subscriber', readers.follow, starts(signal));
-      await withRetry('start of the subscriber', heartbeat.start, starts(signal));
+      const starting = { clock, signal };
+      await whileStarting('subscriber', () => checkSchema(commands, settings.namespace), starting);
+      await whileStarting('subscriber', readers.follow, starting);
+      await whileStarting('subscriber', heartbeat.start, starting);
       signal.throwIfAborted();
       commands.on('ready', readers.doubt).on('ready', heartbeat.wake);
       readers.start();
@@ -145,12 +144,12 @@ function subscriberOf(settings: SubscriberSettings): Subscriber {
     async ready() {
       life.check();
       const { commands } = await opening.connected(life.signal);
-      await withRetry('ready', () => commands.ping(), starts(life.signal));
+      await withReadRetry('ready', () => commands.ping(), startPolicy(clock, life.signal));
     },
     async lag() {
       life.check();
       const { readers } = await opening.connected(life.signal);
-      return withRetry('lag', readers.behind, starts(life.signal));
+      return withReadRetry('lag', readers.behind, startPolicy(clock, life.signal));
     },
     isReady: () => life.state() === 'running' && isReading(opening),
     running: () => opening.opened()?.runner.running() ?? 0,
