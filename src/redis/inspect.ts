@@ -175,14 +175,23 @@ export async function deadLetters(
   return list(reply as Reply).map(deadLetterOf);
 }
 
-/** Dead letters, oldest first, from `after` (exclusive) on. */
+/** Dead letters, oldest first, from `after` (exclusive) on, up to `last`. */
 export async function oldestDeadLetters(
   redis: Redis,
   ref: PartitionRef,
-  { limit, after = '' }: { readonly limit: number; readonly after?: string | undefined },
+  {
+    limit,
+    after = '',
+    last = '+',
+  }: { readonly limit: number; readonly after?: string | undefined; readonly last?: string | undefined },
 ): Promise<readonly DeadLetter[]> {
-  const reply = await redis.call('XRANGE', ref.keys.dead, after === '' ? '-' : `(${after}`, '+', 'COUNT', limit);
+  const reply = await redis.call('XRANGE', ref.keys.dead, after === '' ? '-' : `(${after}`, last, 'COUNT', limit);
   return list(reply as Reply).map(deadLetterOf);
+}
+
+/** The id of the newest dead letter, or undefined. */
+export async function newestDeadLetter(redis: Redis, ref: PartitionRef): Promise<string | undefined> {
+  return (await deadLetters(redis, ref, { limit: 1 }))[0]?.entry;
 }
 
 /** One dead letter, or undefined. */

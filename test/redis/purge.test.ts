@@ -34,6 +34,15 @@ test('a dead letter goes from the millisecond on in which it is old enough', asy
   expect(await call({ ...old, nowMs: timeOf(deadLetter) + DAY_MS })).toMatchObject({ matched: 1 });
 });
 
+test('of any age goes also what a clock ahead has written, and a call ends at the dead letter that is its last', async () => {
+  const [, second = '', third = ''] = await deadLetters({ a: 'attempts', b: 'attempts', c: 'attempts' });
+  expect(await call({ nowMs: timeOf(third) - DAY_MS })).toEqual({ matched: 0, looked: 0, next: undefined });
+  const ended = { ageMs: undefined, nowMs: timeOf(third) - DAY_MS, last: second };
+  expect(await call(ended)).toEqual({ matched: 2, looked: 2, next: undefined });
+  expect(await call(ended)).toEqual({ matched: 0, looked: 0, next: undefined });
+  expect(await left()).toEqual(['j:c: attempts']);
+});
+
 test('a batch is bounded by the dead letters it looks at, and says where the next goes on', async () => {
   const [, second = ''] = await deadLetters({ a: 'attempts', b: 'no-handler', c: 'attempts' });
   const first = await call({ reason: 'attempts', limit: 2 });

@@ -4,7 +4,7 @@
  */
 
 import { quietly } from '../../core/callbacks.ts';
-import type { DurationInput } from '../../core/duration.ts';
+import { type DurationInput, durationMs } from '../../core/duration.ts';
 import type { ScheduleOptions } from '../../core/job-options.ts';
 import { checkNames } from '../../core/option-names.ts';
 import { type QueueInput, queueOf } from '../../core/queue.ts';
@@ -30,7 +30,7 @@ import {
   REPLAY,
   searchOf,
 } from './requests.ts';
-import type { Search } from './scan.ts';
+import { begin, type SearchAsk } from './scan.ts';
 import type { DeadLetterRow, DeadLetterView } from './view.ts';
 
 export type {
@@ -111,16 +111,20 @@ export interface DeadLetters {
   ): Promise<Replayed>;
   /**
    * Replays the dead letters that a filter names, newest first, partition by partition: at most `limit`, and the
-   * `cursor` goes on with the next. What was replayed is gone, so the same call may also be repeated without a cursor.
+   * `cursor` goes on with the next, with the ages, the `delay` and the `over` of the call that began. A job that dies again
+   * meanwhile is not met again. What was replayed is gone, so the same call may also be repeated without a cursor; it then
+   * meets first what has died since.
    *
-   * @throws DuestreamError `bad-input` for an empty filter without `all: true`
+   * @throws DuestreamError `bad-input` for an empty filter without `all: true`, and for the cursor of another call · `moved`
+   * for a cursor from before the queue was resized
    * @example await dead.replayMany(emails, { error: 'connect ECONNREFUSED #.#.#.#:#' }, { over: '10m', limit: 5000 });
    */
   replayMany(queue: QueueInput<unknown>, filter: DeadLetterFilter, options?: ReplayMany): Promise<ManyReplayed>;
   /**
-   * Removes the dead letters that a filter names for ever, oldest first, partition by partition, at most `limit`.
+   * Removes the dead letters that a filter names for ever, oldest first, partition by partition, at most `limit`. In each
+   * partition it ends at the newest that there was when it came there; the `cursor` goes on as in `replayMany`.
    *
-   * @throws DuestreamError `bad-input` for an empty filter without `all: true`
+   * @throws DuestreamError `bad-input` and `moved` as `replayMany`
    * @example await dead.purge(emails, { reason: 'no-handler', olderThan: '7d' }, { dryRun: true });
    */
   purge(
@@ -166,7 +170,7 @@ function looks(
   { clock }: ProducerSettings,
   { runChecked }: Calls<ConnectedParts>,
 ): Pick<DeadLetters, 'list' | 'get' | 'groups'> {
-  const asked = (queue: QueueInput<unknown>, search: Omit<Search, 'nowMs'>) => ({
+  const asked = (queue: QueueInput<unknown>, search: SearchAsk) => ({
     ...{ to: queueOf(queue), search, calledMs: clock.monotonicMs() },
   });
   return {
@@ -174,7 +178,7 @@ function looks(
       runChecked(
         () => asked(queue, searchOf(filter, bounds, PAGE)),
         async (parts, { to, search, calledMs }) =>
-          parts.letters.page(to, { ...search, nowMs: await nowIn(parts, calledMs) }),
+          parts.letters.page(to, begin(search, { means: PAGE.method, nowMs: await nowIn(parts, calledMs) })),
       ),
     get: (queue, deadLetter, given = {}) =>
       runChecked(
@@ -185,7 +189,7 @@ function looks(
       runChecked(
         () => asked(queue, searchOf(filter, bounds, GROUPS)),
         async (parts, { to, search, calledMs }) =>
-          parts.letters.groups(to, { ...search, nowMs: await nowIn(parts, calledMs) }),
+          parts.letters.groups(to, begin(search, { means: GROUPS.method, nowMs: await nowIn(parts, calledMs) })),
       ),
   };
 }
@@ -217,8 +221,11 @@ function changes(
           const nowMs = await nowIn(parts, calledMs);
           const { dryRun = false } = given;
           const onProgress = quietly('onProgress', given.onProgress);
-          const dueMs = dueOf(given, parts.limits(calledMs));
-          return parts.letters.replay(to, { ...search, nowMs }, { dueMs, overMs, dryRun, onProgress });
+          const askedMs = dueOf(given, parts.limits(calledMs));
+          const means = [REPLAY.method, meansOf(given, askedMs), overMs];
+          const begun = begin(search, { means, nowMs, dueMs: askedMs });
+          const dueMs = begun.dueMs ?? askedMs;
+          return parts.letters.replay(to, begun, { dueMs, overMs, dryRun, onProgress });
         },
         () => levelIn(given, REPLAY.options),
       ),
@@ -228,7 +235,8 @@ function changes(
         async (parts, { to, search, calledMs }) => {
           const { dryRun = false } = given;
           const onProgress = quietly('onProgress', given.onProgress);
-          return parts.letters.purge(to, { ...search, nowMs: await nowIn(parts, calledMs) }, { dryRun, onProgress });
+          const begun = begin(search, { means: PURGE.method, nowMs: await nowIn(parts, calledMs) });
+          return parts.letters.purge(to, begun, { dryRun, onProgress });
         },
       ),
   };
@@ -237,6 +245,12 @@ function changes(
 const DEAD_LETTERS_OPTIONS: readonly string[] = Object.keys({
   ...{ redis: 0, namespace: 0, horizon: 0, retryBudget: 0, durability: 0, durabilityTimeout: 0, clock: 0 },
 } satisfies Record<keyof DeadLettersOptions, number>);
+
+/** The due time as it is asked for: of a delay, and of now, the call that began has made an instant. */
+function meansOf({ delay, at }: Pick<ScheduleOptions, 'delay' | 'at'>, askedMs: number): unknown {
+  if (delay !== undefined) return { delayMs: durationMs(delay, 'delay') };
+  return at === undefined ? 'now' : askedMs;
+}
 
 async function nowIn({ server, limits }: ConnectedParts, calledMs: number): Promise<number> {
   await server.settle();

@@ -31,8 +31,9 @@ export interface Filter {
   readonly tag: string | undefined;
   readonly id: string | undefined;
   readonly error: string | undefined;
-  readonly olderMs: number;
-  readonly newerMs: number;
+  /** Undefined: of any age, also of the future of this clock. */
+  readonly olderMs: number | undefined;
+  readonly newerMs: number | undefined;
   /** Nothing has to be read for it but reason and age. */
   readonly isPlain: boolean;
   /** It names nothing: all are meant. */
@@ -53,8 +54,8 @@ export function parseFilter(filter: DeadLetterFilter, owner: string): Filter {
   const isPlain = [name, tag, id, error, newerThan].every((one) => one === undefined);
   return {
     ...{ reason, name, tag, id, error, isPlain },
-    olderMs: olderThan === undefined ? 0 : durationMs(olderThan, 'olderThan'),
-    newerMs: newerThan === undefined ? Number.POSITIVE_INFINITY : durationMs(newerThan, 'newerThan'),
+    olderMs: olderThan === undefined ? undefined : durationMs(olderThan, 'olderThan'),
+    newerMs: newerThan === undefined ? undefined : durationMs(newerThan, 'newerThan'),
     isAll: isPlain && reason === undefined && olderThan === undefined,
   };
 }
@@ -69,7 +70,8 @@ const TEXT_MAX = 1024;
 /** Whether a dead letter is meant. */
 export function matches(letter: DeadLetter, filter: Filter, nowMs: number): boolean {
   const ageMs = nowMs - Number(letter.entry.split('-')[0]);
-  if (ageMs < filter.olderMs || ageMs > filter.newerMs) return false;
+  if (filter.olderMs !== undefined && ageMs < filter.olderMs) return false;
+  if (filter.newerMs !== undefined && ageMs > filter.newerMs) return false;
   if (filter.reason !== undefined && letter.reason !== filter.reason) return false;
   if (filter.id !== undefined && letter.id !== filter.id) return false;
   if (filter.tag !== undefined && !tagsIn(letter.record).includes(filter.tag)) return false;

@@ -31,7 +31,8 @@ const GROUPS_MAX = 1000;
 export async function groupsOf(reading: Reading, layout: Layout, search: Search): Promise<DeadLetterGroups> {
   const groups = new Map<string, DeadLetterGroup>();
   let others = 0;
-  const scan = await each(walk(reading, layout, { from: search.from, order: 'newest' }), search, async (placed) => {
+  const source = walk(reading, layout, { from: search.from?.spot, order: 'newest' });
+  const scan = await each(source, { search, layout }, async (placed) => {
     if (!count(groups, placed)) others += 1;
     return true;
   });

@@ -4,7 +4,9 @@ import type { Redis } from '../../redis/connection/connect.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
 import { deadLetter as deadLetterAt } from '../../redis/inspect.ts';
 import type { Jobs } from '../../redis/transitions/jobs.ts';
+import type { Moved } from '../../redis/transitions/replies.ts';
 import type { Confirming } from '../durability.ts';
+import { checkLayout } from '../find/cursor.ts';
 import type { Layout } from '../layouts.ts';
 import type { CallPartitions } from '../partition-calls.ts';
 import { withReadRetry } from '../read-retry.ts';
@@ -12,7 +14,7 @@ import { onlyPlace } from '../replay.ts';
 import { type DeadLetterGroups, groupsOf } from './groups.ts';
 import { type ManyPurged, type PurgePlan, purgeAll } from './purge-many.ts';
 import { type ManyReplayed, type ReplayPlan, replayAll } from './replay-many.ts';
-import { each, type Reading, type Scan, type Search } from './scan.ts';
+import { each, generationOf, type Reading, type Scan, type Search } from './scan.ts';
 import { type DeadLetterRow, type DeadLetterView, rowOf, viewOf } from './view.ts';
 import { newest, type Placed } from './walk.ts';
 
@@ -27,24 +29,36 @@ interface LettersParts extends Confirming {
   readonly callPartitions: CallPartitions;
 }
 
+type At = <T>(
+  queue: Queue,
+  search: Search,
+  call: (layout: Layout, policy: RetryPolicy) => Promise<T | Moved>,
+) => Promise<T>;
+
 export function createLetters(parts: LettersParts) {
   const { callPartitions, redis } = parts;
+  /** As the layout is that the cursor was given for. */
+  const callAt: At = (queue, { from }, call) =>
+    callPartitions(queue, (layout, policy) => {
+      checkLayout(from?.layoutGeneration, generationOf(layout), queue.name);
+      return call(layout, policy);
+    });
   return {
     page: (queue: Queue, search: Search): Promise<DeadLetterPage> =>
-      callPartitions(queue, (layout, policy) => pageOf({ redis, policy }, layout, search)),
+      callAt(queue, search, (layout, policy) => pageOf({ redis, policy }, layout, search)),
     one: <Data>(queue: Queue, id: string, partition: number | undefined): Promise<DeadLetterView<Data> | undefined> =>
       callPartitions(queue, (layout, policy) => oneOf<Data>({ redis, policy }, layout, { id, partition })),
     groups: (queue: Queue, search: Search): Promise<DeadLetterGroups> =>
-      callPartitions(queue, (layout, policy) => groupsOf({ redis, policy }, layout, search)),
+      callAt(queue, search, (layout, policy) => groupsOf({ redis, policy }, layout, search)),
     async replay(queue: Queue, search: Search, plan: ReplayPlan): Promise<ManyReplayed> {
       const replay = (layout: Layout, policy: RetryPolicy) => replayAll({ ...parts, policy }, layout, { search, plan });
-      const replayed = await callPartitions(queue, replay);
+      const replayed = await callAt(queue, search, replay);
       // What an earlier call has replayed is not met any more.
       if (!plan.dryRun) await parts.confirm?.(queue);
       return replayed;
     },
     purge: (queue: Queue, search: Search, plan: PurgePlan): Promise<ManyPurged> =>
-      callPartitions(queue, (layout, policy) => purgeAll({ redis, policy }, layout, { search, plan })),
+      callAt(queue, search, (layout, policy) => purgeAll({ redis, policy }, layout, { search, plan })),
   };
 }
 
@@ -65,7 +79,7 @@ async function oneOf<Data>(
 
 async function pageOf(reading: Reading, layout: Layout, search: Search): Promise<DeadLetterPage> {
   const rows: DeadLetterRow[] = [];
-  const scan = await each(newest(reading, layout, search.from), search, async (placed) => {
+  const scan = await each(newest(reading, layout, search.from?.spot), { search, layout }, async (placed) => {
     rows.push(rowOf(placed));
     return rows.length < search.limit;
   });

@@ -5,9 +5,10 @@
 import { withRetry } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { forget, purge } from '../../redis/transitions/upkeep.ts';
+import { type Spot, spotAt } from '../find/cursor.ts';
 import type { Layout } from '../layouts.ts';
-import { each, type Reading, type Scan, type Search, type Tell } from './scan.ts';
-import { cursorOf, type Placed, walk } from './walk.ts';
+import { cursorAt, each, type Reading, type Scan, type Search, type Tell } from './scan.ts';
+import { endOf, type Placed, spotIn, walk } from './walk.ts';
 
 /** What became of a purge of many, or how far it has come. */
 export interface ManyPurged extends Scan {
@@ -25,6 +26,7 @@ export interface PurgePlan {
 const REMOVED_AT_ONCE = 100;
 
 interface Purging extends Reading {
+  readonly layout: Layout;
   readonly search: Search;
   readonly plan: PurgePlan;
   readonly tally: { matched: number; removed: number; scanned: number };
@@ -35,15 +37,15 @@ export async function purgeAll(
   layout: Layout,
   asked: { readonly search: Search; readonly plan: PurgePlan },
 ): Promise<ManyPurged> {
-  const purging: Purging = { ...reading, ...asked, tally: { matched: 0, removed: 0, scanned: 0 } };
-  const cursor = await (asked.search.filter.isPlain ? purgePlain(purging, layout) : purgeNamed(purging, layout));
+  const purging: Purging = { ...reading, ...asked, layout, tally: { matched: 0, removed: 0, scanned: 0 } };
+  const cursor = await (asked.search.filter.isPlain ? purgePlain(purging) : purgeNamed(purging));
   return { ...purging.tally, cursor };
 }
 
 const tell = ({ plan, tally }: Purging, cursor: string | undefined) => plan.onProgress?.({ ...tally, cursor });
 
-async function purgeNamed(purging: Purging, layout: Layout): Promise<string | undefined> {
-  const { redis, policy, search, plan, tally } = purging;
+async function purgeNamed(purging: Purging): Promise<string | undefined> {
+  const { redis, policy, layout, search, plan, tally } = purging;
   let batch: Placed[] = [];
   const flush = async (cursor: string | undefined) => {
     for (const [ref, entries] of byPartition(batch)) {
@@ -52,8 +54,8 @@ async function purgeNamed(purging: Purging, layout: Layout): Promise<string | un
     batch = [];
     tell(purging, cursor);
   };
-  const source = walk({ redis, policy }, layout, { from: search.from, order: 'oldest' });
-  const scan = await each(source, search, async (placed, { scanned, cursor }) => {
+  const source = walk({ redis, policy }, layout, { from: search.from?.spot, order: 'oldest' });
+  const scan = await each(source, { search, layout }, async (placed, { scanned, cursor }) => {
     tally.matched += 1;
     tally.scanned = scanned;
     batch.push(placed);
@@ -65,35 +67,34 @@ async function purgeNamed(purging: Purging, layout: Layout): Promise<string | un
   return scan.cursor;
 }
 
-async function purgePlain(purging: Purging, layout: Layout): Promise<string | undefined> {
-  const { from } = purging.search;
-  for (const ref of layout) {
-    if (from && ref.partition < from.partition) continue;
-    const cursor = await purgePartition(purging, ref, from?.partition === ref.partition ? from.entry : undefined);
+async function purgePlain(purging: Purging): Promise<string | undefined> {
+  for (const ref of purging.layout) {
+    const spot = spotIn(purging.search.from?.spot, ref);
+    const cursor = spot && (await purgePartition(purging, ref, spot));
     if (cursor !== undefined) return cursor;
   }
   return undefined;
 }
 
 /** @returns where the bounds ended it */
-async function purgePartition(
-  purging: Purging,
-  ref: PartitionRef,
-  from: string | undefined,
-): Promise<string | undefined> {
-  const { redis, policy, plan, tally } = purging;
-  const { filter, limit, scanMax } = purging.search;
-  const which = { mode: plan.dryRun ? 'count' : 'remove', ageMs: filter.olderMs, reason: filter.reason } as const;
-  let after = from;
+async function purgePartition(purging: Purging, ref: PartitionRef, spot: Spot): Promise<string | undefined> {
+  const { redis, policy, layout, search, plan, tally } = purging;
+  const { filter, limit, scanMax, nowMs } = search;
+  const end = spot.end ?? (await endOf(purging, ref));
+  if (!end) return undefined;
+  const cursorBehind = (at: string | undefined) => cursorAt(search, layout, spotAt(ref.partition, at, end));
+  const { olderMs: ageMs, reason } = filter;
+  const which = { mode: plan.dryRun ? 'count' : 'remove', nowMs, ageMs, reason, last: end.last } as const;
+  let after = spot.at;
   do {
     const most = Math.min(REMOVED_AT_ONCE, limit - tally.matched, scanMax - tally.scanned);
-    if (most <= 0) return cursorOf({ partition: ref.partition, entry: after ?? '0-0' });
+    if (most <= 0) return cursorBehind(after);
     const batch = await withRetry('purge', () => purge(redis, ref, { ...which, limit: most, after }), policy);
     tally.matched += batch.matched;
     tally.removed += plan.dryRun ? 0 : batch.matched;
     tally.scanned += batch.looked;
     after = batch.next;
-    tell(purging, after === undefined ? undefined : cursorOf({ partition: ref.partition, entry: after }));
+    tell(purging, after === undefined ? undefined : cursorBehind(after));
   } while (after !== undefined);
   return undefined;
 }

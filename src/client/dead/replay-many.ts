@@ -64,8 +64,8 @@ export async function replayAll(
   const replaying: Replaying = { ...reading, plan, tally, refused: [] };
   let batch: Placed[] = [];
   let moved: Moved | undefined;
-  const source = walk(reading, layout, { from: search.from, order: 'newest' });
-  const scan = await each(source, search, async (placed, soFar) => {
+  const source = walk(reading, layout, { from: search.from?.spot, order: 'newest' });
+  const scan = await each(source, { search, layout }, async (placed, soFar) => {
     tally.matched += 1;
     batch.push(placed);
     if (batch.length === AT_ONCE) {

@@ -5,8 +5,7 @@ import { checkNames } from '../../core/option-names.ts';
 import { wholeNumber } from '../../core/queue.ts';
 import { parseReplayed } from '../replay.ts';
 import { type DeadLetterFilter, FILTER_OPTIONS, parseFilter } from './filter.ts';
-import type { Search } from './scan.ts';
-import { parseCursor } from './walk.ts';
+import type { SearchAsk } from './scan.ts';
 
 /** Bounds of one call, and where it begins. */
 export interface DeadLetterBounds {
@@ -14,7 +13,7 @@ export interface DeadLetterBounds {
   readonly limit?: number | undefined;
   /** Dead letters that may be looked at: 1 to 1,000,000. Default 10,000 of `list`, else 100,000. */
   readonly scanMax?: number | undefined;
-  /** Where the call before ended. */
+  /** Where the call before ended, with the same filter and options. Its ages and its `delay` still count from when it began. */
   readonly cursor?: string | undefined;
 }
 
@@ -51,7 +50,7 @@ export function searchOf(
   input: DeadLetterFilter,
   bounds: DeadLetterBounds & { readonly all?: boolean | undefined },
   { method, options, limit, limitMax, scanMax, isWork }: Takes,
-): Omit<Search, 'nowMs'> {
+): SearchAsk {
   const filter = parseFilter(input, `the filter of ${method}`);
   checkNames(bounds, options, method, 'bad-input');
   if (isWork && filter.isAll && bounds.all !== true) {
@@ -62,7 +61,7 @@ export function searchOf(
   }
   return {
     filter,
-    from: parseCursor(bounds.cursor),
+    cursor: bounds.cursor,
     limit: wholeNumber(bounds.limit ?? limit, { what: 'limit', min: 1, max: limitMax }),
     scanMax: wholeNumber(bounds.scanMax ?? scanMax, { what: 'scanMax', min: 1, max: SCAN_MAX }),
   };

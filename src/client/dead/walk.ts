@@ -2,14 +2,17 @@
  * Dead letters of a queue in pages that are bounded by bytes. A walk goes through one partition after the other, newest or
  * oldest first, and may begin where an earlier one ended: what stays put meanwhile comes exactly once. `newest` merges
  * the partitions instead, for people who look.
+ *
+ * A job that dies meanwhile has the newest dead letter of its partition. A walk from the newest on leaves it behind; one
+ * from the oldest on ends at the newest that there was when it entered the partition. So every walk ends, and none meets a
+ * letter of a job that it has replayed.
  */
-import { show } from '../../core/duration.ts';
-import { DuestreamError } from '../../core/errors.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
-import { type DeadLetter, deadLetters, oldestDeadLetters } from '../../redis/inspect.ts';
+import { type DeadLetter, deadLetters, newestDeadLetter, oldestDeadLetters } from '../../redis/inspect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { createStep } from '../../redis/transitions/bytes.ts';
+import { type End, type Spot, spotAt, UNBOUNDED } from '../find/cursor.ts';
 import type { Layout } from '../layouts.ts';
 import { withReadRetry } from '../read-retry.ts';
 
@@ -19,24 +22,24 @@ export interface Placed {
   readonly letter: DeadLetter;
 }
 
-/** The last dead letter that was looked at. */
-export interface Place {
-  readonly partition: number;
-  readonly entry: string;
+/** A dead letter on a walk, and where the walk goes on behind it. */
+export interface Met extends Placed {
+  readonly spot: Spot;
 }
 
 const PAGE = 50;
-const CURSOR = /^(\d{1,4})\/(\d{1,16}-\d{1,16})$/;
 
-/** @throws DuestreamError `bad-input` */
-export function parseCursor(cursor: unknown): Place | undefined {
-  if (cursor === undefined) return undefined;
-  const [, partition, entry] = (typeof cursor === 'string' && CURSOR.exec(cursor)) || [];
-  if (partition !== undefined && entry !== undefined) return { partition: Number(partition), entry };
-  throw new DuestreamError('bad-input', `cursor is ${show(cursor)}; allowed: the cursor that the last call returned`);
+/** Where a walk goes on in a partition; undefined: that was looked through. */
+export function spotIn(from: Spot | undefined, { partition }: PartitionRef): Spot | undefined {
+  if (!from || partition > from.partition) return spotAt(partition);
+  return partition === from.partition ? from : undefined;
 }
 
-export const cursorOf = ({ partition, entry }: Place): string => `${partition}/${entry}`;
+/** How far a walk from the oldest on goes in a partition; undefined: there is nothing in it. */
+export async function endOf({ redis, policy }: Walking, ref: PartitionRef): Promise<End | undefined> {
+  const last = await withReadRetry('read dead letters', () => newestDeadLetter(redis, ref), policy);
+  return last === undefined ? undefined : { last, left: UNBOUNDED };
+}
 
 interface Walking {
   readonly redis: Redis;
@@ -47,17 +50,18 @@ interface Walking {
 export async function* walk(
   walking: Walking,
   layout: Layout,
-  { from, order }: { readonly from: Place | undefined; readonly order: 'newest' | 'oldest' },
-): AsyncGenerator<Placed> {
+  { from, order }: { readonly from: Spot | undefined; readonly order: 'newest' | 'oldest' },
+): AsyncGenerator<Met> {
   for (const ref of layout) {
-    if (from && ref.partition < from.partition) continue;
-    const after = from && ref.partition === from.partition ? from.entry : undefined;
-    yield* lettersOf(walking, ref, { after, order });
+    const spot = spotIn(from, ref);
+    if (!spot) continue;
+    const end = order === 'newest' ? undefined : (spot.end ?? (await endOf(walking, ref)));
+    if (order === 'newest' || end) yield* lettersOf(walking, ref, { after: spot.at, order, end });
   }
 }
 
 /** All partitions merged, newest first; of the same moment, those of the first partition. */
-export async function* newest(walking: Walking, layout: Layout, from: Place | undefined): AsyncGenerator<Placed> {
+export async function* newest(walking: Walking, layout: Layout, from: Spot | undefined): AsyncGenerator<Met> {
   const lines = layout.map((ref) => lettersOf(walking, ref, { after: from && startIn(ref, from), order: 'newest' }));
   const heads = await Promise.all(lines.map(async (line) => (await line.next()).value));
   for (;;) {
@@ -74,9 +78,9 @@ export async function* newest(walking: Walking, layout: Layout, from: Place | un
 }
 
 /** In later partitions the entry of the same number is still to come. */
-function startIn(ref: PartitionRef, { partition, entry }: Place): string {
-  if (ref.partition <= partition) return entry;
-  const [ms = '', nth = ''] = entry.split('-');
+function startIn(ref: PartitionRef, { partition, at = '' }: Spot): string {
+  if (ref.partition <= partition) return at;
+  const [ms = '', nth = ''] = at.split('-');
   return `${ms}-${BigInt(nth) + 1n}`;
 }
 
@@ -89,13 +93,17 @@ function compareEntries(one: string, other: string): number {
 async function* lettersOf(
   { redis, policy }: Walking,
   ref: PartitionRef,
-  { after, order }: { readonly after: string | undefined; readonly order: 'newest' | 'oldest' },
-): AsyncGenerator<Placed, undefined> {
+  {
+    after,
+    order,
+    end,
+  }: { readonly after: string | undefined; readonly order: 'newest' | 'oldest'; readonly end?: End | undefined },
+): AsyncGenerator<Met, undefined> {
   let last = after;
   const step = createStep(PAGE);
   const page = () => {
     const limit = step.next();
-    if (order === 'oldest') return oldestDeadLetters(redis, ref, { limit, after: last });
+    if (order === 'oldest') return oldestDeadLetters(redis, ref, { limit, after: last, last: end?.last });
     return deadLetters(redis, ref, { limit, ...(last !== undefined && { before: last }) });
   };
   for (;;) {
@@ -103,6 +111,6 @@ async function* lettersOf(
     if (found.length === 0) return undefined;
     step.saw(found.map(({ id, record }) => id.length + record.length));
     last = found.at(-1)?.entry;
-    for (const letter of found) yield { ref, letter };
+    for (const letter of found) yield { ref, letter, spot: spotAt(ref.partition, letter.entry, end) };
   }
 }

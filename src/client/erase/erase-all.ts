@@ -33,7 +33,7 @@ export async function eraseEverywhere(parts: ErasingParts, ask: EraseAllAsk): Pr
   const names = layouts.map(({ queue }) => queue);
   const queues: ErasedQueue[] = [];
   const told = (spot: QueueSpot | undefined): ErasedEverywhere => ({
-    ...{ dryRun, queues, cursor: spot && queueCursorOf(spot, tag) },
+    ...{ dryRun, queues, cursor: spot && queueCursorOf(spot, { tag, wanted }) },
     left: queues.reduce((sum, { running, left }) => sum + Math.max(running, left), 0),
   });
   let scanMax = ask.scanMax;

@@ -4,20 +4,23 @@
  *   jobs ──▶ dead letters ──▶ history ──▶ what is left
  *
  * In this order, because a job that is cancelled leaves a record in the history. Each step is bounded and says where the
- * next one begins; what is gone is gone, so a call that was cut short may also begin again.
+ * next one begins; what is gone is gone, so a call that was cut short may also begin again. In each partition a step ends at
+ * the last place that there was when it entered the partition, so an erase ends also where jobs with the tag keep coming.
  */
 import type { Queue } from '../../core/queue.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { withRetry } from '../../redis/connection/outage.ts';
-import { erase } from '../../redis/transitions/upkeep.ts';
+import { erase, lastEnd } from '../../redis/transitions/upkeep.ts';
 import { parseFilter as parseDeadFilter } from '../dead/filter.ts';
 import type { createLetters } from '../dead/letters.ts';
-import { parseCursor as parseDeadCursor } from '../dead/walk.ts';
+import { begin, generationOf } from '../dead/scan.ts';
 import { cancelling } from '../find/acts.ts';
 import { countJobs } from '../find/count.ts';
-import { parseFilter } from '../find/filter.ts';
+import * as walks from '../find/cursor.ts';
+import { filterKey, parseFilter } from '../find/filter.ts';
 import { changeWhere, type FindingParts } from '../find/where.ts';
 import type { CallPartitions } from '../partition-calls.ts';
+import { withReadRetry } from '../read-retry.ts';
 import { cursorOf, type Spot } from './cursor.ts';
 
 /** What was removed, or of a dry run, what would be; or how far that has come. */
@@ -143,13 +146,9 @@ async function takeJobs(
 
 async function takeDead({ letters }: ErasingParts, ask: EraseAsk, { spot, tally, most }: Step): Promise<Spot> {
   const { queue, tag, dryRun } = ask;
-  const search = {
-    filter: parseDeadFilter({ tag }, 'erase'),
-    from: parseDeadCursor(spot.at),
-    ...{ limit: most, scanMax: most },
-    // Of any age.
-    nowMs: Number.MAX_SAFE_INTEGER,
-  };
+  const asked = { filter: parseDeadFilter({ tag }, 'erase'), cursor: spot.at, limit: most, scanMax: most };
+  // No age is asked for.
+  const search = begin(asked, { means: 'erase', nowMs: 0 });
   const done = await letters.purge(queue, search, { dryRun, onProgress: undefined });
   tally.deadLetters += dryRun ? done.matched : done.removed;
   tally.scanned += done.scanned;
@@ -159,15 +158,27 @@ async function takeDead({ letters }: ErasingParts, ask: EraseAsk, { spot, tally,
 async function takeHistory(parts: ErasingParts, ask: EraseAsk, { spot, tally, most }: Step): Promise<Spot | undefined> {
   const { redis, callPartitions } = parts;
   const { queue, tag, dryRun } = ask;
-  const [, partition = '0', after] = /^(\d+)(?: (.*))?$/s.exec(spot.at ?? '') ?? [];
+  const key = filterKey({ tag }, 'erase history');
+  const from = spot.at === undefined ? undefined : walks.parseCursor(spot.at, key);
   return callPartitions(queue, async (layout, policy): Promise<Spot | undefined> => {
-    const ref = layout[Number(partition)];
+    const layoutGeneration = generationOf(layout);
+    walks.checkLayout(from?.layoutGeneration, layoutGeneration, queue.name);
+    const { partition, at: after, ...begun } = from?.spot ?? walks.BEGINNING;
+    const ref = layout[partition];
     if (!ref) return undefined;
+    const end = begun.end ?? {
+      last: await withReadRetry('erase', () => lastEnd(redis, ref), policy),
+      left: walks.UNBOUNDED,
+    };
     const which = { tag, mode: dryRun ? 'count' : 'remove', limit: Math.min(most, RECORDS_MAX), after } as const;
     const batch = await withRetry('erase', () => erase(redis, ref, which), policy);
     tally.history += batch.matched;
     tally.scanned += batch.looked;
-    const next = batch.next === undefined ? `${ref.partition + 1}` : `${ref.partition} ${batch.next}`;
-    return { place: 'history', at: next };
+    const isEnd = batch.next === undefined || endMs(batch.next) > endMs(end.last);
+    const next = isEnd ? walks.spotAt(partition + 1) : walks.spotAt(partition, batch.next, end);
+    return { place: 'history', at: walks.cursorOf({ spot: next, layoutGeneration }, key) };
   });
 }
+
+/** When the job of a place has ended. */
+const endMs = (place: string | undefined): number => Number.parseFloat(place ?? '-Infinity');

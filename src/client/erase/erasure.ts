@@ -29,7 +29,7 @@ export interface EraseOptions<Progress> {
   readonly dryRun?: boolean | undefined;
   /** Ends after so many jobs, dead letters and records were looked at: 1 to 1,000,000,000. Default: none, all of them. */
   readonly scanMax?: number | undefined;
-  /** Goes on where an earlier call has ended. */
+  /** Goes on where an earlier call with the same tag and queues has ended. */
   readonly cursor?: string | undefined;
   /** Called after each step of at most 1,000. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
@@ -111,11 +111,11 @@ export function createErasureOf(options: ErasureOptions, note?: Note): Erasure {
         () => {
           const asked = askedOf(filter, given, [...ERASE_OPTIONS, 'queues']);
           const { cursor, queues } = given;
-          const from = cursor === undefined ? undefined : parseQueueCursor(cursor, asked.tag);
+          const wanted = namesIn(queues);
+          const from = cursor === undefined ? undefined : parseQueueCursor(cursor, { tag: asked.tag, wanted });
           return {
             ...asked,
-            ...{ from, note, policy },
-            wanted: namesIn(queues),
+            ...{ from, note, policy, wanted },
             onProgress: quietly('onProgress', given.onProgress),
           };
         },

@@ -1,7 +1,8 @@
 /**
- * Where a list or a change of many goes on, as a text for callers: base64url of JSON. It holds for one filter, for one
- * change, and for one layout of the queue: with another one it would leave jobs out in silence, so it is refused. What a
- * change means is fixed when it begins: its due time travels in the cursor.
+ * Where a list or a change of many jobs or dead letters goes on, as a text for callers: base64url of JSON. It holds for one
+ * filter, for one change, and for one layout of the queue: with another one it would leave some out in silence, so it is
+ * refused. What a call means is fixed when it begins: its due time, and the moment from which it counts ages, travel in the
+ * cursor.
  */
 import { show } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
@@ -20,7 +21,10 @@ export interface Spot {
 export interface End {
   /** The last place that there was; places behind it are not met. Undefined: there was none. */
   readonly last: string | undefined;
-  /** How many places the walk looks at yet. Jobs that others put in front of the last place do not hold it up for ever. */
+  /**
+   * How many places the walk looks at yet. Jobs that others put in front of the last place do not hold it up for ever. Nobody
+   * puts a dead letter or a record of the history there: then it is `UNBOUNDED`.
+   */
   readonly left: number;
 }
 
@@ -30,15 +34,21 @@ export interface From {
   readonly layoutGeneration: number;
   /** The due time that the change gives; undefined: it gives none. */
   readonly dueMs?: number | undefined;
+  /** When the call began, where its filter names ages; undefined: it names none. */
+  readonly nowMs?: number | undefined;
 }
 
+export const UNBOUNDED = Number.MAX_SAFE_INTEGER;
 export const BEGINNING: Spot = { source: 0, partition: 0, at: undefined };
 
+/** Where there is one source. */
+export const spotAt = (partition: number, at?: string, end?: End): Spot => ({ source: 0, partition, at, end });
+
 /** @param key tells the filter and the change from others, see `filterKey` */
-export function cursorOf({ spot, layoutGeneration, dueMs }: From, key: string): string {
+export function cursorOf({ spot, layoutGeneration, dueMs, nowMs }: From, key: string): string {
   const { source, partition, at, end } = spot;
-  const parts = [2, key, layoutGeneration, source, partition, at ?? null, end?.last ?? null, end?.left ?? -1];
-  return Buffer.from(JSON.stringify([...parts, dueMs ?? -1])).toString('base64url');
+  const parts = [3, key, layoutGeneration, source, partition, at ?? null, end?.last ?? null, end?.left ?? -1];
+  return Buffer.from(JSON.stringify([...parts, dueMs ?? -1, nowMs ?? -1])).toString('base64url');
 }
 
 /** A cursor of a filter, whose layout is still to be compared. @throws DuestreamError `bad-input` */
@@ -47,7 +57,7 @@ export function parseCursor(input: unknown, key: string): From {
   if (!parts) {
     throw new DuestreamError('bad-input', `cursor is ${show(input)}; allowed: the cursor that the call before replied`);
   }
-  const [, of, layoutGeneration, source, partition, at, last, left, dueMs] = parts;
+  const [, of, layoutGeneration, source, partition, at, last, left, dueMs, nowMs] = parts;
   if (of !== key) {
     throw new DuestreamError(
       'bad-input',
@@ -56,7 +66,7 @@ export function parseCursor(input: unknown, key: string): From {
   }
   const end = left < 0 ? undefined : { last: last ?? undefined, left };
   const spot = { source, partition, at: at ?? undefined, end };
-  return { spot, layoutGeneration, dueMs: dueMs < 0 ? undefined : dueMs };
+  return { spot, layoutGeneration, dueMs: dueMs < 0 ? undefined : dueMs, nowMs: nowMs < 0 ? undefined : nowMs };
 }
 
 /** @throws DuestreamError `moved` */
@@ -66,8 +76,8 @@ export function checkLayout(given: number | undefined, now: number, queue: strin
 }
 
 type Parts = readonly [
-  ...[version: 2, key: string, layout: number, source: number, partition: number],
-  ...[at: string | null, last: string | null, left: number, dueMs: number],
+  ...[version: 3, key: string, layout: number, source: number, partition: number],
+  ...[at: string | null, last: string | null, left: number, dueMs: number, nowMs: number],
 ];
 
 function partsOf(text: string): Parts | undefined {
@@ -80,11 +90,11 @@ function partsOf(text: string): Parts | undefined {
 }
 
 function isParts(parts: unknown): parts is Parts {
-  if (!Array.isArray(parts) || parts.length !== 9) return false;
-  const [version, key, layout, source, partition, at, last, left, dueMs] = parts;
+  if (!Array.isArray(parts) || parts.length !== 10) return false;
+  const [version, key, layout, source, partition, at, last, left, dueMs, nowMs] = parts;
   const areCounts = [layout, source, partition].every((one) => Number.isSafeInteger(one) && one >= 0);
   // -1 stands for none.
-  const areNumbers = [left, dueMs].every((one) => Number.isSafeInteger(one) && one >= -1);
+  const areNumbers = [left, dueMs, nowMs].every((one) => Number.isSafeInteger(one) && one >= -1);
   const areTexts = [at, last].every((one) => one === null || typeof one === 'string');
-  return version === 2 && typeof key === 'string' && areCounts && areNumbers && areTexts;
+  return version === 3 && typeof key === 'string' && areCounts && areNumbers && areTexts;
 }

@@ -72,7 +72,7 @@ export function checkNotEmpty(input: JobFilter, owner: string): void {
 }
 
 /** Tells this filter from others, and a change by it from other changes. @param means what the change is, undefined for a list */
-export const filterKey = (filter: Filter, means?: unknown): string =>
+export const filterKey = (filter: object, means?: unknown): string =>
   digestOf(JSON.stringify(means === undefined ? filter : [filter, means])).slice(0, 8);
 
 /** What is looked through, one after the other. This is the one place that chooses where a state is read. */

@@ -204,7 +204,7 @@ export const scripts = {
   resume: define({ keys: ['meta', 'wake'], args: [] }),
   purge: define({
     keys: ['dead', 'meta'],
-    args: ['now', 'age', 'reason', 'after', 'limit', 'mode'],
+    args: ['now', 'age', 'reason', 'after', 'last', 'limit', 'mode'],
     each: ['deadLetter'],
   }),
   erase: define({ keys: ['past', 'ended'], args: ['tag', 'mode', 'score', 'limit'], each: ['id'], reply: 'list' }),

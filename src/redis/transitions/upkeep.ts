@@ -4,7 +4,7 @@
  */
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
-import { list, run, text } from './scripts.ts';
+import { bytesOf, list, run, text } from './scripts.ts';
 
 export interface Pause {
   /** When it began, epoch ms; undefined when somebody else wrote the field. */
@@ -52,22 +52,25 @@ export async function purge(
   ref: PartitionRef,
   which: {
     readonly mode: 'count' | 'remove';
-    readonly ageMs: number;
+    /** Undefined: of any age. */
+    readonly ageMs?: number | undefined;
     readonly limit: number;
     readonly reason?: string | undefined;
     readonly after?: string | undefined;
+    /** The last that is looked at; undefined: the newest. */
+    readonly last?: string | undefined;
     readonly nowMs?: number;
   },
 ): Promise<PurgeReply> {
-  const { mode, ageMs, limit, reason = '', after = '', nowMs } = which;
-  const args = { now: nowMs ?? '', age: ageMs, reason, after, limit, mode };
+  const { mode, ageMs, limit, reason = '', after = '', last = '', nowMs } = which;
+  const args = { now: nowMs ?? '', age: ageMs ?? '', reason, after, last, limit, mode };
   const [matched, looked, next] = list(await run(redis, 'purge', { keys: ref.keys, args })).map(text);
   return { matched: Number(matched), looked: Number(looked), next: next === '' ? undefined : next };
 }
 
 /** Removes the dead letters that are named. @returns how many of them were there */
 export async function forget(redis: Redis, ref: PartitionRef, deadLetters: readonly string[]): Promise<number> {
-  const args = { now: '', age: 0, reason: '', after: '', limit: 0, mode: 'named' };
+  const args = { now: '', age: '', reason: '', after: '', last: '', limit: 0, mode: 'named' };
   const [gone] = list(await run(redis, 'purge', { keys: ref.keys, args, each: deadLetters })).map(text);
   return Number(gone);
 }
@@ -90,6 +93,12 @@ export async function erase(
   const [matched, looked, atScore, atId] = list(reply);
   const next = atId === undefined ? undefined : `${text(atScore)} ${text(atId)}`;
   return { matched: Number(matched), looked: Number(looked), next };
+}
+
+/** The place of the record of the latest end, as `erase` says it; undefined: there is none. */
+export async function lastEnd(redis: Redis, { keys }: PartitionRef): Promise<string | undefined> {
+  const [id, score] = list(bytesOf(await redis.callBuffer('ZRANGE', keys.ended, 0, 0, 'REV', 'WITHSCORES'))).map(text);
+  return id === undefined ? undefined : `${score} ${id}`;
 }
 
 /** Removes a partition with all its keys. Without `force` only if it holds neither jobs nor dead letters. */

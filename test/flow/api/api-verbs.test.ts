@@ -371,6 +371,10 @@ describe('dead letters', () => {
     const first = await ask('GET /v1/queues/dying/dead?limit=3');
     expect(first.body.deadLetters).toHaveLength(3);
     const rest = await ask(`GET /v1/queues/dying/dead?limit=3&cursor=${first.body.next}`);
+    const others = [`?id=d1&cursor=${first.body.next}`, `?group=error&cursor=${first.body.next}`, '?cursor=nonsense'];
+    for (const other of others) {
+      expect(await ask(`GET /v1/queues/dying/dead${other}`)).toMatchObject(problem(400, 'bad-input'));
+    }
     const all = [...first.body.deadLetters, ...rest.body.deadLetters];
     expect(all.map(({ id }) => id)).toEqual(['d4', 'd3', 'd2', 'd1']);
     expect(rest.body.next).toBeUndefined();
@@ -411,6 +415,25 @@ describe('dead letters', () => {
       body: { matched: 1, removed: 1, next: expect.any(String) },
     });
     expect((await ask('GET /v1/queues/dying/dead')).body.deadLetters).toHaveLength(1);
+  });
+
+  test('are replayed request by request, with the due time of the first, and by the same request alone', async () => {
+    await buryJobs(
+      api.redis.url,
+      ['s1', 's2', 's3'].map((id) => ({ queue: 'spread', id, reason: 'no' })),
+    );
+    const body = { all: true, limit: 1, delay: '1h' };
+    const dues = [];
+    let next: string | undefined;
+    for (const id of ['s3', 's2', 's1']) {
+      next = (await ask('POST /v1/queues/spread/dead/replay', { body: { ...body, cursor: next } })).body.next;
+      dues.push((await ask(`GET /v1/queues/spread/jobs/${id}`)).body.dueMs);
+    }
+    expect(new Set(dues)).toEqual(new Set([expect.any(Number)]));
+    for (const other of [{ delay: '2h' }, { spread: '1h' }, { name: 'x' }]) {
+      const given = { ...body, cursor: next, all: 'name' in other ? undefined : true, ...other };
+      expect(await ask('POST /v1/queues/spread/dead/replay', { body: given })).toMatchObject(problem(400, 'bad-input'));
+    }
   });
 });
 

@@ -97,10 +97,26 @@ describe('dead replay', () => {
 
   test('of all is bounded, and goes on where it stopped', async () => {
     await deadLetters(['a', 'b', 'c']);
-    expect((await due(['dead', 'replay', 'q', '--all', '--limit', '2'])).out).toBe('2 replayed\n');
+    expect((await due(['dead', 'replay', 'q', '--all', '--limit', '2'])).out).toMatch(
+      /^2 replayed\nthere may be more; go on with\n--cursor \S+\n$/,
+    );
     expect(await the.redis.xlen(the.keys.dead)).toBe(1);
     expect((await due(['dead', 'replay', 'q', '--all'])).out).toBe('1 replayed\n');
     expect((await due(['dead', 'replay', 'q', '--all'])).out).toBe('0 replayed\n');
+  });
+
+  test('goes on by its cursor behind a job that has died again, with the due time of the run that began', async () => {
+    await deadLetters(['a', 'b', 'c']);
+    const options = ['dead', 'replay', 'q', '--all', '--limit', '1', '--delay', '1h'];
+    const { cursor } = await answer(options);
+    const dueMs = await the.redis.zscore(the.keys.scheduled, 'j:c');
+    await the.redis.xadd(the.keys.dead, '*', 'member', 'j:c', 'record', '1a|{}', 'reason', 'again');
+    await answer([...options, '--cursor', cursor]);
+    expect(await the.redis.zrange(the.keys.scheduled, '0', '-1', 'WITHSCORES')).toEqual(['j:b', dueMs, 'j:c', dueMs]);
+    const other = await due(['dead', 'replay', 'q', '--id', 'a', '--cursor', cursor]);
+    expect(other).toMatchObject({ code: 64, err: expect.stringContaining('the cursor is of another') });
+    const named = await due(['dead', 'replay', 'q', '1-1', '--cursor', cursor]);
+    expect(named).toMatchObject({ code: 64, err: expect.stringContaining('--cursor go with --all') });
   });
 
   test('takes only the dead letters of one job, and waits if told to', async () => {
@@ -175,7 +191,9 @@ describe('filters', () => {
 
   test('addresses and filters do not go together', async () => {
     expect((await due(['dead', 'replay', 'q', '1-1', '--name', 'x'])).code).toBe(64);
-    expect((await due(['dead', 'replay', 'q', '1-1', '--dry-run'])).err).toContain('--dry-run and --over go with');
+    expect((await due(['dead', 'replay', 'q', '1-1', '--dry-run'])).err).toContain(
+      '--dry-run, --over and --cursor go with',
+    );
   });
 });
 

@@ -42,13 +42,19 @@ test('a dry run counts and touches nothing', async () => {
   expect(JSON.parse(out)).toEqual({ queue: 'q', dryRun: true, matched: 3, looked: 3, more: false });
 });
 
-test('a limit ends the run, and the next goes on where it stopped', async () => {
-  for (const days of [5, 4, 3]) await deadLetter(days);
-  expect((await purge('--limit', '2', '--yes')).out).toBe(
-    '2 dead letters removed\nthe limit of 2 is reached; repeat the command for the rest\n',
-  );
-  expect((await purge('--limit', '2', '--yes')).out).toBe('1 dead letter removed\n');
-  expect(await left()).toBe(0);
+test('a limit ends the run, and the next goes on where it stopped, with the cursor or without', async () => {
+  for (const days of [5, 4, 3, 2]) await deadLetter(days);
+  const limited = await purge('--limit', '2', '--yes');
+  expect(limited.out).toMatch(/^2 dead letters removed\nthere may be more; go on with\n--cursor [\w-]+\n$/);
+  const [, cursor = ''] = /--cursor (\S+)/.exec(limited.out) ?? [];
+  // It died after the first run had begun.
+  await deadLetter(0);
+  const { out } = await purge('--limit', '1', '--yes', '--cursor', cursor, '--json');
+  expect(JSON.parse(out)).toMatchObject({ removed: 1, more: true, cursor: expect.any(String) });
+  expect((await purge('--yes', '--cursor', cursor)).out).toBe('1 dead letter removed\n');
+  expect(await left()).toBe(1);
+  expect((await purge('--yes', '--older-than', '1d', '--cursor', cursor)).err).toContain('the cursor is of another');
+  expect((await purge('--yes')).out).toBe('1 dead letter removed\n');
 });
 
 test('thousands go in bounded batches, with progress on stderr', async () => {

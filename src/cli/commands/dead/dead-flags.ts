@@ -32,6 +32,10 @@ export function filterOf(flags: FilterFlags): DeadLetterFilter {
 /** Whether any flag names some of them. */
 export const isNamed = (flags: FilterFlags): boolean => Object.values(filterOf(flags)).some((one) => one !== undefined);
 
+/** How to go on where a limit has ended the command. */
+export const moreLines = (cursor: string | undefined): readonly string[] =>
+  cursor === undefined ? [] : ['there may be more; go on with', `--cursor ${cursor}`];
+
 /** Either of the two, never both, never none. @throws DuestreamError `usage` */
 export function checkConsent(flags: { readonly dryRun?: boolean; readonly yes?: boolean }, what: string): void {
   if ((flags.dryRun === true) !== (flags.yes === true)) return;

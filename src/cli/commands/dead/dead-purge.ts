@@ -1,6 +1,6 @@
 /**
- * `dead purge <queue>`: dead letters go for ever, oldest first. They go in bounded batches, so a run that was cut short goes
- * on where it stopped when it is repeated.
+ * `dead purge <queue>`: dead letters go for ever, oldest first. They go in bounded batches, so a run that was cut short may
+ * be repeated; `--cursor` goes on where a run has ended, with the ages of that run.
  */
 import type { Command } from 'commander';
 import type { DeadLetters, ManyPurged } from '../../../client/dead/dead-letters.ts';
@@ -9,12 +9,13 @@ import { createSteps } from '../../../operations/dead-letters.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { type Session, withDeadLetters } from '../../session.ts';
 import { line } from '../../terminal/text.ts';
-import { checkConsent, type FilterFlags, filterOf, withFilter } from './dead-flags.ts';
+import { checkConsent, type FilterFlags, filterOf, moreLines, withFilter } from './dead-flags.ts';
 
 interface Flags extends FilterFlags {
   readonly limit: number;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
+  readonly cursor?: string;
 }
 
 /** What one call of the library does. */
@@ -24,12 +25,13 @@ export const deadPurge: Register = (parent, runner) => {
   const command = withFilter(parent.command('purge <queue>').description('remove dead letters for ever, oldest first'))
     .option(
       '--limit <n>',
-      'remove at most this many; repeat the command for the rest',
+      'remove at most this many; go on with --cursor for the rest',
       wholeNumber(1, 10_000_000),
       100_000,
     )
     .option('--dry-run', 'only count them')
     .option('--yes', 'really remove them; give either this or --dry-run')
+    .option('--cursor <text>', 'go on where an earlier run has ended')
     .action((queue: string, flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, queue, flags)),
     );
@@ -49,11 +51,11 @@ async function run(session: Session, queue: string, flags: Flags): Promise<Exit>
   } = await withDeadLetters(session, queue, (dead) => purgeAll(session, dead, { queue, flags, dryRun }));
   const more = cursor !== undefined;
   session.changes.push({ verb: 'dead.purge', queue, count: dryRun ? 0 : matched });
-  session.out.answer({ queue, dryRun, [dryRun ? 'matched' : 'removed']: matched, looked, more }, () => [
+  session.out.answer({ queue, dryRun, [dryRun ? 'matched' : 'removed']: matched, looked, more, cursor }, () => [
     dryRun
       ? line`${counted(matched, 'dead letter')} would be removed, of ${looked} checked`
       : line`${counted(matched, 'dead letter')} removed`,
-    ...(more ? [line`the limit of ${flags.limit} is reached; repeat the command for the rest`] : []),
+    ...moreLines(cursor),
   ]);
   return 0;
 }
@@ -69,7 +71,7 @@ async function purgeAll(
     session.out.note(line`${looked} dead letters checked, ${matched} ${verb}`);
   });
   let sum = { matched: 0, removed: 0, scanned: 0 };
-  let cursor: string | undefined;
+  let { cursor } = flags;
   do {
     const limit = Math.min(SLICE, flags.limit - sum.matched);
     const before = sum;

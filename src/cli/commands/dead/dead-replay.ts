@@ -1,6 +1,7 @@
 /**
  * `dead replay <queue>`: dead letters → scheduled jobs with fresh budgets. A replayed dead letter is gone, so a run that was
- * cut short goes on where it stopped when it is repeated; dead letters that die meanwhile are left for the next run.
+ * cut short may be repeated. A job that dies again is then the newest dead letter and is met first: `--cursor` goes on behind
+ * it.
  */
 import type { Command } from 'commander';
 import type { DeadLetters, RefusedReplay, ReplayMany } from '../../../client/dead/dead-letters.ts';
@@ -13,7 +14,7 @@ import { type Exit, type Register, wholeNumber, withExamples } from '../../regis
 import { type Session, withDeadLetters } from '../../session.ts';
 import { DURABILITY_FLAG, readDurability } from '../../terminal/durability-flag.ts';
 import { line } from '../../terminal/text.ts';
-import { type FilterFlags, filterOf, isNamed, withFilter } from './dead-flags.ts';
+import { type FilterFlags, filterOf, isNamed, moreLines, withFilter } from './dead-flags.ts';
 
 interface Flags extends FilterFlags {
   readonly all?: boolean;
@@ -21,6 +22,7 @@ interface Flags extends FilterFlags {
   readonly delay?: string;
   readonly over?: string;
   readonly dryRun?: boolean;
+  readonly cursor?: string;
   readonly durability?: string;
 }
 
@@ -40,10 +42,16 @@ export const deadReplay: Register = (parent, runner) => {
       .description('schedule the jobs of dead letters again; their failures and crashes count from 0')
       .option('--all', 'replay every dead letter that there is now, newest first'),
   )
-    .option('--limit <n>', 'replay at most this many; repeat the command for the rest', wholeNumber(1, 1_000_000), 1000)
+    .option(
+      '--limit <n>',
+      'replay at most this many; go on with --cursor for the rest',
+      wholeNumber(1, 1_000_000),
+      1000,
+    )
     .option('--delay <duration>', 'make them due this long from now instead of at once')
     .option('--over <duration>', 'spread their due times over this long, so that they do not all start at once')
     .option('--dry-run', 'only count what --all or the filters name')
+    .option('--cursor <text>', 'with --all or filters: go on where an earlier run has ended')
     .option(...DURABILITY_FLAG)
     .action((queue: string, deadLetters: readonly string[], flags: Flags, command: Command) =>
       runner.run(command, (session) => run(session, { queue, deadLetters, flags })),
@@ -70,22 +78,22 @@ async function run(session: Session, asked: Asked): Promise<Exit> {
       'name the dead letters in one way; allowed: their addresses, --all, or filters such as --id, --reason and --name',
     );
   }
-  if (!many && (flags.dryRun === true || flags.over !== undefined)) {
-    throw new DuestreamError('usage', '--dry-run and --over go with --all or with filters');
+  if (!many && (flags.dryRun === true || flags.over !== undefined || flags.cursor !== undefined)) {
+    throw new DuestreamError('usage', '--dry-run, --over and --cursor go with --all or with filters');
   }
-  // Fixed before the first call, so that every slice has the same due time.
-  const at =
-    flags.delay === undefined ? {} : { at: new Date(systemClock.wallMs() + durationMs(flags.delay, '--delay')) };
-  const options = { ...at, ...readDurability(flags.durability) };
+  const delayMs = flags.delay === undefined ? undefined : durationMs(flags.delay, '--delay');
+  const level = readDurability(flags.durability);
+  // Fixed before the first call, so that all of them have the same due time. Those by a filter have it in their cursor.
+  const at = delayMs === undefined ? {} : { at: new Date(systemClock.wallMs() + delayMs) };
   return withDeadLetters(session, queue, (dead, partitions) =>
     many
-      ? replayAll(session, dead, { ...asked, options, partitions })
-      : replayNamed(session, dead, { ...asked, options, partitions }),
+      ? replayAll(session, dead, { ...asked, options: { delay: delayMs, ...level }, partitions })
+      : replayNamed(session, dead, { ...asked, options: { ...at, ...level }, partitions }),
   );
 }
 
 interface Replaying extends Asked {
-  readonly options: Pick<ReplayMany, 'at' | 'durability'>;
+  readonly options: Pick<ReplayMany, 'at' | 'delay' | 'durability'>;
   readonly partitions: number;
 }
 
@@ -120,7 +128,7 @@ async function replayAll(
   });
   const refused: Result[] = [];
   let [matched, scheduled, looked] = [0, 0, 0];
-  let cursor: string | undefined;
+  let { cursor } = flags;
   do {
     const most = Math.min(SLICE, limit - matched);
     const [seen, taken] = [looked, matched];
@@ -136,12 +144,13 @@ async function replayAll(
   } while (cursor !== undefined && matched < limit);
   const failed = dryRun ? 0 : matched - scheduled;
   session.changes.push({ verb: 'dead.replay', queue, count: scheduled });
-  const value = { queue, dryRun, matched, looked, replayed: scheduled, failed, deadLetters: refused };
+  const value = { queue, dryRun, matched, looked, replayed: scheduled, failed, deadLetters: refused, cursor };
   session.out.answer(value, () => [
     ...refused.map(lineOf),
     dryRun
       ? line`${counted(matched, 'dead letter')} would be replayed, of ${looked} checked`
       : line`${scheduled} replayed${failed > 0 ? `, ${failed} not` : ''}`,
+    ...moreLines(cursor),
   ]);
   return failed === 0 ? 0 : 1;
 }

@@ -9,7 +9,7 @@ import { replayDue } from '../job-options.ts';
 import { Problem } from '../problem.ts';
 import { cursor, deadLetterId, duration, ofDeadLetter, ofQueue, strict, whole } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
-import { cursorFrom, goneLetter, placeFrom } from './dead.ts';
+import { goneLetter } from './dead.ts';
 import { deadFilter, purged, replayed, replayedMany, seenFilter } from './dead-shapes.ts';
 
 const REPLAY_MAX = 10_000;
@@ -70,7 +70,7 @@ const replayMany = verb({
   method: 'post',
   at: '/queues/{queue}/dead/replay',
   summary: 'Replay many dead letters, at once or spread over a time',
-  doc: 'Named by their addresses, or by a filter, or all there are, newest first. With a `next` in the answer there are more: send the same request with it as `cursor`.',
+  doc: 'Named by their addresses, or by a filter, or all there are, newest first. With a `next` in the answer there are more: send the same request with it as `cursor`. `delay`, `spread` and ages count from the first request.',
   scope: 'write',
   queues: 'path',
   path: ofQueue,
@@ -89,7 +89,7 @@ const replayMany = verb({
       });
     }
     if (deadLetters === undefined) {
-      const bounds = { all: isAll, limit, scanMax: SCAN_MAX, cursor: placeFrom(from), dryRun, delay, over };
+      const bounds = { all: isAll, limit, scanMax: SCAN_MAX, cursor: from, dryRun, delay, over };
       return replayWhere(backend, { queue, partitions }, filter, bounds);
     }
     if (dryRun || over !== undefined || from !== undefined) {
@@ -116,7 +116,7 @@ async function replayWhere(
     ...counts,
     replayed: scheduled,
     deadLetters,
-    next: cursorFrom(at),
+    next: at,
   };
   return { status: 200 as const, body, changed: scheduled };
 }
@@ -147,7 +147,7 @@ const purge = verb({
   method: 'post',
   at: '/queues/{queue}/dead/purge',
   summary: 'Remove dead letters for ever',
-  doc: 'Oldest first, those that a filter names, or all. It only counts them unless `dryRun` is false.',
+  doc: 'Oldest first, those that a filter names, or all. It only counts them unless `dryRun` is false. With a `next` in the answer there are more: send the same request with it as `cursor`. Ages count from the first request, and jobs that die meanwhile are not met.',
   scope: 'admin',
   queues: 'path',
   path: ofQueue,
@@ -164,9 +164,9 @@ const purge = verb({
     const { dryRun, all: isAll, limit = PURGE_DEFAULT, cursor: from, ...fields } = body;
     const filter = seenFilter(fields, caller);
     await refsOfQueue(await backend.place(), queue);
-    const bounds = { dryRun, all: isAll, limit, scanMax: PURGE_MAX, cursor: placeFrom(from) };
+    const bounds = { dryRun, all: isAll, limit, scanMax: PURGE_MAX, cursor: from };
     const { cursor: at, ...done } = await backend.deadLetters.purge(backend.queueOf(queue), filter, bounds);
-    return { status: 200, body: { queue, dryRun, ...done, next: cursorFrom(at) }, changed: done.removed };
+    return { status: 200, body: { queue, dryRun, ...done, next: at }, changed: done.removed };
   },
 });
 

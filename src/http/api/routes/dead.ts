@@ -5,7 +5,6 @@ import { redactedJob } from '../../../core/redaction.ts';
 import { parseAddress, writtenAs } from '../../../operations/dead-letters.ts';
 import { refsOfQueue } from '../../../operations/refs.ts';
 import type { Scope } from '../../../operations/tokens.ts';
-import { cursorOf, readTexts } from '../paging.ts';
 import { Problem } from '../problem.ts';
 import { cursor, ofDeadLetter, ofQueue, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
@@ -14,14 +13,9 @@ import { seenDeferred, seenHistory, seenReason } from './hidden.ts';
 
 type Scopes = ReadonlySet<Scope>;
 
-const PLACE = /^\d{1,4}\/\d{1,16}-\d{1,16}$/;
 /** Dead letters that one request looks at. */
 const SCAN_MAX = 10_000;
 const GROUPS_SCAN_MAX = 20_000;
-
-/** Where the library goes on, as a text for a query; and back. */
-export const cursorFrom = (at: string | undefined) => (at === undefined ? undefined : cursorOf({ at }));
-export const placeFrom = (from: string | undefined) => readTexts(from, PLACE).at;
 
 const listDead = verb({
   name: 'dead.list',
@@ -46,16 +40,16 @@ const listDead = verb({
     const { length: partitions } = await refsOfQueue(await backend.place(), queue);
     const to = backend.queueOf(queue);
     if (group === undefined) {
-      const bounds = { limit, scanMax: SCAN_MAX, cursor: placeFrom(from) };
+      const bounds = { limit, scanMax: SCAN_MAX, cursor: from };
       const page = await backend.deadLetters.list(to, filter, bounds);
       const deadLetters = page.deadLetters.map((row) => seenRow(row, { partitions, scopes: caller.scopes }));
-      return { status: 200, body: { queue, deadLetters, scanned: page.scanned, next: cursorFrom(page.cursor) } };
+      return { status: 200, body: { queue, deadLetters, scanned: page.scanned, next: page.cursor } };
     }
-    const bounds = { scanMax: GROUPS_SCAN_MAX, cursor: placeFrom(from) };
+    const bounds = { scanMax: GROUPS_SCAN_MAX, cursor: from };
     const found = await backend.deadLetters.groups(to, filter, bounds);
     const groups = seenGroups(found.groups, { partitions, scopes: caller.scopes });
     const { others, scanned } = found;
-    return { status: 200, body: { queue, groups, others, scanned, next: cursorFrom(found.cursor) } };
+    return { status: 200, body: { queue, groups, others, scanned, next: found.cursor } };
   },
 });
 
