@@ -87,6 +87,10 @@ function readerIn(book: JobBook): Reader {
         .slice(0, limit);
       return { places, next: places.length < limit ? undefined : places.at(-1)?.at };
     },
+    async recorded(ref) {
+      const members = inPartition(ref).map(({ id }) => memberOf(id));
+      return { places: members.map((member) => ({ member, at: member })), next: undefined };
+    },
     async extent(ref, source) {
       const places = placesIn(ref, source);
       return { last: places.at(-1)?.at, count: places.length };

@@ -10,7 +10,7 @@ import { defineQueue, type Queue } from '../../src/core/queue.ts';
 import type { RetryPolicy } from '../../src/redis/connection/outage.ts';
 import { countPage, membersOf } from '../../src/redis/find/counted.ts';
 import type { Moved } from '../../src/redis/transitions/replies.ts';
-import { item, T0, usePartition } from '../support/partition.ts';
+import { item, only, T0, usePartition } from '../support/partition.ts';
 
 const p = usePartition();
 const DAY = 86_400_000;
@@ -108,6 +108,50 @@ test.each<[string, JobFilter]>([
   await counting;
   expect(new Set(counts)).toEqual(new Set([20]));
   expect(counts.length).toBeGreaterThan(0);
+});
+
+test.each<[string, JobFilter]>([
+  ['by name', { name: 'default', idPrefix: 'x' }],
+  ['by id', { idPrefix: 'x' }],
+])('%s: of a large partition 0 is said of no job that is somewhere else at each look', async (_, filter) => {
+  await p.scheduleAll(Array.from({ length: 501 }, (_none, nth) => item(`j${nth}`, { dueMs: T0 + DAY })));
+  let claim = await p.running('x');
+  const { places } = parts.reader;
+  /** It runs while scheduled jobs are looked through, and is scheduled while those are that wait or run. */
+  const evading: WalkParts['reader']['places'] = async (ref, ask) => {
+    const isScheduled = (await p.redis.zscore(p.keys.scheduled, 'j:x')) !== null;
+    if (ask.source.kind === 'scheduled' && isScheduled) claim = only(await p.run());
+    if (ask.source.kind !== 'scheduled' && !isScheduled) await p.defer(claim, { delayMs: 0 });
+    return places(ref, ask);
+  };
+  const ask = { queue: defineQueue('q'), filter: parseFilter(filter, { owner: 'a test' }) };
+  const evaded = { ...parts, reader: { ...parts.reader, places: evading } };
+  expect(await countJobs(evaded, ask)).toEqual({ count: 1, atLeast: true });
+  await p.cancel('j:x');
+  expect(await countJobs(parts, ask)).toEqual({ count: 0, atLeast: false });
+});
+
+test('a record that stays is met, also while records come and their jobs move', async () => {
+  const stay = Array.from({ length: 1000 }, (_none, nth) => `j${nth}`);
+  await p.scheduleAll(stay.map((id) => item(id)));
+  const met = new Set<string>();
+  let after: string | undefined;
+  let slices = 0;
+  do {
+    const slice = await parts.reader.recorded(p.ref, { after, limit: 50 });
+    if ('kind' in slice) throw new Error('moved');
+    for (const { member } of slice.places) met.add(member);
+    after = slice.next;
+    slices += 1;
+    if (slices <= 20) await p.scheduleAll(Array.from({ length: 100 }, (_none, nth) => item(`more${slices}-${nth}`)));
+    if (slices <= 20) await p.promote();
+  } while (after !== undefined);
+  expect(stay.filter((id) => !met.has(`j:${id}`))).toEqual([]);
+  expect(slices).toBeGreaterThan(1);
+  await p.redis.hset(p.keys.meta, 'generation', 3);
+  expect(await parts.reader.recorded(p.ref, { after: undefined, limit: 20 })).toEqual({
+    ...{ kind: 'moved', layoutGeneration: 3 },
+  });
 });
 
 test('another generation is said', async () => {

@@ -8,8 +8,11 @@
  *   by tag, name or id      of a small partition one script says which jobs there are, and then they are looked at. Of a
  *                           large one the index is walked through, which holds if nothing has moved meanwhile
  *
- * Where something moves each time, the largest count of three says how many there are at least.
+ * Where something moves each time, the largest count of three says how many there are at least. A job may be somewhere else at
+ * each of the three; so before 0 is said of jobs that move, each record is looked at. A job has its record from its first
+ * moment to its end, wherever it goes: 0 then means that no job lives which lived when the count began.
  */
+import { DuestreamError } from '../../core/errors.ts';
 import type { Queue } from '../../core/queue.ts';
 import type { RetryPolicy } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
@@ -17,7 +20,7 @@ import { createStep } from '../../redis/transitions/bytes.ts';
 import type { Moved } from '../../redis/transitions/replies.ts';
 import { isMoved } from '../partition-calls.ts';
 import { withReadRetry } from '../read-retry.ts';
-import { type Filter, sourcesOf } from './filter.ts';
+import { type Filter, isWithin, sourcesOf } from './filter.ts';
 import { isLike, isPrefixed, type Page, pageOf, type Reader, type WalkParts } from './walk.ts';
 
 /** How many jobs there are. */
@@ -38,8 +41,15 @@ const LOOKS_MAX = 3;
 const AGAIN_MAX = 10_000;
 const WALK_ROWS = 1000;
 const LOOKED_AT_ONCE = 100;
+/** Of records in one partition, 100 each but for large ones. */
+const SLICES_MAX = 10_000_000;
 
-export async function countJobs(parts: WalkParts, { queue, filter }: CountAsk): Promise<JobCount> {
+export async function countJobs(parts: WalkParts, ask: CountAsk): Promise<JobCount> {
+  const counted = await countMoving(parts, ask);
+  return counted.count === 0 && counted.atLeast ? countRecords(parts, ask) : counted;
+}
+
+async function countMoving(parts: WalkParts, { queue, filter }: CountAsk): Promise<JobCount> {
   const small = await parts.callPartitions(queue, async (layout, policy) => {
     const counts = await Promise.all(layout.map((ref) => countIn(parts.reader, { ref, filter, policy })));
     return counts.find(isMoved) ?? counts.flatMap((count) => (isMoved(count) ? [] : [count]));
@@ -125,6 +135,39 @@ async function countByWalk(parts: WalkParts, ask: CountAsk): Promise<JobCount> {
     if (scanned > AGAIN_MAX) break;
   }
   return { count: most, atLeast: true };
+}
+
+/** Each job that lives all the while is met. One that comes meanwhile, or gets into one of the states, may be missing. */
+async function countRecords(parts: WalkParts, { queue, filter }: CountAsk): Promise<JobCount> {
+  const counts = await parts.callPartitions(queue, async (layout, policy) => {
+    // What a server says of a slice holds for that server: after an outage a partition is looked at anew.
+    const count = (ref: PartitionRef) =>
+      withReadRetry('count', () => countRecordsIn(parts.reader, ref, filter), policy);
+    const found = await Promise.all(layout.map(count));
+    return found.find(isMoved) ?? found.flatMap((one) => (isMoved(one) ? [] : [one]));
+  });
+  return { count: counts.reduce((sum, count) => sum + count, 0), atLeast: true };
+}
+
+async function countRecordsIn(reader: Reader, ref: PartitionRef, filter: Filter): Promise<number | Moved> {
+  const met = new Set<string>();
+  const step = createStep(LOOKED_AT_ONCE);
+  let after: string | undefined;
+  for (let slices = 0; slices < SLICES_MAX; slices += 1) {
+    const slice = await reader.recorded(ref, { after, limit: step.next() });
+    if (isMoved(slice)) return slice;
+    const places = slice.places.filter((place) => isPrefixed(place, filter));
+    const { jobs, sizes } = await reader.look(ref, places);
+    step.saw(sizes);
+    for (const job of jobs) {
+      if (job && filter.states.includes(job.state) && isWithin(filter.due, job.dueMs) && isLike(job, filter)) {
+        met.add(job.member);
+      }
+    }
+    after = slice.next;
+    if (after === undefined) return met.size;
+  }
+  throw new DuestreamError('unavailable', `jobs of ${ref.queue} come faster than they are counted; try again`);
 }
 
 /** The same twice: nothing has moved in between. */

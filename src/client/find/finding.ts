@@ -38,7 +38,10 @@ export interface Finding {
    * How many there are, each counted once, also while jobs go from state to state: each partition is counted at one moment.
    * A large one of which jobs are counted by tag, name or id, or with more than 500 jobs in ready, is looked through; where
    * jobs move meanwhile there are at least so many, and `tally` says so. How many are scheduled, also within a range of
-   * due times, costs nothing. 0 means that no such job lived at that moment.
+   * due times, costs nothing.
+   *
+   * 0 means that no job lives any more which lived when the call began and which the filter means all the while. A job that
+   * is scheduled during the call may be missing, and with a `state` or `due` one that only then gets there.
    *
    * @example while ((await producer.count(mail)) > 0) await new Promise((resolve) => setTimeout(resolve, 1000));
    */

@@ -24,6 +24,7 @@ import {
   extentOf,
   type Place,
   placesOf,
+  recorded,
   type Slice,
   type Source,
 } from '../../redis/find/places.ts';
@@ -40,6 +41,7 @@ import { nameIn } from './name-in.ts';
 /** Where jobs are read: in Redis, or in the virtual time of the test kit. */
 export interface Reader {
   readonly places: (ref: PartitionRef, ask: Ask & { readonly source: Source }) => Promise<Slice | Moved>;
+  readonly recorded: (ref: PartitionRef, ask: Pick<Ask, 'after' | 'limit'>) => Promise<Slice | Moved>;
   readonly look: (ref: PartitionRef, places: readonly Place[]) => ReturnType<typeof lookAt>;
   readonly extent: (ref: PartitionRef, source: Source) => Promise<Extent>;
   readonly countScheduled: (ref: PartitionRef, due: DueRange) => Promise<number>;
@@ -49,6 +51,7 @@ export interface Reader {
 
 export const readerOf = (redis: Redis): Reader => ({
   places: (ref, ask) => placesOf(redis, ref, ask),
+  recorded: (ref, ask) => recorded(redis, ref, ask),
   look: (ref, places) => lookAt(redis, ref, places),
   extent: (ref, source) => extentOf(redis, ref, source),
   countScheduled: (ref, due) => countScheduled(redis, ref, due),

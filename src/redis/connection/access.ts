@@ -26,7 +26,8 @@ const COMMANDS: Readonly<Record<AccessRole, readonly string[]>> = {
     xack xadd xclaim xdel xgroup|create xgroup|createconsumer xgroup|delconsumer xinfo|consumers xinfo|groups xinfo|stream
     xlen xpending xrange xreadgroup xrevrange xtrim zadd zcard zcount zmscore zrange zrangebyscore zrem zscan zscore`),
   /** An application that schedules, cancels, changes and replays jobs, and finds them. */
-  producer: words(`exists hdel hgetall hincrby hmget hset hsetnx spublish xdel xlen xpending xrange xrevrange zadd zcard
+  producer:
+    words(`exists hdel hgetall hincrby hmget hscan hset hsetnx spublish xdel xlen xpending xrange xrevrange zadd zcard
     zcount zmscore zrange zrem zscore`),
   /** The verbs of the command line that change nothing. */
   reader: words(`exists get hgetall hlen hmget hscan mget pttl smembers xinfo|consumers xinfo|groups xinfo|stream

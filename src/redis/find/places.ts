@@ -9,6 +9,7 @@
  *   ready       by entry                 the stream
  *   running     by entry                 what consumers hold
  */
+import { isTombstone } from '../../core/codec.ts';
 import type { EntryId } from '../../core/job.ts';
 import type { Redis } from '../connection/connect.ts';
 import { GROUP, type PartitionRef } from '../keys.ts';
@@ -113,6 +114,24 @@ export async function extentOf(redis: Redis, { keys }: PartitionRef, source: Sou
       return { last: last?.slice(source.tag.length + 1), count };
     }
   }
+}
+
+/**
+ * Members that have a record, in no order and some of them twice. What has a record from the first slice to the last is in
+ * one of them, wherever its job goes meanwhile.
+ */
+export function recorded(
+  redis: Redis,
+  ref: PartitionRef,
+  { after = '0', limit }: Omit<Ask, 'last'>,
+): Promise<Slice | Moved> {
+  return unmoved(redis, ref, async () => {
+    const [next, flat] = list(bytesOf(await redis.callBuffer('HSCAN', ref.keys.jobs, after, 'COUNT', limit)));
+    const words = list(flat).map(text);
+    const members = words.filter((_, at) => at % 2 === 0 && !isTombstone(words[at + 1] ?? ''));
+    const cursor = text(next);
+    return { places: members.map((member) => ({ member, at: member })), next: cursor === '0' ? undefined : cursor };
+  });
 }
 
 /** How many jobs are scheduled, in a range of due times where there is one. */
