@@ -4,12 +4,14 @@
 -- USED BY  bury, defer, retry
 -- NEEDS   tombstone
 -- RULE    Only the newest token and its own entry may settle a job. The same call once more is told
---         `already`, whether the job is over since or waits for its next start.
+--         `already`, whether the job is over since or waits for its next start, and `cancelled`
+--         where it ended so.
 local function refusalOf(run, jobs, entry, member, token)
   if not run then
     -- rarely
-    local _, settled = settledIn(jobs, member)
-    return settled == token and 'already' or 'gone'
+    local outcome, settled = settledIn(jobs, member)
+    if settled ~= token then return 'gone' end
+    return outcome == 'c' and 'cancelled' or 'already'
   end
   if run.token == token and run.entry == '-' then return 'already' end
   if run.token ~= token or run.entry ~= entry then return 'fenced' end

@@ -14,8 +14,9 @@
 -- RETURN {'ok', dead letter id} | {'cancelled'} (a cancel was requested) | {'already'} | {'fenced'}
 --        | {'gone'}
 -- The dead letter is added first; a call that was cut off after that finds it again instead of
--- adding a second one. The tombstone names its dead letter, so that a replay removes that tombstone
--- and no other. The compensation job is due at once.
+-- adding a second one, and without a tombstone it shows that this call was carried out. The
+-- tombstone names its dead letter, so that a replay removes that tombstone and no other. The
+-- compensation job is due at once.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, wake = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local tags, past, ended, note = KEYS[9], KEYS[10], KEYS[11], ARGV[10]
@@ -25,6 +26,7 @@ local compensation = { member = ARGV[8], record = ARGV[9], due = now }
 
 local run = runOf(redis.call('HGET', runs, member))
 local refusal = refusalOf(run, jobs, entry, member, token)
+if refusal == 'gone' and deadLetterOf(dead, member, token) then return { 'already' } end
 if refusal then return { refusal } end
 
 local isCancelled, deadLetter = run.cancel == '1', '-'
@@ -33,9 +35,8 @@ if not isCancelled and failure ~= '' then
 end
 
 local function deadLetterId()
-  for _, found in ipairs(newestDeadLetters(dead)) do
-    if found[2][2] == member and found[2][10] == token then return found[1] end
-  end
+  local found = deadLetterOf(dead, member, token)
+  if found then return found[1] end
   run.member, run.record, run.reason = member, redis.call('HGET', jobs, member) or '', reason
   return addDeadLetter(dead, now, run)
 end

@@ -9,7 +9,7 @@
 --       size: number of words after the key; a command is name, key, words
 -- RETURN 'ok' | 'cancelled' (a cancel was requested: no effect) | 'already' | 'fenced' | 'gone' |
 --        'half', number of the refused command, its error (a later one was refused: the job is a
---        dead letter)
+--        dead letter, from which the same call is told so again)
 -- The effects come first. If the first is refused, nothing has happened: the error reaches the
 -- caller and the job is not over. If a later one is, those before it stay, and a second start would
 -- have them twice: the job becomes a dead letter in this very step. No allow-oom, because the
@@ -22,16 +22,23 @@ local entry, member, token, note = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
 local run = runOf(redis.call('HGET', runs, member))
 if not run then
+  -- rarely
   local outcome, settled = settledIn(jobs, member)
-  local said = ({ c = 'cancelled', d = 'already', x = 'already' })[outcome]
-  return settled == token and said or 'gone'
+  local said = settled == token and ({ c = 'cancelled', d = 'already' })[outcome]
+  if said then return said end
+  -- @named-letter
+  local isDead = settled == token and outcome == 'x'
+  local found = isDead and deadLetterIn(dead, tombstoneOf(jobs, member))
+    or deadLetterOf(dead, member, token)
+  local history = found and found[2][6] == 'half-committed' and found[2][8] or ''
+  local number, refusal = history:match('.*"command (%d+) of the commit was refused: ([^"]*)"')
+  return number and ('half %s %s'):format(number, refusal) or 'gone'
 end
 if run.token ~= token or run.entry ~= entry then return 'fenced' end
 
 local function deadLetterId(refusal)
-  for _, found in ipairs(newestDeadLetters(dead)) do
-    if found[2][2] == member and found[2][10] == token then return found[1] end
-  end
+  local found = deadLetterOf(dead, member, token)
+  if found then return found[1] end
   local line = ('{"t":%.0f,"a":%s,"k":"failure","m":"%s"}'):format(now, run.attempts, refusal)
   countFailure(run, line)
   run.member, run.record = member, redis.call('HGET', jobs, member) or ''

@@ -10,8 +10,8 @@
 --       call; due ms; compensation: member of a job that is to take half-done effects of earlier
 --       starts back, '' = none; compensationRecord: its record
 -- RETURN one text per entry: expired | dead | kept (not late, runs anyway, or in scheduled
---        again) | lost (not owned by the caller) | later (not looked at: too many bytes, call
---        again)
+--        again) | over expired, over dead (the job has expired already, and its entry is gone) |
+--        lost (not owned by the caller) | later (not looked at: too many bytes, call again)
 -- Judges again: between the start that said late and this call the job may have become another one.
 -- No attempt is used. The compensation job is due at once; no nudge is sent, so the leader sees it
 -- within its safety tick. A call that was cut off finds its dead letter again. A caller that names
@@ -51,8 +51,15 @@ local function expire(run, header)
   return isDead and 'dead' or 'expired'
 end
 
+local function left(member)
+  local tombstone = tombstoneOf(jobs, member) or ''
+  if tombstone:byte(2) == 101 then return 'over expired' end
+  local found = tombstone:byte(2) == 120 and deadLetterIn(dead, tombstone)
+  return found and found[2][6] == 'expired' and 'over dead' or 'lost'
+end
+
 local function judge(entry, member, due, compensation)
-  if not isPending(ready, entry, consumer) then return 'lost' end
+  if not isPending(ready, entry, consumer) then return left(member) end
   local record
   spent, record = readWithin(jobs, member, bytes, spent)
   if not spent then return 'later' end

@@ -34,7 +34,7 @@ export type Unhappy = Exclude<Outcome, { kind: 'done' }>;
 export async function persist<T>(
   { clock, signal }: ConcludeParts,
   what: string,
-  send: () => Promise<T>,
+  send: (mayHaveRun: boolean) => Promise<T>,
 ): Promise<T | undefined> {
   try {
     // The handler has run: also what Redis refuses is repeated, because the only other way is to run it once more.

@@ -47,7 +47,8 @@ export function createExpire(parts: ExpiryParts): Expire {
     const kept: Delivery[] = [];
     for (let rest = deliveries; rest.length > 0; ) {
       const some = rest.slice(0, compensations ? COMPENSATIONS_MAX : EXPIRE_JOBS_MAX);
-      const replies = await withRetry('expire', () => judge(ref, some), policy).catch(() => undefined);
+      const call = async (mayHaveRun: boolean) => (await judge(ref, some)).map((reply) => ownWork(reply, mayHaveRun));
+      const replies = await withRetry('expire', call, policy).catch(() => undefined);
       if (!replies) break;
       tell(ref, some, replies);
       kept.push(...some.filter((_, index) => replies[index] === 'kept'));
@@ -89,4 +90,11 @@ export function createExpire(parts: ExpiryParts): Expire {
   }
 
   return expire;
+}
+
+/** What an earlier call has ended, whose reply was lost, is told as that one would have been told. */
+function ownWork(reply: ExpireReply, mayHaveRun: boolean): ExpireReply {
+  if (reply === 'over expired') return mayHaveRun ? 'expired' : 'lost';
+  if (reply === 'over dead') return mayHaveRun ? 'dead' : 'lost';
+  return reply;
 }

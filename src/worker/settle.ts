@@ -63,8 +63,14 @@ function settle(parts: SettleParts, ended: Ended, outcome: Outcome): void {
 async function sendOne(parts: SettleParts, ended: Ended, outcome: Unhappy): Promise<void> {
   const verb = outcome.kind === 'dead' ? 'bury' : outcome.kind;
   const line = await lineOf(parts, ended, outcome);
-  const reply = await persist(parts, verb, () => call(parts, ended, { outcome, line }));
-  if (reply === 'ok') tellUnhappy(parts, ended, outcome);
+  let isOwn = false;
+  const reply = await persist(parts, verb, async (mayHaveRun) => {
+    const said = await call(parts, ended, { outcome, line });
+    // A first call is `already` where somebody else has put the job back or ended it.
+    isOwn = said === 'ok' || (said === 'already' && mayHaveRun);
+    return said;
+  });
+  if (isOwn) tellUnhappy(parts, ended, outcome);
   conclude(parts, ended, verb, reply);
 }
 

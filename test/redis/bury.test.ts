@@ -113,10 +113,19 @@ describe('is refused without a write', () => {
     expect(await deadLettersNow()).toHaveLength(1);
   });
 
-  test('when the same call was carried out before and left no tombstone', async () => {
+  test('when the same call was carried out before and left no tombstone: its dead letter shows it', async () => {
     const claim = await p.running('a');
     await p.bury(claim, { windowMs: 0 });
+    expect(await p.withoutWrite(() => p.bury(claim, { windowMs: 0 }))).toBe('already');
+    await p.redis.del(p.keys.dead);
     expect(await p.withoutWrite(() => p.bury(claim, { windowMs: 0 }))).toBe('gone');
+  });
+
+  test('when the same call has ended it as cancelled', async () => {
+    const claim = await p.running('a');
+    await p.cancel('j:a');
+    await p.bury(claim);
+    expect(await p.withoutWrite(() => p.bury(claim))).toBe('cancelled');
   });
 
   test('when the job waits for its next attempt', async () => {

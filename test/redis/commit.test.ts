@@ -58,7 +58,8 @@ describe('a running job', () => {
     const claim = await p.running('a');
     await p.redis.set('{q:0}:word', 'a "word"');
     const effects = [add(5), { command: 'INCR', key: '{q:0}:word', args: [] }, add(7)];
-    expect(await p.commit(claim, effects)).toMatch(/^half 2 ERR value is not an integer/);
+    const said = await p.commit(claim, effects);
+    expect(said).toMatch(/^half 2 ERR value is not an integer/);
     expect(await sum()).toBe('5');
     expect(await p.picture()).toEqual({
       jobs: { 'j:a': 'tombstone dead' },
@@ -79,7 +80,20 @@ describe('a running job', () => {
       deadLetter,
     });
     expect([await p.count('dead'), await p.count('done')]).toEqual([1, 0]);
-    expect(await p.withoutWrite(() => p.commit(claim, effects))).toBe('already');
+    expect(await p.withoutWrite(() => p.commit(claim, effects))).toBe(said);
+  });
+
+  test('is told again to have been half committed, without a done window and behind other dead letters', async () => {
+    await p.redis.set('{q:0}:word', 'a word');
+    const effects = [add(5), { command: 'INCR', key: '{q:0}:word', args: [] }];
+    const forgotten = await p.running('forgotten');
+    const said = await p.commit(forgotten, effects, { windowMs: 0 });
+    expect(await p.withoutWrite(() => p.commit(forgotten, effects, { windowMs: 0 }))).toBe(said);
+    const claim = await p.running('a');
+    await p.commit(claim, effects);
+    for (let nth = 0; nth < 10; nth += 1) await p.bury(await p.running(`b${nth}`));
+    expect(await p.withoutWrite(() => p.commit(claim, effects))).toBe(said);
+    expect(await p.withoutWrite(() => p.commit(forgotten, effects, { windowMs: 0 }))).toBe('gone');
   });
 
   test('is not over at the memory limit, and nothing has happened', async () => {
@@ -106,6 +120,18 @@ describe('is refused without an effect', () => {
     const claim = await p.running('a');
     await p.retry(claim);
     expect(await p.withoutWrite(() => p.commit(claim, [add(5)]))).toBe('fenced');
+  });
+
+  test('when the job died otherwise, or its dead letter was purged', async () => {
+    const buried = await p.running('a');
+    await p.bury(buried);
+    expect(await p.withoutWrite(() => p.commit(buried, [add(5)]))).toBe('gone');
+    await p.redis.set('{q:0}:word', 'a word');
+    const half = await p.running('b');
+    const effects = [add(5), { command: 'INCR', key: '{q:0}:word', args: [] }];
+    expect(await p.commit(half, effects)).toMatch(/^half/);
+    await p.redis.del(p.keys.dead);
+    expect(await p.withoutWrite(() => p.commit(half, effects))).toBe('gone');
   });
 
   test('when the job was never there', async () => {

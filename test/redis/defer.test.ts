@@ -85,6 +85,13 @@ describe('is refused without a write', () => {
     expect(await p.withoutWrite(() => p.defer(claim))).toBe('already');
   });
 
+  test('when the same call has ended it as cancelled', async () => {
+    const claim = await p.running('a');
+    await p.cancel('j:a');
+    await p.defer(claim);
+    expect(await p.withoutWrite(() => p.defer(claim))).toBe('cancelled');
+  });
+
   test('when the job was settled otherwise by this start', async () => {
     const claim = await p.running('a');
     await p.complete([claim]);

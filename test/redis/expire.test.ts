@@ -80,10 +80,25 @@ describe('a late job', () => {
     expect(only(await p.start(deliveries, { nowMs: LATE + 999_999 }))).toMatchObject({ kind: 'run' });
   });
 
-  test('is over once: a second identical call is lost, without a write', async () => {
-    const deliveries = await late('a');
-    await p.expire(deliveries, { nowMs: LATE });
-    expect(await p.withoutWrite(() => p.expire(deliveries, { nowMs: LATE }))).toEqual(['lost']);
+  test.each([
+    ['expired', drop],
+    ['dead', dead],
+  ])('is over once: a second identical call says that it is %s, without a write', async (kind, how) => {
+    const deliveries = await late('a', { late: how });
+    expect(await p.expire(deliveries, { nowMs: LATE })).toEqual([kind]);
+    const again = () => p.withoutWrite(() => p.expire(deliveries, { nowMs: LATE }));
+    expect(await again()).toEqual([`over ${kind}`]);
+    await p.redis.del(p.keys.dead);
+    expect(await again()).toEqual([kind === 'dead' ? 'lost' : 'over expired']);
+  });
+
+  test('is lost to a second call where it ended otherwise, or nothing is known of it', async () => {
+    const buried = await p.running('a');
+    await p.bury(buried);
+    const deliveries = await late('b');
+    await p.expire(deliveries, { nowMs: LATE, windowMs: 0 });
+    const both = [...deliveries, { ...deliveries[0], ...buried, dueMs: T0 }] as readonly Delivery[];
+    expect(await p.withoutWrite(() => p.expire(both, { nowMs: LATE }))).toEqual(['lost', 'lost']);
   });
 
   test('says expired to the call that scheduled it', async () => {
@@ -110,7 +125,7 @@ describe('a compensation job of a late job that was started before', () => {
     await p.schedule('undo', { dueMs: T0 + 99_000 });
     const deliveries = withCompensation(await late('a'));
     await p.expire(deliveries, { nowMs: LATE });
-    expect(await p.withoutWrite(() => p.expire(deliveries, { nowMs: LATE }))).toEqual(['lost']);
+    expect(await p.withoutWrite(() => p.expire(deliveries, { nowMs: LATE }))).toEqual(['over expired']);
     expect((await p.picture()).scheduled).toEqual({ 'j:undo': T0 + 99_000 });
   });
 

@@ -16,9 +16,10 @@ import {
 } from './model.ts';
 
 /** The run a settle speaks of, or why it is refused. */
-function claimed(model: Model, { entry, member, token }: Claim): Run | 'already' | 'gone' | 'fenced' {
+function claimed(model: Model, { entry, member, token }: Claim): Run | 'already' | 'gone' | 'fenced' | 'cancelled' {
   const { run, tombstone } = jobOf(model, member);
-  if (!run) return tombstone?.token === token ? 'already' : 'gone';
+  if (!run && tombstone?.token !== token) return 'gone';
+  if (!run) return tombstone?.outcome === 'c' ? 'cancelled' : 'already';
   if (run.token === token && !run.entry) return 'already';
   return run.token === token && run.entry?.id === entry ? run : 'fenced';
 }
@@ -71,9 +72,7 @@ export function commit(
   { windowMs, effects, refused }: { windowMs: number; effects: number; refused: boolean },
 ): CommitReply {
   const run = completing(model, claim);
-  if (run === 'gone' && jobOf(model, claim.member).tombstone?.token === claim.token) {
-    return jobOf(model, claim.member).tombstone?.outcome === 'x' ? 'already' : 'gone';
-  }
+  if (run === 'gone') return halfBefore(model, claim) ?? run;
   if (typeof run === 'string') return run;
   if (run.cancel) return finish(model, { claim, run, windowMs, outcome: 'd' });
   if (refused && effects === 0) throw new Error(REFUSAL);
@@ -89,6 +88,19 @@ export function commit(
   finish(model, { claim, run, windowMs, outcome: 'x', deadLetter });
   return `half ${effects + 1} ${REFUSAL}`;
 }
+
+/** What the same call was told before: its dead letter says it. */
+function halfBefore(model: Model, claim: Claim): CommitReply | undefined {
+  const { tombstone } = jobOf(model, claim.member);
+  const named = tombstone?.token === claim.token && tombstone.outcome === 'x' ? tombstone.deadLetter : undefined;
+  const found = named && model.deadLetters.includes(named) ? named : deadLetterBy(model, claim);
+  const [, nth] = /command (\d+) of the commit was refused/.exec(found?.history.at(-1) ?? '') ?? [];
+  return found?.reason === 'half-committed' ? `half ${nth} ${REFUSAL}` : undefined;
+}
+
+/** Scripts look at the newest eight. */
+const deadLetterBy = (model: Model, { member, token }: Claim): DeadLetter | undefined =>
+  model.deadLetters.slice(-8).findLast((one) => one.member === member && one.token === token);
 
 /** A job that failed or was put aside waits again, where nobody has put it meanwhile. */
 export function again(
@@ -128,6 +140,7 @@ export function bury(
   call: { windowMs: number; reason: string; error: string; compensation?: Compensation | undefined },
 ): SettleReply {
   const run = claimed(model, claim);
+  if (run === 'gone' && deadLetterBy(model, claim)) return 'already';
   if (typeof run === 'string') return run;
   const { reason, error, compensation } = call;
   const history = [...run.history, ...(error === '' ? [] : [error])].slice(-5);

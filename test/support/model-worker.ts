@@ -208,7 +208,7 @@ export function expire(
   const replies = deliveries.map((delivery): ExpireReply => {
     if (room.isFull()) return 'later';
     const entry = heldBy(model, delivery.entry, call.consumer);
-    if (!entry) return 'lost';
+    if (!entry) return expiredBefore(model, delivery.member);
     if (!room.takes(delivery.member)) return 'later';
     const kind = expireOne(model, delivery, call.windowMs);
     if (kind !== 'kept') gone.push(entry);
@@ -216,6 +216,13 @@ export function expire(
   });
   drop(model, gone);
   return replies;
+}
+
+function expiredBefore(model: Model, member: string): ExpireReply {
+  const { outcome, deadLetter } = jobOf(model, member).tombstone ?? {};
+  if (outcome === 'e') return 'over expired';
+  const found = outcome === 'x' && model.deadLetters.find((one) => one === deadLetter);
+  return found && found.reason === 'expired' ? 'over dead' : 'lost';
 }
 
 function expireOne(model: Model, { member, dueMs, compensation }: Expiring, windowMs: number): ExpireReply {

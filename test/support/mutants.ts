@@ -146,6 +146,7 @@ export const EQUIVALENT: ReadonlyMap<string, string> = new Map([
   ['sweep @drop-surplus: no write', 'what the model does leaves no surplus; test/redis/sweep.test.ts has one'],
   ['sweep @more: turned >', 'a call more, with nothing left to do'],
   ['stale @unnoted: no guard', 'every caller of the model names the key of the notes'],
+  ['commit @named-letter: turned == (2 of 2)', 'the letter is among the newest; test/redis/commit.test.ts has more'],
   ['past @window: turned ==', 'seldom is a bare job put twice for one time; test/redis/past.test.ts has one'],
   ['promotion @room: turned >', 'with no room no member is taken'],
   ...['promotion @plain: turned >', 'promotion @plain: turned <'].map(

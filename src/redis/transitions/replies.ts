@@ -100,7 +100,8 @@ export type SettleReply = 'ok' | 'cancelled' | 'already' | 'fenced' | 'gone';
 export type CommitReply = SettleReply | `half ${string}`;
 export type ExtendReply = 'ok' | 'cancel' | 'fenced' | 'gone';
 export type ReleaseReply = 'ok' | 'dropped' | 'started' | 'lost';
-export type ExpireReply = 'expired' | 'dead' | 'kept' | 'lost' | 'later';
+/** `over …`: the job has expired already, perhaps by the same call. */
+export type ExpireReply = 'expired' | 'dead' | 'over expired' | 'over dead' | 'kept' | 'lost' | 'later';
 export type CancelReply =
   | { readonly kind: 'cancelled' | 'requested' | 'unknown' }
   /** It is not what was seen. */
