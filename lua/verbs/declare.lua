@@ -1,27 +1,37 @@
 #!lua flags=allow-oom
--- declare: a queue enters the registry with its layout; who is first decides. So it is with the
--- schema of the namespace.
+-- declare: a queue enters the registry with its layout and its settings; who is first decides the
+-- layout. So it is with the schema of the namespace.
 -- KEYS  1 queues  2 wake
--- ARGV  1 queue  2 layout  3 schema
---       queue: its name, '' = none, only the schema; layout: partitions and generation, as JSON;
---       schema: the number of the layout of keys and values that the caller knows
+-- ARGV  1 queue  2 layout  3 schema  then per setting: setting, value
+--       queue: its name, '' = none, only the schema; layout: partitions and generation, as JSON,
+--       '' = only the settings of a queue that is there; schema: the number of the layout of keys
+--       and values that the caller knows; setting: its name
 -- RETURN {layout that holds, schema that holds}: the caller's, or those of whoever was first. With
---        another schema than the caller's nothing is written, and the layout is ''. For a name or a
---        layout that nobody could read nothing is written either, and the layout is 'bad'
--- A few bytes per queue, allowed at the memory limit as well: without its line nobody would drain
--- the queue. A registry without the number counts as schema 1. No queue can have the name of that
--- field.
+--        another schema than the caller's nothing is written, and the layout is ''; so it is
+--        without a layout for a queue that is not there. For a name or a layout that nobody could
+--        read nothing is written either, and the layout is 'bad'
+-- The settings of a queue come with it, and stand before it: no leader may take the first jobs of
+-- a broadcast queue for those of workers, and a queue that is refused leaves none behind. A few
+-- bytes per queue, allowed at the memory limit as well: without its line nobody would drain the
+-- queue. A registry without the number counts as schema 1. No queue can have the name of that
+-- field, nor of a setting.
 local queues, wake, queue, layout, schema = KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3]
 local found = redis.call('HGET', queues, ':schema')
 if found and found ~= schema then return { '', found } end
-if queue ~= '' then
+local known = queue ~= '' and redis.call('HGET', queues, queue)
+if queue ~= '' and layout == '' and not known then return { '', schema } end
+if queue ~= '' and layout ~= '' then
   local partitions = tonumber(layout:match('^{"partitions":(%d+),"generation":%d+}$')) or 0
   local named = queue:find('^[a-z0-9][a-z0-9._-]*$') and #queue <= 64
   if not named or partitions < 1 or partitions > 1024 then return { 'bad', schema } end
 end
 redis.call('HSETNX', queues, ':schema', schema)
 if queue == '' then return { '', schema } end
-if redis.call('HSETNX', queues, queue, layout) == 1 then
+for at = 4, #ARGV, 2 do
+  redis.call('HSET', queues, queue .. ':' .. ARGV[at], ARGV[at + 1])
+end
+if not known then
+  redis.call('HSET', queues, queue, layout)
   redis.call('SPUBLISH', wake, 'queue ' .. queue)
 end
-return { redis.call('HGET', queues, queue), schema }
+return { known or layout, schema }

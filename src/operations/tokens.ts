@@ -9,7 +9,10 @@ import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import { parseName } from '../core/job.ts';
 import { hintOf } from '../core/nearest.ts';
+import { memberOf } from '../redis/connection/cluster/members.ts';
+import { timeAt } from '../redis/connection/server-clock.ts';
 import { controlKeys } from '../redis/keys.ts';
+import { issueToken } from '../redis/transitions/tokens.ts';
 import type { Place } from './refs.ts';
 
 /**
@@ -45,31 +48,50 @@ const TOKEN = /^due_([0-9a-f]{12})_[A-Za-z0-9_-]{43}$/;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._@:-]{0,63}$/;
 const TOKENS_MAX = 1000;
 const QUEUES_MAX = 100;
+const CHANGES_MAX = 20;
 /** Compared with where there is no such token, so that the answer takes as long. */
 const NOBODY = hash('sha256', 'nobody');
 
-/** Makes one. The text is told once and never again. @throws DuestreamError `bad-input`, `exists` */
+/** Makes one, and takes away those that have expired. The text is told once and never again. @throws DuestreamError `bad-input`, `exists`, `moved` */
 export async function createToken(
   place: Place,
   { name, scopes, queues, expiresMs }: NewToken,
   nowMs: number,
 ): Promise<Token & { readonly token: string }> {
   checkNew({ name, scopes, queues, expiresMs }, nowMs);
-  const known = await listTokens(place);
-  if (known.some((one) => one.name === name)) {
-    throw new DuestreamError('exists', `a token called ${name} exists; allowed: another name, or revoke it first`);
-  }
-  if (known.length >= TOKENS_MAX) {
-    throw new DuestreamError('bad-input', `there are ${known.length} tokens; allowed: ${TOKENS_MAX}; revoke some`);
-  }
   const id = randomBytes(6).toString('hex');
   const token = `due_${id}_${randomBytes(32).toString('base64url')}`;
   const stored: Stored = { name, hash: hash('sha256', token), scopes, queues, createdMs: nowMs, expiresMs };
-  await place.redis.hset(keyOf(place), id, JSON.stringify(stored));
+  await issue(place, id, stored);
   return { id, name, scopes, queues, createdMs: nowMs, expiresMs, token };
 }
 
-/** By name, also those that have expired. What cannot be read is left out: it opens nothing. */
+/** Once more when somebody else has made or revoked one meanwhile: whether there is room, and the name is free, is asked in one step. */
+async function issue({ redis, namespace }: Place, id: string, stored: Stored): Promise<void> {
+  const { name } = stored;
+  for (let tries = 0; tries < CHANGES_MAX; tries += 1) {
+    const all = await redis.hgetall(keyOf({ namespace }));
+    // By the clock that decides which of them go.
+    const serverMs = Math.floor(await timeAt(memberOf(redis, keyOf({ namespace }))));
+    const known = Object.entries(all).map(([one, text]) => ({ id: one, stored: decode(text) }));
+    if (known.some((one) => one.stored?.name === name && !isExpired(one.stored, serverMs))) {
+      throw new DuestreamError('exists', `a token called ${name} exists; allowed: another name, or revoke it first`);
+    }
+    const ids = known.map((one) => ({ id: one.id, expiresMs: one.stored?.expiresMs }));
+    const call = { id, token: JSON.stringify(stored), most: TOKENS_MAX, known: ids };
+    const reply = await issueToken(redis, namespace, call);
+    if (reply === 'ok') return;
+    if (reply === 'full') {
+      throw new DuestreamError('bad-input', `there are ${ids.length} tokens; allowed: ${TOKENS_MAX}; revoke some`);
+    }
+  }
+  throw new DuestreamError(
+    'moved',
+    `token ${name}: other calls make and revoke tokens all the time; try again in a moment`,
+  );
+}
+
+/** By name, also those that have expired and that the next one has not taken the place of yet. What cannot be read is left out: it opens nothing. */
 export async function listTokens(place: Place): Promise<readonly Token[]> {
   const all = await place.redis.hgetall(keyOf(place));
   return Object.entries(all)
@@ -121,7 +143,7 @@ export function scopesOf(scopes: readonly Scope[]): ReadonlySet<Scope> {
   return new Set<Scope>(scopes.length === 0 ? [] : ['read', ...scopes]);
 }
 
-const keyOf = ({ namespace }: Place): string => controlKeys(namespace).tokens;
+const keyOf = ({ namespace }: Pick<Place, 'namespace'>): string => controlKeys(namespace).tokens;
 const isExpired = ({ expiresMs }: Pick<Token, 'expiresMs'>, nowMs: number) =>
   expiresMs !== undefined && expiresMs <= nowMs;
 

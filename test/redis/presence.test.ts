@@ -75,6 +75,41 @@ test('a process that leaves is gone at once, and one that is forgotten is not li
   expect(await presence(p.redis, namespace)).toEqual([]);
 });
 
+test('a process that is back when it is to be forgotten stays listed, in one step', async () => {
+  await beats('w1');
+  await forget(p.redis, namespace, 'w1');
+  expect((await presence(p.redis, namespace)).map(({ id }) => id)).toEqual(['w1']);
+});
+
+test('however many processes are killed, those that come take the lost ones away and leave the living', async () => {
+  const living = Array.from({ length: 30 }, (_, at) => `living${at}`);
+  for (const id of living) await beats(id, 60_000);
+  let most = 0;
+  for (let round = 0; round < 600; round += 1) {
+    await beats(`killed${round}`);
+    await p.redis.del(keys.beat(`killed${round}`));
+    most = Math.max(most, await p.redis.scard(keys.alive));
+  }
+  expect(most).toBeLessThanOrEqual(102);
+  expect(await p.redis.smismember(keys.alive, ...living)).toEqual(living.map(() => 1));
+});
+
+test('what thousands of killed processes left goes a few at a time, with each that comes', async () => {
+  await p.redis.sadd(keys.alive, ...Array.from({ length: 2000 }, (_, at) => `killed${at}`));
+  for (let round = 0; round < 130; round += 1) await beats(`w${round}`, 60_000);
+  const left = (await presence(p.redis, namespace)).filter(({ identity }) => identity === undefined);
+  expect(left.length).toBeLessThan(100);
+});
+
+test('where a process may not look for lost ones, it lives all the same', async () => {
+  await p.redis.call('ACL', 'SETUSER', 'default', '-srandmember');
+  try {
+    expect(await beats('w1')).toBe('anew');
+  } finally {
+    await p.redis.call('ACL', 'SETUSER', 'default', '+srandmember');
+  }
+});
+
 test('leaving and forgetting twice is fine', async () => {
   await leave(p.redis, namespace, 'w1');
   await forget(p.redis, namespace, 'w1');

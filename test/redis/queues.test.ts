@@ -6,6 +6,8 @@ import {
   findQueue,
   listQueues,
   partitionsOf,
+  setQueue,
+  undeclareQueue,
   unreadableQueues,
 } from '../../src/redis/transitions/queues.ts';
 import { usePartition } from '../support/partition.ts';
@@ -93,3 +95,58 @@ test.each(['not json', '{}', '{"partitions":"two","generation":0}', '{"partition
     await expect(findQueue(p.redis, namespace, 'emails')).rejects.toThrow(JSON.stringify(value));
   },
 );
+
+const keys = controlKeys(namespace);
+const limited = (queue: string, said: object = {}) =>
+  declareQueue(p.redis, { namespace, queue, partitions: 1, maxPending: 5, ...said });
+
+test('a declaration that is refused leaves no settings behind, however often', async () => {
+  for (let round = 0; round < 20; round += 1) {
+    await expect(limited(`queue${round}`, { partitions: 0 })).rejects.toMatchObject({ code: 'bad-input' });
+  }
+  expect(await p.redis.hkeys(keys.queues)).toEqual([]);
+});
+
+test('a queue and its settings come in one step: nobody sees one without the other', async () => {
+  const seen: string[] = [];
+  const other = await p.server.client();
+  let isOver = false;
+  const watching = (async () => {
+    while (!isOver) {
+      const found = await other.hkeys(keys.queues);
+      seen.push(
+        found
+          .filter((field) => field !== ':schema')
+          .toSorted()
+          .join(' '),
+      );
+    }
+  })();
+  for (let round = 0; round < 50; round += 1) {
+    await limited('emails', { maxBytes: 9 });
+    await undeclareQueue(p.redis, namespace, 'emails');
+  }
+  isOver = true;
+  await watching;
+  expect(
+    [...new Set(seen)].filter((fields) => fields !== '' && fields !== 'emails emails:maxBytes emails:maxPending'),
+  ).toEqual([]);
+});
+
+test('a queue that is declared keeps its settings, and takes new ones', async () => {
+  await limited('emails');
+  expect(await p.withoutWrite(() => limited('emails'))).toMatchObject({ maxPending: 5 });
+  expect(await limited('emails', { maxPending: 7 })).toMatchObject({ maxPending: 7 });
+  expect(await limited('emails', { maxPending: 9, isRepeated: true })).toMatchObject({ maxPending: 7 });
+  await setQueue(p.redis, { namespace, queue: 'emails', maxBytes: 9 });
+  expect(await findQueue(p.redis, namespace, 'emails')).toMatchObject({ maxPending: 7, maxBytes: 9 });
+});
+
+test('settings of a queue that was removed meanwhile are refused, so that none are left', async () => {
+  await limited('emails');
+  await undeclareQueue(p.redis, namespace, 'emails');
+  await expect(setQueue(p.redis, { namespace, queue: 'emails', maxPending: 7 })).rejects.toMatchObject({
+    code: 'not-found',
+  });
+  expect(await p.redis.hkeys(keys.queues)).toEqual([':schema']);
+});

@@ -22,7 +22,8 @@ const EVERYBODY = words('client|setname evalsha eval script|load hget hstrlen in
 const COMMANDS: Readonly<Record<AccessRole, readonly string[]>> = {
   /** Daemons, workers, schedules from code, and every verb of the command line. */
   service: words(`client|id client|unblock del exists get hdel hgetall hincrby hlen hmget hscan hset hsetnx mget
-    pexpire pttl sadd set smembers spublish srem ssubscribe sunsubscribe unlink
+    pexpire pttl sadd set smembers spublish srandmember srem ssubscribe sunsubscribe
+    unlink
     xack xadd xclaim xdel xgroup|create xgroup|createconsumer xgroup|delconsumer xinfo|consumers xinfo|groups xinfo|stream
     xlen xpending xrange xreadgroup xrevrange xtrim zadd zcard zcount zmscore zrange zrangebyscore zrem zscan zscore`),
   /** An application that schedules, cancels, changes and replays jobs, and finds them. */

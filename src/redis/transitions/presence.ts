@@ -41,7 +41,23 @@ export async function beat(
   const keys = controlKeys(namespace);
   const args = { process: identity.id, identity: JSON.stringify({ ...identity, beatTtlMs: ttlMs }), ttl: ttlMs };
   const reply = await run(redis, 'beat', { keys: { ...keys, beat: keys.beat(identity.id) }, args });
-  return text(reply) === 'kept' ? 'kept' : 'anew';
+  if (text(reply) === 'kept') return 'kept';
+  // It lives, whether or not others can be taken away.
+  await forgetSome(redis, namespace).catch(() => undefined);
+  return 'anew';
+}
+
+/** Among so few ids the lost ones stay for people to see in `workers`, until a mover has missed them for long. */
+const LISTED_FEW = 100;
+/** A process that enters the list takes so many of the lost ones out of it, at most. */
+const FORGOTTEN_AT_ONCE = 20;
+
+/** Processes may come and be killed all the time, and none live long enough to miss the others. */
+async function forgetSome(redis: Redis, namespace: string): Promise<void> {
+  const some = await redis.srandmember(controlKeys(namespace).alive, LISTED_FEW + 1);
+  if (some.length <= LISTED_FEW) return;
+  const lost = await withoutBeat(redis, namespace, some);
+  await forget(redis, namespace, ...lost.slice(0, FORGOTTEN_AT_ONCE));
 }
 
 /** A subscriber says how far behind it is, beside a heartbeat that is there. */
@@ -121,10 +137,15 @@ export async function withoutBeat(redis: Redis, namespace: string, ids: readonly
   return missing;
 }
 
-/** Takes ids out of the alive set once they are proven to own nothing. */
+/** Takes ids out of the alive set that have no heartbeat at that moment. */
 export async function forget(redis: Redis, namespace: string, ...ids: readonly string[]): Promise<void> {
+  const keys = controlKeys(namespace);
   for (let from = 0; from < ids.length; from += AT_ONCE) {
-    await redis.srem(controlKeys(namespace).alive, ...ids.slice(from, from + AT_ONCE));
+    const some = ids.slice(from, from + AT_ONCE);
+    const calls = some.map((id) =>
+      run(redis, 'forget', { keys: { ...keys, beat: keys.beat(id) }, args: { process: id } }),
+    );
+    await Promise.all(calls);
   }
 }
 

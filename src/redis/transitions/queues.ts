@@ -52,27 +52,33 @@ export async function declareQueue(
   const { known, schema, ...stored } = await look(redis, namespace, queue);
   const isNew = known === null || schema === null;
   const wanted = isRepeated && !isNew ? {} : encoded(said);
-  // Before the queue itself: no leader may take the first jobs of a broadcast queue for those of workers.
-  for (const setting of SETTINGS) {
-    const text = wanted[setting];
-    if (text !== undefined && text !== stored[setting]) await store(redis, { namespace, queue }, { setting, text });
-  }
+  const settings = SETTINGS.flatMap((name) => {
+    const value = wanted[name];
+    return value === undefined || value === stored[name] ? [] : [name, value];
+  });
   const layout = JSON.stringify({ partitions, generation: 0 });
-  const holds = isNew ? await declare(redis, namespace, { queue, layout }) : known;
+  const isSaid = isNew || settings.length > 0;
+  const holds = isSaid ? await declare(redis, namespace, { queue, layout, settings }) : known;
   const declared = decode(queue, holds, { ...stored, ...wanted });
   if (limits(wanted)) await allotAll(redis, namespace, declared);
   return declared;
 }
 
-/** What a queue keeps from now on, and whom its jobs go to. Every process follows within half a minute. */
+/**
+ * What a queue keeps from now on, and whom its jobs go to. Every process follows within half a minute.
+ *
+ * @throws DuestreamError `not-found` where it is not declared, or not any more
+ */
 export async function setQueue(
   redis: Redis,
-  { namespace, queue, ...settings }: QueueSettings & { readonly namespace: string; readonly queue: string },
+  { namespace, queue, ...said }: QueueSettings & { readonly namespace: string; readonly queue: string },
 ): Promise<void> {
-  for (const [setting, text] of Object.entries(encoded(settings))) {
-    await store(redis, { namespace, queue }, { setting, text });
-  }
-  const layout = limits(encoded(settings)) ? await findQueue(redis, namespace, queue) : undefined;
+  const wanted = encoded(said);
+  const settings = Object.entries(wanted).flat();
+  const holds = await declare(redis, namespace, { queue, layout: '', settings });
+  if (holds === '')
+    throw new DuestreamError('not-found', `queue ${queue} is not declared any more; its settings stay as they were`);
+  const layout = limits(wanted) ? await findQueue(redis, namespace, queue) : undefined;
   if (layout) await allotAll(redis, namespace, layout);
 }
 
@@ -82,15 +88,6 @@ const limits = ({ maxPending, maxBytes }: Stored): boolean => (maxPending ?? max
 async function allotAll(redis: Redis, namespace: string, layout: QueueLayout): Promise<void> {
   const each = partitionsOf(namespace, layout).map((ref) => allot(redis, ref, { quota: ref.quota ?? NO_QUOTA }));
   await Promise.all(each);
-}
-
-async function store(
-  redis: Redis,
-  { namespace, queue }: { readonly namespace: string; readonly queue: string },
-  { setting, text }: { readonly setting: string; readonly text: string },
-): Promise<void> {
-  const keys = controlKeys(namespace);
-  await naming(redis, [keys], redis.hset(keys.queues, fieldOf(queue, setting), text));
 }
 
 /** As they stand in the registry, each in a field of its own. */
@@ -118,14 +115,12 @@ const fieldsOf = (queue: string): readonly string[] => SETTINGS.map((setting) =>
 
 /** The namespace says from now on which schema it has, unless it does already. @throws DuestreamError `wrong-schema` */
 export async function claimNamespace(redis: Redis, namespace: string): Promise<void> {
-  await declare(redis, namespace, { queue: '', layout: '' });
+  await declare(redis, namespace, { queue: '', layout: '', settings: [] });
 }
 
 /** Takes a queue out of the registry and tells the movers, which let its partitions go. */
 export async function undeclareQueue(redis: Redis, namespace: string, queue: string): Promise<void> {
-  const keys = controlKeys(namespace);
-  await redis.hdel(keys.queues, queue, ...fieldsOf(queue));
-  await redis.spublish(keys.wake, `gone ${queue}`);
+  await run(redis, 'undeclare', { keys: controlKeys(namespace), args: { queue, mode: 'queue' }, each: SETTINGS });
 }
 
 /** All declared queues, by name. An entry that nobody can read is left out: it must not stop the others. */
@@ -201,10 +196,10 @@ async function look(redis: Redis, namespace: string, queue: string) {
 async function declare(
   redis: Redis,
   namespace: string,
-  what: { readonly queue: string; readonly layout: string },
+  { settings, ...what }: { readonly queue: string; readonly layout: string; readonly settings: readonly string[] },
 ): Promise<string> {
   const args = { ...what, schema: SCHEMA };
-  const [holds, schema] = list(await run(redis, 'declare', { keys: controlKeys(namespace), args }));
+  const [holds, schema] = list(await run(redis, 'declare', { keys: controlKeys(namespace), args, each: settings }));
   refuseOther(`namespace ${namespace}`, text(schema));
   if (text(holds) === 'bad')
     throw new DuestreamError('bad-input', `queue ${what.queue} cannot have ${what.layout}; allowed: ${LAYOUT}`);

@@ -172,8 +172,21 @@ export const scripts = {
   retire: define({ keys: ['ready'], args: ['consumer'], reply: 'text' }),
   watch: define({ keys: ['meta'], args: ['now', 'consumer', 'wish', 'seats', 'term'], reply: 'text' }),
   beat: define({ keys: ['beat', 'alive', 'wake'], args: ['process', 'identity', 'ttl'] }),
-  declare: define({ keys: ['queues', 'wake'], args: ['queue', 'layout', 'schema'], reply: 'list' }),
+  declare: define({
+    keys: ['queues', 'wake'],
+    args: ['queue', 'layout', 'schema'],
+    each: ['setting', 'value'],
+    reply: 'list',
+  }),
+  undeclare: define({ keys: ['queues', 'wake'], args: ['queue', 'mode'], each: ['setting'] }),
   identify: define({ keys: ['id'], args: ['candidate'], reply: 'text' }),
+  forget: define({ keys: ['alive', 'beat'], args: ['process'], reply: 'text' }),
+  issue: define({
+    keys: ['tokens'],
+    args: ['now', 'id', 'token', 'most'],
+    each: ['known', 'expires'],
+    reply: 'text',
+  }),
   define: define({ keys: ['schedules'], args: ['name', 'before', 'after'] }),
   sweep: define({
     keys: ['leader', 'jobs', 'done', 'dead', 'meta', 'ready', 'stale', 'past', 'ended'],

@@ -208,9 +208,9 @@ describe('queues rm', () => {
   });
 
   test('keeps a schedule that is put while the queue is removed by force, and has it fired', async () => {
-    const connection: { spublish: typeof the.redis.spublish } = Object.getPrototypeOf(the.redis);
-    const announce = vi.spyOn(connection, 'spublish').mockImplementationOnce(async () => {
-      announce.mockRestore();
+    const connection: { exists: typeof the.redis.exists } = Object.getPrototypeOf(the.redis);
+    const lookForLeaders = vi.spyOn(connection, 'exists').mockImplementationOnce(async () => {
+      lookForLeaders.mockRestore();
       const args = ['schedules', 'put', 'late', '--queue', 'q', '--every', '1h'];
       await runHere([...args, '--redis', the.server.url, '--namespace', namespace]);
       return 0;
@@ -239,8 +239,8 @@ describe('queues rm', () => {
   });
 
   test('keeps a job that is scheduled while the queue is removed by force, declares the queue again and ends with 1', async () => {
-    const connection: { spublish: typeof the.redis.spublish } = Object.getPrototypeOf(the.redis);
-    const announce = vi.spyOn(connection, 'spublish').mockImplementationOnce(async () => {
+    const connection: { exists: typeof the.redis.exists } = Object.getPrototypeOf(the.redis);
+    const lookForLeaders = vi.spyOn(connection, 'exists').mockImplementationOnce(async () => {
       await the.schedule('late', { dueMs: T0 + 1000 });
       return 0;
     });
@@ -249,7 +249,7 @@ describe('queues rm', () => {
     const args = ['queues', 'rm', 'q', '--force', '--redis', the.server.url, '--namespace', namespace];
     const invocation = { args, env: {}, cwd: cli.folder, stdin: Readable.from([]), stdout: screen, stderr: screen };
     expect(await runCli(invocation)).toBe(1);
-    announce.mockRestore();
+    lookForLeaders.mockRestore();
     expect(text).toContain('jobs were scheduled in q while it was removed: it is kept with those');
     expect(await queueNames()).toEqual(['q']);
     expect(await the.picture()).toEqual({ scheduled: { 'j:late': T0 + 1000 }, jobs: { 'j:late': 'record' } });

@@ -127,6 +127,7 @@ export const plain = {
     return gone;
   },
   SMEMBERS: (db, key) => [...(db.set(key) ?? [])],
+  SRANDMEMBER: (db, key, count) => [...(db.set(key) ?? [])].slice(0, integer(count)),
 
   ZADD(db, key, ...rest) {
     const first = rest.findIndex((word) => !/^(NX|XX|CH)$/i.test(word));
