@@ -22,6 +22,7 @@ import { arm, definitions, disarm, firedOf, lookedAt, lookedAtThen } from '../re
 import type { Leadership } from './election.ts';
 import { createErrands, type Errand, type Errands } from './errands.ts';
 import { sendErrands } from './fires.ts';
+import { createGoneLook } from './gone-schedules.ts';
 
 export interface EnqueuerParts {
   readonly redis: Redis;
@@ -76,6 +77,7 @@ interface Ahead {
 
 interface Enqueuing extends EnqueuerParts {
   readonly errands: Errands;
+  readonly lookForGone: () => Promise<void>;
   names: number;
   reads: number;
   ahead: Ahead | undefined;
@@ -99,7 +101,8 @@ interface Pass {
 export function createEnqueuer(parts: EnqueuerParts): Enqueuer {
   const { redis, ref, clock, events } = parts;
   const enqueuing: Enqueuing = {
-    ...{ ...parts, errands: createErrands(parts), names: NAMES_MIN, reads: READ_FIRST, ahead: undefined },
+    ...{ ...parts, errands: createErrands(parts), lookForGone: createGoneLook(parts) },
+    ...{ names: NAMES_MIN, reads: READ_FIRST, ahead: undefined },
   };
   const run = () => pass(enqueuing);
   const who = `enqueuer of ${ref.queue}:${ref.partition}`;
@@ -122,6 +125,7 @@ async function pass(enqueuing: Enqueuing): Promise<number | Idle> {
     return idle(FOLLOWING_REST_MS);
   }
   const { term } = leadership;
+  await enqueuing.lookForGone();
   const limit = enqueuing.names;
   const looked = await lookedAt(redis, ref, { limit, nowMs: enqueuing.nowMs?.() });
   const { names, nowMs, nextMs } = looked;

@@ -6,6 +6,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type OverlapPolicy, routingOf } from '../../core/recurring/schedule.ts';
 import { decodeFired, type Fired } from '../../core/recurring/schedule-progress.ts';
+import { decodeDefinition } from '../../core/recurring/schedule-text.ts';
 import { partitionOf } from '../../core/routing.ts';
 import { memberOf } from '../connection/cluster/members.ts';
 import type { Redis } from '../connection/connect.ts';
@@ -156,6 +157,62 @@ export async function firedOf(
   if (names.length === 0) return [];
   const texts = await redis.hmget(ref.keys.fired, ...names);
   return texts.map((found) => (found === null ? undefined : decodeFired(found)));
+}
+
+/** Definitions that are read at once, since one may hold 256 KiB of data. */
+const READ_AT_ONCE = 10;
+
+/** A schedule of which a partition knows how far it was fired, and that is defined no more, or for another queue. */
+export interface GoneSchedule {
+  readonly name: string;
+  readonly state: string;
+}
+
+/**
+ * A page of what a partition has fired, and those of it that are gone. `among`: all, or only those that the leader does not look
+ * at, as it forgets the others. `next` undefined: that was the last page.
+ */
+export async function goneSchedules(
+  redis: Redis,
+  ref: PartitionRef,
+  of: {
+    readonly namespace: string;
+    readonly among: 'all' | 'not looked at';
+    readonly cursor: string;
+    readonly limit: number;
+  },
+): Promise<{ readonly next: string | undefined; readonly looked: number; readonly gone: readonly GoneSchedule[] }> {
+  const [next, flat] = await redis.hscan(ref.keys.fired, of.cursor, 'COUNT', of.limit);
+  const all = flat.flatMap((name, at) => (at % 2 === 0 ? [{ name, state: flat[at + 1] ?? '' }] : []));
+  const suspects = of.among === 'all' ? all : await notLookedAt(redis, ref, all);
+  const gone: GoneSchedule[] = [];
+  for (let from = 0; from < suspects.length; from += READ_AT_ONCE) {
+    const some = suspects.slice(from, from + READ_AT_ONCE);
+    const names = some.map(({ name }) => name);
+    const texts = await definitions(redis, of.namespace, names);
+    gone.push(...some.filter(({ name }, at) => isGone(ref, name, texts[at])));
+  }
+  return { next: next === '0' ? undefined : next, looked: all.length, gone };
+}
+
+async function notLookedAt<T extends { readonly name: string }>(
+  redis: Redis,
+  { keys }: PartitionRef,
+  all: readonly T[],
+): Promise<readonly T[]> {
+  if (all.length === 0) return [];
+  const places = await redis.zmscore(keys.fires, ...all.map(({ name }) => name));
+  return all.filter((_, at) => places[at] === null);
+}
+
+/** What nobody can read is not gone. */
+function isGone({ queue }: PartitionRef, name: string, text: string | undefined): boolean {
+  if (text === undefined) return true;
+  try {
+    return decodeDefinition(name, text).schedule.queue !== queue;
+  } catch {
+    return false;
+  }
 }
 
 /** Schedules the jobs of instants and says when to look again, for as many schedules as the caller packs into a call. */

@@ -102,6 +102,39 @@ describe('a definition that is not there', () => {
   });
 });
 
+/** What a call leaves that dies after it has deleted the definition of a schedule that had ended. */
+const leave = (name: string) => p.redis.hset(p.keys.fired, name, `${START} 1 0 - - 0`);
+
+test('however often a call dies before it disarms a schedule that is gone, what it fired is forgotten while others fire', async () => {
+  const enqueuer = await open();
+  let most = 0;
+  for (let round = 0; round < 200; round += 1) {
+    await leave(`gone${round}`);
+    await put();
+    await enqueuer.at(0, round * 10_000);
+    most = Math.max(most, await p.redis.hlen(p.keys.fired));
+  }
+  // Found within a minute, six rounds, waited for another, and then forgotten.
+  expect(most).toBeLessThanOrEqual(15);
+  expect(await isLookedAt()).toBe(true);
+});
+
+test('what a thousand calls left that died so goes too, and nothing of what has ended, is paused or cannot be read', async () => {
+  const enqueuer = await open();
+  const kept = { ended: textOf({ maxRuns: 1 }), paused: textOf({ paused: true }), odd: 'nonsense' };
+  await p.redis.hset(controlKeys(NAMESPACE).schedules, { ...kept, moved: textOf({ queue: 'elsewhere' }) });
+  for (const name of [...Object.keys(kept), 'moved']) await leave(name);
+  for (let at = 0; at < 1000; at += 1) await leave(`gone${at}`);
+  for (let round = 0; round < 30; round += 1) await enqueuer.at(0, round * 10_000);
+  expect((await p.redis.hkeys(p.keys.fired)).toSorted()).toEqual(Object.keys(kept).toSorted());
+  expect([enqueuer.fired, enqueuer.missed, enqueuer.unreadable, await p.redis.zcard(p.keys.fires)]).toEqual([
+    [],
+    [],
+    [],
+    0,
+  ]);
+});
+
 test('a definition that nobody can read is told, looked at again a minute later, and fires once it is repaired', async () => {
   const enqueuer = await open();
   await arm(p.redis, p.ref, NAME);
@@ -162,14 +195,14 @@ describe('what is wrong with one schedule does not stop the others', () => {
   test('what nobody foresaw, in the work for one of them', async () => {
     const [hand, odd] = [handClock(), [] as string[]];
     const monotonicMs = () => {
-      // Asked by the look at a schedule without a definition.
-      for (const what of odd.splice(0)) throw new TypeError(what);
+      // Asked by the look for schedules that are gone, and then by the look at one without a definition.
+      for (const what of odd.splice(0, 1)) if (what !== '') throw new TypeError(what);
       return hand.monotonicMs();
     };
     const enqueuer = await open(p.redis, () => undefined, { ...hand, monotonicMs });
     await arm(p.redis, p.ref, NAME);
     await putOther();
-    odd.push('odd');
+    odd.push('', 'odd');
     await enqueuer.at(1);
     expect(await scheduled()).toEqual([fireMember(OTHER, START + HOUR_MS)]);
     expect(only(enqueuer.unreadable)).toMatchObject({ schedule: NAME, why: 'odd' });
