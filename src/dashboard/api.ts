@@ -52,9 +52,13 @@ export function onStranger(tell: () => void): () => void {
  * @param what method and path, as the reference of the API has it without `/v1/`: `GET queues/emails`
  * @throws ApiError for an answer of 400 or more, TypeError where there is none
  */
-export async function ask<Shape>(
+export const ask = <Shape>(what: string, body?: unknown): Promise<Shape> =>
+  askJson(what, body === undefined ? undefined : JSON.stringify(body));
+
+/** The same with a body that is JSON already. @throws as `ask` */
+export async function askJson<Shape>(
   what: string,
-  body?: unknown,
+  body: string | undefined,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Shape> {
   const [method = 'GET', path = ''] = what.split(/ (.*)/s);
@@ -67,7 +71,7 @@ export async function ask<Shape>(
       ...(session === undefined || method === 'GET' ? {} : { 'X-CSRF-Token': session.csrf }),
       ...headers,
     },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(body === undefined ? {} : { body }),
   });
   if (!response.ok) return refuse(response, path);
   return response.status === 204 ? (undefined as Shape) : response.json().catch(() => ({}));

@@ -86,6 +86,20 @@ describe('a job that waits', { timeout: HOOK_MS }, () => {
     expect({ data, attempts: options.attempts }).toEqual({ data: { both: true }, attempts: 7 });
   });
 
+  test('keeps the digits that somebody typed: a number that would lose some is refused, and nothing is saved', async () => {
+    await scheduleAll(api, 'emails', [{ id: 'digits', delay: '1h', data: { user: 1 } }]);
+    await show(window, '#/job/emails/digits');
+    await desk.button('Edit …').click();
+    await desk.field('Data (JSON)').fill('{"user": 1234567824702058497}');
+    await desk.inDialog('Save').click();
+    expect(await desk.refused('bad-input')).toContain('data.user is 1234567824702058497, which would be read as');
+    expect((await jobOf(api, 'emails', 'digits')).data).toEqual({ user: 1 });
+    await desk.field('Data (JSON)').fill('{"user": "1234567824702058497"}');
+    await desk.inDialog('Save').click();
+    await desk.told('Changed.');
+    expect((await jobOf(api, 'emails', 'digits')).data).toEqual({ user: '1234567824702058497' });
+  });
+
   test('that began to run meanwhile, or is over, is left alone with a reason', async () => {
     await scheduleAll(api, 'emails', [{ id: 'gone', delay: '1h' }]);
     await show(window, '#/job/emails/gone');

@@ -1,8 +1,9 @@
 /** Changes name, attempts and data of a job that waits: only if it still is what was shown. */
 import { useState } from 'preact/hooks';
-import { ApiError, ask } from '../../api.ts';
+import { ApiError, askJson } from '../../api.ts';
 import { at } from '../../parts/at.ts';
 import { Confirm } from '../../parts/confirm.tsx';
+import { changeText } from './change-text.ts';
 import type { Job } from './job-shape.ts';
 
 interface Edit {
@@ -18,16 +19,13 @@ export function EditJob({ job, finish, close }: Edit) {
   const [name, setName] = useState(job.name ?? '');
 
   async function act(): Promise<void> {
-    const change = {
-      ...(data === before || job.hidden ? {} : { data: parsed(data) }),
-      ...changeOf(job, { name, attempts }),
-    };
-    if (Object.keys(change).length === 0) {
+    const change = changeText(changeOf(job, { name, attempts }), data === before || job.hidden ? undefined : data);
+    if (change === '{}') {
       finish('Nothing was changed.');
       return;
     }
     const headers: Record<string, string> = job.digest === undefined ? {} : { 'If-Match': `"${job.digest}"` };
-    await ask(`PATCH ${at`queues/${job.queue}/jobs/${job.id}`}`, change, headers).catch(inWords);
+    await askJson(`PATCH ${at`queues/${job.queue}/jobs/${job.id}`}`, change, headers).catch(inWords);
     finish('Changed.');
   }
 
@@ -73,18 +71,11 @@ function inWords(error: unknown): never {
   );
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new Error(`the data are no JSON: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
-  }
-}
-
 /** What differs from the job as it was shown. */
-function changeOf(job: Job, { name, attempts }: { readonly name: string; readonly attempts: string }): object {
+function changeOf(
+  job: Job,
+  { name, attempts }: { readonly name: string; readonly attempts: string },
+): Readonly<Record<string, unknown>> {
   const isRenamed = name !== '' && name !== (job.name ?? '');
   const isSame = attempts === String(job.options.attempts ?? '');
   return {
