@@ -78,6 +78,40 @@ describe('YAML', () => {
       b: '1234567824702058497',
       c: '2026-03-01',
     });
-    expect(() => parseYaml('['.repeat(5000), 's.yaml')).toThrow('s.yaml is not valid YAML: it is nested too deeply');
+  });
+
+  const lists = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
+  const maps = (depth: number) => `${'{b: '.repeat(depth)}1${'}'.repeat(depth)}`;
+  const block = (depth: number) => Array.from({ length: depth }, (_, at) => `\n${' '.repeat(at + 2)}c:`).join('');
+
+  test.each([
+    ['lists', lists, '0.0.0'],
+    ['maps', maps, 'b.b.b'],
+    ['maps in a map', (depth: number) => `{ok: ${lists(9)}, c: ${maps(depth - 1)}}`, 'c.b.b'],
+    ['lists in a key', (depth: number) => `{? ${lists(depth - 1)} : 1}`, '0.0.0'],
+    ['lists line by line', (depth: number) => `\n  ${'- '.repeat(depth)}1`, '0.0.0'],
+    ['maps line by line', block, 'c.c.c'],
+  ])('of 500 levels is read, and deeper %s are refused with their place', (_, make, place) => {
+    // The mapping `a:` is a level too.
+    expect(() => parseYaml(`fine: [1]\na: ${make(499)}`, 's.yaml')).not.toThrow();
+    for (const depth of [500, 1000, 5000]) {
+      if (depth === 5000 && make === block) continue;
+      expect(() => parseYaml(`fine: [1]\na: ${make(depth)}`, 's.yaml')).toThrow(
+        new RegExp(`^s\\.yaml: a\\.${place}\\..{80,200}… is nested deeper than allowed; allowed: 500 levels$`),
+      );
+    }
+  });
+
+  test('that never closes is refused with its place too', () => {
+    expect(() => parseYaml(`a:\n  b: ${'['.repeat(5000)}`, 's.yaml')).toThrow(
+      /^s\.yaml: a\.b\.0\.0.* is nested deeper/,
+    );
+    expect(() => parseYaml('['.repeat(100_000), 's.yaml', 'bad-input')).toThrow(
+      expect.objectContaining({ code: 'bad-input' }),
+    );
+  });
+
+  test('with many brackets side by side is read', () => {
+    expect(parseYaml(`[${'[{}],'.repeat(2000)}]`, 's.yaml')).toHaveLength(2000);
   });
 });
