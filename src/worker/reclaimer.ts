@@ -9,6 +9,8 @@
  *     ▲                  │ beat, or our own writes failed                        │ owns nothing
  *     └──────────────────┘                                                      └──▶ retired
  *
+ * One that holds nothing and that Redis has not heard of for ten minutes is retired when it is first missed.
+ *
  * The survivors share the entries (`shares.ts`): each begins with those that prefer it, and after three rounds anybody
  * takes anything that is left.
  *
@@ -58,6 +60,9 @@ export interface Reclaimer {
  * seen before its heartbeat can be missing, so nobody's death is seen later for it.
  */
 const ALONE = 2.5;
+
+/** Ten minutes, with the usual grace. */
+const LONG_GONE_GRACES = 120;
 
 interface Reclaiming extends ReclaimerParts {
   /** Sighting (`partition consumer`) → monotonic ms of the first pass that missed its heartbeat. */
@@ -143,7 +148,7 @@ async function look(
   const gone: string[] = [];
   for (const dead of lost) {
     const sighting = `${ref.partition} ${dead.name}`;
-    if (!isNominated(reclaiming, sighting)) continue;
+    if (!isNominated(reclaiming, sighting) && !isLongGone(reclaiming, dead)) continue;
     if (dead.pending > 0) await takeShare(reclaiming, ref, { dead, living, sighting });
     else if (await bringToRest(reclaiming, ref, dead.name)) gone.push(dead.name);
   }
@@ -190,6 +195,14 @@ function isNominated(reclaiming: Reclaiming, sighting: string): boolean {
   if (sinceMs === undefined) missingSince.set(sighting, nowMs);
   if (sinceMs === undefined || beats.lastProgressMs() <= sinceMs) return false;
   return nowMs - Math.max(sinceMs, beats.steadySinceMs()) >= graceMs;
+}
+
+/**
+ * It holds nothing, and Redis has not heard of it for long. Workers may come and be killed all the time, and none live for a
+ * grace: they would fill the group. One that lives all the same is in the group again with its next read.
+ */
+function isLongGone({ clock, graceMs, beats }: Reclaiming, { pending, idleMs }: ConsumerInfo): boolean {
+  return pending === 0 && idleMs >= graceMs * LONG_GONE_GRACES && beats.steadySinceMs() <= clock.monotonicMs();
 }
 
 /** Whether it is gone. Of all who retire it one is told `ok`, and tells. */

@@ -5,7 +5,7 @@ import { enlist } from '../../../src/redis/connection/cluster/members.ts';
 import type { Redis } from '../../../src/redis/connection/connect.ts';
 import { controlKeys } from '../../../src/redis/keys.ts';
 import { beat } from '../../../src/redis/transitions/presence.ts';
-import { join, readNew } from '../../../src/redis/transitions/ready.ts';
+import { consumers, join, readNew } from '../../../src/redis/transitions/ready.ts';
 import { createInflight } from '../../../src/worker/inflight.ts';
 import { createReclaimer } from '../../../src/worker/reclaimer.ts';
 import { handClock } from '../../support/mover-line.ts';
@@ -26,7 +26,7 @@ async function appear(name: string): Promise<void> {
 const die = (name: string) => line.redis.del(control.beat(name));
 
 /** Workers of which only the part that looks for dead ones runs, by hand. */
-async function watchers(count: number, jobLeaseMs = 1, commands = line.redis) {
+async function watchers(count: number, jobLeaseMs = 1, commands = line.redis, graceMs = GRACE_MS) {
   const clock = handClock();
   /** Since when the heartbeats of all have been well. */
   let steadySinceMs = clock.monotonicMs();
@@ -47,7 +47,7 @@ async function watchers(count: number, jobLeaseMs = 1, commands = line.redis) {
       },
       ...{
         concurrency: 50,
-        graceMs: GRACE_MS,
+        graceMs,
         beatTtlMs: 120_000,
         jobLeaseMs,
         random: () => 0,
@@ -158,6 +158,26 @@ it('twenty die who hold nothing: each is retired once, nobody lists the consumer
   expect(Math.max(...lists)).toBe(4 * PARTITIONS);
   expect(retired()).toHaveLength(20 * PARTITIONS);
   expect((await line.redis.smembers(control.alive)).filter((id) => /^ghost\d/.test(id))).toEqual([]);
+});
+
+it('one that lives for a single look takes out all who were heard of last long ago and hold nothing', async () => {
+  // By Redis's own measure: 120 times the grace, here 600 ms, and not by how long this one has watched.
+  const { round, retired } = await watchers(1, 1, line.redis, 5);
+  await leave('holds', 1);
+  const killed = Array.from({ length: 30 }, (_, at) => `ghost${at}`);
+  for (const one of killed) await appear(one);
+  for (const one of killed) await die(one);
+  const youngestMs = async () => {
+    const all = await Promise.all(line.refs.map(({ keys }) => consumers(line.redis, keys)));
+    return Math.min(...all.flat().map(({ idleMs }) => idleMs));
+  };
+  await eventually(async () => (await youngestMs()) >= 600).toBe(true);
+  await appear('young');
+  await die('young');
+  await round(0);
+  const gone = retired().map(({ partition, consumer }) => `${partition} ${consumer}`);
+  const wanted = line.refs.flatMap(({ partition }) => killed.map((one) => `${partition} ${one}`));
+  expect(gone.filter((one) => !one.endsWith(' young')).toSorted()).toEqual(wanted.toSorted());
 });
 
 it('after heartbeats failed, those who are back within a grace are left alone, and the others are retired', async () => {
