@@ -6,8 +6,8 @@
 /** @typedef {import('../src/redis/keys.ts').KeyRow} KeyRow */
 /** @typedef {Readonly<Record<string, KeyRow>>} Table */
 
-const HEAD = `| key | type | expires | content |
-|---|---|---|---|`;
+const HEAD = `| key | type | expires | content | who takes away, and the bound |
+|---|---|---|---|---|`;
 
 /** @param {{ readonly partition: Table, readonly control: Table }} tables */
 export function renderKeys({ partition, control }) {
@@ -16,7 +16,11 @@ export function renderKeys({ partition, control }) {
 
 Every key of duestream in Redis, and there are no others. \`duestream fsck\` says which of them hold another type than they
 should, and which have a time to live (TTL) and should not, or the other way round: see
-[check that everything is whole](../how-to/fsck.md).
+[check that everything is whole](../how-to/fsck.md). It also counts what is kept beside the jobs, and tells what is left there of
+queues, processes and schedules that are gone.
+
+Each key has a bound that holds while a queue is busy, and not only when it is empty: whoever adds something takes away what is
+old, or the leader does, or the key has a TTL. How much there is of scheduled jobs, queues and schedules, their users decide.
 
 Producers in other languages need few of them: see [the wire protocol](../wire-protocol.md#keys).
 
@@ -45,7 +49,7 @@ function rows(place, table) {
   return Object.entries(table)
     .map(
       ([name, row]) =>
-        `| \`${place}:${name}${row.per ? `:<${row.per}>` : ''}\` | ${row.type} | ${ttl(row)} | ${row.doc} |`,
+        `| \`${place}:${name}${row.per ? `:<${row.per}>` : ''}\` | ${row.type} | ${ttl(row)} | ${row.doc} | ${row.bound ?? '–'} |`,
     )
     .join('\n');
 }

@@ -12,7 +12,7 @@ import { hintOf } from '../core/nearest.ts';
 import { memberOf } from '../redis/connection/cluster/members.ts';
 import { timeAt } from '../redis/connection/server-clock.ts';
 import { controlKeys } from '../redis/keys.ts';
-import { issueToken } from '../redis/transitions/tokens.ts';
+import { issueToken, TOKENS_MAX } from '../redis/transitions/tokens.ts';
 import type { Place } from './refs.ts';
 
 /**
@@ -46,7 +46,6 @@ export interface NewToken {
 
 const TOKEN = /^due_([0-9a-f]{12})_[A-Za-z0-9_-]{43}$/;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._@:-]{0,63}$/;
-const TOKENS_MAX = 1000;
 const QUEUES_MAX = 100;
 const CHANGES_MAX = 20;
 /** Compared with where there is no such token, so that the answer takes as long. */
@@ -78,7 +77,7 @@ async function issue({ redis, namespace }: Place, id: string, stored: Stored): P
       throw new DuestreamError('exists', `a token called ${name} exists; allowed: another name, or revoke it first`);
     }
     const ids = known.map((one) => ({ id: one.id, expiresMs: one.stored?.expiresMs }));
-    const call = { id, token: JSON.stringify(stored), most: TOKENS_MAX, known: ids };
+    const call = { id, token: JSON.stringify(stored), known: ids };
     const reply = await issueToken(redis, namespace, call);
     if (reply === 'ok') return;
     if (reply === 'full') {

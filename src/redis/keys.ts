@@ -25,6 +25,8 @@ export interface KeyRow {
   readonly ttl?: 'as its value says' | number;
   /** What it holds, in one line. */
   readonly doc: string;
+  /** Who takes away what nobody needs any more, and how much there is at most, also under constant work. Channels have none. */
+  readonly bound?: string;
 }
 
 /** No heartbeat can be told to live longer. */
@@ -36,59 +38,97 @@ export const IDEMPOTENCY_MS = 24 * 3_600_000;
 
 /** Keys of one partition of one queue. */
 export const partitionTable = {
-  scheduled: { type: 'zset', doc: 'member → due ms. What waits, retries and deferred jobs included' },
+  scheduled: {
+    type: 'zset',
+    doc: 'member → due ms. What waits, retries and deferred jobs included',
+    bound: 'one per job that waits. `maxPending` limits them',
+  },
   jobs: {
     type: 'hash',
     doc: 'member → *record* (a header that Lua may read, then JSON) while the job lives, *tombstone* when it is over',
+    bound: 'one per job that lives, and one per tombstone (`done`). `maxPending` and `maxBytes` limit the records',
   },
   runs: {
     type: 'hash',
     doc: 'member → token, generation, attempts, failures, crashes, entry, owner, … Only jobs that were started',
+    bound: 'one per job that was started and lives; goes in the step that ends the job',
   },
   ready: {
     type: 'stream',
     doc: '`{member, due}`, consumer group `workers`. Acknowledged and deleted in one script',
+    bound:
+      'what is not delivered: `mover.readyMax`; what is: as much as workers run. The group has one consumer per worker; other workers take out those that are dead and hold nothing, at first sight where Redis has not heard of one for 10 min',
   },
   dead: {
     type: 'stream',
     doc: 'one dead letter per entry: member, record, reason, history, token, attempts, generation, time, failures, crashes',
+    bound: '`dead.max` and `dead.retention`: the leader takes the oldest away',
   },
-  done: { type: 'zset', doc: 'member → ms when it was over: the expiry index of tombstones' },
-  leader: { type: 'string', ttl: 'as its value says', doc: 'the lease of the leader: `<process>:<epoch>:<leaseMs>`' },
+  done: {
+    type: 'zset',
+    doc: 'member → ms when it was over: the expiry index of tombstones',
+    bound:
+      '`done.max` and `done.window`: the leader takes the oldest away, but for those that are younger than a call may be repeated',
+  },
+  leader: {
+    type: 'string',
+    ttl: 'as its value says',
+    doc: 'the lease of the leader: `<process>:<epoch>:<leaseMs>`',
+    bound: 'one lease',
+  },
   meta: {
     type: 'hash',
     doc: "schema, generation, last token, last epoch, pause, the leader's next look, the workers that look for dead ones, how many entries and bytes were `cast`, how many jobs and bytes there may be (`quota`), how many bytes were counted, of how many jobs (`held`), durable counters `n.*`",
+    bound: 'a fixed number of fields; four workers at most look for dead ones',
   },
   wake: { type: 'channel', doc: 'nudges to the leader: "a sooner job was added", "the leader resigned"' },
   work: {
     type: 'channel',
     doc: 'how many jobs became ready, to workers of a cluster that take them; or were cast, to subscribers',
   },
-  fires: { type: 'zset', doc: 'schedule → ms when the leader looks at it next; 0 = at once' },
+  fires: {
+    type: 'zset',
+    doc: 'schedule → ms when the leader looks at it next; 0 = at once',
+    bound:
+      'one per schedule of the queue that has an instant to come. A place without a definition goes after a minute',
+  },
   fired: {
     type: 'hash',
     doc: 'schedule → how far it was fired: last instant handled, runs, skipped, waiting and last member, how often it was armed',
+    bound:
+      'one per schedule of the queue. `schedules rm` takes it away. The leader walks all of them, 200 every 5 s, and takes away what has no definition for a minute',
   },
   stale: {
     type: 'zset',
     doc: 'member → ms of the newest; member, zero byte, 2, 3, … → ms. One note for each entry of ready that stands for no job any more, gone with the entry: as many entries less than ready has are jobs',
+    bound:
+      'one per entry of `ready`: the step that takes the entry away takes its note. The sweep of the leader takes the oldest that are too many',
   },
   tags: {
     type: 'zset',
     doc: 'tag, zero byte, member; all scores 0. Live jobs by their tags, made from the headers of their records',
+    bound: 'ten per job that lives. The step that ends the job takes them away',
   },
   past: {
     type: 'hash',
     doc: 'member → how its job ended: outcome, times, worker, errors, result. Only in queues that keep a history',
+    bound: '`history.max` and `history.keep` of the queue: the leader takes the oldest away',
   },
-  ended: { type: 'zset', doc: 'member → ms when its job ended: the index of `past` by time' },
+  ended: {
+    type: 'zset',
+    doc: 'member → ms when its job ended: the index of `past` by time',
+    bound: 'as `past`',
+  },
   minutes: {
     type: 'hash',
     doc: 'minute of the day → the counters and the lateness when it began, for charts; a day. Only where `http.minutes` says so',
+    bound: '1440 minutes and the counts of three times: each minute takes the place of the one a day before',
   },
   cast: {
     type: 'stream',
     doc: 'of a broadcast queue: `{count, before, member, due, record}`, no group. Bounded by entries, bytes and age',
+    bound:
+      '`broadcast.max`, `.bytes` and `.age` of the queue: what is over goes in the step that adds, and the leader takes the oldest away',
   },
 } as const satisfies Readonly<Record<string, KeyRow>>;
 
@@ -97,30 +137,55 @@ export const controlTable = {
   queues: {
     type: 'hash',
     doc: 'queue → its partitions and generation as JSON; `<queue>:history` → what it keeps; `<queue>:redact` → what views do not show; `<queue>:broadcast`, `:maxPending`, `:maxBytes` → the settings of these names; `:schema` → the number of the layout of the namespace',
+    bound: 'one per queue, at most five settings each. They come and go with the queue in one step',
   },
-  schedules: { type: 'hash', doc: 'schedule → its definition as JSON' },
-  alive: { type: 'set', doc: 'ids of the processes that sent a heartbeat and did not leave' },
+  schedules: {
+    type: 'hash',
+    doc: 'schedule → its definition as JSON',
+    bound: 'one per schedule, until `schedules rm`',
+  },
+  alive: {
+    type: 'set',
+    doc: 'ids of the processes that sent a heartbeat and did not leave',
+    bound:
+      'the processes that live, and of those that were killed about a hundred: where there are more than 100, each that comes takes up to 20 of them away; a mover, those that were missing for 10 min',
+  },
   beat: {
     type: 'string',
     per: 'process',
     ttl: BEAT_MS_MAX,
     doc: 'the last heartbeat of a process: who it is, as JSON',
+    bound: 'one per process that lives',
   },
-  tokens: { type: 'hash', doc: 'token of the HTTP API → its name, scopes, queues, expiry and SHA-256 as JSON' },
+  tokens: {
+    type: 'hash',
+    doc: 'token of the HTTP API → its name, scopes, queues, expiry and SHA-256 as JSON',
+    bound: '1,000. The step that adds one takes those away that have expired',
+  },
   session: {
     type: 'string',
     per: 'session',
     ttl: SESSION_MS,
     doc: 'the token that a page has logged in with; the name is the SHA-256 of what its cookie holds',
+    bound: 'as many as log in within 12 hours',
   },
   idempotency: {
     type: 'string',
     per: 'key',
     ttl: IDEMPOTENCY_MS,
     doc: 'what was first asked with an `Idempotency-Key`: the due time and a digest of the request',
+    bound: 'as many as are used within a day',
   },
-  audit: { type: 'stream', doc: 'who changed what, and how many: the newest 10,000 changes by API and command line' },
-  id: { type: 'string', doc: 'random, made once: tells these data from those of another Redis' },
+  audit: {
+    type: 'stream',
+    doc: 'who changed what, and how many: the newest 10,000 changes by API and command line',
+    bound: '10,000, and up to a node of the stream more: the step that adds takes the oldest away',
+  },
+  id: {
+    type: 'string',
+    doc: 'random, made once: tells these data from those of another Redis',
+    bound: 'one',
+  },
   wake: { type: 'channel', doc: 'a queue was declared or removed, a process came or left' },
 } as const satisfies Readonly<Record<string, KeyRow>>;
 

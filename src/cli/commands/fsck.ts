@@ -14,6 +14,7 @@ import type { PartitionRef } from '../../redis/keys.ts';
 import type { Flaw } from '../../redis/repair/flaws.ts';
 import { type Examination, examine, examineControl, growthFlaws } from '../../redis/repair/fsck.ts';
 import { type Growth, growth } from '../../redis/repair/growth.ts';
+import { type Bookkeeping, leftovers, removeLeftover } from '../../redis/repair/leftovers.ts';
 import { repair as repairDamage } from '../../redis/repair/repair.ts';
 import { listQueues, partitionsOf } from '../../redis/transitions/queues.ts';
 import { weighAll } from '../../redis/transitions/quotas.ts';
@@ -57,8 +58,7 @@ export const fsck: Register = (parent, runner) => {
 
 async function run(session: Session, queue: string | undefined, { repair = false, yes = false }: Flags): Promise<Exit> {
   if (yes && !repair) throw new DuestreamError('usage', '--yes is given without --repair; allowed: both, or neither');
-  const { namespace } = session.config;
-  const { reports, control } = await withRedis(session, async (redis) => {
+  const { reports, control, bookkeeping } = await withRedis(session, async (redis) => {
     const refs = await refsOf(session, redis, queue);
     const before = await growths(redis, refs);
     const sinceMs = systemClock.monotonicMs();
@@ -70,20 +70,19 @@ async function run(session: Session, queue: string | undefined, { repair = false
       ...one,
       flaws: [...one.flaws, ...growthFlaws(before[at], now[at]).map(told)],
     }));
-    return { reports, control: queue === undefined ? await examineControl(redis, namespace) : [] };
+    if (queue !== undefined) return { reports, control: [], bookkeeping: undefined };
+    return { reports, ...(await controlReport(session, redis, { reports, refs, repair, yes })) };
   });
-  const left = [...control, ...reports.flatMap(({ flaws }) => flaws.filter(({ repaired }) => repaired !== true))]
-    .length;
-  const repaired = reports.flatMap(({ flaws }) => flaws.filter((flaw) => flaw.repaired === true)).length;
+  const all = [...control, ...reports.flatMap(({ flaws }) => flaws)];
+  const repaired = all.filter((flaw) => flaw.repaired === true).length;
+  const left = all.length - repaired;
   const more = reports.some((one) => one.more);
-  session.out.answer(
-    { ok: left === 0 && !more, left, repaired, partitions: reports, control: control.map(told) },
-    () => [
-      ...reports.flatMap((one) => lines(session.out.paint, one)),
-      ...control.map((flaw) => flawLine(session.out.paint, flaw)),
-      summary({ left, repaired, partitions: reports.length, planned: repair && !yes, more }),
-    ],
-  );
+  session.out.answer({ ok: left === 0 && !more, left, repaired, partitions: reports, control, bookkeeping }, () => [
+    ...reports.flatMap((one) => lines(session.out.paint, one)),
+    ...(bookkeeping === undefined ? [] : [bookkeepingLine(bookkeeping)]),
+    ...flawLines(session.out.paint, control),
+    summary({ left, repaired, partitions: reports.length, planned: repair && !yes, more }),
+  ]);
   return left === 0 && !more ? 0 : 1;
 }
 
@@ -101,7 +100,7 @@ async function report(
   const found = await examine(redis, ref, { clock: systemClock });
   const { queue, partition } = ref;
   const plan = found.flaws.filter((flaw) => flaw.repair !== undefined);
-  if (repair) for (const text of planLines(ref, plan)) session.out.note(text);
+  if (repair) for (const text of planLines(line`${queue}:${partition}`, plan)) session.out.note(text);
   if (!repair || !yes || plan.length === 0) return { queue, partition, ...found, flaws: found.flaws.map(told) };
   const damages = plan.flatMap(({ damage }) => damage ?? []);
   const replies = await repairDamage(redis, ref, damages);
@@ -115,6 +114,49 @@ async function report(
   return { queue, partition, ...after, flaws };
 }
 
+/** The keys of the namespace, and what is known of the schedules of its queues. */
+async function controlReport(
+  session: Session,
+  redis: Redis,
+  of: {
+    readonly reports: readonly Report[];
+    readonly refs: readonly PartitionRef[];
+    readonly repair: boolean;
+    readonly yes: boolean;
+  },
+): Promise<{ readonly control: readonly Told[]; readonly bookkeeping: Bookkeeping | undefined }> {
+  const { namespace } = session.config;
+  const control = (await examineControl(redis, namespace)).map(told);
+  // With another type at one of those nothing in it can be looked at.
+  if (control.some(isWrongType)) return { control, bookkeeping: undefined };
+  const refs = of.refs.filter((_, at) => !of.reports[at]?.flaws.some(isWrongType));
+  const look = { namespace, refs, clock: systemClock };
+  const { counts, found } = await leftovers(redis, look);
+  const plan = found.flatMap(({ flaw, left }) => (left ? [{ flaw, left }] : []));
+  if (of.repair) {
+    const where = line`namespace ${namespace}`;
+    for (const text of planLines(
+      where,
+      plan.map(({ flaw }) => flaw),
+    ))
+      session.out.note(text);
+  }
+  if (!of.repair || !of.yes || plan.length === 0) {
+    return { control: [...control, ...found.map(({ flaw }) => told(flaw))], bookkeeping: counts };
+  }
+  const repaired: Told[] = [];
+  for (const { flaw, left } of plan) {
+    if (await removeLeftover(redis, namespace, left)) repaired.push({ ...told(flaw), repaired: true });
+  }
+  const after = await leftovers(redis, look);
+  return {
+    control: [...control, ...repaired, ...after.found.map(({ flaw }) => told(flaw))],
+    bookkeeping: after.counts,
+  };
+}
+
+const isWrongType = ({ what }: Told): boolean => what === 'type';
+
 /** What must only grow, of each partition that can be read at all. */
 async function growths(redis: Redis, refs: readonly PartitionRef[]): Promise<readonly (Growth | undefined)[]> {
   const all: (Growth | undefined)[] = [];
@@ -126,11 +168,11 @@ async function growths(redis: Redis, refs: readonly PartitionRef[]): Promise<rea
 }
 
 /** What a repair does, told before it begins: one line per kind. */
-function planLines({ queue, partition }: PartitionRef, plan: readonly Flaw[]): readonly string[] {
+function planLines(where: string, plan: readonly Flaw[]): readonly string[] {
   const kinds = new Map<string, Flaw[]>();
   for (const flaw of plan) kinds.set(flaw.what, [...(kinds.get(flaw.what) ?? []), flaw]);
   return [...kinds.values()].map(
-    (same) => line`plan for ${queue}:${partition}: ${same.length} × ${same[0]?.what}: ${same[0]?.repair}`,
+    (same) => `plan for ${where}: ${line`${same.length} × ${same[0]?.what}: ${same[0]?.repair}`}`,
   );
 }
 
@@ -142,13 +184,35 @@ function lines(paint: Paint, { queue, partition, looked, atomic, flaws, more }: 
   const how = atomic ? 'at one moment' : 'page by page';
   const state = flaws.length === 0 ? paint.green('no damage') : paint.red(counted(flaws.length, 'flaw'));
   const head = `${line`${queue}:${partition}`}  ${state}${line`, ${looked} checked ${how}`}`;
-  const rest = flaws.length - LINES_MAX;
   return [
     head,
-    ...flaws.slice(0, LINES_MAX).map((flaw) => flawLine(paint, flaw)),
-    ...(rest > 0 ? [line`  … and ${rest} more; --json has all of them`] : []),
+    ...flawLines(paint, flaws),
     ...(more ? ['  there is more damage than one look reports: repair, then look again'] : []),
   ];
+}
+
+function flawLines(paint: Paint, flaws: readonly Told[]): readonly string[] {
+  const rest = flaws.length - LINES_MAX;
+  return [
+    ...flaws.slice(0, LINES_MAX).map((flaw) => flawLine(paint, flaw)),
+    ...(rest > 0 ? [line`  … and ${rest} more; --json has all of them`] : []),
+  ];
+}
+
+/** What is kept beside the jobs, and how much of it belongs to nothing any more. */
+function bookkeepingLine(of: Bookkeeping): string {
+  const excess = (count: number, what: string) => (count === 0 ? '' : ` (${count} ${what})`);
+  const timed =
+    of.sessions === undefined
+      ? 'sessions and Idempotency-Keys not counted: this user may not use SCAN'
+      : `${counted(of.sessions, 'session')}, ${counted(of.idempotencyKeys ?? 0, 'Idempotency-Key')}${excess(of.withoutTtl ?? 0, 'of both without a time to live')}`;
+  return [
+    `bookkeeping: ${counted(of.settings, 'setting')}${excess(of.settingsWithoutQueue, 'without a queue')}`,
+    `${of.tokens} of ${counted(of.tokensMax, 'token')}`,
+    `${counted(of.processes, 'process', 'processes')}${excess(of.processesWithoutBeat, 'without a heartbeat')}`,
+    timed,
+    `${counted(of.firedSchedules, 'schedule')} that fired${excess(of.firedSchedulesGone, 'gone')}`,
+  ].join(', ');
 }
 
 function flawLine(paint: Paint, { invariant, what, name, means, repair, repaired }: Told): string {

@@ -24,7 +24,10 @@ type StateKind =
   | 'unswept'
   | 'misweighed'
   | 'overnoted'
+  | LeftoverKind
   | 'unreadable';
+/** What is left of something that is gone, in a key of the namespace or of its schedules. */
+export type LeftoverKind = 'ownerless' | 'crowded' | 'lost' | 'endless' | 'gone';
 type Kind = Flaw['what'];
 
 const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string, repair?: string]>> = {
@@ -83,6 +86,30 @@ const MEANING: Readonly<Record<Kind, readonly [invariant: string, means: string,
   overnoted: [
     'I18',
     'there are more notes of old entries than ready has entries, so its limit would let too many jobs in; the next sweep of its leader removes them',
+  ],
+  ownerless: [
+    'I19',
+    'the registry has this setting, and its queue is not declared',
+    'remove the setting, unless the queue is declared by then',
+  ],
+  crowded: [
+    'I19',
+    'there are more tokens of the HTTP API than there may be, so no more can be made; "duestream tokens revoke" takes some away',
+  ],
+  lost: [
+    'I19',
+    'more processes without a heartbeat are listed than anybody needs: they were killed',
+    'take them out of the list, but for those that have a heartbeat by then',
+  ],
+  endless: [
+    'I19',
+    'the session of a page, or what is known of an Idempotency-Key, lives for longer than it should, or for ever',
+    'give it the time to live of its kind',
+  ],
+  gone: [
+    'I19',
+    'the partition knows how far this schedule was fired, and no such schedule is defined for its queue',
+    'forget what it fired, unless it is put again by then',
   ],
   unreadable: [
     'key',

@@ -48,7 +48,7 @@ export async function beat(
 }
 
 /** Among so few ids the lost ones stay for people to see in `workers`, until a mover has missed them for long. */
-const LISTED_FEW = 100;
+export const LISTED_FEW = 100;
 /** A process that enters the list takes so many of the lost ones out of it, at most. */
 const FORGOTTEN_AT_ONCE = 20;
 

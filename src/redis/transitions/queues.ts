@@ -123,6 +123,32 @@ export async function undeclareQueue(redis: Redis, namespace: string, queue: str
   await run(redis, 'undeclare', { keys: controlKeys(namespace), args: { queue, mode: 'queue' }, each: SETTINGS });
 }
 
+/** How many settings the registry has, and those whose queue is not declared. */
+export async function settingsWithoutQueue(
+  redis: Redis,
+  namespace: string,
+): Promise<{
+  readonly all: number;
+  readonly without: readonly { readonly queue: string; readonly setting: string }[];
+}> {
+  const fields = await redis.hgetall(controlKeys(namespace).queues);
+  const settings = Object.keys(fields).flatMap((field) => {
+    const at = field.indexOf(':');
+    return at > 0 ? [{ queue: field.slice(0, at), setting: field.slice(at + 1) }] : [];
+  });
+  return { all: settings.length, without: settings.filter(({ queue }) => fields[queue] === undefined) };
+}
+
+/** Removes a setting whose queue is not declared. @returns whether it went */
+export async function dropSetting(
+  redis: Redis,
+  namespace: string,
+  { queue, setting }: { readonly queue: string; readonly setting: string },
+): Promise<boolean> {
+  const args = { queue, mode: 'settings' };
+  return (await run(redis, 'undeclare', { keys: controlKeys(namespace), args, each: [setting] })) === 1;
+}
+
 /** All declared queues, by name. An entry that nobody can read is left out: it must not stop the others. */
 export async function listQueues(redis: Redis, namespace: string): Promise<readonly QueueLayout[]> {
   const keys = controlKeys(namespace);

@@ -3,10 +3,14 @@ import type { Redis } from '../connection/connect.ts';
 import { controlKeys } from '../keys.ts';
 import { run, text } from './scripts.ts';
 
+/** How many there may be that have not expired. */
+export const TOKENS_MAX = 1000;
+
 export interface NewStored {
   readonly id: string;
   readonly token: string;
-  readonly most: number;
+  /** Default: `TOKENS_MAX`. */
+  readonly most?: number;
   /** All tokens that were read. Undefined: it does not expire. */
   readonly known: readonly { readonly id: string; readonly expiresMs: number | undefined }[];
   readonly nowMs?: number;
@@ -16,7 +20,7 @@ export interface NewStored {
 export async function issueToken(
   redis: Redis,
   namespace: string,
-  { id, token, most, known, nowMs }: NewStored,
+  { id, token, most = TOKENS_MAX, known, nowMs }: NewStored,
 ): Promise<'ok' | 'changed' | 'full'> {
   const each = known.flatMap((one) => [one.id, one.expiresMs ?? '']);
   const args = { now: nowMs ?? '', id, token, most };
