@@ -27,7 +27,7 @@ export interface Leader {
   readonly lastPassAgoMs: number | undefined;
 }
 
-/** Every process that ever sent a heartbeat and did not leave. */
+/** Every process that sent a heartbeat and did not leave; of those that were killed not all. */
 export async function processesOf(redis: Redis, namespace: string): Promise<ProcessesById> {
   return new Map((await presence(redis, namespace)).map(({ id, identity }) => [id, identity]));
 }

@@ -146,7 +146,7 @@ export const controlTable = {
   },
   alive: {
     type: 'set',
-    doc: 'ids of the processes that sent a heartbeat and did not leave',
+    doc: 'ids of the processes that sent a heartbeat, did not leave and were not given up',
     bound:
       'the processes that live, and of those that were killed about a hundred: where there are more than 100, each that comes takes up to 20 of them away; a mover, those that were missing for 10 min',
   },
