@@ -75,6 +75,7 @@ export {
   type FiredJob,
   type Forecast,
   type ForecastOptions,
+  type LeftOut,
   type ListOptions,
   type NamedSchedule,
   type PreviewOptions,

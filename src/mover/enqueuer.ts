@@ -14,6 +14,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
 import { createLoop, type Idle, idle } from '../core/loop.ts';
 import type { Fired } from '../core/recurring/schedule-progress.ts';
+import { inTurns, type Steps } from '../core/steps.ts';
 import { memberOf } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { pauseAfter } from '../redis/connection/outage.ts';
@@ -164,7 +165,7 @@ async function prepareSome(enqueuing: Enqueuing, atMs: number): Promise<boolean>
   if (ahead.complete) return false;
   const names = await lookedAtThen(redis, ref, { atMs, from: ahead.seen, limit: enqueuing.reads });
   const turn = { term: '', nowMs: atMs, names: [...names], chars: 0 };
-  const { errands } = decide(enqueuing, turn, await readSome(enqueuing, turn));
+  const { errands } = await inTurns(decide(enqueuing, turn, await readSome(enqueuing, turn)));
   // Whatever is odd about the others is for their instant.
   const planned = errands.filter(({ plan }) => plan !== undefined);
   ahead.errands.push(...planned);
@@ -183,7 +184,7 @@ async function lookAtAll(enqueuing: Enqueuing, turn: Pass): Promise<void> {
       const found = await reading;
       const isMore = turn.names.length > 0 && turn.chars < PASS_CHARS;
       reading = isMore ? heard(readSome(enqueuing, turn)) : undefined;
-      const work = decide(enqueuing, turn, found);
+      const work = await inTurns(decide(enqueuing, turn, found));
       await sending;
       sending = heard(send(enqueuing, turn, work));
     }
@@ -217,11 +218,12 @@ interface Work {
   readonly gone: readonly { readonly name: string; readonly state: string }[];
 }
 
-function decide({ errands }: Enqueuing, { nowMs }: Pass, { names, texts, states }: Found): Work {
+function* decide({ errands }: Enqueuing, { nowMs }: Pass, { names, texts, states }: Found): Steps<Work> {
   const work = { errands: [] as Errand[], unarmed: [] as string[], gone: [] as { name: string; state: string }[] };
   for (const [at, name] of names.entries()) {
     const fired = states[at];
-    const errand = fired && errands.about({ name, fired, nowMs }, texts[at]);
+    yield;
+    const errand = fired && (yield* errands.about({ name, fired, nowMs }, texts[at]));
     if (!errand) work.unarmed.push(name);
     else if (errand === 'forget') work.gone.push({ name, state: fired.text });
     else work.errands.push(errand);

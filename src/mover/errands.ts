@@ -1,6 +1,7 @@
 /**
  * What the leader does about one schedule that it looks at: fires instants and sets the next look, only sets the look,
- * or hands it to arm or disarm. Nothing is asked of Redis here, so many schedules are decided in one go.
+ * or hands it to arm or disarm. Nothing is asked of Redis here, so many schedules are decided in one go; it is done in
+ * steps, because a rule may name very many instants, and the leader has a lease to renew.
  */
 
 import type { Clock } from '../core/clock.ts';
@@ -9,9 +10,10 @@ import { DuestreamError } from '../core/errors.ts';
 import type { Emitter } from '../core/events.ts';
 import { reasonOf } from '../core/reason.ts';
 import { firesDue } from '../core/recurring/catch-up.ts';
-import { nextFire } from '../core/recurring/recurrence.ts';
+import { nextFireOf } from '../core/recurring/next-fires.ts';
 import { dueOfFire, fireMember, type Schedule } from '../core/recurring/schedule.ts';
 import { type Fired, instantOf } from '../core/recurring/schedule-progress.ts';
+import type { Steps } from '../core/steps.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { FIRE_BYTES_MAX, FIRE_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import type { FireItem, ScheduleFire } from '../redis/transitions/schedules.ts';
@@ -45,7 +47,7 @@ export interface Errand {
 
 export interface Errands {
   /** @returns `forget` for a schedule whose definition has been away for a minute */
-  readonly about: (look: Look, content: string | undefined) => Errand | 'forget';
+  readonly about: (look: Look, content: string | undefined) => Steps<Errand | 'forget'>;
 }
 
 export interface ErrandsParts {
@@ -73,10 +75,10 @@ export function createErrands(parts: ErrandsParts): Errands {
 }
 
 /** What is wrong with one schedule is told and looked at later; the others go on. */
-function aboutAlone(deciding: Deciding, look: Look, content: string | undefined): Errand | 'forget' {
+function* aboutAlone(deciding: Deciding, look: Look, content: string | undefined): Steps<Errand | 'forget'> {
   const { known } = deciding;
   try {
-    return about(deciding, look, content);
+    return yield* about(deciding, look, content);
   } catch (error) {
     if (!isItsOwn(error)) throw error;
     const why = reasonOf(error);
@@ -85,7 +87,7 @@ function aboutAlone(deciding: Deciding, look: Look, content: string | undefined)
   }
 }
 
-function about(deciding: Deciding, look: Look, content: string | undefined): Errand | 'forget' {
+function* about(deciding: Deciding, look: Look, content: string | undefined): Steps<Errand | 'forget'> {
   const { known, ref, missing } = deciding;
   if (content === undefined) return aboutNothing(deciding, look);
   const { text, unreadable } = look.fired;
@@ -97,19 +99,19 @@ function about(deciding: Deciding, look: Look, content: string | undefined): Err
   const { schedule } = found;
   const errand =
     schedule.paused === undefined
-      ? due(deciding, look, found)
+      ? yield* due(deciding, look, found)
       : errandOf(look, schedule, { instants: [], upToMs: 0, nextMs: undefined });
   known.wasFine(look.name);
   return errand;
 }
 
-function due({ ref, events }: Deciding, look: Look, { schedule, recurrence }: ReadSchedule): Errand {
+function* due({ ref, events }: Deciding, look: Look, { schedule, recurrence }: ReadSchedule): Steps<Errand> {
   const { fired, nowMs } = look;
   const afterMs = Math.max(fired.reachedMs, schedule.sinceMs);
-  const { instants, missed, nextMs } = firesDue(recurrence, { afterMs, nowMs, catchUp: schedule.catchUp });
+  const { instants, missed, nextMs } = yield* firesDue(recurrence, { afterMs, nowMs, catchUp: schedule.catchUp });
   if (missed) {
     const { queue, partition } = ref;
-    const sinceMs = nextFire(recurrence, afterMs) ?? afterMs;
+    const sinceMs = (yield* nextFireOf(recurrence, afterMs)) ?? afterMs;
     events.emit('schedule.missed', { queue, partition, schedule: look.name, sinceMs, fired: instants.length });
   }
   const most = Math.max(1, Math.min(FIRE_JOBS_MAX, Math.floor(FIRE_BYTES_MAX / (schedule.body.length + ITEM_SIZE))));

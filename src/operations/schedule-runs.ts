@@ -5,10 +5,11 @@
  */
 import type { JobView } from '../client/producer.ts';
 import { instantsBefore } from '../core/recurring/past-instants.ts';
-import type { PreviewRow } from '../core/recurring/preview.ts';
+import type { PreviewRow } from '../core/recurring/preview-row.ts';
 import { fireMember, type Schedule } from '../core/recurring/schedule.ts';
 import type { Fired } from '../core/recurring/schedule-progress.ts';
 import type { JobState } from '../core/state.ts';
+import { inTurns } from '../core/steps.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { findQueue } from '../redis/transitions/queues.ts';
@@ -76,7 +77,7 @@ export async function pastRuns({ redis, namespace }: Place, asked: RunsAsked): P
   const [fired] = await firedOf(redis, ref, [schedule.name]);
   const endMs = handledUpTo(schedule, fired, nowMs) + 1;
   const beforeMs = Math.min(asked.beforeMs ?? endMs, endMs);
-  const rows = instantsBefore({ ...schedule, sinceMs: 0 }, { beforeMs, count: LOOKED_MAX + 2 });
+  const rows = await inTurns(instantsBefore({ ...schedule, sinceMs: 0 }, { beforeMs, count: LOOKED_MAX + 2 }));
   const page = await pageOf(rows, asked);
   // Read after the jobs: what was remembered when they were looked for is then no less than this.
   const rememberedMs = await rememberedSince(redis, ref);

@@ -9,7 +9,8 @@ import { isPromise } from '../core/content.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { Queue } from '../core/queue.ts';
 import { firesDue } from '../core/recurring/catch-up.ts';
-import { type PreviewRow, previewOf, runsLeft } from '../core/recurring/preview.ts';
+import { previewOf, runsLeft } from '../core/recurring/preview.ts';
+import type { PreviewRow } from '../core/recurring/preview-row.ts';
 import {
   type AnySchedule,
   type NamedSchedule,
@@ -20,6 +21,7 @@ import { dueOfFire, fireId, recurrenceOf } from '../core/recurring/schedule.ts';
 import { successor } from '../core/recurring/schedule-change.ts';
 import type { ScheduleInput } from '../core/recurring/schedule-input.ts';
 import { type Definition, isSame } from '../core/recurring/schedule-text.ts';
+import { atOnce } from '../core/steps.ts';
 import type { Agenda } from './agenda.ts';
 import type { JobBook } from './jobs.ts';
 
@@ -71,8 +73,8 @@ export function createScheduleBook(parts: ScheduleBookParts): ScheduleBook {
       const { definition, reachedMs, runs, waitingMs } = armedOf(book, name);
       const fired = { reachedMs, runs, waiting: waitingMs === undefined ? undefined : fireId(name, waitingMs) };
       const nowMs = agenda.nowMs();
-      const left = runsLeft(definition.schedule, { fired, nowMs });
-      return [...previewOf(definition.schedule, { fromMs: nowMs, next, left })];
+      const left = atOnce(runsLeft(definition.schedule, { fired, nowMs }));
+      return atOnce(previewOf(definition.schedule, { fromMs: nowMs, next, left })).rows;
     },
   };
 }
@@ -110,7 +112,7 @@ async function look(book: Book, armed: Armed): Promise<void> {
   const recurrence = recurrenceOf(schedule);
   const nowMs = agenda.nowMs();
   const afterMs = Math.max(armed.reachedMs, schedule.sinceMs);
-  const { instants, nextMs } = firesDue(recurrence, { afterMs, nowMs, catchUp: schedule.catchUp });
+  const { instants, nextMs } = atOnce(firesDue(recurrence, { afterMs, nowMs, catchUp: schedule.catchUp }));
   armed.reachedMs = nowMs;
   for (const atMs of [...(armed.waitingMs === undefined ? [] : [armed.waitingMs]), ...instants])
     await fire(book, armed, atMs);

@@ -1,14 +1,15 @@
 /** Instants of rules in buckets of time: counted as a walk through them would, whatever the rule. */
 import { describe, expect, test } from 'vitest';
 import { bucketsOf, instantsIn } from '../../src/core/recurring/buckets.ts';
-import { fires } from '../../src/core/recurring/recurrence.ts';
 import { recurrenceOf } from '../../src/core/recurring/schedule.ts';
 import { parseSchedule, type ScheduleInput } from '../../src/core/recurring/schedule-input.ts';
+import { atOnce, within } from '../../src/core/steps.ts';
+import { fires } from '../support/instants.ts';
 
 const HOUR = 3_600_000;
 const fromMs = Date.UTC(2026, 2, 28, 21, 20, 30, 500);
 const day = bucketsOf({ fromMs, untilMs: fromMs + 24 * HOUR, stepMs: HOUR });
-const any = { most: Number.POSITIVE_INFINITY, walk: 100_000 };
+const any = Number.POSITIVE_INFINITY;
 const rule = (input: Partial<ScheduleInput>) =>
   recurrenceOf(parseSchedule('s', { queue: 'q', ...input }, { sinceMs: fromMs }));
 
@@ -38,16 +39,24 @@ describe('instants', () => {
       const bucket = edges.findLastIndex((edge) => edge <= at);
       expected[bucket] = (expected[bucket] ?? 0) + 1;
     }
-    expect(instantsIn(recurrence, day, any)?.counts).toEqual(expected);
+    expect(atOnce(instantsIn(recurrence, day, any))).toEqual(expected);
   });
 
   test('end with the runs that are left', () => {
-    const { counts } = instantsIn(rule({ every: '1h' }), day, { ...any, most: 3 }) ?? {};
-    expect(counts?.reduce((sum, count) => sum + count, 0)).toBe(3);
+    const counts = atOnce(instantsIn(rule({ every: '1h' }), day, 3));
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(3);
+    expect(atOnce(instantsIn(rule({ cron: '* * * * * *' }), day, 3000)).slice(0, 3)).toEqual([2369, 631, 0]);
   });
 
-  test('that are too many to walk through are not counted', () => {
-    expect(instantsIn(rule({ cron: '* * * * * *' }), day, { ...any, walk: 1000 })).toBeUndefined();
-    expect(instantsIn(rule({ every: '1s' }), day, { ...any, walk: 0 })?.counts[1]).toBe(3600);
+  test.each<[string, Partial<ScheduleInput>]>([
+    ['a cron', { cron: '* * * * * *', zone: 'Europe/Berlin' }],
+    ['an interval', { every: '1s' }],
+    ['seconds in working time', { cron: '* * * * * *', calendar: { hours: { 'mon-sun': '09:30-10:30' } } }],
+    ['seconds that move', { every: '1s', calendar: { hours: { 'mon-sun': '09:30-10:30' }, outside: 'next' } }],
+  ])('of each second cost a few steps for each bucket: %s', (_, input) => {
+    const budget = { left: 6 * day.edges.length };
+    const counts = atOnce(within(instantsIn(rule(input), day, any), budget));
+    const isWorking = input.calendar !== undefined;
+    expect(counts?.slice(12, 15)).toEqual(isWorking ? [1800, 1800, 0] : [3600, 3600, 3600]);
   });
 });

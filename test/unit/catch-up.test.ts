@@ -2,17 +2,20 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseCalendar } from '../../src/core/recurring/calendar.ts';
-import { firesDue, ON_TIME_MS } from '../../src/core/recurring/catch-up.ts';
+import { firesDue as firesDueIn, ON_TIME_MS } from '../../src/core/recurring/catch-up.ts';
 import { type Cron, parseCron } from '../../src/core/recurring/cron.ts';
-import { fires, nextFire, type Recurrence } from '../../src/core/recurring/recurrence.ts';
+import type { Recurrence } from '../../src/core/recurring/recurrence.ts';
 import type { CatchUp } from '../../src/core/recurring/schedule.ts';
 import { DEFAULT_DST, parseZone } from '../../src/core/recurring/zone.ts';
+import { atOnce, within } from '../../src/core/steps.ts';
+import { fires, nextFire } from '../support/instants.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const NOW = Date.UTC(2026, 5, 15, 12);
 
+const firesDue = (...given: Parameters<typeof firesDueIn>) => atOnce(firesDueIn(...given));
 const of = (cron: string, zone = 'UTC'): Recurrence => ({
   ...{ rule: { cron: parseCron(cron, 'seed') }, zone: parseZone(zone), dst: DEFAULT_DST },
 });
@@ -102,6 +105,29 @@ describe('a long absence', () => {
     expect(asked()).toBeLessThan(most);
   });
 });
+
+describe('a long absence from a rule of seconds with rare working time', () => {
+  const calendar = parseCalendar({ hours: { 'mon-sun': '03:00-03:01' } });
+  const yearly = parseCalendar({ skip: datesButNewYear() });
+
+  test.each([
+    ['a minute a day', calendar, Date.parse('2026-06-15T03:00:59Z')],
+    ['a day a year', yearly, Date.parse('2026-01-01T23:59:59Z')],
+  ])('%s: all fires the last ones, within steps that no absence multiplies', (_, working, lastMs) => {
+    const recurrence = { ...of('* * * * * *'), calendar: working };
+    const budget = { left: 100_000 };
+    const asked = { afterMs: NOW - 3000 * DAY_MS, nowMs: NOW, catchUp: all(3000 * DAY_MS, 50) };
+    const found = atOnce(within(firesDueIn(recurrence, asked), budget));
+    expect(found?.instants).toEqual(Array.from({ length: 50 }, (__, at) => lastMs - (49 - at) * 1000));
+    expect(budget.left).toBeGreaterThan(90_000);
+  });
+});
+
+/** `01-02` to `12-31`. */
+function datesButNewYear(): readonly string[] {
+  const days = Array.from({ length: 365 }, (_, at) => new Date(Date.UTC(2024, 0, 2 + at)));
+  return days.map((day) => day.toISOString().slice(5, 10));
+}
 
 test('what is fired is the end of all instants that passed within the window', () => {
   const calendar = parseCalendar({ hours: { 'mon-fri': '09:00-17:00' }, outside: 'next' });

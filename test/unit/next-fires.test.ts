@@ -3,13 +3,16 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseCalendar } from '../../src/core/recurring/calendar.ts';
 import { parseCron } from '../../src/core/recurring/cron.ts';
-import { nextFireOf } from '../../src/core/recurring/next-fires.ts';
-import { nextFire, type Recurrence } from '../../src/core/recurring/recurrence.ts';
+import { nextFireOf as nextFireOfIn } from '../../src/core/recurring/next-fires.ts';
+import type { Recurrence } from '../../src/core/recurring/recurrence.ts';
 import { DEFAULT_DST, parseZone } from '../../src/core/recurring/zone.ts';
+import { atOnce } from '../../src/core/steps.ts';
+import { nextFire } from '../support/instants.ts';
 
 const NOW = Date.UTC(2026, 9, 31, 22);
 const DAY_MS = 86_400_000;
 const zone = parseZone('America/New_York');
+const nextFireOf = (recurrence: Recurrence, afterMs: number) => atOnce(nextFireOfIn(recurrence, afterMs));
 
 const RECURRENCES: readonly (() => Recurrence)[] = [
   () => ({ rule: { cron: parseCron('30 1 * * *', 'a') }, zone, dst: DEFAULT_DST }),

@@ -1,15 +1,17 @@
 /** Instants before a moment are those that the rule names from its beginning on, whatever the rule is and however few are asked for. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { instantsBefore } from '../../src/core/recurring/past-instants.ts';
-import { planned } from '../../src/core/recurring/recurrence.ts';
+import { instantsBefore as instantsBeforeIn } from '../../src/core/recurring/past-instants.ts';
 import { recurrenceOf } from '../../src/core/recurring/schedule.ts';
 import { parseSchedule, type ScheduleInput } from '../../src/core/recurring/schedule-input.ts';
+import { atOnce, within } from '../../src/core/steps.ts';
+import { planned } from '../support/instants.ts';
 
 const scheduleOf = (input: Partial<ScheduleInput>, sinceMs = 0) =>
   parseSchedule('n', { queue: 'q', ...input }, { sinceMs });
 const utc = (text: string) => Date.parse(`${text}Z`);
 const DAY_MS = 86_400_000;
+const instantsBefore = (...given: Parameters<typeof instantsBeforeIn>) => atOnce(instantsBeforeIn(...given));
 
 function timesBefore(input: Partial<ScheduleInput>, before: string, count: number): readonly string[] {
   const rows = instantsBefore(scheduleOf(input), { beforeMs: utc(before), count });
@@ -85,5 +87,25 @@ describe('the instants before a moment', () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  test('of two years of seconds in one minute a day take steps by what is asked for', () => {
+    const input = {
+      cron: '* * * * * *',
+      calendar: { hours: { 'mon-sun': '03:00-03:01' }, skip: ['2026-01-02/2026-05-30'] },
+    };
+    const budget = { left: 100_000 };
+    const rows = atOnce(
+      within(
+        instantsBeforeIn(scheduleOf(input, utc('2024-06-01T00:00:00')), {
+          beforeMs: utc('2026-05-30T00:00:00'),
+          count: 100,
+        }),
+        budget,
+      ),
+    );
+    expect(rows).toHaveLength(100);
+    expect(rows?.[0]?.atMs).toBe(utc('2026-01-01T03:00:59'));
+    expect(budget.left).toBeGreaterThan(85_000);
   });
 });

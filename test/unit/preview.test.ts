@@ -1,23 +1,22 @@
 /** What a preview tells, that it agrees with what is fired, and that the tables of the documentation are true. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  handledAhead,
-  type PreviewRange,
-  type PreviewRow,
-  previewOf,
-  runsLeft,
-} from '../../src/core/recurring/preview.ts';
-import { fires } from '../../src/core/recurring/recurrence.ts';
+import { handledAhead, type PreviewRange, previewOf, runsLeft } from '../../src/core/recurring/preview.ts';
+import type { PreviewRow } from '../../src/core/recurring/preview-row.ts';
 import { fireMember, recurrenceOf, type Schedule } from '../../src/core/recurring/schedule.ts';
 import { parseSchedule, type ScheduleInput } from '../../src/core/recurring/schedule-input.ts';
+import { atOnce, within } from '../../src/core/steps.ts';
+import { fires } from '../support/instants.ts';
 import { read } from '../support/repository.ts';
 
 const utc = (atMs: number) => new Date(atMs).toISOString().replace('.000Z', 'Z');
 const scheduleOf = (input: Partial<ScheduleInput>) => parseSchedule('n', { queue: 'q', ...input }, { sinceMs: 0 });
 
+const leftOf = (...given: Parameters<typeof runsLeft>) => atOnce(runsLeft(...given));
+const previewed = (...given: Parameters<typeof previewOf>) => atOnce(previewOf(...given)).rows;
+
 function rows(input: Partial<ScheduleInput>, from: string, range: Partial<PreviewRange> = {}): readonly PreviewRow[] {
-  return [...previewOf(scheduleOf(input), { fromMs: Date.parse(from), ...range })];
+  return previewed(scheduleOf(input), { fromMs: Date.parse(from), ...range });
 }
 
 const NEW_YORK = { zone: 'America/New_York' };
@@ -102,7 +101,7 @@ describe('a range', () => {
 
   test('shows nothing from before the schedule was put', () => {
     const schedule = parseSchedule('n', { queue: 'q', every: '1h' }, { sinceMs: Date.parse('2026-06-01T00:30Z') });
-    const [first] = previewOf(schedule, { fromMs: 0, next: 1 });
+    const [first] = previewed(schedule, { fromMs: 0, next: 1 });
     expect(first?.atMs).toBe(Date.parse('2026-06-01T01:00:00Z'));
   });
 });
@@ -128,7 +127,7 @@ test('what a preview shows as fired is what is fired', () => {
       fc.integer({ min: Date.UTC(2009, 0), max: Date.UTC(2027, 0) }),
       (input, zone, dst, fromMs) => {
         const schedule = scheduleOf({ ...input, zone, dst });
-        const shown = [...previewOf(schedule, { fromMs, next: 20 })].filter(({ dropped }) => !dropped);
+        const shown = previewed(schedule, { fromMs, next: 20 }).filter(({ dropped }) => !dropped);
         const list = fires(recurrenceOf(schedule), fromMs);
         const fired = shown.map(() => list.next().value);
         expect(shown.map(({ atMs }) => atMs)).toEqual(fired);
@@ -138,6 +137,85 @@ test('what a preview shows as fired is what is fired', () => {
     { numRuns: 40 },
   );
 });
+
+describe('what a preview leaves out', () => {
+  const NOW = Date.parse('2026-11-25T10:00:00Z');
+  const look = (input: Partial<ScheduleInput>, range: Partial<PreviewRange>) => {
+    const budget = { left: 250_000 };
+    const found = atOnce(within(previewOf(scheduleOf(input), { fromMs: NOW, ...range }), budget));
+    if (!found) throw new Error('it took too many steps');
+    const fired = found.rows.filter(({ dropped }) => !dropped);
+    return { ...found, fired, steps: 250_000 - budget.left, bytes: JSON.stringify(found).length };
+  };
+  const oneMinute = { cron: '* * * * * *', calendar: { hours: { 'mon-sun': '03:00-03:01' } } };
+
+  test('is a time without work but for its first instants, and those that were asked for are all there', () => {
+    const { rows, fired, leftOut, steps } = look(oneMinute, { next: 65 });
+    expect(fired.map(({ atMs }) => utc(atMs))).toEqual([
+      ...Array.from({ length: 60 }, (_, at) => `2026-11-26T03:00:${String(at).padStart(2, '0')}Z`),
+      ...Array.from({ length: 5 }, (_, at) => `2026-11-27T03:00:0${at}Z`),
+    ]);
+    expect(rows).toHaveLength(65 + 20);
+    // To three in the morning, and a day without a minute.
+    expect(leftOut).toMatchObject({ dropped: 17 * 3600 - 10 - 1 + (86_340 - 10), later: 0, atLeast: false });
+    expect(rows[9]).toMatchObject({ dropped: 'outside-hours', leftOut: 17 * 3600 - 10 - 1 });
+    expect(steps).toBeLessThan(100);
+  });
+
+  test('is nothing where all is shown', () => {
+    expect(look({ cron: '0 9 * * *', calendar: { hours: { mon: '09:00-10:00' } } }, { next: 2 })).toMatchObject({
+      ...{ leftOut: undefined, rows: { length: 12 } },
+    });
+  });
+
+  test('is counted where the answer is full: it has less than a megabyte, and goes on where it ended', () => {
+    const untilMs = NOW + 30 * 86_400_000;
+    const { rows, fired, leftOut, bytes } = look({ every: '1s' }, { untilMs });
+    expect(bytes).toBeLessThan(1_000_000);
+    expect(rows.length + (leftOut?.later ?? 0)).toBe(30 * 86_400);
+    expect(leftOut).toMatchObject({ dropped: 0, atLeast: false, upToMs: fired.at(-1)?.atMs });
+    const more = look({ every: '1s' }, { fromMs: leftOut?.upToMs ?? 0, next: 1 });
+    expect(more.rows[0]?.atMs).toBe((fired.at(-1)?.atMs ?? 0) + 1000);
+    expect(look({ every: '1s' }, { next: 100_000 })).toMatchObject({ leftOut: { later: 100_000 - rows.length } });
+    expect(look({ every: '1s', paused: 'x' }, { untilMs }).leftOut?.later).toBeGreaterThan(2_000_000);
+  });
+
+  test('is never what fires for what is dropped, though it drops before each', () => {
+    const { rows, fired, leftOut, bytes } = look(oneMinute, { next: 4000 });
+    expect([fired.length, bytes < 1_000_000]).toEqual([4000, true]);
+    expect(rows.length).toBeLessThanOrEqual(4000 + 1000);
+    expect(leftOut).toMatchObject({ later: 0, atLeast: false });
+    const often = { cron: '* 30-59 * * * *', calendar: { hours: { 'mon-sat': halves(30), sun: '00:00-24:00' } } };
+    const rare = look(often, { next: 2000 });
+    expect(rare.fired).toHaveLength(2000);
+    expect(rare.rows.length).toBeLessThanOrEqual(3000);
+  });
+
+  test('is all that comes after very many looks without any that fires, and it says so', () => {
+    const never = { cron: '* 30-59 * * * *', calendar: { hours: { 'mon-sun': halves(30) } } };
+    const schedule = parseSchedule('n', { queue: 'q', ...never }, { sinceMs: 0, isStored: true });
+    const budget = { left: 250_000 };
+    const found = atOnce(within(previewOf(schedule, { fromMs: NOW, next: 5 }), budget));
+    expect(found?.rows.filter(({ dropped }) => !dropped)).toEqual([]);
+    expect(found?.rows).toHaveLength(1000);
+    expect(found?.leftOut).toMatchObject({ later: 5, upToMs: expect.any(Number) });
+    expect(found?.leftOut?.dropped).toBeGreaterThan(1_000_000);
+  });
+
+  test('is nothing beyond its range: instants that were handled already do not count', () => {
+    const handled = { afterMs: NOW, upToMs: NOW + 10 * 86_400_000 };
+    const { leftOut, rows } = look(oneMinute, { handled, next: 1 });
+    expect(rows).toHaveLength(11);
+    expect(leftOut?.dropped).toBe(17 * 3600 - 11);
+    expect(look(oneMinute, { untilMs: NOW + 60_000 }).leftOut?.dropped).toBe(50);
+  });
+});
+
+/** The first minutes of each hour. */
+function halves(minutes: number): readonly string[] {
+  const two = (value: number) => String(value).padStart(2, '0');
+  return Array.from({ length: 24 }, (_, hour) => `${two(hour)}:00-${two(hour)}:${two(minutes)}`);
+}
 
 describe('docs/explanation/schedules.md', () => {
   const SPRING = { fromMs: Date.parse('2026-03-08T05:00Z'), untilMs: Date.parse('2026-03-09T03:59Z') };
@@ -149,7 +227,7 @@ describe('docs/explanation/schedules.md', () => {
 
   /** `01:30 EST (06:30Z)` for every run of that night, as the table writes it. */
   function nightOf(cron: string, range: PreviewRange): readonly string[] {
-    const night = [...previewOf(scheduleOf({ cron, ...NEW_YORK }), range)].filter(({ dropped }) => !dropped);
+    const night = previewed(scheduleOf({ cron, ...NEW_YORK }), range).filter(({ dropped }) => !dropped);
     return night.map(
       ({ local, offset, atMs }) =>
         `${local.slice(11, 16)} ${offset === '-04:00' ? 'EDT' : 'EST'} ${utc(atMs).slice(11, 16)}Z`,
@@ -193,34 +271,36 @@ describe('a schedule with maxRuns', () => {
   const thrice = scheduleOf({ every: '1h', maxRuns: 3 });
   const fired = (hour: number, runs: number) => ({ reachedMs: START + hour * HOUR_MS, runs, waiting: undefined });
   const hours = (range: Partial<PreviewRange>, nowMs: number) =>
-    [...previewOf(thrice, { fromMs: nowMs, ...range })].map(({ atMs }) => (atMs - START) / HOUR_MS);
+    previewed(thrice, { fromMs: nowMs, ...range }).map(({ atMs }) => (atMs - START) / HOUR_MS);
 
   test('shows the runs that are left', () => {
     const nowMs = START + HOUR_MS + 1;
-    expect(hours({ left: runsLeft(thrice, { fired: fired(1, 1), nowMs }) }, nowMs)).toEqual([2, 3]);
-    expect(hours({ left: runsLeft(thrice, { fired: fired(1, 3), nowMs }) }, nowMs)).toEqual([]);
+    expect(hours({ left: leftOf(thrice, { fired: fired(1, 1), nowMs }) }, nowMs)).toEqual([2, 3]);
+    expect(hours({ left: leftOf(thrice, { fired: fired(1, 3), nowMs }) }, nowMs)).toEqual([]);
   });
 
   test('counts what is caught up at once and what waits, and those before the first row', () => {
     const nowMs = START + 5 * HOUR_MS + 1;
-    expect(hours({ left: runsLeft(thrice, { fired: fired(1, 1), nowMs }) }, nowMs)).toEqual([6]);
+    expect(hours({ left: leftOf(thrice, { fired: fired(1, 1), nowMs }) }, nowMs)).toEqual([6]);
     const waiting = { ...fired(5, 1), waiting: fireMember('n', START + 5 * HOUR_MS) };
-    const left = runsLeft(thrice, { fired: waiting, nowMs });
+    const left = leftOf(thrice, { fired: waiting, nowMs });
     expect(hours({ left }, nowMs)).toEqual([6]);
     expect(hours({ left, fromMs: START + 7 * HOUR_MS }, nowMs)).toEqual([]);
   });
 
-  test('refuses to count more than a hundred thousand runs', () => {
-    const left = { afterMs: START, runs: 1e9 };
-    const rowsLater = () => [...previewOf(scheduleOf({ every: '1s' }), { fromMs: START + 1e9, next: 1, left })];
-    expect(rowsLater).toThrow(/would have to be counted for maxRuns; allowed: an earlier from/);
+  test('counts the runs before a row that is far away', () => {
+    const left = { afterMs: START, runs: 1_000_002 };
+    const later = (input: Partial<ScheduleInput>) =>
+      previewed(scheduleOf(input), { fromMs: START + 1e9, next: 9, left }).length;
+    expect(later({ every: '1s' })).toBe(2);
+    expect(later({ cron: '* * * * * *', zone: 'Europe/Berlin' })).toBe(2);
   });
 
-  test('refuses to walk through more than two hundred thousand instants, though few of them fire', () => {
-    const few = { every: '1s', calendar: { hours: { sun: '01:00-01:01' }, outside: 'skip' } } as const;
+  test('refuses a row behind very many working times', () => {
+    const few = { every: '1s', calendar: { hours: { 'mon-sun': '01:00-01:01' } } } as const;
     const left = { afterMs: START, runs: 1e9 };
-    const rowsLater = () => [...previewOf(scheduleOf(few), { fromMs: START + 1e9, next: 1, left })];
-    expect(rowsLater).toThrow(/or 200000 instants, up to from .*; allowed: an earlier from/);
+    const rowsLater = () => previewed(scheduleOf(few), { fromMs: Date.UTC(9000, 0), next: 1, left });
+    expect(rowsLater).toThrow(/too many working times up to from .*; allowed: an earlier from/);
   });
 });
 
@@ -230,8 +310,8 @@ describe('a schedule that was fired by a clock that went back since', () => {
   const DECADE_HOURS = 24 * 3653;
   const fired = { reachedMs: NOW + DECADE_HOURS * HOUR_MS, runs: 1, waiting: undefined };
   const hours = (schedule: Schedule, fromMs: number) => {
-    const [left, handled] = [runsLeft(schedule, { fired, nowMs: NOW }), handledAhead(fired, NOW)];
-    return [...previewOf(schedule, { fromMs, next: 3, left, handled })].map(({ atMs }) => (atMs - NOW) / HOUR_MS);
+    const [left, handled] = [leftOf(schedule, { fired, nowMs: NOW }), handledAhead(fired, NOW)];
+    return previewed(schedule, { fromMs, next: 3, left, handled }).map(({ atMs }) => (atMs - NOW) / HOUR_MS);
   };
 
   test('shows nothing of what was fired, and what came before', () => {

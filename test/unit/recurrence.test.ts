@@ -4,8 +4,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type CalendarInput, parseCalendar } from '../../src/core/recurring/calendar.ts';
 import { parseCron } from '../../src/core/recurring/cron.ts';
-import { fires, nextFire, occurrences, type Recurrence } from '../../src/core/recurring/recurrence.ts';
+import { occurrences, type Recurrence } from '../../src/core/recurring/recurrence.ts';
 import { DEFAULT_DST, type DstPolicy, parseZone } from '../../src/core/recurring/zone.ts';
+import { fires, nextFire } from '../support/instants.ts';
 
 interface Asked {
   readonly zone?: string;
@@ -35,6 +36,9 @@ function firstOf(recurrence: Recurrence, after: string, count: number): readonly
   return found;
 }
 
+/** Nothing is leapt over. */
+const WHOLE = { closedRows: Number.POSITIVE_INFINITY };
+const DAY_MS = 86_400_000;
 const NEW_YORK = { zone: 'America/New_York' };
 const SPRING = '2026-03-08T05:00:00Z';
 const AUTUMN = '2026-11-01T04:00:00Z';
@@ -106,6 +110,7 @@ describe('working time', () => {
       ...occurrences(
         { ...late('skip'), endMs: Date.parse('2026-11-25T00:00:00Z') },
         Date.parse('2026-11-22T22:00:00Z'),
+        WHOLE,
       ),
     ];
     expect(first).toMatchObject({ dropped: 'outside-hours' });
@@ -268,6 +273,36 @@ describe('a rule of seconds with rare working time', () => {
     expect(nextFire(never, Date.parse('2027-01-01T00:00:00Z'))).toBeUndefined();
   });
 
+  test('tells of a time without work so many as it is asked for, and how many it leaps over', () => {
+    const calendar: CalendarInput = { hours: { 'mon-sun': '00:00-00:01' } };
+    const from = Date.parse('2026-12-29T00:00:58Z');
+    const found = [...occurrences(cron('* * * * * *', { calendar }), from, { untilMs: from + DAY_MS, closedRows: 3 })];
+    expect(found).toHaveLength(1 + 3 + 59);
+    expect(found.map(({ leftOut }) => leftOut).filter((count) => count !== undefined)).toEqual([86_340 - 3]);
+  });
+
+  test('looks at a gap of a whole day as far as it is walked', () => {
+    const named = cron('* * 0-22 * * *', { zone: 'Pacific/Apia' });
+    const parsed = parseCron('* * 0-22 * * *', 'seed');
+    let asked = 0;
+    const next = (wallMs: number) => {
+      asked += 1;
+      return parsed.next(wallMs);
+    };
+    const counted = { ...named, rule: { cron: { ...parsed, next } } };
+    const list = occurrences(counted, Date.parse('2011-12-30T10:00:00Z') - 1);
+    const some = Array.from({ length: 4 }, () => list.next().value);
+    expect(some.map((one) => [one?.dst, one?.dropped])).toEqual([
+      ...[
+        [undefined, undefined],
+        ['shifted', 'coincides'],
+        [undefined, undefined],
+        ['shifted', 'coincides'],
+      ],
+    ]);
+    expect(asked).toBeLessThan(10);
+  });
+
   test('gives up on working times that the rule always misses', () => {
     const halves = Array.from(
       { length: 24 },
@@ -292,7 +327,7 @@ describe('a rule of seconds with rare working time', () => {
         const recurrence = cron(text, { zone, dst: { overlap }, calendar: { hours: week, outside } });
         const untilMs = Date.parse(day) + 12 * 86_400_000;
         const soon = (atMs: number) => atMs <= untilMs;
-        const each = [...whileTrue(occurrences(recurrence, Date.parse(day)), ({ atMs }) => soon(atMs))]
+        const each = [...whileTrue(occurrences(recurrence, Date.parse(day), WHOLE), ({ atMs }) => soon(atMs))]
           .filter(({ dropped }) => dropped === undefined)
           .map(({ atMs }) => atMs);
         const leapt = [...whileTrue(fires(recurrence, Date.parse(day)), soon)];

@@ -6,7 +6,6 @@
  * out: the job of a schedule counts at its instant.
  */
 
-import type { Clock } from '../../core/clock.ts';
 import { type InstantInput, show } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import { parseName } from '../../core/job.ts';
@@ -16,6 +15,7 @@ import { type Buckets, bucketsOf, instantsIn } from '../../core/recurring/bucket
 import { recurrenceOf } from '../../core/recurring/schedule.ts';
 import { decodeDefinition } from '../../core/recurring/schedule-text.ts';
 import { DEFAULT_DST, parseZone } from '../../core/recurring/zone.ts';
+import { inTurns, oneStep, within } from '../../core/steps.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { dueCounts } from '../../redis/due-counts.ts';
 import { stats } from '../../redis/inspect.ts';
@@ -45,7 +45,7 @@ export interface Forecast {
     readonly counted: number;
     readonly paused: number;
     readonly unreadable: number;
-    /** Whose instants are too many to walk through. */
+    /** Whose working times are too many to count. */
     readonly uncounted: number;
     /** Those with `H` that others like them stand for. */
     readonly estimated: number;
@@ -82,10 +82,9 @@ const STEPS = { minute: 60_000, hour: 3_600_000 } as const;
 const MINUTES_UP_TO_MS = 2 * STEPS.hour;
 const BUCKETS_MAX = 1500;
 const COUNTS_MAX = 500_000;
-/** Instants that are walked through for one rule, and for all. */
-const WALK_MAX = 200_000;
-const WALKS_MAX = 3_000_000;
-const BREATH_EVERY = 200;
+/** Steps that counting the instants of one rule takes, and of all. A rule takes some for each bucket at most. */
+const STEPS_EACH_MAX = 200_000;
+const STEPS_MAX = 1_000_000;
 
 /** @throws DuestreamError `bad-input` */
 export function forecastRange({ until, by = 'auto', queue }: ForecastOptions, nowMs: number): ForecastRange {
@@ -101,7 +100,7 @@ export function forecastRange({ until, by = 'auto', queue }: ForecastOptions, no
 
 /** @throws DuestreamError `bad-input` for a range that has too many buckets, `not-found` for a queue that is not there */
 export async function forecastOf(
-  { redis, namespace, store, clock }: ForecastParts,
+  { redis, namespace, store }: ForecastParts,
   { untilMs, by, queue }: ForecastRange,
 ): Promise<Forecast> {
   const atMs = await store.nowMs();
@@ -111,7 +110,7 @@ export async function forecastOf(
   const refs = await refsOf(redis, namespace, queue);
   checkCost(refs.length * buckets.edges.length);
   const { due, ready, paused } = await waiting(redis, refs, buckets.edges);
-  const { counts, ...schedules } = await coming({ redis, namespace, store, clock }, buckets, queue);
+  const { counts, ...schedules } = await coming({ redis, namespace, store }, buckets, queue);
   const all = buckets.edges.slice(0, -1).map((from, at) => {
     const [scheduled, made] = [due[at + 1] ?? 0, counts[at] ?? 0];
     return { fromMs: from, jobs: scheduled + made, scheduled, coming: made };
@@ -127,7 +126,6 @@ export interface ForecastParts {
   readonly redis: Redis;
   readonly namespace: string;
   readonly store: ReturnType<typeof createScheduleStore>;
-  readonly clock: Clock;
 }
 
 function checkRange(spanMs: number, unit: 'minute' | 'hour'): void {
@@ -176,44 +174,41 @@ async function waiting(redis: Redis, refs: readonly PartitionRef[], edges: reado
   return { due, ready, paused: [...paused] };
 }
 
-async function coming({ redis, namespace, store, clock }: ForecastParts, buckets: Buckets, queue: string | undefined) {
+async function coming({ redis, namespace, store }: ForecastParts, buckets: Buckets, queue: string | undefined) {
   const groups = await groupsOf(redis, namespace, queue);
   const counts = buckets.edges.slice(1).map(() => 0);
   const { paused, unreadable, estimated } = groups;
   const told = { counted: 0, paused, unreadable, uncounted: 0, estimated };
-  let left = WALKS_MAX;
-  for (const [at, group] of groups.alike.entries()) {
-    // Others of this process have their turn.
-    if (at % BREATH_EVERY === BREATH_EVERY - 1) await clock.sleep(0);
-    const found = await instantsOf(store, group, { buckets, walk: Math.min(WALK_MAX, left) });
-    if (found === 'unreadable') told.unreadable += group.count;
-    else if (found === undefined) told.uncounted += group.count;
-    else {
-      told.counted += group.count;
-      left -= found.walked;
-      for (const [bucket, count] of found.counts.entries())
-        counts[bucket] = (counts[bucket] ?? 0) + count * group.count;
+  let left = STEPS_MAX;
+  for (const group of groups.alike) {
+    const rule = await ruleOf(store, group);
+    if (rule === undefined) {
+      told.unreadable += group.count;
+      continue;
     }
+    const most = Math.min(STEPS_EACH_MAX, left);
+    const budget = { left: most };
+    const found = await inTurns(within(instantsIn(rule.recurrence, buckets, rule.most), budget));
+    left -= most - budget.left;
+    if (found === undefined) told.uncounted += group.count;
+    else told.counted += group.count;
+    for (const [bucket, count] of (found ?? []).entries()) counts[bucket] = (counts[bucket] ?? 0) + count * group.count;
   }
-  const { counted, uncounted } = told;
-  return { ...told, counts: counts.map(Math.round), counted: Math.round(counted), uncounted: Math.round(uncounted) };
+  const { counted: known, uncounted } = told;
+  return { ...told, counts: counts.map(Math.round), counted: Math.round(known), uncounted: Math.round(uncounted) };
 }
 
-async function instantsOf(
-  store: ForecastParts['store'],
-  { name, content }: Alike,
-  { buckets, walk }: { readonly buckets: Buckets; readonly walk: number },
-) {
+/** @returns undefined for a schedule that nobody can read */
+async function ruleOf(store: ForecastParts['store'], { name, content }: Alike) {
   try {
-    const definition = decodeDefinition(name, content);
+    const definition = await inTurns(oneStep(() => decodeDefinition(name, content)));
     const { maxRuns } = definition.schedule;
     const fired = maxRuns === undefined ? undefined : (await store.findAll([definition]))[0]?.fired;
-    if (fired?.unreadable !== undefined) return 'unreadable' as const;
-    const runs = fired?.runs ?? 0;
-    const most = maxRuns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, maxRuns - runs);
-    return instantsIn(recurrenceOf(definition.schedule), buckets, { most, walk });
+    if (fired?.unreadable !== undefined) return undefined;
+    const most = maxRuns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, maxRuns - (fired?.runs ?? 0));
+    return { recurrence: recurrenceOf(definition.schedule), most };
   } catch (error) {
-    if (error instanceof DuestreamError && error.code === 'bad-input') return 'unreadable' as const;
+    if (error instanceof DuestreamError && error.code === 'bad-input') return undefined;
     throw error;
   }
 }

@@ -6,6 +6,7 @@ import { quietly } from '../../core/callbacks.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import { reasonOf } from '../../core/reason.ts';
 import { type Definition, decodeDefinition } from '../../core/recurring/schedule-text.ts';
+import { inTurns, oneStep } from '../../core/steps.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { allDefinitions } from '../../redis/transitions/schedules.ts';
 import type { createScheduleStore } from './schedule-store.ts';
@@ -42,7 +43,7 @@ export async function listSchedules(
   let unreadable = 0;
   for (const name of [...contents.keys()].sort()) {
     if (shown.length >= limit) break;
-    const found = read(name, contents.get(name) ?? '');
+    const found = await inTurns(oneStep(() => read(name, contents.get(name) ?? '')));
     if (found instanceof DuestreamError) {
       unreadable += 1;
       tellUnreadable?.(name, found);
@@ -52,7 +53,8 @@ export async function listSchedules(
   if (more > 0 && shown.length >= limit) quietly('onMore', onMore)?.(more);
   contents.clear();
   const nowMs = await store.nowMs();
-  const views = (await store.findAll(shown)).map((stored) => viewOf(stored, nowMs));
+  const views: ScheduleView[] = [];
+  for (const stored of await store.findAll(shown)) views.push(await inTurns(viewOf(stored, nowMs)));
   return views.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 

@@ -26,7 +26,7 @@ export const SCHEDULES_OPTIONS: readonly string[] = Object.keys({
 /** What the methods take. */
 const METHOD_OPTIONS = {
   list: { queue: 0, tag: 0, limit: 0, onUnreadable: 0, onMore: 0 } satisfies Record<keyof ListOptions, number>,
-  preview: { next: 0, until: 0, from: 0, name: 0 } satisfies Record<keyof PreviewOptions, number>,
+  preview: { next: 0, until: 0, from: 0, name: 0, onLeftOut: 0 } satisfies Record<keyof PreviewOptions, number>,
   trigger: { id: 0 },
   backfill: { from: 0, to: 0, dryRun: 0, limit: 0 } satisfies Record<keyof BackfillOptions, number>,
   forecast: { until: 0, by: 0, queue: 0 } satisfies Record<keyof ForecastOptions, number>,

@@ -6,8 +6,9 @@ import { encodeRecord, memberOf } from '../../core/codec.ts';
 import { show } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import { ID_BYTES_MAX } from '../../core/job.ts';
-import { fires } from '../../core/recurring/recurrence.ts';
+import { occurrences } from '../../core/recurring/recurrence.ts';
 import { dueOfFire, fireId, recurrenceOf, routingOf, type Schedule } from '../../core/recurring/schedule.ts';
+import type { Steps } from '../../core/steps.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import type { Jobs } from '../../redis/transitions/jobs.ts';
 import type { ScheduleItem } from '../../redis/transitions/replies.ts';
@@ -36,11 +37,12 @@ const HORIZON_MS = 3650 * 86_400_000;
 const RECORD_BYTES_MAX = 64 * 1024 * 1024;
 
 /** The instants of a range, whatever is paused or was fired. @throws DuestreamError `bad-input` over the limit */
-export function instantsOfRange(schedule: Schedule, { fromMs, toMs, limit }: BackfillRange): readonly number[] {
+export function* instantsOfRange(schedule: Schedule, { fromMs, toMs, limit }: BackfillRange): Steps<readonly number[]> {
   const instants: number[] = [];
-  for (const atMs of fires(recurrenceOf(schedule), fromMs - 1)) {
+  for (const { atMs, dropped } of occurrences(recurrenceOf(schedule), fromMs - 1, { untilMs: toMs })) {
+    yield;
     if (atMs > toMs) break;
-    instants.push(atMs);
+    if (dropped === undefined) instants.push(atMs);
     if (instants.length > limit) {
       throw new DuestreamError(
         'bad-input',

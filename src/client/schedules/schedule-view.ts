@@ -3,13 +3,14 @@ import { durationMs, type InstantInput } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import { momentOf } from '../../core/moment.ts';
 import { wholeNumber } from '../../core/queue.ts';
-import { handledAhead, type PreviewRow, previewOf, runsLeft } from '../../core/recurring/preview.ts';
+import { handledAhead, type LeftOut, type Preview, previewOf, runsLeft } from '../../core/recurring/preview.ts';
 import { nextFire } from '../../core/recurring/recurrence.ts';
 import { recurrenceOf, type Schedule } from '../../core/recurring/schedule.ts';
 import type { ScheduleInput } from '../../core/recurring/schedule-input.ts';
 import { instantOf } from '../../core/recurring/schedule-progress.ts';
 import type { Source } from '../../core/recurring/schedule-text.ts';
 import { DEFAULT_DST, parseZone } from '../../core/recurring/zone.ts';
+import type { Steps } from '../../core/steps.ts';
 import type { StoredSchedule } from './schedule-places.ts';
 
 /** A schedule as it is stored, and how far it was fired. */
@@ -46,6 +47,8 @@ export interface PreviewOptions {
   readonly from?: InstantInput | undefined;
   /** Of a definition that is not stored: the name that ids, `H` and jitter follow from. Default `preview`. */
   readonly name?: string | undefined;
+  /** Told what the rows leave out: instants outside of working time, and what is beyond a megabyte of JSON. */
+  readonly onLeftOut?: ((leftOut: LeftOut) => void) | undefined;
 }
 
 /** Stands for the name of a definition that has none yet. */
@@ -63,16 +66,18 @@ export interface BackfillOptions {
   readonly limit?: number | undefined;
 }
 
-export function viewOf(
+export function* viewOf(
   { definition, fired }: Pick<StoredSchedule, 'definition' | 'fired'>,
   nowMs: number,
-): ScheduleView {
+): Steps<ScheduleView> {
   const { schedule, source, input } = definition;
   const { name, queue, paused, maxRuns, sinceMs } = schedule;
   const runs = fired?.runs ?? 0;
   const unreadable = fired?.unreadable;
   const isOver = unreadable !== undefined || paused !== undefined || (maxRuns !== undefined && runs >= maxRuns);
-  const nextMs = isOver ? undefined : nextFire(recurrenceOf(schedule), Math.max(nowMs, sinceMs, fired?.reachedMs ?? 0));
+  yield;
+  const fromMs = Math.max(nowMs, sinceMs, fired?.reachedMs ?? 0);
+  const nextMs = isOver ? undefined : yield* nextFire(recurrenceOf(schedule), fromMs);
   return {
     ...{ name, queue, source, input, schedule, paused, runs, skipped: fired?.skipped ?? 0, unreadable },
     nextMs,
@@ -82,11 +87,11 @@ export function viewOf(
 }
 
 /** Of one that is not stored, as if it were put at the beginning of the range. */
-export function previewRows(
+export function* previewRows(
   schedule: Schedule,
   { next, until, from }: PreviewOptions,
   { nowMs, stored }: { readonly nowMs: number; readonly stored?: Pick<StoredSchedule, 'fired'> },
-): readonly PreviewRow[] {
+): Steps<Preview> {
   const place = { zone: parseZone(schedule.zone), dst: DEFAULT_DST };
   const fromMs = momentOf(from, { what: 'from', ...place, date: 'before' }) ?? nowMs;
   const untilMs = momentOf(until, { what: 'until', ...place, date: 'last' });
@@ -94,11 +99,11 @@ export function previewRows(
   const fired = stored?.fired;
   const { maxRuns } = schedule;
   const unstored = maxRuns === undefined ? undefined : { afterMs: fromMs, runs: maxRuns };
-  const left = stored ? runsLeft(schedule, { fired, nowMs }) : unstored;
+  const left = stored ? yield* runsLeft(schedule, { fired, nowMs }) : unstored;
   const held = fired?.unreadable === undefined ? undefined : ('unreadable' as const);
   const handled = handledAhead(fired, nowMs);
   const range = { fromMs, next: most ?? (untilMs === undefined ? 10 : undefined), untilMs };
-  return [...previewOf(schedule, { ...range, left, held, handled })];
+  return yield* previewOf(schedule, { ...range, left, held, handled });
 }
 
 export function rangeOf(schedule: Schedule, { from, to, limit = 1000 }: BackfillOptions) {

@@ -3,11 +3,12 @@
  * partition makes the jobs; this side only writes definitions. One connection, made at the first call; every promise settles.
  */
 import { createAbort } from '../../core/abort.ts';
-import type { Clock } from '../../core/clock.ts';
+import { quietly } from '../../core/callbacks.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import { newJobId, parseJobId } from '../../core/job.ts';
 import { checkNames } from '../../core/option-names.ts';
-import type { PreviewRow } from '../../core/recurring/preview.ts';
+import type { LeftOut, Preview } from '../../core/recurring/preview.ts';
+import type { PreviewRow } from '../../core/recurring/preview-row.ts';
 import {
   type AnySchedule,
   type NamedSchedule,
@@ -16,6 +17,7 @@ import {
 } from '../../core/recurring/queue-schedule.ts';
 import { fireId } from '../../core/recurring/schedule.ts';
 import { parseSchedule, type ScheduleInput } from '../../core/recurring/schedule-input.ts';
+import { inTurns, type Steps } from '../../core/steps.ts';
 import { openCommands, type Redis } from '../../redis/connection/connect.ts';
 import { createOpening } from '../../redis/connection/opening.ts';
 import { withRetry } from '../../redis/connection/outage.ts';
@@ -45,6 +47,7 @@ export type {
   FiredJob,
   Forecast,
   ForecastOptions,
+  LeftOut,
   ListOptions,
   NamedSchedule,
   PreviewOptions,
@@ -84,7 +87,8 @@ export interface Schedules {
   resume(name: string): Promise<ScheduleChange>;
   /**
    * The coming instants of a stored schedule (a name) or of a definition. For a stored schedule, earlier runs count
-   * against its `maxRuns`; while it is paused, all instants are dropped.
+   * against its `maxRuns`; while it is paused, all instants are dropped. Of the instants outside of working time some
+   * are shown, and all together are at most a megabyte of JSON: `onLeftOut` tells what is left out.
    */
   preview(schedule: string | ScheduleInput, options?: PreviewOptions): Promise<readonly PreviewRow[]>;
   /** Makes one extra job of the schedule now. The same `id` twice makes one job. */
@@ -170,7 +174,7 @@ export function createSchedules(options: SchedulesOptions): Schedules {
     },
     backfill: (name, range) =>
       call('backfill a schedule', (parts) => backfillOne(parts, name, range), { backfill: range }),
-    forecast: (forecast = {}) => call('forecast jobs', (parts) => forecastIn(parts, clock, forecast), { forecast }),
+    forecast: (forecast = {}) => call('forecast jobs', (parts) => forecastIn(parts, forecast), { forecast }),
     async ready() {
       if (stopping) throw stopped();
       const { redis } = await opening.connected(ending.signal);
@@ -215,11 +219,11 @@ async function putPlain(
 
 async function getOne({ store }: Parts, name: string): Promise<ScheduleView | undefined> {
   const stored = await store.find(name);
-  return stored && viewOf(stored, await store.nowMs());
+  return stored && inTurns(viewOf(stored, await store.nowMs()));
 }
 
-const forecastIn = async (parts: Parts, clock: Clock, options: ForecastOptions) =>
-  forecastOf({ ...parts, clock }, forecastRange(options, await parts.store.nowMs()));
+const forecastIn = async (parts: Parts, options: ForecastOptions) =>
+  forecastOf(parts, forecastRange(options, await parts.store.nowMs()));
 
 async function preview(
   { store, found }: Parts,
@@ -229,10 +233,16 @@ async function preview(
   const nowMs = await store.nowMs();
   if (typeof schedule === 'string') {
     const stored = await found(schedule);
-    return previewRows(stored.definition.schedule, range, { nowMs, stored });
+    return rowsOf(previewRows(stored.definition.schedule, range, { nowMs, stored }), range);
   }
   const since = { sinceMs: 0, anchorMs: nowMs };
-  return previewRows(parseSchedule(range.name ?? UNNAMED, schedule, since), range, { nowMs });
+  return rowsOf(previewRows(parseSchedule(range.name ?? UNNAMED, schedule, since), range, { nowMs }), range);
+}
+
+async function rowsOf(looking: Steps<Preview>, { onLeftOut }: PreviewOptions): Promise<readonly PreviewRow[]> {
+  const { rows, leftOut } = await inTurns(looking);
+  if (leftOut) quietly('onLeftOut', onLeftOut)?.(leftOut);
+  return rows;
 }
 
 async function backfillOne(
@@ -242,7 +252,7 @@ async function backfillOne(
 ): Promise<readonly FiredJob[]> {
   const { definition, ref } = await housed(name);
   const { schedule } = definition;
-  const instants = instantsOfRange(schedule, rangeOf(schedule, range));
+  const instants = await inTurns(instantsOfRange(schedule, rangeOf(schedule, range)));
   if (!range.dryRun) return backfill(jobs, ref, { schedule, instants });
   return instants.map((atMs) => ({ id: fireId(schedule.name, atMs), atMs, status: 'would' }));
 }

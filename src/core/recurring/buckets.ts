@@ -1,5 +1,7 @@
 /** Time cut into buckets that begin at full minutes or hours, and how many instants fall into each. Pure. */
-import { fires, type Recurrence } from './recurrence.ts';
+import type { Steps } from '../steps.ts';
+import { countFires } from './count-fires.ts';
+import { nextFire, type Recurrence } from './recurrence.ts';
 
 export interface Buckets {
   /** Where each begins, and where the last one ends: one more than there are buckets. */
@@ -23,44 +25,29 @@ export function bucketsOf(range: {
 }
 
 /**
- * How many instants of a rule fall into each bucket. Intervals are counted without walking through them.
+ * How many instants of a rule fall into each bucket. Buckets without any are leapt over, and those within one are counted,
+ * so a rule of seconds costs no more than one of minutes.
  *
- * @returns undefined when there are more than `most` to walk through
+ * @param most so many fire at most, the first ones
  */
-export function instantsIn(
+export function* instantsIn(
   recurrence: Recurrence,
   { edges, stepMs }: Buckets,
-  { most, walk }: { readonly most: number; readonly walk: number },
-): { readonly counts: readonly number[]; readonly walked: number } | undefined {
+  most: number,
+): Steps<readonly number[]> {
   const [fromMs = 0, firstMs = 0] = edges;
-  const untilMs = edges.at(-1) ?? 0;
+  const lastMs = (edges.at(-1) ?? 0) - 1;
   const counts = edges.slice(1).map(() => 0);
-  const { rule } = recurrence;
-  if ('everyMs' in rule && recurrence.calendar === undefined && most === Number.POSITIVE_INFINITY) {
-    return {
-      counts: counts.map((_, at) =>
-        everyIn(recurrence, rule, [at === 0 ? fromMs + 1 : (edges[at] ?? 0), edges[at + 1] ?? 0]),
-      ),
-      walked: 0,
-    };
+  let left = most;
+  for (let atMs = fromMs; left > 0; ) {
+    yield;
+    const nextMs = yield* nextFire(recurrence, atMs, lastMs);
+    if (nextMs === undefined || nextMs > lastMs) break;
+    const bucket = nextMs < firstMs ? 0 : 1 + Math.floor((nextMs - firstMs) / stepMs);
+    atMs = (edges[bucket + 1] ?? 0) - 1;
+    const count = Math.min(left, 1 + (yield* countFires(recurrence, nextMs, atMs)));
+    counts[bucket] = count;
+    left -= count;
   }
-  let walked = 0;
-  for (const atMs of fires(recurrence, fromMs)) {
-    if (atMs >= untilMs || walked >= most) break;
-    walked += 1;
-    if (walked > walk) return undefined;
-    const bucket = atMs < firstMs ? 0 : 1 + Math.floor((atMs - firstMs) / stepMs);
-    counts[bucket] = (counts[bucket] ?? 0) + 1;
-  }
-  return { counts, walked };
-}
-
-/** Instants from one edge to before the other. */
-function everyIn(
-  { startMs = Number.NEGATIVE_INFINITY, endMs = Number.POSITIVE_INFINITY }: Recurrence,
-  { everyMs, anchorMs }: { readonly everyMs: number; readonly anchorMs: number },
-  [fromMs, toMs]: readonly [number, number],
-): number {
-  const upTo = (ms: number) => Math.max(-1, Math.floor((ms - anchorMs) / everyMs));
-  return Math.max(0, upTo(Math.min(toMs, endMs) - 1) - upTo(Math.max(fromMs, startMs) - 1));
+  return counts;
 }

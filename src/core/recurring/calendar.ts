@@ -21,6 +21,8 @@ export interface Calendar {
   readonly closed: (wallMs: number) => 'skip-date' | 'outside-hours' | undefined;
   /** The first working moment at or after it; undefined when none comes within `SEARCH_DAYS`. */
   readonly opens: (wallMs: number) => number | undefined;
+  /** When the working time of an open moment ends. */
+  readonly closes: (wallMs: number) => number;
   /** When the last working time before it ended; the moment itself while it is open. */
   readonly closedSince: (wallMs: number) => number;
 }
@@ -70,6 +72,12 @@ export function parseCalendar(input: CalendarInput): Calendar {
     return undefined;
   }
 
+  function closes(wallMs: number): number {
+    const dayMs = dayOf(wallMs);
+    const [, to] = spansOf(dayMs).findLast(([from]) => dayMs + from <= wallMs) ?? [0, 0];
+    return Math.max(wallMs, dayMs + to);
+  }
+
   function closedSince(wallMs: number): number {
     if (!closed(wallMs)) return wallMs;
     for (let day = 0; day < SEARCH_DAYS; day += 1) {
@@ -81,7 +89,7 @@ export function parseCalendar(input: CalendarInput): Calendar {
   }
 
   if (opens(Date.UTC(2026, 0)) === undefined) throw bad('calendar', input, 'one that leaves some working time');
-  return Object.freeze({ outside, closed, opens, closedSince });
+  return Object.freeze({ outside, closed, opens, closes, closedSince });
 }
 
 /** @returns a test per entry: is this date (`2026-12-25`) one of its own? */

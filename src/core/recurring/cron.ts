@@ -13,14 +13,13 @@
 import { type CronExpression, CronExpressionParser } from 'cron-parser';
 import { show } from '../duration.ts';
 import { DuestreamError } from '../errors.ts';
-import { createWallTimes, type NextWallTime } from './wall-times.ts';
+import { createWallTimes, type WallTimes } from './wall-times.ts';
 
-export interface Cron {
+/** Its wall-clock times, and what it says. */
+export interface Cron extends WallTimes {
   readonly text: string;
   /** It runs whenever the clock shows its minutes: its hours are all, or every n-th. */
   readonly interval: boolean;
-  /** The first of its wall-clock times after this one, both as ms of a clock without a zone; undefined: none ever. */
-  readonly next: NextWallTime;
 }
 
 /** Longest expression in characters. */
@@ -69,7 +68,7 @@ function read(input: unknown, seed: string): Cron {
     text,
     // A step that leaves one hour (`*/24`) names it.
     interval: hours > 1 && (hours === 24 || /^([*?]|H\/)/.test(fields[2] ?? '')),
-    next: createWallTimes(expression.fields),
+    ...createWallTimes(expression.fields),
   };
   if (cron.next(Date.UTC(2096, 1, 29)) === undefined) throw bad(text, 'a date that exists; this one never comes');
   return cron;

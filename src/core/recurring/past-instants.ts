@@ -3,8 +3,10 @@
  * of time is walked from its beginning; one with too many instants is halved, and the later half is walked first. So the
  * work is bounded by what is asked for, whatever the rule is: each second of one month in a year, or once in four years.
  */
-import { type PreviewRow, previewRow } from './preview.ts';
-import { type Occurrence, planned, type Recurrence } from './recurrence.ts';
+
+import type { Steps } from '../steps.ts';
+import { type PreviewRow, previewRow } from './preview-row.ts';
+import { type Occurrence, occurrences, type Recurrence } from './recurrence.ts';
 import { recurrenceOf, type Schedule } from './schedule.ts';
 import { parseZone } from './zone.ts';
 
@@ -17,43 +19,54 @@ const WALKED_EACH = 4;
  * the schedule.
  *
  * @param beforeMs excluded
- * @example instantsBefore(schedule, { beforeMs: Date.now(), count: 20 })
+ * @example atOnce(instantsBefore(schedule, { beforeMs: Date.now(), count: 20 }))
  */
-export function instantsBefore(
+export function* instantsBefore(
   schedule: Schedule,
   { beforeMs, count }: { readonly beforeMs: number; readonly count: number },
-): readonly PreviewRow[] {
+): Steps<readonly PreviewRow[]> {
   const recurrence = recurrenceOf(schedule);
   const zone = parseZone(schedule.zone);
-  const sinceMs = Math.max(schedule.sinceMs, (schedule.startMs ?? 0) - 1);
-  let found: readonly Occurrence[] = [];
-  for (let reachMs = FIRST_LOOK_MS; found.length < count; reachMs *= 4) {
-    const afterMs = Math.max(sinceMs, beforeMs - reachMs);
-    found = lastPlanned(recurrence, { afterMs, beforeMs, count });
-    if (afterMs === sinceMs) break;
-  }
+  const afterMs = Math.max(schedule.sinceMs, (schedule.startMs ?? 0) - 1);
+  const found = yield* lastOf(recurrence, { afterMs, beforeMs, count, isWanted: isPlanned });
   return found.map((one) => previewRow(schedule, { ...one, dropped: one.dropped }, zone.offsetMs(one.atMs))).reverse();
 }
 
+const isPlanned = ({ dropped }: Occurrence): boolean =>
+  dropped === undefined || dropped === 'gap' || dropped === 'overlap';
+
 interface Stretch {
   readonly afterMs: number;
+  /** Excluded. */
   readonly beforeMs: number;
   readonly count: number;
+  readonly isWanted: (one: Occurrence) => boolean;
 }
 
-/** The last of a stretch, oldest first. */
-function lastPlanned(recurrence: Recurrence, { afterMs, beforeMs, count }: Stretch): readonly Occurrence[] {
+/** The last of a stretch, oldest first. Most rules have them near its end, so looks reach back ever further. */
+export function* lastOf(recurrence: Recurrence, stretch: Stretch): Steps<readonly Occurrence[]> {
+  const { beforeMs, count } = stretch;
+  for (let reachMs = FIRST_LOOK_MS; ; reachMs *= 4) {
+    const afterMs = Math.max(stretch.afterMs, beforeMs - reachMs);
+    const found = yield* lastWithin(recurrence, { ...stretch, afterMs });
+    if (found.length >= count || afterMs === stretch.afterMs) return found;
+  }
+}
+
+function* lastWithin(recurrence: Recurrence, stretch: Stretch): Steps<readonly Occurrence[]> {
+  const { afterMs, beforeMs, count, isWanted } = stretch;
   const first: Occurrence[] = [];
-  for (const one of planned(recurrence, afterMs)) {
-    if (one.atMs >= beforeMs) return first.slice(-count);
-    first.push(one);
+  for (const one of occurrences(recurrence, afterMs, { untilMs: beforeMs - 1 })) {
+    yield;
+    if (one.atMs >= beforeMs) break;
+    if (isWanted(one)) first.push(one);
     if (first.length > WALKED_EACH * count) break;
   }
   const walkedMs = first.at(-1)?.atMs;
   if (walkedMs === undefined || first.length <= WALKED_EACH * count) return first.slice(-count);
   const middleMs = walkedMs + Math.floor((beforeMs - walkedMs) / 2);
-  const later = lastPlanned(recurrence, { afterMs: middleMs, beforeMs, count });
+  const later = yield* lastWithin(recurrence, { ...stretch, afterMs: middleMs });
   if (later.length >= count) return later;
-  const between = { afterMs: walkedMs, beforeMs: middleMs + 1, count: count - later.length };
-  return [...first, ...lastPlanned(recurrence, between), ...later].slice(-count);
+  const between = { afterMs: walkedMs, beforeMs: middleMs + 1, count: count - later.length, isWanted };
+  return [...first, ...(yield* lastWithin(recurrence, between)), ...later].slice(-count);
 }

@@ -10,6 +10,7 @@
  *
  * `every` counts elapsed time and knows no clock changes. The calendar is asked last.
  */
+import type { Steps } from '../steps.ts';
 import { type Calendar, SEARCH_DAYS } from './calendar.ts';
 import type { Cron } from './cron.ts';
 import type { DstPolicy, Stretch, Zone } from './zone.ts';
@@ -35,6 +36,8 @@ export interface Occurrence {
   readonly calendar?: 'moved' | 'skip-date' | 'outside-hours' | undefined;
   /** Why it does not fire; undefined when it does. */
   readonly dropped?: 'gap' | 'overlap' | 'skip-date' | 'outside-hours' | 'coincides' | undefined;
+  /** So many that follow lie in the same time without work, and the walk leaps over them. */
+  readonly leftOut?: number | undefined;
 }
 
 const DAY_MS = 86_400_000;
@@ -46,63 +49,85 @@ const STRETCHES_MAX = 20;
 /** A rule that misses so many working times in a row misses all: they come again each week. */
 const CLOSED_MAX = 20_000;
 
-/** The instants after one, with what was decided; those that do not fire are marked as dropped. */
-export function occurrences(recurrence: Recurrence, afterMs: number): Generator<Occurrence, void, undefined> {
-  return walk(recurrence, afterMs, { leaps: false });
+/** How a walk goes. */
+export interface Walk {
+  /** Nothing that is named later; it may be moved to a later moment. */
+  readonly untilMs?: number | undefined;
+  /** Of a time without work, so many are told one by one, and the others are leapt over. */
+  readonly closedRows?: number | undefined;
 }
 
-function* walk(
+/**
+ * The instants after one, with what was decided; those that do not fire are marked as dropped. A rule of seconds names
+ * millions in a holiday: the walk leaps over times without work, and the last instant before a leap tells how many
+ * the leap leaves out. So each step is short, whatever the rule is.
+ */
+export function* occurrences(
   recurrence: Recurrence,
   afterMs: number,
-  { leaps }: { readonly leaps: boolean },
+  { untilMs = Number.POSITIVE_INFINITY, closedRows = 1 }: Walk = {},
 ): Generator<Occurrence, void, undefined> {
   const { startMs = Number.NEGATIVE_INFINITY, endMs = Number.POSITIVE_INFINITY } = recurrence;
   const fromMs = Math.max(afterMs, startMs - 1);
-  let lastMs = fromMs;
-  for (const decided of decisions(recurrence, fromMs, { leaps })) {
+  const lastMs = Math.min(untilMs, endMs - 1, fromMs + SEARCH_MS);
+  let firedMs = fromMs;
+  for (const decided of decisions(recurrence, fromMs, { lastMs, closedRows })) {
     if (decided.atMs >= endMs || decided.atMs <= fromMs) continue;
-    if (decided.dropped === undefined && decided.atMs <= lastMs) yield { ...decided, dropped: 'coincides' };
+    if (decided.dropped === undefined && decided.atMs <= firedMs) yield { ...decided, dropped: 'coincides' };
     else yield decided;
-    if (decided.dropped === undefined) lastMs = decided.atMs;
+    if (decided.dropped === undefined) firedMs = decided.atMs;
   }
 }
 
-/** With `leaps`, of a time without work the first occurrence only: a rule of seconds names millions in a holiday. */
-function* decisions(
-  recurrence: Recurrence,
-  fromMs: number,
-  { leaps }: { readonly leaps: boolean },
-): Generator<Occurrence, void, undefined> {
-  const untilMs = Math.min(recurrence.endMs ?? Number.POSITIVE_INFINITY, fromMs + SEARCH_MS + 1);
+interface Decide {
+  /** The last moment that may be named. */
+  readonly lastMs: number;
+  readonly closedRows: number;
+}
+
+function* decisions(recurrence: Recurrence, fromMs: number, { lastMs, closedRows }: Decide): Generator<Occurrence> {
   let closed = 0;
   let lookMs: number | undefined = lookFrom(recurrence, fromMs);
   while (lookMs !== undefined && closed <= CLOSED_MAX) {
-    const end: ClosedAt | undefined = yield* untilClosed(recurrence, { lookMs, untilMs, leaps });
-    closed = end?.fired ? 0 : closed + 1;
-    lookMs = end && closedUntil(recurrence, end.atMs);
+    const leap: Leap | undefined = yield* untilClosed(recurrence, lookMs, { lastMs, closedRows });
+    closed = leap?.fired ? 0 : closed + 1;
+    lookMs = leap?.toMs;
   }
 }
 
-interface ClosedAt {
-  readonly atMs: number;
-  /** Whether any fired up to here. */
+interface Leap {
+  readonly toMs: number;
+  /** Whether any fired before it. */
   readonly fired: boolean;
 }
 
-/** @returns the first at a time without work, if it is to be leapt over */
+/** @returns over what to leap, undefined at the end */
 function* untilClosed(
   recurrence: Recurrence,
-  { lookMs, untilMs, leaps }: { readonly lookMs: number; readonly untilMs: number; readonly leaps: boolean },
-): Generator<Occurrence, ClosedAt | undefined, undefined> {
+  lookMs: number,
+  { lastMs, closedRows }: Decide,
+): Generator<Occurrence, Leap | undefined, undefined> {
   let fired = false;
+  let rows = 0;
   for (const named of namedAfter(recurrence, lookMs)) {
-    if (named.atMs >= untilMs) return undefined;
+    if (named.atMs > lastMs) return undefined;
     const decided = workingTime(recurrence, named);
-    yield decided;
     fired ||= decided.dropped === undefined;
-    if (leaps && decided.calendar !== undefined) return { atMs: named.atMs, fired };
+    rows = decided.calendar === undefined ? 0 : rows + 1;
+    if (rows < closedRows) {
+      yield decided;
+      continue;
+    }
+    const toMs = closedUntil(recurrence, named.atMs);
+    yield closedRows === 1 ? decided : { ...decided, leftOut: leftOut(recurrence, named, Math.min(toMs, lastMs)) };
+    return { toMs, fired };
   }
   return undefined;
+}
+
+function leftOut(recurrence: Recurrence, { atMs, dst }: Occurrence, upToMs: number): number {
+  // At the instant of a time that the clock shows there may be one that it left out.
+  return namedIn(recurrence, { afterMs: atMs, upToMs, hiddenAfterMs: dst === undefined ? atMs - 1 : atMs });
 }
 
 /** All from this time without work to the returned moment has none either. A clock change may open what was over. */
@@ -112,21 +137,42 @@ function closedUntil({ calendar, zone }: Recurrence, atMs: number): number {
   return Math.min(opensMs - offsetMs, toMs) - 1;
 }
 
-/** The instants that fire, after one. */
-export function* fires(recurrence: Recurrence, afterMs: number): Generator<number, void, undefined> {
-  for (const { atMs, dropped } of walk(recurrence, afterMs, { leaps: true })) if (!dropped) yield atMs;
-}
-
-/** What fires after an instant, and what a clock change took away. Of times without work there is nothing. */
-export function* planned(recurrence: Recurrence, afterMs: number): Generator<Occurrence, void, undefined> {
-  for (const one of walk(recurrence, afterMs, { leaps: true })) {
-    if (one.dropped === undefined || one.dropped === 'gap' || one.dropped === 'overlap') yield one;
+/**
+ * The first instant that fires after one.
+ *
+ * @param untilMs nothing that is named later is looked at
+ * @returns undefined when none ever will
+ */
+export function* nextFire(recurrence: Recurrence, afterMs: number, untilMs?: number): Steps<number | undefined> {
+  for (const { atMs, dropped } of occurrences(recurrence, afterMs, { untilMs })) {
+    if (dropped === undefined) return atMs;
+    yield;
   }
+  return undefined;
 }
 
-/** The first instant that fires after one. @returns undefined when none ever will */
-export function nextFire(recurrence: Recurrence, afterMs: number): number | undefined {
-  return fires(recurrence, afterMs).next().value ?? undefined;
+export interface Named {
+  readonly afterMs: number;
+  /** Of the same stretch. */
+  readonly upToMs: number;
+  /** Of times that the clock left out; default `afterMs`. */
+  readonly hiddenAfterMs?: number;
+}
+
+/** What the rule names after a moment and up to another, whatever becomes of it. */
+export function namedIn({ rule, zone }: Recurrence, { afterMs, upToMs, hiddenAfterMs = afterMs }: Named): number {
+  if (upToMs <= afterMs) return 0;
+  if ('everyMs' in rule) {
+    const upTo = (ms: number) => Math.max(-1, Math.floor((ms - rule.anchorMs) / rule.everyMs));
+    return upTo(upToMs) - upTo(afterMs);
+  }
+  const { cron } = rule;
+  const { fromMs, offsetMs, beforeMs } = zone.stretchAt(upToMs);
+  const shown = cron.count(afterMs + offsetMs, upToMs + offsetMs);
+  const hiddenUpToMs = Math.min(upToMs, fromMs + offsetMs - beforeMs - 1);
+  const fromHiddenMs = Math.max(hiddenAfterMs, fromMs - 1);
+  if (cron.interval || hiddenUpToMs <= fromHiddenMs) return shown;
+  return shown + cron.count(fromHiddenMs + beforeMs, hiddenUpToMs + beforeMs);
 }
 
 /** A time that was moved to now may have been named long ago: it is found by looking from the last working moment. */
@@ -190,8 +236,8 @@ function* cronTimes(cron: Cron, { zone, dst }: Recurrence, afterMs: number): Gen
   while (fromMs < endMs) {
     const stretch = zone.stretchAt(fromMs);
     const shown = shownTimes(cron, stretch, { dst, fromMs });
-    const hidden = cron.interval ? [] : hiddenTimes(cron, stretch, { dst, fromMs });
-    yield* merged(shown, hidden);
+    if (cron.interval) yield* shown;
+    else yield* merged(shown, hiddenTimes(cron, stretch, { dst, fromMs }));
     fromMs = stretch.toMs;
   }
 }
@@ -234,12 +280,16 @@ function* hiddenTimes(cron: Cron, stretch: Stretch, { dst, fromMs }: Part): Gene
   }
 }
 
-/** Both in the order of time; where two meet, the one that the clock shows comes first. */
-function* merged(shown: Iterable<Occurrence>, hidden: Iterable<Occurrence>): Generator<Occurrence> {
-  const waiting = [...hidden];
-  for (const one of shown) {
-    while (waiting[0] && waiting[0].atMs < one.atMs) yield* waiting.splice(0, 1);
-    yield one;
+/** Both in the order of time; where two meet, the one that the clock shows comes first. A gap of a day hides 86,400. */
+function* merged(shown: Generator<Occurrence>, hidden: Generator<Occurrence>): Generator<Occurrence> {
+  let [one, other] = [shown.next(), hidden.next()];
+  while (!one.done || !other.done) {
+    if (other.done || (!one.done && one.value.atMs <= other.value.atMs)) {
+      if (!one.done) yield one.value;
+      one = shown.next();
+    } else {
+      yield other.value;
+      other = hidden.next();
+    }
   }
-  yield* waiting;
 }

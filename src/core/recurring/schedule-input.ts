@@ -13,6 +13,7 @@ import type { OptionsOfFires, ScheduleOptions } from '../job-options.ts';
 import { momentOf } from '../moment.ts';
 import { hintOf } from '../nearest.ts';
 import { wholeNumber } from '../queue.ts';
+import { atOnce, within } from '../steps.ts';
 import { type CalendarInput, parseCalendar } from './calendar.ts';
 import { parseCron } from './cron.ts';
 import { nextFire, SEARCH_YEARS } from './recurrence.ts';
@@ -70,6 +71,8 @@ const OWN_FIELDS =
   'queue data codec cron every align zone dst start end maxRuns jitter calendar overlap catchUp tags paused';
 const FIELDS = [...OWN_FIELDS.split(' '), ...optionsOfFires.map(({ name }) => name)];
 const NO_TAGS: readonly string[] = Object.freeze([]);
+/** Working times that a rule may miss before it is accepted as it is: thirty years of one a week are less. */
+const CHECKED_MAX = 2000;
 const SECOND_MS = 1000;
 const DAY_MS = 86_400_000;
 /** Every job has a copy. */
@@ -101,7 +104,11 @@ export function parseSchedule(name: string, input: ScheduleInput, from: Schedule
 
 function checkInstants(schedule: Schedule, sinceMs: number): void {
   const fromMs = schedule.startMs ?? sinceMs;
-  if (schedule.endMs !== undefined || nextFire(recurrenceOf(schedule), fromMs) !== undefined) return;
+  if (schedule.endMs !== undefined) return;
+  const budget = { left: CHECKED_MAX };
+  const found = atOnce(within(nextFire(recurrenceOf(schedule), fromMs), budget));
+  // What takes longer is not refused: whoever puts a schedule may be a leader, and all that it leads would wait.
+  if (found !== undefined || budget.left === 0) return;
   const from = new Date(fromMs).toISOString();
   throw new DuestreamError(
     'bad-input',

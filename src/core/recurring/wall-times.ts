@@ -9,11 +9,16 @@ const DAY_MS = 86_400_000;
 /** No date is further away: from 2072 to 2112 no leap day is a fifth Monday of February. */
 const HORIZON_DAYS = 41 * 366;
 
-/** The first time after this one, both as ms of a clock without a zone; undefined: none ever. */
-export type NextWallTime = (wallMs: number) => number | undefined;
+/** All of it as ms of a clock without a zone. */
+export interface WallTimes {
+  /** The first time after this one; undefined: none ever. */
+  readonly next: (wallMs: number) => number | undefined;
+  /** How many times there are after one moment and up to another. It looks at each day between them, at no time. */
+  readonly count: (afterMs: number, upToMs: number) => number;
+}
 
-/** @example createWallTimes(CronExpressionParser.parse('30 2 * * *').fields)(Date.UTC(2026, 0, 1)) */
-export function createWallTimes(fields: CronFieldCollection): NextWallTime {
+/** @example createWallTimes(CronExpressionParser.parse('30 2 * * *').fields).next(Date.UTC(2026, 0, 1)) */
+export function createWallTimes(fields: CronFieldCollection): WallTimes {
   const times = {
     hours: numbers(fields.hour.values),
     minutes: numbers(fields.minute.values),
@@ -22,7 +27,7 @@ export function createWallTimes(fields: CronFieldCollection): NextWallTime {
   const isDay = dayTest(fields);
   const months = new Set(numbers(fields.month.values));
 
-  return (wallMs) => {
+  function next(wallMs: number): number | undefined {
     const fromMs = (Math.floor(wallMs / 1000) + 1) * 1000;
     let dayMs = Math.floor(fromMs / DAY_MS) * DAY_MS;
     const endMs = dayMs + HORIZON_DAYS * DAY_MS;
@@ -37,7 +42,19 @@ export function createWallTimes(fields: CronFieldCollection): NextWallTime {
       dayMs += DAY_MS;
     }
     return undefined;
-  };
+  }
+
+  function count(afterMs: number, upToMs: number): number {
+    let sum = 0;
+    for (let dayMs = Math.floor(afterMs / DAY_MS) * DAY_MS; dayMs <= upToMs; dayMs += DAY_MS) {
+      const day = new Date(dayMs);
+      if (!months.has(day.getUTCMonth() + 1) || !isDay(day)) continue;
+      sum += timesUpTo(times, upToMs - dayMs) - timesUpTo(times, afterMs - dayMs);
+    }
+    return sum;
+  }
+
+  return { next, count };
 }
 
 interface Times {
@@ -54,6 +71,18 @@ function timeFrom({ hours, minutes, seconds }: Times, leastMs: number): number |
   if (!found) return undefined;
   const [h = 0, m = minutes[0] ?? 0, s = seconds[0] ?? 0] = found;
   return (h * 3600 + m * 60 + s) * 1000;
+}
+
+/** How many times a day has up to one of its moments, which may lie before it or after it. */
+function timesUpTo({ hours, minutes, seconds }: Times, upToMs: number): number {
+  const all = hours.length * minutes.length * seconds.length;
+  if (upToMs < 0 || upToMs >= DAY_MS) return upToMs < 0 ? 0 : all;
+  const second = Math.floor(upToMs / 1000);
+  const [ofHour, ofMinute] = [Math.floor(second / 3600), Math.floor(second / 60) % 60];
+  const before = (values: readonly number[], value: number) => values.filter((one) => one < value).length;
+  const ofSeconds = minutes.includes(ofMinute) ? before(seconds, (second % 60) + 1) : 0;
+  const ofMinutes = hours.includes(ofHour) ? before(minutes, ofMinute) * seconds.length + ofSeconds : 0;
+  return before(hours, ofHour) * minutes.length * seconds.length + ofMinutes;
 }
 
 type Later = () => readonly number[] | undefined;

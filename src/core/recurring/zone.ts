@@ -88,7 +88,9 @@ export function instantsOf(zone: Zone, wallMs: number, dst: DstPolicy): readonly
 
 function zoneOf(name: string): Zone {
   const iana = IANAZone.create(name);
-  const offsetMs = (atMs: number) => Math.round(iana.offset(atMs) * 60_000);
+  // Asking the tables of Node takes microseconds, and a walk asks for each instant.
+  const askedMs = (atMs: number) => Math.round(iana.offset(atMs) * 60_000);
+  const offsetMs = (atMs: number) => (last && atMs >= last.fromMs && atMs < last.toMs ? last.offsetMs : askedMs(atMs));
   const changes = new Map<number, readonly number[]>();
   let last: Stretch | undefined;
 

@@ -10,6 +10,7 @@ import { show } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import { counted } from '../../core/plain-words.ts';
 import { type Definition, decodeDefinition } from '../../core/recurring/schedule-text.ts';
+import { inTurns, type Steps } from '../../core/steps.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
 import { listQueues } from '../../redis/transitions/queues.ts';
 import { allDefinitions } from '../../redis/transitions/schedules.ts';
@@ -88,16 +89,18 @@ async function unfired(
   const looks = await Promise.all(
     stored.map(({ ref, definition }) => redis.zscore(ref.keys.fires, definition.schedule.name)),
   );
-  return stored.flatMap((one, at) => {
-    const ill = illOf(one, looks[at] ?? undefined, nowMs);
-    return ill === undefined ? [] : [[one.definition.schedule.name, ill] as const];
-  });
+  const found: (readonly [name: string, what: Ill])[] = [];
+  for (const [at, one] of stored.entries()) {
+    const ill = await inTurns(illOf(one, looks[at] ?? undefined, nowMs));
+    if (ill !== undefined) found.push([one.definition.schedule.name, ill]);
+  }
+  return found;
 }
 
-function illOf(one: StoredSchedule, look: string | undefined, nowMs: number): Ill | undefined {
+function* illOf(one: StoredSchedule, look: string | undefined, nowMs: number): Steps<Ill | undefined> {
   if (one.fired === undefined) return 'unarmed';
   if (one.fired.unreadable !== undefined) return 'lost';
-  if (viewOf(one, nowMs).nextMs === undefined) return undefined;
+  if ((yield* viewOf(one, nowMs)).nextMs === undefined) return undefined;
   if (look === undefined) return 'unarmed';
   if (one.fired.reachedMs - nowMs > AHEAD_MS) return 'ahead';
   // 0 means at once: then it counts since when the definition holds.

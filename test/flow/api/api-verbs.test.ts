@@ -478,6 +478,14 @@ describe('schedules', () => {
     expect(await ask('GET /v1/schedules/nightly/preview?next=0')).toMatchObject(problem(400, 'bad-input'));
     expect(await ask('GET /v1/schedules/nightly/runs')).toMatchObject({ status: 200, body: { runs: [] } });
     expect(await ask('GET /v1/schedules/nightly/runs?limit=101')).toMatchObject(problem(400, 'bad-input'));
+    const seldom = { queue: 'q', cron: '* * * * * *', calendar: { hours: { mon: '00:00-00:01' } } };
+    const weekly = await ask('POST /v1/schedules/preview', { body: { schedule: seldom, next: 3, from: '2030-03-01' } });
+    expect(weekly.body.rows.filter(({ dropped }: { dropped?: string }) => !dropped)).toHaveLength(3);
+    expect(weekly.body).toMatchObject({ rows: { length: 13 }, leftOut: { dropped: 3 * 86_400 - 10, later: 0 } });
+    const long = { name: 'n'.repeat(64), schedule: { queue: 'q', every: '1s' }, next: 10_000 };
+    const { body: full } = await ask('POST /v1/schedules/preview', { body: long });
+    expect(JSON.stringify(full).length).toBeLessThan(1_000_000);
+    expect(full.leftOut.later).toBe(10_000 - full.rows.length);
     const unstored = await ask('POST /v1/schedules/preview', {
       body: { schedule: { queue: 'q', every: '1h' }, next: 2 },
     });

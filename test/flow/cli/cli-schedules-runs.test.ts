@@ -37,6 +37,17 @@ describe('schedules preview', () => {
     expect(out).toMatch(/^2026-03-07 09:00:00 .* - +no job: outside-hours$/m);
   });
 
+  test('says what it leaves out', async () => {
+    const hours = ['--calendar', '{"hours":{"mon":"00:00-00:01"}}'];
+    const rule = ['--cron', '* * * * * *', '--from', '2026-03-06', '--next', '1', ...hours];
+    const { out } = await say(['preview', ...rule]);
+    expect(out).toMatch(/ no job: outside-hours, and 259190 more$/m);
+    expect(out).toMatch(/^259190 instants without a job are left out$/m);
+    expect((await answer(['preview', ...rule])).leftOut).toMatchObject({ dropped: 259_190, later: 0 });
+    const all = await say(['preview', '--every', '1s', '--from', '2026-03-06', '--until', '2026-03-06']);
+    expect(all.out).toMatch(/^\d+ later jobs left out; --from 2026-03-06T\S+ goes on there$/m);
+  });
+
   test('of a stored schedule reaches to a relative instant', async () => {
     await daily('UTC');
     const { rows } = await answer(['preview', 'nightly', '--until', '+3d']);

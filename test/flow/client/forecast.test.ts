@@ -12,6 +12,8 @@ const HOUR = 3_600_000;
 const say = (args: readonly string[]) =>
   runHere(['forecast', ...args, '--redis', the.server.url, '--namespace', namespace]);
 const ahead = (ms: number) => new Date(Date.now() + ms);
+/** Each another date, far away. */
+const dateOf = (at: number) => new Date(Date.UTC(2001, 0, 1 + at)).toISOString().slice(0, 10);
 let schedules: Schedules;
 
 beforeEach(async () => {
@@ -44,6 +46,20 @@ describe('a forecast', () => {
     expect(found.buckets[5]).toMatchObject({ coming: 5, scheduled: 0 });
     expect(found.schedules).toEqual({ counted: 5, paused: 1, unreadable: 2, uncounted: 0, estimated: 0 });
     expect((await schedules.forecast({ queue: 'other' })).buckets[5]).toMatchObject({ coming: 2 });
+  });
+
+  test('counts five hundred schedules of each second, and others have their turn meanwhile', async () => {
+    const calendar = { hours: { 'mon-sun': '00:00-23:59' } };
+    const of = (at: number) =>
+      JSON.stringify({
+        since: 0,
+        schedule: { queue: 'q', cron: '* * * * * *', calendar: { ...calendar, skip: [dateOf(at)] } },
+      });
+    const texts = Array.from({ length: 500 }, (_, at) => [`s${at}`, of(at)]).flat();
+    await the.redis.hset(controlKeys(namespace).schedules, ...texts);
+    const { schedules: told, busiest } = await schedules.forecast({ until: ahead(48 * HOUR), by: 'hour' });
+    expect(told).toMatchObject({ counted: 500, uncounted: 0 });
+    expect(busiest?.coming).toBe(500 * 3600);
   });
 
   test('takes minutes for a near bound and hours for a far one, unless it is told', async () => {

@@ -7,7 +7,6 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
 import { idOf } from '../../../src/core/codec.ts';
 import { createEmitter } from '../../../src/core/emitter.ts';
-import { fires } from '../../../src/core/recurring/recurrence.ts';
 import { firedBy, recurrenceOf } from '../../../src/core/recurring/schedule.ts';
 import type { ScheduleInput } from '../../../src/core/recurring/schedule-input.ts';
 import { defineSchedule, encodeDefinition } from '../../../src/core/recurring/schedule-text.ts';
@@ -16,6 +15,7 @@ import { controlKeys } from '../../../src/redis/keys.ts';
 import { elect } from '../../../src/redis/transitions/lease.ts';
 import { arm } from '../../../src/redis/transitions/schedules.ts';
 import { seeded } from '../../chaos/stage/workload.mjs';
+import { fires } from '../../support/instants.ts';
 import { cutOff, luaOf } from '../../support/model-cut.ts';
 import { T0, usePartition } from '../../support/partition.ts';
 

@@ -4,10 +4,13 @@
  */
 import type { Command } from 'commander';
 import { previewRows, UNNAMED } from '../../../client/schedules/schedule-view.ts';
-import type { PreviewOptions, PreviewRow } from '../../../client/schedules/schedules.ts';
+import type { LeftOut, PreviewOptions, PreviewRow } from '../../../client/schedules/schedules.ts';
 import { systemClock } from '../../../core/clock.ts';
 import { DuestreamError } from '../../../core/errors.ts';
+import { counted } from '../../../core/plain-words.ts';
+import type { Preview } from '../../../core/recurring/preview.ts';
 import { parseSchedule } from '../../../core/recurring/schedule-input.ts';
+import { inTurns } from '../../../core/steps.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';
 import { type Session, withSchedules } from '../../session.ts';
 import { instantOf } from '../../terminal/instants.ts';
@@ -60,12 +63,13 @@ async function run(
     ...{ next, until: until === undefined ? undefined : instantOf(until, '--until', nowMs) },
     from: from === undefined ? undefined : instantOf(from, '--from', nowMs),
   };
-  const rows = saysDefinition(definition)
+  const { rows, leftOut } = saysDefinition(definition)
     ? await previewUnstored(session, name ?? UNNAMED, { definition, range, nowMs })
     : await previewStored(session, name, range);
   const assumedName = name === undefined ? UNNAMED : undefined;
-  session.out.answer({ name, assumedName, rows }, () => [
+  session.out.answer({ name, assumedName, rows, leftOut }, () => [
     ...shown(session, rows),
+    ...(leftOut === undefined ? [] : leftOutLines(leftOut)),
     ...(assumedName === undefined
       ? []
       : [line`ids, H and jitter follow from the name; this preview uses the name ${UNNAMED}`]),
@@ -77,19 +81,24 @@ async function previewUnstored(
   { invocation }: Session,
   name: string,
   { definition, range, nowMs }: { definition: DefinitionFlags; range: PreviewOptions; nowMs: number },
-): Promise<readonly PreviewRow[]> {
+): Promise<Preview> {
   const input = await definitionOf(invocation, name, definition);
   // It may be asked about the past; only what counts from its put counts from now.
   const since = { sinceMs: 0, anchorMs: nowMs };
   const schedule = parseSchedule(name, { ...input, queue: input.queue || 'preview' }, since);
-  return previewRows(schedule, range, { nowMs });
+  return inTurns(previewRows(schedule, range, { nowMs }));
 }
 
-function previewStored(session: Session, name: string | undefined, range: PreviewOptions) {
+async function previewStored(session: Session, name: string | undefined, range: PreviewOptions): Promise<Preview> {
   if (name === undefined) {
     throw new DuestreamError('usage', 'a preview needs the name of a schedule, or a rule: --cron, --every or --file');
   }
-  return withSchedules(session, (schedules) => schedules.preview(name, range));
+  let leftOut: LeftOut | undefined;
+  const onLeftOut = (told: LeftOut) => {
+    leftOut = told;
+  };
+  const rows = await withSchedules(session, (schedules) => schedules.preview(name, { ...range, onLeftOut }));
+  return { rows, leftOut };
 }
 
 function shown({ out }: Session, rows: readonly PreviewRow[]): readonly string[] {
@@ -99,14 +108,32 @@ function shown({ out }: Session, rows: readonly PreviewRow[]): readonly string[]
     ...table(
       out.paint,
       ['local time', 'UTC', 'offset', 'clock change', 'note'],
-      rows.map(({ local, atMs, offset, named, dst, calendar, dropped, id }) => [
-        local.replace('T', ' '),
-        iso(atMs).replace('.000Z', 'Z'),
-        offset,
-        dst && named !== undefined ? `${dst}, from ${named.slice(11)}` : dst,
-        id === undefined ? `no job: ${dropped}` : calendar,
+      rows.map((row) => [
+        row.local.replace('T', ' '),
+        iso(row.atMs).replace('.000Z', 'Z'),
+        row.offset,
+        row.dst && row.named !== undefined ? `${row.dst}, from ${row.named.slice(11)}` : row.dst,
+        noteOf(row),
       ]),
     ),
     ...(first?.id === undefined ? [] : [line`the first job will be ${first.id}`]),
+  ];
+}
+
+function noteOf({ id, calendar, dropped, leftOut }: PreviewRow): string | undefined {
+  const note = id === undefined ? `no job: ${dropped}` : calendar;
+  return leftOut === undefined ? note : `${note}, and ${leftOut} more`;
+}
+
+function leftOutLines({ dropped, later, atLeast, upToMs }: LeftOut): readonly string[] {
+  return [
+    ...(dropped === 0
+      ? []
+      : [line`${counted(dropped, 'instant')} without a job ${dropped === 1 ? 'is' : 'are'} left out`]),
+    ...(later === 0 && !atLeast
+      ? []
+      : [
+          line`${atLeast ? 'at least ' : ''}${counted(later, 'later job')} left out; --from ${iso(upToMs)} goes on there`,
+        ]),
   ];
 }

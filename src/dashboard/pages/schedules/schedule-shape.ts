@@ -25,6 +25,7 @@ export interface PreviewRow {
   readonly calendar?: string;
   readonly dropped?: string;
   readonly dueMs?: number;
+  readonly leftOut?: number;
 }
 
 export interface Preview {
@@ -49,12 +50,13 @@ const DST: Readonly<Record<string, string>> = {
 export const whatClocksDid = (dst: string | undefined): string | undefined => (dst === undefined ? dst : DST[dst]);
 
 /** What was decided for an instant, in words; empty: nothing special. */
-export function decisionOf({ dst, calendar, dropped, named }: PreviewRow): string {
+export function decisionOf({ dst, calendar, dropped, named, leftOut }: PreviewRow): string {
   const parts = [
     dst === undefined ? '' : (DST[dst] ?? dst),
     named === undefined ? '' : `named ${named}`,
     calendar === undefined ? '' : `calendar: ${calendar}`,
     dropped === undefined || dropped === dst ? '' : `makes no job: ${dropped}`,
+    leftOut === undefined ? '' : `and ${leftOut} more`,
   ];
   return parts.filter((part) => part !== '').join('; ');
 }

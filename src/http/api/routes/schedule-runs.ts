@@ -1,16 +1,18 @@
 /** What a schedule will do and what it did, and jobs of it out of turn. */
 import { z } from '@hono/zod-openapi';
-import type { ScheduleInput } from '../../../client/schedules/schedules.ts';
+import type { LeftOut, PreviewOptions, ScheduleInput } from '../../../client/schedules/schedules.ts';
 import { pastRuns } from '../../../operations/schedule-runs.ts';
-import { nowOf } from '../backend.ts';
+import { type Backend, nowOf } from '../backend.ts';
 import { cursorOf, readCursor } from '../paging.ts';
-import { cursor, instant, jobId, ofSchedule, scheduleName, strict, whole, wholeText } from '../schemas.ts';
+import { count, cursor, instant, jobId, ofSchedule, scheduleName, strict, whole, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 import { definition, firedJob, pastRunsPage, preview } from './schedule-shapes.ts';
 import { visibleSchedule } from './schedules.ts';
 
 const PREVIEW_MAX = 10_000;
 const BACKFILL_MAX = 10_000;
+/** Of the jobs of a backfill: an answer has at most a megabyte. */
+const JOBS_SHOWN = 5000;
 const RUNS_MAX = 100;
 const RANGE = 'ISO 8601; without an offset it is a local time of the zone, and a date means the whole day';
 const bound = instant.openapi({ description: RANGE });
@@ -28,7 +30,7 @@ const previewStored = verb({
   answers: { 200: { schema: preview, doc: 'The instants in their order, dropped ones included.' } },
   async run({ path: { name }, query, caller, backend }) {
     await visibleSchedule(backend, caller, name);
-    return { status: 200, body: { name, rows: await backend.schedules.preview(name, query) } };
+    return { status: 200, body: { name, ...(await previewed(backend, name, query)) } };
   },
 });
 
@@ -49,10 +51,20 @@ const previewNew = verb({
   }).openapi('PreviewRequest'),
   answers: { 200: { schema: preview, doc: 'The instants in their order, dropped ones included.' } },
   async run({ body: { schedule, next = 10, name, until, from }, backend }) {
-    const rows = await backend.schedules.preview(schedule as ScheduleInput, { next, name, until, from });
-    return { status: 200, body: { name: name ?? 'preview', rows } };
+    const range = { next, name, until, from };
+    const found = await previewed(backend, schedule as ScheduleInput, range);
+    return { status: 200, body: { name: name ?? 'preview', ...found } };
   },
 });
+
+async function previewed({ schedules }: Backend, schedule: string | ScheduleInput, range: PreviewOptions) {
+  let leftOut: LeftOut | undefined;
+  const onLeftOut = (told: LeftOut) => {
+    leftOut = told;
+  };
+  const rows = await schedules.preview(schedule, { ...range, onLeftOut });
+  return { rows, leftOut };
+}
 
 const runs = verb({
   name: 'schedules.runs',
@@ -120,7 +132,12 @@ const backfill = verb({
   }).openapi('BackfillRequest'),
   answers: {
     200: {
-      schema: z.object({ name: z.string(), dryRun: z.boolean(), jobs: z.array(firedJob) }).openapi('Backfilled'),
+      schema: z
+        .object({
+          ...{ name: z.string(), dryRun: z.boolean(), jobs: z.array(firedJob) },
+          leftOut: count.optional().openapi({ description: `So many more, behind the first ${JOBS_SHOWN}.` }),
+        })
+        .openapi('Backfilled'),
       doc: 'What became of each instant.',
     },
   },
@@ -129,7 +146,9 @@ const backfill = verb({
     const { queue } = await visibleSchedule(backend, caller, name);
     const jobs = await backend.schedules.backfill(name, { ...range, dryRun });
     const made = jobs.filter(({ status }) => status === 'scheduled').length;
-    return { status: 200, body: { name, dryRun, jobs }, changed: made, target: name, queue };
+    const leftOut = jobs.length > JOBS_SHOWN ? jobs.length - JOBS_SHOWN : undefined;
+    const body = { name, dryRun, jobs: jobs.slice(0, JOBS_SHOWN), leftOut };
+    return { status: 200, body, changed: made, target: name, queue };
   },
 });
 

@@ -106,9 +106,26 @@ const previewRow = z
     calendar: z.string().optional(),
     dropped: z.string().optional().openapi({ description: 'Why it makes no job.' }),
     dueMs: epochMs.optional(),
+    leftOut: count
+      .optional()
+      .openapi({ description: 'So many instants that follow are dropped for the same reason, and have no row.' }),
   })
   .openapi('PreviewRow');
-export const preview = z.object({ name: z.string(), rows: z.array(previewRow) }).openapi('Preview');
+const leftOut = z
+  .object({
+    dropped: count.openapi({ description: 'Instants between the rows that make no job.' }),
+    later: count.openapi({ description: 'Instants after the last row that were asked for and make a job.' }),
+    atLeast: z.boolean().openapi({ description: 'There may be more of these: counting ended early.' }),
+    upToMs: epochMs.openapi({ description: 'The rows tell all up to here; a preview `from` here goes on.' }),
+  })
+  .openapi('PreviewLeftOut');
+export const preview = z
+  .object({
+    name: z.string(),
+    rows: z.array(previewRow),
+    leftOut: leftOut.optional().openapi({ description: 'What has no row: an answer has at most a megabyte.' }),
+  })
+  .openapi('Preview');
 
 const pastRun = previewRow
   .extend({
