@@ -3,8 +3,6 @@
  * here waits for a job to end.
  */
 import { memberOf } from '../core/codec.ts';
-import { show } from '../core/duration.ts';
-import { DuestreamError } from '../core/errors.ts';
 import type { Attempted } from '../core/outcome.ts';
 import type { KeptResult, PastJob } from '../core/past.ts';
 import type { Queue } from '../core/queue.ts';
@@ -15,6 +13,8 @@ import { deadLetter, type Peek, peek } from '../redis/inspect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { everyPast, type KeptPast, pastOf } from '../redis/past.ts';
 import type { Moved } from '../redis/transitions/replies.ts';
+import { checkLayout, cursorOf, parseCursor, type Spot, spotAt } from './find/cursor.ts';
+import { filterKey } from './find/filter.ts';
 import type { Layout } from './layouts.ts';
 import { type CallPartitions, placesOf } from './partition-calls.ts';
 import { withReadRetry } from './read-retry.ts';
@@ -50,9 +50,11 @@ export interface PastSearch {
   /** Ended within this time, epoch ms, both ends included. */
   readonly endedFromMs?: number | undefined;
   readonly endedToMs?: number | undefined;
+  /** Ended at most so long before now, which is the moment of the first page. */
+  readonly newer?: { readonly ageMs: number; readonly nowMs: number } | undefined;
   readonly limit: number;
   readonly scanMax: number;
-  /** What the last page returned. */
+  /** What the last page returned, for the same filter. */
   readonly cursor?: string | undefined;
 }
 
@@ -115,7 +117,7 @@ export async function listPast(
   layout: Layout,
   search: PastSearch,
 ): Promise<PastPage> {
-  const from = parseCursor(search.cursor) ?? startOf(search);
+  const { key, from, endedFromMs, ...begun } = begin(layout, search);
   const lines = layout.map((ref) => everyPast(redis, ref, startIn(ref, from)));
   const next = (at: number) => withReadRetry('list', async () => (await lines[at]?.next())?.value, policy);
   const heads = await Promise.all(layout.map((_, at) => next(at)));
@@ -123,13 +125,28 @@ export async function listPast(
   for (let scanned = 0; ; ) {
     const best = latestOf(heads);
     const found = heads[best];
-    if (!found || found.atMs < (search.endedFromMs ?? 0)) return { jobs, scanned, cursor: undefined };
+    if (!found || found.atMs < endedFromMs) return { jobs, scanned, cursor: undefined };
     scanned += 1;
     if (isMeant(found.past, search)) jobs.push({ ...found.past, partition: found.ref.partition });
-    const cursor = cursorOf(found);
-    if (jobs.length >= search.limit || scanned >= search.scanMax) return { jobs, scanned, cursor };
+    if (jobs.length >= search.limit || scanned >= search.scanMax) {
+      const cursor = cursorOf({ ...begun, spot: spotOf(found) }, key);
+      return { jobs, scanned, cursor };
+    }
     heads[best] = await next(best);
   }
+}
+
+/** What the search means is fixed when it begins. @throws DuestreamError `bad-input` for the cursor of another one, `moved` */
+function begin([first]: Layout, search: PastSearch) {
+  const { cursor, newer, endedFromMs = 0 } = search;
+  const key = keyOf(search);
+  const begun = cursor === undefined ? undefined : parseCursor(cursor, key);
+  const layoutGeneration = first?.layoutGeneration ?? 0;
+  checkLayout(begun?.layoutGeneration, layoutGeneration, first?.queue ?? '');
+  const nowMs = begun?.nowMs ?? newer?.nowMs;
+  const newerMs = newer === undefined ? 0 : (nowMs ?? 0) - newer.ageMs;
+  const from = begun ? positionOf(begun.spot) : startOf(search);
+  return { key, layoutGeneration, nowMs, from, endedFromMs: Math.max(endedFromMs, newerMs) };
 }
 
 function latestOf(heads: readonly (KeptPast | undefined)[]): number {
@@ -162,19 +179,14 @@ function startIn({ partition }: PartitionRef, from: Position | undefined) {
   return { atMs: partition < from.partition ? from.atMs - 1 : from.atMs, field: undefined };
 }
 
-const cursorOf = ({ atMs, ref, field }: KeptPast): string =>
-  Buffer.from(JSON.stringify([atMs, ref.partition, field])).toString('base64url');
+/** Of an age what was asked for: the instant travels in the cursor. */
+function keyOf({ outcome, name, tag, idPrefix, endedFromMs, endedToMs, newer }: PastSearch): string {
+  return filterKey({ outcome, name, tag, idPrefix, endedFromMs, endedToMs, ageMs: newer?.ageMs }, 'history');
+}
 
-/** @throws DuestreamError `bad-input` */
-function parseCursor(cursor: string | undefined): Position | undefined {
-  if (cursor === undefined) return undefined;
-  try {
-    const [atMs, partition, field]: readonly unknown[] = JSON.parse(Buffer.from(cursor, 'base64url').toString());
-    if (typeof atMs === 'number' && typeof partition === 'number' && typeof field === 'string') {
-      return { atMs, partition, field };
-    }
-  } catch {
-    // Told below, like any other text that is none.
-  }
-  throw new DuestreamError('bad-input', `cursor is ${show(cursor)}; allowed: the cursor that the last call returned`);
+const spotOf = ({ atMs, ref, field }: KeptPast): Spot => spotAt(ref.partition, `${atMs} ${field}`);
+
+function positionOf({ partition, at = '' }: Spot): Position {
+  const [, atMs, field] = /^(\S+) (.*)$/s.exec(at) ?? [];
+  return { atMs: Number(atMs), partition, field };
 }

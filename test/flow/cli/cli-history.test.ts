@@ -60,11 +60,32 @@ test('is listed, the latest end first, by filters and in pages', async () => {
   const { cursor, scanned } = await answer('history', 'ls', 'q', '--limit', '2');
   expect(scanned).toBe(2);
   expect(await ids('--cursor', cursor)).toEqual(['b', 'a']);
+  const other = await due('history', 'ls', 'q', '--state', 'done', '--cursor', cursor);
+  expect(other).toMatchObject({ code: 64, err: expect.stringContaining('the cursor is of another filter') });
+  expect((await due('history', 'ls', 'q', '--cursor', 'x')).err).toContain('cursor is "x"');
   const { out } = await due('history', 'ls', 'q', '--state', 'done', '--limit', '1');
   expect(out).toMatch(
     /^id +name +end +attempts +took +worker +over +last error or result\nc +welcome +done +2 +5 ms +w1 /,
   );
   expect(out).toContain('add --cursor ');
+});
+
+test('is listed page by page with the age of the first page', async () => {
+  await switchOn();
+  const nowMs = Date.now();
+  for (const [nth, id] of ['a', 'b', 'c'].entries()) await done(id, { nth }, nowMs - 3_600_000 + nth);
+  const list = async (...flags: readonly string[]) =>
+    answer('history', 'ls', 'q', '--newer-than', '2h', '--limit', '1', ...flags);
+  const { jobs, cursor } = await list();
+  expect(jobs).toMatchObject([{ id: 'c' }]);
+  // As if the page before had been asked for a day ago, or a day ahead.
+  const begunAt = (atMs: number) => {
+    const parts: unknown[] = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    return Buffer.from(JSON.stringify([...parts.slice(0, -1), atMs])).toString('base64url');
+  };
+  expect((await list('--cursor', begunAt(nowMs - 86_400_000))).jobs).toMatchObject([{ id: 'b' }]);
+  expect((await list('--cursor', begunAt(nowMs + 86_400_000))).jobs).toEqual([]);
+  expect((await list('--cursor', cursor)).jobs).toMatchObject([{ id: 'b' }]);
 });
 
 test('tells the story of a job whose tombstone is gone', async () => {

@@ -59,8 +59,8 @@ async function run(session: Session, queue: string, { newerThan, state: outcome,
     }
     const policy = { clock: systemClock, budgetMs: 10_000 };
     const ageMs = newerThan === undefined ? undefined : durationMs(newerThan, '--newer-than');
-    const endedFromMs = ageMs === undefined ? undefined : (await stats(redis, first)).nowMs - ageMs;
-    const found = await listPast({ redis, policy }, refs, { ...flags, outcome, endedFromMs });
+    const newer = ageMs === undefined ? undefined : { ageMs, nowMs: (await stats(redis, first)).nowMs };
+    const found = await listPast({ redis, policy }, refs, { ...flags, outcome, newer });
     return { ...found, jobs: found.jobs.map((job) => redactedPast(job, first.redact)) };
   });
   session.out.answer({ queue, ...page }, () => [...linesOf(session, page), ...more(page)]);
