@@ -1,41 +1,52 @@
 /**
- * What limits of a queue cost, and how far off its bytes can be: `npm run bench:quotas`. Time of Redis per scheduled job without
- * limits, with `maxPending` and with both, in turns; and two minutes of arrivals and ends by the rule of `lua/lib/quota.lua`, with
- * and without a leader that counts anew, worked out without a server. Writes `bench/results/quotas.json`.
+ * What limits of a queue cost, and how close `maxBytes` holds: `npm run bench:quotas`. Time of Redis per job that is scheduled,
+ * and per job that is completed, without limits, with `maxPending` and with both, in turns; and mixes of small and large jobs,
+ * after which large ones come until one is refused. Writes `bench/results/quotas.json`.
  */
 import { argumentsFor } from '../scripts/arguments.mjs';
 import { root } from '../scripts/steps.mjs';
 import { keep, median, prepare, rounded, withRedis } from './parts.mjs';
+import { createPartition } from './stages-partition.mjs';
 
 const ROUNDS = 15;
 const CALLS = 3000;
 const BATCH = 100;
+const WINDOW_MS = 600_000;
 const LIMITS = {
   'no limits': {},
   maxPending: { maxPending: 1_000_000 },
   'maxPending and maxBytes': { maxPending: 1_000_000, maxBytes: 1_000_000_000 },
 };
 
-/** Jobs that wait or run, how many come and go per second, whether half of them stay, and whether somebody counts anew. */
-const MIXES = [
-  { jobs: 100_000, perSecond: 1000, halfStay: false, counted: true },
-  { jobs: 10_000, perSecond: 100, halfStay: true, counted: true },
-  { jobs: 10_000, perSecond: 1000, halfStay: true, counted: true },
-  { jobs: 100_000, perSecond: 1000, halfStay: true, counted: true },
-  { jobs: 1_000_000, perSecond: 1000, halfStay: true, counted: true },
-  { jobs: 10_000, perSecond: 1000, halfStay: true, counted: false },
-  { jobs: 10_000, perSecond: 1000, halfStay: false, counted: false },
-];
-const SECONDS = 120;
-const MEAN_BYTES = 500;
+/** What a partition holds and may hold, in the mixes. */
+const MIX_BYTES = 8_000_000;
 const SMALL_BYTES = 200;
 const LARGE_BYTES = 4000;
-/** As `src/mover/weigher.ts` counts: so many jobs a slice, a slice in so many ms, and a rest. */
-const SLICE = { jobs: 500, everyMs: 50, restMs: 1000 };
+/** What each mix does before large jobs come until one is refused. @type {Readonly<Record<string, (act: Acting) => Promise<void>>>} */
+const MIXES = {
+  async 'many small jobs and some large ones; the small ones end'(act) {
+    await act.come(20_000, SMALL_BYTES);
+    await act.come(500, LARGE_BYTES, 'stays');
+    await act.end(20_000);
+  },
+  async 'large jobs fill it and end, small ones come'(act) {
+    await act.come(2000, LARGE_BYTES);
+    await act.end(2000);
+    await act.come(20_000, SMALL_BYTES, 'stays');
+  },
+  async 'large jobs stay, small ones pass through, 100,000 in all'(act) {
+    await act.come(1000, LARGE_BYTES, 'stays');
+    for (let round = 0; round < 20; round += 1) {
+      await act.come(5000, SMALL_BYTES);
+      await act.end(5000);
+    }
+  },
+};
 
 argumentsFor(import.meta.filename, {});
 const { binary } = await prepare();
 const { createProducer, defineQueue } = await import(`${root}dist/index.js`);
+const { allot } = await import(`${root}dist/redis/transitions/quotas.js`);
 
 const costs = await withRedis(binary, async ({ redis, url }) => {
   const producer = createProducer({ redis: url });
@@ -45,9 +56,11 @@ const costs = await withRedis(binary, async ({ redis, url }) => {
     await producer.stop();
   }
 });
+const ends = await withRedis(binary, ({ redis, socketPath }) => measureEnds(socketPath, redis));
+const mixes = await withRedis(binary, ({ socketPath }) => mixed(socketPath));
 keep('quotas', {
-  what: 'µs of Redis per scheduled job of 60 bytes; and the worst error of the bytes of a queue in two minutes',
-  rows: [...costs, ...MIXES.map((mix) => ({ ...mix, worstErrorPercent: worstError(mix) }))],
+  what: 'µs of Redis per scheduled and per completed job of 60 bytes; and how full a partition is when a job is refused',
+  rows: [...costs.map((row) => ({ ...row, ...ends.get(row.limits) })), ...mixes],
 });
 
 /** @param {import('duestream').Producer} producer @param {import('ioredis').Redis} redis */
@@ -87,43 +100,98 @@ async function microsOf(redis, jobs, act) {
   return Number(micros) / jobs;
 }
 
-/** The error that is furthest from 0, in percent of the bytes that are there. @param {(typeof MIXES)[number]} mix */
-function worstError({ jobs, perSecond, halfStay, counted }) {
-  const next = randomFrom(7);
-  const exponential = () => 1 - Math.log(1 - next()) * MEAN_BYTES;
-  const staying = halfStay ? jobs / 2 : 0;
-  const sizes = Array.from({ length: jobs }, (_, nth) => {
-    if (!halfStay) return exponential();
-    return nth < staying ? LARGE_BYTES : SMALL_BYTES;
-  });
-  let bytes = sizes.reduce((sum, size) => sum + size, 0);
-  let held = { bytes, count: jobs };
-  const walkMs = (jobs / SLICE.jobs) * SLICE.everyMs;
-  let countedMs = 0;
-  let worst = 0;
-  for (let nth = 0; nth < SECONDS * perSecond; nth += 1) {
-    const ms = (nth * 1000) / perSecond;
-    if (counted && ms - countedMs >= walkMs + SLICE.restMs) {
-      held = { bytes, count: jobs };
-      countedMs = ms;
+/**
+ * The time of the same calls of `complete` by the limits that there are.
+ *
+ * @param {string} socketPath
+ * @param {import('ioredis').Redis} redis
+ */
+async function measureEnds(socketPath, redis) {
+  const partition = await createPartition(socketPath);
+  /** @type {Map<string, { one: number[], batch: number[] }>} */
+  const seen = new Map(Object.keys(LIMITS).map((name) => [name, { one: [], batch: [] }]));
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const [name, limits] of Object.entries(LIMITS)) {
+      await partition.fresh();
+      await allot(partition.redis, partition.ref, { quota: quotaOf(limits) });
+      const claims = await partition.started({ jobs: 2 * CALLS, bytes: 48 });
+      const complete = (/** @type {readonly import('./stages-partition.mjs').Claim[]} */ some) =>
+        partition.jobs.complete(partition.ref, some, { windowMs: WINDOW_MS });
+      const one = await microsOf(redis, CALLS, () =>
+        partition.measuring(async () => {
+          for (const claim of claims.slice(0, CALLS)) await complete([claim]);
+        }),
+      );
+      const batch = await microsOf(redis, CALLS, () =>
+        partition.measuring(async () => {
+          for (let from = CALLS; from < 2 * CALLS; from += BATCH) await complete(claims.slice(from, from + BATCH));
+        }),
+      );
+      seen.get(name)?.one.push(one);
+      seen.get(name)?.batch.push(batch);
     }
-    const gone = staying + Math.floor(next() * (jobs - staying));
-    const size = halfStay ? SMALL_BYTES : exponential();
-    bytes += size - (sizes[gone] ?? 0);
-    sizes[gone] = size;
-    // One has ended, and one comes: what has gone had the mean size.
-    held = { bytes: (held.bytes * (jobs - 1)) / held.count + size, count: jobs };
-    const error = held.bytes / bytes - 1;
-    if (Math.abs(error) > Math.abs(worst)) worst = error;
+    process.stderr.write(`bench: ends, round ${round + 1} of ${ROUNDS}\n`);
   }
-  return Math.round(worst * 1000) / 10;
+  partition.close();
+  return new Map(
+    [...seen].map(([name, { one, batch }]) => [
+      name,
+      { microsOfOneEnd: rounded(median(one)), microsOfEndInBatchesOf100: rounded(median(batch)) },
+    ]),
+  );
 }
 
-/** The same numbers every time. @param {number} seed */
-function randomFrom(seed) {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
+/** @param {{ maxPending?: number, maxBytes?: number }} limits */
+function quotaOf({ maxPending = 0, maxBytes = 0 }) {
+  return { pending: maxPending, bytes: maxBytes };
+}
+
+/** @typedef {Awaited<ReturnType<typeof actingOn>>} Acting */
+
+/** How full it is after each mix when a large job is refused, in percent of the limit. @param {string} socketPath */
+async function mixed(socketPath) {
+  const partition = await createPartition(socketPath);
+  const rows = [];
+  for (const [mix, act] of Object.entries(MIXES)) {
+    await partition.fresh();
+    await allot(partition.redis, partition.ref, { quota: { pending: 0, bytes: MIX_BYTES } });
+    const acting = actingOn(partition);
+    await act(acting);
+    await acting.come(5000, LARGE_BYTES, 'stays');
+    rows.push({ mix, fullPercent: rounded((100 * (await acting.bytes())) / MIX_BYTES) });
+  }
+  partition.close();
+  return rows;
+}
+
+/** @param {import('./stages-partition.mjs').Partition} partition */
+function actingOn({ redis, jobs, ref, promote, read, start, items }) {
+  let born = 0;
+  return {
+    /** @param {number} count @param {number} bytes @param {'stays' | 'ends'} [fate] */
+    async come(count, bytes, fate = 'ends') {
+      const dueMs = Date.now() + (fate === 'stays' ? WINDOW_MS : -1000);
+      const all = items({ jobs: count, bytes }).map(({ record }) => {
+        born += 1;
+        return { member: `j:${born}`, record, dueMs };
+      });
+      const options = { mode: 'keep', horizonMs: 2 * WINDOW_MS, bytesMax: 1_048_576, layout: 'fresh' };
+      for (let from = 0; from < count; from += BATCH) {
+        await jobs.schedule(ref, all.slice(from, from + BATCH), options);
+      }
+    },
+    /** @param {number} most */
+    async end(most) {
+      for (let ended = 0; ended < most && (await redis.zcount(ref.keys.scheduled, 0, Date.now())) > 0; ended += BATCH) {
+        await promote(BATCH);
+        await jobs.complete(ref, await start(await read(BATCH)), { windowMs: 0 });
+      }
+    },
+    /** Of all that is there, one by one: without a done window no tombstone is among them. */
+    async bytes() {
+      /** @type {readonly string[]} */
+      const records = await redis.hvals(ref.keys.jobs);
+      return records.reduce((sum, record) => sum + Buffer.byteLength(record), 0);
+    },
   };
 }

@@ -1,7 +1,7 @@
 -- adopt: a bare member, which a foreign producer put by ZADD alone, gets a record of its own.
 -- GIVES   adopt(keys, now, member, run, due): 1 when it had none, else 0
 -- USED BY  cast, promote, relay
--- NEEDS   run, tombstone, stale
+-- NEEDS   run, tombstone, stale, weight
 -- RULE    The record says what no producer said: the due time in base 36, and that it is bare. A
 --         tombstone of an earlier life gives way to it. A member that was put again while it was
 --         ready gets a second entry, and `stale` notes the member. It is known by its due time:
@@ -28,7 +28,10 @@ local function adopt(keys, now, member, run, due)
     redis.call('HSET', keys.runs, member, unboundText(run, '-'))
   end
   if isLive then return 0 end
-  redis.call('HSET', keys.jobs, member, '1' .. base36(due) .. ';b=1|{}')
+  local record = '1' .. base36(due) .. ';b=1|{}'
+  redis.call('HSET', keys.jobs, member, record)
+  -- It was a job before, of 0 bytes.
+  reweigh(keys.meta, #record, 0)
   redis.call('ZREM', keys.done, member)
   return 1
 end

@@ -2,19 +2,20 @@
 -- GIVES   castDue(keys, call, limit): one pass. `call` is {now, window, count, total, moved,
 --         letters, lateness}, of which all but the first two grow
 -- USED BY  cast
--- NEEDS   tombstone, tags, past, cast-one, cast-entries
+-- NEEDS   tombstone, tags, past, cast-one, cast-entries, weight
 -- RULE    Entries are added before the members read are removed, a step at a time. As in promote, a
 --         pass ends when one more as large as the largest would take it over 1 MiB; the first is
 --         always taken.
 local function endAll(keys, call, list)
   local tombstones, times, members, ends = {}, {}, {}, { d = 0, e = 0, x = 0 }
+  local bytes = 0
   for _, job in ipairs(list) do
     local size, run, letter = #tombstones, job.run, job.deadLetter
     job.mark, members[#members + 1] = markOf(job.record), job.member
     tombstones[size + 1] = job.member
     tombstones[size + 2] = tombstoneText(job.outcome, job.mark, run.token, run.attempts, letter)
     times[size + 1], times[size + 2] = ('%.0f'):format(call.now), job.member
-    ends[job.outcome] = ends[job.outcome] + 1
+    ends[job.outcome], bytes = ends[job.outcome] + 1, bytes + #job.record
   end
   if keys.past then
     keepPast(keys.past, keys.ended, call.now, list)
@@ -31,6 +32,7 @@ local function endAll(keys, call, list)
     end
   end
   redis.call('HDEL', keys.runs, unpack(members))
+  reweigh(keys.meta, -bytes, -#members)
   for _, job in ipairs(list) do
     dropTags(keys.tags, job.member, tagsOf(job.record))
   end

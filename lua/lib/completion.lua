@@ -1,9 +1,9 @@
 -- completion: running jobs are over; a tombstone is left for the done window.
 -- GIVES   completeAll(keys, call, words, from, to): one text per job: ok | cancelled (a cancel was
 --         requested, it ends cancelled) | already | fenced | gone; and whether all are ok. `call`
---         is {now, window, isHeld, consumer}, `words` holds entry, member, token and mark for each,
---         the mark with a bar and its tags behind it if it has any, a bar alone if nothing is to
---         be kept, or '': the record is read for them.
+--         is {now, window, isHeld, consumer, sum}, `words` holds entry, member, token and mark for
+--         each, the mark with a bar and its tags behind it if it has any, a bar alone if nothing is
+--         to be kept, or '': the record is read for them.
 -- USED BY  complete, relay, serve
 -- NEEDS   run, tombstone, end-mark, repeated, end-many
 -- RULE    Only the newest token and its entry count. A member that is in scheduled meanwhile (a

@@ -1,10 +1,11 @@
 -- end-many: what is written of jobs that are over, of all of a call at once.
--- GIVES   writeEnds(keys, call, all): call is {now}; all has lists: tombstones, members and texts;
---         times, ms and members of done; ends, how many ended in each way; drop, members of which
---         nothing stays; tagged, tags by member; over, members that run no more; held and gone,
---         members whose entries stay, and entries that go; kept, as past takes them
+-- GIVES   writeEnds(keys, call, all): call is {now, sum}, sum as weight has it; all has lists:
+--         tombstones, members and texts; times, ms and members of done; ends, how many ended in
+--         each way; drop, members of which nothing stays; tagged, tags by member; over, members
+--         that run no more; held and gone, members whose entries stay, and entries that go; kept,
+--         as past takes them
 -- USED BY  complete, relay, serve
--- NEEDS   tags, let-go, past, stale
+-- NEEDS   tags, let-go, past, stale, weight
 -- RULE    Adds come before removals, and ready is left last.
 local function writeEnds(keys, call, all)
   local tombstones, times, drop = all.tombstones, all.times, all.drop
@@ -15,6 +16,10 @@ local function writeEnds(keys, call, all)
   end
   for _, member in ipairs(all.held) do
     noteStale(keys.stale, member, call.now)
+  end
+  if call.sum then
+    -- rarely
+    unweigh(keys.jobs, keys.meta, call.sum, tombstones, drop)
   end
   if #tombstones > 0 then
     redis.call('HSET', keys.jobs, unpack(tombstones))

@@ -3,7 +3,7 @@
 -- GIVES   faultIn(member, score): the reason, or nothing; buryNonsense(keys, now, job): makes a
 --         dead letter of {member, record or false, reason}, and gives the bytes of what it wrote
 -- USED BY  cast, promote, relay
--- NEEDS   tombstone, tags, dead-letter, stale
+-- NEEDS   tombstone, tags, dead-letter, stale, weight
 -- RULE    Nothing is thrown away in silence. A record that lives under the member ends with a
 --         tombstone, in done before it is written: a call that was cut off finds the record again.
 local function faultIn(member, score)
@@ -27,6 +27,7 @@ local function buryNonsense(keys, now, job)
   redis.call('HDEL', keys.runs, member)
   -- @keep-tombstone
   redis.call('HSET', keys.jobs, member, tombstone)
+  reweigh(keys.meta, -#record, -1)
   dropTags(keys.tags, member, tagsOf(record))
   return #record
 end

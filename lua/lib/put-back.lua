@@ -4,7 +4,7 @@
 --         endCancelled(jobs, runs, done, meta, tags, member, run, now, window): it ends because
 --         somebody asked for that
 -- USED BY  defer, retry
--- NEEDS   run, tombstone, tags, settle, nudge
+-- NEEDS   run, tombstone, tags, settle, nudge, weight
 -- RULE    A member that is in scheduled meanwhile stays as it is there: its producer's newer wish
 --         wins. Into scheduled first; who calls this takes it out of ready last.
 local function putBack(scheduled, runs, meta, wake, member, run, due, counter)
@@ -21,6 +21,7 @@ local function endCancelled(jobs, runs, done, meta, tags, member, run, now, wind
   local mark, record = markIn(jobs, member)
   local tombstone = tombstoneText('c', mark, run.token, run.attempts)
   settle(jobs, done, member, tombstone, now, window)
+  reweigh(meta, -#record, -1)
   dropTags(tags, member, tagsOf(record))
   redis.call('HINCRBY', meta, 'n.cancelled', 1)
   redis.call('HDEL', runs, member)

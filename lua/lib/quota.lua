@@ -4,9 +4,10 @@
 --         place. note(replies): keeps what the jobs weigh now, and gives the replies
 -- USED BY  schedule
 -- RULE    How many jobs there are Redis knows itself. Their bytes stand in the field held, with how
---         many jobs they were of: who ends a job does not count, and what has gone since is taken
---         to have had the mean size. So an empty partition has room, whoever forgot to count. Where
---         nobody has counted yet, only what comes is known. A call that was cut off may have put a
+--         many jobs they are of: see weight. Where fewer jobs are there, somebody has ended some
+--         without counting, and those are taken to have had the mean size. So an empty partition
+--         has room, whoever forgot to count. Where more are there, nothing is known of the others:
+--         they weigh nothing until the leader counts. A call that was cut off may have put a
 --         member into scheduled: the same call again must get through, as it has its place already.
 --         One function holds the others: who has no limits must not pay for their making.
 local function roomIn(keys, meta, text)
@@ -20,8 +21,9 @@ local function roomIn(keys, meta, text)
   -- @no-bytes
   local held = bytes > 0 and redis.call('HGET', meta, 'held') or ''
   local weight, count = held:match('^(%d+) (%d+)$')
-  local known = tonumber(count or 0) > 0 and there or 0
-  weight = known > 0 and math.floor(tonumber(weight) * there / tonumber(count)) or 0
+  weight, count = tonumber(weight or 0), tonumber(count or 0)
+  local known = math.min(there, count)
+  weight = known < count and math.floor(weight * there / count) or weight
   local isNew = false
 
   local function takes(member, record, reply)

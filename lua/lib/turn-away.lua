@@ -3,7 +3,7 @@
 -- GIVES   turnAway(keys, call, job): the reply if the entry has to leave ready, else nothing.
 --         `call` is {now, window, isPaused}, `job` {entry, member, due, record, run, isNew, isMine}
 -- USED BY  relay, serve, start
--- NEEDS   run, tombstone, tags, pending, dead-letter, past, stale
+-- NEEDS   run, tombstone, tags, pending, dead-letter, past, stale, weight
 -- RULE    Of several entries of a member exactly one gets through. What its own start has begun
 --         goes on: a cancel and a pause come too late for it.
 local function lost(keys, call, job)
@@ -56,6 +56,7 @@ local function turnAway(keys, call, job)
     end
     redis.call('HSET', keys.jobs, job.member, tombstone)
     redis.call('HINCRBY', keys.meta, 'n.cancelled', 1)
+    reweigh(keys.meta, -#record, -1)
     dropTags(keys.tags, job.member, tagsOf(record))
     endInReady(keys, call, job)
     return { 'cancelled' }

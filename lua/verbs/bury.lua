@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- bury: a running job ran out of budget, cannot succeed or cannot be read: it becomes a dead
 -- letter.
--- USES  clock, run, history, tombstone, tags, claim, dead-letter, compensate, settle, nudge, head,
---       let-go, named, past
+-- USES  clock, run, history, tombstone, tags, weight, claim, dead-letter, compensate, settle,
+--       nudge, head, let-go, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 wake
 --       9 tags  10 past  11 ended
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 reason  7 error  8 compensation
@@ -66,6 +66,7 @@ else
     keepPast(past, ended, now, { over })
   end
   settle(jobs, done, member, tombstone, now, window)
+  reweigh(meta, -#record, -1)
   dropTags(tags, member, tagsOf(record))
 end
 -- @forget-run

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- cancel: a job that waits is over at once; one that runs is asked to stop. Many jobs per call.
--- USES  clock, run, tombstone, stale, tags, budget, seen, named, past
+-- USES  clock, run, tombstone, stale, tags, weight, budget, seen, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 done  5 meta  6 stale  7 tags  8 past  9 ended
 -- ARGV  1 now  2 generation  3 window  then per job: member
 --       now ms, '' = server time; window ms of tombstones, 0 = keep none; member: or member, a
@@ -19,8 +19,9 @@ local done, meta, stale, tags = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local past, ended = KEYS[8], KEYS[9]
 local now, generation, window = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 
-local replies, count, spent = {}, 0, 0
-local current = redis.call('HGET', meta, 'generation') or '0'
+local replies, count, lighter, spent = {}, 0, 0, 0
+local state = redis.call('HMGET', meta, 'generation', 'held')
+local current = state[1] or '0'
 if current ~= generation then return { 'moved', current } end
 
 local function unknown(member, tombstone, waits)
@@ -66,7 +67,7 @@ local function cancel(member, record, run, waits)
   dropTags(tags, member, tagsOf(record))
   -- @unschedule
   redis.call('ZREM', scheduled, member)
-  count = count + 1
+  count, lighter = count + 1, lighter + #record
   return 'cancelled'
 end
 
@@ -92,5 +93,9 @@ for at = 4, #ARGV do
 end
 if count > 0 then
   redis.call('HINCRBY', meta, 'n.cancelled', count)
+  if state[2] then
+    -- rarely
+    reweigh(meta, -lighter, -count, state[2])
+  end
 end
 return replies

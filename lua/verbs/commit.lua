@@ -1,7 +1,8 @@
 #!lua
 -- commit: a running job is over, together with effects its handler asked for, in one step on the
 -- partition's slot.
--- USES  clock, run, history, tombstone, tags, dead-letter, settle, head, let-go, named, past
+-- USES  clock, run, history, tombstone, tags, weight, dead-letter, settle, head, let-go, named,
+--       past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 past  10 ended
 --       then one key per command
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 note  then per command: size, name, words
@@ -13,7 +14,8 @@
 -- The effects come first. If the first is refused, nothing has happened: the error reaches the
 -- caller and the job is not over. If a later one is, those before it stay, and a second start would
 -- have them twice: the job becomes a dead letter in this very step. No allow-oom, because the
--- effects may need memory; nothing has happened then either.
+-- effects may need memory; nothing has happened then either. An effect that writes the record of a
+-- job, as commitJob asks for, makes the partition heavier.
 local scheduled, jobs, runs, ready = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local dead, done, meta, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local past, ended = KEYS[9], KEYS[10]
@@ -48,11 +50,14 @@ end
 
 local isCancelled = run.cancel == '1'
 local reply, outcome = isCancelled and 'cancelled' or 'ok', isCancelled and 'c' or 'd'
-local deadLetter, at = '-', 7
+local deadLetter, at, heavier, more = '-', 7, 0, 0
 for index = 11, isCancelled and 0 or #KEYS do
   local size = tonumber(ARGV[at])
   local answer = redis.pcall(ARGV[at + 1], KEYS[index], unpack(ARGV, at + 2, at + 1 + size))
-  at = at + 2 + size
+  -- @next-job
+  local isJob = ARGV[at + 1] == 'HSET' and KEYS[index] == jobs and answer == 1
+  heavier = heavier + (isJob and #ARGV[at + 3] or 0)
+  at, more = at + 2 + size, more + (isJob and 1 or 0)
   if type(answer) == 'table' and answer.err then
     if index == 11 then return answer end
     reply, outcome = ('half %d %s'):format(index - 10, answer.err), 'x'
@@ -72,9 +77,11 @@ else
     keepPast(past, ended, now, { over })
   end
   settle(jobs, done, member, tombstone, now, window)
+  heavier, more = heavier - #record, more - 1
   dropTags(tags, member, tagsOf(record))
 end
 redis.call('HINCRBY', meta, ({ c = 'n.cancelled', d = 'n.done', x = 'n.dead' })[outcome], 1)
+reweigh(meta, heavier, more)
 redis.call('HDEL', runs, member)
 letGo(ready, entry)
 return reply

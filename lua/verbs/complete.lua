@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- complete: running jobs are over; a tombstone is left for the done window. Many jobs per call.
--- USES  clock, run, tombstone, stale, tags, end-mark, head, let-go, repeated, named, past,
+-- USES  clock, run, tombstone, stale, tags, weight, end-mark, head, let-go, repeated, named, past,
 --       end-many, completion
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 stale  8 tags  9 past  10 ended
 -- ARGV  1 now  2 window  3 hold  4 consumer  then per job: entry, member, token, mark
@@ -23,4 +23,5 @@ local keys = { scheduled = scheduled, jobs = jobs, runs = runs, ready = ready, d
 local now, window, hold, consumer = clock(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4]
 
 local call = { now = now, window = window, isHeld = hold, consumer = consumer }
+call.sum = redis.call('HGET', meta, 'held')
 return (completeAll(keys, call, ARGV, 5, #ARGV))

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- defer: a running job was put aside by its handler (a lock is taken) and goes back to scheduled;
 -- no failure is counted.
--- USES  clock, run, history, tombstone, tags, claim, settle, nudge, head, let-go, put-back, named,
---       past
+-- USES  clock, run, history, tombstone, tags, weight, claim, settle, nudge, head, let-go, put-back,
+--       named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 tags  9 past  10 ended
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 delay  7 why  8 note
 --       now ms, '' = server time; window ms of tombstones; delay ms; why: one line of JSON,

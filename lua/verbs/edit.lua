@@ -1,6 +1,6 @@
 #!lua
 -- edit: a job that waits gets another record. Many jobs per call.
--- USES  run, tombstone, tags, budget, seen, waiting
+-- USES  run, tombstone, tags, weight, budget, seen, waiting
 -- KEYS  1 scheduled  2 jobs  3 runs  4 meta  5 tags
 -- ARGV  1 generation  2 bytes  then per job: member, before, record
 --       bytes: largest record; before: the digest of the record from which the new one was made,
@@ -18,8 +18,9 @@ local scheduled, jobs, runs, meta, tags = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KE
 local generation, bytes = ARGV[1], tonumber(ARGV[2])
 local keys = { scheduled = scheduled, jobs = jobs, runs = runs }
 
-local replies, count, spent = {}, 0, 0
-local layout = redis.call('HGET', meta, 'generation') or '0'
+local replies, count, heavier, spent = {}, 0, 0, 0
+local state = redis.call('HMGET', meta, 'generation', 'held')
+local layout = state[1] or '0'
 if layout ~= generation then return { 'moved', layout } end
 
 local function judge(member, before, record)
@@ -45,7 +46,7 @@ local function judge(member, before, record)
   addTags(tags, { { member = member, text = text } })
   redis.call('HSET', jobs, member, record)
   dropTags(tags, member, tagsOf(current), text)
-  count = count + 1
+  count, heavier = count + 1, heavier + #record - #current
   return 'ok'
 end
 
@@ -54,5 +55,9 @@ for at = 3, #ARGV, 3 do
 end
 if count > 0 then
   redis.call('HINCRBY', meta, 'n.edited', count)
+  if state[2] then
+    -- rarely
+    reweigh(meta, heavier, 0, state[2])
+  end
 end
 return replies

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- expire: entries whose jobs are past their expiry are over without a start: dropped, or dead
 -- letters. Many per call.
--- USES  clock, run, tombstone, tags, budget, lateness, pending, dead-letter, compensate, settle,
---       head, let-go, named, past
+-- USES  clock, run, tombstone, tags, weight, budget, lateness, pending, dead-letter, compensate,
+--       settle, head, let-go, named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 tags  9 past  10 ended
 -- ARGV  1 now  2 consumer  3 window  4 bytes
 --       then per entry: entry, member, due, compensation, compensationRecord
@@ -21,7 +21,7 @@ local dead, done, meta, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local past, ended = KEYS[9], KEYS[10]
 local now, consumer = clock(ARGV[1]), ARGV[2]
 local window, bytes = tonumber(ARGV[3]), tonumber(ARGV[4])
-local replies, gone, spent, newest = {}, {}, 0, nil
+local replies, gone, spent, newest, lighter = {}, {}, 0, nil, 0
 
 local function deadLetterId(run)
   newest = newest or newestDeadLetters(dead)
@@ -45,6 +45,7 @@ local function expire(run, header)
     keepPast(past, ended, now, { over })
   end
   settle(jobs, done, run.member, tombstone, now, window)
+  lighter = lighter + #run.record
   dropTags(tags, run.member, tagsOf(run.record))
   redis.call('HINCRBY', meta, isDead and 'n.dead' or 'n.expired', 1)
   redis.call('HDEL', runs, run.member)
@@ -80,6 +81,7 @@ for at = 5, #ARGV, 5 do
   replies[#replies + 1] = spent and judge(entry, member, due, compensation) or 'later'
 end
 if #gone > 0 then
+  reweigh(meta, -lighter, -#gone)
   letGo(ready, unpack(gone))
 end
 return replies

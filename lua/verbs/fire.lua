@@ -1,6 +1,6 @@
 #!lua
 -- fire: instants of schedules become jobs, once each, and their next looks are set.
--- USES  clock, tombstone, tags, overlap, progress, lists, nudge
+-- USES  clock, tombstone, tags, weight, overlap, progress, lists, nudge
 -- KEYS  1 leader  2 fires  3 fired  4 scheduled  5 jobs  6 meta  7 wake  8 tags
 -- ARGV  1 now  2 term  then per schedule: name, state, reached, look, overlap, most, count
 --       and after each schedule its jobs, so many as count says: member, record, due
@@ -26,7 +26,7 @@ local now, term = clock(ARGV[1]), ARGV[2]
 if redis.call('GET', leader) ~= term then return { 'fenced' } end
 if #ARGV < 3 then return { 'fired', now } end
 local dues, records, tagged, states, looks, unlooked = {}, {}, {}, {}, {}, {}
-local soonest, names, members, ranges, first = math.huge, {}, {}, {}, 3
+local soonest, heavier, names, members, ranges, first = math.huge, 0, {}, {}, {}, 3
 
 while first < #ARGV do
   local last = first + 6 + 3 * tonumber(ARGV[first + 6])
@@ -46,7 +46,7 @@ local function place(one, member, record, due)
     put(dues, due, member)
     put(records, member, record)
     tagged[#tagged + 1] = { member = member, text = tagsOf(record) }
-    soonest = math.min(soonest, tonumber(due))
+    soonest, heavier = math.min(soonest, tonumber(due)), heavier + #record
   end
   return reply
 end
@@ -86,6 +86,7 @@ if #dues > 0 then
   addTags(tags, tagged)
   redis.call('HSET', jobs, unpack(records))
   redis.call('HINCRBY', meta, 'n.scheduled', #dues / 2)
+  reweigh(meta, heavier, #dues / 2)
 end
 if #states > 0 then
   redis.call('HSET', fired, unpack(states))

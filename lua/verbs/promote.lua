@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- promote: due jobs move from scheduled to ready; bare members get a record; nonsense becomes dead
 -- letters.
--- USES  clock, run, tombstone, stale, tags, group, dead-letter, nonsense, adopt, odd-member,
---       advertise, promotion
+-- USES  clock, run, tombstone, stale, tags, weight, group, dead-letter, nonsense, adopt,
+--       odd-member, advertise, promotion
 -- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale  10 tags
 -- ARGV  1 now  2 term  3 lease  4 limit  5 cap
 --       now ms, '' = server time; term: the leader's value; lease ms, '' = it was renewed lately;

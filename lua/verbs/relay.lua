@@ -2,9 +2,9 @@
 -- relay: a pass of a leader in whose process the only worker lives: what the worker has done is
 -- completed, due jobs move from scheduled to ready, and entries of ready are delivered to it and
 -- started, all in one call.
--- USES  clock, run, tombstone, stale, tags, end-mark, group, mint, head, let-go, lateness, pending,
---       dead-letter, named, past, nonsense, adopt, odd-member, advertise, promotion, turn-away,
---       start-one, repeated, starting, end-many, completion, delivery
+-- USES  clock, run, tombstone, stale, tags, weight, end-mark, group, mint, head, let-go, lateness,
+--       pending, dead-letter, named, past, nonsense, adopt, odd-member, advertise, promotion,
+--       turn-away, start-one, repeated, starting, end-many, completion, delivery
 -- KEYS  1 leader  2 scheduled  3 ready  4 jobs  5 runs  6 dead  7 done  8 meta  9 stale
 --       10 tags  11 past  12 ended
 -- ARGV  1 now  2 term  3 lease  4 limit  5 cap  6 consumer  7 bytes  8 window  9 suspects  10 take
@@ -27,7 +27,8 @@ local limit, cap = tonumber(ARGV[4]), tonumber(ARGV[5])
 local consumer, bytes, window = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
 local suspects, take = tonumber(ARGV[9]), tonumber(ARGV[10])
 
-local ends = { now = now, window = window, consumer = consumer }
+local state = redis.call('HMGET', meta, 'token', 'paused', 'wake', 'n.promoted', 'held')
+local ends = { now = now, window = window, consumer = consumer, sum = state[5] }
 local replies, areOk = completeAll(keys, ends, ARGV, 11, #ARGV)
 local completed = areOk and '' or replies
 if redis.call('GET', leader) ~= term then return { { 'fenced' }, completed, {}, {}, 0 } end
@@ -35,7 +36,6 @@ if lease ~= '' then
   redis.call('PEXPIRE', leader, lease)
 end
 
-local state = redis.call('HMGET', meta, 'token', 'paused', 'wake', 'n.promoted')
 local call = callOf(state, now, micros, consumer, bytes, window, suspects, take)
 local promoted, first = promoteDue(keys, state, now, limit, cap, 'token', lastToken(call))
 call.isMinted = promoted[6] > 0

@@ -1,7 +1,7 @@
 #!lua
 -- replay: a dead letter becomes a scheduled job again, with fresh budgets and no expiry; attempts
 -- go on.
--- USES  clock, run, tombstone, tags, nudge
+-- USES  clock, run, tombstone, tags, weight, nudge
 -- KEYS  1 scheduled  2 jobs  3 runs  4 dead  5 done  6 meta  7 wake  8 tags
 -- ARGV  1 now  2 generation  3 deadLetter  4 due
 --       now ms, '' = server time; deadLetter: entry id in dead; due ms, '' = now
@@ -17,7 +17,8 @@ local done, meta, wake, tags = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local now, layout, deadLetter = clock(ARGV[1]), ARGV[2], ARGV[3]
 local due = ('%.0f'):format(tonumber(ARGV[4]) or now)
 
-local current = redis.call('HGET', meta, 'generation') or '0'
+local state = redis.call('HMGET', meta, 'generation', 'held')
+local current = state[1] or '0'
 if current ~= layout then return { 'moved', current } end
 local found = redis.call('XRANGE', dead, deadLetter, deadLetter)[1]
 if not found then return { 'gone' } end
@@ -50,6 +51,10 @@ redis.call('HSET', runs, member, run)
 addTags(tags, { { member = member, text = tagsOf(record) } })
 -- @keep-record
 redis.call('HSET', jobs, member, record)
+if state[2] then
+  -- rarely
+  reweigh(meta, #record, 1, state[2])
+end
 redis.call('HINCRBY', meta, 'n.replayed', 1)
 nudge(meta, wake, tonumber(due))
 redis.call('ZREM', done, member)

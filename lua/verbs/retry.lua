@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- retry: a running job failed and goes back to scheduled after its backoff; one failure more.
--- USES  clock, run, history, tombstone, tags, claim, settle, nudge, head, let-go, put-back, named,
---       past
+-- USES  clock, run, history, tombstone, tags, weight, claim, settle, nudge, head, let-go, put-back,
+--       named, past
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 done  6 meta  7 wake  8 tags  9 past  10 ended
 -- ARGV  1 now  2 window  3 entry  4 member  5 token  6 delay  7 error  8 note
 --       now ms, '' = server time; window ms of tombstones; delay ms; error: one line of JSON;

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
 -- serve: what a worker has done is completed, what it was given is started, and new entries are
 -- delivered to it and started, all in one call.
--- USES  clock, run, tombstone, stale, tags, end-mark, mint, head, let-go, lateness, pending,
---       dead-letter, named, past, turn-away, start-one, repeated, starting, end-many, completion,
---       delivery
+-- USES  clock, run, tombstone, stale, tags, weight, end-mark, mint, head, let-go, lateness,
+--       pending, dead-letter, named, past, turn-away, start-one, repeated, starting, end-many,
+--       completion, delivery
 -- KEYS  1 scheduled  2 jobs  3 runs  4 ready  5 dead  6 done  7 meta  8 stale
 --       9 tags  10 past  11 ended
 -- ARGV  1 now  2 consumer  3 bytes  4 window  5 suspects  6 take  7 given
@@ -28,13 +28,13 @@ local now, consumer, bytes = tonumber(ARGV[1]) or serverMs, ARGV[2], tonumber(AR
 local window, suspects = tonumber(ARGV[4]), tonumber(ARGV[5])
 local take, given = tonumber(ARGV[6]), tonumber(ARGV[7])
 
-local ends = { now = now, window = window, consumer = consumer }
+local state = redis.call('HMGET', meta, 'token', 'paused', 'held')
+local ends = { now = now, window = window, consumer = consumer, sum = state[3] }
 local replies, areOk = completeAll(keys, ends, ARGV, 8 + 4 * given, #ARGV)
 local completed = areOk and '' or replies
 -- @nothing-asked
 if take + given == 0 then return { completed, {}, {}, 0 } end
 
-local state = redis.call('HMGET', meta, 'token', 'paused')
 local call = callOf(state, now, micros, consumer, bytes, window, suspects, take + given)
 local entries = {}
 for at = 8, 7 + 4 * given, 4 do

@@ -52,13 +52,16 @@ export interface QuotaUse {
   readonly pending: number;
   /** 0: no limit. */
   readonly pendingMax: number;
-  /** Bytes of their records, as the last count and what came since say; 0 without a limit, as nobody counts then. */
+  /** Bytes of their records, as the sum that is kept says; 0 without a limit, as nobody counts then. */
   readonly bytes: number;
   /** 0: no limit. */
   readonly bytesMax: number;
 }
 
-/** From the fields `quota` and `held` of a partition, and how many jobs there are; undefined without limits. */
+/**
+ * From the fields `quota` and `held` of a partition, and how many jobs there are; undefined without limits. Where fewer are
+ * there than were counted, somebody did not count what he took away: as `lua/lib/quota.lua`.
+ */
 export function quotaUse(
   { quota = '', held = '' }: { readonly quota?: string | undefined; readonly held?: string | undefined },
   pending: number,
@@ -66,7 +69,9 @@ export function quotaUse(
   const [, pendingMax, bytesMax] = /^(\d+) (\d+)$/.exec(quota) ?? [];
   if (pendingMax === undefined) return undefined;
   const [, weight, count] = /^(\d+) (\d+)$/.exec(held) ?? [];
-  const bytes = Number(bytesMax) === 0 || !Number(count) ? 0 : Math.floor((Number(weight) * pending) / Number(count));
+  const counted = Number(count ?? 0);
+  const sum = pending < counted ? Math.floor((Number(weight) * pending) / counted) : Number(weight ?? 0);
+  const bytes = Number(bytesMax) === 0 ? 0 : sum;
   return { pending, pendingMax: Number(pendingMax), bytes, bytesMax: Number(bytesMax) };
 }
 

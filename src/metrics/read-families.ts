@@ -118,7 +118,7 @@ function quotaReadingsOf(read: Read) {
     }),
     quotaBytes: new Gauge({
       name: 'duestream_quota_bytes',
-      help: 'Bytes of the records of jobs that wait or run in a queue with maxBytes, by the last count and what came since.',
+      help: 'Bytes of the records of jobs that wait or run in a queue with maxBytes, as all scripts keep their sum.',
       labelNames: ['queue'],
       ...read,
     }),

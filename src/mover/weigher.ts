@@ -4,8 +4,8 @@
  *
  *  elected ──▶ share written where it differs ──▶ slice ──▶ slice ──▶ … ──▶ noted ──▶ rest ──▶ slice ──▶ …
  *
- * Between two counts `schedule` adds what comes and takes what goes for jobs of the mean size. Where large jobs wait for
- * long and small ones pass through, that goes wrong by and by; a count puts it right. `docs/decisions/0016-*.md` has numbers.
+ * Each script that writes or takes away a record keeps the sum, exactly. Older processes and foreign clients do not: what
+ * they leave wrong, a count mends. `docs/decisions/0016-*.md` has numbers.
  */
 import type { Clock } from '../core/clock.ts';
 import type { Emitter } from '../core/events.ts';
@@ -39,7 +39,7 @@ export interface Weigher {
 const IDLE_MS = 5000;
 /** Between two slices: 10,000 jobs a second at most. */
 const SLICE_REST_MS = 50;
-/** Between two counts: how far off the bytes can be depends on it, see the decision. */
+/** Between two counts: for so long what others left wrong may stay so. */
 const REST_MS = 1000;
 /** After a count that found what the one before had found. */
 const QUIET_REST_MS = 10_000;
@@ -70,7 +70,7 @@ export function createWeigher({ redis, ref, current, leading, clock, events }: W
   }
 
   async function slice(): Promise<number> {
-    const reply = await weigh(redis, ref, spot, { limit: WEIGH_MAX, mode: 'note' });
+    const reply = await weigh(redis, ref, spot, { limit: WEIGH_MAX, mode: 'mend' });
     spot = reply.kind === 'more' ? reply : UNWEIGHED;
     // Somebody has removed the share with all that was there.
     if (reply.kind === 'unlimited') allotted = undefined;

@@ -31,6 +31,23 @@ test.each(keptIn('test/proof/regressions.json'))('kept: $title', async ({ comman
   expect(await failure(commands)).toBeUndefined();
 });
 
+/** Each list in a queue without limits, and in one with a limit of bytes, which is large enough for most. */
+const LIMITED: List = [
+  ['elect', 0, 0, 0],
+  ['allot', 0, 0, 4],
+];
+
+test(`the sum of a limited queue is what the model says after each of ${LENGTH} random commands (seed ${SEED})`, {
+  timeout: 300_000 + RUNS * 1500,
+}, async () => {
+  for (const list of lists({ seed: SEED + 1, runs: RUNS / 4, length: LENGTH })) {
+    const limited = [...LIMITED, ...list.slice(1).toSpliced(20, 0, ['weigh', list.length % 3, 0, 0])];
+    if ((await failure(limited)) === undefined) continue;
+    const short = await shorten(limited, async (shorter) => (await failure(shorter)) !== undefined);
+    throw new Error(`PROOF_SEED=${SEED}: ${show(short)}\n${await failure(short)}`);
+  }
+});
+
 test(`after each of ${LENGTH} random commands Redis holds what the model holds (seed ${SEED})`, {
   timeout: 300_000 + RUNS * 1500,
 }, async () => {

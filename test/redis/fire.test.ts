@@ -250,6 +250,8 @@ test('a call that is cut off before any of its writes, and made again, makes one
   const sites = new Set<string>();
   await armed();
   await p.promote();
+  // In a queue whose bytes are counted.
+  await p.redis.hset(p.keys.meta, { quota: '0 1000000', held: '0 0' });
   const restore = await savePoint(p.redis);
   const state = await stateOf();
   for (let allowed = 0; ; allowed += 1) {

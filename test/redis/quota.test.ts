@@ -1,6 +1,7 @@
 /** Limits of a queue in one partition: `allot` sets them, `schedule` keeps them, `weigh` counts anew what they are compared with. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { stats } from '../../src/redis/inspect.ts';
+import { createJobs } from '../../src/redis/transitions/jobs.ts';
 import { allot, UNWEIGHED, weigh, weighAll } from '../../src/redis/transitions/quotas.ts';
 import { item, only, T0, usePartition } from '../support/partition.ts';
 
@@ -18,6 +19,15 @@ const commandsOf = async () => {
 };
 
 describe('without limits', () => {
+  test('complete asks for none of it: one field more for each call, however many jobs end', async () => {
+    await p.scheduleAll(Array.from({ length: 10 }, (_, nth) => item(`${nth}`)));
+    const claims = (await p.run()).map((claim) => ({ ...claim, mark: '0 0123456789abcdef|' }));
+    await p.redis.config('RESETSTAT');
+    await createJobs(p.redis).complete(p.ref, claims, { windowMs: 60_000, nowMs: T0 });
+    const { hget, hstrlen } = await commandsOf();
+    expect({ hget, hstrlen }).toEqual({ hget: 1 });
+  });
+
   test('schedule asks for none of it: one field more of a read that it makes anyway', async () => {
     await kinds('before');
     await p.redis.config('RESETSTAT');
@@ -181,17 +191,28 @@ describe('maxBytes', () => {
     expect(await held()).toEqual([sizeOf('a', 'z'), 1]);
   });
 
-  test('what has gone is taken for a job of the mean size; an empty partition has room whatever was noted', async () => {
+  test('who ends a job takes its bytes away; an empty partition has room whatever was noted', async () => {
     await limits(0, 10_000);
     await p.schedule('large', { data: 'x'.repeat(3000) });
     await p.schedule('small', { dueMs: DUE, data: 'x'.repeat(1000) });
-    const both = (await held())?.[0] ?? 0;
     await p.complete(await p.run());
-    expect((await stats(p.redis, p.ref)).quota?.bytes).toBe(Math.floor(both / 2));
+    expect((await stats(p.redis, p.ref)).quota?.bytes).toBe(sizeOf('small', 'x'.repeat(1000)));
     await p.cancel('j:small');
+    expect(await held()).toEqual([0, 0]);
     await p.redis.hset(p.keys.meta, 'held', '999999 1');
     expect(await kinds('a')).toEqual(['ok']);
     expect(await held()).toEqual([sizeOf('a'), 1]);
+  });
+
+  test('what an older process ended without counting is taken for a job of the mean size', async () => {
+    await limits(0, 3000);
+    await p.scheduleAll([item('a', { data: 'x'.repeat(1000) }), item('b', { dueMs: DUE, data: 'x'.repeat(1000) })]);
+    const noted = (await p.meta('held')) ?? '';
+    await p.complete(await p.run());
+    await p.redis.hset(p.keys.meta, 'held', noted);
+    expect((await stats(p.redis, p.ref)).quota?.bytes).toBe(sizeOf('b', 'x'.repeat(1000)));
+    await p.schedule('c', { dueMs: DUE, data: 'x'.repeat(100) });
+    expect(await held()).toEqual([sizeOf('b', 'x'.repeat(1000)) + sizeOf('c', 'x'.repeat(100)), 2]);
   });
 
   test('a limit on a queue with jobs that nobody has counted begins with what comes', async () => {
@@ -201,7 +222,7 @@ describe('maxBytes', () => {
     expect(await held()).toEqual([sizeOf('c'), 1]);
     expect((await stats(p.redis, p.ref)).quota).toEqual({
       ...{ pending: 3, pendingMax: 0, bytesMax: 4096 },
-      bytes: 3 * sizeOf('c'),
+      bytes: sizeOf('c'),
     });
   });
 });
@@ -232,7 +253,7 @@ describe('weigh', () => {
     await p.scheduleAll(Array.from({ length: 50 }, (_, n) => item(`${n}`, { dueMs: DUE, data: 'x'.repeat(10_000) })));
     await p.redis.config('RESETSTAT');
     await weighAll(p.redis, p.ref, 'note');
-    const { hstrlen, hscan, hgetall, hmget } = await commandsOf();
-    expect({ hstrlen, hscan, hgetall, hmget }).toEqual({ hstrlen: 50 });
+    const { hstrlen, hscan, hgetall } = await commandsOf();
+    expect({ hstrlen, hscan, hgetall }).toEqual({ hstrlen: 50 });
   });
 });

@@ -1,8 +1,9 @@
 /** Limits that are set and bytes that are counted, on Redis and on the model. */
 import { allot as allotOn, UNWEIGHED, type Weighing, weigh as weighOn } from '../../src/redis/transitions/quotas.ts';
-import { type Job, jobOf, tombstoneText } from './model.ts';
+import { type Entry, type Job, jobOf, type Model, tombstoneText } from './model.ts';
 import { pick, termOf } from './model-calls.ts';
 import type { Resolve } from './model-commands.ts';
+import { thereIn } from './model-quota.ts';
 
 /** The limits that are set, by whoever sets them, by the leader, or by one that was deposed. */
 const allot: Resolve = (world, [a, b, c]) => {
@@ -31,7 +32,7 @@ const SLICES_MAX = 100;
 /** All slices of a count, of 500 jobs or of few. */
 const weigh: Resolve = ({ redis, ref, model }, [a, b]) => {
   const limit = pick([500, 1, 2], a) ?? 500;
-  const mode = b % 2 === 0 ? 'note' : 'look';
+  const mode = pick(['note', 'look', 'mend'] as const, b) ?? 'note';
   const lengthOf = (job: Job): number =>
     job.record?.length ?? (job.tombstone === undefined ? 0 : tombstoneText(job.tombstone).length);
   return {
@@ -48,13 +49,30 @@ const weigh: Resolve = ({ redis, ref, model }, [a, b]) => {
     model: () => {
       if (!model.quota) return { kind: 'unlimited' };
       const waiting = [...model.jobs.values()].filter(({ due }) => due !== undefined);
-      const ready = model.entries.map(({ member }) => jobOf(model, member));
+      const ready = model.entries.filter((entry) => !isLeft(model, entry)).map(({ member }) => jobOf(model, member));
       const all = [...waiting, ...ready];
       const bytes = all.reduce((sum, job) => sum + lengthOf(job), 0);
-      if (mode === 'note') model.held = { weight: bytes, count: all.length };
+      const isAll = waiting.length + model.entries.length <= limit;
+      if (mode !== 'look') model.held = noted(model, { mode, isAll, bytes, count: all.length });
       return { kind: 'weighed', bytes, count: all.length };
     },
   };
 };
+
+/** An entry of ready that its job has left behind. */
+const isLeft = ({ stale }: Model, { id, member }: Entry): boolean =>
+  Number(id?.split('-')[0]) < (stale.get(member) ?? Number.NEGATIVE_INFINITY);
+
+/** What stands there after a count. */
+function noted(model: Model, of: { mode: 'note' | 'mend'; isAll: boolean; bytes: number; count: number }) {
+  if (of.isAll) return { weight: of.bytes, count: of.count };
+  const there = thereIn(model);
+  const found = Math.floor((of.bytes * there) / Math.max(1, of.count));
+  const { held } = model;
+  if (of.mode === 'note' || held?.count !== there) return { weight: found, count: there };
+  const most = held.weight / 16;
+  const by = Math.max(-most, Math.min(most, found - held.weight));
+  return { weight: Math.floor(held.weight + by), count: there };
+}
 
 export const limiting = { allot, weigh };

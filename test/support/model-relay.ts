@@ -4,6 +4,7 @@ import type { Served } from '../../src/redis/transitions/replies.ts';
 import type { Model } from './model.ts';
 import { limitsOf, merged, pick, roomFor, termOf } from './model-calls.ts';
 import type { Resolve } from './model-commands.ts';
+import { reweighed } from './model-quota.ts';
 import { complete } from './model-settles.ts';
 import * as verbs from './model-verbs.ts';
 import * as worker from './model-worker.ts';
@@ -50,17 +51,22 @@ interface Relaying extends Omit<worker.Serving, 'given'> {
 
 /** The same as complete, promote and serve, one after the other; without the term, complete alone. */
 function relayOn(model: Model, asked: Relaying, call: worker.Start): Relayed {
-  const { ended, take, pass, prolongs, reply } = asked;
-  const replies = complete(model, ended, { windowMs: call.windowMs, hold: false });
+  const { ended } = asked;
+  const replies = reweighed(model, 'complete', () => complete(model, ended, { windowMs: call.windowMs, hold: false }));
+  const passed = reweighed(model, 'promote', () => passOn(model, asked, call));
   const completed = replies.every((one) => one === 'ok') ? undefined : replies;
+  return { ...passed, completed };
+}
+
+function passOn(model: Model, { take, pass, prolongs, reply }: Relaying, call: worker.Start): Relayed {
   const promoted = verbs.promote(model, { ...pass, prolongs });
   const isAsked = promoted.kind !== 'fenced' && promoted.backlog > 0;
-  if (!isAsked) return { completed, taken: [], delivered: 0, refusal: undefined, promoted };
+  if (!isAsked) return { completed: undefined, taken: [], delivered: 0, refusal: undefined, promoted };
   const fresh = model.entries.filter(({ delivered }) => !delivered);
   for (const [at, { entry }] of inOrder(takenIn(reply)).entries()) if (fresh[at]) fresh[at].id ??= entry;
   const served = worker.serve(model, { ended: [], given: [], take }, call);
   if (typeof served === 'string') throw new Error('nothing was given, so no group is asked for it');
-  return { ...served, completed, promoted };
+  return { ...served, promoted };
 }
 
 const byLateness = (reply: PromoteReply): PromoteReply =>

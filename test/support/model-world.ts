@@ -14,6 +14,7 @@ import { scripts } from '../../src/redis/transitions/script-table.ts';
 import { broken, type Snapshot, takeSnapshot } from './invariants.ts';
 import { bind, createModel, type Model, render, stored } from './model.ts';
 import { movesOf, rows } from './model-moves.ts';
+import { reweighed } from './model-quota.ts';
 import { NO_GROUP } from './model-worker.ts';
 
 /** The moment at which every run begins. */
@@ -93,7 +94,7 @@ export async function make(world: World, call: Call): Promise<void> {
   const { model } = world;
   const reply = await call.real().catch(refused);
   const snapshot = await takeSnapshot(world.redis, world.ref.keys);
-  const expected = expectedOf(call, reply);
+  const expected = expectedOf(model, call, reply);
   bind(model, snapshot);
   same(`${call.verb} replied`, reply, expected);
   const [real, wanted] = [stored(snapshot), render(model)];
@@ -146,9 +147,9 @@ export async function settleUp(world: World, heard: readonly string[]): Promise<
 }
 
 /** A model that throws expects Redis to refuse the call with these words, and nothing to change. */
-function expectedOf(call: Call, reply: unknown): unknown {
+function expectedOf(model: Model, call: Call, reply: unknown): unknown {
   try {
-    return call.model(reply);
+    return reweighed(model, call.verb, () => call.model(reply));
   } catch (error) {
     return messageOf(error);
   }

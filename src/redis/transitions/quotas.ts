@@ -34,12 +34,15 @@ export type WeighReply =
   /** The partition has no limits, so nobody counts. */
   | { readonly kind: 'unlimited' };
 
-/** One slice. `note`: what was counted holds from the last one on; `look`: nothing is changed. */
+/** `note`: what was counted holds from the last slice on; `mend`: it mends the sum that all scripts keep; `look`: nothing is changed. */
+export type WeighMode = 'note' | 'mend' | 'look';
+
+/** One slice. */
 export async function weigh(
   redis: Redis,
   { keys }: PartitionRef,
   { part, cursor, bytes, count }: Weighing,
-  { limit, mode }: { readonly limit: number; readonly mode: 'note' | 'look' },
+  { limit, mode }: { readonly limit: number; readonly mode: WeighMode },
 ): Promise<WeighReply> {
   const args = { part, cursor, limit, bytes, count, mode };
   const [next, at, ...sums] = list(await run(redis, 'weigh', { keys, args })).map(text);
@@ -57,7 +60,7 @@ export const WEIGH_MAX = 500;
 export async function weighAll(
   redis: Redis,
   ref: PartitionRef,
-  mode: 'note' | 'look',
+  mode: WeighMode,
 ): Promise<{ readonly bytes: number; readonly count: number } | undefined> {
   let spot: Weighing = UNWEIGHED;
   for (;;) {

@@ -209,7 +209,7 @@ export const scripts = {
   }),
   allot: define({ keys: ['leader', 'meta'], args: ['term', 'pending', 'bytes'], reply: 'text' }),
   weigh: define({
-    keys: ['scheduled', 'jobs', 'ready', 'meta'],
+    keys: ['scheduled', 'jobs', 'ready', 'meta', 'stale'],
     args: ['part', 'cursor', 'limit', 'bytes', 'count', 'mode'],
     reply: 'list',
   }),

@@ -33,7 +33,7 @@ const quota = z
   .object({
     pending: count,
     pendingMax: count.openapi({ description: 'Jobs that may wait or run; 0: no limit.' }),
-    bytes: count.openapi({ description: 'Bytes of their records, by the last count and what came since.' }),
+    bytes: count.openapi({ description: 'Bytes of their records, as all scripts keep their sum.' }),
     bytesMax: count.openapi({ description: 'Bytes that these may take; 0: no limit.' }),
   })
   .optional()
