@@ -168,6 +168,16 @@ describe('the retry layer', () => {
     await expect(reading).rejects.not.toBeInstanceOf(Indeterminate);
   });
 
+  test('is in doubt where an earlier part of the whole was carried out, and not where one was only read', async () => {
+    const whole = { isBegun: false };
+    const policy = { clock: sleeper(), budgetMs: 100, random, whole };
+    const away = () => withRetry('cancel', failing(...Array(20).fill('LOADING Redis')).call, policy);
+    await withRetry('look', async () => 'seen', { ...policy, harmless: 'nothing was changed' });
+    await expect(away()).rejects.toMatchObject({ code: 'unavailable' });
+    await withRetry('cancel', async () => 'done', policy);
+    await expect(away()).rejects.toMatchObject({ code: 'indeterminate', message: expect.stringMatching(/a part was/) });
+  });
+
   test('tells a wrong set-up and a full Redis at once', async () => {
     const policy = { clock: sleeper(), budgetMs: 10_000, random };
     const fatal = failing('WRONGTYPE Operation');

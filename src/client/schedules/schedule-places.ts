@@ -11,11 +11,13 @@ import type { Redis } from '../../redis/connection/connect.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { declareQueue, findQueue, listQueues } from '../../redis/transitions/queues.ts';
 import { arm, firedOf, partitionNumber, partitionOfSchedule } from '../../redis/transitions/schedules.ts';
+import type { Repeating } from '../repeating.ts';
 
 /** Where the definitions are. */
 export interface Store {
   readonly redis: Redis;
   readonly namespace: string;
+  readonly steps: Pick<Repeating, 'read' | 'write'>;
 }
 
 export interface StoredSchedule {
@@ -82,9 +84,11 @@ export async function firedIn(
 }
 
 export async function armIn(store: Store, queue: string, name: string): Promise<void> {
-  const { redis } = store;
+  const { redis, steps } = store;
+  // A look for a schedule that does not come does no harm.
+  const armed = () => steps.read(async () => arm(redis, await refOf(store, queue, name), name));
   for (let tries = 0; tries < MOVES_MAX; tries += 1) {
-    if ((await arm(redis, await refOf(store, queue, name), name)) !== 'moved') return;
+    if ((await armed()) !== 'moved') return;
   }
   throw new DuestreamError('moved', `schedule ${name}: queue ${queue} is being resized; try again in a moment`);
 }
@@ -94,10 +98,10 @@ export async function placeOf(
   store: Store,
   { queue, name }: Pick<Schedule, 'queue' | 'name'>,
 ): Promise<Place | undefined> {
-  const { redis, namespace } = store;
-  const layout = await findQueue(redis, namespace, queue);
+  const { redis, namespace, steps } = store;
+  const layout = await steps.read(() => findQueue(redis, namespace, queue));
   if (!layout) return undefined;
   const ref = partitionOfSchedule(namespace, layout, name);
-  const [fired] = await firedOf(redis, ref, [name]);
+  const [fired] = await steps.read(() => firedOf(redis, ref, [name]));
   return { ref, fired };
 }

@@ -13,6 +13,9 @@ import type { PartitionRef } from '../../redis/keys.ts';
 import type { Jobs } from '../../redis/transitions/jobs.ts';
 import type { ScheduleItem } from '../../redis/transitions/replies.ts';
 import { CHUNK_BYTES_MAX, CHUNK_JOBS_MAX } from '../chunks.ts';
+import { isMoved } from '../partition-calls.ts';
+import { once, type Repeating } from '../repeating.ts';
+import { sendRepeated } from '../repeats.ts';
 import { type Scheduled, scheduledOf } from '../scheduled.ts';
 
 /** What became of one job. */
@@ -62,13 +65,17 @@ export function* instantsOfRange(schedule: Schedule, { fromMs, toMs, limit }: Ba
 export async function backfill(
   jobs: Pick<Jobs, 'schedule'>,
   ref: PartitionRef,
-  { schedule, instants }: { readonly schedule: Schedule; readonly instants: readonly number[] },
+  {
+    schedule,
+    instants,
+    steps = once,
+  }: { readonly schedule: Schedule; readonly instants: readonly number[]; readonly steps?: Sending['steps'] },
 ): Promise<readonly FiredJob[]> {
   const results: FiredJob[] = [];
   for (let from = 0; from < instants.length; from += CHUNK) {
     const slice = instants.slice(from, from + CHUNK);
     const items = slice.map((atMs) => itemOf(schedule, fireId(schedule.name, atMs), dueOfFire(schedule, atMs)));
-    const statuses = await send(jobs, ref, items);
+    const statuses = await send({ jobs, ref, steps }, items);
     results.push(...slice.map((atMs, at) => ({ id: items[at]?.id ?? '', atMs, status: statuses[at] ?? 'exists' })));
   }
   return results;
@@ -78,9 +85,19 @@ export async function backfill(
 export async function trigger(
   jobs: Pick<Jobs, 'schedule'>,
   ref: PartitionRef,
-  { schedule, nowMs, id }: { readonly schedule: Schedule; readonly nowMs: number; readonly id: string },
+  {
+    schedule,
+    nowMs,
+    id,
+    steps = once,
+  }: {
+    readonly schedule: Schedule;
+    readonly nowMs: number;
+    readonly id: string;
+    readonly steps?: Sending['steps'];
+  },
 ): Promise<FiredJob> {
-  const [status = 'exists'] = await send(jobs, ref, [itemOf(schedule, id, nowMs)]);
+  const [status = 'exists'] = await send({ jobs, ref, steps }, [itemOf(schedule, id, nowMs)]);
   return { id, atMs: undefined, status };
 }
 
@@ -99,26 +116,32 @@ function itemOf(schedule: Schedule, id: string, dueMs: number) {
   return { id, member: memberOf(id), record: encodeRecord(dueMs, schedule.body, schedule.header), dueMs };
 }
 
+interface Sending {
+  readonly jobs: Pick<Jobs, 'schedule'>;
+  readonly ref: PartitionRef;
+  readonly steps: Pick<Repeating, 'repeated'>;
+}
+
 async function send(
-  jobs: Pick<Jobs, 'schedule'>,
-  ref: PartitionRef,
+  { jobs, ref, steps }: Sending,
   items: readonly (ScheduleItem & { readonly id: string })[],
 ): Promise<readonly FiredJob['status'][]> {
   const statuses: FiredJob['status'][] = [];
   while (statuses.length < items.length) {
     const settings = { mode: 'keep', horizonMs: HORIZON_MS, bytesMax: RECORD_BYTES_MAX } as const;
-    const replies = await jobs.schedule(ref, sliceOf(items.slice(statuses.length)), settings);
-    if ('kind' in replies)
+    const some = sliceOf(items.slice(statuses.length));
+    const sent = { items: some, send: () => jobs.schedule(ref, some, settings) };
+    const replies = await steps.repeated((what, policy) => sendRepeated(what, sent, policy));
+    if (isMoved(replies))
       throw new DuestreamError('moved', `queue ${ref.queue} is being resized; try again in a moment`);
     // Redis looks at the first at least, so this comes to an end.
-    const looked = replies.filter(({ kind }) => kind !== 'later');
+    const looked = replies.filter(({ reply }) => reply.kind !== 'later');
     if (looked.length === 0) throw new Error('the script replied to fewer jobs than it was sent');
-    for (const reply of looked) {
+    for (const { reply, isRepeated } of looked) {
       const item = items[statuses.length];
       if (!item || reply.kind === 'later') throw new Error('the script replied to more jobs than it was sent');
-      statuses.push(
-        statusOf(scheduledOf(ref.queue, { ...item, strict: false, bytes: Buffer.byteLength(item.record) }, reply)),
-      );
+      const bytes = Buffer.byteLength(item.record);
+      statuses.push(statusOf(scheduledOf(ref.queue, { ...item, strict: false, bytes }, reply), isRepeated));
     }
   }
   return statuses;
@@ -133,7 +156,9 @@ function sliceOf<T extends { readonly record: string }>(items: readonly T[]): re
   );
 }
 
-function statusOf({ status, over }: Scheduled): FiredJob['status'] {
+function statusOf({ status, over }: Scheduled, isRepeated: boolean): FiredJob['status'] {
   if (status === 'scheduled' || status === 'replaced') return 'scheduled';
+  // The call before may have scheduled it, and this one has met its work.
+  if (isRepeated && status === 'already') return 'scheduled';
   return over === undefined ? 'exists' : 'over';
 }

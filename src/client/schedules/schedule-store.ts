@@ -1,8 +1,8 @@
 /**
- * Definitions of schedules: put, found, paused, removed. Every call names a whole definition, so the second identical
- * call changes nothing, and a lost reply is simply asked for again.
+ * Definitions of schedules: put, found, paused, removed. Each step that a call takes is repeated by itself when its reply
+ * was lost: the call made anew from its beginning would meet its own work and deny it.
  */
-import { DuestreamError } from '../../core/errors.ts';
+import { DuestreamError, Indeterminate } from '../../core/errors.ts';
 import { parseScheduleName } from '../../core/recurring/schedule.ts';
 import { successor } from '../../core/recurring/schedule-change.ts';
 import type { ScheduleInput } from '../../core/recurring/schedule-input.ts';
@@ -19,6 +19,7 @@ import { timeAt } from '../../redis/connection/server-clock.ts';
 import { controlKeys, type PartitionRef } from '../../redis/keys.ts';
 import { findQueue } from '../../redis/transitions/queues.ts';
 import { define, definitions, disarm } from '../../redis/transitions/schedules.ts';
+import { once } from '../repeating.ts';
 import { refuseShownSchedule } from '../shown.ts';
 import { armIn, firedIn, knownRefs, type Place, placeOf, type Store, type StoredSchedule } from './schedule-places.ts';
 import { unknownSchedule } from './unknown-schedule.ts';
@@ -54,7 +55,8 @@ export interface ScheduleStore {
   readonly setPaused: (name: string, paused: string | undefined) => Promise<ScheduleChange>;
 }
 
-export function createScheduleStore(store: Store): ScheduleStore {
+export function createScheduleStore({ steps = once, ...place }: Omit<Store, 'steps'> & Partial<Store>): ScheduleStore {
+  const store: Store = { ...place, steps };
   return {
     nowMs: () => nowMs(store),
     put: (name, input, source = 'call') =>
@@ -88,10 +90,9 @@ async function findAll(store: Store, all: readonly Definition[]): Promise<readon
 
 async function remove(store: Store, name: string, content: string | undefined): Promise<boolean | 'lost'> {
   if (content === undefined) return false;
-  const { redis, namespace } = store;
   const before = replaceable(name, content);
   const left = before && (await placeOf(store, before.schedule));
-  if ((await define(redis, namespace, { name, before: content })) === 'changed') return 'lost';
+  if ((await write(store, { name, before: content })) === 'changed') return 'lost';
   if (left) await forget(store, name, left);
   return true;
 }
@@ -100,15 +101,16 @@ async function setPaused(
   store: Store,
   { name, content, paused }: { name: string; content: string | undefined; paused: string | undefined },
 ): Promise<ScheduleChange | 'lost'> {
-  if (content === undefined) throw await unknownSchedule(store.redis, store.namespace, name);
+  if (content === undefined) throw await store.steps.read(() => unknownSchedule(store.redis, store.namespace, name));
   const { input, source, schedule } = decodeDefinition(name, content);
   const state = paused === undefined ? undefined : paused || schedule.paused || true;
   return putOver(store, content, { name, input: { ...input, paused: state }, source });
 }
 
 async function textOf(store: Store, name: string): Promise<string | undefined> {
-  const { redis, namespace } = store;
-  const [content] = await definitions(redis, namespace, [parseScheduleName(name)]);
+  const { redis, namespace, steps } = store;
+  const parsed = parseScheduleName(name);
+  const [content] = await steps.read(() => definitions(redis, namespace, [parsed]));
   return content;
 }
 
@@ -141,8 +143,22 @@ async function change<T>(
   throw new DuestreamError('moved', `schedule ${name}: other calls change it all the time; try again in a moment`);
 }
 
-async function nowMs({ redis, namespace }: Store): Promise<number> {
-  return Math.floor(await timeAt(memberOf(redis, controlKeys(namespace).schedules)));
+/** @throws DuestreamError `indeterminate` where the reply was lost, and somebody has changed it before or since */
+function write(
+  { redis, namespace, steps }: Store,
+  change: { readonly name: string; readonly before: string | undefined; readonly after?: string },
+): Promise<'ok' | 'changed'> {
+  return steps.write(async (mayHaveRun) => {
+    const reply = await define(redis, namespace, change);
+    if (reply === 'ok' || !mayHaveRun) return reply;
+    throw new Indeterminate(
+      `schedule ${change.name}: the reply of Redis was lost, and somebody else has changed the schedule: look at it`,
+    );
+  });
+}
+
+async function nowMs({ redis, namespace, steps }: Store): Promise<number> {
+  return Math.floor(await steps.read(() => timeAt(memberOf(redis, controlKeys(namespace).schedules))));
 }
 
 async function putOver(
@@ -150,15 +166,14 @@ async function putOver(
   content: string | undefined,
   { name, input, source }: { readonly name: string; readonly input: ScheduleInput; readonly source: Source },
 ): Promise<ScheduleChange | 'lost'> {
-  const { redis, namespace } = store;
   const before = replaceable(name, content);
   const place = before && (await placeOf(store, before.schedule));
   const definition = successor(before, { name, input, source, nowMs: await nowMs(store) }, place?.fired);
-  await refuseCopied(store, { name, input, before: before?.input });
+  await store.steps.read(() => refuseCopied(store, { name, input, before: before?.input }));
   const left = before?.schedule.queue === definition.schedule.queue ? undefined : place;
   await armIn(store, definition.schedule.queue, name);
   if (before && isSame(before, definition)) return { name, status: 'unchanged' };
-  const written = await define(redis, namespace, { name, before: content, after: encodeDefinition(definition) });
+  const written = await write(store, { name, before: content, after: encodeDefinition(definition) });
   if (written === 'changed') return 'lost';
   await armIn(store, definition.schedule.queue, name);
   if (left) await forget(store, name, left);
@@ -191,13 +206,13 @@ async function refuseCopied(
 
 /** As it was read before its definition went; of one that was armed again since, another call's is the last word. */
 async function forget(store: Store, name: string, { ref, fired }: Place): Promise<void> {
-  const { redis } = store;
+  const { redis, steps } = store;
   if (fired?.unreadable === undefined) {
-    if (fired) await disarm(redis, ref, name, fired.text);
+    if (fired) await steps.read(() => disarm(redis, ref, name, fired.text));
     return;
   }
   // Its bytes cannot be named, and a put does not change them: what was put meanwhile gets a new state.
-  await disarm(redis, ref, name);
+  await steps.read(() => disarm(redis, ref, name));
   const since = replaceable(name, await textOf(store, name));
   if (since) await armIn(store, since.schedule.queue, name);
 }

@@ -20,10 +20,10 @@ import { parseSchedule, type ScheduleInput } from '../../core/recurring/schedule
 import { inTurns, type Steps } from '../../core/steps.ts';
 import { openCommands, type Redis } from '../../redis/connection/connect.ts';
 import { createOpening } from '../../redis/connection/opening.ts';
-import { withRetry } from '../../redis/connection/outage.ts';
 import { checkSchema } from '../../redis/schema.ts';
 import { createJobs } from '../../redis/transitions/jobs.ts';
 import { withReadRetry } from '../read-retry.ts';
+import { createRepeating, once, type Repeating } from '../repeating.ts';
 import { type ProducerSettings, settingsOf } from '../settings.ts';
 import { type Forecast, type ForecastOptions, forecastOf, forecastRange } from './forecast.ts';
 import { type ListOptions, listSchedules } from './schedule-list.ts';
@@ -129,20 +129,26 @@ export function createSchedules(options: SchedulesOptions): Schedules {
     open: () => [openCommands(settings)] as const,
     furnish: async ([redis]) => {
       await withReadRetry('read the schema', () => checkSchema(redis, settings.namespace), { clock, budgetMs });
-      return furnish(settings, redis);
+      return { redis };
     },
   });
 
-  /** A call that `stop` waits for; repeated in an outage. */
+  /** A call that `stop` waits for; its steps are repeated in an outage. */
   function call<T>(what: string, work: (parts: Parts) => Promise<T>, given: GivenOptions = {}): Promise<T> {
     const refusal = stopping ? stopped() : refusalOf(given);
     if (refusal) return Promise.reject(refusal);
-    const working = opening.use().then((parts) => withRetry(what, () => work(parts), { clock, budgetMs }));
+    const working = opening
+      .use()
+      .then(({ redis }) => work(partsOf(settings, redis, createRepeating(what, { clock, budgetMs }))));
     underWay.add(working);
     const done = () => underWay.delete(working);
     working.then(done, done);
     return working;
   }
+
+  /** A call that changes nothing is one step. */
+  const look: typeof call = (what, work, given) =>
+    call(what, ({ redis, steps }) => steps.read(() => work(partsOf(settings, redis, once))), given);
 
   async function end(): Promise<void> {
     ending.abort(stopped());
@@ -157,24 +163,17 @@ export function createSchedules(options: SchedulesOptions): Schedules {
     remove: (name) => call('remove a schedule', ({ store }) => store.remove(name)),
     pause: (name, reason = '') => call('pause a schedule', ({ store }) => store.setPaused(name, reason)),
     resume: (name) => call('resume a schedule', ({ store }) => store.setPaused(name, undefined)),
-    get: (name) => call('read a schedule', (parts) => getOne(parts, name)),
-    list: (list = {}) => call('list schedules', (parts) => listSchedules(parts, list), { list }),
+    get: (name) => look('read a schedule', (parts) => getOne(parts, name)),
+    list: (list = {}) => look('list schedules', (parts) => listSchedules(parts, list), { list }),
     preview: (schedule, range = {}) =>
-      call('preview a schedule', (parts) => preview(parts, schedule, range), { preview: range }),
+      look('preview a schedule', (parts) => preview(parts, schedule, range), { preview: range }),
     trigger: async (name, options = {}) => {
-      const given = triggerId(name, options.id === undefined ? newJobId() : parseJobId(options.id));
-      let nowMs: number | undefined;
-      const work = async ({ jobs, store, housed }: Parts) => {
-        const { definition, ref } = await housed(name);
-        // Repeated after a lost reply it is the very same call, due time included, so that it knows its own job.
-        nowMs ??= await store.nowMs();
-        return trigger(jobs, ref, { schedule: definition.schedule, nowMs, id: given });
-      };
-      return call('trigger a schedule', work, { trigger: options });
+      const id = triggerId(name, options.id === undefined ? newJobId() : parseJobId(options.id));
+      return call('trigger a schedule', (parts) => triggerOne(parts, name, id), { trigger: options });
     },
     backfill: (name, range) =>
       call('backfill a schedule', (parts) => backfillOne(parts, name, range), { backfill: range }),
-    forecast: (forecast = {}) => call('forecast jobs', (parts) => forecastIn(parts, forecast), { forecast }),
+    forecast: (forecast = {}) => look('forecast jobs', (parts) => forecastIn(parts, forecast), { forecast }),
     async ready() {
       if (stopping) throw stopped();
       const { redis } = await opening.connected(ending.signal);
@@ -184,14 +183,14 @@ export function createSchedules(options: SchedulesOptions): Schedules {
   };
 }
 
-type Parts = ReturnType<typeof furnish>;
+type Parts = ReturnType<typeof partsOf>;
 
-function furnish({ namespace }: ProducerSettings, redis: Redis) {
-  const store = createScheduleStore({ redis, namespace });
+function partsOf({ namespace }: ProducerSettings, redis: Redis, steps: Repeating) {
+  const store = createScheduleStore({ redis, namespace, steps });
 
   async function found(name: string): Promise<FoundSchedule> {
     const stored = await store.find(name);
-    if (!stored) throw await unknownSchedule(redis, namespace, name);
+    if (!stored) throw await steps.read(() => unknownSchedule(redis, namespace, name));
     return stored;
   }
 
@@ -205,7 +204,7 @@ function furnish({ namespace }: ProducerSettings, redis: Redis) {
     );
   }
 
-  return { redis, namespace, store, found, housed, jobs: createJobs(redis) };
+  return { redis, namespace, steps, store, found, housed, jobs: createJobs(redis) };
 }
 
 async function putPlain(
@@ -245,15 +244,20 @@ async function rowsOf(looking: Steps<Preview>, { onLeftOut }: PreviewOptions): P
   return rows;
 }
 
+async function triggerOne({ jobs, store, housed, steps }: Parts, name: string, id: string): Promise<FiredJob> {
+  const { definition, ref } = await housed(name);
+  return trigger(jobs, ref, { schedule: definition.schedule, nowMs: await store.nowMs(), id, steps });
+}
+
 async function backfillOne(
-  { jobs, housed }: Parts,
+  { jobs, housed, steps }: Parts,
   name: string,
   range: BackfillOptions,
 ): Promise<readonly FiredJob[]> {
   const { definition, ref } = await housed(name);
   const { schedule } = definition;
   const instants = await inTurns(instantsOfRange(schedule, rangeOf(schedule, range)));
-  if (!range.dryRun) return backfill(jobs, ref, { schedule, instants });
+  if (!range.dryRun) return backfill(jobs, ref, { schedule, instants, steps });
   return instants.map((atMs) => ({ id: fireId(schedule.name, atMs), atMs, status: 'would' }));
 }
 

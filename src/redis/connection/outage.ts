@@ -88,6 +88,13 @@ export interface RetryPolicy {
   readonly insist?: boolean;
   /** Nothing is in doubt when its reply is lost, and the error says so in these words: `nothing was changed`. */
   readonly harmless?: string;
+  /** What this call is a part of. */
+  readonly whole?: Whole | undefined;
+}
+
+/** Calls that are made for one. When a part was carried out, a later one cannot say that nothing was. */
+export interface Whole {
+  isBegun: boolean;
 }
 
 /**
@@ -108,7 +115,7 @@ export async function withRetry<T>(
   let mayHaveRun = false;
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await call(mayHaveRun);
+      return begun(policy, await call(mayHaveRun));
     } catch (error) {
       const outage = outageOf(error);
       if (error instanceof DuestreamError) throw error;
@@ -117,10 +124,14 @@ export async function withRetry<T>(
       await policy.onFailure?.(outage, error);
       const waitMs = pauseMs(outage, attempt, random());
       const spent = clock.monotonicMs() - startedMs + waitMs > policy.budgetMs;
-      if (spent || !(await clock.sleep(waitMs, signal)))
-        throw givingUp(what, { mayHaveRun, harmless: policy.harmless }, error);
+      if (spent || !(await clock.sleep(waitMs, signal))) throw givingUp(what, { ...policy, mayHaveRun }, error);
     }
   }
+}
+
+function begun<T>({ whole, harmless }: RetryPolicy, reply: T): T {
+  if (whole && harmless === undefined) whole.isBegun = true;
+  return reply;
 }
 
 const leavesDoubt = (outage: Outage, { harmless }: RetryPolicy): boolean =>
@@ -144,14 +155,21 @@ function givingUp(
   what: string,
   {
     mayHaveRun,
+    whole,
     harmless = 'nothing was sent',
-  }: { readonly mayHaveRun: boolean; readonly harmless: string | undefined },
+  }: Pick<RetryPolicy, 'harmless' | 'whole'> & { readonly mayHaveRun: boolean },
   cause: unknown,
 ): DuestreamError {
   const why = reasonOf(cause);
   if (mayHaveRun) return inDoubt(what, `was lost (${why})`, cause);
+  if (whole?.isBegun) return partly(what, why, cause);
   return new DuestreamError('unavailable', `${what}: Redis is not available (${why}); ${harmless}`, { cause });
 }
+
+const partly = (what: string, why: string, cause: unknown): Indeterminate =>
+  new Indeterminate(`${what}: a part was carried out, then Redis was not available (${why}): repeat the same call`, {
+    cause,
+  });
 
 const inDoubt = (what: string, became: string, cause: unknown): Indeterminate =>
   new Indeterminate(`${what}: the reply of Redis ${became}, so Redis may have carried it out: repeat the same call`, {
