@@ -112,5 +112,10 @@ function failure(
   );
   const cause = new Unconfirmed({ confirmed, unconfirmed, cause: error });
   const message = `jobs[${index}]: ${messageOf(error)}; ${confirmed.length} of ${plans.length} jobs are confirmed`;
-  return error instanceof DuestreamError ? sameKind(error, message, cause) : new Error(message, { cause });
+  if (!(error instanceof DuestreamError)) return new Error(message, { cause });
+  // `unavailable` says that nothing of a call was carried out.
+  const isPartly = error.code === 'unavailable' && confirmed.length > 0;
+  return isPartly
+    ? new Indeterminate(message.replace('; nothing was sent', ''), { cause })
+    : sameKind(error, message, cause);
 }

@@ -19,9 +19,10 @@ export interface Cancelled {
   readonly id: string;
   /**
    * `cancelled`: it will not run · `requested`: it runs, and its signal aborts soon · `over`: it had ended before, as
-   * `over` says · `unknown`: there is no such job, or it ended longer ago than the done window.
+   * `over` says · `unknown`: there is no such job, or it ended longer ago than the done window · `indeterminate`: the reply
+   * was lost, and nothing is known of the job now, so nobody knows whether it was cancelled or never there.
    */
-  readonly status: 'cancelled' | 'requested' | 'over' | 'unknown';
+  readonly status: 'cancelled' | 'requested' | 'over' | 'unknown' | 'indeterminate';
   readonly over?: OverState;
 }
 
@@ -88,7 +89,9 @@ async function cancelSome(
     if (isMoved(answers)) return answers;
     const told = items.flatMap(({ id }, at) => {
       const { reply, isRepeated = false } = answers[at] ?? {};
-      return reply && isFinal(reply) ? [cancelledOf(id, reply, isRepeated)] : [];
+      // Where a cancel leaves no tombstone, a job that it ended is unknown to the same call again.
+      const leaves = windowMs > 0 && memberOf(id) === members[at];
+      return reply && isFinal(reply) ? [cancelledOf(id, reply, { isRepeated, leaves })] : [];
     });
     if (told.length === 0) throw new Error('the script replied to fewer jobs than it was sent');
     results.push(...told);
@@ -100,7 +103,8 @@ async function cancelSome(
 type Final = Exclude<CancelReply, { kind: 'later' | 'changed' }>;
 const isFinal = (reply: CancelReply): reply is Final => reply.kind !== 'later' && reply.kind !== 'changed';
 
-export function cancelledOf(id: string, reply: Final, isRepeated = false): Cancelled {
+export function cancelledOf(id: string, reply: Final, { isRepeated = false, leaves = true } = {}): Cancelled {
+  if (reply.kind === 'unknown' && isRepeated && !leaves) return { id, status: 'indeterminate' };
   if (reply.kind !== 'over') return { id, status: reply.kind };
   // The call before may have met this job, and this one its work.
   if (isRepeated && reply.over === 'cancelled') return { id, status: 'cancelled' };
@@ -109,6 +113,6 @@ export function cancelledOf(id: string, reply: Final, isRepeated = false): Cance
 
 /** A bare id may stand in several partitions: what was done counts most. */
 function strongest(answers: readonly Cancelled[]): Cancelled | undefined {
-  const order: readonly Cancelled['status'][] = ['cancelled', 'requested', 'over', 'unknown'];
+  const order: readonly Cancelled['status'][] = ['cancelled', 'requested', 'indeterminate', 'over', 'unknown'];
   return order.flatMap((status) => answers.find((answer) => answer.status === status) ?? [])[0];
 }

@@ -8,7 +8,7 @@ import type { PartitionRef } from '../redis/keys.ts';
 import type { Moved } from '../redis/transitions/replies.ts';
 import { CHUNK_JOBS_MAX } from './chunks.ts';
 import { homeOf, type Layout } from './layouts.ts';
-import { type CallPartitions, isMoved } from './partition-calls.ts';
+import { asOne, type CallPartitions, isMoved } from './partition-calls.ts';
 
 /** Jobs of one partition. */
 export interface Some<Item> {
@@ -22,9 +22,10 @@ export async function inSlices<Item extends { readonly id: string }, Answer>(
   ask: (of: Some<Item>, policy: RetryPolicy) => Promise<readonly Answer[] | Moved>,
 ): Promise<readonly Answer[]> {
   const results: Answer[] = [];
+  const calls = asOne(callPartitions);
   for (let from = 0; from < items.length; from += CHUNK_JOBS_MAX) {
     const slice = items.slice(from, from + CHUNK_JOBS_MAX);
-    const found = await callPartitions(queue, (layout, policy) =>
+    const found = await calls(queue, (layout, policy) =>
       eachPartition(layout, slice, (ref, some) => ask({ ref, some }, policy)),
     );
     results.push(...found);

@@ -5,17 +5,21 @@
 import type { Clock } from '../core/clock.ts';
 import type { Queue } from '../core/queue.ts';
 import { partitionOf } from '../core/routing.ts';
-import type { RetryPolicy } from '../redis/connection/outage.ts';
+import type { RetryPolicy, Whole } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import type { Moved } from '../redis/transitions/replies.ts';
 import { MOVES_MAX, movedAway } from './batch.ts';
 import type { Layout, Layouts } from './layouts.ts';
 import type { Slots } from './slots.ts';
 
-/** `call` is given the layout and the policy for its own repetitions. @throws DuestreamError `moved` */
+/**
+ * `call` is given the layout and the policy for its own repetitions. `whole`: what it is a part of, if it is one.
+ * @throws DuestreamError `moved`
+ */
 export type CallPartitions = <T>(
   queue: Queue,
   call: (layout: Layout, policy: RetryPolicy) => Promise<T | Moved>,
+  whole?: Whole,
 ) => Promise<T>;
 
 const MOVE_PAUSE_MS = 50;
@@ -27,11 +31,11 @@ export function createPartitionCalls(parts: {
   readonly budgetMs: number;
 }): CallPartitions {
   const { layouts, slots, clock, budgetMs } = parts;
-  return (queue, call) =>
+  return (queue, call, whole = { isBegun: false }) =>
     slots.run(async () => {
       let layout = layouts.known(queue) ?? (await layouts.load(queue));
       for (let moves = 0; moves <= MOVES_MAX; moves += 1) {
-        const reply = await call(layout, { clock, budgetMs });
+        const reply = await call(layout, { clock, budgetMs, whole });
         if (!isMoved(reply)) return reply;
         await clock.sleep(MOVE_PAUSE_MS * moves);
         const [seen] = layout;
@@ -39,6 +43,12 @@ export function createPartitionCalls(parts: {
       }
       throw movedAway(queue.name);
     });
+}
+
+/** Calls that are parts of one: when some of it was carried out, an outage leaves the whole in doubt. */
+export function asOne(callPartitions: CallPartitions): CallPartitions {
+  const whole: Whole = { isBegun: false };
+  return (queue, call) => callPartitions(queue, call, whole);
 }
 
 /** Where a job can be: one partition for an id of ours, any for a bare one, its own first. */

@@ -144,7 +144,6 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
   doubtWhenReady(redis, { server, layouts, refusal });
   const callPartitions = partitionCalls();
   const written = writing(jobs, callPartitions);
-  const erasing: ErasingParts = { redis, namespace, callPartitions, windowMs, ...written };
   return {
     server,
     /** The same over a connection of their own, whose calls wait until what they wrote or found is durable. */
@@ -161,8 +160,13 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
     ...written,
     get: createGet({ redis, callPartitions }),
     past: createPast({ redis, callPartitions }),
-    erasing,
+    erasing: erasingOf({ redis, namespace, callPartitions, windowMs, jobs, ...written }),
   };
+}
+
+function erasingOf({ jobs, ...parts }: Omit<ErasingParts, 'lettersBy'> & { readonly jobs: Jobs }): ErasingParts {
+  const { redis } = parts;
+  return { ...parts, lettersBy: (callPartitions) => createLetters({ redis, jobs, callPartitions }) };
 }
 
 /** Another server may answer from now on. */

@@ -3,7 +3,7 @@
  * and whose it is, so that a call whose reply was lost recognises its own work when it is repeated and the dead letter is
  * gone.
  */
-import { memberOf } from '../core/codec.ts';
+import { memberOf, type Tombstone } from '../core/codec.ts';
 import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { Queue } from '../core/queue.ts';
@@ -34,9 +34,10 @@ export interface Replayed {
   readonly deadLetter: string | undefined;
   /**
    * `scheduled`: the job lives again, and the dead letter is gone · `live`: a job of this id lives, and the dead letter
-   * stays · `empty`: the dead letter has no record to replay · `gone`: there is no such dead letter.
+   * stays · `empty`: the dead letter has no record to replay · `gone`: there is no such dead letter · `indeterminate`: the
+   * reply was lost and the dead letter is gone since, but nothing is known of its job, so nobody knows what became of both.
    */
-  readonly status: 'scheduled' | 'live' | 'empty' | 'gone';
+  readonly status: 'scheduled' | 'live' | 'empty' | 'gone' | 'indeterminate';
   /** The job that was named, else whose dead letter it is, unless that is gone. */
   readonly id: string | undefined;
   /** With `scheduled`: epoch ms from which the job may run. */
@@ -165,12 +166,18 @@ async function newestIn(
   return [];
 }
 
-/** A dead letter that is gone may have been replayed by a call whose reply was lost: then its job lives, one generation on. */
+/** `indeterminate`: an earlier call may have replayed it, and what it left has gone since. */
+type Placing = ReplayReply | { readonly kind: 'indeterminate' };
+
+/**
+ * A dead letter that is gone may have been replayed by a call whose reply was lost: then its job lives, one generation on,
+ * or has ended since, with more attempts than the dead letter had, or cancelled before its next start.
+ */
 export async function replayPlaced(
   { redis, jobs, policy }: Pick<Replaying, 'redis' | 'jobs'> & { readonly policy: RetryPolicy },
   { ref, deadLetter }: Found,
   dueMs: number,
-): Promise<ReplayReply> {
+): Promise<Placing> {
   let isRepeated = false;
   const call = (mayHaveRun: boolean) => {
     isRepeated = mayHaveRun;
@@ -180,9 +187,16 @@ export async function replayPlaced(
   if (reply.kind !== 'gone' || !isRepeated) return reply;
   const member = memberOf(deadLetter.id, deadLetter);
   const job = await withReadRetry('replay', () => peek(redis, ref, member), policy);
-  const own = job && 'run' in job && job.run?.generation === deadLetter.generation + 1;
-  return own ? { kind: 'ok', dueMs: job.dueMs ?? dueMs, member } : reply;
+  if (!job || 'kind' in job) return { kind: 'indeterminate' };
+  if (job.run?.generation === deadLetter.generation + 1) return { kind: 'ok', dueMs: job.dueMs ?? dueMs, member };
+  return job.tombstone && endedAfter(job.tombstone, deadLetter)
+    ? { kind: 'ok', dueMs, member }
+    : { kind: 'indeterminate' };
 }
+
+/** Attempts go on in a replayed life, and begin anew in every other one. */
+const endedAfter = ({ outcome, attempts }: Tombstone, deadLetter: DeadLetter): boolean =>
+  attempts > deadLetter.attempts || (outcome !== 'dead' && attempts > 0 && attempts === deadLetter.attempts);
 
 const idIn = (target: Target): string | undefined => (target.deadLetterId === undefined ? target.id : undefined);
 

@@ -3,10 +3,11 @@
  * scheduled meanwhile waits. All partitions are paused, one after the other; a pause that was cut short is completed by
  * the next, because partitions that are paused already stay as they are.
  */
+import { withReadRetry } from '../client/read-retry.ts';
 import { systemClock } from '../core/clock.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { Redis } from '../redis/connection/connect.ts';
-import { withRetry } from '../redis/connection/outage.ts';
+import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
 import { stats } from '../redis/inspect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { type Pause, type PauseReply, pause, resume } from '../redis/transitions/upkeep.ts';
@@ -20,7 +21,8 @@ export interface Paused {
 }
 
 export const PAUSE_REASON_CHARS_MAX = 200;
-const RETRY = { clock: systemClock, budgetMs: 10_000 };
+/** Partitions are parts of one call. */
+const retry = (): RetryPolicy => ({ clock: systemClock, budgetMs: 10_000, whole: { isBegun: false } });
 
 /** @throws DuestreamError `not-found`, or `usage` for a reason that is too long */
 export async function pauseQueue(
@@ -32,16 +34,27 @@ export async function pauseQueue(
     throw new DuestreamError('usage', `the reason has ${reason.length} characters; allowed: ${PAUSE_REASON_CHARS_MAX}`);
   }
   const { redis } = place;
-  const refs = await refsOfQueue(place, queue);
-  const done = await each(refs, (ref) => withRetry('pause', () => pause(redis, ref, { reason }), RETRY));
-  return { ...done, running: await runningIn(redis, refs) };
+  const policy = retry();
+  const refs = await withReadRetry('pause', () => refsOfQueue(place, queue), policy);
+  const done = await each(refs, (ref) => repeated('pause', () => pause(redis, ref, { reason }), policy));
+  return { ...done, running: await withReadRetry('pause', () => runningIn(redis, refs), policy) };
 }
 
 /** @throws DuestreamError `not-found` */
 export async function resumeQueue(place: Place, queue: string): Promise<Paused> {
   const { redis } = place;
-  const refs = await refsOfQueue(place, queue);
-  return each(refs, (ref) => withRetry('resume', () => resume(redis, ref), RETRY));
+  const policy = retry();
+  const refs = await withReadRetry('resume', () => refsOfQueue(place, queue), policy);
+  return each(refs, (ref) => repeated('resume', () => resume(redis, ref), policy));
+}
+
+/** What is so already after a lost reply is so by the call before. */
+function repeated(what: string, act: () => Promise<PauseReply>, policy: RetryPolicy): Promise<PauseReply> {
+  const call = async (mayHaveRun: boolean): Promise<PauseReply> => {
+    const reply = await act();
+    return mayHaveRun ? { ...reply, kind: 'ok' } : reply;
+  };
+  return withRetry(what, call, policy);
 }
 
 async function each(refs: readonly PartitionRef[], act: (ref: PartitionRef) => Promise<PauseReply>): Promise<Paused> {

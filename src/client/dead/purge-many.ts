@@ -2,11 +2,13 @@
  * Many dead letters go for ever, oldest first. Where reason and age say which, they are matched and removed where they are,
  * and nothing travels; else they are read, and removed by name.
  */
-import { withRetry } from '../../redis/connection/outage.ts';
+import { Indeterminate } from '../../core/errors.ts';
+import { type Outage, withRetry } from '../../redis/connection/outage.ts';
 import type { PartitionRef } from '../../redis/keys.ts';
 import { forget, purge } from '../../redis/transitions/upkeep.ts';
 import { type Spot, spotAt } from '../find/cursor.ts';
 import type { Layout } from '../layouts.ts';
+import { withReadRetry } from '../read-retry.ts';
 import { cursorAt, each, type Reading, type Scan, type Search, type Tell } from './scan.ts';
 import { endOf, type Placed, spotIn, walk } from './walk.ts';
 
@@ -29,7 +31,8 @@ interface Purging extends Reading {
   readonly layout: Layout;
   readonly search: Search;
   readonly plan: PurgePlan;
-  readonly tally: { matched: number; removed: number; scanned: number };
+  /** `lost`: what calls may have removed whose replies were lost. It counts against the limit. */
+  readonly tally: { matched: number; removed: number; scanned: number; lost: number };
 }
 
 export async function purgeAll(
@@ -37,19 +40,26 @@ export async function purgeAll(
   layout: Layout,
   asked: { readonly search: Search; readonly plan: PurgePlan },
 ): Promise<ManyPurged> {
-  const purging: Purging = { ...reading, ...asked, layout, tally: { matched: 0, removed: 0, scanned: 0 } };
+  const purging: Purging = { ...reading, ...asked, layout, tally: { matched: 0, removed: 0, scanned: 0, lost: 0 } };
   const cursor = await (asked.search.filter.isPlain ? purgePlain(purging) : purgeNamed(purging));
-  return { ...purging.tally, cursor };
+  const { lost: _, ...counts } = purging.tally;
+  return { ...counts, cursor };
 }
 
-const tell = ({ plan, tally }: Purging, cursor: string | undefined) => plan.onProgress?.({ ...tally, cursor });
+const tell = ({ plan, tally: { lost: _, ...counts } }: Purging, cursor: string | undefined) =>
+  plan.onProgress?.({ ...counts, cursor });
 
 async function purgeNamed(purging: Purging): Promise<string | undefined> {
   const { redis, policy, layout, search, plan, tally } = purging;
   let batch: Placed[] = [];
   const flush = async (cursor: string | undefined) => {
     for (const [ref, entries] of byPartition(batch)) {
-      if (!plan.dryRun) tally.removed += await withRetry('purge', () => forget(redis, ref, entries), policy);
+      // What is gone after a lost reply, the call before has removed.
+      const call = async (mayHaveRun: boolean) => {
+        const removed = await forget(redis, ref, entries);
+        return mayHaveRun ? entries.length : removed;
+      };
+      if (!plan.dryRun) tally.removed += await withRetry('purge', call, policy);
     }
     batch = [];
     tell(purging, cursor);
@@ -78,7 +88,7 @@ async function purgePlain(purging: Purging): Promise<string | undefined> {
 
 /** @returns where the bounds ended it */
 async function purgePartition(purging: Purging, ref: PartitionRef, spot: Spot): Promise<string | undefined> {
-  const { redis, policy, layout, search, plan, tally } = purging;
+  const { redis, layout, search, plan, tally } = purging;
   const { filter, limit, scanMax, nowMs } = search;
   const end = spot.end ?? (await endOf(purging, ref));
   if (!end) return undefined;
@@ -87,9 +97,10 @@ async function purgePartition(purging: Purging, ref: PartitionRef, spot: Spot): 
   const which = { mode: plan.dryRun ? 'count' : 'remove', nowMs, ageMs, reason, last: end.last } as const;
   let after = spot.at;
   do {
-    const most = Math.min(REMOVED_AT_ONCE, limit - tally.matched, scanMax - tally.scanned);
-    if (most <= 0) return cursorBehind(after);
-    const batch = await withRetry('purge', () => purge(redis, ref, { ...which, limit: most, after }), policy);
+    const at = after;
+    const most = () => Math.min(REMOVED_AT_ONCE, limit - tally.matched - tally.lost, scanMax - tally.scanned);
+    if (most() <= 0) return cursorBehind(after);
+    const batch = await bounded(purging, most, (atMost) => purge(redis, ref, { ...which, limit: atMost, after: at }));
     tally.matched += batch.matched;
     tally.removed += plan.dryRun ? 0 : batch.matched;
     tally.scanned += batch.looked;
@@ -97,6 +108,23 @@ async function purgePartition(purging: Purging, ref: PartitionRef, spot: Spot): 
     tell(purging, after === undefined ? undefined : cursorBehind(after));
   } while (after !== undefined);
   return undefined;
+}
+
+/** A call whose reply was lost may have removed all that it was allowed: what is left of the limit is for the next. */
+function bounded<T>({ plan, policy, tally }: Purging, most: () => number, call: (atMost: number) => Promise<T>) {
+  if (plan.dryRun) return withReadRetry('purge', () => call(most()), policy);
+  let asked = 0;
+  const within = () => {
+    asked = most();
+    if (asked > 0) return call(asked);
+    throw new Indeterminate(
+      'purge: a reply of Redis was lost, so as many as the limit may be gone: look at what is left',
+    );
+  };
+  const onFailure = (outage: Outage) => {
+    if (outage === 'lost' || outage === 'unknown') tally.lost += asked;
+  };
+  return withRetry('purge', within, { ...policy, onFailure });
 }
 
 function byPartition(batch: readonly Placed[]): ReadonlyMap<PartitionRef, readonly string[]> {

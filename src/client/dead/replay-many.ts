@@ -21,7 +21,7 @@ export interface ManyReplayed extends Scan {
   readonly live: number;
   /** How many have no record to replay. */
   readonly empty: number;
-  /** How many somebody else replayed or removed meanwhile. */
+  /** How many somebody else replayed or removed meanwhile; or this call, whose reply was lost, and nothing is known of the job. */
   readonly gone: number;
   /** The first 100 whose jobs were not scheduled, and why. */
   readonly refused: readonly RefusedReplay[];
@@ -95,11 +95,12 @@ async function replayBatch(replaying: Replaying, batch: readonly Placed[]): Prom
       moved = reply;
       continue;
     }
-    tally[reply.kind] += 1;
+    const kind = reply.kind === 'indeterminate' ? 'gone' : reply.kind;
+    tally[kind] += 1;
     const placed = batch[at];
-    if (reply.kind === 'ok' || !placed || refused.length >= REFUSED_MAX) continue;
+    if (kind === 'ok' || !placed || refused.length >= REFUSED_MAX) continue;
     const { entry: deadLetter, id } = placed.letter;
-    refused.push({ deadLetter, partition: placed.ref.partition, id, status: reply.kind });
+    refused.push({ deadLetter, partition: placed.ref.partition, id, status: kind });
   }
   return moved;
 }

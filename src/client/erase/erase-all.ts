@@ -3,7 +3,7 @@ import { defineQueue } from '../../core/queue.ts';
 import { listQueues } from '../../redis/transitions/queues.ts';
 import { withReadRetry } from '../read-retry.ts';
 import { BEGINNING, type QueueSpot, queueCursorOf } from './cursor.ts';
-import { type EraseAsk, type Erased, type ErasingParts, eraseTag } from './erase.ts';
+import { type EraseAsk, type Erased, type ErasingParts, eraseTag, erasingAsOne } from './erase.ts';
 
 /** What was removed from one of the queues. */
 export type ErasedQueue = Omit<Erased, 'cursor'> & { readonly queue: string };
@@ -27,7 +27,8 @@ export interface EraseAllAsk extends Omit<EraseAsk, 'queue' | 'from' | 'onProgre
   readonly policy: Parameters<typeof withReadRetry>[2];
 }
 
-export async function eraseEverywhere(parts: ErasingParts, ask: EraseAllAsk): Promise<ErasedEverywhere> {
+export async function eraseEverywhere(given: ErasingParts, ask: EraseAllAsk): Promise<ErasedEverywhere> {
+  const parts = erasingAsOne(given);
   const { from, wanted, onProgress, policy, dryRun, tag, signal, note } = ask;
   const layouts = await withReadRetry('list queues', () => listQueues(parts.redis, parts.namespace), policy);
   const names = layouts.map(({ queue }) => queue);

@@ -19,7 +19,7 @@ import { countJobs } from '../find/count.ts';
 import * as walks from '../find/cursor.ts';
 import { filterKey, parseFilter } from '../find/filter.ts';
 import { changeWhere, type FindingParts } from '../find/where.ts';
-import type { CallPartitions } from '../partition-calls.ts';
+import { asOne, type CallPartitions } from '../partition-calls.ts';
 import { withReadRetry } from '../read-retry.ts';
 import { cursorOf, type Spot } from './cursor.ts';
 
@@ -45,7 +45,8 @@ export interface ErasingParts {
   readonly redis: Redis;
   readonly namespace: string;
   readonly finding: FindingParts;
-  readonly letters: Pick<ReturnType<typeof createLetters>, 'purge'>;
+  /** Dead letters, by these calls. */
+  readonly lettersBy: (callPartitions: CallPartitions) => Pick<ReturnType<typeof createLetters>, 'purge'>;
   readonly callPartitions: CallPartitions;
   readonly windowMs: number;
 }
@@ -93,7 +94,14 @@ interface Walked {
   readonly spot: Spot | undefined;
 }
 
-export async function eraseTag(parts: ErasingParts, ask: EraseAsk): Promise<Walked> {
+/** Its calls are parts of one. */
+export function erasingAsOne(parts: ErasingParts): ErasingParts {
+  const callPartitions = asOne(parts.callPartitions);
+  return { ...parts, callPartitions, finding: { ...parts.finding, callPartitions } };
+}
+
+export async function eraseTag(given: ErasingParts, ask: EraseAsk): Promise<Walked> {
+  const parts = erasingAsOne(given);
   const tally: Tally = { jobs: 0, running: 0, deadLetters: 0, history: 0, scanned: 0 };
   const { dryRun, tag, scanMax, signal, onProgress } = ask;
   const told = (left: number) => ({ dryRun, ...tally, left });
@@ -144,12 +152,16 @@ async function takeJobs(
   return done.cursor === undefined ? { place: 'dead', at: undefined } : { place: 'jobs', at: done.cursor };
 }
 
-async function takeDead({ letters }: ErasingParts, ask: EraseAsk, { spot, tally, most }: Step): Promise<Spot> {
+async function takeDead(
+  { lettersBy, callPartitions }: ErasingParts,
+  ask: EraseAsk,
+  { spot, tally, most }: Step,
+): Promise<Spot> {
   const { queue, tag, dryRun } = ask;
   const asked = { filter: parseDeadFilter({ tag }, 'erase'), cursor: spot.at, limit: most, scanMax: most };
   // No age is asked for.
   const search = begin(asked, { means: 'erase', nowMs: 0 });
-  const done = await letters.purge(queue, search, { dryRun, onProgress: undefined });
+  const done = await lettersBy(callPartitions).purge(queue, search, { dryRun, onProgress: undefined });
   tally.deadLetters += dryRun ? done.matched : done.removed;
   tally.scanned += done.scanned;
   return done.cursor === undefined ? { place: 'history', at: undefined } : { place: 'dead', at: done.cursor };
@@ -171,7 +183,8 @@ async function takeHistory(parts: ErasingParts, ask: EraseAsk, { spot, tally, mo
       left: walks.UNBOUNDED,
     };
     const which = { tag, mode: dryRun ? 'count' : 'remove', limit: Math.min(most, RECORDS_MAX), after } as const;
-    const batch = await withRetry('erase', () => erase(redis, ref, which), policy);
+    const retry = dryRun ? withReadRetry : withRetry;
+    const batch = await retry('erase', () => erase(redis, ref, which), policy);
     tally.history += batch.matched;
     tally.scanned += batch.looked;
     const isEnd = batch.next === undefined || endMs(batch.next) > endMs(end.last);

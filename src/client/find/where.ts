@@ -13,7 +13,7 @@ import type { PartitionRef } from '../../redis/keys.ts';
 import type { Jobs } from '../../redis/transitions/jobs.ts';
 import type { Moved } from '../../redis/transitions/replies.ts';
 import type { Confirming, DurabilityOption } from '../durability.ts';
-import { isMoved } from '../partition-calls.ts';
+import { asOne, isMoved } from '../partition-calls.ts';
 import { sameKind } from '../scheduled.ts';
 import { parseCursor } from './cursor.ts';
 import { filterKey } from './filter.ts';
@@ -124,7 +124,8 @@ interface Tally {
 }
 
 /** @throws DuestreamError as its parts do; the message then has the cursor to go on with */
-export async function changeWhere(parts: WalkParts & Confirming, ask: WhereAsk): Promise<CancelledWhere> {
+export async function changeWhere(given: WalkParts & Confirming, ask: WhereAsk): Promise<CancelledWhere> {
+  const parts = { ...given, callPartitions: asOne(given.callPartitions) };
   const { cursor, filter, dryRun, means, dueMs } = ask;
   const key = filterKey(filter, means);
   const tally: Tally = { matched: 0, changed: 0, requested: 0, scanned: 0, cursor, skipped: {}, ids: [] };

@@ -4,7 +4,8 @@
  * it.
  */
 import type { Command } from 'commander';
-import type { DeadLetters, RefusedReplay, ReplayMany } from '../../../client/dead/dead-letters.ts';
+import type { DeadLetters, ReplayMany } from '../../../client/dead/dead-letters.ts';
+import type { Replayed } from '../../../client/producer.ts';
 import { systemClock } from '../../../core/clock.ts';
 import { durationMs } from '../../../core/duration.ts';
 import { DuestreamError } from '../../../core/errors.ts';
@@ -29,7 +30,7 @@ interface Flags extends FilterFlags {
 interface Result {
   readonly deadLetter: string;
   readonly id: string | undefined;
-  readonly status: 'scheduled' | RefusedReplay['status'];
+  readonly status: Replayed['status'];
 }
 
 /** What one call of the library does. */
@@ -160,6 +161,7 @@ const WHY: Readonly<Record<Result['status'], string>> = {
   live: 'not replayed: a job of this id is live; cancel it, or wait until it ends',
   empty: 'not replayed: the dead letter holds no record to run',
   gone: 'gone: it was replayed or removed, or never was in this queue',
+  indeterminate: 'unsure: the reply was lost and nothing is known of its job now',
 };
 
 const lineOf = ({ deadLetter, id = '', status }: Result): string => line`${deadLetter}  ${id}  ${WHY[status]}`;

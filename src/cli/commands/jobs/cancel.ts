@@ -82,6 +82,8 @@ function sentence({ id, status, over }: Cancelled): string {
       return line`${id}  running: it was asked to stop`;
     case 'over':
       return line`${id}  over already: ${over ?? 'its end is not known'}`;
+    case 'indeterminate':
+      return line`${id}  unsure: the reply was lost and nothing is known of the job now`;
     case 'unknown':
       return line`${id}  unknown: it never existed, or it ended long ago; "duestream show" says more`;
   }

@@ -115,7 +115,7 @@ export const replayed = z
   .object({
     deadLetter: z.string().optional(),
     id: z.string().optional(),
-    status: z.enum(['scheduled', 'live', 'empty', 'gone']),
+    status: z.enum(['scheduled', 'live', 'empty', 'gone', 'indeterminate']),
     dueMs: epochMs.optional(),
   })
   .openapi('Replayed');

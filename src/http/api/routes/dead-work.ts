@@ -43,6 +43,10 @@ const replayOne = verb({
     const due = body as Pick<ScheduleOptions, 'delay' | 'at'>;
     const done = await backend.deadLetters.replay(backend.queueOf(queue), deadLetter, { ...due, partition });
     if (done.status === 'gone') throw goneLetter();
+    if (done.status === 'indeterminate')
+      throw new Problem('indeterminate', {
+        detail: 'the reply of Redis was lost, and nothing is known of the job now',
+      });
     if (done.status === 'live')
       throw new Problem('live', { detail: 'a job of this id lives; cancel it, or wait until it ends' });
     if (done.status === 'empty') throw new Problem('unreadable', { detail: 'the dead letter holds no record to run' });

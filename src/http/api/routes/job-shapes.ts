@@ -200,7 +200,11 @@ export const edited = z
   .openapi('Edited');
 
 export const cancelled = z
-  .object({ id: z.string(), status: z.enum(['cancelled', 'requested', 'over', 'unknown']), over: over.optional() })
+  .object({
+    id: z.string(),
+    status: z.enum(['cancelled', 'requested', 'over', 'unknown', 'indeterminate']),
+    over: over.optional(),
+  })
   .openapi('Cancelled');
 
 export const ofMany = <Schema extends z.ZodType>(one: Schema) => z.object({ queue: z.string(), jobs: z.array(one) });
