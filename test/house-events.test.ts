@@ -19,7 +19,7 @@ const SAMPLES: Events = {
   'jobs.promoted': { ...placed, count: 2, deadLetters: 0, lateness: [[1, 2]], tookMs: 1 },
   'mover.passed': { ...placed, state: 'promoted', tookMs: 1 },
   'schedule.fired': { ...placed, schedule: 'nightly', atMs: 1_763_719_000_000, outcome: 'ok', latenessMs: 1 },
-  'schedule.missed': { ...placed, schedule: 'nightly', sinceMs: 1_763_719_000_000, fired: 1 },
+  'schedule.missed': { ...placed, schedule: 'nightly', sinceMs: 1_763_719_000_000, fired: 1, missed: 1 },
   'schedule.unreadable': { ...placed, schedule: 'nightly', why: 'no JSON' },
   'job.started': { ...named, attempt: 1, lateMs: 1 },
   'job.completed': { ...named, tookMs: 1 },

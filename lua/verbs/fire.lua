@@ -2,13 +2,13 @@
 -- fire: instants of schedules become jobs, once each, and their next looks are set.
 -- USES  clock, tombstone, tags, weight, overlap, progress, lists, nudge
 -- KEYS  1 leader  2 fires  3 fired  4 scheduled  5 jobs  6 meta  7 wake  8 tags
--- ARGV  1 now  2 term  then per schedule: name, state, reached, look, overlap, most, count
+-- ARGV  1 now  2 term  then per schedule: name, state, reached, look, overlap, most, missed, count
 --       and after each schedule its jobs, so many as count says: member, record, due
 --       now ms, '' = server time; term: the leader's value; state: as it was read; reached: the
 --       last instant handled, '' = only the next look is set, also of a state that nobody can read;
 --       look ms, '' = never again, sooner while a job waits unless the schedule brings no jobs
 --       either, and after an arm; overlap allow | skip | queue | replace; most jobs ever, 0 = any;
---       due ms
+--       missed: so many instants that make no job are counted as skipped; due ms
 -- RETURN {'fenced'} when the term is not the leader's, else {'fired', now, then a list for each
 --        schedule}: {'fired', state, then per job ok | already | skipped | waiting | ended}, or
 --        {'passed'} when it was fired or armed since, or {'early'} when an instant is still to
@@ -29,10 +29,10 @@ local dues, records, tagged, states, looks, unlooked = {}, {}, {}, {}, {}, {}
 local soonest, heavier, names, members, ranges, first = math.huge, 0, {}, {}, {}, 3
 
 while first < #ARGV do
-  local last = first + 6 + 3 * tonumber(ARGV[first + 6])
+  local last = first + 7 + 3 * tonumber(ARGV[first + 7])
   put(ranges, first, last)
   names[#names + 1] = ARGV[first]
-  for at = first + 7, last, 3 do
+  for at = first + 8, last, 3 do
     members[#members + 1] = ARGV[at]
   end
   first = last + 1
@@ -52,7 +52,7 @@ local function place(one, member, record, due)
 end
 
 local function fire(name, from, to)
-  local expected, reached, look, overlap, most = unpack(ARGV, from + 1, from + 5)
+  local expected, reached, look, overlap, most, missed = unpack(ARGV, from + 1, from + 6)
   local state, one = stateOf[name], progressOf(stateOf[name])
   look = tonumber(look)
   if state and reached == '' and (state == expected or not one) then
@@ -62,14 +62,15 @@ local function fire(name, from, to)
   if state ~= expected or reached == '' or not one then return { 'passed' } end
   if tonumber(reached) > math.max(now, one.before) then return { 'early' } end
   one.overlap, one.most = overlap, tonumber(most)
+  one.skipped = one.skipped + tonumber(missed)
   local replies = { 'fired', '' }
-  for at = from + 7, to, 3 do
+  for at = from + 8, to, 3 do
     replies[#replies + 1] = place(one, ARGV[at], ARGV[at + 1], ARGV[at + 2])
   end
   replies[2] = progressText(reached, one)
   stateOf[name] = replies[2]
   put(states, name, replies[2])
-  if one.waiting ~= '-' and (look or to > from + 6) then
+  if one.waiting ~= '-' and (look or to > from + 7) then
     look = math.min(look or math.huge, now + 500)
   end
   look = nextLook(now, one, look)

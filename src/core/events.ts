@@ -46,6 +46,8 @@ export interface Events {
     readonly sinceMs: number;
     /** How many of them its catch-up policy fired. */
     readonly fired: number;
+    /** How many of them make no job; they count as `skipped` of the schedule. */
+    readonly missed: number;
   };
   /** A definition cannot be read, so the schedule does not fire. Once per definition. */
   'schedule.unreadable': {

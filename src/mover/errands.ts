@@ -29,6 +29,8 @@ export interface Look {
 /** What is handled by a fire. */
 interface Handled {
   readonly instants: readonly number[];
+  /** So many others passed, and make no job. */
+  readonly missed: number;
   readonly upToMs: number;
   readonly nextMs: number | undefined;
 }
@@ -100,7 +102,7 @@ function* about(deciding: Deciding, look: Look, content: string | undefined): St
   const errand =
     schedule.paused === undefined
       ? yield* due(deciding, look, found)
-      : errandOf(look, schedule, { instants: [], upToMs: 0, nextMs: undefined });
+      : errandOf(look, schedule, { instants: [], missed: 0, upToMs: 0, nextMs: undefined });
   known.wasFine(look.name);
   return errand;
 }
@@ -108,16 +110,19 @@ function* about(deciding: Deciding, look: Look, content: string | undefined): St
 function* due({ ref, events }: Deciding, look: Look, { schedule, recurrence }: ReadSchedule): Steps<Errand> {
   const { fired, nowMs } = look;
   const afterMs = Math.max(fired.reachedMs, schedule.sinceMs);
-  const { instants, missed, nextMs } = yield* firesDue(recurrence, { afterMs, nowMs, catchUp: schedule.catchUp });
-  if (missed) {
+  const all = yield* firesDue(recurrence, { afterMs, nowMs, catchUp: schedule.catchUp });
+  const { instants, nextMs } = all;
+  const isSpent = schedule.maxRuns !== undefined && fired.runs >= schedule.maxRuns;
+  const missed = isSpent ? 0 : all.missed;
+  if (missed > 0) {
     const { queue, partition } = ref;
     const sinceMs = (yield* nextFireOf(recurrence, afterMs)) ?? afterMs;
-    events.emit('schedule.missed', { queue, partition, schedule: look.name, sinceMs, fired: instants.length });
+    events.emit('schedule.missed', { queue, partition, schedule: look.name, sinceMs, fired: instants.length, missed });
   }
   const most = Math.max(1, Math.min(FIRE_JOBS_MAX, Math.floor(FIRE_BYTES_MAX / (schedule.body.length + ITEM_SIZE))));
-  if (instants.length <= most) return errandOf(look, schedule, { instants, upToMs: nowMs, nextMs });
+  if (instants.length <= most) return errandOf(look, schedule, { instants, missed, upToMs: nowMs, nextMs });
   const some = instants.slice(0, most);
-  return errandOf(look, schedule, { instants: some, upToMs: some.at(-1) ?? 0, nextMs: nowMs });
+  return errandOf(look, schedule, { instants: some, missed, upToMs: some.at(-1) ?? 0, nextMs: nowMs });
 }
 
 /** A definition that is not there, or is another queue's, may be about to be written. */
@@ -155,6 +160,7 @@ function errandOf(look: Look, schedule: Schedule, handled: Handled): Errand {
     lookMs: handled.nextMs,
     overlap: schedule.overlap,
     maxRuns: schedule.maxRuns,
+    missed: handled.missed,
     items,
   };
   const size = fired.text.length + items.length * (schedule.body.length + ITEM_SIZE);
@@ -163,7 +169,7 @@ function errandOf(look: Look, schedule: Schedule, handled: Handled): Errand {
 
 /** The same with the state that there is now, for the job that waits: the one before it is over since. */
 export function onceMore({ look, plan }: Errand, fired: Fired): readonly Errand[] {
-  return plan ? [errandOf({ ...look, fired }, plan.schedule, { ...plan.handled, instants: [] })] : [];
+  return plan ? [errandOf({ ...look, fired }, plan.schedule, { ...plan.handled, instants: [], missed: 0 })] : [];
 }
 
 /** A job that waited for another is due when it stops waiting; its record keeps the due time of its instant. */

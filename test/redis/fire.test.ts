@@ -246,6 +246,17 @@ describe('while the job before is not over', () => {
 
 const tagged = (one: ReturnType<typeof itemOf>) => ({ ...one, record: one.record.replace('|', ';t=x|') });
 
+test('instants that make no job are counted as skipped, once', async () => {
+  await arm(p.redis, p.ref, NAME);
+  const state = await stateOf();
+  expect(await fireHours([1], { state, missed: 15 })).toMatchObject({
+    schedules: [{ kind: 'fired', outcomes: ['ok'] }],
+  });
+  expect(await fireHours([1], { state, missed: 15 })).toMatchObject({ schedules: [{ kind: 'passed' }] });
+  await fireHours([2]);
+  expect((await firedOf(p.redis, p.ref, [NAME]))[0]).toMatchObject({ runs: 2, skipped: 15 });
+});
+
 test('a call that is cut off before any of its writes, and made again, makes one job per instant', async () => {
   const sites = new Set<string>();
   await armed();

@@ -69,7 +69,14 @@ test('instants of schedules are counted by what became of them, and those that m
   const fired = { queue: 'emails', partition: 0, schedule: 'nightly', atMs: 0 };
   for (const latenessMs of [2, 40]) events.emit('schedule.fired', { ...fired, outcome: 'ok', latenessMs });
   events.emit('schedule.fired', { ...fired, outcome: 'skipped', latenessMs: 7000 });
-  events.emit('schedule.missed', { queue: 'emails', partition: 0, schedule: 'nightly', sinceMs: 0, fired: 1 });
+  events.emit('schedule.missed', {
+    queue: 'emails',
+    partition: 0,
+    schedule: 'nightly',
+    sinceMs: 0,
+    fired: 1,
+    missed: 1,
+  });
   const found = await samples(metrics);
   expect(found.get('duestream_schedule_fires_total{queue="emails",outcome="ok"}')).toBe(2);
   expect(found.get('duestream_schedule_fires_total{queue="emails",outcome="skipped"}')).toBe(1);

@@ -31,7 +31,7 @@ export interface ScheduleView {
   readonly lastMs: number | undefined;
   /** Jobs that it made. */
   readonly runs: number;
-  /** Instants that made none, because an earlier job was not over. */
+  /** Instants that made none, because an earlier job was not over, or because nobody was there in time. */
   readonly skipped: number;
   /** Why nobody can read how far it was fired. It does not fire; removed and put again, it counts from then. */
   readonly unreadable: string | undefined;

@@ -3,7 +3,8 @@
  * instants, oldest first, and when to look again. Work is bounded however long nobody looked.
  */
 
-import type { Steps } from '../steps.ts';
+import { type Steps, within } from '../steps.ts';
+import { countFires } from './count-fires.ts';
 import { nextFireOf } from './next-fires.ts';
 import { lastOf } from './past-instants.ts';
 import type { Recurrence } from './recurrence.ts';
@@ -11,14 +12,16 @@ import type { CatchUp } from './schedule.ts';
 
 export interface Fires {
   readonly instants: readonly number[];
-  /** Instants passed that are not in `instants`. */
-  readonly missed: boolean;
+  /** So many instants passed that are not in `instants`; at least so many, where working times are very many. */
+  readonly missed: number;
   /** The first instant that is still to come. */
   readonly nextMs: number | undefined;
 }
 
 /** An instant that is fired within this time is on time under every policy: a change of leaders takes seconds. */
 export const ON_TIME_MS = 60_000;
+/** Centuries, where a day has one working time. */
+const COUNT_STEPS_MAX = 200_000;
 
 /** @param afterMs the last instant that was handled */
 export function* firesDue(
@@ -33,10 +36,13 @@ export function* firesDue(
   const isDue = oldestMs !== undefined && oldestMs <= nowMs;
   // Nearly always one is due and no other one was missed.
   const isOne = isDue && oldestMs > fromMs && (yield* nextFireOf(recurrence, oldestMs)) === nextMs;
-  if (isOne) return { instants: [oldestMs], missed: false, nextMs };
+  if (!isDue) return { instants: [], missed: 0, nextMs };
+  if (isOne) return { instants: [oldestMs], missed: 0, nextMs };
   const stretch = { afterMs: fromMs, beforeMs: nowMs + 1, count: policy === 'all' ? limit : 1 };
   const isWanted = ({ dropped }: { readonly dropped?: unknown }) => dropped === undefined;
-  const last = isDue ? yield* lastOf(recurrence, { ...stretch, isWanted }) : [];
+  const last = yield* lastOf(recurrence, { ...stretch, isWanted });
   const instants = last.map(({ atMs }) => atMs);
-  return { instants, missed: isDue && oldestMs !== instants[0], nextMs };
+  if (oldestMs === instants[0]) return { instants, missed: 0, nextMs };
+  const passed = yield* within(countFires(recurrence, afterMs, nowMs), { left: COUNT_STEPS_MAX });
+  return { instants, missed: passed === undefined ? 1 : passed - instants.length, nextMs };
 }

@@ -45,6 +45,8 @@ export interface ScheduleFire {
   readonly lookMs: number | undefined;
   readonly overlap: OverlapPolicy;
   readonly maxRuns?: number | undefined;
+  /** So many instants passed that make no job; they count as skipped. */
+  readonly missed?: number | undefined;
   readonly items: readonly FireItem[];
 }
 
@@ -218,8 +220,8 @@ function isGone({ queue }: PartitionRef, name: string, text: string | undefined)
 /** Schedules the jobs of instants and says when to look again, for as many schedules as the caller packs into a call. */
 export async function fire(redis: Redis, ref: PartitionRef, { term, schedules, nowMs }: FireCall): Promise<FireReply> {
   const each: (string | number)[] = [];
-  for (const { name, state, reachedMs, lookMs, overlap, maxRuns, items } of schedules) {
-    each.push(name, state, reachedMs ?? '', lookMs ?? '', overlap, maxRuns ?? 0, items.length);
+  for (const { name, state, reachedMs, lookMs, overlap, maxRuns, missed, items } of schedules) {
+    each.push(name, state, reachedMs ?? '', lookMs ?? '', overlap, maxRuns ?? 0, missed ?? 0, items.length);
     for (const { member, record, dueMs } of items) each.push(member, record, dueMs);
   }
   const reply = await run(redis, 'fire', { keys: ref.keys, args: { now: nowMs ?? '', term }, each });

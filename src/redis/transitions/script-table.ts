@@ -156,7 +156,7 @@ export const scripts = {
   fire: define({
     keys: ['leader', 'fires', 'fired', 'scheduled', 'jobs', 'meta', 'wake', 'tags'],
     args: ['now', 'term'],
-    each: ['name', 'state', 'reached', 'look', 'overlap', 'most', 'count'],
+    each: ['name', 'state', 'reached', 'look', 'overlap', 'most', 'missed', 'count'],
     reply: 'list',
   }),
   elect: define({ keys: ['leader', 'meta'], args: ['now', 'process', 'lease', 'schema'], reply: 'list' }),

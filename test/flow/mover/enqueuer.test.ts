@@ -363,12 +363,15 @@ describe('after it was armed', () => {
   });
 });
 
-test('missed instants are told, with how many were fired', async () => {
+test('missed instants are told and counted, with how many were fired', async () => {
   const enqueuer = await open();
   await put({ catchUp: { policy: 'all', limit: 2 } });
   await enqueuer.at(5);
   expect(await scheduled()).toEqual([member(4), member(5)]);
-  expect(only(enqueuer.missed)).toMatchObject({ schedule: NAME, fired: 2, sinceMs: START + HOUR_MS });
+  expect(only(enqueuer.missed)).toMatchObject({ schedule: NAME, fired: 2, missed: 3, sinceMs: START + HOUR_MS });
+  expect(await stateOf()).toMatchObject({ runs: 2, skipped: 3 });
+  await enqueuer.at(6);
+  expect(await stateOf()).toMatchObject({ runs: 3, skipped: 3 });
 });
 
 describe('while the job before runs', () => {
