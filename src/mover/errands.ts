@@ -12,7 +12,7 @@ import { reasonOf } from '../core/reason.ts';
 import { firesDue } from '../core/recurring/catch-up.ts';
 import { nextFireOf } from '../core/recurring/next-fires.ts';
 import { dueOfFire, fireMember, type Schedule } from '../core/recurring/schedule.ts';
-import { type Fired, instantOf } from '../core/recurring/schedule-progress.ts';
+import { type Fired, firedSince, instantOf } from '../core/recurring/schedule-progress.ts';
 import type { Steps } from '../core/steps.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { FIRE_BYTES_MAX, FIRE_JOBS_MAX } from '../redis/transitions/bytes.ts';
@@ -99,10 +99,11 @@ function* about(deciding: Deciding, look: Look, content: string | undefined): St
   missing.delete(look.name);
   if (!found) return later(look, UNREADABLE_LOOK_MS);
   const { schedule } = found;
+  const since = { ...look, fired: firedSince(schedule, look.fired, look.nowMs) };
   const errand =
     schedule.paused === undefined
-      ? yield* due(deciding, look, found)
-      : errandOf(look, schedule, { instants: [], missed: 0, upToMs: 0, nextMs: undefined });
+      ? yield* due(deciding, since, found)
+      : errandOf(since, schedule, { instants: [], missed: 0, upToMs: 0, nextMs: undefined });
   known.wasFine(look.name);
   return errand;
 }

@@ -7,7 +7,7 @@ import type { JobView } from '../client/producer.ts';
 import { instantsBefore } from '../core/recurring/past-instants.ts';
 import type { PreviewRow } from '../core/recurring/preview-row.ts';
 import { fireMember, type Schedule } from '../core/recurring/schedule.ts';
-import type { Fired } from '../core/recurring/schedule-progress.ts';
+import { type Fired, firedSince } from '../core/recurring/schedule-progress.ts';
 import type { JobState } from '../core/state.ts';
 import { inTurns } from '../core/steps.ts';
 import type { Redis } from '../redis/connection/connect.ts';
@@ -74,7 +74,8 @@ export async function pastRuns({ redis, namespace }: Place, asked: RunsAsked): P
   // Nobody has fired anything into a queue that was never declared.
   if (!layout) return { runs: [], beforeMs: undefined };
   const ref = partitionOfSchedule(namespace, layout, schedule.name);
-  const [fired] = await firedOf(redis, ref, [schedule.name]);
+  const [found] = await firedOf(redis, ref, [schedule.name]);
+  const fired = found && firedSince(schedule, found, nowMs);
   const endMs = handledUpTo(schedule, fired, nowMs) + 1;
   const beforeMs = Math.min(asked.beforeMs ?? endMs, endMs);
   const rows = await inTurns(instantsBefore({ ...schedule, sinceMs: 0 }, { beforeMs, count: LOOKED_MAX + 2 }));

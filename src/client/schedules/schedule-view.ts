@@ -7,7 +7,7 @@ import { handledAhead, type LeftOut, type Preview, previewOf, runsLeft } from '.
 import { nextFire } from '../../core/recurring/recurrence.ts';
 import { recurrenceOf, type Schedule } from '../../core/recurring/schedule.ts';
 import type { ScheduleInput } from '../../core/recurring/schedule-input.ts';
-import { instantOf } from '../../core/recurring/schedule-progress.ts';
+import { firedSince, instantOf } from '../../core/recurring/schedule-progress.ts';
 import type { Source } from '../../core/recurring/schedule-text.ts';
 import { DEFAULT_DST, parseZone } from '../../core/recurring/zone.ts';
 import type { Steps } from '../../core/steps.ts';
@@ -66,11 +66,9 @@ export interface BackfillOptions {
   readonly limit?: number | undefined;
 }
 
-export function* viewOf(
-  { definition, fired }: Pick<StoredSchedule, 'definition' | 'fired'>,
-  nowMs: number,
-): Steps<ScheduleView> {
-  const { schedule, source, input } = definition;
+export function* viewOf(stored: Pick<StoredSchedule, 'definition' | 'fired'>, nowMs: number): Steps<ScheduleView> {
+  const { schedule, source, input } = stored.definition;
+  const fired = stored.fired && firedSince(schedule, stored.fired, nowMs);
   const { name, queue, paused, maxRuns, sinceMs } = schedule;
   const runs = fired?.runs ?? 0;
   const unreadable = fired?.unreadable;
@@ -96,7 +94,7 @@ export function* previewRows(
   const fromMs = momentOf(from, { what: 'from', ...place, date: 'before' }) ?? nowMs;
   const untilMs = momentOf(until, { what: 'until', ...place, date: 'last' });
   const most = next === undefined ? undefined : wholeNumber(next, { what: 'next', min: 1, max: 100_000 });
-  const fired = stored?.fired;
+  const fired = stored?.fired && firedSince(schedule, stored.fired, nowMs);
   const { maxRuns } = schedule;
   const unstored = maxRuns === undefined ? undefined : { afterMs: fromMs, runs: maxRuns };
   const left = stored ? yield* runsLeft(schedule, { fired, nowMs }) : unstored;

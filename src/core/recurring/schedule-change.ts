@@ -5,7 +5,7 @@
  */
 import type { Schedule } from './schedule.ts';
 import type { ScheduleInput } from './schedule-input.ts';
-import type { Fired } from './schedule-progress.ts';
+import { type Fired, firedSince } from './schedule-progress.ts';
 import { type Definition, defineSchedule, firesAlike, pinnedOf, type Source } from './schedule-text.ts';
 
 export interface Put {
@@ -24,17 +24,20 @@ export function successor(
   { name, input, source, nowMs }: Put,
   fired: Pick<Fired, 'reachedMs' | 'runs'> | undefined,
 ): Definition {
-  const define = (sinceMs: number, anchorMs = sinceMs) => defineSchedule(name, input, { sinceMs, anchorMs, source });
+  const define = (sinceMs: number, anchorMs = sinceMs, aheadMs?: number) =>
+    defineSchedule(name, input, { sinceMs, anchorMs, aheadMs, source });
   const fresh = define(nowMs);
   if (!before) return fresh;
   // An interval that counts from its first put does so however often it is put, paused or moved.
   const anchorMs = everyOf(before.schedule) === everyOf(fresh.schedule) ? (pinnedOf(before) ?? nowMs) : nowMs;
   const { sinceMs, queue } = before.schedule;
+  const aheadMs = fired && fired.reachedMs > nowMs ? fired.reachedMs : undefined;
   if (hasEnded(before.schedule, fired) || !firesAlike(before, define(sinceMs, anchorMs)))
-    return define(nowMs, anchorMs);
+    return define(nowMs, anchorMs, aheadMs);
   // In another queue what became a job in the one before becomes none.
-  const reachedMs = queue === fresh.schedule.queue ? 0 : (fired?.reachedMs ?? 0);
-  return define(Math.max(sinceMs, reachedMs), anchorMs);
+  const isMoved = queue !== fresh.schedule.queue;
+  const reachedMs = isMoved && fired ? firedSince(before.schedule, fired, nowMs).reachedMs : 0;
+  return define(Math.max(sinceMs, reachedMs), anchorMs, before.schedule.aheadMs);
 }
 
 const everyOf = ({ rule }: Schedule) => ('everyMs' in rule ? rule.everyMs : undefined);

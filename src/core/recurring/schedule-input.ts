@@ -85,6 +85,8 @@ export interface ScheduleFrom {
   readonly sinceMs: number;
   /** Where `align: start` counts from without a start. Default `sinceMs`. */
   readonly anchorMs?: number | undefined;
+  /** Up to where a clock that was ahead had fired it before. */
+  readonly aheadMs?: number | undefined;
   /** It was accepted before: whether it has any instant is not computed again. */
   readonly isStored?: boolean;
 }
@@ -116,7 +118,7 @@ function checkInstants(schedule: Schedule, sinceMs: number): void {
   );
 }
 
-function read(name: string, input: ScheduleInput, { sinceMs, anchorMs = sinceMs }: ScheduleFrom): Schedule {
+function read(name: string, input: ScheduleInput, { sinceMs, anchorMs = sinceMs, aheadMs }: ScheduleFrom): Schedule {
   checkFields('a schedule', input, FIELDS);
   const zone = parseZone(input.zone ?? 'UTC');
   const dst = dstOf(input.dst);
@@ -129,6 +131,7 @@ function read(name: string, input: ScheduleInput, { sinceMs, anchorMs = sinceMs 
     name,
     queue: parseName(input.queue, 'queue'),
     sinceMs,
+    aheadMs,
     zone: zone.name,
     dst,
     startMs,

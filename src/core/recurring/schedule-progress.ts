@@ -4,7 +4,7 @@
  */
 import { idOf } from '../codec.ts';
 import { show } from '../duration.ts';
-import { firedBy } from './schedule.ts';
+import { firedBy, type Schedule } from './schedule.ts';
 
 export interface Fired {
   /** As it is stored; a call that fires must name it. */
@@ -46,6 +46,15 @@ export function decodeFired(stored: string): Fired {
     ...{ text: stored, reachedMs: 0, runs: 0, skipped: 0, waiting: undefined, last: undefined },
     unreadable: `its state is ${show(stored.slice(0, SHOWN_CHARS))}; allowed: reached runs skipped waiting last armed`,
   };
+}
+
+/**
+ * How far a schedule was fired as its definition counts it: what a clock that was ahead had fired before a resume or
+ * another rule counts no more, because these start it afresh.
+ */
+export function firedSince<T extends Pick<Fired, 'reachedMs'>>({ aheadMs }: Schedule, fired: T, nowMs: number): T {
+  const isBefore = aheadMs !== undefined && aheadMs > nowMs && fired.reachedMs === aheadMs;
+  return isBefore ? { ...fired, reachedMs: 0 } : fired;
 }
 
 /** The instant that a member of a schedule stands for. */

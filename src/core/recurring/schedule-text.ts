@@ -28,9 +28,9 @@ export interface Definition {
 export function defineSchedule(
   name: string,
   input: ScheduleInput,
-  { sinceMs, anchorMs, source }: { readonly sinceMs: number; readonly anchorMs?: number; readonly source: Source },
+  { source, ...from }: Omit<ScheduleFrom, 'isStored'> & { readonly source: Source },
 ): Definition {
-  const schedule = parseSchedule(name, input, { sinceMs, anchorMs });
+  const schedule = parseSchedule(name, input, from);
   const { startMs, endMs } = schedule;
   const cleaned = {
     ...(startMs === undefined ? {} : { start: new Date(startMs).toISOString() }),
@@ -47,6 +47,7 @@ export function encodeDefinition(definition: Definition): string {
   return JSON.stringify({
     since: schedule.sinceMs,
     ...(anchor === undefined ? {} : { anchor }),
+    ...(schedule.aheadMs === undefined ? {} : { ahead: schedule.aheadMs }),
     source,
     schedule: input,
   });
@@ -59,10 +60,10 @@ export function pinnedOf({ schedule: { rule, startMs }, input }: Definition): nu
 
 /** @throws DuestreamError `bad-input` for what nobody can read */
 export function decodeDefinition(name: string, content: string): Definition {
-  const { since, anchor, source, schedule } = parsed(name, content);
+  const { since, anchor, ahead, source, schedule } = parsed(name, content);
   const sinceMs = msOf(since) ?? 0;
   const input = (schedule ?? {}) as ScheduleInput;
-  const parsedInput = readable(name, input, { sinceMs, anchorMs: msOf(anchor), isStored: true });
+  const parsedInput = readable(name, input, { sinceMs, anchorMs: msOf(anchor), aheadMs: msOf(ahead), isStored: true });
   return { schedule: parsedInput, source: source === 'file' ? 'file' : 'call', input };
 }
 
@@ -82,7 +83,7 @@ function msOf(value: unknown): number | undefined {
 
 /** Whether two definitions are the same but for the time since when they hold. */
 export function isSame(one: Definition, other: Definition): boolean {
-  const plain = ({ schedule, source }: Definition) => JSON.stringify({ ...schedule, sinceMs: 0, source });
+  const plain = ({ schedule, source }: Definition) => JSON.stringify({ ...schedule, sinceMs: 0, aheadMs: 0, source });
   return plain(one) === plain(other);
 }
 
@@ -96,7 +97,7 @@ export function firesAlike({ schedule: one }: Definition, { schedule: other }: D
 function parsed(
   name: string,
   content: string,
-): { since?: unknown; anchor?: unknown; source?: unknown; schedule?: unknown } {
+): { since?: unknown; anchor?: unknown; ahead?: unknown; source?: unknown; schedule?: unknown } {
   try {
     const value: unknown = JSON.parse(content);
     if (typeof value === 'object' && value !== null) return value;

@@ -52,6 +52,8 @@ export interface Schedule {
   readonly tags: readonly string[];
   /** Instants before it do not count: when its rule was last changed, or it was resumed. */
   readonly sinceMs: number;
+  /** Before `sinceMs` it was fired up to here, by a clock that was ahead; undefined for nearly all. */
+  readonly aheadMs?: number | undefined;
   /** Why it does not fire; undefined while it does. */
   readonly paused?: string | undefined;
 }

@@ -9,6 +9,7 @@ import { viewOf } from '../../client/schedules/schedule-view.ts';
 import { show } from '../../core/duration.ts';
 import { DuestreamError } from '../../core/errors.ts';
 import { counted } from '../../core/plain-words.ts';
+import { firedSince } from '../../core/recurring/schedule-progress.ts';
 import { type Definition, decodeDefinition } from '../../core/recurring/schedule-text.ts';
 import { inTurns, type Steps } from '../../core/steps.ts';
 import type { Redis } from '../../redis/connection/connect.ts';
@@ -102,7 +103,7 @@ function* illOf(one: StoredSchedule, look: string | undefined, nowMs: number): S
   if (one.fired.unreadable !== undefined) return 'lost';
   if ((yield* viewOf(one, nowMs)).nextMs === undefined) return undefined;
   if (look === undefined) return 'unarmed';
-  if (one.fired.reachedMs - nowMs > AHEAD_MS) return 'ahead';
+  if (firedSince(one.definition.schedule, one.fired, nowMs).reachedMs - nowMs > AHEAD_MS) return 'ahead';
   // 0 means at once: then it counts since when the definition holds.
   return nowMs - Math.max(Number(look), one.definition.schedule.sinceMs) > LATE_MS ? 'late' : undefined;
 }

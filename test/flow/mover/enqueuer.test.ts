@@ -7,6 +7,7 @@ import { encodeRecord, idOf } from '../../../src/core/codec.ts';
 import { createEmitter } from '../../../src/core/emitter.ts';
 import type { Events } from '../../../src/core/events.ts';
 import { firedBy, fireMember } from '../../../src/core/recurring/schedule.ts';
+import { successor } from '../../../src/core/recurring/schedule-change.ts';
 import type { ScheduleInput } from '../../../src/core/recurring/schedule-input.ts';
 import { defineSchedule, encodeDefinition } from '../../../src/core/recurring/schedule-text.ts';
 import { createEnqueuer } from '../../../src/mover/enqueuer.ts';
@@ -259,6 +260,31 @@ test('a paused schedule fires nothing and is not looked at; when it is resumed i
   await arm(p.redis, p.ref, NAME);
   await enqueuer.at(5);
   expect(await scheduled()).toEqual([member(4), member(5)]);
+});
+
+test('a schedule that a clock had fired far ahead starts afresh when it is resumed, and no sooner', async () => {
+  const enqueuer = await open();
+  const input = { queue: 'q', every: '1h', catchUp: 'all' } as const;
+  const before = defineSchedule(NAME, input, { sinceMs: START, source: 'call' });
+  await put({ catchUp: 'all' });
+  const aheadMs = START + 1000 * HOUR_MS;
+  await p.redis.hset(p.keys.fired, NAME, `${aheadMs} 7 2 - - 1`);
+  await enqueuer.at(2);
+  expect(await scheduled()).toEqual([]);
+  const nowMs = START + 3 * HOUR_MS + 1;
+  const paused = successor(
+    before,
+    { name: NAME, input: { ...input, paused: true }, source: 'call', nowMs },
+    await stateOf(),
+  );
+  const resumed = successor(paused, { name: NAME, input, source: 'call', nowMs }, await stateOf());
+  await p.redis.hset(controlKeys(NAMESPACE).schedules, NAME, encodeDefinition(resumed));
+  await arm(p.redis, p.ref, NAME);
+  await enqueuer.at(5);
+  expect(await scheduled()).toEqual([member(4), member(5)]);
+  expect(await stateOf()).toMatchObject({ reachedMs: START + 5 * HOUR_MS, runs: 9, skipped: 2 });
+  await enqueuer.at(6);
+  expect(await scheduled()).toEqual([member(4), member(5), member(6)]);
 });
 
 test('a schedule whose jobs go to another queue now is forgotten here after a minute', async () => {
