@@ -61,7 +61,6 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'cron-parser': ['core'],
   ms: ['core', 'client'],
   'p-limit': ['client'],
-  uuid: ['core', 'client'],
 };
 
 /** The same of what is built into the pages: nobody installs it with the package. */

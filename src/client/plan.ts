@@ -6,11 +6,11 @@
 import { encodeBody, encodeRecord, memberOf } from '../core/codec.ts';
 import { type InstantInput, show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
-import { newJobId } from '../core/job.ts';
 import { allOptions, headerOf, type JobOverrides, NOTHING, optionNames, overridesOf } from '../core/job-fields.ts';
 import { jobOptions, type ScheduleOptions } from '../core/job-options.ts';
 import { momentOf } from '../core/moment.ts';
 import { hintOf } from '../core/nearest.ts';
+import { newJobId } from '../core/new-job-id.ts';
 import { DEFAULT_DST, parseZone } from '../core/recurring/zone.ts';
 import { spreadMs } from '../core/spread.ts';
 
@@ -31,6 +31,8 @@ export interface PlanLimits {
   readonly dataBytesMax: number;
   /** The primary's clock, never behind it. */
   readonly nowMs: number;
+  /** The ids that were reserved for the call. Default: an id that is made here. */
+  readonly newId?: () => string;
 }
 
 /** Smaller instants are seconds taken for milliseconds; the mover would make dead letters of them. */
@@ -61,7 +63,7 @@ function planned(
   limits: PlanLimits,
 ): Plan {
   const ifExists = options.ifExists === undefined ? 'keep' : jobOptions.ifExists.check(options.ifExists, 'ifExists');
-  const id = options.id === undefined ? newJobId() : jobOptions.id.check(options.id, 'id');
+  const id = options.id === undefined ? (limits.newId ?? newJobId)() : jobOptions.id.check(options.id, 'id');
   const name = jobOptions.name.check(options.name, 'name');
   const dueMs = spreadDue({ id, dueMs: dueOf(options, limits), within: options.within }, limits);
   const overrides = hasOwn ? overridesOf(options, dueMs) : NOTHING;

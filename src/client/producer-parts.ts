@@ -29,6 +29,7 @@ import type { BulkJob } from './scheduling.ts';
 import type { ProducerSettings } from './settings.ts';
 import { createCheckedBatch } from './shown.ts';
 import { createSlots } from './slots.ts';
+import { createSteadyNow } from './steady-now.ts';
 
 /** Header, name and options around the data. */
 export const RECORD_OVERHEAD_BYTES = 16_384;
@@ -63,16 +64,25 @@ export interface OneJob {
   readonly to: Queue<unknown>;
   readonly data: unknown;
   readonly options: ScheduleOptions;
+  readonly moment: ScheduleMoment;
+}
+
+/** What is settled when the user calls, and not when what was scheduled is sent: the order of calls is the order of jobs. */
+export interface ScheduleMoment {
+  /** Monotonic. */
   readonly calledMs: number;
+  readonly newId: () => string;
 }
 
 export function scheduleOne({ server, limits, batch }: Parts, job: OneJob, call: Call): Promise<Scheduled> {
-  const { to, data, options, calledMs } = job;
+  const { to, data, options } = job;
+  const { calledMs, newId } = job.moment;
+  const add = () => batch.add(to, planJob(data, options, { ...limits(calledMs), newId }));
   const measured = options?.at === undefined ? server.settle() : undefined;
-  if (!measured) return batch.add(to, planJob(data, options, limits(calledMs)));
+  if (!measured) return add();
   return call(async () => {
     await measured;
-    return batch.add(to, planJob(data, options, limits(calledMs)));
+    return add();
   });
 }
 
@@ -81,11 +91,11 @@ export async function scheduleList(
   {
     to,
     list,
-    calledMs,
-  }: { readonly to: Queue<unknown>; readonly list: readonly BulkJob<unknown>[]; readonly calledMs: number },
+    moment: { calledMs, newId },
+  }: { readonly to: Queue<unknown>; readonly list: readonly BulkJob<unknown>[]; readonly moment: ScheduleMoment },
 ): Promise<readonly Scheduled[]> {
   await server.settle();
-  const within = limits(calledMs);
+  const within = { ...limits(calledMs), newId };
   const plans = await planAll(list, { plan: (job) => planListed(job, within), ready: sealedIn(to) });
   return scheduleAll(plans, (slice) => batch.addMany(to, slice));
 }
@@ -122,6 +132,8 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
         return made.schedule(...call);
       },
     };
+    const seen = { reader: readerOf(redis), jobs: made, callPartitions, confirm };
+    const finding: FindingParts = { ...seen, horizonMs, recordBytesMax };
     return {
       batch: createCheckedBatch({ redis, jobs: keeping, layouts, clock, budgetMs, horizonMs, recordBytesMax }),
       cancel: createCancel({ jobs: made, callPartitions, windowMs }),
@@ -129,16 +141,10 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
       letters: createLetters({ redis, jobs: made, callPartitions, confirm }),
       reschedule: createReschedule({ redis, jobs: made, callPartitions, horizonMs }),
       edit: createEdit({ redis, jobs: made, callPartitions, recordBytesMax }),
-      finding: {
-        reader: readerOf(redis),
-        jobs: made,
-        callPartitions,
-        confirm,
-        horizonMs,
-        recordBytesMax,
-      } satisfies FindingParts,
+      finding,
     };
   };
+  const steadyNow = createSteadyNow(server.latestMs);
   await withReadRetry('read the clock', server.measure, { clock, budgetMs });
   await refusal.look();
   doubtWhenReady(redis, { server, layouts, refusal });
@@ -151,7 +157,7 @@ export async function furnish(settings: ProducerSettings, redis: Redis, signal: 
       const calls = partitionCalls();
       return writing(made, calls, confirming(made, calls));
     },
-    limits: (calledMs: number): PlanLimits => ({ ...limitsOf(settings), nowMs: server.latestMs(calledMs) }),
+    limits: (calledMs: number): PlanLimits => ({ ...limitsOf(settings), nowMs: steadyNow(calledMs) }),
     async fit() {
       await withReadRetry('ready', () => redis.ping(), { clock, budgetMs });
       await refusal.look();

@@ -3,6 +3,7 @@
 import { hasContent, isPromise, seal } from '../core/content.ts';
 import { DuestreamError } from '../core/errors.ts';
 import type { ScheduleOptions } from '../core/job-options.ts';
+import { reserveJobIds } from '../core/new-job-id.ts';
 import { type QueueInput, queueOf } from '../core/queue.ts';
 import type { Level } from '../redis/durable/level.ts';
 import { checkList } from './bulk.ts';
@@ -10,22 +11,29 @@ import type { Calls } from './calls.ts';
 import { createLevels, type DurabilityOption } from './durability.ts';
 import type { ScheduleCall, ScheduleChain } from './middleware.ts';
 import { planJob } from './plan.ts';
-import { limitsOf, type OneJob, scheduleList, scheduleOne } from './producer-parts.ts';
+import { limitsOf, type OneJob, type ScheduleMoment, scheduleList, scheduleOne } from './producer-parts.ts';
 import type { Scheduled } from './scheduled.ts';
 import type { BulkJob, Scheduling } from './scheduling.ts';
 import type { ProducerSettings } from './settings.ts';
 
 /** The calls, through the middleware where there is any. */
 export function schedulingOf(settings: ProducerSettings, calls: Calls, chain: ScheduleChain): Scheduling {
+  const { clock } = settings;
   const plain = plainCalls(settings, calls);
+  const momentOf = (count: number): ScheduleMoment => ({
+    calledMs: clock.monotonicMs(),
+    newId: reserveJobIds(count),
+  });
 
+  /** However long a middleware takes, the jobs keep the moment of the call. */
   async function through(
     given: { readonly queue: QueueInput<unknown>; readonly jobs: readonly BulkJob<unknown>[] },
-    last: (call: ScheduleCall) => Promise<readonly Scheduled[]>,
+    last: (call: ScheduleCall, moment: ScheduleMoment) => Promise<readonly Scheduled[]>,
   ): Promise<readonly Scheduled[]> {
     calls.check();
     checkList(given.jobs, 'jobs');
-    return chain.run({ queue: queueOf(given.queue), jobs: given.jobs }, last);
+    const moment = momentOf(given.jobs.length);
+    return chain.run({ queue: queueOf(given.queue), jobs: given.jobs }, (call) => last(call, moment));
   }
 
   async function one(
@@ -34,11 +42,11 @@ export function schedulingOf(settings: ProducerSettings, calls: Calls, chain: Sc
     { durability, ...rest }: ScheduleOptions & DurabilityOption,
   ): Promise<Scheduled> {
     const level = durability === undefined ? {} : { durability };
-    const results = await through({ queue, jobs: [{ ...rest, data }] }, async (call) => {
+    const results = await through({ queue, jobs: [{ ...rest, data }] }, async (call, moment) => {
       const [job] = call.jobs;
-      if (!job || call.jobs.length > 1) return plain.scheduleMany(call.queue, call.jobs, level);
+      if (!job || call.jobs.length > 1) return plain.scheduleMany(call, level, moment);
       const { data: known, ...own } = job;
-      return [await plain.schedule<unknown>(call.queue, known, { ...own, ...level })];
+      return [await plain.schedule({ queue: call.queue, data: known, options: { ...own, ...level } }, moment)];
     });
     const [scheduled] = results;
     if (scheduled) return scheduled;
@@ -48,24 +56,31 @@ export function schedulingOf(settings: ProducerSettings, calls: Calls, chain: Sc
   // Not async themselves: without middleware a call costs one look, and no promise more.
   return {
     schedule: (queue: QueueInput<unknown>, data: unknown, options: ScheduleOptions & DurabilityOption = {}) =>
-      chain.isEmpty() ? plain.schedule(queue, data, options) : one(queue, data, options),
+      chain.isEmpty() ? plain.schedule({ queue, data, options }, momentOf(1)) : one(queue, data, options),
     scheduleMany: (queue: QueueInput<unknown>, jobs: readonly BulkJob<unknown>[], options: DurabilityOption = {}) =>
       chain.isEmpty()
-        ? plain.scheduleMany(queue, jobs, options)
-        : through({ queue, jobs }, (call) => plain.scheduleMany(call.queue, call.jobs, options)),
+        ? plain.scheduleMany({ queue, jobs }, options, momentOf(Array.isArray(jobs) ? jobs.length : 0))
+        : through({ queue, jobs }, (call, moment) => plain.scheduleMany(call, options, moment)),
   };
 }
 
+interface OneCall {
+  readonly queue: QueueInput<unknown>;
+  readonly data: unknown;
+  readonly options: ScheduleOptions & DurabilityOption;
+}
+
+interface ListCall {
+  readonly queue: QueueInput<unknown>;
+  readonly jobs: readonly BulkJob<unknown>[];
+}
+
 interface PlainCalls {
-  readonly schedule: <Data>(
-    queue: QueueInput<Data>,
-    data: Data,
-    options: ScheduleOptions & DurabilityOption,
-  ) => Promise<Scheduled>;
+  readonly schedule: (one: OneCall, moment: ScheduleMoment) => Promise<Scheduled>;
   readonly scheduleMany: (
-    queue: QueueInput<unknown>,
-    jobs: readonly BulkJob<unknown>[],
+    list: ListCall,
     options: DurabilityOption,
+    moment: ScheduleMoment,
   ) => Promise<readonly Scheduled[]>;
 }
 
@@ -83,24 +98,23 @@ function plainCalls(settings: ProducerSettings, { check, opened, run, runChecked
   }
 
   return {
-    schedule(queue, data, options) {
-      const calledMs = clock.monotonicMs();
+    schedule({ queue, data, options }, moment) {
       try {
         check();
         const asked = levelIn(options);
         const to = queueOf(queue);
         const sealed = hasContent(to) ? seal(to, { name: options.name, data }) : data;
-        const go = (known: unknown) => scheduleKnown({ to, data: known, options, calledMs }, asked);
+        const go = (known: unknown) => scheduleKnown({ to, data: known, options, moment }, asked);
         return isPromise(sealed) ? sealed.then(go) : go(sealed);
       } catch (error) {
         return Promise.reject(error);
       }
     },
-    scheduleMany: (queue, list, options) =>
+    scheduleMany: ({ queue, jobs }, options, moment) =>
       runChecked(
         () => {
-          checkList(list, 'jobs');
-          return { to: queueOf(queue), list, calledMs: clock.monotonicMs() };
+          checkList(jobs, 'jobs');
+          return { to: queueOf(queue), list: jobs, moment };
         },
         scheduleList,
         () => levelIn(options, []),

@@ -1,8 +1,8 @@
 /**
  * The ids of jobs that another job leads to: the next step of `commitJob`, a compensation job.
  *
- *   order-7                   ─▶ {order-7}then:<token>.0 ─▶ {order-7}then:<token>.0 ─▶ {order-7}abandoned:<token>
- *   {schedule:nightly}<time>  ─▶ {schedule:nightly}<time>!then:<token>.0
+ *   order-7                   ─▶ {order-7}then:<token>.00 ─▶ {order-7}then:<token>.00 ─▶ {order-7}abandoned:<token>
+ *   {schedule:nightly}<time>  ─▶ {schedule:nightly}<time>!then:<token>.00
  *
  * What must always hold: the new job lives in the partition of the old one, since one script makes it; the id never grows,
  * however long a chain is; it has at most 128 bytes. It begins with the id of the first job, its *root*, so that it is found
@@ -14,7 +14,7 @@ import { ID_BYTES_MAX, type JobId } from './job.ts';
 import { crc16, routingText } from './routing.ts';
 
 /** What the id says the job is for: the next step, or the job that takes half-done work back. */
-type Purpose = `then:${string}.${number}` | `abandoned:${string}`;
+type Purpose = `then:${string}.${string}` | `abandoned:${string}`;
 
 const MADE = /!?(?:then:\d+\.\d+|abandoned:\d+)$/;
 /** `!abandoned:` and a token. */
@@ -29,7 +29,7 @@ const PAIRS = Array.from({ length: 36 ** 2 }, (_, nth) => nth.toString(36).padSt
 /**
  * The id of a job that the job of this id leads to.
  *
- * @example derivedId('order-7', 'then:1763719000000000.0') // '{order-7}then:1763719000000000.0'
+ * @example derivedId('order-7', 'then:1763719000000000.00') // '{order-7}then:1763719000000000.00'
  */
 export function derivedId(id: string, purpose: Purpose): JobId {
   const root = rootOf(id);

@@ -83,7 +83,8 @@ export const jobOptions = {
     example: '10m',
   },
   /**
-   * 1 to 128 printable ASCII characters without space, `{` and `}`. Default: a new uuid v7 in 22 characters.
+   * 1 to 128 printable ASCII characters without space, `{` and `}`. Default: 22 letters and digits that are
+   * unique, and sort in the order of the calls of the producer.
    *
    * @example { id: 'welcome:42' }
    */
@@ -93,7 +94,7 @@ export const jobOptions = {
       allowed: '1 to 128 printable ASCII characters without space, `{` and `}`',
     }),
     doc: 'an id of your own: if you schedule it twice, there is one job',
-    otherwise: 'a new uuid v7',
+    otherwise: '22 letters and digits, which sort in the order of the calls',
     example: 'welcome:42',
   },
   /**

@@ -2,7 +2,6 @@
  * What a job is: an id, a name, JSON data and a due time in a queue. Names and ids have one grammar each, checked here
  * and nowhere else, so that a key, a log line or a shell argument can carry them without escaping.
  */
-import { v7 as uuidV7 } from 'uuid';
 import { show } from './duration.ts';
 import { DuestreamError } from './errors.ts';
 import type { JobHeaders } from './job-headers.ts';
@@ -62,11 +61,6 @@ export function parseJobId(input: unknown, { internal = false } = {}): JobId {
     'bad-input',
     `job id is ${show(input)}; allowed: 1 to ${ID_BYTES_MAX} printable ASCII characters without space, { and }, other than . and ..`,
   );
-}
-
-/** A new id: uuid v7 in 22 characters of base64url. */
-export function newJobId(): JobId {
-  return Buffer.from(uuidV7({}, new Uint8Array(16))).toString('base64url') as JobId;
 }
 
 /** A queue or namespace name, checked. @throws DuestreamError `bad-input` */

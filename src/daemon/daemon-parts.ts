@@ -5,7 +5,7 @@ import { queueOptions } from '../config/load.ts';
 import type { Config } from '../config/options.ts';
 import { systemClock } from '../core/clock.ts';
 import type { createEmitter } from '../core/emitter.ts';
-import { newJobId } from '../core/job.ts';
+import { newJobId } from '../core/new-job-id.ts';
 import { defineQueue } from '../core/queue.ts';
 import { version } from '../core/version.ts';
 import { createGuard } from '../mover/guard.ts';

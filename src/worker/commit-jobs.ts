@@ -4,7 +4,6 @@
  * so no other job can have it, and nobody has to look whether it is live.
  */
 import { type Plan, planJob } from '../client/plan.ts';
-import { memberOf } from '../core/codec.ts';
 import { type Content, hasContent, seal } from '../core/content.ts';
 import { derivedId } from '../core/derived-id.ts';
 import { show } from '../core/duration.ts';
@@ -30,6 +29,8 @@ export interface Committing {
 }
 
 const HORIZON_MS = 3650 * 86_400_000;
+/** As many as 100 jobs take, so that their ids sort in the order of the calls. */
+const NTH_DIGITS = 2;
 
 /** @throws DuestreamError `bad-input` */
 export async function planCommitted(data: unknown, options: CommitJobOptions, from: Committing): Promise<Plan> {
@@ -48,9 +49,9 @@ export async function planCommitted(data: unknown, options: CommitJobOptions, fr
     );
   }
   const sealed = hasContent(queue) ? await seal(queue, { name: options.name, data }) : data;
-  const limits = { horizonMs: HORIZON_MS, dataBytesMax: dataBytesMaxRange.default, nowMs };
-  const id = derivedId(job.id, `then:${token}.${nth}`);
-  return { ...planJob(sealed, options, limits), id, member: memberOf(id) };
+  const id = derivedId(job.id, `then:${token}.${String(nth).padStart(NTH_DIGITS, '0')}`);
+  const newId = () => id;
+  return planJob(sealed, options, { horizonMs: HORIZON_MS, dataBytesMax: dataBytesMaxRange.default, nowMs, newId });
 }
 
 /** What schedules them, in the order of the scripts: the index before the record. */

@@ -46,6 +46,8 @@ export class Effects {
   jobs: Plan[] | undefined = undefined;
   /** How many jobs were asked for. */
   asked = 0;
+  /** From when the delay of the last one was counted. */
+  nowMs = 0;
   isClosed = false;
 
   close(): readonly Effect[] {
@@ -126,8 +128,11 @@ export class JobContext implements HandlerContext {
       const { job, token, queue, ref, serverOf } = this.#parts;
       const effects = openIn(this.#parts.effects, 'commitJob');
       const nth = effects.asked;
+      if (nth === JOBS_MAX) throw tooManyJobs();
       effects.asked += 1;
-      const nowMs = Math.round(serverOf(ref).nowMs());
+      // Never behind the job before it, whatever the clock does.
+      effects.nowMs = Math.max(effects.nowMs, Math.round(serverOf(ref).nowMs()));
+      const { nowMs } = effects;
       const plan = await planCommitted(data, options, { job, token, nth, queue, nowMs });
       // The handler may have ended while a codec or a schema took its time.
       openIn(effects, 'commitJob');
@@ -158,12 +163,14 @@ function openIn(effects: Effects | undefined, what: 'commit' | 'commitJob'): Eff
     );
   }
   if (effects.isClosed) throw new DuestreamError('bad-input', `${what} was called after the handler had ended`);
-  if (what === 'commit' || effects.asked < JOBS_MAX) return effects;
-  throw new DuestreamError(
+  return effects;
+}
+
+const tooManyJobs = () =>
+  new DuestreamError(
     'bad-input',
     `commitJob was called more than ${JOBS_MAX} times; allowed: ${JOBS_MAX} jobs per job`,
   );
-}
 
 /** Most commands of one job, and most words of one command: they run inside one script, which blocks all others. */
 const EFFECTS_MAX = 100;

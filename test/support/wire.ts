@@ -50,6 +50,12 @@ interface Vectors {
     readonly control: Readonly<Record<string, string>>;
   }[];
   readonly names: Readonly<Record<string, Grammar>>;
+  readonly ids: readonly {
+    readonly ms: number;
+    readonly sequence: number;
+    readonly random: string;
+    readonly id: string;
+  }[];
   readonly members: readonly { readonly id: string; readonly bare: boolean; readonly member: string }[];
   readonly partitions: readonly {
     readonly id: string;

@@ -5,7 +5,8 @@
 import { createAbort } from '../../core/abort.ts';
 import { quietly } from '../../core/callbacks.ts';
 import { DuestreamError } from '../../core/errors.ts';
-import { newJobId, parseJobId } from '../../core/job.ts';
+import { parseJobId } from '../../core/job.ts';
+import { newJobId } from '../../core/new-job-id.ts';
 import { checkNames } from '../../core/option-names.ts';
 import type { LeftOut, Preview } from '../../core/recurring/preview.ts';
 import type { PreviewRow } from '../../core/recurring/preview-row.ts';

@@ -8,7 +8,7 @@
  */
 
 import type { Emitter } from '../../core/events.ts';
-import { newJobId } from '../../core/job.ts';
+import { newJobId } from '../../core/new-job-id.ts';
 import { controlKeys } from '../keys.ts';
 import { run, text } from '../transitions/scripts.ts';
 import { memberOf } from './cluster/members.ts';

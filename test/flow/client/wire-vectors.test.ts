@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeRecord, decodeTombstone, encodeBody, encodeRecord, idOf, memberOf } from '../../../src/core/codec.ts';
 import { parseJobId, parseJobName, parseName } from '../../../src/core/job.ts';
 import type { HeaderOptions } from '../../../src/core/job-fields.ts';
+import { createJobIds } from '../../../src/core/new-job-id.ts';
 import { decodeHeader } from '../../../src/core/record-header.ts';
 import { crc16, partitionOf, routingText } from '../../../src/core/routing.ts';
 import { close, openCommands, type Redis, whenReady } from '../../../src/redis/connection/connect.ts';
@@ -48,6 +49,18 @@ describe('names', () => {
     test.each(valid)(`%j is a valid ${what}`, (text) => expect(parse(text)).toBe(text));
     test.each(invalid)(`%j is no valid ${what}`, (text) => expect(() => parse(text)).toThrow(/allowed/));
   }
+
+  test.each(vectors.ids)('$id is made of $ms, $sequence and $random', ({ ms, sequence, random, id }) => {
+    const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+    const bytes = Buffer.from([...random].map((digit) => digits.indexOf(digit)));
+    const reserve = createJobIds({
+      clock: { wallMs: () => ms },
+      random: (pool) => void Buffer.from(pool.buffer).fill(bytes),
+    });
+    reserve(sequence);
+    expect(reserve(1)()).toBe(id);
+    expect(parseJobId(id)).toBe(id);
+  });
 
   test.each(vectors.members)('$member stands for $id', ({ id, bare, member }) => {
     expect(memberOf(id, { bare })).toBe(member);

@@ -31,7 +31,7 @@ describe('the new job', () => {
     await line.plan({});
     await eventually(() => worker.heard.of('job.completed').length).toBe(1);
     const [{ id, dueMs }] = told as [{ id: string; dueMs: number }];
-    expect(id).toMatch(/^\{a\}then:\d+\.0$/);
+    expect(id).toMatch(/^\{a\}then:\d+\.00$/);
     const made = producer();
     expect(await made.get(line.queue, id)).toMatchObject({
       ...{ state: 'scheduled', name: 'second', data: { step: 2 }, dueMs, options: { tags: ['user:42', 'vip'] } },

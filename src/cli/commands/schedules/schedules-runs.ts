@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import type { FiredJob } from '../../../client/schedules/schedules.ts';
 import { systemClock } from '../../../core/clock.ts';
-import { newJobId } from '../../../core/job.ts';
+import { newJobId } from '../../../core/new-job-id.ts';
 import { counted } from '../../../core/plain-words.ts';
 import { countOf } from '../../../operations/audit.ts';
 import { type Exit, type Register, wholeNumber, withExamples } from '../../register.ts';

@@ -7,7 +7,7 @@
  */
 import { createAbort } from '../../../core/abort.ts';
 import { type Clock, systemClock } from '../../../core/clock.ts';
-import { newJobId } from '../../../core/job.ts';
+import { newJobId } from '../../../core/new-job-id.ts';
 import { codeOf } from '../../../operations/failure.ts';
 import type { Look } from '../../../operations/look.ts';
 import { Problem } from '../problem.ts';
