@@ -13,6 +13,7 @@ const ALONE = [
   'test/flow/client/client.test.ts',
   'test/flow/daemon/liveness.test.ts',
   'test/flow/http/http-routes.test.ts',
+  'test/flow/worker/faults.test.ts',
   'test/flow/worker/worker-stop.test.ts',
 ];
 const shared = include.filter((path) => SHARING.test(path) && !ALONE.includes(path));

@@ -6,11 +6,15 @@
  */
 import type { JobRecord } from './codec.ts';
 import { compensationOf } from './compensation.ts';
-import { messageOf, oneLine } from './errors.ts';
+import { oneLine } from './errors.ts';
 import { DEFAULT_NAME } from './job.ts';
 import type { StartVerdict } from './judge.ts';
 import { type Ending, type EndParts, type EndVerdict, judgeEnd, judgeStart, type Life, type Rules } from './judge.ts';
 import type { Attempted, Outcome } from './outcome.ts';
+import { reasonOf } from './reason.ts';
+
+/** Why a job is dead at which our own code threw. */
+export const UNJUDGED = 'unjudged';
 
 /** @returns what `judgeStart` says, or that the start is refused */
 export function startVerdict<Handler>(life: Life, rules: Rules<Handler>, nowMs: number): StartVerdict<Handler> {
@@ -36,8 +40,6 @@ interface Unjudged {
   /** By our own code. */
   readonly thrown: unknown;
 }
-
-const UNJUDGED = 'unjudged';
 
 /** How long a job waits whose backoff was not asked. */
 const DELAY_MS = 10_000;
@@ -68,14 +70,17 @@ function errorOf(
   { started }: Life,
   { kind, rules, nowMs, thrown }: Unjudged & { readonly kind: Attempted['kind'] },
 ): Attempted {
-  const why = rules.redact ? 'why is not quoted because its queue redacts data' : messageOf(thrown);
   return {
     atMs: nowMs,
     attempt: started.attempts,
     kind,
-    message: oneLine(`duestream cannot judge this ${what}: ${why}`),
+    message: oneLine(`duestream cannot judge this ${what}: ${whyOf(thrown, rules)}`),
   };
 }
+
+/** What our own code threw, as far as it may be told: it may quote data. */
+export const whyOf = (thrown: unknown, { redact }: { readonly redact?: unknown }): string =>
+  redact ? 'why is not quoted because its queue redacts data' : reasonOf(thrown);
 
 function deadOf(
   reason: string,

@@ -160,8 +160,13 @@ async function repairing(looping: Looping, error: unknown): Promise<void> {
 async function forever(looping: Looping): Promise<void> {
   const { clock, waiter } = looping;
   while (!looping.stopping) {
-    const waitMs = await step(looping);
-    looping.turnMs = clock.monotonicMs();
+    let waitMs = PAUSE_MAX_MS;
+    try {
+      waitMs = await step(looping);
+      looping.turnMs = clock.monotonicMs();
+    } catch {
+      // Our own code threw around the pass. A loop that ended here would end what every job of its process needs.
+    }
     if (!looping.stopping) await waiter.wait(waitMs);
   }
 }

@@ -31,6 +31,7 @@ export interface Ended {
 
 export type Unhappy = Exclude<Outcome, { kind: 'done' }>;
 
+/** Undefined: the worker gives up. @throws what our own code throws at the call again and again */
 export async function persist<T>(
   { clock, signal }: ConcludeParts,
   what: string,
@@ -39,9 +40,10 @@ export async function persist<T>(
   try {
     // The handler has run: also what Redis refuses is repeated, because the only other way is to run it once more.
     return await withRetry(what, send, { clock, budgetMs: Number.POSITIVE_INFINITY, signal, insist: true });
-  } catch {
+  } catch (thrown) {
     // The worker stops. The entry stays pending in Redis and is recovered from there.
-    return undefined;
+    if (signal.aborted) return undefined;
+    throw thrown;
   }
 }
 

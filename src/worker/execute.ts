@@ -23,7 +23,7 @@ export interface ExecuteParts extends Stations {
   readonly around: HandleChain['around'];
 }
 
-/** Runs a started entry to its outcome. Returns at once; the settle station hears of the end. */
+/** Runs a started entry to its outcome. Returns at once, and never throws; the settle station hears of the end. */
 export type Execute = (held: Held, started: Started) => void;
 
 export function createExecute(parts: ExecuteParts): Execute {
@@ -34,7 +34,13 @@ export function createExecute(parts: ExecuteParts): Execute {
     compensations: onAbandoned !== undefined,
   };
   const executing: Executing = { ...stations, queue: queue.name, rules };
-  return (held, started) => execute(executing, held, started);
+  return (held, started) => {
+    try {
+      execute(executing, held, started);
+    } catch (thrown) {
+      executing.faults.caught(held, thrown, { attempt: started.attempts });
+    }
+  };
 }
 
 function execute(executing: Executing, held: Held, started: Started): void {
@@ -60,15 +66,23 @@ function execute(executing: Executing, held: Held, started: Started): void {
  * Of a job that is over before its handler, the data must be known to be good before that. Nothing extends its lease
  * meanwhile: if somebody else starts it, this start is not the one that completes it, and its handler is not called.
  */
-async function openFirst({ clock, inflight, settle }: Executing, run: Run, opening: Promise<JobRecord>): Promise<void> {
+async function openFirst(
+  { clock, inflight, settle, faults }: Executing,
+  run: Run,
+  opening: Promise<JobRecord>,
+): Promise<void> {
   const { held, verdict } = run;
   try {
     const record = await within(opening, { clock, timeoutMs: verdict.timeoutMs });
     run.verdict = { ...verdict, record, opening: undefined };
     settle.acknowledge(run.endedAfter(), () => run.begin());
   } catch (thrown) {
-    const outcome = run.judgeUnopened(thrown);
-    inflight.refused(held);
-    settle.settle(endedUnstarted(held, verdict.record.name, run.record), outcome);
+    try {
+      const outcome = run.judgeUnopened(thrown);
+      inflight.refused(held);
+      settle.settle(endedUnstarted(held, verdict.record.name, run.record), outcome);
+    } catch (fault) {
+      faults.caught(held, fault, { name: verdict.record.name });
+    }
   }
 }

@@ -7,8 +7,10 @@ import type { Clock } from '../core/clock.ts';
 import { idOf } from '../core/codec.ts';
 import type { Emitter } from '../core/events.ts';
 import { compensationOfExpired } from '../core/judge.ts';
+import { whyOf } from '../core/judgement.ts';
+import type { Log } from '../core/log.ts';
 import type { Redis } from '../redis/connection/connect.ts';
-import { withRetry } from '../redis/connection/outage.ts';
+import { isOurs, withRetry } from '../redis/connection/outage.ts';
 import type { ServerOf } from '../redis/connection/server-clock.ts';
 import { peek } from '../redis/inspect.ts';
 import type { PartitionRef } from '../redis/keys.ts';
@@ -25,8 +27,11 @@ export interface ExpiryParts {
   readonly compensations: boolean;
   readonly clock: Clock;
   readonly serverOf: ServerOf;
+  readonly log: Log;
   readonly events: Emitter;
 }
+
+type Expiring = Delivery & { readonly compensation?: Compensation | undefined };
 
 /** Ends what is late, and returns what is not late after all. Without a reply the entries are left to adoption. */
 export type Expire = (
@@ -40,7 +45,7 @@ const BUDGET_MS = 10_000;
 const COMPENSATIONS_MAX = 16;
 
 export function createExpire(parts: ExpiryParts): Expire {
-  const { commands, jobs, consumer, windowMs, compensations, clock, serverOf, events } = parts;
+  const { commands, jobs, consumer, windowMs, compensations, clock, serverOf, log, events } = parts;
 
   async function expire(ref: PartitionRef, deliveries: readonly Delivery[], signal: AbortSignal) {
     const policy = { clock, budgetMs: BUDGET_MS, signal };
@@ -72,11 +77,23 @@ export function createExpire(parts: ExpiryParts): Expire {
     return jobs.expire(ref, late, { consumer, windowMs });
   }
 
+  /** Where our own code throws at one job, it expires without its compensation job, and the others with theirs. */
+  async function withCompensation(ref: PartitionRef, delivery: Delivery): Promise<Expiring> {
+    try {
+      return await readCompensation(ref, delivery);
+    } catch (error) {
+      if (!isOurs(error)) throw error;
+      const { id } = idOf(delivery.member);
+      log.error(
+        { job: id, error: whyOf(error, ref) },
+        'duestream failed at the compensation job of a job that expires',
+      );
+      return delivery;
+    }
+  }
+
   /** Nobody starts the job meanwhile, because its entry is ours; if it is replaced, `expire` keeps it. */
-  async function withCompensation(
-    ref: PartitionRef,
-    delivery: Delivery,
-  ): Promise<Delivery & { compensation?: Compensation | undefined }> {
+  async function readCompensation(ref: PartitionRef, delivery: Delivery): Promise<Expiring> {
     const found = await peek(commands, ref, delivery.member);
     if (!found || 'kind' in found || !found.run || found.record === undefined) return delivery;
     const { run, record } = found;

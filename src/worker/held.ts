@@ -18,6 +18,7 @@
  *  answered       the final reply of Redis. It ends what is settling, and what was refused its acknowledgement. While
  *                 the handler runs on (overtaken, or running and acknowledged), it is noted, and nothing is owed any more.
  *  slot lost      overtaken: the handler did not end in the time it was given after that.
+ *  abandoned      whatever its state: our own code failed at it (`faults.ts`).
  *  extended       running: the lease was renewed. A reply that comes after the handler ended changes nothing.
  */
 import type { Token } from '../core/job.ts';
@@ -188,6 +189,12 @@ export function answered(state: HeldState): Running | Overtaken | Gone {
       break;
   }
   throw illegal('answered', state);
+}
+
+/** Our own code failed at it, and Redis is asked for nothing more. A handler that was overtaken keeps its slot until it ends. */
+export function abandoned(state: HeldState): Overtaken | Gone {
+  if (state.phase === 'gone') throw illegal('abandoned', state);
+  return state.phase === 'overtaken' ? { ...state, owed: false } : GONE;
 }
 
 function illegal(what: string, state: HeldState): Error {

@@ -47,6 +47,8 @@ interface Happenings {
   readonly slotLost: (held: Held) => void;
   readonly handlerEnded: (held: Held) => void;
   readonly answered: (held: Held) => void;
+  /** Of what is held no more it says nothing. */
+  readonly abandoned: (held: Held) => void;
 }
 
 export interface Inflight extends Happenings {
@@ -153,6 +155,9 @@ function happeningsOf(parts: Parts): Happenings {
     slotLost: (held) => move(parts, held, happens.slotLost(held.state)),
     handlerEnded: (held) => move(parts, held, happens.handlerEnded(held.state)),
     answered: (held) => move(parts, held, happens.answered(held.state)),
+    abandoned(held) {
+      if (held.state.phase !== 'gone') move(parts, held, happens.abandoned(held.state));
+    },
   };
 }
 
@@ -177,12 +182,19 @@ function notify({ waiting }: Parts): void {
 }
 
 function until({ waiting }: Parts, holds: () => boolean, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const look = () => {
-      if (!holds() && !signal.aborted) return;
+  return new Promise((resolve, reject) => {
+    const end = (settle: () => void) => {
       waiting.delete(look);
       signal.removeEventListener('abort', look);
-      resolve();
+      settle();
+    };
+    const look = () => {
+      try {
+        if (holds() || signal.aborted) end(resolve);
+      } catch (thrown) {
+        // It fails whoever waits, and not the job that has changed.
+        end(() => reject(thrown));
+      }
     };
     waiting.add(look);
     signal.addEventListener('abort', look);

@@ -21,7 +21,7 @@ import type { Emitter } from '../core/events.ts';
 import { createLoop } from '../core/loop.ts';
 import { isCluster } from '../redis/connection/cluster/members.ts';
 import type { Redis } from '../redis/connection/connect.ts';
-import { outageOf, pauseAfter } from '../redis/connection/outage.ts';
+import { isOurs, outageOf, pauseAfter } from '../redis/connection/outage.ts';
 import type { PartitionRef } from '../redis/keys.ts';
 import { forget, withoutBeat } from '../redis/transitions/presence.ts';
 import { type ConsumerInfo, consumers, ensureGroup, join, proveWritable, retire } from '../redis/transitions/ready.ts';
@@ -117,17 +117,33 @@ async function lookAtAll(reclaiming: Reclaiming): Promise<boolean> {
         gone.add(name);
       }
     } catch (error) {
-      if (!isCluster(commands)) throw error;
-      // One partition whose node is away must not cost the others what dead workers left there. Its grace begins again.
-      failures.push(error);
-      forgiveBut(reclaiming, ref, new Set());
+      failures.push(atOne(reclaiming, ref, error));
     }
   }
-  if (failures.length > 0 && failures.length === refs.length) throw failures[0];
+  tellOf(failures, refs.length);
   // It is listed as long as any partition has something of it, and nobody knows that of one that did not answer.
   if (failures.length > 0) return false;
   await forget(commands, reclaiming.namespace, ...[...gone].filter((name) => places.get(name) === 0));
   return places.size === 0;
+}
+
+/**
+ * One partition whose node is away, or at which our own code throws, must not cost the others what dead workers left there.
+ * After an outage its grace begins again.
+ *
+ * @throws an outage of the one server that there is
+ */
+function atOne(reclaiming: Reclaiming, ref: PartitionRef, error: unknown): unknown {
+  if (isOurs(error)) return error;
+  if (!isCluster(reclaiming.commands)) throw error;
+  forgiveBut(reclaiming, ref, new Set());
+  return error;
+}
+
+/** @throws what failed at all partitions, and what our own code threw */
+function tellOf(failures: readonly unknown[], partitions: number): void {
+  const told = failures.find(isOurs) ?? (failures.length === partitions ? failures[0] : undefined);
+  if (told !== undefined) throw told;
 }
 
 /** Returns those who are no longer consumers of this partition. */
@@ -146,13 +162,31 @@ async function look(
   forgiveBut(reclaiming, ref, missing);
   const living = [consumer, ...names.filter((name) => !missing.has(name))];
   const gone: string[] = [];
+  const faults: unknown[] = [];
   for (const dead of lost) {
-    const sighting = `${ref.partition} ${dead.name}`;
-    if (!isNominated(reclaiming, sighting) && !isLongGone(reclaiming, dead)) continue;
-    if (dead.pending > 0) await takeShare(reclaiming, ref, { dead, living, sighting });
-    else if (await bringToRest(reclaiming, ref, dead.name)) gone.push(dead.name);
+    try {
+      if (await takeLeavings(reclaiming, ref, { dead, living })) gone.push(dead.name);
+    } catch (error) {
+      // At one of the dead our own code throws: the others are looked at all the same.
+      if (!isOurs(error)) throw error;
+      faults.push(error);
+    }
   }
+  if (faults.length > 0) throw faults[0];
   return gone;
+}
+
+/** Takes a share of what a dead worker left, once it is nominated. Returns whether it is gone. */
+async function takeLeavings(
+  reclaiming: Reclaiming,
+  ref: PartitionRef,
+  { dead, living }: { readonly dead: ConsumerInfo; readonly living: readonly string[] },
+): Promise<boolean> {
+  const sighting = `${ref.partition} ${dead.name}`;
+  if (!isNominated(reclaiming, sighting) && !isLongGone(reclaiming, dead)) return false;
+  if (dead.pending === 0) return bringToRest(reclaiming, ref, dead.name);
+  await takeShare(reclaiming, ref, { dead, living, sighting });
+  return false;
 }
 
 /** Those who are back, and those who are no consumers of this partition any more. */
@@ -217,6 +251,8 @@ async function bringToRest(reclaiming: Reclaiming, ref: PartitionRef, dead: stri
 
 async function onError(reclaiming: Reclaiming, error: unknown): Promise<void> {
   const { missingSince, rounds, refs, commands } = reclaiming;
+  // No outage: those who are missing are missing still.
+  if (isOurs(error)) return;
   missingSince.clear();
   rounds.clear();
   if (outageOf(error) === 'no-group') for (const ref of refs) await ensureGroup(commands, ref.keys);

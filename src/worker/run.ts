@@ -22,6 +22,7 @@ import { keepsHistory } from '../redis/keys.ts';
 import { effectsOf } from './commit-jobs.ts';
 import type { Ended } from './conclude.ts';
 import { Effects, JobContext, LazyAbort } from './context.ts';
+import type { Faults } from './faults.ts';
 import type { FullWatch } from './full-watch.ts';
 import type { Handler, HandlerCalls } from './handlers.ts';
 import type { Held, Inflight } from './inflight.ts';
@@ -33,6 +34,7 @@ import { startedJob } from './started-job.ts';
 export interface Stations {
   readonly inflight: Inflight;
   readonly settle: Settle;
+  readonly faults: Faults;
   readonly slots: Slots;
   readonly clock: Clock;
   readonly serverOf: ServerOf;
@@ -55,6 +57,9 @@ type Verdict = Extract<StartVerdict<Handler<never>>, { kind: 'run' }>;
 /**
  * One start that is let through. A class, unlike most of ours: one is made for each job, and methods cost nothing where
  * closures would cost more than everything else that is done here.
+ *
+ * It is entered by `begin`, by the promise of its handler and by its timer. Nothing leaves it there: what our own code throws
+ * ends in `#failed`.
  */
 export class Run {
   readonly #executing: Executing;
@@ -65,6 +70,8 @@ export class Run {
   readonly #lazyAbort = new LazyAbort();
   readonly #effects = new Effects();
   #startedMs = 0;
+  /** The handler was called and has not ended. */
+  #isPending = false;
   /** Calls off the timer of its time-out, or the watch over a slot that its handler keeps. */
   #disarm: (() => void) | undefined = undefined;
 
@@ -80,8 +87,16 @@ export class Run {
     return this.#life.started.record;
   }
 
-  /** Calls the handler, and tells once how it ended, whether it throws, returns or resolves. */
+  /** Calls the handler, and tells once how it ended, whether it throws, returns or resolves. Never throws. */
   begin(): void {
+    try {
+      this.#call();
+    } catch (thrown) {
+      this.#failed(thrown);
+    }
+  }
+
+  #call(): void {
     const { inflight, clock, serverOf, events, queue, log, calls, rules } = this.#executing;
     const { handler, timeoutMs, isOver } = this.verdict;
     const { ref, delivery } = this.held;
@@ -154,11 +169,12 @@ export class Run {
   /** What is still to come can take too long; what has returned cannot. */
   #wait(pending: PromiseLike<unknown>): void {
     const { timeoutMs } = this.verdict;
-    this.#disarm = this.#executing.clock.timer(timeoutMs, () => this.#timeIsUp());
+    this.#isPending = true;
     pending.then(
       (value: unknown) => this.#handlerEnded(this.#returned(value)),
       (thrown: unknown) => this.#handlerThrew(thrown),
     );
+    this.#disarm = this.#executing.clock.timer(timeoutMs, () => this.#timeIsUp());
   }
 
   /**
@@ -166,6 +182,14 @@ export class Run {
    * as a slot that is missing rather than as unbounded concurrency.
    */
   #timeIsUp(): void {
+    try {
+      this.#overtake();
+    } catch (thrown) {
+      this.#failed(thrown);
+    }
+  }
+
+  #overtake(): void {
     const { inflight, slots, log } = this.#executing;
     const { timeoutMs } = this.verdict;
     const { id } = idOf(this.#life.member);
@@ -183,21 +207,50 @@ export class Run {
   #handlerEnded(ending: Ending): void {
     const { inflight, slots } = this.#executing;
     const { state } = this.held;
-    this.#disarm?.();
-    inflight.handlerEnded(this.held);
-    if (state.phase !== 'overtaken') this.#end(ending);
-    else if (state.slotLost) slots.freed(idOf(this.#life.member).id);
+    this.#isPending = false;
+    try {
+      this.#disarm?.();
+      inflight.handlerEnded(this.held);
+      if (state.phase !== 'overtaken') this.#end(ending);
+      else if (state.slotLost) slots.freed(idOf(this.#life.member).id);
+    } catch (thrown) {
+      this.#failed(thrown);
+    }
+  }
+
+  /** Our own code threw. A handler that runs on is told to stop, and keeps its slot until it ends. */
+  #failed(thrown: unknown): void {
+    const { inflight, faults } = this.#executing;
+    if (this.#isPending && this.held.state.phase === 'running') {
+      this.#lazyAbort.abort('lease lost');
+      inflight.overtaken(this.held);
+    }
+    const { record, isOver } = this.verdict;
+    faults.caught(this.held, thrown, { name: record.name, attempt: this.#life.started.attempts, isOver });
   }
 
   /** What the handler returned is held only where it is kept. */
   #returned(value: unknown): Ending {
     const { ref } = this.held;
-    const isKept = ref.history?.keepsResult && value !== undefined && !this.#executing.isFull(ref);
+    const isKept = ref.history?.keepsResult && value !== undefined && !isFullNow(this.#executing, ref);
     return isKept ? { kind: 'returned', value } : RETURNED;
   }
 
-  /** The start has its outcome. */
+  /** The start has its outcome. Where that fails, a handler that returned and asked for nothing is done all the same. */
   #end(ending: Ending): void {
+    const { settle } = this.#executing;
+    try {
+      this.#settle(ending);
+    } catch (thrown) {
+      if (ending.kind !== 'returned' || this.#effects.list || this.#effects.jobs) throw thrown;
+      const { held, record, verdict } = this;
+      const plain = { held, name: verdict.record.name, record, tookMs: 0 };
+      if (verdict.isOver) settle.tellOnce(plain, undefined);
+      else settle.settle(plain, { kind: 'done' });
+    }
+  }
+
+  #settle(ending: Ending): void {
     const { settle, clock } = this.#executing;
     const returned = ending.kind === 'returned' ? ending.value : undefined;
     const ended = this.endedAfter(clock.monotonicMs() - this.#startedMs, returned);
@@ -233,5 +286,14 @@ export const rulesFor = ({ rules }: Executing, { ref: { redact } }: Held): Rules
   redact ? { ...rules, redact } : rules;
 
 const RETURNED: Ending = { kind: 'returned' };
+
+/** Where that cannot be told, the result is kept. */
+function isFullNow({ isFull }: Executing, ref: Held['ref']): boolean {
+  try {
+    return isFull(ref);
+  } catch {
+    return false;
+  }
+}
 
 export const nowMs = ({ serverOf }: Executing, { ref }: Held) => Math.round(serverOf(ref).nowMs());

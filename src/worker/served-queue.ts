@@ -20,6 +20,7 @@ import { createCompletions } from './completions.ts';
 import { createConsumer } from './consumer.ts';
 import { createExecute } from './execute.ts';
 import { createExpire } from './expiry.ts';
+import { createFaults } from './faults.ts';
 import { createFullWatch } from './full-watch.ts';
 import type { HandlerCalls } from './handlers.ts';
 import { createHandover } from './handover.ts';
@@ -171,16 +172,18 @@ function assemble(
   const base = { clock, events, inflight: own.inflight, random: Math.random };
   const full = (ref: { readonly keys: Parameters<typeof isFull>[1] }) => isFull(commands, ref.keys);
   const limits = { bytesMax: READ_BYTES_MAX, suspectCrashes: Math.max(1, queue.crashes - 1) };
-  const settling = { ...base, jobs, consumer, windowMs, signal: parts.giveUp };
+  const ending = { ...base, jobs, consumer, windowMs, signal: parts.giveUp };
+  const faults = createFaults({ ...ending, log: own.log });
+  const settling = { ...ending, faults };
   const completions = createCompletions(settling);
   const readerJobs = isCalled ? jobs : createJobs(blocking);
   const turns = createTurns({ ...settling, ...limits, concurrency, completions, readerJobs });
   const settle = createSettle({ ...settling, completions, turns, isFull: full });
-  const stations = { ...own, settle, serverOf, calls, isFull: createFullWatch(full, clock) };
+  const stations = { ...own, settle, faults, serverOf, calls, isFull: createFullWatch(full, clock) };
   const execute = createExecute({ ...base, ...stations, queue, handlers, onAbandoned, around });
   const reading = { commands, blocking, jobs, refs: own.refs, consumer, concurrency, windowMs };
-  const expire = createExpire({ ...base, ...reading, compensations: onAbandoned !== undefined, serverOf });
-  const taking = { ...base, ...reading, ...limits, jobLeaseMs, turns, execute, expire };
+  const expire = createExpire({ ...base, ...reading, compensations: onAbandoned !== undefined, ...stations });
+  const taking = { ...base, ...reading, ...limits, jobLeaseMs, turns, execute, expire, faults };
   const fleet = { namespace, queue: queue.name, everyMs: settings.beatTtlMs, fleet: controlKeys(namespace).wake };
   const consuming = isCalled
     ? createCalledConsumer({

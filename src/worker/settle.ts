@@ -1,6 +1,6 @@
 /**
  * Outcome → complete, retry, defer or bury. Each is repeated until Redis answers (`conclude.ts`), and given up only when
- * the worker stops.
+ * the worker stops, or when our own code throws at it: then `faults.ts` ends the job.
  */
 import { encodeAttempted, encodeDeferral } from '../core/codec.ts';
 import { DuestreamError, oneLine } from '../core/errors.ts';
@@ -12,11 +12,13 @@ import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { Effect, SettleReply } from '../redis/transitions/replies.ts';
 import type { Completions, CompletionsParts } from './completions.ts';
 import { conclude, type Ended, isMine, named, persist, tellCompleted, tellUnhappy, type Unhappy } from './conclude.ts';
+import type { Faults } from './faults.ts';
 import { claimOf } from './inflight.ts';
 import type { Turns } from './turns.ts';
 
 export interface SettleParts extends CompletionsParts {
   readonly jobs: Jobs;
+  readonly faults: Faults;
   readonly completions: Pick<Completions, 'acknowledge'>;
   readonly turns: Pick<Turns, 'complete'>;
   /** Whether Redis is at its memory limit: then errors are stored short. */
@@ -46,7 +48,7 @@ const SHORT_CHARS = 80;
 export function createSettle(parts: SettleParts): Settle {
   return {
     settle: (ended, outcome) => settle(parts, ended, outcome),
-    commit: (ended, commitment) => void commit(parts, ended, commitment),
+    commit: (ended, commitment) => void commit(parts, ended, commitment).catch(faultAt(parts, ended)),
     acknowledge: (ended, run) => parts.completions.acknowledge(ended, run, parts.turns.complete),
     tellOnce(ended, error) {
       if (error) parts.events.emit('job.failed', { ...named(ended), tookMs: ended.tookMs, error });
@@ -57,8 +59,13 @@ export function createSettle(parts: SettleParts): Settle {
 
 function settle(parts: SettleParts, ended: Ended, outcome: Outcome): void {
   if (outcome.kind === 'done') parts.turns.complete(ended);
-  else void sendOne(parts, ended, outcome);
+  else void sendOne(parts, ended, outcome).catch(faultAt(parts, ended));
 }
+
+const faultAt =
+  ({ faults }: SettleParts, { held, name }: Ended) =>
+  (thrown: unknown) =>
+    faults.caught(held, thrown, { name });
 
 async function sendOne(parts: SettleParts, ended: Ended, outcome: Unhappy): Promise<void> {
   const verb = outcome.kind === 'dead' ? 'bury' : outcome.kind;

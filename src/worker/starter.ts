@@ -2,7 +2,8 @@
  * Entries that this worker was given → started, in as few calls as they fit into. What Redis lets through is executed; a
  * suspect waits in the quarantine; what finds no room, or is not answered in time, is released or left to adoption.
  *
- * What must always hold: an entry is in the in-flight map before `start` is called, and leaves it only on a final reply.
+ * What must always hold: an entry is in the in-flight map before `start` is called, and leaves it only on a final reply, or
+ * when our own code throws. Then it is left to adoption; the others of its call go on, and none stays here unstarted.
  */
 import { createAbort } from '../core/abort.ts';
 import type { Clock } from '../core/clock.ts';
@@ -15,6 +16,7 @@ import type { Delivery, StartReply, Taken } from '../redis/transitions/replies.t
 import type { Execute } from './execute.ts';
 import type { Expire } from './expiry.ts';
 import { startTrustedUntilMs, trustedUntilMs } from './extender.ts';
+import type { Faults } from './faults.ts';
 import type { Held, Inflight } from './inflight.ts';
 import { createParked, type Parked } from './parked.ts';
 import { processQuarantine } from './quarantine.ts';
@@ -37,6 +39,7 @@ export interface StarterParts {
   readonly turns: Turns;
   readonly execute: Execute;
   readonly expire: Expire;
+  readonly faults: Faults;
   readonly clock: Clock;
   readonly events: Emitter;
 }
@@ -109,7 +112,21 @@ async function start(starting: Starting, ref: PartitionRef, deliveries: readonly
   await startAll(starting, ref, taken);
 }
 
+/** Never rejects. */
 async function startAll(starting: Starting, ref: PartitionRef, held: readonly Held[]): Promise<void> {
+  try {
+    await startInTurn(starting, ref, held);
+  } catch (thrown) {
+    leave(starting, held, thrown);
+  }
+}
+
+/** Those whose start is still under way. */
+function leave({ faults }: Starting, held: readonly Held[], thrown: unknown): void {
+  for (const one of held) if (one.state.phase === 'starting') faults.caught(one, thrown);
+}
+
+async function startInTurn(starting: Starting, ref: PartitionRef, held: readonly Held[]): Promise<void> {
   const { inflight, stopping, suspectCrashes } = starting;
   let rest = held;
   while (rest.length > 0 && inflight.isOpen() && !stopping.signal.aborted) {
@@ -117,14 +134,18 @@ async function startAll(starting: Starting, ref: PartitionRef, held: readonly He
     rest = [...later, ...rest.slice(READ_JOBS_MAX)];
   }
   const left = rest.map(({ delivery }) => delivery);
-  for (const held of rest) inflight.forgotten(held);
+  for (const one of rest) inflight.forgotten(one);
   await callRelease(starting, ref, left);
 }
 
 async function startAlone(starting: Starting, held: Held): Promise<void> {
-  starting.tell.suspects();
-  // Left to adoption, as without a reply.
-  for (const late of await startSome(starting, [held], 0)) starting.inflight.forgotten(late);
+  try {
+    starting.tell.suspects();
+    // Left to adoption, as without a reply.
+    for (const late of await startSome(starting, [held], 0)) starting.inflight.forgotten(late);
+  } catch (thrown) {
+    leave(starting, [held], thrown);
+  }
 }
 
 /** Starts what fits into one call; returns what was answered `later`, or too late to run it. */
@@ -139,7 +160,7 @@ async function startSome(starting: Starting, held: readonly Held[], suspects: nu
     for (const unanswered of held) starting.inflight.forgotten(unanswered);
     return [];
   }
-  const answers = held.map((one, index) => obey(starting, one, replies[index]));
+  const answers = held.map((one, index) => answerOf(starting, one, replies[index]));
   return afterwards(starting, { ref, held, answers, replies });
 }
 
@@ -178,8 +199,11 @@ function takeIn(
   if (others.length === 0) return undefined;
   const held = others.map((one) => inflight.add(ref, one));
   for (const one of held) inflight.startSent(one, sentMs);
-  const answers = held.map((one, index) => obey(starting, one, others[index]));
-  return afterwards(starting, { ref, held, answers, replies: others }).then((rest) => startAll(starting, ref, rest));
+  const answers = held.map((one, index) => answerOf(starting, one, others[index]));
+  return afterwards(starting, { ref, held, answers, replies: others }).then(
+    (rest) => startAll(starting, ref, rest),
+    (thrown: unknown) => leave(starting, held, thrown),
+  );
 }
 
 /** What nearly all are: started, and answered soon enough. */
@@ -190,10 +214,25 @@ function runAtOnce(
   sentMs: number,
 ): boolean {
   if (one.kind !== 'run') return false;
-  const nowMs = clock.monotonicMs();
+  let nowMs: number;
+  try {
+    nowMs = clock.monotonicMs();
+  } catch {
+    return false;
+  }
   if (nowMs >= startTrustedUntilMs(sentMs, jobLeaseMs)) return false;
   execute(inflight.startedAtOnce(ref, one, { nowMs, sentMs }), one);
   return true;
+}
+
+/** What our own code throws at one reply must not cost the others theirs. */
+function answerOf(starting: Starting, held: Held, reply: StartReply | undefined): Answer {
+  try {
+    return obey(starting, held, reply);
+  } catch (thrown) {
+    starting.faults.caught(held, thrown);
+    return 'answered';
+  }
 }
 
 function obey(starting: Starting, held: Held, reply: StartReply | undefined): Answer {

@@ -4,13 +4,12 @@ import type { PartitionRef } from '../redis/keys.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { LeadersPass, PromoteReply } from '../redis/transitions/passes.ts';
 import type { Served } from '../redis/transitions/replies.ts';
-import { claimWithMark } from './completions.ts';
-import type { Ended } from './conclude.ts';
+import type { Over } from './completions.ts';
 import type { Held, Inflight } from './inflight.ts';
 
 /** What one call asks for. */
 export interface Turn {
-  readonly over: readonly Ended[];
+  readonly over: readonly Over[];
   readonly given: readonly Held[];
   readonly take: number;
   /** The call is a pass of the leader, too. It is given nothing then, and takes something. */
@@ -40,7 +39,7 @@ export function callTurn(
 ): Promise<Turned> {
   const sentMs = clock.monotonicMs();
   for (const held of given) inflight.startSent(held, sentMs);
-  const ended = over.map((one) => claimWithMark(one, windowMs));
+  const ended = over.map(({ claim }) => claim);
   const settings = { consumer, bytesMax, windowMs, suspects: suspectCrashes };
   if (pass) return jobs.relay(ref, { ended, take, pass }, settings);
   return jobs.serve(ref, { ended, given: given.map(({ delivery }) => delivery), take }, settings);

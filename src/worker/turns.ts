@@ -12,21 +12,22 @@
  * A leader in this process makes its passes a part of these turns (`relay`) where this is the only worker.
  *
  * What is over waits up to 5 ms for a turn while nothing else needs one: at low rates completions travel together, or
- * with the start of the next job. A call that fails is not repeated as a whole. Its completions and its starts are, each
- * as a call of its own; entries that it may have delivered are left to adoption, as after a lost read.
+ * with the start of the next job. A call that fails, also because our own code throws, is not repeated as a whole. Its
+ * completions and its starts are, each as a call of its own; entries that it may have delivered are left to adoption, as
+ * after a lost read.
  */
 import type { PartitionRef } from '../redis/keys.ts';
 import { READ_JOBS_MAX, RELAY_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { LeadersPass, Passed, Relay } from '../redis/transitions/passes.ts';
 import type { Served, StartReply, Taken } from '../redis/transitions/replies.ts';
-import type { Completions, CompletionsParts } from './completions.ts';
+import { type Completions, type CompletionsParts, type Over, overOf } from './completions.ts';
 import type { Ended } from './conclude.ts';
 import type { Held } from './inflight.ts';
 import { type Line, type Lines, lineOf, linesWithMore } from './lines.ts';
 import { callTurn, type Turn, type Turned } from './turn-call.ts';
 
-export interface TurnsParts extends CompletionsParts {
+export interface TurnsParts extends Omit<CompletionsParts, 'faults'> {
   readonly jobs: Pick<Jobs, 'complete' | 'serve' | 'relay'>;
   readonly completions: Pick<Completions, 'settled' | 'repeat'>;
   /** The same calls on the connection of the reader. */
@@ -130,9 +131,11 @@ export function createTurns(parts: TurnsParts): Turns {
 
 function complete(taking: Taking, ended: Ended): void {
   const line = lineOf(taking.lines, ended.held.ref);
-  line.over.push(ended);
+  const over = overOf(ended, taking.windowMs);
   if (taking.isOpen && !line.hasMore) soon(taking, line);
   else atOnce(taking, line);
+  // Last of all: of a job whose completion fails here, nothing is on its way.
+  line.over.push(over);
 }
 
 function soon(taking: Taking, line: Line): void {
@@ -149,13 +152,21 @@ function atOnce(taking: Taking, line: Line): void {
 function flush(taking: Taking, line: Line): void {
   while (line.over.length > 0) {
     // Told by the calls of the reader if Redis does not answer.
-    const take = taking.isLookDue() ? 0 : roomFor(taking, line);
-    turn(taking, line, { over: overOf(taking, line), given: [], take }).catch(() => undefined);
+    turn(taking, line, { over: takeOver(taking, line), given: [], take: roomNow(taking, line) }).catch(() => undefined);
+  }
+}
+
+/** What is over travels although nobody can tell whether there is room for more. */
+function roomNow(taking: Taking, line: Line): number {
+  try {
+    return taking.isLookDue() ? 0 : roomFor(taking, line);
+  } catch {
+    return 0;
   }
 }
 
 /** What the next call takes with it. What is too much for one follows at once. */
-function overOf(taking: Taking, line: Line, most = OVER_MAX): readonly Ended[] {
+function takeOver(taking: Taking, line: Line, most = OVER_MAX): readonly Over[] {
   line.callOff?.();
   line.callOff = undefined;
   const over = line.over.splice(0, most);
@@ -172,7 +183,7 @@ function roomFor(taking: Taking, line: Line): number {
 }
 
 async function start(taking: Taking, line: Line, given: readonly Held[]): Promise<readonly StartReply[] | undefined> {
-  const served = await turn(taking, line, { over: overOf(taking, line), given, take: 0 }).catch(() => undefined);
+  const served = await turn(taking, line, { over: takeOver(taking, line), given, take: 0 }).catch(() => undefined);
   if (!served) return undefined;
   const replies = new Map(served.taken.map((one) => [one.entry, one]));
   return given.flatMap(({ delivery }) => replies.get(delivery.entry) ?? []);
@@ -184,13 +195,13 @@ async function next(taking: Taking): Promise<void> {
   // The last from now on: each has its turn.
   taking.lines.delete(line.ref);
   taking.lines.set(line.ref, line);
-  await turn(taking, line, { over: overOf(taking, line), given: [], take: roomFor(taking, line) });
+  await turn(taking, line, { over: takeOver(taking, line), given: [], take: roomFor(taking, line) });
 }
 
 async function at(taking: Taking, line: Line): Promise<boolean> {
   const take = roomFor(taking, line);
   if (take === 0) return true;
-  const { refusal } = await turn(taking, line, { over: overOf(taking, line), given: [], take });
+  const { refusal } = await turn(taking, line, { over: takeOver(taking, line), given: [], take });
   if (refusal !== undefined) throw new Error(refusal);
   return line.hasMore;
 }
@@ -205,7 +216,7 @@ function relay(taking: Taking, line: Line, pass: LeadersPass): Promise<Passed> |
 }
 
 async function relayed(taking: Taking, line: Line, pass: LeadersPass): Promise<Passed> {
-  const over = overOf(taking, line, RELAY_JOBS_MAX);
+  const over = takeOver(taking, line, RELAY_JOBS_MAX);
   const { promoted, receivedMs } = await turn(taking, line, { over, given: [], take: pass.limit, pass });
   return { reply: promoted ?? { kind: 'fenced' }, receivedMs, limit: pass.limit };
 }
@@ -227,18 +238,20 @@ async function send(taking: Taking, line: Line, asked: Turn): Promise<Turned & {
   const { clock, completions } = taking;
   const { over, given, take } = asked;
   const { ref } = line;
-  const sentMs = clock.monotonicMs();
   let served: Turned;
+  let sentMs: number;
+  let receivedMs: number;
   try {
+    sentMs = clock.monotonicMs();
     served = await callTurn(taking, taking.isThroughReader ? taking.readerJobs : taking.jobs, ref, asked);
+    receivedMs = clock.monotonicMs();
   } catch (error) {
     line.hasMore &&= take === 0;
     completions.repeat(ref, over);
     throw error;
   }
-  const receivedMs = clock.monotonicMs();
   if (take > 0) line.hasMore = served.delivered >= take;
-  for (const [index, one] of over.entries()) completions.settled(one, served.completed?.[index] ?? 'ok');
+  for (const [index, { ended }] of over.entries()) completions.settled(ended, served.completed?.[index] ?? 'ok');
   const fresh = given.length === 0 ? served.taken : freshOf(served, given);
   if (fresh.length > 0) taking.takeIn(ref, fresh, sentMs);
   return { ...served, receivedMs };

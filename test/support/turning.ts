@@ -172,7 +172,8 @@ export function turning({ concurrency = 4, partitions = 1, windowMs = 60_000, on
   const events = createEmitter();
   const heard = listen(events);
   const base = { inflight, clock, events, signal: giveUp.signal };
-  const common = { ...base, jobs, consumer: 'w', concurrency, bytesMax: 1000, windowMs, suspectCrashes: 2 };
+  const faults = { caught: inflight.abandoned };
+  const common = { ...base, faults, jobs, consumer: 'w', concurrency, bytesMax: 1000, windowMs, suspectCrashes: 2 };
   const completions = createCompletions(common);
   const turns = createTurns({ ...common, readerJobs: jobs, completions });
   const consumer = createConsumer({

@@ -66,7 +66,7 @@ function setUp() {
       jobs: jobs as unknown as Jobs,
     },
     ...{ refs: [ref], consumer: 'w', concurrency: 1, bytesMax: 1000, windowMs: 60_000, suspectCrashes: 2 },
-    ...{ ...base, jobLeaseMs: LEASE_MS, expire: async () => [] },
+    ...{ ...base, jobLeaseMs: LEASE_MS, expire: async () => [], faults: { caught: inflight.abandoned } },
     execute(held, { kind }) {
       executed.push(`${held.delivery.member} ${kind}`);
       // All workers of a process share one quarantine, so nothing may seem to run on after its test.

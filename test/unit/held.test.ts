@@ -111,6 +111,21 @@ const table: Record<string, { readonly happen: (state: State) => State; readonly
       'settling, acknowledged': gone,
     },
   },
+  abandoned: {
+    happen: happens.abandoned,
+    to: {
+      ...Object.fromEntries(
+        Object.entries(states).flatMap(([name, { phase }]) =>
+          phase === 'gone' || phase === 'overtaken' ? [] : [[name, gone]],
+        ),
+      ),
+      overtaken: overtaken({ owed: false }),
+      'overtaken, answered': overtaken({ owed: false }),
+      'overtaken, slot lost': overtaken({ owed: false }, true),
+      'overtaken, slot lost and answered': overtaken({ owed: false }, true),
+      'overtaken, acknowledged': overtaken({ acknowledged: true, owed: false }),
+    },
+  },
 };
 
 describe.each(Object.entries(table))('%s', (what, { happen, to }) => {

@@ -16,6 +16,7 @@
 import type { Clock } from '../../core/clock.ts';
 import { DuestreamError, Indeterminate, messageOf } from '../../core/errors.ts';
 import { reasonOf } from '../../core/reason.ts';
+import { ConnectionError, isReply } from './connection-error.ts';
 
 export type Outage = 'away' | 'lost' | 'busy' | 'readonly' | 'full' | 'no-group' | 'fatal' | 'unknown';
 
@@ -76,6 +77,15 @@ export function outageOf(error: unknown): Outage {
   return SIGNS.find(({ pattern }) => pattern.test(message))?.outage ?? 'unknown';
 }
 
+/** Whether neither Redis nor the network has said it: our own code threw, and will throw again. */
+export function isOurs(error: unknown): boolean {
+  if (error instanceof ConnectionError || error instanceof DuestreamError || isReply(error)) return false;
+  return outageOf(error) === 'unknown';
+}
+
+/** Most tries of a call at which our own code throws. */
+const FAULTS_MAX = 3;
+
 export interface RetryPolicy {
   readonly clock: Clock;
   /** Give up after this time. It must stay well within the done window. */
@@ -98,7 +108,8 @@ export interface Whole {
 }
 
 /**
- * Repeats the same call until it succeeds, the outage is fatal, or the budget is spent. Each try is told whether an earlier
+ * Repeats the same call until it succeeds, the outage is fatal, or the budget is spent; what our own code throws, three
+ * times at most. Each try is told whether an earlier
  * one may have been carried out, because its reply was lost. What Redis refused, or what was never sent, was not: then the
  * reply is one to a first call.
  *
@@ -113,6 +124,7 @@ export async function withRetry<T>(
   const { clock, signal, random = Math.random } = policy;
   const startedMs = clock.monotonicMs();
   let mayHaveRun = false;
+  let faults = 0;
   for (let attempt = 1; ; attempt += 1) {
     try {
       return begun(policy, await call(mayHaveRun));
@@ -120,11 +132,12 @@ export async function withRetry<T>(
       const outage = outageOf(error);
       if (error instanceof DuestreamError) throw error;
       mayHaveRun ||= leavesDoubt(outage, policy);
+      faults += Number(isOurs(error));
       if (isRefused(outage, policy)) throw refusalOf(what, { outage, mayHaveRun }, error);
       await policy.onFailure?.(outage, error);
       const waitMs = pauseMs(outage, attempt, random());
-      const spent = clock.monotonicMs() - startedMs + waitMs > policy.budgetMs;
-      if (spent || !(await clock.sleep(waitMs, signal))) throw givingUp(what, { ...policy, mayHaveRun }, error);
+      if (isSpent(policy, { startedMs, faults, waitMs }) || !(await clock.sleep(waitMs, signal)))
+        throw givingUp(what, { ...policy, mayHaveRun }, error);
     }
   }
 }
@@ -133,6 +146,12 @@ function begun<T>({ whole, harmless }: RetryPolicy, reply: T): T {
   if (whole && harmless === undefined) whole.isBegun = true;
   return reply;
 }
+
+/** Whether the next try would come too late, or be one too many. */
+const isSpent = (
+  { clock, budgetMs }: RetryPolicy,
+  { startedMs, faults, waitMs }: { readonly startedMs: number; readonly faults: number; readonly waitMs: number },
+): boolean => faults >= FAULTS_MAX || clock.monotonicMs() - startedMs + waitMs > budgetMs;
 
 const leavesDoubt = (outage: Outage, { harmless }: RetryPolicy): boolean =>
   harmless === undefined && (outage === 'lost' || outage === 'unknown');

@@ -5,9 +5,10 @@
 import type { Clock } from '../../core/clock.ts';
 import { idOf } from '../../core/codec.ts';
 import type { Emitter } from '../../core/events.ts';
+import { DEFAULT_NAME } from '../../core/job.ts';
 import { NO_HEADERS } from '../../core/job-headers.ts';
 import { type Life, type Rules, type StartVerdict, timedOut } from '../../core/judge.ts';
-import { endVerdict, startVerdict } from '../../core/judgement.ts';
+import { endVerdict, startVerdict, whyOf } from '../../core/judgement.ts';
 import type { Log } from '../../core/log.ts';
 import type { Attempted } from '../../core/outcome.ts';
 import type { Queue } from '../../core/queue.ts';
@@ -56,7 +57,7 @@ export function createCastRunner(parts: CastRunParts): CastRunner {
   };
   const casting: Casting = { ...parts, rules, open: new Set() };
   return {
-    run: (ref, entry) => run(casting, ref, entry),
+    run: (ref, entry) => run(casting, ref, entry).catch((thrown: unknown) => fail(casting, ref, { entry, thrown })),
     running: () => casting.open.size,
     abort() {
       for (const one of casting.open) one.abort('shutdown');
@@ -86,6 +87,18 @@ async function run(casting: Casting, ref: PartitionRef, entry: CastEntry): Promi
   else events.emit('job.completed', { ...named, name, tookMs });
 }
 
+/** Our own code threw. The job is over already, and the next one has its turn. */
+function fail(
+  { queue, clock, events, log }: Casting,
+  ref: PartitionRef,
+  { entry: { member }, thrown }: { readonly entry: CastEntry; readonly thrown: unknown },
+): void {
+  const message = `duestream failed at this job: ${whyOf(thrown, ref)}`;
+  const error = { atMs: clock.wallMs(), attempt: 1, kind: 'refused' as const, message };
+  log.error({ job: member, error: error.message }, 'duestream failed at a job that is sent to everybody');
+  events.emit('job.failed', { queue: queue.name, id: idOf(member).id, name: DEFAULT_NAME, tookMs: 0, error });
+}
+
 interface Called {
   readonly ref: PartitionRef;
   readonly entry: CastEntry;
@@ -107,12 +120,13 @@ async function failureOf(casting: Casting, called: Called): Promise<Attempted | 
     });
   });
   open.add(lazyAbort);
-  const ending = await Promise.race([handled(casting, called, lazyAbort), timeIsUp]).then(
-    () => ({ kind: 'returned' as const }),
-    (thrown: unknown) => ({ kind: 'threw' as const, thrown, aborted: lazyAbort.reason }),
-  );
+  const ending = await Promise.race([handled(casting, called, lazyAbort), timeIsUp])
+    .then(
+      () => ({ kind: 'returned' as const }),
+      (thrown: unknown) => ({ kind: 'threw' as const, thrown, aborted: lazyAbort.reason }),
+    )
+    .finally(() => open.delete(lazyAbort));
   callOff?.();
-  open.delete(lazyAbort);
   const nowMs = Math.round(serverOf(ref).nowMs());
   const judged = endVerdict(ending, {
     life,
