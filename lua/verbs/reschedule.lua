@@ -55,9 +55,6 @@ local function judge(member, asked, mode, seen)
   -- What is due is not put back behind others by a due time that has passed too.
   local isDue = not before or before <= now
   if isDue and (due <= now or mode == 'earlier') then return 'ready' end
-  -- @kept
-  local stays = mode == 'earlier' and due > before or mode == 'later' and before and due < before
-  if stays then return 'kept ' .. waits end
   if isAll then
     local record
     spent, record = readWithin(jobs, member, 655360, spent)
@@ -65,6 +62,9 @@ local function judge(member, asked, mode, seen)
     if not spent then return 'later' end
     if seenText(hasRecord and record, run, waits) ~= seen then return 'changed' end
   end
+  -- @kept
+  local stays = mode == 'earlier' and due > before or mode == 'later' and before and due < before
+  if stays then return 'kept ' .. waits end
   return write(member, due, { waits = waits, run = run, hasRecord = hasRecord })
 end
 

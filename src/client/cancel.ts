@@ -1,6 +1,7 @@
 /**
  * Cancelling by id, one or many. A job that waits is over at once; one that runs is asked to stop; one that is over or
- * unknown is told. The second identical call changes nothing, so a lost reply is simply asked for again.
+ * unknown is told. The second identical call changes nothing, so a lost reply is simply asked for again. With `ifMatch` the
+ * script compares the job with what was seen of it, and cancels it only if it is still so.
  */
 import { memberOf } from '../core/codec.ts';
 import type { Queue } from '../core/queue.ts';
@@ -11,6 +12,7 @@ import { CANCEL_JOBS_MAX } from '../redis/transitions/bytes.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { CancelReply, Moved } from '../redis/transitions/replies.ts';
 import { inSlices, type Some } from './each-partition.ts';
+import { type IfMatchOption, seenOfEtag } from './etag.ts';
 import { type CallPartitions, isMoved, placesOf } from './partition-calls.ts';
 import { sendRepeated } from './repeats.ts';
 
@@ -19,10 +21,11 @@ export interface Cancelled {
   readonly id: string;
   /**
    * `cancelled`: it will not run · `requested`: it runs, and its signal aborts soon · `over`: it had ended before, as
-   * `over` says · `unknown`: there is no such job, or it ended longer ago than the done window · `indeterminate`: the reply
-   * was lost, and nothing is known of the job now, so nobody knows whether it was cancelled or never there.
+   * `over` says · `unknown`: there is no such job, or it ended longer ago than the done window · `changed`: it is not what
+   * `ifMatch` says, nothing was changed · `indeterminate`: the reply was lost, and nothing is known of the job now or it is
+   * another one since, so nobody knows whether it was cancelled or never there.
    */
-  readonly status: 'cancelled' | 'requested' | 'over' | 'unknown' | 'indeterminate';
+  readonly status: 'cancelled' | 'requested' | 'over' | 'unknown' | 'changed' | 'indeterminate';
   readonly over?: OverState;
 }
 
@@ -33,20 +36,26 @@ export interface CancelParts {
 }
 
 export interface Cancel {
-  readonly one: (queue: Queue, id: string, how: { readonly bare: boolean }) => Promise<Cancelled>;
+  readonly one: (queue: Queue, id: string, how: CancelHow) => Promise<Cancelled>;
   readonly many: (queue: Queue, ids: readonly string[]) => Promise<readonly Cancelled[]>;
+}
+
+export interface CancelHow extends IfMatchOption {
+  readonly bare: boolean;
 }
 
 /** A job by its id. */
 interface Item {
   readonly id: string;
   readonly member: string;
+  /** All that was seen of it; undefined: whatever it is. */
+  readonly seen?: string | undefined;
 }
 
 export function createCancel(parts: CancelParts): Cancel {
   return {
-    one(queue, id, { bare }) {
-      const item = { id, member: memberOf(id, { bare }) };
+    one(queue, id, { bare, ifMatch }) {
+      const item = { id, member: memberOf(id, { bare }), seen: seenOfEtag(ifMatch) };
       return parts.callPartitions(queue, (layout, policy) =>
         cancelOne(parts, { item, places: placesOf(layout, id, bare) }, policy),
       );
@@ -83,15 +92,15 @@ async function cancelSome(
   const results: Cancelled[] = [];
   while (results.length < some.length) {
     const items = some.slice(results.length, results.length + CANCEL_JOBS_MAX);
-    const members = items.map(({ member }) => member);
+    const members = items.map(({ member, seen }) => (seen === undefined ? member : `${member}\0${seen}`));
     const send = () => jobs.cancel(ref, members, { windowMs });
     const answers = await sendRepeated('cancel', { items, send }, policy);
     if (isMoved(answers)) return answers;
     const told = items.flatMap(({ id }, at) => {
       const { reply, isRepeated = false } = answers[at] ?? {};
       // Where a cancel leaves no tombstone, a job that it ended is unknown to the same call again.
-      const leaves = windowMs > 0 && memberOf(id) === members[at];
-      return reply && isFinal(reply) ? [cancelledOf(id, reply, { isRepeated, leaves })] : [];
+      const leaves = windowMs > 0 && memberOf(id) === items[at]?.member;
+      return reply && reply.kind !== 'later' ? [cancelledOf(id, reply, { isRepeated, leaves })] : [];
     });
     if (told.length === 0) throw new Error('the script replied to fewer jobs than it was sent');
     results.push(...told);
@@ -99,12 +108,13 @@ async function cancelSome(
   return results;
 }
 
-/** A reply that is not `later`, after which all of a call are; and nothing was said of what was seen. */
-type Final = Exclude<CancelReply, { kind: 'later' | 'changed' }>;
-const isFinal = (reply: CancelReply): reply is Final => reply.kind !== 'later' && reply.kind !== 'changed';
+/** A reply that is not `later`, after which all of a call are. */
+type Final = Exclude<CancelReply, { kind: 'later' }>;
 
 export function cancelledOf(id: string, reply: Final, { isRepeated = false, leaves = true } = {}): Cancelled {
   if (reply.kind === 'unknown' && isRepeated && !leaves) return { id, status: 'indeterminate' };
+  // An id that is free again may have got another job since the call before.
+  if (isRepeated && reply.kind === 'changed') return { id, status: 'indeterminate' };
   if (reply.kind !== 'over') return { id, status: reply.kind };
   // The call before may have met this job, and this one its work.
   if (isRepeated && reply.over === 'cancelled') return { id, status: 'cancelled' };
@@ -113,6 +123,8 @@ export function cancelledOf(id: string, reply: Final, { isRepeated = false, leav
 
 /** A bare id may stand in several partitions: what was done counts most. */
 function strongest(answers: readonly Cancelled[]): Cancelled | undefined {
-  const order: readonly Cancelled['status'][] = ['cancelled', 'requested', 'indeterminate', 'over', 'unknown'];
+  const order: readonly Cancelled['status'][] = [
+    ...(['cancelled', 'requested', 'indeterminate', 'changed', 'over', 'unknown'] as const),
+  ];
   return order.flatMap((status) => answers.find((answer) => answer.status === status) ?? [])[0];
 }

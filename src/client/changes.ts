@@ -12,6 +12,7 @@ import { checkList } from './bulk.ts';
 import type { Calls } from './calls.ts';
 import { createLevels, type DurabilityOption } from './durability.ts';
 import type { Edited, EditRequest } from './edit.ts';
+import { type IfMatchOption, parseIfMatch } from './etag.ts';
 import { dueOf } from './plan.ts';
 import type { Parts } from './producer-parts.ts';
 import type { Request, Rescheduled } from './reschedule.ts';
@@ -26,7 +27,7 @@ export type NewDue = Pick<ScheduleOptions, 'delay' | 'at' | 'zone'> & {
 type EditableOptions = OptionsOfFires & Pick<ScheduleOptions, 'expiresAt' | 'tags'>;
 
 /** What is to be different about a job. What is left out stays; `null` takes an option back to what its queue says. */
-export type JobChange<Data = unknown> = {
+export type JobChange<Data = unknown> = IfMatchOption & {
   readonly [Name in keyof EditableOptions]?: EditableOptions[Name] | null;
 } & {
   readonly data?: Data | undefined;
@@ -43,32 +44,46 @@ export interface RunNow {
   readonly id: string;
   /**
    * `due`: it is due now · `already-due`: it was, and waits for a worker · `running`, `over`, `unknown`: it does not wait,
-   * nothing was changed · `indeterminate`: the reply was lost, and the job has been started or has ended since.
+   * nothing was changed · `changed`: it is not what `ifMatch` says, nothing was changed · `indeterminate`: the reply was
+   * lost, and the job has been started, changed or has ended since.
    */
-  readonly status: 'due' | 'already-due' | 'running' | 'over' | 'unknown' | 'indeterminate';
+  readonly status: 'due' | 'already-due' | 'running' | 'over' | 'unknown' | 'changed' | 'indeterminate';
   readonly over?: Rescheduled['over'];
 }
 
 type How = DurabilityOption;
+/** A job, as it was seen. */
+type SeenJob = IfMatchOption & { readonly id: string };
+type DueOf = NewDue & SeenJob;
 
 /** Changes of jobs that wait: for their time, for a retry, or for a worker. Id, attempts and history stay. */
 export interface Changes {
   /**
-   * Another due time. A job that runs, is over or unknown is not changed, and the status says so.
+   * Another due time. A job that runs, is over or unknown is not changed, and the status says so. With `ifMatch` it is
+   * changed only if it is what you have seen, else the status is `changed`.
    *
    * @throws DuestreamError `bad-input` without `delay` and `at`, and as `schedule` does
    * @example
    * const { status } = await producer.reschedule(reminders, 'payment:42', { delay: '1d', only: 'later' });
    */
-  reschedule(queue: QueueInput<unknown>, id: string, due: NewDue, options?: DurabilityOption): Promise<Rescheduled>;
+  reschedule(
+    queue: QueueInput<unknown>,
+    id: string,
+    due: NewDue & IfMatchOption,
+    options?: DurabilityOption,
+  ): Promise<Rescheduled>;
   /** Up to a million, results in their order. @example await producer.rescheduleMany(mail, ids.map((id) => ({ id, delay: '1h' }))); */
   rescheduleMany(
     queue: QueueInput<unknown>,
-    jobs: readonly (NewDue & { readonly id: string })[],
+    jobs: readonly DueOf[],
     options?: DurabilityOption,
   ): Promise<readonly Rescheduled[]>;
-  /** Due now, also before the end of a backoff. @example await producer.runNow(reminders, 'payment:42'); */
-  runNow(queue: QueueInput<unknown>, id: string, options?: DurabilityOption): Promise<RunNow>;
+  /**
+   * Due now, also before the end of a backoff; with `ifMatch` only if it is what you have seen.
+   *
+   * @example await producer.runNow(reminders, 'payment:42', { ifMatch: job.etag });
+   */
+  runNow(queue: QueueInput<unknown>, id: string, options?: DurabilityOption & IfMatchOption): Promise<RunNow>;
   /** Up to a million, results in their order. @example await producer.runNowMany(reminders, ids); */
   runNowMany(
     queue: QueueInput<unknown>,
@@ -76,8 +91,8 @@ export interface Changes {
     options?: DurabilityOption,
   ): Promise<readonly RunNow[]>;
   /**
-   * Another content: data, name, options. It is compared and set, so an edit never undoes another one; with `ifDigest` it
-   * is refused (`changed`) unless the job is what you have seen.
+   * Another content: data, name, options. It is compared and set, so an edit never undoes another one; with `ifMatch` it
+   * is refused (`changed`) unless the job is what you have seen, with `ifDigest` unless its content is.
    *
    * @throws DuestreamError `bad-input` for an option that there is not, or one outside its range
    * @example
@@ -94,7 +109,8 @@ export interface Changes {
 
 const DUE_NAMES = ['delay', 'at', 'zone', 'only'];
 const OPTION_NAMES: readonly string[] = [...bodyFields, ...headerFields].map(({ name }) => name);
-const CHANGE_NAMES = ['data', 'name', ...OPTION_NAMES, 'ifDigest'];
+const CONDITIONS = ['ifDigest', 'ifMatch'];
+const CHANGE_NAMES = ['data', 'name', ...OPTION_NAMES, ...CONDITIONS];
 const DIGEST = /^[0-9a-f]{16}$/;
 
 export function changesOf(settings: ProducerSettings, { runChecked }: Pick<Calls, 'runChecked'>): Changes {
@@ -102,9 +118,11 @@ export function changesOf(settings: ProducerSettings, { runChecked }: Pick<Calls
   const levelIn = createLevels(settings);
   const to = (queue: QueueInput<unknown>) => queueOf(queue);
 
-  function rescheduleAll(queue: QueueInput<unknown>, list: readonly (NewDue & { readonly id: string })[], how: How) {
+  function rescheduleAll(queue: QueueInput<unknown>, list: readonly DueOf[], how: How) {
     const read = () => {
-      const jobs = list.map((due) => ({ ...due, id: parseAnyId(due.id, false), mode: modeOf(due) }));
+      const jobs = list.map(({ ifMatch, ...due }) => ({
+        ...{ ...due, id: parseAnyId(due.id, false), mode: modeOf(due), ifMatch: parseIfMatch(ifMatch) },
+      }));
       return { queue: to(queue), jobs, calledMs: clock.monotonicMs() };
     };
     const work = async (
@@ -113,19 +131,20 @@ export function changesOf(settings: ProducerSettings, { runChecked }: Pick<Calls
     ) => {
       await server.settle();
       const within = limits(calledMs);
-      const requests = jobs.map((due): Request => ({ id: due.id, mode: due.mode, dueMs: dueOf(due, within) }));
+      const requests = jobs.map(
+        (due): Request => ({
+          ...{ id: due.id, mode: due.mode, dueMs: dueOf(due, within), ifMatch: due.ifMatch },
+        }),
+      );
       return reschedule(found, requests);
     };
     return runChecked(read, work, () => levelIn(how, []));
   }
 
-  function runAll(queue: QueueInput<unknown>, ids: readonly string[], how: How) {
+  function runAll(queue: QueueInput<unknown>, list: readonly SeenJob[], how: How) {
     return runChecked(
-      () => ({ queue: to(queue), ids: ids.map((id) => parseAnyId(id, false)) }),
-      async ({ reschedule }, given) => {
-        const requests = given.ids.map((id): Request => ({ id, dueMs: 0, mode: 'earlier' }));
-        return (await reschedule(given.queue, requests)).map(runNowOf);
-      },
+      () => ({ queue: to(queue), requests: list.map(dueNow) }),
+      async ({ reschedule }, given) => (await reschedule(given.queue, given.requests)).map(runNowOf),
       () => levelIn(how, []),
     );
   }
@@ -144,12 +163,19 @@ export function changesOf(settings: ProducerSettings, { runChecked }: Pick<Calls
   return {
     reschedule: async (queue, id, due, how = {}) => first(await rescheduleAll(queue, [{ ...due, id }], how)),
     rescheduleMany: async (queue, jobs, how = {}) => rescheduleAll(queue, checked(jobs, 'jobs'), how),
-    runNow: async (queue, id, how = {}) => first(await runAll(queue, [id], how)),
-    runNowMany: async (queue, ids, how = {}) => runAll(queue, checked(ids, 'ids'), how),
+    runNow: async (queue, id, { ifMatch, ...how } = {}) => first(await runAll(queue, [{ id, ifMatch }], how)),
+    runNowMany: async (queue, ids, how = {}) => {
+      const list = checked(ids, 'ids').map((id) => ({ id }));
+      return runAll(queue, list, how);
+    },
     edit: async (queue, id, change, how = {}) => first(await editAll(queue, [{ ...change, id }], how)),
     editMany: async (queue, jobs, how = {}) => editAll(queue, checked(jobs, 'jobs'), how),
   };
 }
+
+const dueNow = ({ id, ifMatch }: SeenJob): Request => ({
+  ...{ id: parseAnyId(id, false), dueMs: 0, mode: 'earlier', ifMatch: parseIfMatch(ifMatch) },
+});
 
 function checked<T>(list: readonly T[], what: string): readonly T[] {
   checkList(list, what);
@@ -188,9 +214,10 @@ export function requestOf(
   { queue, dataBytesMax }: { readonly queue: Queue; readonly dataBytesMax: number },
 ): EditRequest {
   checkNames(change, CHANGE_NAMES, 'edit');
-  const { id, name, data, ifDigest, ...options } = change;
-  if (!CHANGE_NAMES.some((one) => one !== 'ifDigest' && Reflect.get(change, one) !== undefined)) {
-    const allowed = CHANGE_NAMES.filter((one) => one !== 'ifDigest').join(', ');
+  const { id, name, data, ifDigest, ifMatch, ...options } = change;
+  const changing = CHANGE_NAMES.filter((one) => !CONDITIONS.includes(one));
+  if (!changing.some((one) => Reflect.get(change, one) !== undefined)) {
+    const allowed = changing.join(', ');
     throw new DuestreamError('bad-input', `nothing is to be different; allowed: at least one of ${allowed}`);
   }
   if (ifDigest !== undefined && !(typeof ifDigest === 'string' && DIGEST.test(ifDigest))) {
@@ -203,6 +230,7 @@ export function requestOf(
   return {
     id: parseAnyId(id, false),
     ifDigest,
+    ifMatch: parseIfMatch(ifMatch),
     change: {
       ...(name === undefined ? {} : { name: jobOptions.name.check(name, 'name') }),
       hasData,

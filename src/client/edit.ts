@@ -19,6 +19,7 @@ import type { EditItem, EditReply } from '../redis/transitions/edits.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { Moved } from '../redis/transitions/replies.ts';
 import { inSlices, type Some } from './each-partition.ts';
+import { etagOfJob, seenOfEtag } from './etag.ts';
 import { type CallPartitions, isMoved } from './partition-calls.ts';
 import { withReadRetry } from './read-retry.ts';
 import { type Answer, isDoubtful, sendRepeated } from './repeats.ts';
@@ -28,14 +29,16 @@ import { refuseEncoded } from './shown.ts';
 export interface Edited {
   readonly id: string;
   /**
-   * `edited` · `already`: it is what it should become · `changed`: somebody has changed it, it is not what `ifDigest`
-   * says · `running`, `over`, `unknown`: it does not wait, nothing was changed · `unreadable`: its record cannot be read
+   * `edited` · `already`: it is what it should become · `changed`: somebody has changed it, it is not what `ifMatch` or
+   * `ifDigest` says · `running`, `over`, `unknown`: it does not wait, nothing was changed · `unreadable`: its record cannot be read
    * · `indeterminate`: the reply was lost, and the job has been started, changed or ended since, so nobody knows whether
    * it was edited before.
    */
   readonly status: 'edited' | 'already' | 'changed' | 'running' | 'over' | 'unknown' | 'unreadable' | 'indeterminate';
   /** Of what is stored now, with `edited`, `already` and `changed`: for the next edit's `ifDigest`. */
   readonly digest?: string | undefined;
+  /** Of the job after it, with `edited` and `already`: for the next change's `ifMatch`. */
+  readonly etag?: string | undefined;
   readonly over?: OverState | undefined;
 }
 
@@ -44,6 +47,7 @@ export interface EditRequest {
   readonly id: string;
   readonly change: Omit<RecordChange, 'dueMs'>;
   readonly ifDigest: string | undefined;
+  readonly ifMatch: string | undefined;
 }
 
 export interface EditParts {
@@ -112,7 +116,9 @@ async function lookAndCall(parts: EditParts, some: Asked, policy: RetryPolicy): 
 
 type Plan =
   | { readonly request: EditRequest; readonly result: Edited }
-  | { readonly request: EditRequest; readonly item: EditItem };
+  | { readonly request: EditRequest; readonly item: SeenItem };
+/** `seen`: all that was seen of the job from which the record was made. */
+type SeenItem = EditItem & { readonly seen: string | undefined };
 type Sent = Extract<Plan, { item: EditItem }>;
 
 async function lookAt(
@@ -155,10 +161,10 @@ function nameIn(record: string): string | undefined {
 }
 
 function planOf(request: EditRequest, job: Peek | undefined): Plan {
-  const { id, change, ifDigest } = request;
+  const { id, change, ifDigest, ifMatch } = request;
   const done = (result: Omit<Edited, 'id'>): Plan => ({ request, result: { id, ...result } });
   if (!job) return done({ status: 'unknown' });
-  const { record, run, tombstone, member } = job;
+  const { record, run, tombstone, member, seen } = job;
   if (tombstone) return done({ status: 'over', over: tombstone.outcome });
   if (record === undefined) return done({ status: 'unreadable' });
   const before = digestOf(record);
@@ -167,10 +173,12 @@ function planOf(request: EditRequest, job: Peek | undefined): Plan {
   if (edited === undefined) return done({ status: 'unreadable' });
   // Nothing to do, whatever it does now: the same edit again, or one that changes nothing. The script says so, because a
   // call that is to be durable waits for what it finds as well.
-  if (edited === record) return { request, item: { member, before, record } };
+  if (edited === record) return { request, item: { member, before, record, seen } };
   if (run?.owner !== undefined) return done({ status: 'running' });
-  if (ifDigest !== undefined && ifDigest !== before) return done({ status: 'changed', digest: before });
-  return { request, item: { member, before, record: edited } };
+  const isSeen = (ifDigest ?? before) === before && (seenOfEtag(ifMatch) ?? seen) === seen;
+  if (!isSeen) return done({ status: 'changed', digest: before });
+  // The script compares what the caller has seen, or else only what was changed here.
+  return { request, item: { member, before: seenOfEtag(ifMatch) ?? before, record: edited, seen } };
 }
 
 /** As many as one call may carry, and at least one. */
@@ -185,15 +193,15 @@ function firstBytes(plans: readonly Sent[]): readonly Sent[] {
 
 /** Undefined: it is to be looked at again. */
 function resultOf(
-  { id, ifDigest }: EditRequest,
-  { record }: EditItem,
+  { id, ifDigest, ifMatch }: EditRequest,
+  { record, seen }: SeenItem,
   { reply, isRepeated }: Answer<EditReply>,
 ): Edited | undefined {
   switch (reply.kind) {
     case 'ok':
-      return { id, status: 'edited', digest: digestOf(record) };
+      return { id, status: 'edited', ...after(record, seen) };
     case 'already':
-      return { id, status: isRepeated ? 'edited' : 'already', digest: digestOf(record) };
+      return { id, status: isRepeated ? 'edited' : 'already', ...after(record, seen) };
     case 'later':
       return undefined;
     case 'bad-record':
@@ -203,8 +211,14 @@ function resultOf(
       if (isRepeated) return { id, status: 'indeterminate' };
       if (reply.kind === 'over') return { id, status: 'over', over: reply.over };
       if (reply.kind !== 'changed') return { id, status: reply.kind === 'unknown' ? 'unknown' : 'running' };
-      return ifDigest === undefined ? undefined : { id, status: 'changed' };
+      return (ifDigest ?? seenOfEtag(ifMatch)) === undefined ? undefined : { id, status: 'changed' };
   }
+}
+
+/** An edit changes neither the due time nor what was started. */
+function after(record: string, seen = ''): Pick<Edited, 'digest' | 'etag'> {
+  const digest = digestOf(record);
+  return { digest, etag: etagOfJob(seen.replace(/^\S+/, digest)) };
 }
 
 const tooLarge = (id: string, record: string): DuestreamError =>

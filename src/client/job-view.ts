@@ -18,6 +18,7 @@ import { type DeadLetter, deadLetter, type Peek, peek } from '../redis/inspect.t
 import type { PartitionRef } from '../redis/keys.ts';
 import { pastOf } from '../redis/past.ts';
 import type { Moved } from '../redis/transitions/replies.ts';
+import { etagOfJob } from './etag.ts';
 import { type CallPartitions, placesOf } from './partition-calls.ts';
 import { withReadRetry } from './read-retry.ts';
 
@@ -41,6 +42,8 @@ export interface JobView<Data = unknown> {
   readonly options: ToldOptions;
   /** Tells this content from any other, for `ifDigest` of an edit. Undefined once the job is over, or without a record. */
   readonly digest: string | undefined;
+  /** Tells the job as it is now from what it becomes by an edit, a start or another due time, for `ifMatch`. Undefined once it is over. */
+  readonly etag: string | undefined;
   /** Epoch ms of the next start; undefined when it is over. Of a job that is ready or runs `list` knows it, `get` does not. */
   readonly dueMs: number | undefined;
   /** The due time that the producer asked for, in epoch ms. */
@@ -156,6 +159,7 @@ export function viewOf<Data>(
     codec,
     options,
     digest,
+    etag: found.seen === undefined ? undefined : etagOfJob(found.seen),
     dueMs: found.dueMs,
     askedDueMs,
     attempts: tombstone?.attempts ?? run?.attempts ?? 0,
@@ -196,7 +200,17 @@ function pastView<Data>(ref: PartitionRef, { past, letter }: Known): JobView<Dat
     ...{ id, bare, queue: ref.queue, partition: ref.partition, state, name, headers, codec },
     // The queue's definition is the only witness of the type, here as in a handler.
     data: data as Data | undefined,
-    ...{ options, digest: undefined, dueMs: undefined, askedDueMs, attempts, failures, crashes, generation },
+    ...{
+      options,
+      digest: undefined,
+      etag: undefined,
+      dueMs: undefined,
+      askedDueMs,
+      attempts,
+      failures,
+      crashes,
+      generation,
+    },
     ...{ cancelRequested: false, owner: end.owner, token: end.token, history: end.history, overMs: end.overMs },
     ...{ deferred: end.deferred, deadLetter: end.deadLetter, reason: letter?.reason, past, readable },
   };

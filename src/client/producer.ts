@@ -12,6 +12,7 @@ import type { Cancelled } from './cancel.ts';
 import { type Changes, changesOf, type JobChange, type NewDue, type RunNow } from './changes.ts';
 import { createLevels, type Durability, type DurabilityOption } from './durability.ts';
 import type { Edited } from './edit.ts';
+import { type IfMatchOption, parseIfMatch } from './etag.ts';
 import type { JobCount } from './find/count.ts';
 import type { JobFilter } from './find/filter.ts';
 import { type Finding, findingOf } from './find/finding.ts';
@@ -28,7 +29,7 @@ import {
 } from './middleware.ts';
 import type { JobResult } from './past.ts';
 import { dueOf } from './plan.ts';
-import { parseReplayed, type Replayed, type ReplayTarget } from './replay.ts';
+import { parseReplayed, type Replayed, type ReplayOptions, type ReplayTarget } from './replay.ts';
 import type { Rescheduled } from './reschedule.ts';
 import { schedulingOf } from './schedule-calls.ts';
 import type { Scheduled } from './scheduled.ts';
@@ -45,6 +46,7 @@ export type {
   DurabilityOption,
   Edited,
   Finding,
+  IfMatchOption,
   JobChange,
   JobCount,
   JobFilter,
@@ -59,6 +61,7 @@ export type {
   ProducerOptions,
   QueueInput,
   Replayed,
+  ReplayOptions,
   ReplayTarget,
   Rescheduled,
   RunNow,
@@ -80,14 +83,18 @@ export type {
  */
 export interface Producer extends Scheduling, Changes, Finding, Looks {
   /**
-   * Cancels one job. `bare`: one that a foreign producer put as a plain zset member.
+   * Cancels one job. `bare`: one that a foreign producer put as a plain zset member. With `ifMatch` it is cancelled only if
+   * it is what you have seen, else the status is `changed`.
    *
-   * @example if ((await producer.cancel(reminders, id)).status === 'requested') console.log('it runs right now');
+   * @example
+   * const job = await producer.get(reminders, id);
+   * const { status } = await producer.cancel(reminders, id, { ifMatch: job?.etag });
+   * if (status === 'requested') console.log('it runs right now');
    */
   cancel(
     queue: QueueInput<unknown>,
     id: string,
-    options?: DurabilityOption & { readonly bare?: boolean },
+    options?: DurabilityOption & IfMatchOption & { readonly bare?: boolean },
   ): Promise<Cancelled>;
   /** Cancels up to a million jobs, results in their order. @example await producer.cancelMany(reminders, ids); */
   cancelMany(
@@ -98,16 +105,13 @@ export interface Producer extends Scheduling, Changes, Finding, Looks {
   /**
    * Makes one dead letter a scheduled job again, with fresh budgets; due now unless `delay` or `at` says otherwise. It is
    * named by its own id, or by the id of its job: then the newest dead letter of that job is taken, if it is among the
-   * 100,000 newest of its partition. Without one the status is `gone`. `partition` is needed only where two partitions
+   * 100,000 newest of its partition. Without one the status is `gone`; with `ifMatch`, where it is another one than you have
+   * seen, `changed`. `partition` is needed only where two partitions
    * have a dead letter of the same id.
    *
    * @example await producer.replay(emails, { id: `welcome:${user}` }, { delay: '5m' });
    */
-  replay(
-    queue: QueueInput<unknown>,
-    deadLetter: ReplayTarget,
-    options?: Pick<ScheduleOptions, 'delay' | 'at'> & DurabilityOption & { readonly partition?: number | undefined },
-  ): Promise<Replayed>;
+  replay(queue: QueueInput<unknown>, deadLetter: ReplayTarget, options?: ReplayOptions): Promise<Replayed>;
   /**
    * Puts a middleware around every later call of `schedule` and `scheduleMany`, for logging, tenancy or tracing. The first
    * one is the outermost. Of an object that a worker uses too, only `schedule` counts here.
@@ -179,9 +183,9 @@ function methodsOf(settings: ProducerSettings, { runChecked }: Calls): Methods {
   return {
     cancel: (queue, id, options = {}) =>
       runChecked(
-        () => one(queue, id, options.bare),
+        () => ({ ...one(queue, id, options.bare), ifMatch: parseIfMatch(options.ifMatch) }),
         ({ cancel }, given) => cancel.one(given.to, given.id, given),
-        () => levelIn(options, ['bare']),
+        () => levelIn(options, ['bare', 'ifMatch']),
       ),
     cancelMany: (queue, ids, options = {}) =>
       runChecked(
@@ -194,12 +198,16 @@ function methodsOf(settings: ProducerSettings, { runChecked }: Calls): Methods {
       ),
     replay: (queue, deadLetter, options = {}) =>
       runChecked(
-        () => ({ to: queueOf(queue), target: parseReplayed(deadLetter), calledMs: clock.monotonicMs() }),
-        async ({ server, limits, replay }, { to, target, calledMs }) => {
+        () => ({
+          ...{ to: queueOf(queue), target: parseReplayed(deadLetter), calledMs: clock.monotonicMs() },
+          ifMatch: parseIfMatch(options.ifMatch),
+        }),
+        async ({ server, limits, replay }, { to, target, calledMs, ifMatch }) => {
           await server.settle();
-          return replay(to, { target, dueMs: dueOf(options, limits(calledMs)), partition: options.partition });
+          const dueMs = dueOf(options, limits(calledMs));
+          return replay(to, { target, dueMs, partition: options.partition, ifMatch });
         },
-        () => levelIn(options, ['delay', 'at', 'zone', 'partition']),
+        () => levelIn(options, ['delay', 'at', 'zone', 'partition', 'ifMatch']),
       ),
   };
 }

@@ -6,6 +6,7 @@
 import { memberOf, type Tombstone } from '../core/codec.ts';
 import { show } from '../core/duration.ts';
 import { DuestreamError } from '../core/errors.ts';
+import type { ScheduleOptions } from '../core/job-options.ts';
 import type { Queue } from '../core/queue.ts';
 import type { Redis } from '../redis/connection/connect.ts';
 import { type RetryPolicy, withRetry } from '../redis/connection/outage.ts';
@@ -13,7 +14,8 @@ import { type DeadLetter, deadLetter as deadLetterAt, deadLetters, peek } from '
 import type { PartitionRef } from '../redis/keys.ts';
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { Moved, ReplayReply } from '../redis/transitions/replies.ts';
-import type { Confirming } from './durability.ts';
+import type { Confirming, DurabilityOption } from './durability.ts';
+import { etagOfDeadLetter, type IfMatchOption, isMatch } from './etag.ts';
 import type { Layout } from './layouts.ts';
 import { type CallPartitions, isMoved, placesOf } from './partition-calls.ts';
 import { withReadRetry } from './read-retry.ts';
@@ -34,22 +36,31 @@ export interface Replayed {
   readonly deadLetter: string | undefined;
   /**
    * `scheduled`: the job lives again, and the dead letter is gone · `live`: a job of this id lives, and the dead letter
-   * stays · `empty`: the dead letter has no record to replay · `gone`: there is no such dead letter · `indeterminate`: the
-   * reply was lost and the dead letter is gone since, but nothing is known of its job, so nobody knows what became of both.
+   * stays · `empty`: the dead letter has no record to replay · `gone`: there is no such dead letter · `changed`: it is
+   * another one than `ifMatch` says, and stays · `indeterminate`: the reply was lost and the dead letter is gone since, but
+   * nothing is known of its job, so nobody knows what became of both.
    */
-  readonly status: 'scheduled' | 'live' | 'empty' | 'gone' | 'indeterminate';
+  readonly status: 'scheduled' | 'live' | 'empty' | 'gone' | 'changed' | 'indeterminate';
   /** The job that was named, else whose dead letter it is, unless that is gone. */
   readonly id: string | undefined;
   /** With `scheduled`: epoch ms from which the job may run. */
   readonly dueMs: number | undefined;
 }
 
+/** When a dead letter runs again, and which one is meant. */
+export type ReplayOptions = Pick<ScheduleOptions, 'delay' | 'at'> &
+  DurabilityOption &
+  IfMatchOption & {
+    /** Needed only where two partitions have a dead letter of this number. */
+    readonly partition?: number | undefined;
+  };
+
 /** What is replayed, checked. */
 type Target =
   | { readonly deadLetterId: string }
   | { readonly deadLetterId?: undefined; readonly id: string; readonly bare: boolean };
 
-export interface ReplayRequest {
+export interface ReplayRequest extends IfMatchOption {
   readonly target: Target;
   readonly dueMs: number;
   /** Needed only where two partitions have a dead letter of this number. */
@@ -92,12 +103,15 @@ export type Replay = (queue: Queue, request: ReplayRequest) => Promise<Replayed>
 export function createReplay(replaying: Replaying): Replay {
   return async (queue, request) => {
     const replayed = await replaying.callPartitions(queue, async (layout, policy): Promise<Replayed | Moved> => {
-      const { target, dueMs } = request;
+      const { target, dueMs, ifMatch } = request;
       const found = await locate(replaying, { layout, request, policy });
       if (!found) return { deadLetter: target.deadLetterId, status: 'gone', id: idIn(target), dueMs: undefined };
+      const { id, entry: deadLetter } = found.deadLetter;
+      // A dead letter never changes: the script replays what was read here, or finds it gone.
+      const isSeen = isMatch(ifMatch, etagOfDeadLetter(found.deadLetter));
+      if (!isSeen) return { deadLetter, status: 'changed', id, dueMs: undefined };
       const reply = await replayPlaced({ ...replaying, policy }, found, dueMs);
       if (isMoved(reply)) return reply;
-      const { id, entry: deadLetter } = found.deadLetter;
       if (reply.kind === 'ok') return { deadLetter, status: 'scheduled', id, dueMs: reply.dueMs };
       return { deadLetter, status: reply.kind, id, dueMs: undefined };
     });

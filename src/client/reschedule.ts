@@ -1,6 +1,7 @@
 /**
  * Another due time for jobs that wait. The token of the last start is looked up first and travels with the call: when a
- * reply was lost and the job has been started since, the repeated call changes nothing.
+ * reply was lost and the job has been started since, the repeated call changes nothing. With `ifMatch` all that the caller
+ * has seen of the job travels instead.
  */
 import { memberOf } from '../core/codec.ts';
 import { DuestreamError } from '../core/errors.ts';
@@ -14,6 +15,7 @@ import type { RescheduleItem, RescheduleReply } from '../redis/transitions/edits
 import type { Jobs } from '../redis/transitions/jobs.ts';
 import type { Moved } from '../redis/transitions/replies.ts';
 import { inSlices, type Some } from './each-partition.ts';
+import { seenOfEtag } from './etag.ts';
 import { type CallPartitions, isMoved } from './partition-calls.ts';
 import { withReadRetry } from './read-retry.ts';
 import { type Answer, sendRepeated } from './repeats.ts';
@@ -24,10 +26,19 @@ export interface Rescheduled {
   /**
    * `rescheduled`: due at `dueMs`, and before at `wasMs` · `already`: that was its due time · `kept`: `only` forbids it,
    * and it is due at `dueMs` · `ready`: it is due already and waits for a worker · `running`, `over`, `unknown`: it does
-   * not wait, nothing was changed · `indeterminate`: the reply was lost, and the job has been started or has ended since,
-   * so nobody knows whether it was changed before.
+   * not wait, nothing was changed · `changed`: it is not what `ifMatch` says, nothing was changed · `indeterminate`: the
+   * reply was lost, and the job has been started, changed or has ended since, so nobody knows whether it was changed before.
    */
-  readonly status: 'rescheduled' | 'already' | 'kept' | 'ready' | 'running' | 'over' | 'unknown' | 'indeterminate';
+  readonly status:
+    | 'rescheduled'
+    | 'already'
+    | 'kept'
+    | 'ready'
+    | 'running'
+    | 'over'
+    | 'unknown'
+    | 'changed'
+    | 'indeterminate';
   /** Epoch ms, with `rescheduled`, `already` and `kept`. */
   readonly dueMs?: number;
   /** Epoch ms, with `rescheduled`; undefined for a job that was due and waited for a worker. */
@@ -41,6 +52,7 @@ export interface Request {
   /** 0: now. */
   readonly dueMs: number;
   readonly mode: RescheduleItem['mode'];
+  readonly ifMatch?: string | undefined;
 }
 
 export interface RescheduleParts {
@@ -84,7 +96,8 @@ async function inOneCall(
     for (const [at, request] of open.entries()) {
       const { reply, isRepeated } = answers[at] ?? {};
       if (!reply) throw new Error('the script replied to fewer jobs than it was sent');
-      if (reply.kind === 'started' && !isRepeated && looks < LOOKS_MAX) again.push(request);
+      const isStarted = reply.kind === 'started' && !isRepeated && looks < LOOKS_MAX;
+      if (isStarted || reply.kind === 'later') again.push(request);
       else results.set(request, rescheduledOf(request.id, reply, isRepeated === true));
     }
     open = again;
@@ -99,7 +112,10 @@ async function lookAndCall(
 ): Promise<readonly Answer<RescheduleReply>[] | Moved> {
   const members = some.map(({ id }) => memberOf(id));
   const seen = await withReadRetry('reschedule', () => lastTokens(redis, ref, members), policy);
-  const items = some.map(({ dueMs, mode }, at) => ({ member: members[at] ?? '', dueMs, mode, seen: seen[at] ?? '0' }));
+  const items = some.map(({ dueMs, mode, ifMatch }, at) => ({
+    ...{ member: members[at] ?? '', dueMs, mode },
+    seen: seenOfEtag(ifMatch) ?? seen[at] ?? '0',
+  }));
   const send = () => jobs.reschedule(ref, items, { horizonMs });
   return sendRepeated('reschedule', { items: some, send }, policy);
 }
@@ -113,14 +129,13 @@ export function rescheduledOf(id: string, reply: RescheduleReply, isRepeated: bo
       return { id, status: reply.kind, dueMs: reply.dueMs };
     case 'ready':
       return { id, status: 'ready' };
-    case 'changed':
     case 'later':
-      throw new Error(`the script answered ${reply.kind} to a call that named a token alone`);
+      throw new Error('the script has not looked at the job');
     case 'bad-due':
       throw new DuestreamError('bad-input', `the due time of ${id} is beyond the horizon by the clock of Redis`);
     default:
       if (isRepeated) return { id, status: 'indeterminate' };
       if (reply.kind === 'over') return { id, status: 'over', over: reply.over };
-      return { id, status: reply.kind === 'unknown' ? 'unknown' : 'running' };
+      return { id, status: reply.kind === 'started' ? 'running' : reply.kind };
   }
 }

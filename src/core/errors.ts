@@ -17,6 +17,7 @@ export const errorCatalogue = {
   exists: { exit: 1, http: 409 },
   'not-found': { exit: 1, http: 404 },
   moved: { exit: 1, http: 409 },
+  changed: { exit: 1, http: 412 },
   stopped: { exit: 1, http: 503 },
   failed: { exit: 1, http: 500 },
   unavailable: { exit: 69, http: 503 },

@@ -82,7 +82,7 @@ function health(c: Context, { ok, detail }: Health): Response {
 
 function failureOf(error: unknown): {
   readonly code: string;
-  readonly status: 400 | 404 | 409 | 429 | 500 | 502 | 503 | 507;
+  readonly status: 400 | 404 | 409 | 412 | 429 | 500 | 502 | 503 | 507;
 } {
   if (error instanceof DuestreamError) return { code: error.code, status: errorCatalogue[error.code].http };
   return error instanceof HTTPException ? { code: 'unavailable', status: 503 } : { code: 'failed', status: 500 };

@@ -17,6 +17,7 @@ import { type QuotaUse, quotaUse } from '../core/quota.ts';
 import type { JobState } from '../core/state.ts';
 import type { Redis } from './connection/connect.ts';
 import type { PartitionRef } from './keys.ts';
+import { seenIn } from './transitions/edits.ts';
 import type { Moved } from './transitions/replies.ts';
 import { fieldsOf, list, type Reply, run, score, text } from './transitions/scripts.ts';
 import { type Pause, pauseOf } from './transitions/upkeep.ts';
@@ -55,6 +56,8 @@ export interface Peek {
   readonly dueMs: number | undefined;
   readonly run: Run | undefined;
   readonly overMs: number | undefined;
+  /** All that is seen of a job that is not over, for a change that holds only if it is still so. */
+  readonly seen: string | undefined;
 }
 
 export interface DeadLetter {
@@ -143,15 +146,20 @@ export async function peek(redis: Redis, ref: PartitionRef, member: string): Pro
   if (value === '' && due === '') return undefined;
   const tombstone = isTombstone(value) ? decodeTombstone(value) : undefined;
   const started = decodeRun(runText);
+  const record = value === '' || tombstone ? undefined : value;
+  const isLive = record !== undefined || due !== '';
   return {
     nowMs: Number(now),
     state: stateOf({ tombstone, due, run: started }),
     member,
-    record: value === '' || tombstone ? undefined : value,
+    record,
     tombstone,
     dueMs: due === '' ? undefined : score(due),
     run: started,
     overMs: over === '' ? undefined : Number(over),
+    seen: isLive
+      ? seenIn({ record, run: record === undefined ? undefined : started, due: due || undefined })
+      : undefined,
   };
 }
 

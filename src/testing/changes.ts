@@ -1,5 +1,6 @@
 /** How callers change a job that waits in virtual time, by the rules of the scripts, and what a look at one shows. */
 import { type Edited, type EditRequest, plannedIn } from '../client/edit.ts';
+import { etagOfJob, seenOfEtag } from '../client/etag.ts';
 import type { Request } from '../client/reschedule.ts';
 import { memberOf } from '../core/codec.ts';
 import type { Token } from '../core/job.ts';
@@ -20,14 +21,14 @@ function notWaiting(job: Kept | undefined) {
   return job.state === 'running' ? ({ kind: 'running' } as const) : undefined;
 }
 
-/** The rules of `cancel.lua`. `seen`: as `seenText` says. */
+/** The rules of `cancel.lua`. `seen`: as `seenText` says; undefined: any. */
 export function cancel(
   book: JobBook,
   queue: string,
-  { id, seen }: { readonly id: string; readonly seen: string },
+  { id, seen }: { readonly id: string; readonly seen: string | undefined },
 ): CancelReply {
   const job = book.find(queue, id);
-  const isOther = job && !overOf(job.state) && seenOf(job) !== seen;
+  const isOther = job && !overOf(job.state) && (seen ?? seenOf(job)) !== seenOf(job);
   return isOther ? { kind: 'changed' } : book.cancel(queue, id);
 }
 
@@ -35,7 +36,7 @@ export function cancel(
 export async function reschedule(
   book: JobBook,
   queue: string,
-  { id, mode, dueMs: askedMs, seen }: Request & { readonly seen?: string | undefined },
+  { id, mode, dueMs: askedMs, ifMatch, seen = seenOfEtag(ifMatch) }: Request & { readonly seen?: string | undefined },
 ): Promise<RescheduleReply> {
   const job = book.find(queue, id);
   const refusal = notWaiting(job);
@@ -46,8 +47,8 @@ export async function reschedule(
   if (wasMs === dueMs) return { kind: 'already', dueMs };
   const isDue = wasMs === undefined || wasMs <= nowMs;
   if (isDue && (dueMs <= nowMs || mode === 'earlier')) return { kind: 'ready' };
-  if (wasMs !== undefined && forbids(mode, dueMs - wasMs)) return { kind: 'kept', dueMs: wasMs };
   if (seen !== undefined && seenOf(job) !== seen) return { kind: 'changed' };
+  if (wasMs !== undefined && forbids(mode, dueMs - wasMs)) return { kind: 'kept', dueMs: wasMs };
   job.strike();
   job.generation ??= 0;
   job.nextDueMs = dueMs;
@@ -64,11 +65,11 @@ export async function edit(book: JobBook, queue: Queue, request: EditRequest): P
   const job = book.find(queue.name, request.id);
   const plan = await plannedIn(queue, request, job && peekOf(job, book.nowMs()));
   if ('result' in plan) return plan.result;
-  const { record, before } = plan.item;
-  const digest = digestOf(record);
-  if (digest === before) return { id: request.id, status: 'already', digest };
-  if (job) write(job, record);
-  return { id: request.id, status: 'edited', digest };
+  if (!job) return { id: request.id, status: 'unknown' };
+  const { record } = plan.item;
+  const status = record === job.record ? 'already' : 'edited';
+  if (status === 'edited') write(job, record);
+  return { id: request.id, status, digest: digestOf(record), etag: etagOfJob(seenOf(job)) };
 }
 
 /** The rules of `edit.lua`. `seen`: as `seenText` says. */
@@ -126,6 +127,7 @@ export function peekOf(job: Kept, nowMs: number): Peek {
     ...{ nowMs, state, member: memberOf(id), overMs: job.overMs, dueMs: state === 'scheduled' ? job.dueMs : undefined },
     record: outcome ? undefined : record,
     tombstone: outcome && { ...told, outcome, deadLetter: job.deadLetter },
+    seen: outcome ? undefined : seenOf(job),
     run: outcome ? undefined : { ...run, owner, nextDueMs, cancelRequested, history, deferred },
   };
 }

@@ -4,8 +4,9 @@
  */
 import type { Answers } from '../client/batch.ts';
 import { type Calls, stopped } from '../client/calls.ts';
-import { type Cancelled, cancelledOf } from '../client/cancel.ts';
+import { type CancelHow, type Cancelled, cancelledOf } from '../client/cancel.ts';
 import type { Edited } from '../client/edit.ts';
+import { etagOfDeadLetter, isMatch, seenOfEtag } from '../client/etag.ts';
 import { viewOf } from '../client/job-view.ts';
 import type { ScheduleChain } from '../client/middleware.ts';
 import type { JobResult } from '../client/past.ts';
@@ -18,7 +19,8 @@ import { settingsOf } from '../client/settings.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Queue } from '../core/queue.ts';
 import type { RescheduleReply } from '../redis/transitions/edits.ts';
-import { edit, letterOf, peekOf, refOf, reschedule } from './changes.ts';
+import type { CancelReply } from '../redis/transitions/replies.ts';
+import { cancel, edit, letterOf, peekOf, refOf, reschedule } from './changes.ts';
 import { findingIn } from './finding.ts';
 import type { JobBook } from './jobs.ts';
 import { type DeadLetter, freshJob, type Kept } from './kept.ts';
@@ -36,8 +38,8 @@ export function createKitProducer(book: JobBook, clock: Clock, chain?: ScheduleC
     limits: () => ({ horizonMs, dataBytesMax, nowMs: book.nowMs() }),
     batch: { add: book.add, addMany: (queue, plans) => addMany(book, queue, plans), quiet: async () => undefined },
     cancel: {
-      one: async (queue, id, { bare }) => cancel(book, { queue, id, bare }),
-      many: async (queue, ids) => ids.map((id) => cancel(book, { queue, id, bare: false })),
+      one: async (queue, id, how) => cancelOne(book, { queue, id, ...how }),
+      many: async (queue, ids) => ids.map((id) => cancelOne(book, { queue, id, bare: false })),
     },
     replay: (queue, request) => replay(book, queue, request),
     async get(queue, id, { bare }) {
@@ -105,15 +107,21 @@ async function addMany(book: JobBook, queue: Queue, plans: Parameters<Parts['bat
   return { results, errors };
 }
 
-function cancel(
+function cancelOne(
   book: JobBook,
-  { queue, id, bare }: { readonly queue: Queue; readonly id: string; readonly bare: boolean },
+  { queue, id, bare, ifMatch }: CancelHow & { readonly queue: Queue; readonly id: string },
 ): Cancelled {
-  return cancelledOf(id, bare ? { kind: 'unknown' } : book.cancel(queue.name, id));
+  const reply: CancelReply = bare ? { kind: 'unknown' } : cancel(book, queue.name, { id, seen: seenOfEtag(ifMatch) });
+  if (reply.kind === 'later') throw new Error('the kit answers every job of a call');
+  return cancelledOf(id, reply);
 }
 
 /** The rules of `replay.lua`. */
-async function replay(book: JobBook, queue: Queue, { target, dueMs, partition }: ReplayRequest): Promise<Replayed> {
+async function replay(
+  book: JobBook,
+  queue: Queue,
+  { target, dueMs, partition, ifMatch }: ReplayRequest,
+): Promise<Replayed> {
   const named = ({ entry, id }: DeadLetter) =>
     target.deadLetterId === undefined ? !target.bare && id === target.id : entry === target.deadLetterId;
   const isThere = (one: DeadLetter) => (partition ?? refOf(one).partition) === refOf(one).partition && !one.isGone;
@@ -123,6 +131,8 @@ async function replay(book: JobBook, queue: Queue, { target, dueMs, partition }:
     return { deadLetter: target.deadLetterId, status: 'gone', id, dueMs: undefined };
   }
   const { entry: deadLetter, id } = found;
+  const etag = etagOfDeadLetter({ entry: deadLetter, generation: found.generation ?? 0, id, bare: false });
+  if (!isMatch(ifMatch, etag)) return { deadLetter, status: 'changed', id, dueMs: undefined };
   if (book.isLive(queue.name, id)) return { deadLetter, status: 'live', id, dueMs: undefined };
   found.isGone = true;
   const { token, attempts, generation } = found;

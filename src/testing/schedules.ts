@@ -20,7 +20,7 @@ import {
 import { dueOfFire, fireId, recurrenceOf } from '../core/recurring/schedule.ts';
 import { successor } from '../core/recurring/schedule-change.ts';
 import type { ScheduleInput } from '../core/recurring/schedule-input.ts';
-import { type Definition, isSame } from '../core/recurring/schedule-text.ts';
+import { type Definition, encodeDefinition, etagOfDefinition, isSame } from '../core/recurring/schedule-text.ts';
 import { atOnce } from '../core/steps.ts';
 import type { Agenda } from './agenda.ts';
 import type { JobBook } from './jobs.ts';
@@ -96,15 +96,18 @@ function put(book: Book, name: string, input: ScheduleInput): ScheduleChange {
   const definition = successor(before?.definition, wanted, before);
   const redact = queueOf(definition.schedule.queue).redact;
   refuseShownSchedule(input, { before: before?.definition.input, redact: redact ? [redact] : [] });
-  if (before && isSame(before.definition, definition)) return { name, status: 'unchanged' };
+  if (before && isSame(before.definition, definition))
+    return { name, status: 'unchanged', etag: etagIn(before.definition) };
   before?.strike();
   const stays = before?.definition.schedule.queue === definition.schedule.queue;
   const kept = stays && before ? before : { reachedMs: 0, runs: 0, waitingMs: undefined, last: undefined };
   const armed: Armed = { ...kept, definition, strike: () => undefined };
   all.set(name, armed);
   if (definition.schedule.paused === undefined) armed.strike = agenda.at(agenda.nowMs(), () => look(book, armed));
-  return { name, status: before ? 'changed' : 'created' };
+  return { name, status: before ? 'changed' : 'created', etag: etagIn(definition) };
 }
+
+const etagIn = (definition: Definition): string => etagOfDefinition(encodeDefinition(definition));
 
 async function look(book: Book, armed: Armed): Promise<void> {
   const { agenda } = book;

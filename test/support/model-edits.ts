@@ -42,28 +42,17 @@ function rescheduleOne(model: Model, { member, dueMs, mode, seen }: RescheduleIt
   const due = dueMs === 0 ? nowMs : dueMs;
   const was = job.due;
   if (was === due) return { kind: 'already', dueMs: due };
-  const stays = stayOf({ was, due, mode, nowMs });
-  if (stays) return stays;
+  if ((was ?? 0) <= nowMs && (due <= nowMs || mode === 'earlier')) return { kind: 'ready' };
   if (isAll && seen !== seenOf(model, member, 'nothing')) return { kind: 'changed' };
+  const before = was ?? due;
+  if (forbids(mode, due - before)) return { kind: 'kept', dueMs: before };
   putAt(model, { member, job, due });
   return { kind: 'ok', wasMs: was, dueMs: due };
 }
 
-interface Wish {
-  readonly was: number | undefined;
-  readonly due: number;
-  readonly mode: RescheduleItem['mode'];
-  readonly nowMs: number;
-}
-
-/** Why a job keeps its due time, or undefined. */
-function stayOf({ was, due, mode, nowMs }: Wish): RescheduleReply | undefined {
-  const isDue = was === undefined || was <= nowMs;
-  if (isDue && (due <= nowMs || mode === 'earlier')) return { kind: 'ready' };
-  const before = was ?? due;
-  const stays = (mode === 'earlier' && due > before) || (mode === 'later' && due < before);
-  return stays ? { kind: 'kept', dueMs: before } : undefined;
-}
+/** @param byMs how much later it would be due */
+const forbids = (mode: RescheduleItem['mode'], byMs: number): boolean =>
+  (mode === 'earlier' && byMs > 0) || (mode === 'later' && byMs < 0);
 
 function putAt(model: Model, { member, job, due }: { member: string; job: Job; due: number }): void {
   // Its entry stays in ready: it was there, or was when it was put again.

@@ -227,7 +227,7 @@ describe('schedules', () => {
   test('put again as they were change nothing, and what was missed is caught up', async () => {
     const hourly = { queue: 'q', cron: '0 * * * *', catchUp: 'all' } as const;
     const kit = createTestKit({ start: '2026-03-01T00:30:00Z', handlers: { q: () => undefined } });
-    expect(kit.schedules.put('hourly', hourly)).toEqual({ name: 'hourly', status: 'created' });
+    expect(kit.schedules.put('hourly', hourly)).toMatchObject({ name: 'hourly', status: 'created' });
     await kit.advance('1h');
     kit.outage('3h');
     expect(kit.schedules.put('hourly', hourly).status).toBe('unchanged');

@@ -11,9 +11,10 @@ import { type QueueInput, queueOf } from '../../core/queue.ts';
 import { durationIn } from '../../core/ranges.ts';
 import { type Calls, createCalls } from '../calls.ts';
 import { createLevels, type DurabilityOption } from '../durability.ts';
+import { parseIfMatch } from '../etag.ts';
 import { dueOf } from '../plan.ts';
 import type { ConnectedParts } from '../producer-parts.ts';
-import { parseReplayed, type Replayed, type ReplayTarget } from '../replay.ts';
+import { parseReplayed, type Replayed, type ReplayOptions, type ReplayTarget } from '../replay.ts';
 import { type ProducerOptions, type ProducerSettings, settingsOf } from '../settings.ts';
 import type { DeadLetterFilter } from './filter.ts';
 import type { DeadLetterGroup, DeadLetterGroups } from './groups.ts';
@@ -104,11 +105,7 @@ export interface DeadLetters {
     bounds?: Omit<DeadLetterBounds, 'limit'>,
   ): Promise<DeadLetterGroups>;
   /** Replays one dead letter, as `producer.replay` does. @example await dead.replay(emails, '1763719000000-0'); */
-  replay(
-    queue: QueueInput<unknown>,
-    deadLetter: ReplayTarget,
-    options?: Pick<ScheduleOptions, 'delay' | 'at'> & DurabilityOption & { readonly partition?: number | undefined },
-  ): Promise<Replayed>;
+  replay(queue: QueueInput<unknown>, deadLetter: ReplayTarget, options?: ReplayOptions): Promise<Replayed>;
   /**
    * Replays the dead letters that a filter names, newest first, partition by partition: at most `limit`, and the
    * `cursor` goes on with the next, with the ages, the `delay` and the `over` of the call that began. A job that dies again
@@ -203,13 +200,16 @@ function changes(
   return {
     replay: (queue, deadLetter, given = {}) =>
       runChecked(
-        () => ({ to: queueOf(queue), target: parseReplayed(deadLetter), calledMs: calledMs() }),
-        async (parts, { to, target, calledMs }) => {
+        () => ({
+          ...{ to: queueOf(queue), target: parseReplayed(deadLetter), calledMs: calledMs() },
+          ifMatch: parseIfMatch(given.ifMatch),
+        }),
+        async (parts, { to, target, calledMs, ifMatch }) => {
           await parts.server.settle();
           const dueMs = dueOf(given, parts.limits(calledMs));
-          return parts.replay(to, { target, dueMs, partition: given.partition });
+          return parts.replay(to, { target, dueMs, partition: given.partition, ifMatch });
         },
-        () => levelIn(given, ['delay', 'at', 'partition']),
+        () => levelIn(given, ['delay', 'at', 'partition', 'ifMatch']),
       ),
     replayMany: (queue, filter, given = {}) =>
       runChecked(

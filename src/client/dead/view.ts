@@ -5,6 +5,7 @@ import type { ToldOptions } from '../../core/job-fields.ts';
 import type { JobHeaders } from '../../core/job-headers.ts';
 import type { Attempted, Deferred } from '../../core/outcome.ts';
 import { decodeHeader } from '../../core/record-header.ts';
+import { etagOfDeadLetter } from '../etag.ts';
 import { errorOf } from './filter.ts';
 import type { Placed } from './walk.ts';
 
@@ -34,6 +35,8 @@ export interface DeadLetterRow {
   readonly failures: number;
   readonly crashes: number;
   readonly generation: number;
+  /** Tells this dead letter from any other, for `ifMatch` of `replay`. */
+  readonly etag: string;
   /** When the job died, in epoch ms. */
   readonly overMs: number;
   /** The due time that the producer asked for, in epoch ms. */
@@ -65,6 +68,7 @@ export function viewOf<Data>({ ref, letter }: Placed): DeadLetterView<Data> {
   return {
     ...{ deadLetter: entry, queue: ref.queue, partition: ref.partition, id, bare, name, tags: tagsIn(record) },
     ...{ reason, error: errorOf(letter), history, deferred, attempts, failures, crashes, generation, overMs: atMs },
+    etag: etagOfDeadLetter(letter),
     askedDueMs: askedDueMs ?? decodeHeader(record)?.askedDueMs,
     readable: content !== undefined,
     // The queue's definition is the only witness of the type, here as in a handler.

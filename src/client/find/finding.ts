@@ -79,7 +79,7 @@ export interface Finding {
   editWhere<Data>(
     queue: QueueInput<Data>,
     filter: JobFilter,
-    change: Omit<ChangeIn<Data>, 'ifDigest'>,
+    change: Omit<ChangeIn<Data>, 'ifDigest' | 'ifMatch'>,
     options?: WhereOptions,
   ): Promise<ChangedWhere>;
   /** Makes every scheduled job that the filter means due now. @example await producer.runNowWhere(mail, { tag: 'user:42' }); */
@@ -241,10 +241,11 @@ function whereOf(asked: {
   };
 }
 
-/** `ifDigest` is about one job. */
+/** `ifDigest` and `ifMatch` are about one job. */
 function changeOf(change: object, of: Parameters<typeof requestOf>[1]) {
-  if ('ifDigest' in change) {
-    throw new DuestreamError('bad-input', 'ifDigest is given; allowed: an edit of one job, by its id');
+  const condition = ['ifDigest', 'ifMatch'].find((name) => name in change);
+  if (condition !== undefined) {
+    throw new DuestreamError('bad-input', `${condition} is given; allowed: an edit of one job, by its id`);
   }
   return requestOf({ ...change, id: '-' }, of).change;
 }

@@ -37,7 +37,7 @@ export async function listJobs(parts: WalkParts, { cursor, ...ask }: ListAsk): P
   return { jobs: page.rows.map(viewIn), scanned: page.scanned, cursor: page.cursor };
 }
 
-function viewIn({ ref, id, bare, state, record, run, dueMs }: Found): JobView {
-  const peek = { state, record, run, dueMs, tombstone: undefined, overMs: undefined };
+function viewIn({ ref, id, bare, state, record, run, dueMs, seen }: Found): JobView {
+  const peek = { state, record, run, dueMs, tombstone: undefined, overMs: undefined, seen };
   return viewOf(ref, { id, bare, past: [] }, peek);
 }

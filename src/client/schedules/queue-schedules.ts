@@ -24,7 +24,7 @@ export async function rearmSchedules(redis: Redis, namespace: string, names: rea
   const store = createScheduleStore({ redis, namespace });
   for (const name of names) {
     const { input, source } = (await readable(store.definitionOf(name))) ?? {};
-    if (input) await store.put(name, input, source);
+    if (input) await store.put(name, input, { source });
   }
 }
 

@@ -46,7 +46,7 @@ export async function reconcileSchedules(
   const mine = [...wanted].filter(([name]) => held.get(name)?.fromFile !== false);
   const left = [...held].flatMap(([name, { fromFile }]) => (fromFile && !wanted.has(name) ? [name] : []));
   await inTurns(mine, async ([name, input]) => {
-    const { status } = await store.put(name, withPause(input, held.get(name)), 'file');
+    const { status } = await store.put(name, withPause(input, held.get(name)), { source: 'file' });
     done[status].push(name);
   });
   await inTurns(left, async (name) => {

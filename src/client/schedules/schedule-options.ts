@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { DurationInput } from '../../core/duration.ts';
 import { checkNames } from '../../core/option-names.ts';
 import type { RedisInput } from '../../redis/connection/address.ts';
+import type { IfMatchOption } from '../etag.ts';
 import type { ForecastOptions } from './forecast.ts';
 import type { ListOptions } from './schedule-list.ts';
 import type { BackfillOptions, PreviewOptions } from './schedule-view.ts';
@@ -23,11 +24,17 @@ export const SCHEDULES_OPTIONS: readonly string[] = Object.keys({
   ...{ redis: 0, namespace: 0, retryBudget: 0, clock: 0 },
 } satisfies Record<keyof SchedulesOptions, number>);
 
+const IF_MATCH = { ifMatch: 0 } satisfies Record<keyof IfMatchOption, number>;
+
 /** What the methods take. */
 const METHOD_OPTIONS = {
   list: { queue: 0, tag: 0, limit: 0, onUnreadable: 0, onMore: 0 } satisfies Record<keyof ListOptions, number>,
   preview: { next: 0, until: 0, from: 0, name: 0, onLeftOut: 0 } satisfies Record<keyof PreviewOptions, number>,
-  trigger: { id: 0 },
+  put: IF_MATCH,
+  remove: IF_MATCH,
+  pause: IF_MATCH,
+  resume: IF_MATCH,
+  trigger: { id: 0, ...IF_MATCH },
   backfill: { from: 0, to: 0, dryRun: 0, limit: 0 } satisfies Record<keyof BackfillOptions, number>,
   forecast: { until: 0, by: 0, queue: 0 } satisfies Record<keyof ForecastOptions, number>,
 } as const;

@@ -1,7 +1,9 @@
 /**
  * Definitions of schedules: put, found, paused, removed. Each step that a call takes is repeated by itself when its reply
- * was lost: the call made anew from its beginning would meet its own work and deny it.
+ * was lost: the call made anew from its beginning would meet its own work and deny it. Each is written over the very text
+ * that was read and, with `ifMatch`, compared: `define` does nothing where another one stands.
  */
+import { show } from '../../core/duration.ts';
 import { DuestreamError, Indeterminate } from '../../core/errors.ts';
 import { parseScheduleName } from '../../core/recurring/schedule.ts';
 import { successor } from '../../core/recurring/schedule-change.ts';
@@ -10,6 +12,7 @@ import {
   type Definition,
   decodeDefinition,
   encodeDefinition,
+  etagOfDefinition,
   isSame,
   type Source,
 } from '../../core/recurring/schedule-text.ts';
@@ -19,6 +22,7 @@ import { timeAt } from '../../redis/connection/server-clock.ts';
 import { controlKeys, type PartitionRef } from '../../redis/keys.ts';
 import { findQueue } from '../../redis/transitions/queues.ts';
 import { define, definitions, disarm } from '../../redis/transitions/schedules.ts';
+import { type IfMatchOption, isMatch } from '../etag.ts';
 import { once } from '../repeating.ts';
 import { refuseShownSchedule } from '../shown.ts';
 import { armIn, firedIn, knownRefs, type Place, placeOf, type Store, type StoredSchedule } from './schedule-places.ts';
@@ -29,7 +33,12 @@ export interface ScheduleChange {
   readonly name: string;
   /** `unchanged`: the very same definition was there. */
   readonly status: 'created' | 'changed' | 'unchanged';
+  /** Of the definition that is there now, for the next change's `ifMatch`. */
+  readonly etag: string;
 }
+
+/** Under which condition a call changes a schedule. */
+export type ScheduleCall = IfMatchOption;
 
 /** `ref` is undefined while its queue is not declared. */
 export type FoundSchedule = Pick<StoredSchedule, 'definition' | 'fired'> & { readonly ref: PartitionRef | undefined };
@@ -39,33 +48,38 @@ const CHANGES_MAX = 20;
 export interface ScheduleStore {
   /** The time of Redis. */
   readonly nowMs: () => Promise<number>;
-  readonly put: (name: string, input: ScheduleInput, source?: Source) => Promise<ScheduleChange>;
+  readonly put: (
+    name: string,
+    input: ScheduleInput,
+    by?: ScheduleCall & { readonly source?: Source | undefined },
+  ) => Promise<ScheduleChange>;
   readonly definitionOf: (name: string) => Promise<Definition | undefined>;
   /** Only reads: a queue that is not declared stays so. */
   readonly find: (name: string) => Promise<FoundSchedule | undefined>;
   /** The same for many, a few round trips per partition. */
   readonly findAll: (all: readonly Definition[]) => Promise<readonly StoredSchedule[]>;
   /** Its jobs stay. @returns whether there was one */
-  readonly remove: (name: string) => Promise<boolean>;
+  readonly remove: (name: string, call?: ScheduleCall) => Promise<boolean>;
   /**
    * `paused` undefined: it fires again, from now on. An empty reason leaves the reason of an earlier pause.
    *
    * @throws DuestreamError `not-found`
    */
-  readonly setPaused: (name: string, paused: string | undefined) => Promise<ScheduleChange>;
+  readonly setPaused: (name: string, paused: string | undefined, call?: ScheduleCall) => Promise<ScheduleChange>;
 }
 
 export function createScheduleStore({ steps = once, ...place }: Omit<Store, 'steps'> & Partial<Store>): ScheduleStore {
   const store: Store = { ...place, steps };
   return {
     nowMs: () => nowMs(store),
-    put: (name, input, source = 'call') =>
-      change(store, name, (content) => putOver(store, content, { name, input, source })),
+    put: (name, input, call = {}) =>
+      change(store, name, (content) => putOver(store, content, { name, input, source: call.source ?? 'call', call })),
     definitionOf: (name) => definitionOf(store, name),
     find: (name) => find(store, name),
     findAll: (all) => findAll(store, all),
-    remove: (name) => change(store, name, (content) => remove(store, name, content)),
-    setPaused: (name, paused) => change(store, name, (content) => setPaused(store, { name, content, paused })),
+    remove: (name, call = {}) => change(store, name, (content) => remove(store, { name, content, call })),
+    setPaused: (name, paused, call = {}) =>
+      change(store, name, (content) => setPaused(store, { name, content, paused, call })),
   };
 }
 
@@ -88,8 +102,16 @@ async function findAll(store: Store, all: readonly Definition[]): Promise<readon
   return found.flat();
 }
 
-async function remove(store: Store, name: string, content: string | undefined): Promise<boolean | 'lost'> {
+/** A call about what is stored of one schedule. */
+interface Asked {
+  readonly name: string;
+  readonly content: string | undefined;
+  readonly call: ScheduleCall;
+}
+
+async function remove(store: Store, { name, content, call }: Asked): Promise<boolean | 'lost'> {
   if (content === undefined) return false;
+  refuseOther({ name, content, call });
   const before = replaceable(name, content);
   const left = before && (await placeOf(store, before.schedule));
   if ((await write(store, { name, before: content })) === 'changed') return 'lost';
@@ -99,12 +121,32 @@ async function remove(store: Store, name: string, content: string | undefined): 
 
 async function setPaused(
   store: Store,
-  { name, content, paused }: { name: string; content: string | undefined; paused: string | undefined },
+  { name, content, paused, call }: Asked & { readonly paused: string | undefined },
 ): Promise<ScheduleChange | 'lost'> {
   if (content === undefined) throw await store.steps.read(() => unknownSchedule(store.redis, store.namespace, name));
   const { input, source, schedule } = decodeDefinition(name, content);
   const state = paused === undefined ? undefined : paused || schedule.paused || true;
-  return putOver(store, content, { name, input: { ...input, paused: state }, source });
+  return putOver(store, content, { name, input: { ...input, paused: state }, source, call });
+}
+
+/** @throws DuestreamError `changed` for another definition than `ifMatch` says */
+function refuseOther({ name, content, call }: Asked): void {
+  refuseEtag(name, content === undefined ? undefined : etagOfDefinition(content), call);
+}
+
+/** A definition that was read, if it is the one that is meant. @throws DuestreamError `changed` */
+export function matching(definition: Definition, call: ScheduleCall): Definition {
+  refuseEtag(definition.schedule.name, definition.etag, call);
+  return definition;
+}
+
+function refuseEtag(name: string, etag: string | undefined, call: ScheduleCall): void {
+  if (isMatch(call.ifMatch, etag)) return;
+  const now = etag === undefined ? 'there is none of this name' : `its etag is ${show(etag)}`;
+  throw new DuestreamError(
+    'changed',
+    `schedule ${name}: ifMatch is ${show(call.ifMatch)}, and ${now}: look at it again`,
+  );
 }
 
 async function textOf(store: Store, name: string): Promise<string | undefined> {
@@ -164,20 +206,34 @@ async function nowMs({ redis, namespace, steps }: Store): Promise<number> {
 async function putOver(
   store: Store,
   content: string | undefined,
-  { name, input, source }: { readonly name: string; readonly input: ScheduleInput; readonly source: Source },
+  {
+    name,
+    input,
+    source,
+    call,
+  }: {
+    readonly name: string;
+    readonly input: ScheduleInput;
+    readonly source: Source;
+    readonly call: ScheduleCall;
+  },
 ): Promise<ScheduleChange | 'lost'> {
   const before = replaceable(name, content);
   const place = before && (await placeOf(store, before.schedule));
   const definition = successor(before, { name, input, source, nowMs: await nowMs(store) }, place?.fired);
   await store.steps.read(() => refuseCopied(store, { name, input, before: before?.input }));
   const left = before?.schedule.queue === definition.schedule.queue ? undefined : place;
+  // What is so already was perhaps the work of the same request before: nothing is left to be refused.
+  const isSo = content !== undefined && before !== undefined && isSame(before, definition);
+  if (!isSo) refuseOther({ name, content, call });
   await armIn(store, definition.schedule.queue, name);
-  if (before && isSame(before, definition)) return { name, status: 'unchanged' };
-  const written = await write(store, { name, before: content, after: encodeDefinition(definition) });
+  if (isSo) return { name, status: 'unchanged', etag: etagOfDefinition(content) };
+  const after = encodeDefinition(definition);
+  const written = await write(store, { name, before: content, after });
   if (written === 'changed') return 'lost';
   await armIn(store, definition.schedule.queue, name);
   if (left) await forget(store, name, left);
-  return { name, status: before ? 'changed' : 'created' };
+  return { name, status: before ? 'changed' : 'created', etag: etagOfDefinition(after) };
 }
 
 /** What the queue hides, and the queue before, is asked for where the data may be a copy of what was shown. */

@@ -21,6 +21,8 @@ export interface ScheduleView {
   /** As it was written, instants in UTC. */
   readonly input: ScheduleInput;
   readonly schedule: Schedule;
+  /** Tells its definition from any other, for `ifMatch`. How far it was fired is no part of it. */
+  readonly etag: string;
   /** Why it is paused; undefined while it fires. */
   readonly paused: string | undefined;
   /** Epoch ms of its next instant; undefined when it is paused, over or unreadable. */
@@ -67,7 +69,7 @@ export interface BackfillOptions {
 }
 
 export function* viewOf(stored: Pick<StoredSchedule, 'definition' | 'fired'>, nowMs: number): Steps<ScheduleView> {
-  const { schedule, source, input } = stored.definition;
+  const { schedule, source, input, etag = '' } = stored.definition;
   const fired = stored.fired && firedSince(schedule, stored.fired, nowMs);
   const { name, queue, paused, maxRuns, sinceMs } = schedule;
   const runs = fired?.runs ?? 0;
@@ -77,7 +79,7 @@ export function* viewOf(stored: Pick<StoredSchedule, 'definition' | 'fired'>, no
   const fromMs = Math.max(nowMs, sinceMs, fired?.reachedMs ?? 0);
   const nextMs = isOver ? undefined : yield* nextFire(recurrenceOf(schedule), fromMs);
   return {
-    ...{ name, queue, source, input, schedule, paused, runs, skipped: fired?.skipped ?? 0, unreadable },
+    ...{ name, queue, source, input, schedule, etag, paused, runs, skipped: fired?.skipped ?? 0, unreadable },
     nextMs,
     lastMs: fired?.last === undefined ? undefined : instantOf(fired.last),
     reachedMs: fired && fired.reachedMs > 0 ? fired.reachedMs : undefined,

@@ -23,6 +23,7 @@ import { openCommands, type Redis } from '../../redis/connection/connect.ts';
 import { createOpening } from '../../redis/connection/opening.ts';
 import { checkSchema } from '../../redis/schema.ts';
 import { createJobs } from '../../redis/transitions/jobs.ts';
+import { type IfMatchOption, parseIfMatch } from '../etag.ts';
 import { withReadRetry } from '../read-retry.ts';
 import { createRepeating, once, type Repeating } from '../repeating.ts';
 import { type ProducerSettings, settingsOf } from '../settings.ts';
@@ -31,7 +32,13 @@ import { type ListOptions, listSchedules } from './schedule-list.ts';
 import { type GivenOptions, refusalOf, SCHEDULES_OPTIONS, type SchedulesOptions } from './schedule-options.ts';
 import type { StoredSchedule } from './schedule-places.ts';
 import { backfill, type FiredJob, instantsOfRange, trigger, triggerId } from './schedule-runs.ts';
-import { createScheduleStore, type FoundSchedule, type ScheduleChange } from './schedule-store.ts';
+import {
+  createScheduleStore,
+  type FoundSchedule,
+  matching,
+  type ScheduleCall,
+  type ScheduleChange,
+} from './schedule-store.ts';
 import {
   type BackfillOptions,
   type PreviewOptions,
@@ -62,38 +69,48 @@ export type {
 
 /**
  * All methods reject with a `DuestreamError`: `bad-input` before anything is sent · `not-found` for a schedule that is
- * not there · `unavailable` or `indeterminate` in an outage, when the same call may be repeated · `refused` ·
+ * not there · `changed` for one that is not what `ifMatch` says · `unavailable` or `indeterminate` in an outage, when the same call may be repeated · `refused` ·
  * `wrong-schema` for a namespace of another layout.
  */
 export interface Schedules {
   /**
    * Creates a schedule or changes it. The same definition again changes nothing. With a defined queue in `queue`, the data
-   * is checked, and encoded by its codec; it changes nothing only if the codec gives the same text again.
+   * is checked, and encoded by its codec; it changes nothing only if the codec gives the same text again. With `ifMatch` it is
+   * changed only if it is what you have seen, and none is created.
    *
+   * @throws DuestreamError `changed` for one that is not what `ifMatch` says
    * @example
    * await schedules.put('nightly', { queue: 'reports', cron: '30 2 * * *', zone: 'Europe/Berlin' });
    */
-  put<Jobs>(name: string, input: NamedSchedule<Jobs>): Promise<ScheduleChange>;
+  put<Jobs>(name: string, input: NamedSchedule<Jobs>, options?: IfMatchOption): Promise<ScheduleChange>;
   /** Of a queue without `jobs`, or of a queue by its name. */
-  put<Data>(name: string, input: ScheduleInput | QueueSchedule<Data>): Promise<ScheduleChange>;
+  put<Data>(name: string, input: ScheduleInput | QueueSchedule<Data>, options?: IfMatchOption): Promise<ScheduleChange>;
   /** One schedule as it is now: its definition, its next instant and how far it was fired. @returns undefined if there is none */
   get(name: string): Promise<ScheduleView | undefined>;
   /** All schedules by name, or the first `limit` of them. Each one costs memory and time. */
   list(options?: ListOptions): Promise<readonly ScheduleView[]>;
-  /** Removes a schedule; its jobs stay. @returns whether there was one */
-  remove(name: string): Promise<boolean>;
+  /**
+   * Removes a schedule; its jobs stay. With `ifMatch` only if it is what you have seen.
+   *
+   * @returns whether there was one
+   * @throws DuestreamError `changed` for one that is not what `ifMatch` says
+   * @example
+   * const seen = await schedules.get('nightly');
+   * await schedules.remove('nightly', { ifMatch: seen?.etag });
+   */
+  remove(name: string, options?: IfMatchOption): Promise<boolean>;
   /** Pauses a schedule: it makes no jobs until `resume`. A second pause without a reason keeps the first reason. */
-  pause(name: string, reason?: string): Promise<ScheduleChange>;
+  pause(name: string, reason?: string, options?: IfMatchOption): Promise<ScheduleChange>;
   /** Resumes a schedule from now on; instants that passed while it was paused are not caught up. */
-  resume(name: string): Promise<ScheduleChange>;
+  resume(name: string, options?: IfMatchOption): Promise<ScheduleChange>;
   /**
    * The coming instants of a stored schedule (a name) or of a definition. For a stored schedule, earlier runs count
    * against its `maxRuns`; while it is paused, all instants are dropped. Of the instants outside of working time some
    * are shown, and all together are at most a megabyte of JSON: `onLeftOut` tells what is left out.
    */
   preview(schedule: string | ScheduleInput, options?: PreviewOptions): Promise<readonly PreviewRow[]>;
-  /** Makes one extra job of the schedule now. The same `id` twice makes one job. */
-  trigger(name: string, options?: { readonly id?: string | undefined }): Promise<FiredJob>;
+  /** Makes one extra job of the schedule now, of the definition that `ifMatch` names. The same `id` twice makes one job. */
+  trigger(name: string, options?: IfMatchOption & { readonly id?: string | undefined }): Promise<FiredJob>;
   /** Runs the jobs of a range of past instants now. It skips instants whose job is live, or over and still remembered. */
   backfill(name: string, options: BackfillOptions): Promise<readonly FiredJob[]>;
   /** How many jobs become due when: jobs that wait, and jobs that schedules are going to make. */
@@ -150,6 +167,10 @@ export function createSchedules(options: SchedulesOptions): Schedules {
   /** A call that changes nothing is one step. */
   const look: typeof call = (what, work, given) =>
     call(what, ({ redis, steps }) => steps.read(() => work(partsOf(settings, redis, once))), given);
+  const change: Change = async (verb, options, work) => {
+    const by = { ifMatch: parseIfMatch(options.ifMatch) };
+    return call(`${verb} a schedule`, (parts) => work(parts, by), { [verb]: options });
+  };
 
   async function end(): Promise<void> {
     ending.abort(stopped());
@@ -160,18 +181,11 @@ export function createSchedules(options: SchedulesOptions): Schedules {
   const stop = () => (stopping ??= end());
 
   return {
-    put: (name: string, input: AnySchedule) => putPlain(call, name, input),
-    remove: (name) => call('remove a schedule', ({ store }) => store.remove(name)),
-    pause: (name, reason = '') => call('pause a schedule', ({ store }) => store.setPaused(name, reason)),
-    resume: (name) => call('resume a schedule', ({ store }) => store.setPaused(name, undefined)),
+    ...changesOf(change),
     get: (name) => look('read a schedule', (parts) => getOne(parts, name)),
     list: (list = {}) => look('list schedules', (parts) => listSchedules(parts, list), { list }),
     preview: (schedule, range = {}) =>
       look('preview a schedule', (parts) => preview(parts, schedule, range), { preview: range }),
-    trigger: async (name, options = {}) => {
-      const id = triggerId(name, options.id === undefined ? newJobId() : parseJobId(options.id));
-      return call('trigger a schedule', (parts) => triggerOne(parts, name, id), { trigger: options });
-    },
     backfill: (name, range) =>
       call('backfill a schedule', (parts) => backfillOne(parts, name, range), { backfill: range }),
     forecast: (forecast = {}) => look('forecast jobs', (parts) => forecastIn(parts, forecast), { forecast }),
@@ -185,6 +199,31 @@ export function createSchedules(options: SchedulesOptions): Schedules {
 }
 
 type Parts = ReturnType<typeof partsOf>;
+type Changing = 'put' | 'remove' | 'pause' | 'resume' | 'trigger';
+
+/** A call that changes one schedule, if that is what was seen. */
+type Change = <T>(
+  verb: Changing,
+  options: IfMatchOption,
+  work: (parts: Parts, by: ScheduleCall) => Promise<T>,
+) => Promise<T>;
+
+function changesOf(change: Change): Pick<Schedules, Changing> {
+  return {
+    put: async (name: string, input: AnySchedule, options: IfMatchOption = {}) => {
+      const plain = await plainSchedule(input);
+      return change('put', options, ({ store }, by) => store.put(name, plain, by));
+    },
+    remove: (name, options = {}) => change('remove', options, ({ store }, by) => store.remove(name, by)),
+    pause: (name, reason = '', options = {}) =>
+      change('pause', options, ({ store }, by) => store.setPaused(name, reason, by)),
+    resume: (name, options = {}) => change('resume', options, ({ store }, by) => store.setPaused(name, undefined, by)),
+    trigger: async (name, options = {}) => {
+      const id = triggerId(name, options.id === undefined ? newJobId() : parseJobId(options.id));
+      return change('trigger', options, (parts, by) => triggerOne(parts, { name, id, by }));
+    },
+  };
+}
 
 function partsOf({ namespace }: ProducerSettings, redis: Redis, steps: Repeating) {
   const store = createScheduleStore({ redis, namespace, steps });
@@ -206,15 +245,6 @@ function partsOf({ namespace }: ProducerSettings, redis: Redis, steps: Repeating
   }
 
   return { redis, namespace, steps, store, found, housed, jobs: createJobs(redis) };
-}
-
-async function putPlain(
-  call: (what: string, work: (parts: Parts) => Promise<ScheduleChange>) => Promise<ScheduleChange>,
-  name: string,
-  given: AnySchedule,
-): Promise<ScheduleChange> {
-  const input = await plainSchedule(given);
-  return call('put a schedule', ({ store }) => store.put(name, input));
 }
 
 async function getOne({ store }: Parts, name: string): Promise<ScheduleView | undefined> {
@@ -245,9 +275,13 @@ async function rowsOf(looking: Steps<Preview>, { onLeftOut }: PreviewOptions): P
   return rows;
 }
 
-async function triggerOne({ jobs, store, housed, steps }: Parts, name: string, id: string): Promise<FiredJob> {
+async function triggerOne(
+  { jobs, store, housed, steps }: Parts,
+  { name, id, by }: { readonly name: string; readonly id: string; readonly by: ScheduleCall },
+): Promise<FiredJob> {
   const { definition, ref } = await housed(name);
-  return trigger(jobs, ref, { schedule: definition.schedule, nowMs: await store.nowMs(), id, steps });
+  const { schedule } = matching(definition, by);
+  return trigger(jobs, ref, { schedule, nowMs: await store.nowMs(), id, steps });
 }
 
 async function backfillOne(

@@ -3,6 +3,7 @@
  * anchor is where `align: start` counts from when nobody said, and is there only then. What is inside is what people write, with instants in UTC, so that any client can write one and everybody can read it.
  */
 import { DuestreamError, messageOf } from '../errors.ts';
+import { digestOf } from '../record-header.ts';
 import type { Schedule } from './schedule.ts';
 import { parseSchedule, type ScheduleFrom, type ScheduleInput } from './schedule-input.ts';
 
@@ -17,7 +18,12 @@ export interface Definition {
   readonly source: Source;
   /** As people write it. */
   readonly input: ScheduleInput;
+  /** Tells the text that is stored from any other; undefined for a definition that was not read. */
+  readonly etag?: string;
 }
+
+/** Tells a stored definition from any other. */
+export const etagOfDefinition = (content: string): string => digestOf(content);
 
 /**
  * A checked definition of what somebody wrote.
@@ -64,7 +70,7 @@ export function decodeDefinition(name: string, content: string): Definition {
   const sinceMs = msOf(since) ?? 0;
   const input = (schedule ?? {}) as ScheduleInput;
   const parsedInput = readable(name, input, { sinceMs, anchorMs: msOf(anchor), aheadMs: msOf(ahead), isStored: true });
-  return { schedule: parsedInput, source: source === 'file' ? 'file' : 'call', input };
+  return { schedule: parsedInput, source: source === 'file' ? 'file' : 'call', input, etag: etagOfDefinition(content) };
 }
 
 /** A field of a type that nobody foresaw is bad input like any other. */

@@ -22,6 +22,7 @@ import { type CallerOptions, remoteOf } from './gate/callers.ts';
 import { checkHosts, type HostOptions } from './gate/hosts.ts';
 import { createIdentity } from './gate/identity.ts';
 import { createRates } from './gate/rates.ts';
+import { ifMatchOf } from './if-match.ts';
 import { createPulse } from './live/pulse.ts';
 import { openApiOf, registerSecurity, routeOf } from './openapi.ts';
 import { answerProblem, Problem } from './problem.ts';
@@ -76,6 +77,7 @@ export function createApi(options: ApiOptions): Api {
       const caller = await identified(verb, c);
       checkMay(verb, caller, c);
       c.set('caller', caller);
+      c.set('ifMatch', ifMatchOf(verb, c.req.header('If-Match')));
       await next();
     };
     app.openapi(
@@ -83,7 +85,8 @@ export function createApi(options: ApiOptions): Api {
       (c) => {
         const caller = c.get('caller');
         const failed = () => failures.take(remoteOf(c));
-        const parts = { verb, backend, caller, log, failed, pulse, isSecure: isSecure(options, c) };
+        const asked = { caller, ifMatch: c.get('ifMatch'), isSecure: isSecure(options, c) };
+        const parts = { ...asked, verb, backend, log, failed, pulse };
         return carryOut({ ...parts, stillMay: () => stillMay(verb, caller, c), cut: cutOf(c) }, c) as never;
       },
     );

@@ -16,7 +16,7 @@ export interface Caller {
 
 /** What a request carries from gate to gate. */
 export interface ApiEnv {
-  readonly Variables: { readonly caller: Caller };
+  readonly Variables: { readonly caller: Caller; readonly ifMatch: string | undefined };
 }
 
 /** @throws Problem `forbidden` */

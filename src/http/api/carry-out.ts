@@ -6,6 +6,7 @@ import { reasonOf } from '../../core/reason.ts';
 import { audit } from '../../redis/audit.ts';
 import type { Backend } from './backend.ts';
 import { type Caller, checkEverywhere, checkQueue, checkScope } from './caller.ts';
+import { withEtag } from './if-match.ts';
 import type { Pulse } from './live/pulse.ts';
 import type { Answer, AnyVerb } from './verb.ts';
 
@@ -13,6 +14,7 @@ interface Carried {
   readonly verb: AnyVerb;
   readonly backend: Backend;
   readonly caller: Caller;
+  readonly ifMatch: string | undefined;
   readonly isSecure: boolean;
   readonly failed: () => void;
   readonly pulse: Pulse;
@@ -34,15 +36,18 @@ export function checkMay({ scope, queues }: AnyVerb, caller: Caller, c: Context)
 }
 
 export async function carryOut(carried: Carried, c: Context): Promise<Response> {
-  const { verb, backend, caller, isSecure, failed, pulse, stillMay, cut } = carried;
+  const { verb, backend, caller, ifMatch, isSecure, failed, pulse, stillMay, cut } = carried;
   const given = (target: 'param' | 'query' | 'json') => c.req.valid(target as never) as never;
-  const answer = await verb.run({
+  const call = {
     path: verb.path ? given('param') : (undefined as never),
     query: verb.query ? given('query') : (undefined as never),
     body: verb.body ? given('json') : (undefined as never),
-    header: (name) => c.req.header(name),
-    cookie: (name) => getCookie(c, name),
-    ...{ isSecure, failed, caller, backend, pulse, stillMay, cut },
+    header: (name: string) => c.req.header(name),
+    cookie: (name: string) => getCookie(c, name),
+    ...{ ifMatch, isSecure, failed, caller, backend, pulse, stillMay, cut },
+  };
+  const answer = await verb.run(call).catch(async (error: unknown) => {
+    throw await withEtag(error, verb, call);
   });
   await note(carried, c, answer);
   return send(verb, c, answer);

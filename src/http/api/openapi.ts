@@ -1,18 +1,23 @@
 /** The verbs as an OpenAPI 3.1 document: what is served at `/v1/openapi.json`, and kept in `docs/reference/openapi.json`. */
 import type { OpenAPIHono, RouteConfig, z } from '@hono/zod-openapi';
+import { IF_MATCH } from './if-match.ts';
 import { type ProblemCode, problemStatus } from './problem.ts';
 import { problem } from './schemas.ts';
 import type { AnyVerb } from './verb.ts';
 
 const ABOUT = `Delayed jobs over HTTP. Times are milliseconds since 1970 in UTC; durations are milliseconds or texts such as "5m".
 
-A request that cannot be carried out is answered with a problem (RFC 9457) whose \`code\` is stable. What a token without the
-scope \`data\` may not see is left out.`;
+A request that cannot be carried out is answered with a problem (RFC 9457) whose \`code\` is stable. Whatever is asked, it can be
+\`bad-input\` (400), \`misdirected\` (421), \`too-many\` (429), \`failed\` (500), \`refused\` (502), \`unavailable\`, \`indeterminate\` or \`late\`
+(503). What a token without the scope \`data\` may not see is left out.
+
+A change of one thing that has an \`ETag\` takes \`If-Match\`. Every other change refuses the header (400).`;
 
 const problemsOf = (one: AnyVerb): readonly ProblemCode[] => [
   ...(one.problems ?? []),
   ...(one.scope === 'none' ? [] : (['unauthorized', 'forbidden'] as const)),
   ...(one.path ? (['not-found'] as const) : []),
+  ...(one.versioned ? (['changed'] as const) : []),
   ...(one.body ? (['bad-input', 'too-large', 'not-json'] as const) : []),
 ];
 
@@ -34,7 +39,7 @@ export function routeOf(one: AnyVerb): RouteConfig {
           }
         : {}),
     },
-    parameters: (one.headers ?? []).map((header) => ({
+    parameters: [...(one.headers ?? []), ...(one.versioned ? [IF_MATCH] : [])].map((header) => ({
       ...{ name: header.name, in: 'header' as const, description: header.doc, required: false },
       schema: { type: 'string' as const },
     })),
@@ -65,9 +70,8 @@ function problemAnswersOf(one: AnyVerb): RouteConfig['responses'] {
   return { ...Object.fromEntries(own), default: { description: OTHERS, content } };
 }
 
-/** Whatever is asked, these can be the answer. */
-const OTHERS =
-  'A problem, such as `bad-input` (400), `misdirected` (421), `too-many` (429), `failed` (500), `refused` (502), `unavailable`, `indeterminate`, `late` (503).';
+/** Which these are, the description of the API says once. */
+const OTHERS = 'Another problem.';
 
 /** The document, with paths below `/v1`. */
 export function openApiOf(app: OpenAPIHono): object {

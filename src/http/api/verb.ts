@@ -14,6 +14,8 @@ export interface Call<Path, Query, Body> {
   readonly path: Path;
   readonly query: Query;
   readonly body: Body;
+  /** The ETag that the change is about, `*` for any, undefined without a condition. Only where the verb says what has it. */
+  readonly ifMatch: string | undefined;
   readonly header: (name: string) => string | undefined;
   readonly cookie: (name: string) => string | undefined;
   /** Whether the request came by TLS, to here or to a proxy in front. */
@@ -53,6 +55,16 @@ export interface HeaderDoc {
   readonly pattern?: string;
 }
 
+/** What a verb changes, if that has an ETag. */
+export interface Versioned<Path> {
+  /** At the beginning of a sentence: `the job`. */
+  readonly what: string;
+  /** The one it has now; undefined where there is nothing. */
+  readonly etag: (
+    call: Pick<Call<Path, unknown, unknown>, 'path' | 'query' | 'backend'>,
+  ) => Promise<string | undefined>;
+}
+
 interface AnswerDoc {
   readonly schema?: z.ZodType;
   /** Default `application/json`. */
@@ -88,6 +100,8 @@ export interface Verb<Path, Query, Body> extends About {
   readonly path?: z.ZodType<Path>;
   readonly query?: z.ZodType<Query>;
   readonly body?: z.ZodType<Body>;
+  /** What `If-Match` is about, which `run` has compared in the step of the change. Without it the header is refused. */
+  readonly versioned?: Versioned<Path>;
   readonly run: (call: Call<Path, Query, Body>) => Promise<Answer>;
 }
 
@@ -96,6 +110,7 @@ export interface AnyVerb extends About {
   readonly path?: z.ZodType;
   readonly query?: z.ZodType;
   readonly body?: z.ZodType;
+  readonly versioned?: Versioned<never>;
   readonly run: (call: Call<never, never, never>) => Promise<Answer>;
 }
 

@@ -3,10 +3,10 @@
  * Members are texts of bytes (`latin1`), because a foreign one need not be text.
  */
 import { decodeRun, idOf, isTombstone, type Run } from '../../core/codec.ts';
-import { decodeHeader, digestOf } from '../../core/record-header.ts';
+import { decodeHeader } from '../../core/record-header.ts';
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
-import { seenText } from '../transitions/edits.ts';
+import { seenIn } from '../transitions/edits.ts';
 import { score } from '../transitions/scripts.ts';
 import type { Place } from './places.ts';
 
@@ -69,11 +69,10 @@ function foundAt(
   const run = record === undefined ? undefined : decodeRun(stored.run ?? '');
   const state = run?.owner !== undefined ? 'running' : due === undefined ? 'ready' : 'scheduled';
   const at = state === 'scheduled' ? due : undefined;
-  const digest = record === undefined ? '-' : digestOf(record);
   return {
     ...{ ref, member, id, bare, state, record, run },
     dueMs: at === undefined ? entryDue(place, record, run) : score(at),
-    seen: seenText({ digest, token: run?.token ?? '0', place: at ?? state }),
+    seen: seenIn({ record, run, due: at }),
   };
 }
 

@@ -1,4 +1,5 @@
 /** The transitions with which somebody changes a job that waits: its due time, or its record. Both are many jobs per call. */
+import { digestOf } from '../../core/record-header.ts';
 import { type OverState, outcomeLetters } from '../../core/state.ts';
 import type { Redis } from '../connection/connect.ts';
 import type { PartitionRef } from '../keys.ts';
@@ -51,6 +52,20 @@ export type RescheduleReply =
  */
 export const seenText = (job: { readonly digest: string; readonly token: string; readonly place: string }): string =>
   `${job.digest} ${job.token} ${job.place}`;
+
+/** The same of what is stored of a job. `due`: its score in scheduled, where it has one. */
+export function seenIn({
+  record,
+  run,
+  due,
+}: {
+  readonly record: string | undefined;
+  readonly run: { readonly token: string; readonly owner?: string | undefined } | undefined;
+  readonly due: string | undefined;
+}): string {
+  const place = run?.owner === undefined ? (due ?? 'ready') : 'running';
+  return seenText({ digest: record === undefined ? '-' : digestOf(record), token: run?.token ?? '0', place });
+}
 
 const EDIT_KINDS = ['ok', 'already', 'changed', 'bad-record', 'too-large', 'later'] as const;
 

@@ -58,7 +58,7 @@ describe('jobs', () => {
         dueMs: made.body.dueMs,
       },
     });
-    expect(seen.headers.get('etag')).toBe(`"${seen.body.digest}"`);
+    expect(seen.headers.get('etag')).toBe(`"${seen.body.etag}"`);
   });
 
   test('of an id that lives are kept, replaced or refused', async () => {
@@ -148,7 +148,7 @@ describe('jobs', () => {
       headers: { 'If-Match': etag },
     });
     expect(edited).toMatchObject({ status: 200, body: { id: 'a', status: 'edited' } });
-    expect(edited.headers.get('etag')).toBe(`"${edited.body.digest}"`);
+    expect(edited.headers.get('etag')).toBe(`"${edited.body.etag}"`);
     const stale = await ask('PATCH /v1/queues/emails/jobs/a', { body: { data: 2 }, headers: { 'If-Match': etag } });
     expect(stale).toMatchObject(problem(412, 'changed'));
     const nonsense = await ask('PATCH /v1/queues/emails/jobs/a', { body: { data: 2 }, headers: { 'If-Match': 'x' } });

@@ -72,7 +72,8 @@ describe('another due time', () => {
     expect(await producer.reschedule(reminders, 'x', { at })).toEqual({
       ...{ id: 'x', status: 'rescheduled', dueMs: at.getTime(), wasMs: dueMs },
     });
-    expect(await producer.get(reminders, 'x')).toEqual({ ...before, dueMs: at.getTime() });
+    const etag = `${before?.digest}:0:${at.getTime()}`;
+    expect(await producer.get(reminders, 'x')).toEqual({ ...before, dueMs: at.getTime(), etag });
   });
 
   test('counts a delay from now, and knows zones', async () => {
@@ -169,10 +170,10 @@ describe('another content', () => {
     const before = await producer.get(reminders, 'x');
     const edited = await producer.edit(reminders, 'x', { data: { to: 'bob' }, attempts: 5, timeout: '9s' });
     const after = await producer.get(reminders, 'x');
-    expect(edited).toEqual({ id: 'x', status: 'edited', digest: after?.digest });
+    expect(edited).toEqual({ id: 'x', status: 'edited', digest: after?.digest, etag: after?.etag });
     expect(after).toEqual({
       ...before,
-      ...{ data: { to: 'bob' }, digest: edited.digest },
+      ...{ data: { to: 'bob' }, digest: edited.digest, etag: edited.etag },
       options: { ...before?.options, attempts: 5, timeoutMs: 9000 },
     });
     expect(await producer.edit(reminders, 'x', { attempts: null, timeout: null, name: 'second' })).toMatchObject({

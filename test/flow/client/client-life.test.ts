@@ -71,6 +71,7 @@ describe('looking at a job', () => {
       ...{ attempts: 0, failures: 0, crashes: 0, generation: 0, cancelRequested: false, history: [] },
       ...{ owner: undefined, token: undefined, overMs: undefined, deadLetter: undefined },
       ...{ options: {}, digest: expect.stringMatching(/^[0-9a-f]{16}$/), past: [] },
+      etag: expect.stringMatching(`^[0-9a-f]{16}:0:${dueMs}$`),
     });
   });
 

@@ -78,7 +78,7 @@ describe('a list', () => {
     expect(row).toEqual({
       ...{ deadLetter, queue: 'mails', partition: 1, id: 'a', bare: false, name: 'welcome', tags: ['user:42', 'vip'] },
       ...{ reason: 'attempts-exhausted', error: 'boom', attempts: 5, generation: 0, readable: true },
-      ...{ failures: 0, crashes: 0, deferred: undefined },
+      ...{ failures: 0, crashes: 0, deferred: undefined, etag: expect.any(String) },
       history: [{ atMs: expect.any(Number), attempt: 5, kind: 'failure', message: 'boom' }],
       ...{ overMs: expect.any(Number), askedDueMs: 1_763_719_000_000 },
     });

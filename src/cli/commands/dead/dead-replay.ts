@@ -162,6 +162,7 @@ const WHY: Readonly<Record<Result['status'], string>> = {
   empty: 'not replayed: the dead letter holds no record to run',
   gone: 'gone: it was replayed or removed, or never was in this queue',
   indeterminate: 'unsure: the reply was lost and nothing is known of its job now',
+  changed: 'not replayed: it is another dead letter',
 };
 
 const lineOf = ({ deadLetter, id = '', status }: Result): string => line`${deadLetter}  ${id}  ${WHY[status]}`;

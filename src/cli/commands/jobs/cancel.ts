@@ -9,6 +9,7 @@ import { DURABILITY_FLAG, readDurability } from '../../terminal/durability-flag.
 import { line } from '../../terminal/text.ts';
 import { type FilterFlags, takeFilterFlags, withFilterFlags } from '../find/filter-flags.ts';
 import { isByFilter, runWhere, type WhereFlags, withWhereFlags } from '../find/where.ts';
+import { unchanged } from './reschedule.ts';
 
 export const cancel: Register = (parent, runner) => {
   const command = parent
@@ -82,6 +83,8 @@ function sentence({ id, status, over }: Cancelled): string {
       return line`${id}  running: it was asked to stop`;
     case 'over':
       return line`${id}  over already: ${over ?? 'its end is not known'}`;
+    case 'changed':
+      return unchanged({ id, status });
     case 'indeterminate':
       return line`${id}  unsure: the reply was lost and nothing is known of the job now`;
     case 'unknown':

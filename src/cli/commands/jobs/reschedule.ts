@@ -120,6 +120,8 @@ export function unchanged({ id, status, over }: Pick<RunNow, 'id' | 'over'> & { 
       return line`${id}  not changed: it runs`;
     case 'over':
       return line`${id}  not changed: it is over, ${over ?? 'its end is not known'}`;
+    case 'changed':
+      return line`${id}  not changed: somebody else has changed it; look again with "duestream show"`;
     case 'indeterminate':
       return line`${id}  unsure: the reply was lost and the job has been started since; "duestream show" says more`;
     default:

@@ -81,7 +81,17 @@ async function remembered(redis: Redis, ref: PartitionRef, of: Pick<Asked, 'id' 
   const tombstone = { outcome, askedDueMs, digest: '', token: token as Token, attempts, deadLetter };
   const { nowMs } = await stats(redis, ref);
   const member = memberOf(of.id, of);
-  return { nowMs, state: outcome, member, record: undefined, tombstone, dueMs: undefined, run: undefined, overMs };
+  return {
+    nowMs,
+    state: outcome,
+    member,
+    record: undefined,
+    tombstone,
+    dueMs: undefined,
+    run: undefined,
+    overMs,
+    seen: undefined,
+  };
 }
 
 async function storyOf(

@@ -24,7 +24,7 @@ export function EditJob({ job, finish, close }: Edit) {
       finish('Nothing was changed.');
       return;
     }
-    const headers: Record<string, string> = job.digest === undefined ? {} : { 'If-Match': `"${job.digest}"` };
+    const headers: Record<string, string> = job.etag === undefined ? {} : { 'If-Match': `"${job.etag}"` };
     await askJson(`PATCH ${at`queues/${job.queue}/jobs/${job.id}`}`, change, headers).catch(inWords);
     finish('Changed.');
   }

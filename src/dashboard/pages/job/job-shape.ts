@@ -53,7 +53,7 @@ export interface Job {
   readonly headers?: Readonly<Record<string, string>>;
   readonly hidden: boolean;
   readonly options: Readonly<Record<string, unknown>>;
-  readonly digest?: string;
+  readonly etag?: string;
   readonly dueMs?: number;
   readonly askedDueMs?: number;
   readonly attempts: number;

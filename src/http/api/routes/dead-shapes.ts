@@ -61,6 +61,7 @@ const inList = {
   failures: count,
   crashes: count,
   generation: count,
+  etag: z.string().openapi({ description: 'The `ETag` without its quotes.' }),
   atMs: epochMs,
   history: z.array(attempted),
   deferred,

@@ -8,7 +8,7 @@ import type { Backend } from '../backend.ts';
 import { replayDue } from '../job-options.ts';
 import { Problem } from '../problem.ts';
 import { cursor, deadLetterId, duration, ofDeadLetter, ofQueue, strict, whole } from '../schemas.ts';
-import { type AnyVerb, verb } from '../verb.ts';
+import { type AnyVerb, type Versioned, verb } from '../verb.ts';
 import { goneLetter } from './dead.ts';
 import { deadFilter, purged, replayed, replayedMany, seenFilter } from './dead-shapes.ts';
 
@@ -23,6 +23,15 @@ const AT_ONCE = 50;
 
 const all = z.literal(true, { error: 'true' }).optional().openapi({ description: 'Every dead letter that there is.' });
 
+/** What a request about one dead letter changes. */
+const theDeadLetter: Versioned<{ readonly queue: string; readonly deadLetter: string }> = {
+  what: 'the dead letter',
+  async etag({ path: { queue, deadLetter: address }, backend }) {
+    const { deadLetter, partition } = parseAddress(address);
+    return (await backend.deadLetters.get(backend.queueOf(queue), deadLetter, { partition }))?.etag;
+  },
+};
+
 const replayOne = verb({
   name: 'dead.replay',
   method: 'post',
@@ -34,19 +43,21 @@ const replayOne = verb({
   path: ofDeadLetter,
   body: replayDue,
   bodyRequired: false,
+  versioned: theDeadLetter,
   answers: { 200: { schema: replayed, doc: 'It is scheduled again.' } },
   problems: ['live', 'unreadable'],
   audited: true,
-  async run({ path: { queue, deadLetter: address }, body, backend }) {
+  async run({ path: { queue, deadLetter: address }, body, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
     const { deadLetter, partition } = parseAddress(address);
     const due = body as Pick<ScheduleOptions, 'delay' | 'at'>;
-    const done = await backend.deadLetters.replay(backend.queueOf(queue), deadLetter, { ...due, partition });
+    const done = await backend.deadLetters.replay(backend.queueOf(queue), deadLetter, { ...due, partition, ifMatch });
     if (done.status === 'gone') throw goneLetter();
     if (done.status === 'indeterminate')
       throw new Problem('indeterminate', {
         detail: 'the reply of Redis was lost, and nothing is known of the job now',
       });
+    if (done.status === 'changed') throw new Problem('changed', { detail: 'it is another dead letter' });
     if (done.status === 'live')
       throw new Problem('live', { detail: 'a job of this id lives; cancel it, or wait until it ends' });
     if (done.status === 'empty') throw new Problem('unreadable', { detail: 'the dead letter holds no record to run' });

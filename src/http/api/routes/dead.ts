@@ -5,6 +5,7 @@ import { redactedJob } from '../../../core/redaction.ts';
 import { parseAddress, writtenAs } from '../../../operations/dead-letters.ts';
 import { refsOfQueue } from '../../../operations/refs.ts';
 import type { Scope } from '../../../operations/tokens.ts';
+import { etagHeader } from '../if-match.ts';
 import { Problem } from '../problem.ts';
 import { cursor, ofDeadLetter, ofQueue, strict, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
@@ -58,6 +59,7 @@ const showDead = verb({
   method: 'get',
   at: '/queues/{queue}/dead/{deadLetter}',
   summary: 'Look at a dead letter',
+  doc: 'Its `ETag` tells this death from any other, for `If-Match`.',
   scope: 'read',
   queues: 'path',
   path: ofDeadLetter,
@@ -78,7 +80,8 @@ const showDead = verb({
       codec,
       options,
     };
-    return { status: 200, body: { ...body, hidden: !mayRead, data: shown, headers: mayRead ? headers : undefined } };
+    const told = { ...body, hidden: !mayRead, data: shown, headers: mayRead ? headers : undefined };
+    return { status: 200, body: told, headers: etagHeader(found.etag) };
   },
 });
 

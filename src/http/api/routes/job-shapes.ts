@@ -96,6 +96,9 @@ export const job = z
       .openapi({ description: 'Data, headers and messages are left out, because the token has not the scope `data`.' }),
     options: z.record(z.string(), z.unknown()).openapi({ description: 'What this one job was told.' }),
     digest: z.string().optional().openapi({ description: 'Of its content; with the scope `data` or `write`.' }),
+    etag: z.string().optional().openapi({
+      description: 'The `ETag` without its quotes, as long as it is not over; with the scope `data` or `write`.',
+    }),
     dueMs: epochMs.optional(),
     askedDueMs: epochMs.optional(),
     attempts: count,
@@ -195,6 +198,7 @@ export const edited = z
     id: z.string(),
     status: z.enum(['edited', 'already', 'changed', 'running', 'over', 'unknown', 'unreadable', 'indeterminate']),
     digest: z.string().optional(),
+    etag: z.string().optional(),
     over: over.optional(),
   })
   .openapi('Edited');

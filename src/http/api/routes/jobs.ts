@@ -3,10 +3,11 @@ import type { JobChange, NewDue, ScheduleOptions } from '../../../client/produce
 import { countOf } from '../../../operations/audit.ts';
 import { refsOfQueue } from '../../../operations/refs.ts';
 import { checkedIdempotency, sameCall } from '../idempotency.ts';
+import { etagHeader } from '../if-match.ts';
 import { jobChange, newDue, newJob } from '../job-options.ts';
 import { Problem } from '../problem.ts';
 import { flagText, ofJob, ofQueue, strict } from '../schemas.ts';
-import { verb } from '../verb.ts';
+import { type Versioned, verb } from '../verb.ts';
 import { cancelled, edited, job, ranNow, rescheduled, scheduled } from './job-shapes.ts';
 import { refuseUnchanged } from './statuses.ts';
 import { storyOf } from './story.ts';
@@ -14,6 +15,15 @@ import { storyOf } from './story.ts';
 const bare = strict({
   bare: flagText.openapi({ description: 'The id is of a job that a foreign producer put with ZADD.' }),
 });
+
+/** What a request about one job changes. */
+const theJob: Versioned<{ readonly queue: string; readonly id: string }> = {
+  what: 'the job',
+  async etag({ path: { queue, id }, query, backend }) {
+    const isBare = typeof query === 'object' && query !== null && 'bare' in query && query.bare === true;
+    return (await backend.producer.get(backend.queueOf(queue), id, { bare: isBare }))?.etag;
+  },
+};
 
 const scheduleJob = verb({
   name: 'jobs.schedule',
@@ -55,7 +65,7 @@ const getJob = verb({
   method: 'get',
   at: '/queues/{queue}/jobs/{id}',
   summary: 'Look at a job',
-  doc: 'With its story: what happened to it in order of time, and how it ended. After its end it is known within the done window, and as long as its queue keeps a history. With the scope `data` or `write` the `ETag` is the digest of its content, for `If-Match`.',
+  doc: 'With its story: what happened to it in order of time, and how it ended. After its end it is known within the done window, and as long as its queue keeps a history. With the scope `data` or `write` there is an `ETag` of a job that is not over, for `If-Match`: another content, start or due time is another one.',
   scope: 'read',
   queues: 'path',
   path: ofJob,
@@ -70,7 +80,7 @@ const getJob = verb({
       });
     }
     const body = await storyOf(await backend.place(), found, caller.scopes);
-    return { status: 200, body, headers: body.digest === undefined ? {} : { ETag: `"${body.digest}"` } };
+    return { status: 200, body, headers: etagHeader(body.etag) };
   },
 });
 
@@ -84,17 +94,16 @@ const editJob = verb({
   queues: 'path',
   path: ofJob,
   body: jobChange,
-  headers: [{ name: 'If-Match', doc: 'The `ETag` of the job as you have seen it: else it is not changed.' }],
+  versioned: theJob,
   answers: { 200: { schema: edited, doc: 'It is changed, or was so already.' } },
-  problems: ['running', 'over', 'unreadable', 'changed'],
+  problems: ['running', 'over', 'unreadable'],
   audited: true,
-  async run({ path: { queue, id }, body, header, backend }) {
+  async run({ path: { queue, id }, body, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
-    const change = { ...(body as JobChange), ifDigest: ifMatchOf(header('if-match')) };
+    const change = { ...(body as JobChange), ifMatch };
     const done = await backend.producer.edit(backend.queueOf(queue), id, change);
     refuseUnchanged(queue, done);
-    const headers = done.digest === undefined ? {} : { ETag: `"${done.digest}"` };
-    return { status: 200, body: done, headers, changed: countOf([done], 'edited'), target: id };
+    return { status: 200, body: done, headers: etagHeader(done.etag), changed: countOf([done], 'edited'), target: id };
   },
 });
 
@@ -107,12 +116,14 @@ const rescheduleJob = verb({
   queues: 'path',
   path: ofJob,
   body: newDue,
+  versioned: theJob,
   answers: { 200: { schema: rescheduled, doc: 'Its due time is as asked, or it was kept, or it is due already.' } },
   problems: ['running', 'over'],
   audited: true,
-  async run({ path: { queue, id }, body, backend }) {
+  async run({ path: { queue, id }, body, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
-    const done = await backend.producer.reschedule(backend.queueOf(queue), id, body as NewDue);
+    const due = { ...(body as NewDue), ifMatch };
+    const done = await backend.producer.reschedule(backend.queueOf(queue), id, due);
     refuseUnchanged(queue, done);
     return { status: 200, body: done, changed: countOf([done], 'rescheduled'), target: id };
   },
@@ -127,12 +138,13 @@ const runJob = verb({
   scope: 'write',
   queues: 'path',
   path: ofJob,
+  versioned: theJob,
   answers: { 200: { schema: ranNow, doc: 'It is due now.' } },
   problems: ['running', 'over'],
   audited: true,
-  async run({ path: { queue, id }, backend }) {
+  async run({ path: { queue, id }, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
-    const done = await backend.producer.runNow(backend.queueOf(queue), id);
+    const done = await backend.producer.runNow(backend.queueOf(queue), id, { ifMatch });
     refuseUnchanged(queue, done);
     return { status: 200, body: done, changed: countOf([done], 'due'), target: id };
   },
@@ -148,31 +160,20 @@ const cancelJob = verb({
   queues: 'path',
   path: ofJob,
   query: bare,
+  versioned: theJob,
   answers: {
     200: { schema: cancelled, doc: 'It is cancelled, or was before.' },
     202: { schema: cancelled, doc: 'It runs, and its signal aborts soon.' },
   },
   problems: ['over'],
   audited: true,
-  async run({ path: { queue, id }, query, backend }) {
+  async run({ path: { queue, id }, query, ifMatch, backend }) {
     await refsOfQueue(await backend.place(), queue);
-    const done = await backend.producer.cancel(backend.queueOf(queue), id, query);
+    const done = await backend.producer.cancel(backend.queueOf(queue), id, { ...query, ifMatch });
     if (done.over !== 'cancelled') refuseUnchanged(queue, done);
     const changed = countOf([done], 'cancelled', 'requested');
     return { status: done.status === 'requested' ? 202 : 200, body: done, changed, target: id };
   },
 });
-
-/** `"9f86d081884c7d65"`, or nothing. */
-function ifMatchOf(header: string | undefined): string | undefined {
-  if (header === undefined || header.trim() === '*') return undefined;
-  const digest = /^\s*"([0-9a-f]{16})"\s*$/.exec(header)?.[1];
-  if (digest !== undefined) return digest;
-  const allowed = 'one ETag as a look at the job gave it, such as "9f86d081884c7d65", or *';
-  throw new Problem('bad-input', {
-    detail: `header.if-match is not an ETag of a job; allowed: ${allowed}`,
-    errors: [{ field: 'header.if-match', given: 'another text', allowed }],
-  });
-}
 
 export const jobVerbs = [scheduleJob, getJob, editJob, cancelJob, rescheduleJob, runJob];

@@ -7,7 +7,7 @@ import { cursorOf, readCursor } from '../paging.ts';
 import { count, cursor, instant, jobId, ofSchedule, scheduleName, strict, whole, wholeText } from '../schemas.ts';
 import { type AnyVerb, verb } from '../verb.ts';
 import { definition, firedJob, pastRunsPage, preview } from './schedule-shapes.ts';
-import { visibleSchedule } from './schedules.ts';
+import { theSchedule, visibleSchedule } from './schedules.ts';
 
 const PREVIEW_MAX = 10_000;
 const BACKFILL_MAX = 10_000;
@@ -96,19 +96,20 @@ const trigger = verb({
   method: 'post',
   at: '/schedules/{name}/trigger',
   summary: 'Run one extra job of a schedule now',
-  doc: 'The same `id` twice makes one job. An `Idempotency-Key` is the id.',
+  doc: 'The same `id` twice makes one job. An `Idempotency-Key` is the id. With `If-Match` the job is of the very definition that has this `ETag`.',
   scope: 'write',
   queues: 'own',
   path: ofSchedule,
   body: strict({ id: jobId.optional() }).openapi('TriggerRequest'),
   bodyRequired: false,
   headers: [{ name: 'Idempotency-Key', doc: 'The id of this run.' }],
+  versioned: theSchedule,
   answers: { 200: { schema: firedJob, doc: 'The job, and whether it is new.' } },
   audited: true,
-  async run({ path: { name }, body, header, caller, backend }) {
+  async run({ path: { name }, body, header, ifMatch, caller, backend }) {
     const { queue } = await visibleSchedule(backend, caller, name);
     const id = body.id ?? header('idempotency-key');
-    const done = await backend.schedules.trigger(name, { id });
+    const done = await backend.schedules.trigger(name, { id, ifMatch });
     return { status: 200, body: done, changed: done.status === 'scheduled' ? 1 : 0, target: name, queue };
   },
 });

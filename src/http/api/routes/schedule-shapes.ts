@@ -75,6 +75,10 @@ export const schedule = z
       .record(z.string(), z.unknown())
       .openapi({ description: 'As it was written; `data` and `headers` only with the scope `data`.' }),
     hidden: z.boolean(),
+    etag: z
+      .string()
+      .optional()
+      .openapi({ description: 'The `ETag` without its quotes; with the scope `data` or `write`.' }),
     paused: z.string().optional().openapi({ description: 'Why it is paused; left out while it fires.' }),
     nextMs: epochMs.optional(),
     reachedMs: epochMs.optional().openapi({ description: 'The instants up to it were handled.' }),

@@ -1,6 +1,7 @@
 /** Schedules: listed, shown, put, removed, paused and resumed. A token of some queues sees those of its queues. */
 import { z } from '@hono/zod-openapi';
-import type { ScheduleInput, ScheduleView } from '../../../client/schedules/schedules.ts';
+import { isMatch } from '../../../client/etag.ts';
+import type { ScheduleChange, ScheduleInput, ScheduleView } from '../../../client/schedules/schedules.ts';
 import { systemClock } from '../../../core/clock.ts';
 import { parseSchedule } from '../../../core/recurring/schedule-input.ts';
 import { redactedSchedules } from '../../../operations/redacted.ts';
@@ -8,9 +9,11 @@ import type { Scope } from '../../../operations/tokens.ts';
 import { declareQueue } from '../../../redis/transitions/queues.ts';
 import type { Backend } from '../backend.ts';
 import { type Caller, checkQueue, mayUse } from '../caller.ts';
+import { etagHeader } from '../if-match.ts';
 import { Problem } from '../problem.ts';
 import { ofSchedule, queueName, reason, strict, wholeText } from '../schemas.ts';
-import { type AnyVerb, verb } from '../verb.ts';
+import { type AnyVerb, type Versioned, verb } from '../verb.ts';
+import { seenDigest } from './hidden.ts';
 import { changed, definition, schedule } from './schedule-shapes.ts';
 
 const LIST_MAX = 10_000;
@@ -21,6 +24,12 @@ export async function visibleSchedule(backend: Backend, caller: Caller, name: st
   if (view && mayUse(caller, view.queue)) return view;
   throw new Problem('not-found', { detail: `there is no schedule ${name}, or it is not of a queue of this token` });
 }
+
+/** What a request about one schedule changes. */
+export const theSchedule: Versioned<{ readonly name: string }> = {
+  what: 'the schedule',
+  etag: async ({ path: { name }, backend }) => (await backend.schedules.get(name))?.etag,
+};
 
 const listSchedules = verb({
   name: 'schedules.list',
@@ -76,13 +85,14 @@ const getSchedule = verb({
   method: 'get',
   at: '/schedules/{name}',
   summary: 'Look at a schedule',
+  doc: 'With the scope `data` or `write` the `ETag` is the digest of its definition, for `If-Match`. How far it was fired is no part of it.',
   scope: 'read',
   queues: 'own',
   path: ofSchedule,
   answers: { 200: { schema: schedule, doc: 'Its definition, how far it was fired, and what comes next.' } },
   async run({ path: { name }, caller, backend }) {
     const [seen] = await seenSchedules(backend, [await visibleSchedule(backend, caller, name)], caller.scopes);
-    return { status: 200, body: seen };
+    return { status: 200, body: seen, headers: etagHeader(seen?.etag) };
   },
 });
 
@@ -91,17 +101,18 @@ const putSchedule = verb({
   method: 'put',
   at: '/schedules/{name}',
   summary: 'Create a schedule or change it',
-  doc: 'The same definition again changes nothing.',
+  doc: 'The same definition again changes nothing. With `If-Match` none is created.',
   scope: 'write',
   queues: 'own',
   path: ofSchedule,
   body: definition,
+  versioned: theSchedule,
   answers: {
     200: { schema: changed, doc: 'It was there, and is as asked now.' },
     201: { schema: changed, doc: 'It is new.' },
   },
   audited: true,
-  async run({ path: { name }, body, caller, backend }) {
+  async run({ path: { name }, body, ifMatch, caller, backend }) {
     const input = body as ScheduleInput;
     checkQueue(caller, input.queue);
     // Refused before anything is declared for it.
@@ -112,12 +123,13 @@ const putSchedule = verb({
     if (before?.input.data !== undefined && input.data === undefined && !caller.scopes.has('data')) throw unseen(name);
     const { redis, namespace } = await backend.place();
     const { partitions } = backend.queueOf(queue);
-    await declareQueue(redis, { namespace, queue, partitions });
-    const { status } = await backend.schedules.put(name, input);
+    // What is refused declares nothing either.
+    if (isMatch(ifMatch, before?.etag)) await declareQueue(redis, { namespace, queue, partitions });
+    const { status, etag } = await backend.schedules.put(name, input, { ifMatch });
     const view = await backend.schedules.get(name);
     const told = { name, status, queue, nextMs: view?.nextMs, paused: view?.paused };
     const isNew = status === 'created';
-    const headers = isNew ? { Location: `/v1/schedules/${name}` } : {};
+    const headers = { ...etagHeader(etag), ...(isNew ? { Location: `/v1/schedules/${name}` } : {}) };
     return {
       status: isNew ? 201 : 200,
       body: told,
@@ -138,12 +150,13 @@ const removeSchedule = verb({
   scope: 'write',
   queues: 'own',
   path: ofSchedule,
+  versioned: theSchedule,
   answers: { 204: { doc: 'It is removed.' } },
   audited: true,
-  async run({ path: { name }, caller, backend }) {
+  async run({ path: { name }, ifMatch, caller, backend }) {
     // One that cannot be read can be removed by who may use all queues.
     const queue = caller.queues === undefined ? undefined : (await visibleSchedule(backend, caller, name)).queue;
-    if (!(await backend.schedules.remove(name))) {
+    if (!(await backend.schedules.remove(name, { ifMatch }))) {
       throw new Problem('not-found', { detail: `there is no schedule ${name}` });
     }
     return { status: 204, changed: 1, target: name, queue };
@@ -161,12 +174,12 @@ const pauseSchedule = verb({
   path: ofSchedule,
   body: strict({ reason: reason.optional() }).openapi('SchedulePauseRequest'),
   bodyRequired: false,
+  versioned: theSchedule,
   answers: { 200: { schema: changed, doc: 'It is paused.' } },
   audited: true,
-  async run({ path: { name }, body, caller, backend }) {
+  async run({ path: { name }, body, ifMatch, caller, backend }) {
     const { queue } = await visibleSchedule(backend, caller, name);
-    const { status } = await backend.schedules.pause(name, body.reason ?? '');
-    return afterwards(backend, { name, queue, status });
+    return afterwards(backend, queue, await backend.schedules.pause(name, body.reason ?? '', { ifMatch }));
   },
 });
 
@@ -178,12 +191,12 @@ const resumeSchedule = verb({
   scope: 'write',
   queues: 'own',
   path: ofSchedule,
+  versioned: theSchedule,
   answers: { 200: { schema: changed, doc: 'It fires again.' } },
   audited: true,
-  async run({ path: { name }, caller, backend }) {
+  async run({ path: { name }, ifMatch, caller, backend }) {
     const { queue } = await visibleSchedule(backend, caller, name);
-    const { status } = await backend.schedules.resume(name);
-    return afterwards(backend, { name, queue, status });
+    return afterwards(backend, queue, await backend.schedules.resume(name, { ifMatch }));
   },
 });
 
@@ -193,27 +206,35 @@ const unseen = (name: string): Problem =>
     detail: `data is left out, and schedule ${name} has data that this token may not see; allowed: body.data, or a token with the scope data`,
   });
 
-async function afterwards(
-  { schedules }: Backend,
-  { name, queue, status }: { readonly name: string; readonly queue: string; readonly status: string },
-) {
+async function afterwards({ schedules }: Backend, queue: string, { name, status, etag }: ScheduleChange) {
   const view = await schedules.get(name);
   const body = { name, status, queue, nextMs: view?.nextMs, paused: view?.paused };
-  return { status: 200 as const, body, changed: status === 'unchanged' ? 0 : 1, target: name, queue };
+  return {
+    status: 200 as const,
+    body,
+    headers: etagHeader(etag),
+    changed: status === 'unchanged' ? 0 : 1,
+    target: name,
+    queue,
+  };
 }
 
 async function seenSchedules(backend: Backend, views: readonly ScheduleView[], scopes: ReadonlySet<Scope>) {
   const shown = scopes.has('data') ? await redactedSchedules(views, backend.place) : views;
-  return shown.map((view) => seenSchedule(view, scopes));
+  return shown.map((view, at) => seenSchedule(view, { scopes, isRedacted: view !== views[at] }));
 }
 
-function seenSchedule({ schedule: _, ...view }: ScheduleView, scopes: ReadonlySet<Scope>) {
+function seenSchedule(
+  { schedule: _, ...view }: ScheduleView,
+  { scopes, isRedacted }: { readonly scopes: ReadonlySet<Scope>; readonly isRedacted: boolean },
+) {
   const mayRead = scopes.has('data');
   const { data: _data, headers: _headers, ...input } = view.input;
   return {
     ...view,
     input: mayRead ? view.input : input,
     hidden: !mayRead,
+    etag: seenDigest(view.etag, scopes, isRedacted),
   };
 }
 

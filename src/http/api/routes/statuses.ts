@@ -21,7 +21,10 @@ export function refuseUnchanged(queue: string, { id, status, over }: Became): vo
     case 'unreadable':
       throw new Problem('unreadable', { detail: `${job}: its record cannot be read; nothing was changed`, also });
     case 'changed':
-      throw new Problem('changed', { detail: `${job} is not what If-Match says; look at it again`, also });
+      throw new Problem('changed', {
+        detail: `${job}: somebody else changes it; nothing was changed, look at it again`,
+        also,
+      });
     case 'indeterminate':
       throw new Problem('indeterminate', { detail: `${job}: the reply of Redis was lost; look at it again`, also });
     default:

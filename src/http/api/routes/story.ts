@@ -31,6 +31,7 @@ export async function storyOf(place: TimedPlace, found: JobView, scopes: Scopes)
     hidden: !mayRead,
     tags: end?.tags ?? found.options.tags,
     digest: seenDigest(found.digest, scopes, redact !== undefined),
+    etag: seenDigest(found.etag, scopes, redact !== undefined),
     history,
     deferred: seenDeferred(found.deferred, scopes),
     // It may have been replayed or removed.
