@@ -43,7 +43,7 @@ const { deflateRawSync, inflateRawSync }: typeof import('node:zlib');
 const dead: import('duestream').DeadLetters;
 const erasure: import('duestream').Erasure;
 const context: import('duestream').HandlerContext & { tag: string };
-const job: { readonly id: string };
+const job: { readonly id: string; readonly etag: string };
 const invoice: string, account: string;
 const ids: readonly string[];
 const users: readonly { readonly id: string; readonly mail: string }[];

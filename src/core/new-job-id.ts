@@ -10,7 +10,6 @@
  * end it takes the next millisecond before the clock does. The digits are those of base 62 in the order of ASCII; eight
  * of them hold milliseconds until the year 8888.
  */
-import { randomFillSync } from 'node:crypto';
 import { type Clock, systemClock } from './clock.ts';
 import type { JobId } from './job.ts';
 
@@ -22,7 +21,7 @@ const SEQUENCE_END = 62 ** SEQUENCE_CHARS;
 const RANDOM_CHARS = 11;
 
 /** Fills the bytes with random ones. */
-type Random = (bytes: Uint8Array) => void;
+type Random = (bytes: Uint8Array<ArrayBuffer>) => void;
 
 interface IdParts {
   readonly clock: Pick<Clock, 'wallMs'>;
@@ -58,7 +57,10 @@ export function createJobIds({ clock, random }: IdParts): ReserveJobIds {
 }
 
 /** Of this process: in one order for all its producers. */
-export const reserveJobIds: ReserveJobIds = createJobIds({ clock: systemClock, random: randomFillSync });
+export const reserveJobIds: ReserveJobIds = createJobIds({
+  clock: systemClock,
+  random: (bytes) => crypto.getRandomValues(bytes),
+});
 
 /** A new id, greater than all that this process has made or reserved. */
 export const newJobId = (): JobId => reserveJobIds(1)();
