@@ -174,11 +174,17 @@ class Producer:
             wait = min(1, wait * 2)
 
 
+def lua_folder():
+    here = Path(__file__).resolve().parent
+    return here if (here / "schedule.lua").exists() else here.parents[1] / "lua"
+
+
 def main():
     parser = argparse.ArgumentParser(description="schedules jobs in duestream")
     parser.add_argument("--redis", default=os.environ.get("REDIS_URL", "redis://127.0.0.1:6379"))
     parser.add_argument("--namespace", default="duestream")
-    parser.add_argument("--lua", default=Path(__file__).resolve().parents[2] / "lua", help="folder of the Lua files")
+    parser.add_argument("--lua", default=lua_folder(),
+                        help="folder of the Lua files; default: where this file is, or that of the checkout")
     parser.add_argument("verb", choices=["put", "schedule", "cancel"])
     parser.add_argument("queue")
     parser.add_argument("id")

@@ -94,7 +94,9 @@ cancel() {
 [ $# -ge 3 ] || { sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 64; }
 verb=$1 queue=$2 id=$3
 namespace=${NAMESPACE:-duestream}
-lua=${LUA:-$(dirname "$0")/../../lua}
+here=$(dirname "$0")
+if [ -e "$here/schedule.lua" ]; then beside=$here; else beside=$here/../../lua; fi
+lua=${LUA:-$beside}
 shift 3
 find_queue
 case $verb in

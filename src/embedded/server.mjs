@@ -23,7 +23,7 @@ import { claims, findRunning, waitUntil } from './running.mjs';
 
 /** For logs and output, wherever an embedded server is used. */
 export const EMBEDDED_NOTICE =
-  'Embedded Redis: for development and a single node. It ends with this process, and a crash can lose the last second.';
+  'Embedded Redis: for development and a single node. It ends with this process; a power failure can lose two seconds.';
 
 export const DEFAULT_PORT = 6379;
 /** A big append-only file takes its time to load. */
