@@ -85,6 +85,36 @@ test('stands around handlers, sees how they end, and what it throws counts as th
   ]);
 });
 
+test.each([
+  [
+    'never looks at it',
+    (next: () => Promise<unknown>) => void next(),
+    ['quick done', 'slow done', 'fails dead', 'late dead'],
+  ],
+  ['returns at once, and looks', (next: () => Promise<unknown>) => void next().catch(() => 'seen'), 'all done'],
+  ['takes the failure for a success', (next: () => Promise<unknown>) => next().catch(() => 'seen'), 'all done'],
+])('a start ends with its handler, also where the middleware %s', async (_how, use, wanted) => {
+  const ended: string[] = [];
+  const kit = kitOf(async ({ id }) => {
+    if (id === 'slow' || id === 'late') await new Promise((resolve) => setTimeout(resolve, 20));
+    ended.push(id);
+    if (id === 'fails' || id === 'late') throw new Error('no');
+  });
+  kit.use({
+    async handle(_job, _context, next) {
+      await use(next);
+    },
+  });
+  const ids = ['quick', 'slow', 'fails', 'late'];
+  for (const id of ids) {
+    await kit.producer.schedule('mail', 1, { id, attempts: 1 });
+    await kit.advance('1s');
+    expect(ended.at(-1)).toBe(id);
+  }
+  const ends = kit.jobs().map(({ id, state }) => `${id} ${state}`);
+  expect(ends).toEqual(wanted === 'all done' ? ids.map((id) => `${id} done`) : wanted);
+});
+
 test('of a module counts for its handlers, and around what they schedule', async () => {
   const told: string[] = [];
   const trace: Middleware = {
