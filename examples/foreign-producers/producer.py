@@ -41,7 +41,7 @@ class Producer:
         self.redis = client
         self.namespace = checked("queue", namespace)
         self.control = control_keys(namespace)
-        self.scripts = {verb: (Path(lua) / f"{verb}.lua").read_bytes() for verb in ("schedule", "cancel")}
+        self.lua, self.scripts = Path(lua), {}
         self.layouts = {}
 
     def now_ms(self):
@@ -136,8 +136,14 @@ class Producer:
             several[-1][1] += size
         return [(partition, chunk) for partition, several in chunks.items() for chunk, _ in several]
 
+    def text(self, verb):
+        """The script, read when it is first used: a bare job needs none."""
+        if verb not in self.scripts:
+            self.scripts[verb] = (self.lua / f"{verb}.lua").read_bytes()
+        return self.scripts[verb]
+
     def _script(self, verb, queue, partition, args):
-        text = self.scripts[verb]
+        text = self.text(verb)
         sha = hashlib.sha1(text).hexdigest()
         keys = partition_keys(self.namespace, queue, partition)
         names = ["scheduled", "jobs", "runs", "done", "meta", *(["wake"] if verb == "schedule" else []), "stale"]

@@ -95,6 +95,28 @@ describe('what was shown is not written back', () => {
     }
   });
 
+  test.each([
+    ['with data', { data: { n: 1 } }],
+    ['without data', {}],
+  ])('headers of a schedule %s stay where a token did not see them', async (_how, own) => {
+    const at = '/v1/schedules/traced';
+    const headers = { traceparent: 'secret-1' };
+    const stored = async () => (await api.ask(`GET ${at}`)).body.input.headers;
+    await api.ask(`PUT ${at}`, { body: { queue: 'plain', every: '7d', headers, ...own } });
+    const token = await api.tokenOf({ scopes: ['read', 'write'] });
+    const { input } = (await api.ask(`GET ${at}`, { token })).body;
+    expect(input.headers).toBeUndefined();
+    expect((await api.ask(`PUT ${at}`, { body: { ...input, every: '1d', ...own }, token })).body.status).toBe(
+      'changed',
+    );
+    expect(await stored()).toEqual(headers);
+    await api.ask(`PUT ${at}`, { body: { ...input, every: '1d', headers: {}, ...own }, token });
+    expect((await stored()) ?? {}).toEqual({});
+    await api.ask(`PUT ${at}`, { body: { queue: 'plain', every: '1d', headers, ...own } });
+    await api.ask(`PUT ${at}`, { body: { queue: 'plain', every: '1d', ...own } });
+    expect(await stored()).toBeUndefined();
+  });
+
   test('of what a codec has encoded: by an edit, a replacement, and a schedule without its codec', async () => {
     const secret = defineQueue('secret', {
       codec: {

@@ -1,6 +1,7 @@
 /** `plan`: what a person sees, what a program gets, and what is refused. It needs no Redis. */
 import { describe, expect, test } from 'vitest';
 import { runHere } from '../../support/console.ts';
+import { read } from '../../support/repository.ts';
 
 const NEEDED = ['--jobs', '10M', '--payload', '200', '--rate', '2000'];
 /** Nothing listens there. */
@@ -18,6 +19,14 @@ test('shows the arithmetic, one line for each thing, without a Redis', async () 
   expect(lines[0]).toMatch(/^pending +\d[\d.]* GiB {2}10,000,000 × \d+ B: member and due time \d+, record \d+ /);
   expect(lines[10]).toContain('2 × (20 workers + 2 daemons) + 1 producer;');
   expect(Math.max(...lines.map((text) => text.length))).toBeLessThan(170);
+});
+
+test('says what the page on sizes shows', async () => {
+  const page = read('docs/how-to/sizing.md');
+  const [, command = '', shown = ''] = /```sh\nduestream plan (.*)\n```\n+```\n([\s\S]*?)…\n```/.exec(page) ?? [];
+  const { out } = await plan(...command.split(' '));
+  expect(shown.split('\n').length).toBeGreaterThan(6);
+  expect(out.startsWith(shown)).toBe(true);
 });
 
 test('says as JSON what the lines say', async () => {

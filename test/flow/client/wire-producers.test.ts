@@ -210,7 +210,7 @@ test('a call whose reply was lost is repeated, and recognised', async () => {
     '    if lost: return reply',
     '    lost.append(reply)',
     '    raise redis.TimeoutError("the reply was lost")',
-    'p.redis.script_load(p.scripts["schedule"])',
+    'p.redis.script_load(p.text("schedule"))',
     'p.redis.evalsha = lose',
     'replies = p.schedule(queue, [{"id": "a", "due_ms": p.now_ms() + 3600000, "data": 1}])',
     'print(json.dumps([[one.decode() for one in lost[0]], replies]))',

@@ -101,7 +101,7 @@ const putSchedule = verb({
   method: 'put',
   at: '/schedules/{name}',
   summary: 'Create a schedule or change it',
-  doc: 'The same definition again changes nothing. With `If-Match` none is created.',
+  doc: 'The same definition again changes nothing. With `If-Match` none is created. Without the scope `data`, headers that are left out are kept.',
   scope: 'write',
   queues: 'own',
   path: ofSchedule,
@@ -125,7 +125,10 @@ const putSchedule = verb({
     const { partitions } = backend.queueOf(queue);
     // What is refused declares nothing either.
     if (isMatch(ifMatch, before?.etag)) await declareQueue(redis, { namespace, queue, partitions });
-    const { status, etag } = await backend.schedules.put(name, input, { ifMatch });
+    const kept = withUnseen(input, before, caller.scopes);
+    // What is kept is that of the definition that was read, so another one must not have taken its place.
+    const seen = kept === input ? ifMatch : (ifMatch ?? before?.etag);
+    const { status, etag } = await backend.schedules.put(name, kept, { ifMatch: seen });
     const view = await backend.schedules.get(name);
     const told = { name, status, queue, nextMs: view?.nextMs, paused: view?.paused };
     const isNew = status === 'created';
@@ -205,6 +208,12 @@ const unseen = (name: string): Problem =>
   new Problem('bad-input', {
     detail: `data is left out, and schedule ${name} has data that this token may not see; allowed: body.data, or a token with the scope data`,
   });
+
+/** A caller that was not shown the headers, and names none, keeps them; `headers: {}` takes them away. */
+function withUnseen(input: ScheduleInput, before: ScheduleView | undefined, scopes: ReadonlySet<Scope>): ScheduleInput {
+  const headers = scopes.has('data') ? undefined : before?.input.headers;
+  return headers === undefined || input.headers !== undefined ? input : { ...input, headers };
+}
 
 async function afterwards({ schedules }: Backend, queue: string, { name, status, etag }: ScheduleChange) {
   const view = await schedules.get(name);
